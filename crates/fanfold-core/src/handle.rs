@@ -1,0 +1,87 @@
+//! Names an original by its content.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The name of an original: the beginning of its hash, in hexadecimal.
+///
+/// Eight digits, or more where two originals of one session would share eight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Handle {
+    bits: u64,
+    digits: u8,
+}
+
+/// Why a text is not a handle.
+#[derive(Debug, thiserror::Error)]
+#[error("`{0}` is not a handle: a handle is 8 to 16 hexadecimal digits, as they stand in a folded view")]
+pub struct HandleError(String);
+
+impl Handle {
+    const SHORT: u8 = 8;
+    const LONG: u8 = 16;
+
+    /// The short handle of an original.
+    pub fn of(original: &[u8]) -> Handle {
+        let hash = blake3::hash(original);
+        let bits = u64::from_be_bytes(hash.as_bytes()[..8].try_into().expect("a hash has 32 bytes"));
+        Handle { bits, digits: Self::LONG }.shortened(Self::SHORT)
+    }
+
+    /// A longer handle of the same original, for when the short one is taken by another.
+    pub fn longer(self, original: &[u8]) -> Handle {
+        let hash = blake3::hash(original);
+        let bits = u64::from_be_bytes(hash.as_bytes()[..8].try_into().expect("a hash has 32 bytes"));
+        Handle { bits, digits: Self::LONG }.shortened((self.digits + 4).min(Self::LONG))
+    }
+
+    fn shortened(self, digits: u8) -> Handle {
+        let unused = 4 * u32::from(Self::LONG - digits);
+        Handle { bits: self.bits >> unused << unused, digits }
+    }
+}
+
+impl fmt::Display for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = format!("{:016x}", self.bits);
+        f.write_str(&all[..usize::from(self.digits)])
+    }
+}
+
+impl FromStr for Handle {
+    type Err = HandleError;
+
+    fn from_str(text: &str) -> Result<Handle, HandleError> {
+        let text = text.trim().trim_start_matches('[').trim_end_matches(']');
+        let is_hex = text.bytes().all(|b| b.is_ascii_hexdigit());
+        let is_of_length = (usize::from(Self::SHORT)..=usize::from(Self::LONG)).contains(&text.len());
+        if !is_hex || !is_of_length {
+            return Err(HandleError(text.chars().take(60).collect()));
+        }
+        let bits = u64::from_str_radix(text, 16).map_err(|_| HandleError(text.to_owned()))?;
+        let digits = text.len() as u8;
+        Ok(Handle { bits: bits << (4 * u32::from(Self::LONG - digits)), digits })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_reads_back_as_it_prints() {
+        let short = Handle::of(b"buy milk, eggs and bread");
+        let long = short.longer(b"buy milk, eggs and bread");
+        assert_eq!(short.to_string().len(), 8);
+        assert!(long.to_string().starts_with(&short.to_string()));
+        assert_eq!(short.to_string().parse::<Handle>().expect("hex"), short);
+        assert_eq!(format!("[{long}]").parse::<Handle>().expect("hex"), long);
+    }
+
+    #[test]
+    fn what_is_not_hex_is_refused() {
+        for text in ["", "xyz", "1234567", "12345678901234567", "1234567g"] {
+            assert!(text.parse::<Handle>().is_err(), "{text}");
+        }
+    }
+}

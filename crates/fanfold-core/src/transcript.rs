@@ -1,0 +1,396 @@
+//! What was said, exactly as it was said.
+//!
+//! A transcript is append-only. Its entries are prompts (what came from outside) and steps (what the model
+//! replied, with the results of every call it made); a turn is a run of prompts and the steps answering it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::tokens::{Count, Frame, Tokens};
+
+/// Where an entry stood in what the client sent. Only the wire formats read it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Origin {
+    /// The position of the message or item in the client's list.
+    pub message: u32,
+    /// The position of the part in that message.
+    pub part: u32,
+}
+
+impl Origin {
+    /// The place of what stands beside the list of messages, such as a top-level system text.
+    pub const OUTSIDE: Origin = Origin { message: u32::MAX, part: 0 };
+
+    /// The first part of a message.
+    pub fn message(message: usize) -> Origin {
+        Origin { message: message as u32, part: 0 }
+    }
+}
+
+/// A piece of text, with the exact original where the text alone is not the whole of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Body {
+    text: Arc<str>,
+    raw: Option<Arc<str>>,
+    tokens: Tokens,
+}
+
+impl Body {
+    /// A body that is its text.
+    pub fn text(text: impl Into<Arc<str>>) -> Body {
+        Body { text: text.into(), raw: None, tokens: Tokens::ZERO }
+    }
+
+    /// A body whose original is more than the readable text: parts, media, unreadable characters.
+    pub fn with_raw(text: impl Into<Arc<str>>, raw: impl Into<Arc<str>>) -> Body {
+        Body { text: text.into(), raw: Some(raw.into()), tokens: Tokens::ZERO }
+    }
+
+    /// The readable text.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// What a recall gives back: the original, byte for byte.
+    pub fn original(&self) -> &Arc<str> {
+        self.raw.as_ref().unwrap_or(&self.text)
+    }
+
+    /// The tokens of the text, once the body is in a transcript.
+    pub fn tokens(&self) -> Tokens {
+        self.tokens
+    }
+
+    /// Whether there is nothing to read.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    fn count(&mut self, counter: &dyn Count) {
+        if self.tokens == Tokens::ZERO && !self.text.is_empty() {
+            self.tokens = counter.count(&self.text);
+        }
+    }
+}
+
+/// An image or a file inside a prompt or a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Media {
+    /// What a person would call it: `image/png`, `pdf`.
+    pub label: String,
+    /// The part as it came, in the provider's own words.
+    pub raw: Arc<str>,
+    /// Which part of its message it is.
+    pub origin: Origin,
+}
+
+/// Whose words a prompt holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Speaker {
+    /// The instructions of the agent's makers.
+    System,
+    /// A person.
+    User,
+    /// A program that writes in the user's role: format complaints, echoes of commands, results without a call.
+    Harness,
+}
+
+/// One message from outside: the system's, a person's or a program's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompt {
+    /// Whose words these are.
+    pub speaker: Speaker,
+    /// The words.
+    pub body: Body,
+    /// Images and files that came with them.
+    pub media: Vec<Media>,
+    /// Where the prompt stood.
+    pub origin: Origin,
+}
+
+/// One model reply with the results of every call it made.
+///
+/// A result lives inside its call, so a result without its call cannot be written down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// What the model said to the user.
+    pub text: Body,
+    /// What it thought, where the provider shows it.
+    pub reasoning: Body,
+    /// The tools it called.
+    pub calls: Vec<Call>,
+    /// Where the reply stood.
+    pub origin: Origin,
+}
+
+/// A tool call; holds its result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// The provider's id, which pairs the call with its result.
+    pub id: String,
+    /// The tool's name.
+    pub tool: String,
+    /// The arguments as they came, usually JSON.
+    pub arguments: Body,
+    /// What came back, if anything has.
+    pub result: Option<Outcome>,
+    /// Where the call stood.
+    pub origin: Origin,
+}
+
+/// What a tool gave back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// The text of the result.
+    pub body: Body,
+    /// Whether the client itself marked it as an error.
+    pub is_error: bool,
+    /// Images and files in it.
+    pub media: Vec<Media>,
+    /// Where the result stood.
+    pub origin: Origin,
+}
+
+/// The position of an entry in its transcript.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EntryId(pub u32);
+
+impl EntryId {
+    /// The position as an index.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl From<usize> for EntryId {
+    fn from(index: usize) -> EntryId {
+        EntryId(index as u32)
+    }
+}
+
+/// A call, named by its step and its position there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallId {
+    /// The step that made the call.
+    pub step: EntryId,
+    /// Its position among the step's calls.
+    pub call: u16,
+}
+
+/// A prompt or a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant, reason = "entries live in one vector and most of them are steps")]
+pub enum Entry {
+    /// Something said to the model.
+    Prompt(Prompt),
+    /// Something the model did.
+    Step(Step),
+}
+
+impl Entry {
+    /// The step, if it is one.
+    pub fn step(&self) -> Option<&Step> {
+        match self {
+            Entry::Step(step) => Some(step),
+            Entry::Prompt(_) => None,
+        }
+    }
+
+    /// The prompt, if it is one.
+    pub fn prompt(&self) -> Option<&Prompt> {
+        match self {
+            Entry::Prompt(prompt) => Some(prompt),
+            Entry::Step(_) => None,
+        }
+    }
+
+    /// Whether a person said this.
+    pub fn is_user(&self) -> bool {
+        self.prompt().is_some_and(|prompt| prompt.speaker == Speaker::User)
+    }
+
+    /// Whether this is system text.
+    pub fn is_system(&self) -> bool {
+        self.prompt().is_some_and(|prompt| prompt.speaker == Speaker::System)
+    }
+
+    /// Counts every text of the entry that has not been counted yet.
+    ///
+    /// `Transcript::append` does this by itself; a caller with many entries may do it on several threads before.
+    pub fn count(&mut self, counter: &dyn Count) {
+        match self {
+            Entry::Prompt(prompt) => prompt.body.count(counter),
+            Entry::Step(step) => {
+                step.text.count(counter);
+                step.reasoning.count(counter);
+                for call in &mut step.calls {
+                    call.arguments.count(counter);
+                    if let Some(outcome) = &mut call.result {
+                        outcome.body.count(counter);
+                    }
+                }
+            }
+        }
+    }
+
+    fn tokens(&self, counter: &dyn Count) -> Tokens {
+        let frame = counter.frame();
+        match self {
+            Entry::Prompt(prompt) => frame.message + prompt.body.tokens + media_tokens(&prompt.media, frame),
+            Entry::Step(step) => {
+                let calls: Tokens = step.calls.iter().map(|call| call.tokens(counter)).sum();
+                frame.message + step.text.tokens + step.reasoning.tokens + calls
+            }
+        }
+    }
+}
+
+impl Call {
+    fn tokens(&self, counter: &dyn Count) -> Tokens {
+        let frame = counter.frame();
+        let asked = frame.call + counter.count(&self.tool) + self.arguments.tokens;
+        let answered = self.result.as_ref().map_or(Tokens::ZERO, |outcome| outcome.tokens(frame));
+        asked + answered
+    }
+}
+
+impl Outcome {
+    fn tokens(&self, frame: Frame) -> Tokens {
+        frame.message + self.body.tokens + media_tokens(&self.media, frame)
+    }
+}
+
+fn media_tokens(media: &[Media], frame: Frame) -> Tokens {
+    Tokens(frame.media.0 * media.len() as u64)
+}
+
+/// A run of prompts and the steps answering it, as positions in the transcript.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    /// The prompts.
+    pub prompts: Range<usize>,
+    /// The steps.
+    pub steps: Range<usize>,
+}
+
+/// All that was said, exact, append-only.
+#[derive(Debug, Clone, Default)]
+pub struct Transcript {
+    entries: Vec<Entry>,
+    tokens: Vec<Tokens>,
+    tools: Tokens,
+}
+
+impl Transcript {
+    /// A transcript of which nothing has been said yet.
+    pub fn new() -> Transcript {
+        Transcript::default()
+    }
+
+    /// Tells what the tool schemas cost, which travel with every request.
+    pub fn set_tools(&mut self, schemas: Tokens) {
+        self.tools = schemas;
+    }
+
+    /// The cost of the tool schemas.
+    pub fn tools(&self) -> Tokens {
+        self.tools
+    }
+
+    /// Adds an entry at the end and counts what has not been counted.
+    pub fn append(&mut self, mut entry: Entry, counter: &dyn Count) -> EntryId {
+        entry.count(counter);
+        self.tokens.push(entry.tokens(counter));
+        self.entries.push(entry);
+        EntryId::from(self.entries.len() - 1)
+    }
+
+    /// Gives a running call its result. Says whether there was such a call without one.
+    pub fn answer(&mut self, call: CallId, mut outcome: Outcome, counter: &dyn Count) -> bool {
+        let Some(Entry::Step(step)) = self.entries.get_mut(call.step.index()) else { return false };
+        let Some(found) = step.calls.get_mut(usize::from(call.call)).filter(|call| call.result.is_none()) else {
+            return false;
+        };
+        outcome.body.count(counter);
+        self.tokens[call.step.index()] += outcome.tokens(counter.frame());
+        found.result = Some(outcome);
+        true
+    }
+
+    /// All entries in order.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// One entry.
+    pub fn entry(&self, id: EntryId) -> &Entry {
+        &self.entries[id.index()]
+    }
+
+    /// One call, with its result.
+    pub fn call(&self, id: CallId) -> &Call {
+        let step = self.entry(id.step).step().expect("a call is in a step");
+        &step.calls[usize::from(id.call)]
+    }
+
+    /// What an entry costs when it is sent whole.
+    pub fn tokens(&self, id: EntryId) -> Tokens {
+        self.tokens[id.index()]
+    }
+
+    /// The number of entries.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether nothing has been said.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The whole transcript's cost, tool schemas included.
+    pub fn total(&self) -> Tokens {
+        self.tools + self.tokens.iter().copied().sum()
+    }
+
+    /// The turns in order. The first may have no prompt, the last no step.
+    pub fn turns(&self) -> Vec<Turn> {
+        let mut turns: Vec<Turn> = Vec::new();
+        for (i, entry) in self.entries.iter().enumerate() {
+            let is_step = entry.step().is_some();
+            let starts = match turns.last() {
+                None => true,
+                Some(turn) => !is_step && !turn.steps.is_empty(),
+            };
+            if starts {
+                turns.push(Turn { prompts: i..i, steps: i..i });
+            }
+            let turn = turns.last_mut().expect("a turn was started");
+            if is_step {
+                turn.steps.end = i + 1;
+            } else {
+                turn.prompts.end = i + 1;
+                turn.steps = i + 1..i + 1;
+            }
+        }
+        turns
+    }
+
+    /// Whether a call of the entry may still get its result: it has none, and no later step exists.
+    pub fn is_running(&self, id: EntryId) -> bool {
+        let Some(step) = self.entry(id).step() else { return false };
+        let has_open_call = step.calls.iter().any(|call| call.result.is_none());
+        has_open_call && self.entries[id.index() + 1..].iter().all(|later| later.step().is_none())
+    }
+
+    /// The newest entry that a person wrote.
+    pub fn last_user(&self) -> Option<EntryId> {
+        self.entries.iter().rposition(Entry::is_user).map(EntryId::from)
+    }
+
+    /// The newest step in which the model said something.
+    pub fn last_said(&self) -> Option<EntryId> {
+        let says = |entry: &Entry| entry.step().is_some_and(|step| !step.text.as_str().trim().is_empty());
+        self.entries.iter().rposition(says).map(EntryId::from)
+    }
+}

@@ -1,0 +1,1 @@
+//! Token counters, one per family of models, and the table of models.

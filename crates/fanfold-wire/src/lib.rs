@@ -1,0 +1,1 @@
+//! Provider formats to transcripts and views back to bytes.
