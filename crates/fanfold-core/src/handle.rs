@@ -12,6 +12,25 @@ pub struct Handle {
     digits: u8,
 }
 
+/// The whole hash of an original.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hash([u8; 32]);
+
+impl Hash {
+    pub(crate) fn of(original: &[u8]) -> Hash {
+        Hash(*blake3::hash(original).as_bytes())
+    }
+
+    /// The hash of originals one after another, made of their hashes.
+    pub(crate) fn of_all(parts: impl Iterator<Item = Hash>) -> Hash {
+        let mut hasher = blake3::Hasher::new();
+        for part in parts {
+            hasher.update(&part.0);
+        }
+        Hash(*hasher.finalize().as_bytes())
+    }
+}
+
 /// Why a text is not a handle.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is not a handle: a handle is 8 to 16 hexadecimal digits, as they stand in a folded view")]
@@ -23,16 +42,27 @@ impl Handle {
 
     /// The short handle of an original.
     pub fn of(original: &[u8]) -> Handle {
-        let hash = blake3::hash(original);
-        let bits = u64::from_be_bytes(hash.as_bytes()[..8].try_into().expect("a hash has 32 bytes"));
-        Handle { bits, digits: Self::LONG }.shortened(Self::SHORT)
+        Handle::of_hash(Hash::of(original))
     }
 
-    /// A longer handle of the same original, for when the short one is taken by another.
-    pub fn longer(self, original: &[u8]) -> Handle {
-        let hash = blake3::hash(original);
-        let bits = u64::from_be_bytes(hash.as_bytes()[..8].try_into().expect("a hash has 32 bytes"));
-        Handle { bits, digits: Self::LONG }.shortened((self.digits + 4).min(Self::LONG))
+    /// The short handle of an original whose hash is known.
+    pub(crate) fn of_hash(hash: Hash) -> Handle {
+        Handle::all_of(hash).shortened(Self::SHORT)
+    }
+
+    /// A longer handle of the same original, for when this one is taken by another.
+    pub(crate) fn longer(self, hash: Hash) -> Handle {
+        Handle::all_of(hash).shortened((self.digits + 4).min(Self::LONG))
+    }
+
+    /// Whether this is a handle of the original with that hash.
+    pub(crate) fn names(self, hash: Hash) -> bool {
+        Handle::all_of(hash).shortened(self.digits) == self
+    }
+
+    fn all_of(hash: Hash) -> Handle {
+        let bits = u64::from_be_bytes(hash.0[..8].try_into().expect("a hash has 32 bytes"));
+        Handle { bits, digits: Self::LONG }
     }
 
     fn shortened(self, digits: u8) -> Handle {
@@ -71,7 +101,7 @@ mod tests {
     #[test]
     fn a_handle_reads_back_as_it_prints() {
         let short = Handle::of(b"buy milk, eggs and bread");
-        let long = short.longer(b"buy milk, eggs and bread");
+        let long = short.longer(Hash::of(b"buy milk, eggs and bread"));
         assert_eq!(short.to_string().len(), 8);
         assert!(long.to_string().starts_with(&short.to_string()));
         assert_eq!(short.to_string().parse::<Handle>().expect("hex"), short);

@@ -2,10 +2,48 @@
 
 mod tokens; //     what text costs
 mod transcript; // what was said, exactly as it was said
+mod notation; //   how a conversation is written down for people
+mod budget; //     how much room there is
+mod event; //      what matters but was not said
 mod handle; //     how an original is named
+mod deed; //       what a call did
+mod condense; //   long texts made short by what they are
+mod value; //      which lines later work may need
+mod policy; //     what may be folded, from when on, in which order
+mod draft; //      which parts are being folded away
+mod segment; //    folded steps as a few lines
+mod passes; //     who decides that, and in which order
+mod ledger; //     what was folded
+mod step; //       one step of the fold over a conversation
 mod view; //       what will be sent
+mod check; //      what must hold for everything sent
+mod recount; //    counts a view without trusting the ledger
+mod recall; //     gives originals back
+mod report; //     what each fold did and why
+mod session; //    a conversation being followed
 
+pub use budget::{Budget, Pressure, Strategy, StrategyError};
+pub use check::{Fault, check, check_deeply};
+pub use deed::{
+    Deed, Ending, LineRange, Lines, Sight, TestCounts, Verb, Verdict, deed_of, ending_of, line_of, overtakes,
+};
+pub use draft::Draft;
+pub use event::Event;
 pub use handle::{Handle, HandleError};
+pub use ledger::{Fold, Ledger, Original};
+pub use notation::{NotationError, parse, print_entries, print_view};
+pub use passes::Pass;
+pub use policy::{
+    Digest, Head, Policy, Reach, Stage, SummaryCounts, Tail, ToolFold, ToolRule, Users,
+};
+pub use recall::{Extent, RecallError, find_by_content, recall};
+pub use recount::recount;
+pub use report::{Contributor, Left, Notice, Overflow, PassReport, Reason, Receipt, What};
+pub use segment::{Part, Segment};
+pub use session::{Refusal, Session};
+pub use step::{Moment, Outlook, step};
 pub use tokens::{Count, Frame, Tokens, Words, thousands};
-pub use transcript::{Body, Call, CallId, Entry, EntryId, Media, Origin, Outcome, Prompt, Speaker, Step, Transcript, Turn};
-pub use view::{Edit, Item, Place, View, Voice};
+pub use transcript::{
+    Body, Call, CallId, Entry, EntryId, Media, Origin, Outcome, Prompt, Speaker, Step, Transcript, Turn,
+};
+pub use view::{Edit, Item, Place, View, Voice, assemble};

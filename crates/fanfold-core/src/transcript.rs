@@ -279,6 +279,7 @@ pub struct Transcript {
     entries: Vec<Entry>,
     tokens: Vec<Tokens>,
     tools: Tokens,
+    total: Tokens,
 }
 
 impl Transcript {
@@ -289,6 +290,7 @@ impl Transcript {
 
     /// Tells what the tool schemas cost, which travel with every request.
     pub fn set_tools(&mut self, schemas: Tokens) {
+        self.total = self.total - self.tools + schemas;
         self.tools = schemas;
     }
 
@@ -300,7 +302,9 @@ impl Transcript {
     /// Adds an entry at the end and counts what has not been counted.
     pub fn append(&mut self, mut entry: Entry, counter: &dyn Count) -> EntryId {
         entry.count(counter);
-        self.tokens.push(entry.tokens(counter));
+        let tokens = entry.tokens(counter);
+        self.total += tokens;
+        self.tokens.push(tokens);
         self.entries.push(entry);
         EntryId::from(self.entries.len() - 1)
     }
@@ -312,7 +316,9 @@ impl Transcript {
             return false;
         };
         outcome.body.count(counter);
-        self.tokens[call.step.index()] += outcome.tokens(counter.frame());
+        let tokens = outcome.tokens(counter.frame());
+        self.tokens[call.step.index()] += tokens;
+        self.total += tokens;
         found.result = Some(outcome);
         true
     }
@@ -350,7 +356,7 @@ impl Transcript {
 
     /// The whole transcript's cost, tool schemas included.
     pub fn total(&self) -> Tokens {
-        self.tools + self.tokens.iter().copied().sum()
+        self.total
     }
 
     /// The turns in order. The first may have no prompt, the last no step.

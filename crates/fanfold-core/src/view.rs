@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::handle::Handle;
+use crate::ledger::{Ledger, Standing};
 use crate::tokens::Tokens;
-use crate::transcript::{CallId, EntryId};
+use crate::transcript::{CallId, EntryId, Transcript};
 
 /// What a fold replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -76,8 +77,8 @@ pub struct View {
     pub items: Vec<Item>,
     /// What they cost, tool schemas included.
     pub tokens: Tokens,
-    /// The handles that stand in the view, each with the entries it opens.
-    pub handles: Vec<(Handle, Vec<EntryId>)>,
+    /// The handles that stand in the view.
+    pub handles: Vec<Handle>,
 }
 
 impl View {
@@ -85,4 +86,37 @@ impl View {
     pub fn is_untouched(&self) -> bool {
         self.items.iter().all(|item| matches!(item, Item::Whole(_)))
     }
+}
+
+/// The view of a transcript as its ledger shows it.
+pub fn assemble(transcript: &Transcript, ledger: &Ledger) -> View {
+    let mut view = View { tokens: ledger.total(transcript), ..View::default() };
+    grow(&mut view, transcript, ledger, 0);
+    view.handles = ledger.handles_in_view();
+    view
+}
+
+/// Adds the entries from `from` on to a view.
+pub(crate) fn grow(view: &mut View, transcript: &Transcript, ledger: &Ledger, from: usize) {
+    for i in from..transcript.len() {
+        let id = EntryId::from(i);
+        match ledger.standing.get(i).unwrap_or(&Standing::Whole) {
+            Standing::Whole => view.items.push(Item::Whole(id)),
+            Standing::Edited(folds) => {
+                let edit = |&fold: &u32| {
+                    let fold = &ledger.folds[fold as usize];
+                    Edit { place: fold.place, stub: Arc::clone(&fold.stub) }
+                };
+                view.items.push(Item::Edited(id, folds.iter().map(edit).collect()));
+            }
+            Standing::Segment(segment) => {
+                let segment = &ledger.segments[*segment as usize];
+                if let Ok(n) = segment.parts.binary_search_by_key(&id, |part| part.at) {
+                    let part = &segment.parts[n];
+                    view.items.push(Item::Note { text: Arc::clone(&part.text), voice: segment.voice });
+                }
+            }
+        }
+    }
+    view.tokens = ledger.total(transcript);
 }

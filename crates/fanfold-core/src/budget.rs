@@ -1,0 +1,179 @@
+//! How much room there is, and how full it is.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::tokens::Tokens;
+
+/// The model's window and what of it is kept for the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    window: Tokens,
+    reserve: Tokens,
+}
+
+impl Budget {
+    const MOST_RESERVED: Tokens = Tokens(8_192);
+
+    /// A budget that keeps the usual part of the window for the answer: a quarter, at most 8,192 tokens.
+    pub fn of_window(window: Tokens) -> Budget {
+        Budget { window, reserve: window.permille(250).min(Self::MOST_RESERVED) }
+    }
+
+    /// A budget with a reserve of the caller's choice, which may not fill the window.
+    pub fn with_reserve(window: Tokens, reserve: Tokens) -> Budget {
+        Budget { window, reserve: reserve.min(window) }
+    }
+
+    /// The model's window.
+    pub fn window(self) -> Tokens {
+        self.window
+    }
+
+    /// What is kept for the answer.
+    pub fn reserve(self) -> Tokens {
+        self.reserve
+    }
+
+    /// What a request may cost at most.
+    pub fn room(self) -> Tokens {
+        self.window - self.reserve
+    }
+}
+
+/// From which part of the room on a conversation is folded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strategy {
+    /// From 60 % on.
+    Aggressive,
+    /// From 80 % on.
+    Moderate,
+    /// From 95 % on.
+    Light,
+    /// Never: a request that does not fit is refused.
+    Off,
+    /// From a share in per mille on; zero folds at every step.
+    From(u32),
+}
+
+impl Strategy {
+    /// The names a person may give.
+    pub const NAMES: [&'static str; 4] = ["aggressive", "moderate", "light", "off"];
+
+    /// The tokens from which on a view is folded, or none if it never is.
+    pub fn trigger(self, budget: Budget) -> Option<Tokens> {
+        let share = match self {
+            Strategy::Aggressive => 600,
+            Strategy::Moderate => 800,
+            Strategy::Light => 950,
+            Strategy::From(share) => share.min(1000),
+            Strategy::Off => return None,
+        };
+        Some(budget.room().permille(share))
+    }
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Strategy::Aggressive => f.write_str("aggressive"),
+            Strategy::Moderate => f.write_str("moderate"),
+            Strategy::Light => f.write_str("light"),
+            Strategy::Off => f.write_str("off"),
+            Strategy::From(share) => write!(f, "from {} %", f64::from(*share) / 10.0),
+        }
+    }
+}
+
+/// Why a text names no strategy.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no strategy `{0}`; there are aggressive, moderate, light and off")]
+pub struct StrategyError(String);
+
+impl FromStr for Strategy {
+    type Err = StrategyError;
+
+    fn from_str(name: &str) -> Result<Strategy, StrategyError> {
+        match name {
+            "aggressive" => Ok(Strategy::Aggressive),
+            "moderate" => Ok(Strategy::Moderate),
+            "light" => Ok(Strategy::Light),
+            "off" => Ok(Strategy::Off),
+            other => Err(StrategyError(other.to_owned())),
+        }
+    }
+}
+
+/// How full the room is. Told to people, once for each level until a fold, and never to the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Pressure {
+    /// Under 60 %.
+    #[default]
+    None,
+    /// From 60 %.
+    Info,
+    /// From 75 %.
+    Notice,
+    /// From 85 %.
+    Warning,
+    /// From 95 %.
+    Critical,
+}
+
+impl Pressure {
+    /// The level of a view of this size.
+    pub fn of(tokens: Tokens, budget: Budget) -> Pressure {
+        let room = budget.room();
+        match () {
+            () if tokens >= room.permille(950) => Pressure::Critical,
+            () if tokens >= room.permille(850) => Pressure::Warning,
+            () if tokens >= room.permille(750) => Pressure::Notice,
+            () if tokens >= room.permille(600) => Pressure::Info,
+            () => Pressure::None,
+        }
+    }
+}
+
+impl fmt::Display for Pressure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Pressure::None => "none",
+            Pressure::Info => "info",
+            Pressure::Notice => "notice",
+            Pressure::Warning => "warning",
+            Pressure::Critical => "critical",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reserve_is_a_quarter_and_at_most_8192() {
+        assert_eq!(Budget::of_window(Tokens(16_000)).room(), Tokens(12_000));
+        assert_eq!(Budget::of_window(Tokens(200_000)).room(), Tokens(191_808));
+        assert_eq!(Budget::with_reserve(Tokens(10), Tokens(20)).room(), Tokens::ZERO);
+    }
+
+    #[test]
+    fn thresholds_rise_with_the_window() {
+        for strategy in [Strategy::Aggressive, Strategy::Moderate, Strategy::Light, Strategy::From(500)] {
+            let mut last = Tokens::ZERO;
+            for window in (0..2_000_000).step_by(997) {
+                let trigger = strategy.trigger(Budget::of_window(Tokens(window))).expect("folds");
+                assert!(trigger >= last, "{strategy} at {window}");
+                last = trigger;
+            }
+        }
+    }
+
+    #[test]
+    fn pressure_has_four_levels() {
+        let budget = Budget::with_reserve(Tokens(100), Tokens::ZERO);
+        let levels: Vec<_> =
+            [59, 60, 75, 85, 95].map(|n| Pressure::of(Tokens(n), budget).to_string()).into();
+        assert_eq!(levels, ["none", "info", "notice", "warning", "critical"]);
+    }
+}

@@ -1,0 +1,303 @@
+//! How a call ended: the exit code, whether it failed, the first error line, the counts of a test run.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::Value;
+
+use super::{Deed, Verb};
+use crate::condense::signs::{Sign, head, sign_of, tail};
+use crate::transcript::Outcome;
+
+/// Whether a call did what it was to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verdict {
+    /// It did.
+    Passed,
+    /// It did not.
+    Failed,
+    /// The result does not say.
+    Unknown,
+}
+
+/// The numbers that a test runner ends with, summed where it ran several suites.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TestCounts {
+    /// Tests that passed.
+    pub passed: u32,
+    /// Tests that failed or broke.
+    pub failed: u32,
+    /// Tests that were left out.
+    pub skipped: u32,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ending {
+    /// Whether it did what it was to do.
+    pub verdict: Verdict,
+    /// The exit code, where one is given.
+    pub exit: Option<i32>,
+    /// The first line that says what went wrong.
+    pub error: Option<String>,
+    /// The counts, where tests ran.
+    pub tests: Option<TestCounts>,
+    /// The lines of the output itself.
+    pub n_lines: usize,
+}
+
+/// Reads the ending from a result.
+pub fn ending_of(deed: &Deed, outcome: &Outcome) -> Ending {
+    let text = outcome.body.as_str();
+    let inner = inner_text(text);
+    let output = strip_frame(inner.as_deref().unwrap_or(text));
+    let exit = exit_code(text);
+    let is_run = deed.verb == Verb::Run;
+    let tests = if is_run { test_counts(output) } else { None };
+    let found_nothing = deed.verb == Verb::Search && exit == Some(1) && output.trim().is_empty();
+    let verdict = match (exit, tests) {
+        _ if found_nothing => Verdict::Passed,
+        (Some(code), _) if code != 0 => Verdict::Failed,
+        (_, Some(tests)) if tests.failed > 0 => Verdict::Failed,
+        _ if outcome.is_error || complains(text) => Verdict::Failed,
+        (Some(_), _) => Verdict::Passed,
+        (None, Some(tests)) if tests.passed > 0 => Verdict::Passed,
+        _ => Verdict::Unknown,
+    };
+    let error = match verdict {
+        Verdict::Failed => first_error(output).or_else(|| first_line(output)),
+        Verdict::Unknown if is_run => first_error(output),
+        Verdict::Passed | Verdict::Unknown => None,
+    };
+    let n_lines = if output.trim().is_empty() { 0 } else { output.trim_end().split('\n').count() };
+    Ending { verdict, exit, error, tests, n_lines }
+}
+
+/// The text inside a JSON result.
+pub(super) fn inner_text(text: &str) -> Option<String> {
+    let is_object = text.trim_start().starts_with('{') && text.len() < 1 << 20;
+    if !is_object {
+        return None;
+    }
+    let value: Value = serde_json::from_str(text).ok()?;
+    let field =
+        |name: &str| value.get(name)?.as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned);
+    field("error")
+        .or_else(|| field("stderr"))
+        .or_else(|| field("output"))
+        .or_else(|| field("content"))
+        .or_else(|| field("stdout"))
+}
+
+/// The output without the lines that a harness puts around it.
+fn strip_frame(text: &str) -> &str {
+    let mut rest = text.trim_start_matches('\n');
+    while let Some((line, below)) = rest.split_once('\n') {
+        let is_frame = FRAMES.iter().any(|frame| line.starts_with(frame));
+        if !is_frame {
+            break;
+        }
+        rest = below;
+    }
+    let end = rest.trim_end();
+    end.strip_suffix("</output>").unwrap_or(end)
+}
+
+const FRAMES: [&str; 9] = [
+    "<returncode>",
+    "<output>",
+    "Exit code",
+    "Chunk ID:",
+    "Wall time:",
+    "Process exited",
+    "Original token count:",
+    "Output:",
+    "<tool_use_error>Exit",
+];
+
+fn exit_code(text: &str) -> Option<i32> {
+    let code = |part: &str| {
+        let found = EXIT.captures(part)?;
+        found.iter().skip(1).flatten().next()?.as_str().parse().ok()
+    };
+    code(head(text, 500)).or_else(|| code(tail(text, 500)))
+}
+
+static EXIT: LazyLock<Regex> = LazyLock::new(|| {
+    let patterns = [
+        r"<returncode>(-?\d+)</returncode>",
+        r#""(?:exit_code|exitCode|returncode|return_code)"\s*:\s*(-?\d+)"#,
+        r"(?m)^(?:Error: )?[Ee]xit code:?\s+(-?\d+)",
+        r"(?:exited|failed) with (?:exit )?(?:code|status)[ :]+(-?\d+)",
+        r"(?m)^exit_code: (-?\d+)",
+    ];
+    Regex::new(&patterns.join("|")).expect("a pattern")
+});
+
+/// Whether the result itself says at its very beginning that the tool failed.
+fn complains(text: &str) -> bool {
+    let start = head(text.trim_start(), 200);
+    let marks = [
+        "<tool_use_error>",
+        "Error:",
+        "Error ",
+        "error:",
+        "ERROR:",
+        "{\"error\":\"",
+        "{\"error\": \"",
+        "{\"success\": false",
+        "{\"success\":false",
+    ];
+    marks.iter().any(|mark| start.starts_with(mark))
+}
+
+fn first_line(text: &str) -> Option<String> {
+    text.lines().map(str::trim).find(|line| !line.is_empty()).map(|line| head(line, 400).to_owned())
+}
+
+fn first_error(text: &str) -> Option<String> {
+    let is_traceback =
+        |line: &str| line.starts_with("Traceback (most") || line.starts_with("--- Logging error");
+    let alarms = || text.lines().filter(|line| sign_of(line) == Sign::Alarm && !is_traceback(line.trim()));
+    // A line that is itself the message says more than a mark such as `FAIL`.
+    let line = alarms().find(|line| line.contains(':')).or_else(|| alarms().next())?;
+    Some(head(line.trim(), 400).to_owned())
+}
+
+/// The counts at the end of a test run.
+fn test_counts(text: &str) -> Option<TestCounts> {
+    let mut sum: Option<TestCounts> = None;
+    let mut n_go = TestCounts::default();
+    for line in text.lines() {
+        let line = line.trim();
+        let is_summary = COUNTED.is_match(head(line, 200)) && is_summary(line);
+        if is_summary {
+            let counts = counts_in(line);
+            let sum = sum.get_or_insert_default();
+            sum.passed += counts.passed;
+            sum.failed += counts.failed;
+            sum.skipped += counts.skipped;
+        }
+        n_go.passed += u32::from(line.starts_with("--- PASS") || line.starts_with("ok  \t"));
+        n_go.failed += u32::from(line.starts_with("--- FAIL") || line.starts_with("FAIL\t"));
+    }
+    sum.or((n_go != TestCounts::default()).then_some(n_go))
+}
+
+/// Whether a line with counts in it is a runner's last word, and not one of its details.
+fn is_summary(line: &str) -> bool {
+    let starts = [
+        "test result:",
+        "Tests:",
+        "Tests ",
+        "=",
+        "FAILED (",
+        "OK",
+        "Ran ",
+        "Failed!",
+        "Passed!",
+        "tests finished",
+        "# pass",
+        "# fail",
+    ];
+    let is_short = line.len() < 120 && line.starts_with(|c: char| c.is_ascii_digit());
+    starts.iter().any(|start| line.starts_with(start)) || is_short
+}
+
+fn counts_in(line: &str) -> TestCounts {
+    let mut counts = TestCounts::default();
+    for found in COUNTED.captures_iter(head(line, 300)) {
+        let text = |i: usize| found.get(i).map(|part| part.as_str());
+        let (number, word) = match (text(1), text(2), text(3), text(4)) {
+            (Some(number), Some(word), _, _) | (_, _, Some(word), Some(number)) => (number, word),
+            _ => continue,
+        };
+        let number: u32 = number.parse().unwrap_or(0);
+        match word.to_ascii_lowercase().as_str() {
+            "passed" | "passing" | "pass" => counts.passed += number,
+            "failed" | "failing" | "failures" | "failure" | "errors" | "error" | "fail" => {
+                counts.failed += number;
+            }
+            "skipped" | "ignored" | "pending" | "todo" => counts.skipped += number,
+            "tests" | "test" if line.starts_with("Ran ") || line.starts_with("OK") => counts.passed += number,
+            _ => {}
+        }
+    }
+    counts
+}
+
+static COUNTED: LazyLock<Regex> = LazyLock::new(|| {
+    let words = "passed|passing|pass|failed|failing|failures?|errors?|fail|skipped|ignored|pending|todo";
+    Regex::new(&format!(r"(?i)\b(\d+) ({words}|tests?)\b|\b({words})\s*[:=]\s*(\d+)")).expect("a pattern")
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::deed::deed_of;
+    use crate::transcript::{Body, Origin};
+
+    fn ending(command: &str, text: &str) -> Ending {
+        let outcome = Outcome {
+            body: Body::text(text),
+            is_error: false,
+            media: Vec::new(),
+            origin: Origin::message(0),
+        };
+        ending_of(&deed_of("bash", command), &outcome)
+    }
+
+    fn check(command: &str, text: &str, verdict: Verdict, exit: Option<i32>, error: Option<&str>) {
+        let ending = ending(command, text);
+        assert_eq!((ending.verdict, ending.exit, ending.error.as_deref()), (verdict, exit, error), "{text}");
+    }
+
+    #[test]
+    fn exit_codes_are_found() {
+        check(
+            "make",
+            "Exit code 2\nmake: *** error: no rule",
+            Verdict::Failed,
+            Some(2),
+            Some("make: *** error: no rule"),
+        );
+        check("make", "<returncode>0</returncode>\n<output>\nok\n</output>", Verdict::Passed, Some(0), None);
+        check("make", r#"{"output": "a\nb", "exit_code": 0}"#, Verdict::Passed, Some(0), None);
+        check(
+            "make",
+            r#"{"output":"x","metadata":{"exit_code":1,"duration_seconds":0.1}}"#,
+            Verdict::Failed,
+            Some(1),
+            Some("x"),
+        );
+        check("rg foo", "<returncode>1</returncode>\n<output>\n</output>", Verdict::Passed, Some(1), None);
+        check(
+            "python a.py",
+            "Traceback (most recent call last):\n  x\nValueError: no",
+            Verdict::Unknown,
+            None,
+            Some("ValueError: no"),
+        );
+    }
+
+    fn check_tests(text: &str, passed: u32, failed: u32, skipped: u32) {
+        assert_eq!(ending("pytest", text).tests, Some(TestCounts { passed, failed, skipped }), "{text}");
+    }
+
+    #[test]
+    fn tests_are_counted() {
+        check_tests(
+            "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured\ntest result: FAILED. 2 passed; 1 failed; 0 ignored",
+            5,
+            1,
+            1,
+        );
+        check_tests("=== 3 failed, 10 passed, 1 skipped in 0.12s ===", 10, 3, 1);
+        check_tests("Tests:       1 failed, 10 passed, 11 total", 10, 1, 0);
+        check_tests("  10 passing (3s)\n  2 failing", 10, 2, 0);
+        check_tests("--- PASS: A\n--- FAIL: B\nFAIL\tx/y\t0.1s", 1, 2, 0);
+        check_tests("Ran 12 tests in 0.1s\n\nFAILED (failures=1, errors=2)", 12, 3, 0);
+        check_tests("Failed!  - Failed:     1, Passed:    10, Skipped:     2", 10, 1, 2);
+        assert_eq!(ending("ls", "nothing").tests, None);
+    }
+}

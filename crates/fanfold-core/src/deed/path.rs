@@ -1,0 +1,79 @@
+//! Paths as agents write them: brought to one form, and compared.
+
+/// The path without `./`, doubled slashes, `x/..`, a `file://` in front or quotes around.
+pub(super) fn normal(path: &str) -> String {
+    let path = path.trim().trim_matches(['"', '\'', '`']);
+    let path = path.strip_prefix("file://").unwrap_or(path);
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    let root = if path.starts_with('/') { "/" } else { "" };
+    let joined = parts.join("/");
+    if joined.is_empty() && root.is_empty() && !path.is_empty() {
+        ".".to_owned()
+    } else {
+        format!("{root}{joined}")
+    }
+}
+
+/// The path as seen from a directory.
+pub(super) fn join(directory: Option<&str>, path: &str) -> String {
+    let is_rooted = path.starts_with(['/', '~', '$']) || path.contains("://");
+    match directory {
+        Some(directory) if !is_rooted => normal(&format!("{directory}/{path}")),
+        _ => normal(path),
+    }
+}
+
+/// Whether two normal paths name one file, as far as can be told when one of them is relative.
+///
+/// A bare file name matches only itself: `mod.rs` says too little.
+pub(super) fn is_same_file(one: &str, other: &str) -> bool {
+    let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
+    if short == long {
+        return true;
+    }
+    let is_telling = short.contains('/') && !short.starts_with('/') && !short.starts_with("..");
+    is_telling && long.strip_suffix(short).is_some_and(|rest| rest.ends_with('/'))
+}
+
+/// Whether a word is likely to be a path.
+pub(super) fn is_pathlike(word: &str) -> bool {
+    let is_plain =
+        !word.is_empty() && word.len() < 300 && !word.contains(['\n', ' ', '\t', '|', '<', '>', '(']);
+    is_plain
+        && (word.contains('/')
+            || word.rsplit_once('.').is_some_and(|(stem, ext)| !stem.is_empty() && is_extension(ext)))
+}
+
+fn is_extension(text: &str) -> bool {
+    (1..=8).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_take_one_form() {
+        let forms = ["./a//b/../c.rs", "a/c.rs", "/x/./y/", "..//a", "", ".", "\"a b\"", "file:///x"];
+        let shown: Vec<_> = forms.iter().map(|path| normal(path)).collect();
+        assert_eq!(shown, ["a/c.rs", "a/c.rs", "/x/y", "../a", "", ".", "a b", "/x"]);
+        assert_eq!(join(Some("/repo"), "src/a.rs"), "/repo/src/a.rs");
+        assert_eq!(join(Some("/repo"), "/etc/hosts"), "/etc/hosts");
+    }
+
+    #[test]
+    fn a_relative_path_is_the_same_file_when_it_says_enough() {
+        assert!(is_same_file("/repo/src/a.rs", "src/a.rs"));
+        assert!(!is_same_file("/repo/src/a.rs", "a.rs"));
+        assert!(!is_same_file("/repo/src/aa.rs", "c/aa.rs"));
+    }
+}

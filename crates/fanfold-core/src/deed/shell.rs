@@ -1,0 +1,268 @@
+//! Splits a shell command into the commands in it, as far as telling what they do needs it.
+//!
+//! Words, quotes, redirections, pipes and the bodies of heredocs are understood; substitutions stay as they are.
+
+/// One simple command.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// The words, without quotes and redirections.
+    pub(super) words: Vec<String>,
+    /// The files that its output goes to.
+    pub(super) writes: Vec<String>,
+    /// Whether its input is the output of the piece before.
+    pub(super) is_piped: bool,
+    /// The hash of what a heredoc feeds it: another script makes another command.
+    pub(super) input: Option<u64>,
+    /// The command as it was written, without heredoc bodies.
+    pub(super) source: String,
+}
+
+/// The pieces in order.
+pub(super) fn split(command: &str) -> Vec<Piece> {
+    let mut scanner = Scanner {
+        text: command,
+        at: 0,
+        piece: Piece::default(),
+        start: 0,
+        pieces: Vec::new(),
+        heredocs: Vec::new(),
+    };
+    scanner.run();
+    scanner.pieces
+}
+
+struct Scanner<'a> {
+    text: &'a str,
+    at: usize,
+    piece: Piece,
+    start: usize,
+    pieces: Vec<Piece>,
+    heredocs: Vec<String>,
+}
+
+impl<'a> Scanner<'a> {
+    fn run(&mut self) {
+        while let Some(c) = self.peek() {
+            match c {
+                ' ' | '\t' | '\r' => self.at += 1,
+                '\\' if self.rest().starts_with("\\\n") => self.at += 2,
+                '\n' => {
+                    self.end(false);
+                    self.at += 1;
+                    self.skip_heredocs();
+                    self.start = self.at;
+                }
+                '#' => self.skip_comment(),
+                ';' | '(' | ')' => self.operator(1, false),
+                '&' if self.rest().starts_with("&&") => self.operator(2, false),
+                '&' if self.rest().starts_with("&>") => {
+                    self.at += 1;
+                    self.redirect();
+                }
+                '&' => self.operator(1, false),
+                '|' if self.rest().starts_with("||") => self.operator(2, false),
+                '|' => self.operator(1, true),
+                '<' | '>' => self.redirect(),
+                '0'..='9' if self.is_numbered_redirect() => {
+                    self.at += 1;
+                    self.redirect();
+                }
+                _ => {
+                    let word = self.word();
+                    self.piece.words.push(word);
+                }
+            }
+        }
+        self.end(false);
+    }
+
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn is_numbered_redirect(&self) -> bool {
+        matches!(self.text.as_bytes().get(self.at + 1), Some(b'<' | b'>'))
+    }
+
+    fn operator(&mut self, width: usize, is_pipe: bool) {
+        self.end(is_pipe);
+        self.at += width;
+        self.start = self.at;
+    }
+
+    fn end(&mut self, is_pipe: bool) {
+        let next = Piece { is_piped: is_pipe, ..Piece::default() };
+        let mut piece = std::mem::replace(&mut self.piece, next);
+        if piece.words.is_empty() && piece.writes.is_empty() {
+            self.piece.is_piped |= piece.is_piped;
+            return;
+        }
+        piece.source = self.text[self.start..self.at].trim().to_owned();
+        self.pieces.push(piece);
+    }
+
+    fn skip_comment(&mut self) {
+        let rest = self.rest();
+        self.at += rest.find('\n').unwrap_or(rest.len());
+    }
+
+    fn skip_heredocs(&mut self) {
+        let start = self.at;
+        let delimiters = std::mem::take(&mut self.heredocs);
+        if delimiters.is_empty() {
+            return;
+        }
+        for delimiter in delimiters {
+            self.skip_heredoc(&delimiter);
+        }
+        let input = xxhash_rust::xxh3::xxh3_64(&self.text.as_bytes()[start..self.at]);
+        for piece in self.pieces.iter_mut().rev().take(9).filter(|piece| piece.input == Some(0)) {
+            piece.input = Some(input.max(1));
+        }
+    }
+
+    fn skip_heredoc(&mut self, delimiter: &str) {
+        while !self.rest().is_empty() {
+            let line = self.rest().split('\n').next().unwrap_or_default();
+            self.at = (self.at + line.len() + 1).min(self.text.len());
+            if line.trim() == delimiter {
+                return;
+            }
+        }
+    }
+
+    fn redirect(&mut self) {
+        let is_input = self.rest().starts_with('<');
+        let is_heredoc = self.rest().starts_with("<<") && !self.rest().starts_with("<<<");
+        while self.rest().starts_with(['<', '>', '-', '|']) {
+            self.at += 1;
+        }
+        if self.rest().starts_with('&') {
+            self.at += 1;
+            let _descriptor = self.word();
+            return;
+        }
+        while self.rest().starts_with([' ', '\t']) {
+            self.at += 1;
+        }
+        let target = self.word();
+        if is_heredoc {
+            self.piece.input = Some(0);
+            self.heredocs.push(target);
+        } else if !is_input && !target.is_empty() && !target.starts_with("/dev/") {
+            self.piece.writes.push(target);
+        }
+    }
+
+    /// The word that starts here, without its quotes. Always moves on, unless an operator stands here.
+    fn word(&mut self) -> String {
+        let mut word = String::new();
+        while let Some(c) = self.peek() {
+            match c {
+                ' ' | '\t' | '\r' | '\n' | ';' | '|' | '&' | '<' | '>' | ')' => break,
+                '\'' => {
+                    let inner = self.rest()[1..].split('\'').next().unwrap_or_default().to_owned();
+                    self.at = (self.at + inner.len() + 2).min(self.text.len());
+                    word.push_str(&inner);
+                }
+                '"' => self.double_quoted(&mut word),
+                '$' if self.rest().starts_with("$(") => self.substitution(&mut word),
+                '\\' => {
+                    self.at += 1;
+                    if let Some(escaped) = self.peek() {
+                        self.at += escaped.len_utf8();
+                        word.push(escaped);
+                    }
+                }
+                c => {
+                    self.at += c.len_utf8();
+                    word.push(c);
+                }
+            }
+        }
+        word
+    }
+
+    fn double_quoted(&mut self, word: &mut String) {
+        self.at += 1;
+        while let Some(c) = self.peek() {
+            self.at += c.len_utf8();
+            match c {
+                '"' => return,
+                '\\' => {
+                    let next = self.peek();
+                    if !matches!(next, Some('"' | '\\' | '$' | '`')) {
+                        word.push('\\');
+                    }
+                    if let Some(escaped) = next {
+                        self.at += escaped.len_utf8();
+                        word.push(escaped);
+                    }
+                }
+                c => word.push(c),
+            }
+        }
+    }
+
+    fn substitution(&mut self, word: &mut String) {
+        let mut depth = 0;
+        while let Some(c) = self.peek() {
+            self.at += c.len_utf8();
+            word.push(c);
+            match c {
+                '(' => depth += 1,
+                ')' if depth == 1 => return,
+                ')' => depth -= 1,
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check(command: &str, expected: &[&[&str]]) {
+        let words: Vec<_> = split(command).into_iter().map(|piece| piece.words).collect();
+        assert_eq!(words, expected, "{command}");
+    }
+
+    #[test]
+    fn words_quotes_and_operators() {
+        check(
+            "cd /a && grep -n \"a b\" 'c d' | head -5 2>&1",
+            &[&["cd", "/a"], &["grep", "-n", "a b", "c d"], &["head", "-5"]],
+        );
+        check("a;b\nc & d || e # no", &[&["a"], &["b"], &["c"], &["d"], &["e"]]);
+        check("echo $(ls | wc -l) \\\n x", &[&["echo", "$(ls | wc -l)", "x"]]);
+        check("", &[]);
+    }
+
+    #[test]
+    fn heredocs_are_skipped_and_files_noted() {
+        let pieces = split("cat <<'EOF' > a.py\nrm -rf x\nEOF\npython a.py > out.txt 2>/dev/null");
+        let shown: Vec<_> =
+            pieces.iter().map(|p| (p.source.as_str(), p.writes.concat(), p.input.is_some())).collect();
+        assert_eq!(
+            shown,
+            [
+                ("cat <<'EOF' > a.py", "a.py".to_owned(), true),
+                ("python a.py > out.txt 2>/dev/null", "out.txt".to_owned(), false)
+            ]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn anything_splits(command in "[ a-z'\"\\\\$()<>|&;#\\n0-9ü-]{0,60}") {
+            split(&command);
+        }
+    }
+}

@@ -1,0 +1,489 @@
+//! A view in the making: which parts are being folded away, and the one door through which they go.
+//!
+//! Passes propose; `Draft::fold` and `Draft::absorb` alone decide what may be folded. So no pass can touch what a
+//! person said, a running call, a pinned entry or the newest steps.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::handle::{Handle, Hash};
+use crate::ledger::{Fold, Ledger, Original, Standing};
+use crate::policy::{Head, Policy, Stage, ToolFold, Users};
+use crate::recall::{original_at, places_of};
+use crate::report::{Left, What};
+use crate::segment::Segment;
+use crate::tokens::{Count, Tokens};
+use crate::transcript::{Call, CallId, Entry, EntryId, Speaker, Transcript};
+use crate::value::{AtomSet, Lexicon, Scorer, atoms, focus_words};
+use crate::view::Place;
+
+/// A view in the making.
+pub struct Draft<'a> {
+    pub(crate) transcript: &'a Transcript,
+    pub(crate) ledger: &'a mut Ledger,
+    pub(crate) counter: &'a dyn Count,
+    pub(crate) policy: &'a Policy,
+    pub(crate) stage: &'a Stage,
+    pub(crate) room: Tokens,
+    pass: &'static str,
+    head: usize,
+    tail: usize,
+    range: Option<(EntryId, EntryId)>,
+    anchor: Option<EntryId>,
+    last_user: Option<EntryId>,
+    newest_images: Option<EntryId>,
+    worth: Option<Rc<Worth>>,
+    pub(crate) left: Vec<Left>,
+    pub(crate) first_changed: usize,
+    pub(crate) user_text: Vec<EntryId>,
+}
+
+/// What lines are worth at the moment of a fold.
+pub(crate) struct Worth {
+    lexicon: Lexicon,
+    in_view: AtomSet,
+    in_digest: AtomSet,
+    focus: Vec<String>,
+}
+
+impl Worth {
+    /// Scores lines for a stub or a fresh segment.
+    pub(crate) fn scorer(&self) -> Scorer<'_> {
+        let Worth { lexicon, in_view, in_digest, focus } = self;
+        Scorer { lexicon, in_view, in_digest: Some(in_digest), focus }
+    }
+
+    /// Scores lines for a merged segment: what the present segments hold is about to go.
+    pub(crate) fn merging(&self) -> Scorer<'_> {
+        Scorer { in_digest: None, ..self.scorer() }
+    }
+}
+
+/// What a draft is made from, beside the transcript and the ledger.
+pub(crate) struct Terms<'a> {
+    pub(crate) counter: &'a dyn Count,
+    pub(crate) policy: &'a Policy,
+    pub(crate) stage: &'a Stage,
+    pub(crate) room: Tokens,
+    /// Only these entries, when a person asked for them.
+    pub(crate) range: Option<(EntryId, EntryId)>,
+}
+
+impl<'a> Draft<'a> {
+    pub(crate) fn new(transcript: &'a Transcript, ledger: &'a mut Ledger, terms: &Terms<'a>) -> Draft<'a> {
+        let Terms { counter, policy, stage, room, range } = *terms;
+        let has_images = |entry: &Entry| entry.prompt().is_some_and(|prompt| !prompt.media.is_empty());
+        let mut draft = Draft {
+            counter,
+            policy,
+            stage,
+            room,
+            range,
+            pass: "",
+            head: 0,
+            tail: transcript.len(),
+            anchor: transcript.last_said(),
+            last_user: transcript.last_user(),
+            newest_images: transcript.entries().iter().rposition(has_images).map(EntryId::from),
+            worth: None,
+            left: Vec::new(),
+            first_changed: transcript.len(),
+            user_text: Vec::new(),
+            transcript,
+            ledger,
+        };
+        draft.head = draft.head_end();
+        draft.tail = draft.tail_start();
+        draft
+    }
+
+    /// What the view would cost now.
+    pub fn total(&self) -> Tokens {
+        self.ledger.total(self.transcript)
+    }
+
+    /// The results that may be folded and are not yet, oldest first.
+    pub fn results(&self) -> Vec<(Place, &'a str)> {
+        let mut found = Vec::new();
+        for (id, call) in self.calls() {
+            let place = Place::Result(id);
+            if let Some(outcome) = call.result.as_ref().filter(|_| self.is_open(place)) {
+                found.push((place, outcome.body.as_str()));
+            }
+        }
+        found
+    }
+
+    /// All calls of steps that are not in a segment, oldest first.
+    pub fn calls(&self) -> Vec<(CallId, &'a Call)> {
+        let transcript = self.transcript;
+        let mut found = Vec::new();
+        for (i, entry) in transcript.entries().iter().enumerate() {
+            let Some(step) = entry.step() else { continue };
+            if matches!(self.ledger.standing[i], Standing::Segment(_)) {
+                continue;
+            }
+            let id = |call: usize| CallId { step: EntryId::from(i), call: call as u16 };
+            found.extend(step.calls.iter().enumerate().map(|(n, call)| (id(n), call)));
+        }
+        found
+    }
+
+    /// Places that may be folded, or folded deeper, oldest first.
+    pub fn places(&self, wanted: impl Fn(Place) -> bool) -> Vec<Place> {
+        let entries = self.transcript.entries().iter().enumerate();
+        let places = entries.flat_map(|(i, entry)| places_of(entry, EntryId::from(i)));
+        places.filter(|place| wanted(*place) && self.may_fold(*place)).collect()
+    }
+
+    /// Places that may be folded and are not yet, oldest first.
+    pub fn open_places(&self, wanted: impl Fn(Place) -> bool) -> Vec<Place> {
+        let mut places = self.places(wanted);
+        places.retain(|place| self.ledger.fold_at(*place).is_none());
+        places
+    }
+
+    fn is_open(&self, place: Place) -> bool {
+        self.may_fold(place) && self.ledger.fold_at(place).is_none()
+    }
+
+    /// Folds a place to a few words and the handle: `[words, 2243bf1f]`. Says whether it did.
+    pub fn fold(&mut self, place: Place, words: &str) -> bool {
+        self.fold_to(place, |tag| format!("[{words}, {tag}]"))
+    }
+
+    /// Folds a place to a text that must hold the tag it is given: the handle, or the handles of its parts.
+    pub fn fold_to(&mut self, place: Place, stub: impl FnOnce(&str) -> String) -> bool {
+        if !self.may_fold(place) {
+            return false;
+        }
+        let before = match self.ledger.fold_at(place) {
+            Some(fold) => fold.tokens,
+            None => self.ledger.whole_cost(self.transcript, place) - self.folded_media(place),
+        };
+        // A stub is a handle and some words: nothing this short gets shorter.
+        let is_tiny = before <= self.counter.count("[folded, 00000000]");
+        if is_tiny {
+            return false;
+        }
+        let (handles, tag) = self.tag(place);
+        let stub = stub(&tag);
+        debug_assert!(stub.contains(&tag), "a stub holds its handles");
+        let tokens = self.counter.count(&stub);
+        if tokens >= before {
+            return false;
+        }
+        self.record(Fold { place, stub: Arc::from(stub), tokens, handles, pass: self.pass }, before);
+        true
+    }
+
+    /// The handle of a place and the words that name it in a stub: large originals open in slices.
+    fn tag(&mut self, place: Place) -> (Vec<Handle>, String) {
+        let original = original_at(self.transcript, place).expect("a place holds something");
+        let handle = self.ledger.name(Original::Place(place), Hash::of(original.as_bytes()));
+        let tokens = self.ledger.whole_cost(self.transcript, place);
+        let slices = slices(&original, tokens, self.slice());
+        if slices.len() < 2 {
+            return (vec![handle], handle.to_string());
+        }
+        let mut handles = vec![handle];
+        let mut tag = format!("{handle} in parts");
+        for bytes in slices {
+            let part = Original::PlaceSlice(place, bytes.clone());
+            let name = self.ledger.name(part, Hash::of(original[bytes].as_bytes()));
+            tag.push(' ');
+            tag.push_str(&name.to_string());
+            handles.push(name);
+        }
+        (handles, tag)
+    }
+
+    /// What one handle should open at most, so that a recall does not fill the window again.
+    pub(crate) fn slice(&self) -> Tokens {
+        self.room.permille(100).max(Tokens(300)).min(Tokens(1_500))
+    }
+
+    fn record(&mut self, fold: Fold, before: Tokens) {
+        let entry = fold.place.entry();
+        self.ledger.saved += before.0 as i64 - fold.tokens.0 as i64;
+        self.first_changed = self.first_changed.min(entry.index());
+        if matches!(fold.place, Place::Text(_)) && self.transcript.entry(entry).is_user() {
+            self.user_text.push(entry);
+        }
+        let what = What::Place(fold.place);
+        self.left.push(Left { pass: self.pass, what, handle: fold.handles[0], before, after: fold.tokens });
+        let id = self.ledger.folds.len() as u32;
+        let place = fold.place;
+        self.ledger.folds.push(fold);
+        let mut standing: Vec<u32> = match std::mem::take(&mut self.ledger.standing[entry.index()]) {
+            Standing::Edited(folds) => folds,
+            Standing::Whole => Vec::new(),
+            Standing::Segment(_) => unreachable!("a place in a segment is not foldable"),
+        };
+        standing.retain(|&other| !is_within(self.ledger.folds[other as usize].place, place));
+        standing.push(id);
+        self.ledger.standing[entry.index()] = Standing::Edited(standing);
+    }
+
+    /// What the already folded media of a result no longer cost.
+    fn folded_media(&self, place: Place) -> Tokens {
+        let Place::Result(call) = place else { return Tokens::ZERO };
+        let Standing::Edited(folds) = &self.ledger.standing[call.step.index()] else { return Tokens::ZERO };
+        let folds = folds.iter().map(|&i| &self.ledger.folds[i as usize]);
+        let media = folds.filter(|fold| matches!(fold.place, Place::ResultMedia(id, _) if id == call));
+        media.map(|fold| self.ledger.media - fold.tokens).sum()
+    }
+
+    /// Whether a place may be folded at all in this stage.
+    pub fn may_fold(&self, place: Place) -> bool {
+        let id = place.entry();
+        let entry = self.transcript.entry(id);
+        let reach = self.stage.reach;
+        let is_gone = matches!(self.ledger.standing[id.index()], Standing::Segment(_));
+        if is_gone || self.is_kept(id) {
+            return false;
+        }
+        let is_protected = id.index() < self.head || id.index() >= self.tail;
+        match entry {
+            Entry::Prompt(prompt) => {
+                let is_text = matches!(place, Place::Text(_));
+                match prompt.speaker {
+                    Speaker::User if is_text => self.may_fold_user(id),
+                    Speaker::User => self.newest_images != Some(id),
+                    Speaker::System => is_text && reach.late_system && self.is_behind_first_turn(id),
+                    Speaker::Harness => reach.tail || !is_protected,
+                }
+            }
+            Entry::Step(_) => {
+                let is_anchor = matches!(place, Place::Text(_)) && self.anchor == Some(id);
+                let is_guarded = self.is_guarded_tool(place);
+                reach.tail || !(is_protected || is_anchor || is_guarded)
+            }
+        }
+    }
+
+    fn may_fold_user(&self, id: EntryId) -> bool {
+        let is_newest = self.last_user == Some(id);
+        match self.stage.reach.users {
+            Users::Never => false,
+            Users::Pastes | Users::Oldest => !is_newest,
+            Users::Freely => true,
+        }
+    }
+
+    fn is_guarded_tool(&self, place: Place) -> bool {
+        let Place::Result(call) = place else { return false };
+        let rule = self.policy.tool(&self.transcript.call(call).tool);
+        rule.is_some_and(|rule| rule.fold == ToolFold::Never)
+    }
+
+    /// Whether nothing may fold the entry, whatever the stage.
+    fn is_kept(&self, id: EntryId) -> bool {
+        let is_outside = self.range.is_some_and(|(from, to)| id < from || id > to);
+        is_outside || self.ledger.pinned.contains(&id) || self.transcript.is_running(id)
+    }
+
+    fn is_behind_first_turn(&self, id: EntryId) -> bool {
+        self.transcript.entries()[..id.index()].iter().any(|entry| entry.step().is_some())
+    }
+
+    /// Whether an entry may go into a segment.
+    pub fn may_absorb(&self, id: EntryId) -> bool {
+        let i = id.index();
+        let is_protected = i < self.head || i >= self.tail || self.anchor == Some(id) && !self.stage.reach.tail;
+        let is_gone = matches!(self.ledger.standing[i], Standing::Segment(_));
+        if is_protected || is_gone || self.is_kept(id) {
+            return false;
+        }
+        let takes_users = self.stage.reach.users == Users::Freely;
+        match self.transcript.entry(id) {
+            Entry::Step(step) => self.stage.reach.tail || !step.calls.iter().any(|call| self.is_never(call)),
+            Entry::Prompt(prompt) => match prompt.speaker {
+                Speaker::Harness => true,
+                Speaker::User => takes_users,
+                Speaker::System => takes_users && self.is_behind_first_turn(id),
+            },
+        }
+    }
+
+    fn is_never(&self, call: &Call) -> bool {
+        self.policy.tool(&call.tool).is_some_and(|rule| rule.fold == ToolFold::Never)
+    }
+
+    /// The entries that may go into a segment, oldest first.
+    pub fn absorbable(&self) -> Vec<EntryId> {
+        (self.head..self.tail).map(EntryId::from).filter(|id| self.may_absorb(*id)).collect()
+    }
+
+    /// What an entry costs as it stands.
+    pub fn cost(&self, id: EntryId) -> Tokens {
+        self.ledger.cost(self.transcript, id)
+    }
+
+    /// Puts entries into a segment, and takes the segments out that it was merged from.
+    pub(crate) fn absorb(&mut self, segment: Segment, merged: &[u32]) {
+        let id = self.ledger.segments.len() as u32;
+        let mut before = Tokens::ZERO;
+        for &old in merged {
+            before += self.ledger.segments[old as usize].tokens();
+        }
+        for &entry in &segment.entries {
+            before += self.ledger.cost(self.transcript, entry);
+            self.ledger.standing[entry.index()] = Standing::Segment(id);
+        }
+        let after = segment.tokens();
+        self.ledger.saved += before.0 as i64 - after.0 as i64;
+        let (first, last) = segment.span();
+        self.first_changed = self.first_changed.min(first.index());
+        let what = What::Entries(first, last);
+        self.left.push(Left { pass: self.pass, what, handle: segment.handle, before, after });
+        self.ledger.live.retain(|live| !merged.contains(live));
+        let at = self.ledger.live.partition_point(|&live| self.ledger.segments[live as usize].span().0 < first);
+        self.ledger.live.insert(at, id);
+        self.ledger.segments.push(segment);
+    }
+
+    /// What lines are worth, given what stays in view.
+    pub(crate) fn worth(&mut self) -> Rc<Worth> {
+        if let Some(worth) = &self.worth {
+            return Rc::clone(worth);
+        }
+        let mut lexicon = std::mem::take(&mut self.ledger.lexicon);
+        lexicon.learn(self.transcript);
+        let (mut in_view, mut in_digest) = (AtomSet::default(), AtomSet::default());
+        let mut add = |text: &str| atoms(text, &mut |hash| drop(in_view.insert(hash)));
+        for (i, entry) in self.transcript.entries().iter().enumerate() {
+            match entry {
+                Entry::Prompt(prompt) if prompt.speaker != Speaker::Harness => add(prompt.body.as_str()),
+                Entry::Step(step) if i >= self.tail => {
+                    add(step.text.as_str());
+                    for call in &step.calls {
+                        add(call.arguments.as_str());
+                        if let Some(outcome) = &call.result {
+                            add(outcome.body.as_str());
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        for segment in self.ledger.live_segments() {
+            for part in &segment.parts {
+                atoms(&part.text, &mut |hash| drop(in_digest.insert(hash)));
+            }
+        }
+        let worth = Rc::new(Worth { lexicon, in_view, in_digest, focus: focus_words(&self.ledger.focus) });
+        self.worth = Some(Rc::clone(&worth));
+        worth
+    }
+
+    /// Runs the stage's passes until the view costs no more than the target.
+    pub(crate) fn run(&mut self, target: Tokens) {
+        for pass in self.stage.passes.clone() {
+            if self.total() <= target {
+                break;
+            }
+            self.pass = pass.name;
+            (pass.run)(self, target);
+        }
+    }
+
+    /// Ends the draft: gives the lexicon back to the ledger.
+    pub(crate) fn finish(mut self) -> (Vec<Left>, usize, Vec<EntryId>) {
+        if let Some(worth) = self.worth.take().and_then(|worth| Rc::try_unwrap(worth).ok()) {
+            self.ledger.lexicon = worth.lexicon;
+        }
+        (self.left, self.first_changed, self.user_text)
+    }
+
+    fn head_end(&self) -> usize {
+        let entries = self.transcript.entries();
+        match self.policy.head {
+            Head::Entries(n) => n.min(entries.len()),
+            Head::FirstTurn { steps } => {
+                let first_user = entries.iter().position(Entry::is_user).map_or(0, |i| i + 1);
+                let is_first_fold = self.ledger.receipts.is_empty() && !self.stage.reach.tail;
+                if !is_first_fold {
+                    return first_user;
+                }
+                let framed = entries[first_user..].iter().take(steps).take_while(|entry| entry.step().is_some());
+                first_user + framed.count()
+            }
+        }
+    }
+
+    fn tail_start(&self) -> usize {
+        let share = self.room.permille(self.policy.tail.share).permille(self.stage.tail);
+        let ceiling = share.permille(self.policy.tail.ceiling);
+        let (least_steps, least_results) =
+            if self.stage.reach.tail { (1, 0) } else { (self.policy.tail.steps, self.policy.tail.results) };
+        let (mut steps, mut results, mut sum) = (0, 0, Tokens::ZERO);
+        let mut start = self.transcript.len();
+        for (i, entry) in self.transcript.entries().iter().enumerate().rev() {
+            let cost = self.ledger.cost(self.transcript, EntryId::from(i));
+            let is_floor = steps < least_steps || results < least_results;
+            let is_room = sum < share && sum + cost <= ceiling;
+            if !is_floor && !is_room {
+                break;
+            }
+            start = i;
+            sum += cost;
+            if let Some(step) = entry.step() {
+                steps += 1;
+                results += step.calls.len();
+            }
+        }
+        start
+    }
+}
+
+/// Whether a fold of `outer` swallows one of `inner`.
+fn is_within(inner: Place, outer: Place) -> bool {
+    match (inner, outer) {
+        (Place::ResultMedia(call, _), Place::Result(other)) => call == other,
+        (inner, outer) => inner == outer,
+    }
+}
+
+/// Cuts a text of so many tokens into slices of about `most` tokens each, at line ends where there are any.
+pub(crate) fn slices(text: &str, tokens: Tokens, most: Tokens) -> Vec<std::ops::Range<usize>> {
+    let n = tokens.0.div_ceil(most.0.max(1)) as usize;
+    if n < 2 || text.len() < 2 * n {
+        return vec![0..text.len()];
+    }
+    let step = text.len().div_ceil(n);
+    let mut out = Vec::with_capacity(n);
+    let mut from = 0;
+    while from < text.len() {
+        let mut to = crate::value::floor(text, from + step);
+        if to < text.len() {
+            // The last line end in the second half of the slice, if there is one.
+            let half = crate::value::floor(text, from + step / 2);
+            if let Some(end) = text[half..to].rfind('\n') {
+                to = half + end + 1;
+            }
+        }
+        if to <= from {
+            to = text[from..].char_indices().nth(1).map_or(text.len(), |(i, _)| from + i);
+        }
+        out.push(from..to);
+        from = to;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_join_to_the_whole() {
+        for text in ["", "a", "ab\ncd\nef\n", "äöü\nßßßß äöüäöü\n", &"x".repeat(1000)] {
+            for tokens in [0, 1, 3, 10, 100, 5000] {
+                let cut = slices(text, Tokens(tokens), Tokens(3));
+                let joined: String = cut.iter().map(|bytes| &text[bytes.clone()]).collect();
+                assert_eq!(joined, text);
+            }
+        }
+    }
+}

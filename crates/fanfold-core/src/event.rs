@@ -1,0 +1,31 @@
+//! What matters to a session but was not said in it. Recorded in order, so that a replay arrives at the same view.
+
+use crate::budget::Budget;
+use crate::handle::Handle;
+use crate::tokens::Tokens;
+use crate::transcript::EntryId;
+
+/// Something that happened beside the conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// Another model, another window, or another reserve.
+    Budget(Budget),
+    /// The provider refused a request for its length and named its limit, if it did.
+    Refused {
+        /// What the provider takes at most.
+        limit: Option<Tokens>,
+    },
+    /// An entry that must not be folded.
+    Pinned(EntryId),
+    /// An entry that may be folded again.
+    Unpinned(EntryId),
+    /// A topic of which more should be kept; empty ends it.
+    Focused(String),
+    /// A person wants a fold now: of these entries, or of whatever is old.
+    FoldAsked {
+        /// The first and last entry, or everything old.
+        range: Option<(EntryId, EntryId)>,
+    },
+    /// A person wants the originals behind a handle back in the view.
+    Unfolded(Handle),
+}

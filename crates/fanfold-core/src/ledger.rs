@@ -1,0 +1,239 @@
+//! The folds of a session, append-only, and how each entry stands because of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::budget::Pressure;
+use crate::handle::{Handle, Hash};
+use crate::recall::{body_at, write_script};
+use crate::report::Receipt;
+use crate::segment::Segment;
+use crate::tokens::Tokens;
+use crate::transcript::{Body, EntryId, Transcript};
+use crate::value::Lexicon;
+use crate::view::Place;
+
+/// A stub standing for an original.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fold {
+    /// What it replaces.
+    pub place: Place,
+    /// What is sent instead.
+    pub stub: Arc<str>,
+    /// What the stub costs.
+    pub tokens: Tokens,
+    /// The name of the original, and those of its slices if it is large; they stand in the stub.
+    pub handles: Vec<Handle>,
+    /// The pass that made it.
+    pub pass: &'static str,
+}
+
+/// How an entry appears in the view.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) enum Standing {
+    /// As it came.
+    #[default]
+    Whole,
+    /// With these folds, by their position in the ledger.
+    Edited(Vec<u32>),
+    /// Inside a segment, by its position in the ledger.
+    Segment(u32),
+}
+
+/// What a handle opens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Original {
+    /// One place, whole.
+    Place(Place),
+    /// Some bytes of one place.
+    PlaceSlice(Place, Range<usize>),
+    /// Entries, written one after another.
+    Entries(Vec<EntryId>),
+    /// Some bytes of one entry as it is written in a script.
+    EntrySlice(EntryId, Range<usize>),
+}
+
+impl Original {
+    /// The entries that the original is in.
+    pub fn entries(&self) -> Vec<EntryId> {
+        match self {
+            Original::Place(place) | Original::PlaceSlice(place, _) => vec![place.entry()],
+            Original::Entries(entries) => entries.clone(),
+            Original::EntrySlice(entry, _) => vec![*entry],
+        }
+    }
+}
+
+/// The folds of a session and all that follows from them.
+#[derive(Debug, Clone, Default)]
+pub struct Ledger {
+    pub(crate) folds: Vec<Fold>,
+    pub(crate) segments: Vec<Segment>,
+    /// The segments that stand in the view, in the order of what they cover.
+    pub(crate) live: Vec<u32>,
+    pub(crate) standing: Vec<Standing>,
+    pub(crate) originals: BTreeMap<Handle, (Original, Hash)>,
+    /// The hash of each entry's script, once it was needed.
+    hashes: Vec<Option<Hash>>,
+    pub(crate) receipts: Vec<Receipt>,
+    pub(crate) pinned: BTreeSet<EntryId>,
+    pub(crate) focus: String,
+    pub(crate) lexicon: Lexicon,
+    /// What the view costs less than the transcript.
+    pub(crate) saved: i64,
+    /// What one image or file costs.
+    pub(crate) media: Tokens,
+    /// How many folds in a row won less than a tenth.
+    pub(crate) weak: u32,
+    /// The highest level of pressure told since the last fold.
+    pub(crate) told: Pressure,
+}
+
+impl Ledger {
+    /// Every fold ever made, oldest first.
+    pub fn folds(&self) -> &[Fold] {
+        &self.folds
+    }
+
+    /// Every segment ever written, oldest first.
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// The segments that stand in the view now.
+    pub fn live_segments(&self) -> impl Iterator<Item = &Segment> {
+        self.live.iter().map(|&i| &self.segments[i as usize])
+    }
+
+    /// A receipt for each fold, oldest first.
+    pub fn receipts(&self) -> &[Receipt] {
+        &self.receipts
+    }
+
+    /// Every handle ever given, with what it opens.
+    pub fn originals(&self) -> impl Iterator<Item = (Handle, &Original)> {
+        self.originals.iter().map(|(handle, (original, _))| (*handle, original))
+    }
+
+    /// What a handle opens.
+    pub fn original(&self, handle: Handle) -> Option<&Original> {
+        self.originals.get(&handle).map(|(original, _)| original)
+    }
+
+    /// The entries that must not be folded.
+    pub fn pinned(&self) -> &BTreeSet<EntryId> {
+        &self.pinned
+    }
+
+    /// What the view of a transcript costs as things stand.
+    pub fn total(&self, transcript: &Transcript) -> Tokens {
+        Tokens(transcript.total().0.saturating_add_signed(-self.saved))
+    }
+
+    /// The handles that stand in the view.
+    pub fn handles_in_view(&self) -> Vec<Handle> {
+        let mut handles = Vec::new();
+        for standing in &self.standing {
+            if let Standing::Edited(folds) = standing {
+                handles.extend(folds.iter().flat_map(|&i| &self.folds[i as usize].handles));
+            }
+        }
+        handles.extend(self.live_segments().flat_map(|segment| &segment.handles));
+        handles
+    }
+
+    /// Whether an entry is sent as it came.
+    pub fn is_whole(&self, entry: EntryId) -> bool {
+        self.standing.get(entry.index()).is_none_or(|standing| *standing == Standing::Whole)
+    }
+
+    /// The fold that stands at a place now.
+    pub fn fold_at(&self, place: Place) -> Option<&Fold> {
+        match self.standing.get(place.entry().index())? {
+            Standing::Edited(folds) => {
+                folds.iter().map(|&i| &self.folds[i as usize]).find(|fold| fold.place == place)
+            }
+            Standing::Whole | Standing::Segment(_) => None,
+        }
+    }
+
+    /// What an entry costs as it stands; nothing if it is inside a segment.
+    pub(crate) fn cost(&self, transcript: &Transcript, entry: EntryId) -> Tokens {
+        match &self.standing[entry.index()] {
+            Standing::Whole => transcript.tokens(entry),
+            Standing::Segment(_) => Tokens::ZERO,
+            Standing::Edited(folds) => {
+                let mut cost = transcript.tokens(entry);
+                for &i in folds {
+                    let fold = &self.folds[i as usize];
+                    cost = cost + fold.tokens - self.whole_cost(transcript, fold.place);
+                }
+                cost
+            }
+        }
+    }
+
+    /// What a place costs when it is not folded. A result's media belong to it.
+    pub(crate) fn whole_cost(&self, transcript: &Transcript, place: Place) -> Tokens {
+        let body = body_at(transcript, place).map_or(Tokens::ZERO, Body::tokens);
+        let n_media = match place {
+            Place::PromptMedia(..) | Place::ResultMedia(..) => 1,
+            Place::Result(call) => transcript.call(call).result.as_ref().map_or(0, |outcome| outcome.media.len()),
+            Place::Text(_) | Place::Reasoning(_) | Place::Arguments(_) => 0,
+        };
+        body + Tokens(self.media.0 * n_media as u64)
+    }
+
+    /// Whether a handle is the name of this content.
+    pub(crate) fn is_content(&self, transcript: &Transcript, handle: Handle, content: &str) -> bool {
+        let Some((original, hash)) = self.originals.get(&handle) else { return false };
+        match original {
+            Original::Entries(entries) => {
+                let hashes = entries.iter().map(|&entry| hash_of_entry(transcript, entry));
+                *hash == Hash::of_all(hashes) && handle.names(*hash)
+            }
+            _ => *hash == Hash::of(content.as_bytes()) && handle.names(*hash),
+        }
+    }
+
+    /// Names an original. Two different originals never share a name.
+    pub(crate) fn name(&mut self, original: Original, hash: Hash) -> Handle {
+        let mut handle = Handle::of_hash(hash);
+        loop {
+            match self.originals.get(&handle) {
+                None => {
+                    self.originals.insert(handle, (original, hash));
+                    return handle;
+                }
+                Some((_, known)) if *known == hash => return handle,
+                Some(_) => {
+                    let longer = handle.longer(hash);
+                    assert!(longer != handle, "two originals share 64 bits of their hashes");
+                    handle = longer;
+                }
+            }
+        }
+    }
+
+    /// Names entries that stand one after another. The name is made of the entries' own hashes, so that naming
+    /// many entries again and again costs little.
+    pub(crate) fn name_entries(&mut self, transcript: &Transcript, entries: &[EntryId]) -> Handle {
+        let hashes: Vec<_> = entries.iter().map(|&entry| self.hash_of(transcript, entry)).collect();
+        let hash = Hash::of_all(hashes.into_iter());
+        self.name(Original::Entries(entries.to_vec()), hash)
+    }
+
+    fn hash_of(&mut self, transcript: &Transcript, entry: EntryId) -> Hash {
+        if self.hashes.len() <= entry.index() {
+            self.hashes.resize(entry.index() + 1, None);
+        }
+        *self.hashes[entry.index()].get_or_insert_with(|| hash_of_entry(transcript, entry))
+    }
+}
+
+fn hash_of_entry(transcript: &Transcript, entry: EntryId) -> Hash {
+    let mut script = String::new();
+    write_script(transcript.entry(entry), &mut script);
+    Hash::of(script.as_bytes())
+}

@@ -1,0 +1,108 @@
+//! Turns succeeded steps into a line for each call, as text of the assistant's. (`rules`)
+//!
+//! ```text
+//! user    read it
+//! say     I will
+//! call    read_file {"path":"config.yaml"}
+//! result  alpha: one
+//!         beta: two
+//! say     done
+//! ->
+//! user    read it
+//! say     to be filled
+//! say     done
+//! ```
+
+use super::Pass;
+use crate::deed::has_failed;
+use crate::draft::Draft;
+use crate::segment::{part, runs, seal};
+use crate::tokens::Tokens;
+use crate::transcript::{Call, CallId, Entry, Step};
+use crate::value::floor;
+use crate::view::{Place, Voice};
+
+/// Turns succeeded steps into lines.
+pub const PASS: Pass = Pass { name: "call_lines", run };
+
+fn run(draft: &mut Draft<'_>, _target: Tokens) {
+    let transcript = draft.transcript;
+    let mut succeeded = Vec::new();
+    for id in draft.absorbable() {
+        let Entry::Step(step) = transcript.entry(id) else { continue };
+        if step.calls.is_empty() {
+            continue;
+        }
+        if step.calls.iter().all(|call| !is_failure(call)) {
+            succeeded.push(id);
+            continue;
+        }
+        for (i, call) in step.calls.iter().enumerate().filter(|(_, call)| !is_failure(call)) {
+            let place = Place::Result(CallId { step: id, call: i as u16 });
+            draft.fold_to(place, |tag| format!("{} [{tag}]", line(call)));
+        }
+    }
+    if succeeded.is_empty() {
+        return;
+    }
+    let (mut parts, mut handles) = (Vec::new(), Vec::new());
+    for run in runs(&succeeded) {
+        let mut lines = Vec::new();
+        for &id in run {
+            let handle = draft.ledger.name_entries(transcript, &[id]);
+            let step = transcript.entry(id).step().expect("only steps were taken");
+            lines.extend(lines_of(step, &handle.to_string()));
+            handles.push(handle);
+        }
+        parts.push(part(draft, run[0], lines.join("\n")));
+    }
+    let segment = seal(draft, succeeded, parts, Voice::Assistant, handles);
+    draft.absorb(segment, &[]);
+}
+
+fn lines_of(step: &Step, handle: &str) -> Vec<String> {
+    let text = step.text.as_str().trim();
+    let said = (!text.is_empty()).then(|| text.to_owned());
+    let last = step.calls.len() - 1;
+    let calls = step.calls.iter().enumerate().map(|(i, call)| {
+        let tag = if i == last { format!(" [{handle}]") } else { String::new() };
+        line(call) + &tag
+    });
+    said.into_iter().chain(calls).collect()
+}
+
+/// `[tool: read_file(path=config.yaml) → ok, 347 chars]`
+fn line(call: &Call) -> String {
+    let n = call.result.as_ref().map_or(0, |outcome| outcome.body.as_str().chars().count());
+    format!("[tool: {}({}) → ok, {n} chars]", call.tool, arguments(call, 100))
+}
+
+/// The arguments in one line of at most `most` characters.
+pub(super) fn arguments(call: &Call, most: usize) -> String {
+    let text = call.arguments.as_str();
+    let shown = match serde_json::from_str::<serde_json::Value>(text) {
+        Ok(serde_json::Value::Object(fields)) => {
+            let field = |(key, value): (&String, &serde_json::Value)| match value.as_str() {
+                Some(text) => format!("{key}={text}"),
+                None => format!("{key}={value}"),
+            };
+            fields.iter().map(field).collect::<Vec<_>>().join(", ")
+        }
+        _ => text.to_owned(),
+    };
+    one_line(&shown, most)
+}
+
+/// A text in one line of at most `most` bytes.
+pub(super) fn one_line(text: &str, most: usize) -> String {
+    let mut line = text[..floor(text, most * 4)].split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.len() > most {
+        line.truncate(floor(&line, most - 1));
+        line.push('…');
+    }
+    line
+}
+
+fn is_failure(call: &Call) -> bool {
+    call.result.is_none() || has_failed(call)
+}

@@ -1,0 +1,21 @@
+//! Folds old results to a placeholder. (`mask`)
+//!
+//! ```text
+//! call    read notes.md              call    read notes.md
+//! result  buy milk, eggs and bread   result  [1 lines omitted, 2243bf1f]
+//! say     that is all            ->  say     that is all
+//! ```
+
+use super::Pass;
+use crate::draft::Draft;
+use crate::tokens::Tokens;
+
+/// Folds old results to a placeholder.
+pub const PASS: Pass = Pass { name: "mask", run };
+
+fn run(draft: &mut Draft<'_>, _target: Tokens) {
+    for (place, text) in draft.results() {
+        let n = text.split('\n').count();
+        draft.fold(place, &format!("{n} lines omitted"));
+    }
+}

@@ -1,0 +1,39 @@
+//! Folds old images and files to a short text.
+//!
+//! A picture costs as much as pages of text and is looked at once. The newest message of the user's that has
+//! pictures keeps them.
+//!
+//! ```text
+//! user    what is this?             user    what is this?
+//! image   image/png                 image   [image/png, 9a2e1c8d]
+//! say     a red square          ->  say     a red square
+//! user    and this?                 user    and this?
+//! image   image/png                 image   image/png
+//! ```
+
+use super::Pass;
+use crate::draft::Draft;
+use crate::tokens::Tokens;
+use crate::transcript::{Entry, Media};
+use crate::view::Place;
+
+/// Folds old images and files.
+pub const PASS: Pass = Pass { name: "media", run };
+
+fn run(draft: &mut Draft<'_>, _target: Tokens) {
+    let is_media = |place| matches!(place, Place::PromptMedia(..) | Place::ResultMedia(..));
+    for place in draft.open_places(is_media) {
+        let label = media_at(draft, place).map_or_else(|| "media".to_owned(), |media| media.label.clone());
+        draft.fold(place, &label);
+    }
+}
+
+fn media_at<'a>(draft: &Draft<'a>, place: Place) -> Option<&'a Media> {
+    match (draft.transcript.entry(place.entry()), place) {
+        (Entry::Prompt(prompt), Place::PromptMedia(_, i)) => prompt.media.get(usize::from(i)),
+        (Entry::Step(_), Place::ResultMedia(call, i)) => {
+            draft.transcript.call(call).result.as_ref()?.media.get(usize::from(i))
+        }
+        _ => None,
+    }
+}

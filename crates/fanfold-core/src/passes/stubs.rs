@@ -1,0 +1,43 @@
+//! Folds old results to a few facts about them. (`hamr`)
+//!
+//! ```text
+//! call    bash {"command":"make"}
+//! result  cc -c a.c
+//!         cc -c b.c
+//!         done with a great many words that nobody will ever want to read again in all their life
+//! ->
+//! call    bash {"command":"make"}
+//! result  to be filled
+//! ```
+
+use super::Pass;
+use crate::deed::{Verb, deed_of, has_failed, line_of};
+use crate::draft::Draft;
+use crate::tokens::Tokens;
+use crate::value::floor;
+use crate::view::Place;
+
+/// Folds old results to facts.
+pub const PASS: Pass = Pass { name: "stubs", run };
+
+fn run(draft: &mut Draft<'_>, _target: Tokens) {
+    for (place, text) in draft.results() {
+        let Place::Result(id) = place else { continue };
+        let call = draft.transcript.call(id);
+        let deed = deed_of(&call.tool, call.arguments.as_str());
+        let is_short_output = deed.verb == Verb::Run && text.len() <= draft.policy.long_result;
+        if is_short_output {
+            continue;
+        }
+        let verdict = if has_failed(call) { "failed" } else { "succeeded" };
+        let shown = match deed.verb {
+            Verb::Run | Verb::Edit => &text[..floor(text, 400)],
+            _ => "",
+        };
+        let line = line_of(call);
+        draft.fold_to(place, |tag| {
+            let shown = if shown.is_empty() { String::new() } else { format!("\n{shown}") };
+            format!("{line}; {verdict}; folded from view, recall {tag}{shown}")
+        });
+    }
+}

@@ -1,0 +1,154 @@
+//! Puts everything old into one static summary, written anew at each fold. (`hermes`, `hamr`)
+//!
+//! ```text
+//! user    fix the parser in src/parse.rs
+//! say     I will look at it
+//! call    read {"path":"src/parse.rs"}
+//! result  error: cannot read src/parse.rs
+//! say     it is not there
+//! ->
+//! note    to be filled
+//! say     it is not there
+//! ```
+
+use super::Pass;
+use super::call_lines::{arguments, one_line};
+use crate::deed::{deed_of, has_failed};
+use crate::draft::Draft;
+use crate::policy::{Digest, SummaryCounts};
+use crate::segment::{part, runs, seal};
+use crate::tokens::Tokens;
+use crate::transcript::{Entry, EntryId, Speaker};
+use crate::value::{ceil, floor, tells_of_error};
+use crate::view::Voice;
+
+/// Puts everything old into one summary.
+pub const PASS: Pass = Pass { name: "summary", run };
+
+fn run(draft: &mut Draft<'_>, _target: Tokens) {
+    let Digest::Summary { share, counts } = draft.policy.digest else { return };
+    let mut entries = draft.absorbable();
+    if entries.is_empty() {
+        return;
+    }
+    let merged = draft.ledger.live.clone();
+    for &live in &merged {
+        entries.extend(&draft.ledger.segments[live as usize].entries);
+    }
+    entries.sort();
+    let facts = Facts::of(draft, &entries, counts);
+    let handle = draft.ledger.name_entries(draft.transcript, &entries);
+    let most = draft.room.permille(share).max(Tokens(400));
+    let mut parts = Vec::new();
+    for (i, run) in runs(&entries).into_iter().enumerate() {
+        let text = if i == 0 {
+            facts.print(&handle.to_string(), most, draft)
+        } else {
+            format!("<fanfold>\n[{} earlier messages summarised above, {handle}]\n</fanfold>", run.len())
+        };
+        parts.push(part(draft, run[0], text));
+    }
+    let segment = seal(draft, entries, parts, Voice::Fanfold, vec![handle]);
+    draft.absorb(segment, &merged);
+}
+
+#[derive(Default)]
+struct Facts {
+    asks: Vec<String>,
+    actions: Vec<String>,
+    files: Vec<String>,
+    errors: Vec<String>,
+    texts: Vec<String>,
+}
+
+impl Facts {
+    fn of(draft: &Draft<'_>, entries: &[EntryId], counts: SummaryCounts) -> Facts {
+        let mut facts = Facts::default();
+        for &id in entries {
+            match draft.transcript.entry(id) {
+                Entry::Prompt(prompt) if prompt.speaker == Speaker::System => {}
+                Entry::Prompt(prompt) => {
+                    facts.asks.push(one_line(prompt.body.as_str(), 300));
+                    facts.texts.push(format!("user: {}", one_line(prompt.body.as_str(), 240)));
+                }
+                Entry::Step(step) => {
+                    for call in &step.calls {
+                        facts.actions.push(format!("{}({})", call.tool, arguments(call, 80)));
+                        let deed = deed_of(&call.tool, call.arguments.as_str());
+                        paths(&deed.target, &mut facts.files);
+                        paths(call.arguments.as_str(), &mut facts.files);
+                        let result = call.result.as_ref().map_or("", |outcome| outcome.body.as_str());
+                        if has_failed(call) {
+                            let line = result.lines().find(|line| tells_of_error(line));
+                            let line = line.or_else(|| result.lines().next()).unwrap_or_default();
+                            facts.errors.push(one_line(line, 160));
+                        }
+                    }
+                    paths(step.text.as_str(), &mut facts.files);
+                    if !step.text.as_str().trim().is_empty() {
+                        facts.texts.push(format!("assistant: {}", one_line(step.text.as_str(), 240)));
+                    }
+                }
+            }
+        }
+        newest(&mut facts.asks, counts.asks);
+        newest(&mut facts.actions, counts.actions);
+        newest(&mut facts.files, counts.files);
+        newest(&mut facts.errors, counts.errors);
+        newest(&mut facts.texts, counts.texts);
+        facts
+    }
+
+    fn print(&self, handle: &str, most: Tokens, draft: &Draft<'_>) -> String {
+        let mut text = format!("<fanfold>\nEarlier messages were folded; this is what they held. [{handle}]\n");
+        let sections = [
+            ("User asks", &self.asks),
+            ("Tool actions", &self.actions),
+            ("Files", &self.files),
+            ("Errors", &self.errors),
+            ("Last turns", &self.texts),
+        ];
+        for (title, lines) in sections.into_iter().filter(|(_, lines)| !lines.is_empty()) {
+            text.push_str(&format!("## {title}\n"));
+            for line in lines {
+                text.push_str(&format!("- {line}\n"));
+            }
+        }
+        let tokens = draft.counter.count(&text);
+        if tokens > most {
+            // The beginning and the end, as the systems do that this follows.
+            let room = (text.len() as u64 * most.0 / tokens.0) as usize;
+            let head = floor(&text, room * 2 / 3);
+            let tail = ceil(&text, text.len() - (room / 3).min(text.len() - head));
+            text = format!("{}\n[… cut …]\n{}", &text[..head], &text[tail..]);
+        }
+        text.push_str("</fanfold>");
+        text
+    }
+}
+
+fn newest(lines: &mut Vec<String>, n: usize) {
+    let surplus = lines.len().saturating_sub(n);
+    lines.drain(..surplus);
+}
+
+/// The paths in a text that are not in the list yet.
+fn paths(text: &str, found: &mut Vec<String>) {
+    let is_edge = |c: char| c.is_whitespace() || "\"'`()[]{}<>,;:=|\\".contains(c);
+    for word in text.split(is_edge) {
+        let word = word.trim_matches(['.', ':', '!', '?']);
+        let has_letters = word.bytes().any(|byte| byte.is_ascii_alphabetic());
+        let is_path = word.len() >= 5 && word.len() < 200 && has_letters && is_pathlike(word);
+        if is_path && !found.iter().any(|known| known == word) {
+            found.push(word.to_owned());
+        }
+    }
+}
+
+fn is_pathlike(word: &str) -> bool {
+    let has_dir = word.matches('/').count() >= 2 || (word.contains('/') && word.contains(['.', '_', '-']));
+    let has_extension = word.rsplit_once('.').is_some_and(|(stem, extension)| {
+        !stem.is_empty() && (1..=5).contains(&extension.len()) && extension.bytes().all(|b| b.is_ascii_lowercase())
+    });
+    (has_dir && !word.contains("//")) || (has_extension && !word.contains('/') && word.matches('.').count() == 1)
+}

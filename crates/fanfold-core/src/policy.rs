@@ -1,0 +1,389 @@
+//! What may be folded, from when on, and in which order: plain data.
+
+use crate::budget::Strategy;
+use crate::passes::{self, Pass};
+
+/// What may be folded. Plain data: every behaviour that differs between policies is a value here.
+#[derive(Debug, Clone)]
+pub struct Policy {
+    /// The name a person gives.
+    pub name: &'static str,
+    /// From when on a view is folded.
+    pub strategy: Strategy,
+    /// How far a fold goes down, in per mille of the room, so that folds are rare.
+    pub low_mark: u32,
+    /// What of the end stays as it is.
+    pub tail: Tail,
+    /// What of the beginning stays as it is.
+    pub head: Head,
+    /// How folded entries are written.
+    pub digest: Digest,
+    /// What is tried, in order, until the view fits.
+    pub stages: Vec<Stage>,
+    /// What is said of single tools.
+    pub tools: Vec<ToolRule>,
+    /// Results longer than this many characters are long, for policies that count so.
+    pub long_result: usize,
+    /// Whether folding rests after two folds in a row that won little, until something changes.
+    pub rests: bool,
+    /// Whether the working context rides at the end of each view.
+    pub working_context: bool,
+}
+
+/// The newest entries, which stay as they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tail {
+    /// Their share of the room in per mille.
+    pub share: u32,
+    /// At least so many steps, whatever they cost.
+    pub steps: usize,
+    /// At least so many results, whatever they cost.
+    pub results: usize,
+    /// An entry may overshoot the share by this much, in per mille of the share.
+    pub ceiling: u32,
+}
+
+/// The oldest entries, which stay as they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Head {
+    /// System text and the first user message, and on the first fold so many steps behind it.
+    FirstTurn {
+        /// How many steps stay on the first fold; later they may go.
+        steps: usize,
+    },
+    /// So many entries, always.
+    Entries(usize),
+}
+
+/// How folded entries are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Digest {
+    /// Segments added behind one another and merged by tiers; the lines worth most, by source.
+    Segments {
+        /// What all segments may take, in per mille of the room.
+        share: u32,
+        /// How many segments of a tier are merged into one of the next.
+        fanout: usize,
+    },
+    /// One summary that is rewritten at each fold.
+    Summary {
+        /// What it may take, in per mille of the room.
+        share: u32,
+        /// How many of each thing it names.
+        counts: SummaryCounts,
+    },
+    /// A line for each call, as text of the assistant's.
+    CallLines,
+    /// A line that says how much is gone, and the handle.
+    Marker,
+}
+
+/// How many of each thing a summary names, newest kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SummaryCounts {
+    /// What users asked for.
+    pub asks: usize,
+    /// Tool calls.
+    pub actions: usize,
+    /// Files.
+    pub files: usize,
+    /// Errors.
+    pub errors: usize,
+    /// The last texts.
+    pub texts: usize,
+}
+
+/// One try at making a view fit.
+#[derive(Debug, Clone)]
+pub struct Stage {
+    /// Its name in receipts.
+    pub name: &'static str,
+    /// The tail is this much of the policy's, in per mille.
+    pub tail: u32,
+    /// The passes, in order.
+    pub passes: Vec<Pass>,
+    /// What may be touched.
+    pub reach: Reach,
+    /// Only when the view does not fit, and how far it then goes, in per mille of the room.
+    pub only_over: Option<u32>,
+}
+
+/// What a stage may touch beside old steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reach {
+    /// The newest steps, too.
+    pub tail: bool,
+    /// What people said.
+    pub users: Users,
+    /// System text behind the first turn.
+    pub late_system: bool,
+}
+
+/// How far a stage may touch what people said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Users {
+    /// Not at all.
+    #[default]
+    Never,
+    /// Large pasted blocks in old messages.
+    Pastes,
+    /// Whole old messages, when people's text fills more than half of the room.
+    Oldest,
+    /// Like everything else, but for the head: the presets of systems that do so.
+    Freely,
+}
+
+/// What is said of a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolRule {
+    /// The tool's name; a `*` at the end matches any rest.
+    pub tool: String,
+    /// Whether its results may be folded.
+    pub fold: ToolFold,
+    /// What one result may take at most, in per mille of the room.
+    pub cap: Option<u32>,
+}
+
+/// Whether a tool's results may be folded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ToolFold {
+    /// As the passes decide.
+    #[default]
+    Auto,
+    /// Never, but for the last resort before refusing.
+    Never,
+    /// As soon as they are old, to one line.
+    Always,
+}
+
+impl Policy {
+    /// The names of the policies that come with fanfold, the default first.
+    pub const NAMES: [&'static str; 6] = ["fanfold", "hermes", "rules", "hamr", "mask", "window"];
+
+    /// The policy of that name.
+    pub fn named(name: &str) -> Option<Policy> {
+        match name {
+            "fanfold" => Some(Policy::fanfold()),
+            "hermes" => Some(Policy::hermes()),
+            "rules" => Some(Policy::rules()),
+            "hamr" => Some(Policy::hamr()),
+            "mask" => Some(Policy::mask()),
+            "window" => Some(Policy::window()),
+            _ => None,
+        }
+    }
+
+    /// Ours: people's words stay, folds are rare and deep, the lines worth most stand in a digest.
+    pub fn fanfold() -> Policy {
+        let ladder = vec![
+            passes::DEDUPE,
+            passes::OVERTAKEN,
+            passes::MEDIA,
+            passes::REASONING,
+            passes::ARGUMENTS,
+            passes::CONDENSE,
+            passes::ONE_LINE,
+            passes::DIGEST,
+        ];
+        let stage = |name, tail, only_over| Stage {
+            name,
+            tail,
+            passes: ladder.clone(),
+            reach: Reach::default(),
+            only_over,
+        };
+        let mut minimal = stage("minimal", 0, Some(850));
+        minimal.passes.push(passes::SQUEEZE);
+        minimal.reach.tail = true;
+        let users = |name, users| Stage {
+            name,
+            tail: 0,
+            passes: vec![passes::USER_TEXT],
+            reach: Reach { tail: true, users, ..Reach::default() },
+            only_over: Some(1000),
+        };
+        Policy {
+            name: "fanfold",
+            strategy: Strategy::Light,
+            low_mark: 600,
+            tail: Tail { share: 200, steps: 2, results: 0, ceiling: 1500 },
+            head: Head::FirstTurn { steps: 1 },
+            digest: Digest::Segments { share: 400, fanout: 3 },
+            stages: vec![
+                stage("normal", 1000, None),
+                stage("smaller tail", 600, Some(850)),
+                stage("smallest tail", 400, Some(850)),
+                minimal,
+                users("pasted blocks", Users::Pastes),
+                users("oldest user messages", Users::Oldest),
+            ],
+            tools: Vec::new(),
+            long_result: 0,
+            rests: true,
+            working_context: false,
+        }
+    }
+
+    /// Hermes' built-in compressor without its model: half the window, a head of three, a tail, a static summary.
+    pub fn hermes() -> Policy {
+        Policy {
+            name: "hermes",
+            strategy: Strategy::From(500),
+            low_mark: 0,
+            tail: Tail { share: 200, steps: 1, results: 0, ceiling: 1000 },
+            head: Head::Entries(3),
+            digest: Digest::Summary {
+                share: 150,
+                counts: SummaryCounts { asks: 12, actions: 30, files: 40, errors: 8, texts: 8 },
+            },
+            stages: vec![
+                Stage {
+                    name: "normal",
+                    tail: 1000,
+                    passes: vec![passes::MEDIA, passes::REASONING, passes::SUMMARY],
+                    reach: Reach { users: Users::Freely, ..Reach::default() },
+                    only_over: None,
+                },
+                last_resort(),
+            ],
+            tools: Vec::new(),
+            long_result: 200,
+            rests: false,
+            working_context: false,
+        }
+    }
+
+    /// The rule middleware: succeeded calls to a line, long outputs to 10 + 5 lines, users never touched.
+    pub fn rules() -> Policy {
+        Policy {
+            name: "rules",
+            strategy: Strategy::From(600),
+            low_mark: 0,
+            tail: Tail { share: 0, steps: 5, results: 0, ceiling: 1000 },
+            head: Head::FirstTurn { steps: 0 },
+            digest: Digest::CallLines,
+            stages: vec![
+                Stage {
+                    name: "normal",
+                    tail: 1000,
+                    passes: vec![passes::LATE_SYSTEM, passes::CALL_LINES, passes::TRUNCATE],
+                    reach: Reach { late_system: true, ..Reach::default() },
+                    only_over: None,
+                },
+                last_resort(),
+            ],
+            tools: Vec::new(),
+            long_result: 500,
+            rests: false,
+            working_context: false,
+        }
+    }
+
+    /// Hamr: the last three tool turns verbatim, older results to stubs, then staged summaries.
+    pub fn hamr() -> Policy {
+        let summary = |name, tail| Stage {
+            name,
+            tail,
+            passes: vec![passes::STUBS, passes::SUMMARY],
+            reach: Reach { users: Users::Freely, ..Reach::default() },
+            only_over: Some(1000),
+        };
+        Policy {
+            name: "hamr",
+            strategy: Strategy::From(600),
+            low_mark: 0,
+            tail: Tail { share: 400, steps: 3, results: 0, ceiling: 1000 },
+            head: Head::FirstTurn { steps: 0 },
+            digest: Digest::Summary {
+                share: 150,
+                counts: SummaryCounts { asks: 4, actions: 10, files: 20, errors: 4, texts: 5 },
+            },
+            stages: vec![
+                Stage {
+                    name: "stubs",
+                    tail: 0,
+                    passes: vec![passes::STUBS],
+                    reach: Reach::default(),
+                    only_over: None,
+                },
+                summary("summary", 1000),
+                summary("summary, smaller tail", 600),
+                summary("summary, smallest tail", 400),
+                summary("minimal summary", 250),
+                last_resort(),
+            ],
+            tools: Vec::new(),
+            long_result: 2_048,
+            rests: false,
+            working_context: false,
+        }
+    }
+
+    /// Observation masking: the last ten results stay, older ones become a placeholder.
+    pub fn mask() -> Policy {
+        Policy {
+            name: "mask",
+            strategy: Strategy::From(0),
+            low_mark: 0,
+            tail: Tail { share: 0, steps: 0, results: 10, ceiling: 1000 },
+            head: Head::FirstTurn { steps: 0 },
+            digest: Digest::Marker,
+            stages: vec![
+                Stage {
+                    name: "normal",
+                    tail: 1000,
+                    passes: vec![passes::MASK],
+                    reach: Reach::default(),
+                    only_over: None,
+                },
+                last_resort(),
+            ],
+            tools: Vec::new(),
+            long_result: 0,
+            rests: false,
+            working_context: false,
+        }
+    }
+
+    /// A sliding window: the oldest out first.
+    pub fn window() -> Policy {
+        Policy {
+            name: "window",
+            strategy: Strategy::From(1000),
+            low_mark: 1000,
+            tail: Tail { share: 0, steps: 1, results: 0, ceiling: 1000 },
+            head: Head::FirstTurn { steps: 0 },
+            digest: Digest::Marker,
+            stages: vec![last_resort()],
+            tools: Vec::new(),
+            long_result: 0,
+            rests: false,
+            working_context: false,
+        }
+    }
+
+    /// The rule for a tool, if there is one.
+    pub fn tool(&self, name: &str) -> Option<&ToolRule> {
+        self.tools.iter().find(|rule| match rule.tool.strip_suffix('*') {
+            Some(start) => name.starts_with(start),
+            None => rule.tool == name,
+        })
+    }
+
+    /// Forbids touching what people said, even as a last resort before refusing.
+    pub fn without_user_text(mut self) -> Policy {
+        self.stages.retain(|stage| !matches!(stage.reach.users, Users::Pastes | Users::Oldest));
+        self
+    }
+}
+
+/// What any client must do when nothing else helps: drop the oldest, then cut what is left.
+fn last_resort() -> Stage {
+    Stage {
+        name: "oldest out",
+        tail: 0,
+        passes: vec![passes::DROP, passes::SQUEEZE],
+        reach: Reach { tail: true, users: Users::Freely, late_system: false },
+        only_over: Some(1000),
+    }
+}

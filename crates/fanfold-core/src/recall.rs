@@ -1,0 +1,213 @@
+//! Gives originals back: whole, by lines, or by a search in them.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use crate::handle::{Handle, Hash};
+use crate::ledger::{Ledger, Original};
+use crate::transcript::{Body, Entry, EntryId, Speaker, Transcript};
+use crate::view::Place;
+
+/// How much of an original is wanted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Extent {
+    /// All of it.
+    #[default]
+    Whole,
+    /// Lines from..=to, counted from one.
+    Lines(usize, usize),
+    /// The lines that hold a text, with their numbers and some lines around them.
+    Search {
+        /// What to look for, in any case.
+        text: String,
+        /// How many lines to show on either side.
+        around: usize,
+    },
+}
+
+/// Why an original could not be recalled.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RecallError {
+    /// No fold of this session has the handle.
+    #[error("no original has the handle {0}")]
+    Unknown(Handle),
+    /// The lines asked for are not there.
+    #[error("{handle} has {lines} lines; lines {from} to {to} are not among them")]
+    NoSuchLines {
+        /// The handle.
+        handle: Handle,
+        /// How many lines there are.
+        lines: usize,
+        /// The first line asked for.
+        from: usize,
+        /// The last line asked for.
+        to: usize,
+    },
+}
+
+/// The original behind a handle, or the wanted part of it.
+pub fn recall(
+    transcript: &Transcript,
+    ledger: &Ledger,
+    handle: Handle,
+    extent: &Extent,
+) -> Result<String, RecallError> {
+    let original = ledger.original(handle).ok_or(RecallError::Unknown(handle))?;
+    let content = content_of(transcript, original);
+    match extent {
+        Extent::Whole => Ok(content),
+        Extent::Lines(from, to) => {
+            let lines: Vec<_> = content.split('\n').collect();
+            let is_there = *from >= 1 && from <= to && *from <= lines.len();
+            if !is_there {
+                return Err(RecallError::NoSuchLines { handle, lines: lines.len(), from: *from, to: *to });
+            }
+            Ok(lines[from - 1..(*to).min(lines.len())].join("\n"))
+        }
+        Extent::Search { text, around } => Ok(search(&content, text, *around)),
+    }
+}
+
+/// Every original of a transcript that has this handle, whatever the ledger: a result, arguments, a text.
+///
+/// A handle names content, so an original can be found again without knowing how it was folded.
+pub fn find_by_content(transcript: &Transcript, handle: Handle) -> Option<Arc<str>> {
+    let has_name = |content: &Arc<str>| handle.names(Hash::of(content.as_bytes()));
+    for (i, entry) in transcript.entries().iter().enumerate() {
+        let found = places_of(entry, EntryId::from(i))
+            .into_iter()
+            .filter_map(|place| original_at(transcript, place))
+            .find(|content| has_name(content));
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}
+
+fn search(content: &str, text: &str, around: usize) -> String {
+    let wanted = text.to_lowercase();
+    let lines: Vec<_> = content.split('\n').collect();
+    let mut out = String::new();
+    let mut shown_to = 0;
+    for (i, line) in lines.iter().enumerate() {
+        if !line.to_lowercase().contains(&wanted) {
+            continue;
+        }
+        let from = i.saturating_sub(around).max(shown_to);
+        let to = (i + around + 1).min(lines.len());
+        if from > shown_to && shown_to > 0 {
+            out.push_str("…\n");
+        }
+        for (n, line) in lines.iter().enumerate().take(to).skip(from) {
+            writeln!(out, "{}: {line}", n + 1).expect("a string takes everything");
+        }
+        shown_to = to.max(shown_to);
+    }
+    out
+}
+
+/// The places of an entry that hold something.
+pub(crate) fn places_of(entry: &Entry, id: EntryId) -> Vec<Place> {
+    let mut places = vec![Place::Text(id)];
+    match entry {
+        Entry::Prompt(prompt) => {
+            places.extend((0..prompt.media.len()).map(|i| Place::PromptMedia(id, i as u16)));
+        }
+        Entry::Step(step) => {
+            places.push(Place::Reasoning(id));
+            for (i, call) in step.calls.iter().enumerate() {
+                let call_id = crate::transcript::CallId { step: id, call: i as u16 };
+                places.push(Place::Arguments(call_id));
+                if let Some(outcome) = &call.result {
+                    places.push(Place::Result(call_id));
+                    places.extend((0..outcome.media.len()).map(|i| Place::ResultMedia(call_id, i as u16)));
+                }
+            }
+        }
+    }
+    places
+}
+
+/// The text at a place; media have none.
+pub(crate) fn body_at(transcript: &Transcript, place: Place) -> Option<&Body> {
+    match place {
+        Place::Text(entry) => Some(match transcript.entry(entry) {
+            Entry::Prompt(prompt) => &prompt.body,
+            Entry::Step(step) => &step.text,
+        }),
+        Place::Reasoning(entry) => transcript.entry(entry).step().map(|step| &step.reasoning),
+        Place::Arguments(call) => Some(&transcript.call(call).arguments),
+        Place::Result(call) => transcript.call(call).result.as_ref().map(|outcome| &outcome.body),
+        Place::PromptMedia(..) | Place::ResultMedia(..) => None,
+    }
+}
+
+/// The original at a place, byte for byte.
+pub(crate) fn original_at(transcript: &Transcript, place: Place) -> Option<Arc<str>> {
+    if let Some(body) = body_at(transcript, place) {
+        return Some(Arc::clone(body.original()));
+    }
+    let media = match place {
+        Place::PromptMedia(entry, i) => transcript.entry(entry).prompt()?.media.get(usize::from(i)),
+        Place::ResultMedia(call, i) => transcript.call(call).result.as_ref()?.media.get(usize::from(i)),
+        _ => None,
+    };
+    media.map(|media| Arc::clone(&media.raw))
+}
+
+/// What a handle opens, as text.
+pub(crate) fn content_of(transcript: &Transcript, original: &Original) -> String {
+    let whole = |place: Place| original_at(transcript, place).expect("a fold stands for something");
+    match original {
+        Original::Place(place) => whole(*place).to_string(),
+        Original::PlaceSlice(place, bytes) => whole(*place)[bytes.clone()].to_owned(),
+        Original::Entries(entries) => {
+            let mut out = String::new();
+            for &entry in entries {
+                write_script(transcript.entry(entry), &mut out);
+            }
+            out
+        }
+        Original::EntrySlice(entry, bytes) => {
+            let mut out = String::new();
+            write_script(transcript.entry(*entry), &mut out);
+            out[bytes.clone()].to_owned()
+        }
+    }
+}
+
+/// Writes an entry out as text, every original in it byte for byte.
+pub(crate) fn write_script(entry: &Entry, out: &mut String) {
+    let mut line = |label: &str, text: &str| {
+        out.push_str(label);
+        out.push_str(text);
+        if !text.ends_with('\n') {
+            out.push('\n');
+        }
+    };
+    match entry {
+        Entry::Prompt(prompt) => {
+            let label = match prompt.speaker {
+                Speaker::System => "system: ",
+                Speaker::User => "user: ",
+                Speaker::Harness => "harness: ",
+            };
+            line(label, prompt.body.original());
+        }
+        Entry::Step(step) => {
+            if !step.reasoning.is_empty() {
+                line("thought: ", step.reasoning.original());
+            }
+            if !step.text.is_empty() {
+                line("", step.text.original());
+            }
+            for call in &step.calls {
+                line(&format!("call {}: ", call.tool), call.arguments.original());
+                if let Some(outcome) = &call.result {
+                    line("", outcome.body.original());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! A transcript and its ledger, followed message by message.
+//!
+//! A session takes one `step` after each entry, in order, whether the entries come one by one or all at once. So the
+//! view depends on what was said alone, and not on how it arrived.
+
+use crate::budget::Budget;
+use crate::check::{Fault, check, check_growth};
+use crate::event::Event;
+use crate::handle::Handle;
+use crate::ledger::Ledger;
+use crate::policy::Policy;
+use crate::recall::{Extent, RecallError, recall};
+use crate::report::{Notice, Overflow};
+use crate::step::{Moment, Outlook, step};
+use crate::tokens::{Count, Tokens};
+use crate::transcript::{CallId, Entry, EntryId, Outcome, Transcript};
+use crate::view::{View, assemble, grow};
+
+/// Why there is no view.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Refusal {
+    /// Nothing that may be folded makes it fit.
+    #[error("{0}")]
+    Overflow(#[from] Overflow),
+    /// A view was made that breaks a promise; it must not be sent.
+    #[error("the view broke a promise and was not used: {0}")]
+    Fault(#[from] Fault),
+}
+
+/// A conversation being followed.
+pub struct Session<'c> {
+    counter: &'c dyn Count,
+    policy: Policy,
+    budget: Budget,
+    transcript: Transcript,
+    ledger: Ledger,
+    events: Vec<(usize, Event)>,
+    notices: Vec<Notice>,
+    overflow: Option<Overflow>,
+    view: View,
+    viewed: usize,
+    is_settled: bool,
+    is_rebuilt: bool,
+}
+
+impl<'c> Session<'c> {
+    /// A session in which nothing has been said yet.
+    pub fn new(policy: Policy, budget: Budget, counter: &'c dyn Count) -> Session<'c> {
+        Session {
+            counter,
+            policy,
+            budget,
+            transcript: Transcript::new(),
+            ledger: Ledger::default(),
+            events: Vec::new(),
+            notices: Vec::new(),
+            overflow: None,
+            view: View::default(),
+            viewed: 0,
+            is_settled: true,
+            is_rebuilt: true,
+        }
+    }
+
+    /// Tells what the tool schemas cost.
+    pub fn set_tools(&mut self, schemas: Tokens) {
+        if self.transcript.tools() != schemas {
+            self.transcript.set_tools(schemas);
+            self.is_settled = false;
+        }
+    }
+
+    /// Adds an entry at the end.
+    pub fn append(&mut self, entry: Entry) -> EntryId {
+        self.settle();
+        self.is_settled = false;
+        self.transcript.append(entry, self.counter)
+    }
+
+    /// Gives a running call its result. Says whether there was such a call.
+    pub fn answer(&mut self, call: CallId, outcome: Outcome) -> bool {
+        self.is_settled = false;
+        self.transcript.answer(call, outcome, self.counter)
+    }
+
+    /// Takes note of something that happened beside the conversation.
+    pub fn on(&mut self, event: Event) {
+        match &event {
+            Event::Budget(budget) => self.budget = *budget,
+            Event::Refused { limit } => {
+                // A refusal without a number is taken as a tenth less than what was thought.
+                let window = limit.unwrap_or(self.budget.window().permille(900)).min(self.budget.window());
+                let reserve = self.budget.reserve().min(window.permille(250));
+                self.budget = Budget::with_reserve(window, reserve);
+            }
+            _ => {}
+        }
+        self.take_step(Some(&event));
+        self.events.push((self.transcript.len(), event));
+    }
+
+    /// The view to send, or why there is none.
+    pub fn view(&mut self) -> Result<&View, Refusal> {
+        self.settle();
+        if let Some(overflow) = &self.overflow {
+            return Err(overflow.clone().into());
+        }
+        if self.is_rebuilt {
+            self.view = assemble(&self.transcript, &self.ledger);
+            check(&self.transcript, &self.ledger, &self.view, self.budget)?;
+            self.is_rebuilt = false;
+        } else {
+            grow(&mut self.view, &self.transcript, &self.ledger, self.viewed);
+            check_growth(&self.view, self.budget)?;
+        }
+        self.viewed = self.transcript.len();
+        Ok(&self.view)
+    }
+
+    /// The original behind a handle, or the wanted part of it.
+    pub fn recall(&self, handle: Handle, extent: &Extent) -> Result<String, RecallError> {
+        recall(&self.transcript, &self.ledger, handle, extent)
+    }
+
+    /// All that was said.
+    pub fn transcript(&self) -> &Transcript {
+        &self.transcript
+    }
+
+    /// The folds.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// The policy it is folded by.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The budget as it is now.
+    pub fn budget(&self) -> Budget {
+        self.budget
+    }
+
+    /// The counter it is counted with.
+    pub fn counter(&self) -> &'c dyn Count {
+        self.counter
+    }
+
+    /// What happened beside the conversation, each with the number of entries there were.
+    pub fn events(&self) -> &[(usize, Event)] {
+        &self.events
+    }
+
+    /// What a person should hear of, since the last time this was asked.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// Takes the step for the newest entry, once.
+    fn settle(&mut self) {
+        if !self.is_settled {
+            self.take_step(None);
+        }
+    }
+
+    fn take_step(&mut self, event: Option<&Event>) {
+        if event.is_some() {
+            self.settle();
+        }
+        let now = Moment {
+            transcript: &self.transcript,
+            policy: &self.policy,
+            budget: self.budget,
+            counter: self.counter,
+            event,
+        };
+        let (ledger, outlook) = step(std::mem::take(&mut self.ledger), &now);
+        let Outlook { is_changed, notices, overflow } = outlook;
+        self.ledger = ledger;
+        self.is_rebuilt |= is_changed || self.overflow.is_some();
+        self.notices.extend(notices);
+        self.overflow = overflow;
+        self.is_settled = true;
+    }
+}

@@ -1,0 +1,263 @@
+//! One step of the left fold that makes a ledger: what was just said goes in, the next ledger comes out.
+//!
+//! `step` is pure. The same transcript, events and policy give the same ledger, on every machine; so a process that
+//! has never seen a conversation replays it and arrives where the one that has followed it stands.
+
+use crate::budget::{Budget, Pressure};
+use crate::draft::{Draft, Terms};
+use crate::event::Event;
+use crate::ledger::{Ledger, Original, Standing};
+use crate::passes;
+use crate::policy::{Policy, Reach, Stage};
+use crate::report::{Contributor, Left, Notice, Overflow, PassReport, Reason, Receipt};
+use crate::tokens::{Count, Tokens};
+use crate::transcript::{Entry, EntryId, Speaker, Transcript};
+
+/// What a step looks at beside the ledger.
+#[derive(Clone, Copy)]
+pub struct Moment<'a> {
+    /// All that has been said so far.
+    pub transcript: &'a Transcript,
+    /// What may be folded.
+    pub policy: &'a Policy,
+    /// How much room there is.
+    pub budget: Budget,
+    /// What text costs.
+    pub counter: &'a dyn Count,
+    /// Something that happened beside the conversation.
+    pub event: Option<&'a Event>,
+}
+
+/// What came of a step.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Outlook {
+    /// Whether anything was folded or unfolded.
+    pub is_changed: bool,
+    /// What a person should hear of.
+    pub notices: Vec<Notice>,
+    /// Why there is no view, if there is none.
+    pub overflow: Option<Overflow>,
+}
+
+/// Takes the ledger one step on.
+pub fn step(mut ledger: Ledger, now: &Moment<'_>) -> (Ledger, Outlook) {
+    let mut outlook = Outlook::default();
+    ledger.standing.resize(now.transcript.len(), Standing::Whole);
+    ledger.media = now.counter.frame().media;
+    let has_news = now.event.is_some() || now.transcript.entries().last().is_some_and(Entry::is_user);
+    if has_news {
+        ledger.weak = 0;
+    }
+    if let Some(event) = now.event {
+        outlook.is_changed |= take_event(&mut ledger, now.transcript, event);
+    }
+    if let Some(reason) = reason_to_fold(&ledger, now, &mut outlook.notices) {
+        fold(&mut ledger, now, reason, &mut outlook);
+    }
+    let total = ledger.total(now.transcript);
+    let room = now.budget.room();
+    if total > room {
+        outlook.overflow = Some(overflow(&ledger, now, total));
+    }
+    let pressure = Pressure::of(total, now.budget);
+    if pressure > ledger.told {
+        ledger.told = pressure;
+        outlook.notices.push(Notice::Pressure(pressure));
+    }
+    (ledger, outlook)
+}
+
+/// Records what an event changes. Says whether the view changed with it.
+fn take_event(ledger: &mut Ledger, transcript: &Transcript, event: &Event) -> bool {
+    match event {
+        Event::Pinned(entry) => {
+            ledger.pinned.insert(*entry);
+        }
+        Event::Unpinned(entry) => {
+            ledger.pinned.remove(entry);
+        }
+        Event::Focused(topic) => ledger.focus.clone_from(topic),
+        Event::Unfolded(handle) => {
+            let Some(original) = ledger.original(*handle).cloned() else { return false };
+            return unfold(ledger, transcript, &original);
+        }
+        Event::Budget(_) | Event::Refused { .. } | Event::FoldAsked { .. } => {}
+    }
+    false
+}
+
+/// Brings the entries behind a handle back into the view, and pins them so that they stay.
+fn unfold(ledger: &mut Ledger, transcript: &Transcript, original: &Original) -> bool {
+    let mut is_changed = false;
+    for entry in original.entries() {
+        let before = ledger.cost(transcript, entry);
+        if let Standing::Segment(id) = ledger.standing[entry.index()] {
+            let segment = ledger.segments[id as usize].clone();
+            ledger.live.retain(|live| *live != id);
+            ledger.saved += segment.tokens().0 as i64;
+            for &entry in &segment.entries {
+                ledger.standing[entry.index()] = Standing::Whole;
+                ledger.saved -= transcript.tokens(entry).0 as i64;
+            }
+            is_changed = true;
+        } else if !ledger.is_whole(entry) {
+            ledger.standing[entry.index()] = Standing::Whole;
+            ledger.saved -= transcript.tokens(entry).0 as i64 - before.0 as i64;
+            is_changed = true;
+        }
+        ledger.pinned.insert(entry);
+    }
+    is_changed
+}
+
+fn reason_to_fold(ledger: &Ledger, now: &Moment<'_>, notices: &mut Vec<Notice>) -> Option<Reason> {
+    let total = ledger.total(now.transcript);
+    match now.event {
+        Some(Event::FoldAsked { .. }) => return Some(Reason::Asked),
+        Some(Event::Refused { .. }) => return Some(Reason::Refused),
+        _ => {}
+    }
+    let trigger = now.policy.strategy.trigger(now.budget)?;
+    if total > now.budget.room() {
+        return Some(Reason::Window);
+    }
+    if total <= trigger {
+        return None;
+    }
+    let is_resting = now.policy.rests && ledger.weak >= 2;
+    if is_resting {
+        let is_new = ledger.weak == 2;
+        if is_new {
+            notices.push(Notice::Resting { in_the_way: contributors(ledger, now.transcript) });
+        }
+        return None;
+    }
+    Some(Reason::Threshold(trigger))
+}
+
+fn fold(ledger: &mut Ledger, now: &Moment<'_>, reason: Reason, outlook: &mut Outlook) {
+    let room = now.budget.room();
+    let before = ledger.total(now.transcript);
+    let asked;
+    let (stages, range): (&[Stage], _) = match now.event {
+        Some(Event::FoldAsked { range: Some(range) }) => {
+            let reach = Reach::default();
+            let passes = vec![passes::DIGEST];
+            asked = [Stage { name: "asked", tail: 0, passes, reach, only_over: None }];
+            (&asked, Some(*range))
+        }
+        _ => (&now.policy.stages, None),
+    };
+    let mut left: Vec<Left> = Vec::new();
+    let mut first_changed = now.transcript.len();
+    let mut user_text = Vec::new();
+    let mut reached = "";
+    for stage in stages {
+        let is_over = ledger.total(now.transcript) > room;
+        if stage.only_over.is_some() && !is_over {
+            continue;
+        }
+        let goal = if range.is_some() { 0 } else { stage.only_over.unwrap_or(now.policy.low_mark) };
+        let terms = Terms { counter: now.counter, policy: now.policy, stage, room, range };
+        let mut draft = Draft::new(now.transcript, ledger, &terms);
+        draft.run(room.permille(goal));
+        let (more, first, users) = draft.finish();
+        if !more.is_empty() {
+            reached = stage.name;
+        }
+        left.extend(more);
+        first_changed = first_changed.min(first);
+        user_text.extend(users);
+    }
+    if left.is_empty() {
+        if reason == Reason::Asked {
+            outlook.notices.push(Notice::NothingToFold(why_nothing(ledger, now)));
+        }
+        ledger.weak += u32::from(matches!(reason, Reason::Threshold(_)));
+        return;
+    }
+    let after = ledger.total(now.transcript);
+    let is_weak = (before - after).0 * 10 < before.0;
+    ledger.weak = if is_weak { ledger.weak + 1 } else { 0 };
+    ledger.told = Pressure::None;
+    outlook.is_changed = true;
+    ledger.receipts.push(Receipt {
+        at: now.transcript.len(),
+        reason,
+        stage: reached,
+        before,
+        after,
+        passes: by_pass(&left),
+        rewritten: cost_from(ledger, now.transcript, first_changed),
+        left,
+        user_text,
+    });
+}
+
+fn by_pass(left: &[Left]) -> Vec<PassReport> {
+    let mut passes: Vec<PassReport> = Vec::new();
+    for one in left {
+        let won = one.before - one.after;
+        match passes.iter_mut().find(|report| report.pass == one.pass) {
+            Some(report) => {
+                report.n_folded += 1;
+                report.won += won;
+            }
+            None => passes.push(PassReport { pass: one.pass, n_folded: 1, won }),
+        }
+    }
+    passes
+}
+
+/// What the view costs from an entry on.
+fn cost_from(ledger: &Ledger, transcript: &Transcript, from: usize) -> Tokens {
+    let entries: Tokens = (from..transcript.len()).map(|i| ledger.cost(transcript, EntryId::from(i))).sum();
+    let parts = ledger.live_segments().flat_map(|segment| &segment.parts);
+    entries + parts.filter(|part| part.at.index() >= from).map(|part| part.tokens).sum()
+}
+
+fn why_nothing(ledger: &Ledger, now: &Moment<'_>) -> String {
+    let total = ledger.total(now.transcript);
+    if now.transcript.is_empty() {
+        return "nothing has been said yet".to_owned();
+    }
+    format!("nothing old is left to fold: {total} tokens are people's words, system text, or too new")
+}
+
+fn overflow(ledger: &Ledger, now: &Moment<'_>, total: Tokens) -> Overflow {
+    let room = now.budget.room();
+    let is_off = now.policy.strategy.trigger(now.budget).is_none();
+    let over = total - room;
+    let remedy = if is_off {
+        "the strategy is `off`; choose `light` to let fanfold fold".to_owned()
+    } else {
+        let window = now.budget.window() + over;
+        format!("use a window of at least {window} tokens, or shorten the largest of these by {over}")
+    };
+    Overflow { smallest: total, room, contributors: contributors(ledger, now.transcript), remedy }
+}
+
+/// The largest things in the view, largest first.
+fn contributors(ledger: &Ledger, transcript: &Transcript) -> Vec<Contributor> {
+    const MOST: usize = 5;
+    let mut all: Vec<Contributor> = Vec::new();
+    if transcript.tools() > Tokens::ZERO {
+        all.push(Contributor { what: "the tool schemas".to_owned(), tokens: transcript.tools() });
+    }
+    for (i, entry) in transcript.entries().iter().enumerate() {
+        let tokens = ledger.cost(transcript, EntryId::from(i));
+        let what = match entry {
+            Entry::Prompt(prompt) => match prompt.speaker {
+                Speaker::System => "system text",
+                Speaker::User => "a user message",
+                Speaker::Harness => "a message of the harness",
+            },
+            Entry::Step(_) => "a step with its results",
+        };
+        let is_pinned = if ledger.pinned.contains(&EntryId::from(i)) { ", pinned" } else { "" };
+        all.push(Contributor { what: format!("{what} (entry {i}{is_pinned})"), tokens });
+    }
+    all.sort_by_key(|contributor| std::cmp::Reverse(contributor.tokens));
+    all.truncate(MOST);
+    all
+}
