@@ -1,0 +1,187 @@
+//! Counts with the `tokenizer.json` that open models come with.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use fanfold_core::{Count, Tokens};
+use kitoken::Kitoken;
+
+use crate::shape;
+
+/// A counter made from the text of a `tokenizer.json`.
+///
+/// Special tokens in a text are plain text. Long texts are counted in parts, cut before a blank
+/// where there is one: exact for vocabularies whose words begin at blanks, as nearly all do, and
+/// a token or two off at each cut otherwise.
+pub struct TokenizerJson {
+    name: String,
+    tokenizer: Kitoken,
+}
+
+/// Why a `tokenizer.json` could not be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenizerError {
+    /// Not JSON, or not a tokenizer, or one of a kind that is not known.
+    #[error("the tokenizer of {name} is not understood: {reason}")]
+    NotUnderstood {
+        /// The name that the tokenizer was to have.
+        name: String,
+        /// What the library says.
+        reason: String,
+    },
+}
+
+/// A part is cut at the next blank after so many bytes.
+const PART: usize = 16 * 1024;
+/// Without a blank for so many bytes, a part is cut anyway: tokenizers overflow on long runs.
+const LONGEST_RUN: usize = 4 * 1024;
+
+impl TokenizerJson {
+    /// Reads the bytes of a `tokenizer.json`; `name` is how the counter calls itself.
+    pub fn from_bytes(bytes: &[u8], name: &str) -> Result<TokenizerJson, TokenizerError> {
+        let not_understood = |reason: String| TokenizerError::NotUnderstood { name: name.to_owned(), reason };
+        let tokenizer = guarded(|| Kitoken::from_tokenizers_slice(bytes))
+            .ok_or_else(|| not_understood("the library gave up".to_owned()))?
+            .map_err(|error| not_understood(error.to_string()))?;
+        Ok(TokenizerJson { name: name.to_owned(), tokenizer })
+    }
+
+    /// The tokens of one part; its shape decides where the tokenizer has no answer.
+    fn count_part(&self, part: &str) -> u64 {
+        match guarded(|| self.tokenizer.encode(part, false)) {
+            Some(Ok(tokens)) => tokens.len() as u64,
+            Some(Err(_)) | None => shape::thousandths(part).div_ceil(1000),
+        }
+    }
+}
+
+/// What `run` returns, or `None` if the library panics, which no input may make this crate do.
+fn guarded<T>(run: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(run)).ok()
+}
+
+impl Count for TokenizerJson {
+    fn count(&self, text: &str) -> Tokens {
+        parts(text).map(|part| Tokens(self.count_part(part))).sum()
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn is_exact(&self) -> bool {
+        true
+    }
+}
+
+impl fmt::Debug for TokenizerJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TokenizerJson").field(&self.name).finish()
+    }
+}
+
+/// A text in parts that a tokenizer can take.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (part, after) = rest.split_at(part_end(rest));
+        rest = after;
+        (!part.is_empty()).then_some(part)
+    })
+}
+
+fn part_end(text: &str) -> usize {
+    let mut run_start = 0;
+    let mut previous = ' ';
+    for (at, this) in text.char_indices() {
+        let is_cut = this == ' ' && !previous.is_whitespace();
+        if (is_cut && at >= PART) || at - run_start >= LONGEST_RUN {
+            return at;
+        }
+        if is_cut {
+            run_start = at;
+        }
+        previous = this;
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A vocabulary of a few letters, with the word rules of GPT-4 and three merges.
+    const TOKENIZER: &str = r#"{
+        "version": "1.0",
+        "added_tokens": [
+            {"id": 9, "content": "<s>", "single_word": false, "lstrip": false, "rstrip": false,
+             "normalized": false, "special": true}
+        ],
+        "normalizer": null,
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+            {"type": "Split", "pattern": {"Regex": "[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"},
+             "behavior": "Isolated", "invert": false},
+            {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}
+        ]},
+        "post_processor": {"type": "TemplateProcessing",
+            "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+            "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+            "special_tokens": {"<s>": {"id": "<s>", "ids": [9], "tokens": ["<s>"]}}},
+        "decoder": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true},
+        "model": {"type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": null,
+            "end_of_word_suffix": null, "fuse_unk": false, "byte_fallback": false,
+            "vocab": {"a": 0, "b": 1, "c": 2, "Ġ": 3, "<": 4, ">": 5, "s": 6, "ab": 7, "abc": 8, "Ġabc": 10},
+            "merges": ["a b", "ab c", "Ġ abc"]}
+    }"#;
+
+    fn counter() -> TokenizerJson {
+        TokenizerJson::from_bytes(TOKENIZER.as_bytes(), "tiny").expect("the tokenizer is well formed")
+    }
+
+    #[test]
+    fn merges_decide() {
+        let counts = ["", "a", "abc", "abc abc", "cab", "abab c"].map(|text| counter().count(text).0);
+        assert_eq!(counts, [0, 1, 1, 2, 2, 4]);
+        assert_eq!((counter().name(), counter().is_exact()), ("tiny", true));
+    }
+
+    #[test]
+    fn special_tokens_are_plain_text() {
+        assert_eq!(counter().count("<s>"), Tokens(3));
+    }
+
+    #[test]
+    fn letters_the_vocabulary_does_not_know_cost_nothing() {
+        assert_eq!(counter().count("xayz"), Tokens(1));
+    }
+
+    #[test]
+    fn a_million_of_anything_is_counted() {
+        let counter = counter();
+        for text in [" ", "a", "=", "\n", "é", "a  ", " abc"] {
+            let count = counter.count(&text.repeat(1_000_000 / text.len()));
+            let is_known = text.contains([' ', 'a']);
+            assert_eq!(count > Tokens(200_000), is_known, "{count} in {text:?}");
+        }
+    }
+
+    #[test]
+    fn parts_begin_at_blanks() {
+        let text = " abc".repeat(20_000);
+        assert!(parts(&text).all(|part| part.starts_with(" abc") && part.len() <= PART + 4));
+        assert_eq!(counter().count(&text), Tokens(20_000));
+        let run = "é".repeat(20_000);
+        assert_eq!(parts(&run).collect::<String>(), run);
+    }
+
+    #[test]
+    fn anything_else_is_an_error() {
+        for bytes in [&b""[..], b"{}", b"[1]", b"\xff", &TOKENIZER.as_bytes()[..900]] {
+            let error = TokenizerJson::from_bytes(bytes, "broken").expect_err("this is no tokenizer");
+            assert!(error.to_string().starts_with("the tokenizer of broken is not understood: "));
+        }
+        let bad_regex = TOKENIZER.replace("{1,3}", "{3,1}(");
+        assert!(TokenizerJson::from_bytes(bad_regex.as_bytes(), "broken").is_err());
+    }
+}

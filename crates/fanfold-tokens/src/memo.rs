@@ -1,0 +1,121 @@
+//! Remembers how many tokens a short text has.
+//!
+//! Real text is made of few pieces that come again and again. A slot holds the exact bytes of one,
+//! so what is remembered can be forgotten at any time and never be wrong.
+
+use crate::split::load8;
+
+/// Texts of up to this many bytes fit in a slot of the table for short ones.
+const SHORT: usize = 15;
+/// Texts of up to this many bytes fit in a slot of the table for longer ones.
+const MEDIUM: usize = 62;
+
+/// A table from texts to counts, where a newer text takes the place of an older one.
+pub(crate) struct Memo {
+    /// Fifteen bytes of text, then its length in the low half of a byte and its count in the high one.
+    short: Box<[[(u64, u64); 2]]>,
+    /// Sixty-two bytes of text, its length, its count.
+    medium: Box<[[u8; 64]]>,
+}
+
+impl Memo {
+    /// An empty table with room for `2^bits` short texts.
+    pub(crate) fn new(bits: u32) -> Memo {
+        let n_short = 1 << bits.clamp(4, 24);
+        Memo {
+            short: vec![[(0, 0); 2]; n_short / 2].into_boxed_slice(),
+            medium: vec![[0; 64]; (n_short / 16).max(1)].into_boxed_slice(),
+        }
+    }
+
+    /// The count of `bytes[start..end]`, remembered or else asked for.
+    #[inline(always)]
+    pub(crate) fn count(&mut self, bytes: &[u8], start: usize, end: usize, ask: impl Fn() -> usize) -> usize {
+        let len = end - start;
+        if len > SHORT {
+            return self.count_medium(&bytes[start..end], ask);
+        }
+        let (low_mask, high_mask) = MASKS[len];
+        let low = load8(bytes, start) & low_mask;
+        let high = (load8(bytes, start + 8) & high_mask) | (len as u64) << 56;
+        let at = mix(low, high) as usize & (self.short.len() - 1);
+        let [newer, older] = &mut self.short[at];
+        if newer.0 == low && newer.1 & !COUNT == high {
+            return (newer.1 >> 60) as usize;
+        }
+        let is_older = older.0 == low && older.1 & !COUNT == high;
+        let found = if is_older { (older.1 >> 60) as usize } else { ask() };
+        *older = *newer;
+        *newer = (low, high | (found as u64) << 60);
+        found
+    }
+
+    #[inline(never)]
+    fn count_medium(&mut self, text: &[u8], ask: impl Fn() -> usize) -> usize {
+        if text.len() > MEDIUM {
+            return ask();
+        }
+        let mut wanted = [0; 64];
+        wanted[..text.len()].copy_from_slice(text);
+        wanted[62] = text.len() as u8;
+        let hash = (0..8).fold(0, |hash, i| mix(hash, load8(&wanted, 8 * i)));
+        let at = hash as usize & (self.medium.len() - 1);
+        let slot = &mut self.medium[at];
+        if slot[..63] == wanted[..63] {
+            return usize::from(slot[63]);
+        }
+        let count = ask();
+        wanted[63] = count as u8;
+        *slot = wanted;
+        count
+    }
+}
+
+/// The bits of a short slot that hold its count: no more tokens than bytes, so four are enough.
+const COUNT: u64 = 0xf << 60;
+
+/// The bytes that belong to a text of each length, in two halves.
+static MASKS: [(u64, u64); SHORT + 1] = {
+    let mut masks = [(0, 0); SHORT + 1];
+    let mut len = 0;
+    while len <= SHORT {
+        let all = (1u128 << (8 * len)) - 1;
+        masks[len] = (all as u64, (all >> 64) as u64);
+        len += 1;
+    }
+    masks
+};
+
+#[inline(always)]
+fn mix(low: u64, high: u64) -> u64 {
+    let mixed = (low ^ high.rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed >> 40
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_remembered_is_not_asked_again() {
+        let mut memo = Memo::new(8);
+        for len in 0..=70 {
+            let text = "x".repeat(len);
+            let first = memo.count(text.as_bytes(), 0, len, || len.min(9));
+            let again = memo.count(text.as_bytes(), 0, len, || if len > MEDIUM { 9 } else { 99 });
+            assert_eq!((first, again), (len.min(9), len.min(9)));
+        }
+    }
+
+    #[test]
+    fn texts_that_share_a_slot_are_told_apart() {
+        let mut memo = Memo::new(0);
+        let texts: Vec<String> = (0..999).map(|n| format!("{n}\0").repeat(1 + n % 9)).collect();
+        for _ in 0..2 {
+            for text in &texts {
+                let count = memo.count(text.as_bytes(), 0, text.len(), || text.len() % 13);
+                assert_eq!(count, text.len() % 13);
+            }
+        }
+    }
+}
