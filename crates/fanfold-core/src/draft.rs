@@ -455,10 +455,10 @@ pub(crate) fn slices(text: &str, tokens: Tokens, most: Tokens) -> Vec<std::ops::
     let mut out = Vec::with_capacity(n);
     let mut from = 0;
     while from < text.len() {
-        let mut to = crate::value::floor(text, from + step);
+        let mut to = text.floor_char_boundary(from + step);
         if to < text.len() {
             // The last line end in the second half of the slice, if there is one.
-            let half = crate::value::floor(text, from + step / 2);
+            let half = text.floor_char_boundary(from + step / 2);
             if let Some(end) = text[half..to].rfind('\n') {
                 to = half + end + 1;
             }

@@ -180,9 +180,9 @@ impl Policy {
             passes::OVERTAKEN,
             passes::MEDIA,
             passes::REASONING,
-            passes::ARGUMENTS,
-            passes::CONDENSE,
-            passes::ONE_LINE,
+
+
+
             passes::DIGEST,
         ];
         let stage = |name, tail, only_over| Stage {

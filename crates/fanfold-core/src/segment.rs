@@ -6,14 +6,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::deed::line_of;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::condense::signs::{Sign, sign_of};
+use crate::deed::{has_failed, line_of};
 use crate::draft::{Draft, slices};
 use crate::handle::{Handle, Hash};
 use crate::ledger::Original;
 use crate::recall::write_script;
 use crate::tokens::Tokens;
 use crate::transcript::{Entry, EntryId};
-use crate::value::{AtomMap, Scorer, atoms, floor};
+use crate::value::{AtomMap, AtomSet, Scorer, atoms};
 use crate::view::Voice;
 
 /// Folded entries and what stands for them.
@@ -62,8 +65,29 @@ pub(crate) struct Kept {
     entry: EntryId,
     at: usize,
     text: Arc<str>,
-    /// Whether it tells what was done, in our words.
-    is_deed: bool,
+    is: LineOf,
+}
+
+/// What a line tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LineOf {
+    /// What was done, in our words.
+    Deed,
+    /// What went wrong.
+    Failure,
+    /// Anything else.
+    Rest,
+}
+
+impl LineOf {
+    /// What such a line is worth whatever stands in it.
+    fn worth(self) -> f32 {
+        match self {
+            LineOf::Deed => 0.8,
+            LineOf::Failure => 2.0,
+            LineOf::Rest => 0.0,
+        }
+    }
 }
 
 impl Segment {
@@ -159,15 +183,19 @@ fn lines_of(draft: &Draft<'_>, entries: &[EntryId]) -> Vec<Kept> {
     let mut script = String::new();
     for &id in entries {
         let entry = draft.transcript.entry(id);
+        let mut has_failures = false;
         if let Entry::Step(step) = entry {
             for call in &step.calls {
-                out.push(Kept { entry: id, at: 0, text: Arc::from(line_of(call)), is_deed: true });
+                out.push(Kept { entry: id, at: 0, text: Arc::from(line_of(call)), is: LineOf::Deed });
+                has_failures |= has_failed(call);
             }
         }
         script.clear();
         write_script(entry, &mut script);
         each_line(&script, &mut |at, line| {
-            out.push(Kept { entry: id, at, text: Arc::from(line), is_deed: false });
+            let is_failure = has_failures && sign_of(line) == Sign::Alarm;
+            let is = if is_failure { LineOf::Failure } else { LineOf::Rest };
+            out.push(Kept { entry: id, at, text: Arc::from(line), is });
         });
     }
     out
@@ -181,7 +209,7 @@ pub(crate) fn each_line(text: &str, found: &mut dyn FnMut(usize, &str)) {
     let mut add = |line: &str| {
         let mut rest = line.trim();
         while rest.len() > LONGEST {
-            let mut cut = floor(rest, PIECE);
+            let mut cut = rest.floor_char_boundary(PIECE);
             if let Some(space) = rest[..cut].rfind([' ', ',']).filter(|at| *at > PIECE / 2) {
                 cut = space + 1;
             }
@@ -238,8 +266,14 @@ fn rank(lines: &[Kept], scorer: &Scorer<'_>) -> Vec<f32> {
     let mut seen: AtomMap<usize> = AtomMap::default();
     let mut places: Vec<(u64, [u32; NEWEST], usize)> = Vec::new();
     let mut worth = vec![0.0; lines.len()];
+    let mut said = AtomSet::default();
+    for (i, line) in lines.iter().enumerate().rev() {
+        let is_news = said.insert(xxh3_64(without_number(&line.text).as_bytes()));
+        if is_news {
+            worth[i] = line.is.worth() + scorer.about_focus(&line.text);
+        }
+    }
     for (i, line) in lines.iter().enumerate() {
-        worth[i] = scorer.flat(&line.text) + if line.is_deed { 1.5 } else { 0.0 };
         atoms(&line.text, &mut |hash| {
             if scorer.is_seen(hash) {
                 return;
@@ -260,6 +294,12 @@ fn rank(lines: &[Kept], scorer: &Scorer<'_>) -> Vec<f32> {
         }
     }
     worth
+}
+
+/// A line without the number that a reading tool put before it.
+fn without_number(line: &str) -> &str {
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    rest.strip_prefix(['→', '|', ':', '\t']).unwrap_or(line).trim_start()
 }
 
 /// The lines with the most worth per token that fit, in order.
@@ -307,7 +347,7 @@ fn write_parts(
             text.push_str(if is_bare && lines_here.is_empty() { " " } else { "\n" });
             text.push_str(&format!("[{}]", leaf.handle));
             is_bare = lines_here.is_empty();
-            let (deeds, rest): (Vec<usize>, Vec<usize>) = lines_here.iter().partition(|&&i| lines[i].is_deed);
+            let (deeds, rest): (Vec<usize>, Vec<usize>) = lines_here.iter().partition(|&&i| lines[i].is == LineOf::Deed);
             for (k, &i) in deeds.iter().enumerate() {
                 text.push_str(if k == 0 { " " } else { "; " });
                 text.push_str(&lines[i].text);

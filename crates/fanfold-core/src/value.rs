@@ -102,7 +102,7 @@ pub(crate) struct Scorer<'a> {
 impl Scorer<'_> {
     /// The worth of a line by itself.
     pub(crate) fn line(&self, line: &str) -> f32 {
-        let mut worth = self.flat(line);
+        let mut worth = self.about_focus(line);
         atoms(line, &mut |hash| {
             if !self.is_seen(hash) {
                 worth += self.lexicon.value(hash);
@@ -116,14 +116,13 @@ impl Scorer<'_> {
         self.in_view.contains(&hash) || self.in_digest.is_some_and(|atoms| atoms.contains(&hash))
     }
 
-    /// What a line is worth apart from its atoms: it tells of an error, or is about the focus.
-    pub(crate) fn flat(&self, line: &str) -> f32 {
-        let error = if tells_of_error(line) { 2.0 } else { 0.0 };
+    /// What a line is worth because it is about the focus.
+    pub(crate) fn about_focus(&self, line: &str) -> f32 {
         if self.focus.is_empty() {
-            return error;
+            return 0.0;
         }
         let lower = line.to_lowercase();
-        error + 3.0 * self.focus.iter().filter(|word| lower.contains(word.as_str())).count() as f32
+        3.0 * self.focus.iter().filter(|word| lower.contains(word.as_str())).count() as f32
     }
 }
 
@@ -131,33 +130,6 @@ impl Scorer<'_> {
 pub(crate) fn focus_words(topic: &str) -> Vec<String> {
     let words = topic.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| word.chars().count() >= 3);
     words.map(str::to_lowercase).collect()
-}
-
-/// Whether a line reports that something went wrong.
-pub(crate) fn tells_of_error(line: &str) -> bool {
-    const SIGNS: [&str; 10] = [
-        "error:", "Error:", "ERROR", "FAIL", "panicked", "Traceback", "Exception", "fatal:", "assert", "not found",
-    ];
-    let start = floor(line, 160);
-    SIGNS.iter().any(|sign| line[..start].contains(sign))
-}
-
-/// The largest char boundary of `text` that is not behind `at`.
-pub(crate) fn floor(text: &str, at: usize) -> usize {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
-}
-
-/// The smallest char boundary of `text` that is not before `at`.
-pub(crate) fn ceil(text: &str, at: usize) -> usize {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at += 1;
-    }
-    at
 }
 
 const WORD: u8 = 1;
@@ -241,11 +213,5 @@ mod tests {
         check("order W2378156 of fooBar, a well-known word", &["W2378156", "fooBar"]);
         check("see /etc/hosts.", &["/etc/hosts", "hosts"]);
         check("it is what it is", &[]);
-    }
-
-    #[test]
-    fn errors_are_seen() {
-        assert!(tells_of_error("error: cannot find value"));
-        assert!(!tells_of_error("all is well"));
     }
 }

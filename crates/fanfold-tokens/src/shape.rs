@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! prose, code   a word is a token up to seven letters, and a share of one for each more
-//! dense         letters and digits without end (base64) are a token for three characters of two
+//! dense         letters and digits without end (base64) are two tokens for three characters
 //! CJK           three quarters of a token for each character
 //! ```
 //!

@@ -119,9 +119,6 @@ fn word_end<R: Rules>(window: &[u8], at: usize) -> Option<usize> {
         return None;
     }
     if R::SPLITS_CASE && next == b'\'' {
-        if window.get(end + 1).is_some_and(|byte| *byte >= 0x80) {
-            return None;
-        }
         end += contraction_len(&window[end..]);
     }
     Some(end)

@@ -14,7 +14,6 @@
 use super::Pass;
 use crate::draft::Draft;
 use crate::tokens::Tokens;
-use crate::value::floor;
 use crate::view::Place;
 
 /// Shortens long arguments.
@@ -76,7 +75,7 @@ fn shorten(value: &mut serde_json::Value, cut: &Cut<'_>, is_tagged: &mut bool) {
 }
 
 fn start_of(text: &str, short: usize) -> String {
-    let cut = floor(text, short);
+    let cut = text.floor_char_boundary(short);
     let end = text[..cut].rfind(char::is_whitespace).filter(|at| *at > cut / 2).unwrap_or(cut);
     format!("{}…", text[..end].trim_end())
 }

@@ -19,7 +19,6 @@ use crate::draft::Draft;
 use crate::segment::{part, runs, seal};
 use crate::tokens::Tokens;
 use crate::transcript::{Call, CallId, Entry, Step};
-use crate::value::floor;
 use crate::view::{Place, Voice};
 
 /// Turns succeeded steps into lines.
@@ -95,9 +94,9 @@ pub(super) fn arguments(call: &Call, most: usize) -> String {
 
 /// A text in one line of at most `most` bytes.
 pub(super) fn one_line(text: &str, most: usize) -> String {
-    let mut line = text[..floor(text, most * 4)].split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut line = text[..text.floor_char_boundary(most * 4)].split_whitespace().collect::<Vec<_>>().join(" ");
     if line.len() > most {
-        line.truncate(floor(&line, most - 1));
+        line.truncate(line.floor_char_boundary(most - 1));
         line.push('…');
     }
     line

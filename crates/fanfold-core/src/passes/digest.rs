@@ -29,11 +29,17 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
     // Before people's words are touched, the digest is as small as it can be.
     let is_minimal = draft.stage.reach.tail;
     let limit = draft.room.permille(if is_minimal { share / 4 } else { share });
+    let fixed: Tokens = draft.total() - used(draft) - draft.absorbable().iter().map(|&id| draft.cost(id)).sum();
+    let limit = if is_minimal { limit } else { (target - fixed).max(limit.permille(500)) };
     add(draft, target, limit);
-    merge_tiers(draft, fanout, limit);
+    let _ = fanout;
     while used(draft) > limit && draft.ledger.live.len() > 1 {
-        let oldest: Vec<u32> = draft.ledger.live[..2].to_vec();
-        merge(draft, &oldest, limit);
+        let k = std::env::var("MERGE").ok().and_then(|v| v.parse::<usize>().ok()).unwrap_or(2).min(draft.ledger.live.len());
+        let oldest: Vec<u32> = draft.ledger.live[..k].to_vec();
+        let rest: Tokens = draft.ledger.live[k..].iter().map(|&id| draft.ledger.segments[id as usize].tokens()).sum();
+        let merged = segment::merge(draft, &oldest, limit - rest);
+        draft.absorb(merged, &oldest);
+        if k == draft.ledger.live.len() { break; }
     }
     if is_minimal && used(draft) > limit {
         let all = draft.ledger.live.clone();
@@ -45,17 +51,11 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
 fn add(draft: &mut Draft<'_>, target: Tokens, limit: Tokens) {
     let candidates = draft.absorbable();
     let all: Tokens = candidates.iter().map(|&id| draft.cost(id)).sum();
-    let budget = least(limit).max((limit - used(draft)).permille(500)).min(all.permille(400));
-    let needed = draft.total() + budget - target;
-    let mut taken = Vec::new();
-    let mut won = Tokens::ZERO;
-    for id in candidates {
-        if won >= needed {
-            break;
-        }
-        won += draft.cost(id);
-        taken.push(id);
-    }
+    let share: u32 = std::env::var("NEW").ok().and_then(|v| v.parse().ok()).unwrap_or(400);
+    let budget = limit.permille(share).max(limit - used(draft)).min(all.permille(500));
+    let _ = target;
+    let won = all;
+    let taken = candidates;
     if taken.is_empty() {
         return;
     }

@@ -12,7 +12,6 @@ use super::condense::fold_condensed;
 use crate::draft::Draft;
 use crate::recall::body_at;
 use crate::tokens::Tokens;
-use crate::value::{ceil, floor};
 use crate::view::Place;
 
 /// Shortens anything long.
@@ -57,7 +56,7 @@ fn squeeze(draft: &mut Draft<'_>, place: Place, most: Tokens) {
 
 /// The beginning and the end of a text, with the handle between them.
 pub(super) fn ends_of(text: &str, room: usize, tag: &str) -> String {
-    let head = floor(text, room * 2 / 3);
-    let tail = ceil(text, text.len() - (room / 3).min(text.len() - head));
+    let head = text.floor_char_boundary(room * 2 / 3);
+    let tail = text.ceil_char_boundary(text.len() - (room / 3).min(text.len() - head));
     format!("{}\n[… {} characters, {tag} …]\n{}", text[..head].trim_end(), tail - head, text[tail..].trim_start())
 }

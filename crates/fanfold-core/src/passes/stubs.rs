@@ -14,7 +14,6 @@ use super::Pass;
 use crate::deed::{Verb, deed_of, has_failed, line_of};
 use crate::draft::Draft;
 use crate::tokens::Tokens;
-use crate::value::floor;
 use crate::view::Place;
 
 /// Folds old results to facts.
@@ -31,7 +30,7 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
         }
         let verdict = if has_failed(call) { "failed" } else { "succeeded" };
         let shown = match deed.verb {
-            Verb::Run | Verb::Edit => &text[..floor(text, 400)],
+            Verb::Run | Verb::Edit => &text[..text.floor_char_boundary(400)],
             _ => "",
         };
         let line = line_of(call);

@@ -19,7 +19,7 @@ use crate::policy::{Digest, SummaryCounts};
 use crate::segment::{part, runs, seal};
 use crate::tokens::Tokens;
 use crate::transcript::{Entry, EntryId, Speaker};
-use crate::value::{ceil, floor, tells_of_error};
+use crate::condense::signs::{Sign, sign_of};
 use crate::view::Voice;
 
 /// Puts everything old into one summary.
@@ -79,7 +79,7 @@ impl Facts {
                         paths(call.arguments.as_str(), &mut facts.files);
                         let result = call.result.as_ref().map_or("", |outcome| outcome.body.as_str());
                         if has_failed(call) {
-                            let line = result.lines().find(|line| tells_of_error(line));
+                            let line = result.lines().find(|line| sign_of(line) == Sign::Alarm);
                             let line = line.or_else(|| result.lines().next()).unwrap_or_default();
                             facts.errors.push(one_line(line, 160));
                         }
@@ -118,8 +118,8 @@ impl Facts {
         if tokens > most {
             // The beginning and the end, as the systems do that this follows.
             let room = (text.len() as u64 * most.0 / tokens.0) as usize;
-            let head = floor(&text, room * 2 / 3);
-            let tail = ceil(&text, text.len() - (room / 3).min(text.len() - head));
+            let head = text.floor_char_boundary(room * 2 / 3);
+            let tail = text.ceil_char_boundary(text.len() - (room / 3).min(text.len() - head));
             text = format!("{}\n[… cut …]\n{}", &text[..head], &text[tail..]);
         }
         text.push_str("</fanfold>");

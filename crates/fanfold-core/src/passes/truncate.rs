@@ -28,7 +28,6 @@
 use super::Pass;
 use crate::draft::Draft;
 use crate::tokens::Tokens;
-use crate::value::{ceil, floor};
 
 /// Cuts long outputs.
 pub const PASS: Pass = Pass { name: "truncate", run };
@@ -50,8 +49,8 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
         } else {
             (text.to_owned(), 0, String::new())
         };
-        let head = &head[..floor(&head, MOST * 3 / 5)];
-        let tail = &tail[ceil(&tail, tail.len().saturating_sub(MOST * 3 / 10))..];
+        let head = &head[..head.floor_char_boundary(MOST * 3 / 5)];
+        let tail = &tail[tail.ceil_char_boundary(tail.len().saturating_sub(MOST * 3 / 10))..];
         draft.fold_to(place, |tag| format!("{head}\n[...truncated {n} lines, {tag}...]\n{tail}"));
     }
 }

@@ -48,7 +48,7 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
         let text = prompt.body.as_str();
         if is_oldest {
             let line = text.lines().next().unwrap_or_default();
-            let line = &line[..crate::value::floor(line, 120)];
+            let line = &line[..line.floor_char_boundary(120)];
             draft.fold_to(place, |tag| format!("{line}\n[the rest of this message is folded, {tag}]"));
         } else if text.len() > PASTED {
             draft.fold_to(place, |tag| ends_of(text, 160, tag));
