@@ -175,15 +175,17 @@ impl Policy {
 
     /// Ours: people's words stay, folds are rare and deep, the lines worth most stand in a digest.
     pub fn fanfold() -> Policy {
+        // From the cheapest loss to the dearest, as measured: a segment with the lines worth most keeps more of what is
+        // used later than condensing each result where it stands, so that comes after it, for steps that must stay.
         let ladder = vec![
             passes::DEDUPE,
             passes::OVERTAKEN,
             passes::MEDIA,
             passes::REASONING,
-
-
-
             passes::DIGEST,
+            passes::ARGUMENTS,
+            passes::CONDENSE,
+            passes::ONE_LINE,
         ];
         let stage = |name, tail, only_over| Stage {
             name,
@@ -208,7 +210,7 @@ impl Policy {
             low_mark: 600,
             tail: Tail { share: 200, steps: 2, results: 0, ceiling: 1500 },
             head: Head::FirstTurn { steps: 1 },
-            digest: Digest::Segments { share: 400, fanout: 3 },
+            digest: Digest::Segments { share: 400, fanout: 4 },
             stages: vec![
                 stage("normal", 1000, None),
                 stage("smaller tail", 600, Some(850)),

@@ -140,7 +140,7 @@ const CLASS: [u8; 256] = {
     let mut i = 0;
     while i < 256 {
         let byte = i as u8;
-        if byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80 {
+        if byte.is_ascii_alphanumeric() || byte == b'_' {
             table[i] = WORD;
         } else if matches!(byte, b'.' | b'/' | b'-' | b'@' | b'#') {
             table[i] = JOINT;

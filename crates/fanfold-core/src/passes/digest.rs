@@ -20,6 +20,7 @@ use crate::draft::Draft;
 use crate::policy::Digest;
 use crate::segment;
 use crate::tokens::Tokens;
+use crate::transcript::EntryId;
 
 /// Folds whole old steps.
 pub const PASS: Pass = Pass { name: "digest", run };
@@ -28,39 +29,32 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
     let Digest::Segments { share, fanout } = draft.policy.digest else { return };
     // Before people's words are touched, the digest is as small as it can be.
     let is_minimal = draft.stage.reach.tail;
-    let limit = draft.room.permille(if is_minimal { share / 4 } else { share });
-    let fixed: Tokens = draft.total() - used(draft) - draft.absorbable().iter().map(|&id| draft.cost(id)).sum();
-    let limit = if is_minimal { limit } else { (target - fixed).max(limit.permille(500)) };
-    add(draft, target, limit);
-    let _ = fanout;
+    let candidates = draft.absorbable();
+    let old: Tokens = candidates.iter().map(|&id| draft.cost(id)).sum();
+    let others = draft.total() - used(draft) - old;
+    let most = draft.room.permille(if is_minimal { share / 4 } else { share });
+    let limit = most.min(target - others).max(draft.room.permille(share / 4));
+    add(draft, candidates, old, limit);
+    merge_tiers(draft, fanout, limit);
     while used(draft) > limit && draft.ledger.live.len() > 1 {
-        let k = std::env::var("MERGE").ok().and_then(|v| v.parse::<usize>().ok()).unwrap_or(2).min(draft.ledger.live.len());
-        let oldest: Vec<u32> = draft.ledger.live[..k].to_vec();
-        let rest: Tokens = draft.ledger.live[k..].iter().map(|&id| draft.ledger.segments[id as usize].tokens()).sum();
-        let merged = segment::merge(draft, &oldest, limit - rest);
-        draft.absorb(merged, &oldest);
-        if k == draft.ledger.live.len() { break; }
+        let oldest = draft.ledger.live[..2].to_vec();
+        merge(draft, &oldest, limit);
     }
-    if is_minimal && used(draft) > limit {
+    let is_too_much = draft.total() > target && used(draft) > limit;
+    if is_too_much {
         let all = draft.ledger.live.clone();
         merge(draft, &all, limit);
     }
 }
 
-/// Puts the oldest steps into a fresh segment, as many as are needed.
-fn add(draft: &mut Draft<'_>, target: Tokens, limit: Tokens) {
-    let candidates = draft.absorbable();
-    let all: Tokens = candidates.iter().map(|&id| draft.cost(id)).sum();
-    let share: u32 = std::env::var("NEW").ok().and_then(|v| v.parse().ok()).unwrap_or(400);
-    let budget = limit.permille(share).max(limit - used(draft)).min(all.permille(500));
-    let _ = target;
-    let won = all;
-    let taken = candidates;
-    if taken.is_empty() {
+/// Puts old entries into a fresh segment.
+fn add(draft: &mut Draft<'_>, candidates: Vec<EntryId>, cost: Tokens, limit: Tokens) {
+    if candidates.is_empty() {
         return;
     }
-    let fresh = segment::write(draft, taken, budget);
-    if fresh.tokens() < won {
+    let budget = least(limit).max((limit - used(draft)).permille(800)).min(cost.permille(500));
+    let fresh = segment::write(draft, candidates, budget);
+    if fresh.tokens() < cost {
         draft.absorb(fresh, &[]);
     }
 }
@@ -82,13 +76,14 @@ fn merge_tiers(draft: &mut Draft<'_>, fanout: usize, limit: Tokens) {
 
 fn merge(draft: &mut Draft<'_>, ids: &[u32], limit: Tokens) {
     let sum: Tokens = ids.iter().map(|&id| draft.ledger.segments[id as usize].tokens()).sum();
-    let merged = segment::merge(draft, ids, least(limit).max(sum.permille(600)).min(limit));
+    let free = limit - (used(draft) - sum);
+    let merged = segment::merge(draft, ids, least(limit).max(sum.permille(700).min(free)));
     draft.absorb(merged, ids);
 }
 
 /// What a segment gets at least.
 fn least(limit: Tokens) -> Tokens {
-    Tokens(limit.0 / 6)
+    Tokens(limit.0 * 3 / 10)
 }
 
 fn used(draft: &Draft<'_>) -> Tokens {
