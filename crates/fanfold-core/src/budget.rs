@@ -172,8 +172,7 @@ mod tests {
     #[test]
     fn pressure_has_four_levels() {
         let budget = Budget::with_reserve(Tokens(100), Tokens::ZERO);
-        let levels: Vec<_> =
-            [59, 60, 75, 85, 95].map(|n| Pressure::of(Tokens(n), budget).to_string()).into();
+        let levels: Vec<_> = [59, 60, 75, 85, 95].map(|n| Pressure::of(Tokens(n), budget).to_string()).into();
         assert_eq!(levels, ["none", "info", "notice", "warning", "critical"]);
     }
 }

@@ -158,7 +158,8 @@ fn check_all_there(transcript: &Transcript, ledger: &Ledger, view: &View) -> Res
                 if ledger.pinned.contains(&id) {
                     return Err(Fault::Pinned(id.0));
                 }
-                let is_behind_a_handle = segment.entries.binary_search(&id).is_ok() && !segment.handles.is_empty();
+                let is_behind_a_handle =
+                    segment.entries.binary_search(&id).is_ok() && !segment.handles.is_empty();
                 if !is_behind_a_handle {
                     return Err(Fault::Lost(id.0));
                 }

@@ -82,7 +82,7 @@ impl<'a> Draft<'a> {
             pass: "",
             head: 0,
             tail: transcript.len(),
-            anchor: transcript.last_said(),
+            anchor: if policy.anchors { transcript.last_said() } else { None },
             last_user: transcript.last_user(),
             newest_images: transcript.entries().iter().rposition(has_images).map(EntryId::from),
             worth: None,
@@ -290,7 +290,8 @@ impl<'a> Draft<'a> {
     /// Whether an entry may go into a segment.
     pub fn may_absorb(&self, id: EntryId) -> bool {
         let i = id.index();
-        let is_protected = i < self.head || i >= self.tail || self.anchor == Some(id) && !self.stage.reach.tail;
+        let is_protected =
+            i < self.head || i >= self.tail || self.anchor == Some(id) && !self.stage.reach.tail;
         let is_gone = matches!(self.ledger.standing[i], Standing::Segment(_));
         if is_protected || is_gone || self.is_kept(id) {
             return false;
@@ -338,7 +339,8 @@ impl<'a> Draft<'a> {
         let what = What::Entries(first, last);
         self.left.push(Left { pass: self.pass, what, handle: segment.handle, before, after });
         self.ledger.live.retain(|live| !merged.contains(live));
-        let at = self.ledger.live.partition_point(|&live| self.ledger.segments[live as usize].span().0 < first);
+        let at =
+            self.ledger.live.partition_point(|&live| self.ledger.segments[live as usize].span().0 < first);
         self.ledger.live.insert(at, id);
         self.ledger.segments.push(segment);
     }
@@ -399,14 +401,24 @@ impl<'a> Draft<'a> {
     fn head_end(&self) -> usize {
         let entries = self.transcript.entries();
         match self.policy.head {
-            Head::Entries(n) => n.min(entries.len()),
+            Head::Messages(least) => {
+                let n_messages = |entry: &Entry| 1 + entry.step().map_or(0, |step| step.calls.len());
+                let mut so_far = 0;
+                let is_head = |entry: &&Entry| {
+                    let is_in = so_far < least;
+                    so_far += n_messages(entry);
+                    is_in
+                };
+                entries.iter().take_while(is_head).count()
+            }
             Head::FirstTurn { steps } => {
                 let first_user = entries.iter().position(Entry::is_user).map_or(0, |i| i + 1);
                 let is_first_fold = self.ledger.receipts.is_empty() && !self.stage.reach.tail;
                 if !is_first_fold {
                     return first_user;
                 }
-                let framed = entries[first_user..].iter().take(steps).take_while(|entry| entry.step().is_some());
+                let framed =
+                    entries[first_user..].iter().take(steps).take_while(|entry| entry.step().is_some());
                 first_user + framed.count()
             }
         }

@@ -179,7 +179,9 @@ impl Ledger {
         let body = body_at(transcript, place).map_or(Tokens::ZERO, Body::tokens);
         let n_media = match place {
             Place::PromptMedia(..) | Place::ResultMedia(..) => 1,
-            Place::Result(call) => transcript.call(call).result.as_ref().map_or(0, |outcome| outcome.media.len()),
+            Place::Result(call) => {
+                transcript.call(call).result.as_ref().map_or(0, |outcome| outcome.media.len())
+            }
             Place::Text(_) | Place::Reasoning(_) | Place::Arguments(_) => 0,
         };
         body + Tokens(self.media.0 * n_media as u64)

@@ -33,9 +33,7 @@ pub use handle::{Handle, HandleError};
 pub use ledger::{Fold, Ledger, Original};
 pub use notation::{NotationError, parse, print_entries, print_view};
 pub use passes::Pass;
-pub use policy::{
-    Digest, Head, Policy, Reach, Stage, SummaryCounts, Tail, ToolFold, ToolRule, Users,
-};
+pub use policy::{Digest, Head, Policy, Reach, Stage, SummaryCounts, Tail, ToolFold, ToolRule, Users};
 pub use recall::{Extent, RecallError, find_by_content, recall};
 pub use recount::recount;
 pub use report::{Contributor, Left, Notice, Overflow, PassReport, Reason, Receipt, What};

@@ -24,6 +24,8 @@ pub struct Policy {
     pub tools: Vec<ToolRule>,
     /// Results longer than this many characters are long, for policies that count so.
     pub long_result: usize,
+    /// Whether the newest step in which the model said something stays, however old it is.
+    pub anchors: bool,
     /// Whether folding rests after two folds in a row that won little, until something changes.
     pub rests: bool,
     /// Whether the working context rides at the end of each view.
@@ -51,8 +53,8 @@ pub enum Head {
         /// How many steps stay on the first fold; later they may go.
         steps: usize,
     },
-    /// So many entries, always.
-    Entries(usize),
+    /// So many messages, always; a reply and its results are not torn apart.
+    Messages(usize),
 }
 
 /// How folded entries are written.
@@ -176,21 +178,13 @@ impl Policy {
     /// Ours: people's words stay, folds are rare and deep, the lines worth most stand in a digest.
     pub fn fanfold() -> Policy {
         // From the cheapest loss to the dearest, as measured: a segment with the lines worth most keeps more of what is
-        // used later than condensing each result where it stands, so that comes after it, for steps that must stay.
-        let ladder = vec![
-            passes::DEDUPE,
-            passes::OVERTAKEN,
-            passes::MEDIA,
-            passes::REASONING,
-            passes::DIGEST,
-            passes::ARGUMENTS,
-            passes::CONDENSE,
-            passes::ONE_LINE,
-        ];
+        // used later than condensing each result where it stands. So that comes after it, for steps that must stay.
+        let first = [passes::DEDUPE, passes::OVERTAKEN, passes::MEDIA, passes::REASONING, passes::DIGEST];
+        let then = [passes::ARGUMENTS, passes::CONDENSE, passes::ONE_LINE];
         let stage = |name, tail, only_over| Stage {
             name,
             tail,
-            passes: ladder.clone(),
+            passes: if tail == 1000 { first.to_vec() } else { [&first[..], &then].concat() },
             reach: Reach::default(),
             only_over,
         };
@@ -221,6 +215,7 @@ impl Policy {
             ],
             tools: Vec::new(),
             long_result: 0,
+            anchors: true,
             rests: true,
             working_context: false,
         }
@@ -233,7 +228,7 @@ impl Policy {
             strategy: Strategy::From(500),
             low_mark: 0,
             tail: Tail { share: 200, steps: 1, results: 0, ceiling: 1000 },
-            head: Head::Entries(3),
+            head: Head::Messages(3),
             digest: Digest::Summary {
                 share: 150,
                 counts: SummaryCounts { asks: 12, actions: 30, files: 40, errors: 8, texts: 8 },
@@ -250,6 +245,7 @@ impl Policy {
             ],
             tools: Vec::new(),
             long_result: 200,
+            anchors: false,
             rests: false,
             working_context: false,
         }
@@ -276,6 +272,7 @@ impl Policy {
             ],
             tools: Vec::new(),
             long_result: 500,
+            anchors: false,
             rests: false,
             working_context: false,
         }
@@ -316,6 +313,7 @@ impl Policy {
             ],
             tools: Vec::new(),
             long_result: 2_048,
+            anchors: false,
             rests: false,
             working_context: false,
         }
@@ -342,6 +340,7 @@ impl Policy {
             ],
             tools: Vec::new(),
             long_result: 0,
+            anchors: false,
             rests: false,
             working_context: false,
         }
@@ -359,6 +358,7 @@ impl Policy {
             stages: vec![last_resort()],
             tools: Vec::new(),
             long_result: 0,
+            anchors: false,
             rests: false,
             working_context: false,
         }

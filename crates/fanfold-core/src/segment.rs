@@ -238,9 +238,11 @@ fn compose(draft: &mut Draft<'_>, material: Material, budget: Tokens, scorer: &S
     let mut room = (budget.0 as usize).saturating_sub(handles_cost);
     let ranked = rank(&lines, scorer);
     let mut chosen = choose(&lines, &ranked, room);
-    let is_first = draft.ledger.live.first().is_none_or(|&live| {
-        draft.ledger.segments[live as usize].span().0 >= entries[0]
-    });
+    let is_first = draft
+        .ledger
+        .live
+        .first()
+        .is_none_or(|&live| draft.ledger.segments[live as usize].span().0 >= entries[0]);
     let mut parts = write_parts(draft, &runs, &leaves, &lines, &chosen, is_first);
     let cost: Tokens = parts.iter().map(|part| part.tokens).sum();
     // Lines are chosen by an estimate of their cost; one correction brings the sum near the budget.
@@ -347,7 +349,8 @@ fn write_parts(
             text.push_str(if is_bare && lines_here.is_empty() { " " } else { "\n" });
             text.push_str(&format!("[{}]", leaf.handle));
             is_bare = lines_here.is_empty();
-            let (deeds, rest): (Vec<usize>, Vec<usize>) = lines_here.iter().partition(|&&i| lines[i].is == LineOf::Deed);
+            let (deeds, rest): (Vec<usize>, Vec<usize>) =
+                lines_here.iter().partition(|&&i| lines[i].is == LineOf::Deed);
             for (k, &i) in deeds.iter().enumerate() {
                 text.push_str(if k == 0 { " " } else { "; " });
                 text.push_str(&lines[i].text);
@@ -365,7 +368,8 @@ fn write_parts(
     parts
 }
 
-const FENCE_TOLD: &str = "<fanfold>\nEarlier steps, folded by fanfold (not the user's words). Recall a [handle] for the original.";
+const FENCE_TOLD: &str =
+    "<fanfold>\nEarlier steps, folded by fanfold (not the user's words). Recall a [handle] for the original.";
 const FENCE: &str = "<fanfold>";
 const FENCE_END: &str = "\n</fanfold>";
 

@@ -312,7 +312,8 @@ impl Transcript {
     /// Gives a running call its result. Says whether there was such a call without one.
     pub fn answer(&mut self, call: CallId, mut outcome: Outcome, counter: &dyn Count) -> bool {
         let Some(Entry::Step(step)) = self.entries.get_mut(call.step.index()) else { return false };
-        let Some(found) = step.calls.get_mut(usize::from(call.call)).filter(|call| call.result.is_none()) else {
+        let Some(found) = step.calls.get_mut(usize::from(call.call)).filter(|call| call.result.is_none())
+        else {
             return false;
         };
         outcome.body.count(counter);

@@ -55,7 +55,8 @@ impl Lexicon {
         for i in self.learnt..transcript.len() {
             let mut add = |text: &str, use_: f32| {
                 atoms(text, &mut |hash| {
-                    let known = self.known.entry(hash).or_insert(Known { last: u32::MAX, ..Known::default() });
+                    let known =
+                        self.known.entry(hash).or_insert(Known { last: u32::MAX, ..Known::default() });
                     if known.last != i as u32 {
                         known.entries += 1;
                         known.last = i as u32;
@@ -128,7 +129,8 @@ impl Scorer<'_> {
 
 /// The words of a topic that are worth looking for.
 pub(crate) fn focus_words(topic: &str) -> Vec<String> {
-    let words = topic.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| word.chars().count() >= 3);
+    let words =
+        topic.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| word.chars().count() >= 3);
     words.map(str::to_lowercase).collect()
 }
 

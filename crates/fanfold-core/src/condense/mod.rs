@@ -1,28 +1,87 @@
 //! Long texts made short by what they are.
+//!
+//! Each kind has its file, which says what is kept and why. All of them choose lines of the original, in its order,
+//! and mark the gaps: what is left reads like the original with parts left out.
 
 pub(crate) mod signs; // lines that say that something went wrong
+mod lines; //            chooses lines under a room
+mod frame; //            what a harness puts around a result
+mod kind; //             tells what a text is
+mod escaped; //          dumps with written-out line breaks
+mod json; //             answers of programs
+mod log; //              output of programs, and whatever else has lines
+mod trace; //            stack traces
+mod runs; //             output of test runners
+mod diff; //             patches
+mod code; //             source files
+mod search; //           hits of a grep
+mod listing; //          names of files
+mod table; //            rows of columns
+mod html; //             web pages
+mod prose; //            texts for people
+mod dense; //            encoded and minified data
 
-/// What is wanted of a condensed text.
+#[cfg(test)]
+mod check; //            what the tests share
+
+pub use kind::{Kind, kind_of};
+
+/// What a condensed text should be like.
 pub struct Wish<'a> {
-    /// How many bytes it may have at most.
+    /// The bytes that it may have.
     pub room: usize,
-    /// How much later work may need a line.
+    /// How much later work may need a line: 0 for nothing special, 1 for a name that is in use, more for more of it.
     pub value: &'a dyn Fn(&str) -> f32,
 }
 
-/// Temporary.
+/// The text within the room, or nothing where it would not be clearly shorter.
 pub fn condense(text: &str, wish: &Wish<'_>) -> Option<String> {
-    if text.len() <= wish.room * 2 { return None; }
-    let mut lines: Vec<(usize, f32, &str)> = Vec::new();
-    crate::segment::each_line(text, &mut |at, line| lines.push((at, (wish.value)(line) / (line.len() as f32 + 12.0), "")));
-    let mut all: Vec<(usize, &str)> = Vec::new();
-    let mut k = Vec::new();
-    crate::segment::each_line(text, &mut |at, line| k.push((at, line.to_owned())));
-    let mut order: Vec<usize> = (0..lines.len()).collect();
-    order.sort_by(|&a, &b| lines[b].1.total_cmp(&lines[a].1).then(a.cmp(&b)));
-    let mut left = wish.room; let mut chosen = Vec::new();
-    for i in order { if k[i].1.len() < left { left -= k[i].1.len() + 1; chosen.push(i); } }
-    chosen.sort_unstable();
-    let _ = &mut all;
-    Some(chosen.iter().map(|&i| k[i].1.as_str()).collect::<Vec<_>>().join("\n"))
+    if text.len() <= wish.room {
+        return None;
+    }
+    let mut short = condense_within(text, wish, 0);
+    if short.trim().is_empty() {
+        short = format!("… {} lines", text.split('\n').count());
+    }
+    let is_clearly_shorter = short.len() < text.len() - text.len() / 8;
+    is_clearly_shorter.then_some(short)
+}
+
+/// How deep a text may lie in another: a log in a string of JSON in a string of JSON.
+const DEEPEST: usize = 4;
+
+fn condense_within(text: &str, wish: &Wish<'_>, depth: usize) -> String {
+    if text.len() <= wish.room {
+        return text.trim_end().to_owned();
+    }
+    let frame = frame::split(text);
+    if frame.len() > wish.room / 2 {
+        return body_within(text, wish, depth);
+    }
+    let room = wish.room - frame.len();
+    let inner = Wish { room, value: wish.value };
+    frame.around(&body_within(frame.body, &inner, depth))
+}
+
+fn body_within(text: &str, wish: &Wish<'_>, depth: usize) -> String {
+    if text.len() <= wish.room {
+        return text.trim_end().to_owned();
+    }
+    if let (true, Some(plain)) = (depth < DEEPEST, escaped::unescape(text)) {
+        return condense_within(&plain, wish, depth + 1);
+    }
+    match kind_of(text) {
+        Kind::Json => json::condense(text, wish, depth).unwrap_or_else(|| log::condense(text, wish)),
+        Kind::Log => log::condense(text, wish),
+        Kind::Trace => trace::condense(text, wish),
+        Kind::Tests => runs::condense(text, wish),
+        Kind::Diff => diff::condense(text, wish),
+        Kind::Code => code::condense(text, wish),
+        Kind::Search => search::condense(text, wish),
+        Kind::Listing => listing::condense(text, wish),
+        Kind::Table => table::condense(text, wish),
+        Kind::Html => html::condense(text, wish),
+        Kind::Prose => prose::condense(text, wish),
+        Kind::Dense => dense::condense(text, wish),
+    }
 }

@@ -54,7 +54,7 @@ pub fn ending_of(deed: &Deed, outcome: &Outcome) -> Ending {
     let exit = exit_code(text);
     let is_run = deed.verb == Verb::Run;
     let tests = if is_run { test_counts(output) } else { None };
-    let found_nothing = deed.verb == Verb::Search && exit == Some(1) && output.trim().is_empty();
+    let found_nothing = deed.verb == Verb::Search && exit == Some(1);
     let verdict = match (exit, tests) {
         _ if found_nothing => Verdict::Passed,
         (Some(code), _) if code != 0 => Verdict::Failed,
@@ -66,11 +66,17 @@ pub fn ending_of(deed: &Deed, outcome: &Outcome) -> Ending {
     };
     let error = match verdict {
         Verdict::Failed => first_error(output).or_else(|| first_line(output)),
-        Verdict::Unknown if is_run => first_error(output),
+        Verdict::Unknown if is_run && !is_history(&deed.target) => first_error(output),
         Verdict::Passed | Verdict::Unknown => None,
     };
     let n_lines = if output.trim().is_empty() { 0 } else { output.trim_end().split('\n').count() };
     Ending { verdict, exit, error, tests, n_lines }
+}
+
+/// Whether a command shows old words, in which an error is somebody's subject.
+fn is_history(command: &str) -> bool {
+    let shows = ["log", "diff", "show", "blame", "status", "branch", "reflog", "stash"];
+    command.strip_prefix("git ").is_some_and(|rest| shows.iter().any(|word| rest.starts_with(word)))
 }
 
 /// The text inside a JSON result.

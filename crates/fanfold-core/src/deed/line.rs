@@ -181,10 +181,8 @@ fn numbered(text: &str) -> Option<LineRange> {
 
 static NUMBER: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^\s*(\d{1,7})(?:→|\||\t)").expect("a pattern"));
-static TOTAL: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"(?:"?(?:total_lines|totalLines|total)"?\s*[:=]\s*|of )(\d+)(?: lines)?"#)
-        .expect("a pattern")
-});
+static TOTAL: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#""?(?:total_lines|totalLines)"?\s*[:=]\s*(\d+)"#).expect("a pattern"));
 static HITS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#""?(?:total_count|total_matches|numMatches)"?\s*[:=]\s*(\d+)|Found (\d+)"#)
         .expect("a pattern")

@@ -68,8 +68,12 @@ fn shorten(value: &mut serde_json::Value, cut: &Cut<'_>, is_tagged: &mut bool) {
             *is_tagged = true;
             *text = format!("{} [{}{tag}]", start_of(text, cut.short), lines(text));
         }
-        serde_json::Value::Array(values) => values.iter_mut().for_each(|value| shorten(value, cut, is_tagged)),
-        serde_json::Value::Object(fields) => fields.values_mut().for_each(|value| shorten(value, cut, is_tagged)),
+        serde_json::Value::Array(values) => {
+            values.iter_mut().for_each(|value| shorten(value, cut, is_tagged))
+        }
+        serde_json::Value::Object(fields) => {
+            fields.values_mut().for_each(|value| shorten(value, cut, is_tagged))
+        }
         _ => {}
     }
 }

@@ -94,7 +94,8 @@ pub(super) fn arguments(call: &Call, most: usize) -> String {
 
 /// A text in one line of at most `most` bytes.
 pub(super) fn one_line(text: &str, most: usize) -> String {
-    let mut line = text[..text.floor_char_boundary(most * 4)].split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut line =
+        text[..text.floor_char_boundary(most * 4)].split_whitespace().collect::<Vec<_>>().join(" ");
     if line.len() > most {
         line.truncate(line.floor_char_boundary(most - 1));
         line.push('…');

@@ -28,8 +28,11 @@ struct Unit {
 }
 
 fn run(draft: &mut Draft<'_>, target: Tokens) {
-    let mut units: Vec<Unit> =
-        draft.absorbable().into_iter().map(|id| Unit { first: id, cost: draft.cost(id), segment: None }).collect();
+    let mut units: Vec<Unit> = draft
+        .absorbable()
+        .into_iter()
+        .map(|id| Unit { first: id, cost: draft.cost(id), segment: None })
+        .collect();
     for &live in &draft.ledger.live {
         let segment = &draft.ledger.segments[live as usize];
         units.push(Unit { first: segment.span().0, cost: segment.tokens(), segment: Some(live) });

@@ -58,5 +58,10 @@ fn squeeze(draft: &mut Draft<'_>, place: Place, most: Tokens) {
 pub(super) fn ends_of(text: &str, room: usize, tag: &str) -> String {
     let head = text.floor_char_boundary(room * 2 / 3);
     let tail = text.ceil_char_boundary(text.len() - (room / 3).min(text.len() - head));
-    format!("{}\n[… {} characters, {tag} …]\n{}", text[..head].trim_end(), tail - head, text[tail..].trim_start())
+    format!(
+        "{}\n[… {} characters, {tag} …]\n{}",
+        text[..head].trim_end(),
+        tail - head,
+        text[tail..].trim_start()
+    )
 }

@@ -13,13 +13,13 @@
 
 use super::Pass;
 use super::call_lines::{arguments, one_line};
+use crate::condense::signs::{Sign, sign_of};
 use crate::deed::{deed_of, has_failed};
 use crate::draft::Draft;
 use crate::policy::{Digest, SummaryCounts};
 use crate::segment::{part, runs, seal};
 use crate::tokens::Tokens;
 use crate::transcript::{Entry, EntryId, Speaker};
-use crate::condense::signs::{Sign, sign_of};
 use crate::view::Voice;
 
 /// Puts everything old into one summary.
@@ -100,7 +100,8 @@ impl Facts {
     }
 
     fn print(&self, handle: &str, most: Tokens, draft: &Draft<'_>) -> String {
-        let mut text = format!("<fanfold>\nEarlier messages were folded; this is what they held. [{handle}]\n");
+        let mut text =
+            format!("<fanfold>\nEarlier messages were folded; this is what they held. [{handle}]\n");
         let sections = [
             ("User asks", &self.asks),
             ("Tool actions", &self.actions),
@@ -148,7 +149,10 @@ fn paths(text: &str, found: &mut Vec<String>) {
 fn is_pathlike(word: &str) -> bool {
     let has_dir = word.matches('/').count() >= 2 || (word.contains('/') && word.contains(['.', '_', '-']));
     let has_extension = word.rsplit_once('.').is_some_and(|(stem, extension)| {
-        !stem.is_empty() && (1..=5).contains(&extension.len()) && extension.bytes().all(|b| b.is_ascii_lowercase())
+        !stem.is_empty()
+            && (1..=5).contains(&extension.len())
+            && extension.bytes().all(|b| b.is_ascii_lowercase())
     });
-    (has_dir && !word.contains("//")) || (has_extension && !word.contains('/') && word.matches('.').count() == 1)
+    (has_dir && !word.contains("//"))
+        || (has_extension && !word.contains('/') && word.matches('.').count() == 1)
 }

@@ -1,0 +1,55 @@
+//! Encoded and minified data: how much there is of it, its beginning and its end, and what of it is in use.
+//!
+//! ```text
+//! iVBORw0KGgo…(48 kB)…ggg==   ->   iVBORw0KGgo…ggg==
+//!                                  … 48,000 bytes in all
+//! ```
+
+use super::Wish;
+use super::lines::{NONE, Rows};
+use crate::tokens::thousands;
+
+pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
+    let size = format!("… {} bytes in all", thousands(text.len() as u64));
+    let room = wish.room.saturating_sub(size.len() + 1);
+    let inner = Wish { room, value: wish.value };
+    let mut parts = Rows::new(&inner);
+    for line in text.split('\n') {
+        // Minified code falls into statements, which can be valued one by one; base64 into nothing.
+        let mut rest = line;
+        while rest.len() > PIECE {
+            let end = rest.as_bytes()[PIECE / 2..PIECE].iter().position(|b| matches!(b, b';' | b'}' | b','));
+            let Some(end) = end else { break };
+            parts.push(&rest[..=PIECE / 2 + end], NONE);
+            rest = &rest[PIECE / 2 + end + 1..];
+        }
+        parts.push(rest, NONE);
+    }
+    parts.frame(1, 1);
+    format!("{}\n{size}", parts.choose())
+}
+
+const PIECE: usize = 320;
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::condense::Kind;
+    use crate::condense::check::check;
+
+    #[test]
+    fn the_size_and_the_ends_stay() {
+        let text = "iVBORw0KGgoAAAANSUhEUgAA".repeat(200);
+        check(
+            Kind::Dense,
+            &text,
+            200,
+            &[],
+            &expect![[r#"
+            iVBORw0KGgoAAAANSUhEUgAAiVBORw0KGgoAAAANSUhEUgAAiVBORw0KGgoAAA…Rw0KGgoAAAANSUhEUgAA
+            … 4,800 bytes in all
+        "#]],
+        );
+    }
+}

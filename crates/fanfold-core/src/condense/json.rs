@@ -1,0 +1,253 @@
+//! Answers of programs: the small fields as `name: value`, long texts inside by what they are, lists by their first
+//! items and those of value.
+//!
+//! ```text
+//! {"output": "a\nb\n…", "exit_code": 0}   ->   exit_code: 0
+//!                                              output:
+//!                                              a
+//!                                              … 40 lines
+//! ```
+
+use serde_json::Value;
+
+use super::lines::{FRAME, MUST, NONE, PLAIN, Rows, SHAPE};
+use super::signs::{head, tail};
+use super::{DEEPEST, Wish, condense_within};
+
+/// The text, or nothing where it is not JSON after all.
+pub(super) fn condense(text: &str, wish: &Wish<'_>, depth: usize) -> Option<String> {
+    if depth >= DEEPEST {
+        return None;
+    }
+    let value: Value = serde_json::from_str(text).ok()?;
+    let mut parts = Parts::default();
+    flatten(&value, "", 0, &mut parts);
+    Some(parts.print(wish, depth))
+}
+
+const LONG_TEXT: usize = 240;
+const SHORT_ITEM: usize = 60;
+const DEEPEST_FIELD: usize = 12;
+
+/// The small fields in order, and the long texts.
+#[derive(Default)]
+struct Parts<'v> {
+    rows: Vec<(String, f32)>,
+    texts: Vec<(String, &'v str)>,
+}
+
+impl Parts<'_> {
+    fn print_rows(&self, wish: &Wish<'_>) -> String {
+        let told: Vec<&str> =
+            self.rows.iter().filter(|(_, weight)| *weight > NONE).map(|(row, _)| row.as_str()).collect();
+        let n_bytes: usize = told.iter().map(|row| row.len() + 1).sum();
+        if n_bytes <= wish.room {
+            return told.join("\n");
+        }
+        let mut rows = Rows::new(wish);
+        for (row, weight) in &self.rows {
+            rows.push(row, *weight);
+        }
+        rows.choose()
+    }
+
+    fn print(&self, wish: &Wish<'_>, depth: usize) -> String {
+        let room = if self.texts.is_empty() { wish.room } else { wish.room / 2 };
+        let mut out = self.print_rows(&Wish { room, value: wish.value });
+        let mut n_left: usize = self.texts.iter().map(|(_, text)| text.len()).sum();
+        for (path, text) in &self.texts {
+            let left = wish.room.saturating_sub(out.len());
+            let room = (left as u128 * text.len() as u128 / n_left.max(1) as u128) as usize;
+            n_left -= text.len();
+            let room = room.saturating_sub(path.len() + 3);
+            if room < 40 {
+                continue;
+            }
+            let inner = Wish { room, value: wish.value };
+            let body = condense_within(text, &inner, depth + 1);
+            let label = if path.is_empty() { String::new() } else { format!("{path}:\n") };
+            let line_end = if out.is_empty() { "" } else { "\n" };
+            out.push_str(&format!("{line_end}{label}{body}"));
+        }
+        out
+    }
+}
+
+fn flatten<'v>(value: &'v Value, path: &str, depth: usize, parts: &mut Parts<'v>) {
+    let named = |shown: &str| if path.is_empty() { shown.to_owned() } else { format!("{path}: {shown}") };
+    match value {
+        Value::String(text) if text.len() > LONG_TEXT || text.contains('\n') => {
+            parts.texts.push((path.to_owned(), text));
+        }
+        Value::String(text) => {
+            let weight = if is_error_field(path) && !text.is_empty() { MUST } else { SHAPE };
+            parts.rows.push((named(text), weight));
+        }
+        Value::Number(number) => {
+            let is_failure = is_exit_field(path) && number.as_i64() != Some(0);
+            parts.rows.push((named(&number.to_string()), if is_failure { MUST } else { SHAPE }));
+        }
+        Value::Bool(flag) => {
+            let is_failure =
+                matches!((last_name(path), flag), ("success" | "ok", false) | ("isError" | "is_error", true));
+            parts.rows.push((named(&flag.to_string()), if is_failure { MUST } else { SHAPE / 2.0 }));
+        }
+        Value::Null => parts.rows.push((named("null"), NONE)),
+        Value::Array(items) => list(items, path, depth, parts),
+        Value::Object(map) => {
+            if depth > DEEPEST_FIELD {
+                parts.rows.push((named(&compact(value)), PLAIN));
+                return;
+            }
+            for (name, field) in map {
+                // A key may be as long as a text; a path is never longer than a line.
+                let (above, name) = (tail(path, 160), head(name, 80));
+                let below = if above.is_empty() { name.to_owned() } else { format!("{above}.{name}") };
+                flatten(field, &below, depth + 1, parts);
+            }
+        }
+    }
+}
+
+/// A list: one item, or several short ones, as they are; otherwise how many, of what, and an item a line.
+fn list<'v>(items: &'v [Value], path: &str, depth: usize, parts: &mut Parts<'v>) {
+    if let [only] = items {
+        flatten(only, path, depth + 1, parts);
+        return;
+    }
+    let holds_long_text = |item: &Value| match item {
+        Value::Object(map) => {
+            map.values().any(|field| field.as_str().is_some_and(|text| text.len() > 4 * LONG_TEXT))
+        }
+        Value::String(text) => text.len() > LONG_TEXT,
+        _ => false,
+    };
+    if items.len() <= 8 && depth <= DEEPEST_FIELD && items.iter().any(holds_long_text) {
+        for (i, item) in items.iter().enumerate() {
+            flatten(item, &format!("{path}[{i}]"), depth + 1, parts);
+        }
+        return;
+    }
+    let keys = match items.first() {
+        Some(Value::Object(map)) => {
+            let names: Vec<&str> = map.keys().take(12).map(String::as_str).collect();
+            format!(" of {{{}}}", names.join(", "))
+        }
+        _ => String::new(),
+    };
+    let label = if path.is_empty() { String::new() } else { format!("{path}: ") };
+    parts.rows.push((format!("{label}{} items{keys}", items.len()), FRAME));
+    let are_short = items.iter().all(|item| match item {
+        Value::String(text) => text.len() <= SHORT_ITEM,
+        Value::Number(_) | Value::Bool(_) | Value::Null => true,
+        Value::Array(_) | Value::Object(_) => false,
+    });
+    let mut n_lines = 0;
+    for item in items {
+        let shown = compact(item);
+        match parts.rows.last_mut() {
+            Some((row, _)) if are_short && n_lines > 0 && row.len() + shown.len() < 2 * SHORT_ITEM => {
+                row.push_str(", ");
+                row.push_str(&shown);
+            }
+            _ => {
+                parts.rows.push((format!("- {shown}"), if n_lines < 3 { SHAPE } else { PLAIN }));
+                n_lines += 1;
+            }
+        }
+    }
+}
+
+/// A value on one line, with little around its fields.
+fn compact(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.replace('\n', " "),
+        Value::Object(map) => {
+            let fields: Vec<String> = map
+                .iter()
+                .filter(|(_, field)| !field.is_null())
+                .map(|(name, field)| match field {
+                    Value::String(text) => format!("{name}: {}", head(text, 2_000).replace('\n', " ")),
+                    other => format!("{name}: {other}"),
+                })
+                .collect();
+            fields.join(", ")
+        }
+        other => other.to_string(),
+    }
+}
+
+fn last_name(path: &str) -> &str {
+    path.rsplit('.').next().unwrap_or(path)
+}
+
+fn is_error_field(path: &str) -> bool {
+    matches!(last_name(path), "error" | "stderr" | "message" | "reason" | "exception" | "errors")
+}
+
+fn is_exit_field(path: &str) -> bool {
+    matches!(
+        last_name(path),
+        "exit_code" | "exitCode" | "returncode" | "return_code" | "status_code" | "code"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::condense::Kind;
+    use crate::condense::check::check;
+
+    #[test]
+    fn the_text_inside_is_condensed_and_small_fields_stay() {
+        let text = {
+            let output: String = (0..60).map(|i| format!("10:00:{i:02} got {i} jobs\n")).collect();
+            serde_json::json!({"output": output + "error: no space left\n", "exit_code": 1, "error": null})
+                .to_string()
+        };
+        check(
+            Kind::Json,
+            &text,
+            200,
+            &[],
+            &expect![[r#"
+            exit_code: 1
+            output:
+            10:00:00 got 0 jobs
+            10:00:01 got 1 jobs
+            … 56 alike
+            10:00:58 got 58 jobs
+            10:00:59 got 59 jobs
+            error: no space left
+        "#]],
+        );
+    }
+
+    #[test]
+    fn lists_show_their_first_items_and_those_in_use() {
+        let text = {
+            let items: Vec<_> = (0..50)
+                .map(|i| serde_json::json!({"id": i, "name": format!("item{i}"), "note": null}))
+                .collect();
+            serde_json::json!({"total": 50, "items": items}).to_string()
+        };
+        check(
+            Kind::Json,
+            &text,
+            200,
+            &["item37"],
+            &expect![[r#"
+            total: 50
+            items: 50 items of {id, name, note}
+            - id: 0, name: item0
+            - id: 1, name: item1
+            - id: 2, name: item2
+            - id: 3, name: item3
+            … 33 lines
+            - id: 37, name: item37
+            … 12 lines
+        "#]],
+        );
+    }
+}

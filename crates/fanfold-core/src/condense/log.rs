@@ -1,0 +1,146 @@
+//! Output of programs, and whatever else has lines.
+//!
+//! Errors stay, each kind of them once; so do the first and the last lines. Lines that repeat an earlier one but for
+//! their numbers say nothing new.
+//!
+//! ```text
+//! 10:00:01 start                   10:00:01 start
+//! 10:00:02 got 3 jobs              10:00:02 got 3 jobs
+//! 10:00:03 got 5 jobs          ->  … 2 alike
+//! 10:00:04 got 9 jobs              10:00:05 ERROR db is gone
+//! 10:00:05 ERROR db is gone
+//! ```
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::lines::{MUST, NONE, PLAIN, Rows, SHAPE};
+use super::signs::{Sign, head, sign_of};
+use super::{Wish, trace};
+
+pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
+    let mut rows = Rows::new(wish);
+    let mut seen: HashMap<u64, u32> = HashMap::new();
+    let mut above = "";
+    for line in text.split('\n') {
+        if line.trim().is_empty() {
+            rows.push(line, NONE);
+            continue;
+        }
+        let n_seen = seen.entry(template(line)).or_default();
+        *n_seen += 1;
+        weigh(&mut rows, line, above, *n_seen);
+        above = line;
+    }
+    rows.frame(2, 3);
+    rows.lend();
+    rows.choose()
+}
+
+/// Adds a line with the weight that it has in any output; `above` is the line before, `n_seen` how often it came.
+pub(super) fn weigh<'a>(rows: &mut Rows<'a, '_>, line: &'a str, above: &str, n_seen: u32) {
+    if let Some(weight) = trace::weight(line, above) {
+        rows.push(line, if n_seen == 1 { weight } else { PLAIN });
+        return;
+    }
+    match (sign_of(line), n_seen) {
+        (Sign::Alarm, 1) => rows.push(line, MUST),
+        (Sign::Alarm, 2..=3) => rows.push(line, SHAPE),
+        (Sign::Hint, 1) => rows.push(line, SHAPE),
+        (Sign::Alarm | Sign::Hint, _) | (Sign::Calm, 2..) => rows.push_repeat(line),
+        (Sign::Calm, _) => rows.push(line, PLAIN),
+    }
+}
+
+/// A hash of the line without its numbers: lines of one template are alike.
+pub(super) fn template(line: &str) -> u64 {
+    let mut buffer = [0_u8; 160];
+    let mut n = 0;
+    let mut was_digit = false;
+    for byte in line.trim().bytes() {
+        if n == buffer.len() {
+            break;
+        }
+        let is_digit = byte.is_ascii_digit();
+        if is_digit && was_digit {
+            continue;
+        }
+        buffer[n] = if is_digit { b'0' } else { byte };
+        n += 1;
+        was_digit = is_digit;
+    }
+    xxh3_64(&buffer[..n])
+}
+
+/// Whether a line begins as the lines of logs do.
+pub(super) fn is_stamped(line: &str) -> bool {
+    STAMP.is_match(head(line, 80))
+}
+
+static STAMP: LazyLock<Regex> = LazyLock::new(|| {
+    let patterns = [
+        r"^\W{0,2}\d{4}[-/]\d\d[-/]\d\d[T ]\d",
+        r"^\W{0,2}\d\d:\d\d:\d\d",
+        r"^\W{0,2}[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d",
+        r"^\W{0,2}(?:DEBUG|INFO|WARN(?:ING)?|ERROR|TRACE|FATAL)\b",
+        r"^(?:  +)?(?:Compiling|Downloading|Downloaded|Installing|Collecting|Requirement|Building|Checking|Fetching|Unpacking|Get:\d) ?",
+        r"^time=",
+    ];
+    Regex::new(&patterns.join("|")).expect("a pattern")
+});
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::condense::Kind;
+    use crate::condense::check::check;
+
+    #[test]
+    fn errors_stay_and_repeats_go() {
+        let text = {
+            let jobs: String = (0..60).map(|i| format!("10:00:{i:02} got {i} jobs\n")).collect();
+            format!(
+                "10:00:00 start\n{jobs}10:01:00 ERROR db is gone\n  at pool 3\n{jobs}10:02:00 ERROR db is gone\n10:02:01 stop\n"
+            )
+        };
+        check(
+            Kind::Log,
+            &text,
+            300,
+            &[],
+            &expect![[r#"
+            10:00:00 start
+            10:00:00 got 0 jobs
+            … 59 alike
+            10:01:00 ERROR db is gone
+              at pool 3
+            … 59 alike
+            10:00:59 got 59 jobs
+            10:02:00 ERROR db is gone
+            10:02:01 stop
+        "#]],
+        );
+    }
+
+    #[test]
+    fn what_is_in_use_stays() {
+        let text = (0..90).map(|i| format!("10:00:00 opened file{}.txt\n", i * i)).collect::<String>();
+        check(
+            Kind::Log,
+            &text,
+            120,
+            &["file49.txt"],
+            &expect![[r#"
+                10:00:00 opened file0.txt
+                10:00:00 opened file1.txt
+                … 5 alike
+                10:00:00 opened file49.txt
+                … 82 alike
+            "#]],
+        );
+    }
+}

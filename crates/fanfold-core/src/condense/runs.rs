@@ -1,0 +1,186 @@
+//! Output of test runners: failures word for word, the counts, and none of what passed.
+//!
+//! ```text
+//! test a ... ok                        … 2 lines
+//! test b ... ok                        test c ... FAILED
+//! test c ... FAILED                ->  ---- c stdout ----
+//! ---- c stdout ----                   assertion `left == right` failed
+//! assertion `left == right` failed     test result: FAILED. 2 passed; 1 failed
+//! test result: FAILED. 2 passed; 1 failed
+//! ```
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::lines::{FRAME, MUST, NONE, Rows};
+use super::log::{template, weigh};
+use super::signs::{Sign, head, sign_of, tail};
+use super::{Wish, trace};
+
+pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
+    let mut rows = Rows::new(wish);
+    let mut seen: HashMap<u64, u32> = HashMap::new();
+    let mut above = "";
+    let mut is_failing = false;
+    for line in text.split('\n') {
+        if line.trim().is_empty() {
+            rows.push(line, NONE);
+            continue;
+        }
+        let n_seen = seen.entry(template(line)).or_default();
+        *n_seen += 1;
+        let start = head(line, 300);
+        if is_pass(start) {
+            is_failing = false;
+            rows.push_repeat(line);
+        } else if COUNTS.is_match(start) {
+            is_failing = false;
+            rows.push(line, MUST + FRAME);
+        } else if FAILURE.is_match(start) {
+            is_failing = true;
+            rows.push(line, MUST + 1.0);
+        } else if DETAIL.is_match(start) {
+            rows.push(line, MUST);
+        } else if is_failing {
+            let is_alarm = sign_of(line) == Sign::Alarm;
+            let weight = trace::weight(line, above).unwrap_or(if is_alarm { MUST } else { FRAME / 2.0 });
+            rows.push(line, weight);
+        } else {
+            weigh(&mut rows, line, above, *n_seen);
+        }
+        above = line;
+    }
+    rows.frame(1, 2);
+    rows.lend();
+    rows.choose()
+}
+
+/// Whether the lines are those of a test runner.
+pub(super) fn is_run(lines: &[&str]) -> bool {
+    let n_marks = lines.iter().filter(|line| SURE.is_match(head(line, 200))).count();
+    let n_results = lines.iter().filter(|line| is_pass(line) || FAILURE.is_match(head(line, 200))).count();
+    n_marks > 0 && (n_marks + n_results) * 20 > lines.len() || n_results * 3 > lines.len()
+}
+
+fn is_pass(line: &str) -> bool {
+    let start = head(line.trim_start(), 200);
+    let starts = [
+        "ok  \t",
+        "?   \t",
+        "--- PASS",
+        "=== RUN",
+        "=== PAUSE",
+        "=== CONT",
+        "=== NAME",
+        "✓ ",
+        "✔ ",
+        "√ ",
+        "[       OK ]",
+        "[ RUN ",
+    ];
+    starts.iter().any(|mark| start.starts_with(mark))
+        || (start.starts_with("test ") && tail(line, 4) == " ok")
+        || (tail(line, 4) == " ok" && start.contains(" ... "))
+        || start.contains("::") && (start.contains(" PASSED") || start.contains(" SKIPPED"))
+        || (start.starts_with("PASS ") && start.len() > 5)
+        || PROGRESS.is_match(start)
+}
+
+static PROGRESS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\S+\.py [.sxX]+\s*(?:\[ *\d+%\])?$|^[.sx]{5,}\s*(?:\[ *\d+%\])?$").expect("a pattern")
+});
+static SURE: LazyLock<Regex> = LazyLock::new(|| {
+    let patterns = [
+        r"^test result: ",
+        r"^running \d+ tests?$",
+        r"^=+ .*\b(?:passed|failed|error|test session starts)\b.*=+$",
+        r"^Ran \d+ tests? in ",
+        r"^Tests:? +(?:\d+ (?:failed|passed)|.*\btotal\b)",
+        r"^Test (?:Suites|Files):? +\d+",
+        r"^\s+\d+ (?:passing|failing)\b",
+        r"^--- (?:FAIL|PASS)",
+        r"^(?:ok|FAIL|\?)\s+\S+\s+(?:\(cached\)|[\d.]+s|\[)",
+        r"^\d+ examples?, \d+ failures?",
+        r"^tests finished: ",
+        r"^\d+ passed\b.* in \d",
+    ];
+    Regex::new(&patterns.join("|")).expect("a pattern")
+});
+static COUNTS: LazyLock<Regex> = LazyLock::new(|| {
+    let patterns = [
+        r"^test result: ",
+        r"^=+ .*\b(?:passed|failed|error)s?\b.*=+$",
+        r"^Ran \d+ tests? in ",
+        r"^(?:FAILED|OK)(?: \(|$)",
+        r"^Tests:? +\d",
+        r"^Test (?:Suites|Files):? +\d+",
+        r"^\s+\d+ (?:passing|failing)\b",
+        r"^FAIL(?:\t|$)",
+        r"^\d+ examples?, \d+ failures?",
+        r"^tests finished: ",
+        r"^\d+ (?:passed|failed)\b.* in \d",
+        r"^(?:error: test failed|exit status)",
+    ];
+    Regex::new(&patterns.join("|")).expect("a pattern")
+});
+static FAILURE: LazyLock<Regex> = LazyLock::new(|| {
+    let patterns = [
+        r"^\s*--- FAIL",
+        r"^test .* \.\.\. FAILED$",
+        r"^---- .* stdout ----$",
+        r"^_{3,} .* _{3,}$",
+        r"^(?:FAIL|FAILED|ERROR)[: ]",
+        r"\.\.\. (?:FAIL|ERROR)$",
+        r"^\s*(?:●|✗|✕|×|✘) ",
+        r"^not ok ",
+        r"^\[  FAILED  \]",
+        r"::\S+ (?:FAILED|ERROR)",
+    ];
+    Regex::new(&patterns.join("|")).expect("a pattern")
+});
+static DETAIL: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^E  |^>  |^\s*(?:Expected|Received|expected|actual|got|want|left|right)\s*[:=]|assert(?:ion)? .*failed|panicked at")
+        .expect("a pattern")
+});
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::condense::Kind;
+    use crate::condense::check::check;
+
+    #[test]
+    fn failures_and_counts_stay() {
+        let text = {
+            let passed: String = (0..40).map(|i| format!("test unit::t{i} ... ok\n")).collect();
+            format!(
+                "running 41 tests\n{passed}test unit::bad ... FAILED\n\nfailures:\n\n---- unit::bad stdout ----\nthread 'unit::bad' panicked at src/a.rs:3:5:\nassertion `left == right` failed\n  left: 1\n right: 2\n\ntest result: FAILED. 40 passed; 1 failed; 0 ignored\n"
+            )
+        };
+        check(
+            Kind::Tests,
+            &text,
+            400,
+            &[],
+            &expect![[r#"
+            running 41 tests
+            test unit::t0 ... ok
+            … 39 alike
+            test unit::bad ... FAILED
+
+            failures:
+
+            ---- unit::bad stdout ----
+            thread 'unit::bad' panicked at src/a.rs:3:5:
+            assertion `left == right` failed
+              left: 1
+             right: 2
+
+            test result: FAILED. 40 passed; 1 failed; 0 ignored
+        "#]],
+        );
+    }
+}

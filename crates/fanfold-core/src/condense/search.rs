@@ -1,0 +1,116 @@
+//! Hits of a grep: grouped by file, every file named, the best hits of each.
+//!
+//! The path is said once and the number stays with its line.
+//!
+//! ```text
+//! src/a.rs:3:fn one()             src/a.rs
+//! src/a.rs:9:fn two()         ->    3:fn one()
+//! src/b.rs:5:fn three()             … 1 line
+//!                                 src/b.rs
+//!                                   5:fn three()
+//! ```
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::Wish;
+use super::lines::{FRAME, PLAIN, Rows, SHAPE};
+use super::signs::head;
+
+pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
+    let mut files: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut known: HashMap<&str, usize> = HashMap::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty() && *line != "--") {
+        let (path, hit) = split(line).unwrap_or(("", line));
+        let at = *known.entry(path).or_insert_with(|| {
+            files.push((path, Vec::new()));
+            files.len() - 1
+        });
+        files[at].1.push(hit);
+    }
+    let mut rows = Rows::new(wish);
+    for (path, hits) in &files {
+        if !path.is_empty() {
+            let n = if hits.len() > 1 { format!(" ({})", hits.len()) } else { String::new() };
+            rows.push_made(format!("{path}{n}"), FRAME);
+        }
+        for (i, hit) in hits.iter().enumerate() {
+            let weight = match (path.is_empty(), i) {
+                (true, _) | (false, 3..) => PLAIN,
+                (false, 0) => SHAPE,
+                (false, _) => SHAPE / 2.0,
+            };
+            // The indentation of the code says nothing here, and costs.
+            let (number, code) = number_of(hit);
+            let indent = if path.is_empty() { "" } else { "  " };
+            rows.push_made(format!("{indent}{number}{}", code.trim()), weight);
+        }
+    }
+    rows.choose()
+}
+
+/// Whether a line is a hit of a grep, or its context.
+pub(super) fn is_hit(line: &str) -> bool {
+    split(line).is_some()
+}
+
+/// The path and the rest of a hit.
+fn split(line: &str) -> Option<(&str, &str)> {
+    let start = head(line, 400);
+    let found = HIT.captures(start)?;
+    let path = found.get(1)?;
+    let is_path = path.as_str().contains(['/', '.']) && !path.as_str().contains("://");
+    is_path.then(|| (path.as_str(), &line[path.end() + 1..]))
+}
+
+fn number_of(hit: &str) -> (&str, &str) {
+    let n_digits = hit.len() - hit.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let has_number = n_digits > 0 && hit[n_digits..].starts_with([':', '-']);
+    if has_number { hit.split_at(n_digits + 1) } else { ("", hit) }
+}
+
+static HIT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^((?:[A-Za-z]:)?[^\s:]+?)(?::\d+:|-\d+-|:(?:[^\d\s:\\/]|\s{2,}|\t|$))").expect("a pattern")
+});
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::condense::Kind;
+    use crate::condense::check::check;
+
+    #[test]
+    fn hits_are_grouped_by_file() {
+        let text = {
+            let hits = |file: &str, n: usize| {
+                (1..=n).map(|i| format!("src/{file}.rs:{i}:    let found = {i};\n")).collect::<String>()
+            };
+            hits("a", 20) + &hits("b", 1) + &hits("c", 9)
+        };
+        check(
+            Kind::Search,
+            &text,
+            240,
+            &["found = 17"],
+            &expect![[r#"
+            src/a.rs (20)
+              1:let found = 1;
+              2:let found = 2;
+              3:let found = 3;
+            … 13 lines
+              17:let found = 17;
+            … 3 lines
+            src/b.rs
+              1:let found = 1;
+            src/c.rs (9)
+              1:let found = 1;
+              2:let found = 2;
+              3:let found = 3;
+            … 6 lines
+        "#]],
+        );
+    }
+}

@@ -1,0 +1,79 @@
+//! Rows of columns: the header, the first rows, the last, and those of value.
+//!
+//! ```text
+//! | id | name |        | id | name |
+//! |----|------|        |----|------|
+//! | 1  | a    |   ->   | 1  | a    |
+//! (300 rows)           … 298 lines
+//! | 301| z    |        | 301| z    |
+//! ```
+
+use super::Wish;
+use super::lines::{FRAME, MUST, PLAIN, Rows, SHAPE};
+use super::signs::{Sign, head, sign_of};
+
+pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
+    let mut rows = Rows::new(wish);
+    for (i, line) in text.split('\n').enumerate() {
+        let weight = match i {
+            0 => MUST,
+            1 => FRAME,
+            2..=4 => SHAPE,
+            _ if sign_of(line) == Sign::Alarm => SHAPE,
+            _ => PLAIN,
+        };
+        rows.push(line, weight);
+    }
+    rows.frame(1, 1);
+    rows.choose()
+}
+
+/// Whether the lines have columns: bars, tabs or commas, as many in each.
+pub(super) fn is_table(lines: &[&str]) -> bool {
+    if lines.len() < 4 {
+        return false;
+    }
+    ['|', '\t', ','].iter().any(|separator| {
+        let n_columns = |line: &str| head(line, 1_000).matches(*separator).count();
+        // The second line may be a rule, the last ones a count.
+        let usual = n_columns(lines[lines.len() / 2]);
+        let n_usual = lines.iter().filter(|line| n_columns(line) == usual).count();
+        let n_least = if *separator == ',' { 2 } else { 1 };
+        usual >= n_least && n_usual * 10 >= lines.len() * 8
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::condense::Kind;
+    use crate::condense::check::check;
+
+    #[test]
+    fn the_header_and_the_ends_stay() {
+        let text = {
+            let rows: String = (0..60).map(|i| format!("| {i} | name{i} |\n")).collect();
+            format!("| id | name |\n|----|------|\n{rows}")
+        };
+        check(
+            Kind::Table,
+            &text,
+            160,
+            &["name33"],
+            &expect![[r#"
+            | id | name |
+            |----|------|
+            | 0 | name0 |
+            | 1 | name1 |
+            | 2 | name2 |
+            | 3 | name3 |
+            … 29 lines
+            | 33 | name33 |
+            … 24 lines
+            | 58 | name58 |
+            | 59 | name59 |
+        "#]],
+        );
+    }
+}
