@@ -1,0 +1,1 @@
+//! Whole bodies, by eye.

@@ -1,0 +1,6 @@
+//! What every format promises.
+
+mod contract; // each promise, against bodies from seeds
+mod valid; //    what each provider accepts, by its documentation
+mod cases; //    whole bodies, by eye
+mod speed; //    time that grows with the bytes and not faster
