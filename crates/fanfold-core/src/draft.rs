@@ -250,7 +250,7 @@ impl<'a> Draft<'a> {
                 match prompt.speaker {
                     Speaker::User if is_text => self.may_fold_user(id),
                     Speaker::User => self.newest_images != Some(id),
-                    Speaker::System => is_text && reach.late_system && self.is_behind_first_turn(id),
+                    Speaker::System => is_text && reach.late_system && self.is_late(id),
                     Speaker::Harness => reach.tail || !is_protected,
                 }
             }
@@ -283,8 +283,11 @@ impl<'a> Draft<'a> {
         is_outside || self.ledger.pinned.contains(&id) || self.transcript.is_running(id)
     }
 
-    fn is_behind_first_turn(&self, id: EntryId) -> bool {
-        self.transcript.entries()[..id.index()].iter().any(|entry| entry.step().is_some())
+    /// Whether system text stands behind the turns that may have some.
+    fn is_late(&self, id: EntryId) -> bool {
+        let before = &self.transcript.entries()[..id.index()];
+        let n_turns = before.iter().filter(|entry| entry.is_user()).count();
+        n_turns >= self.policy.system_turns && before.iter().any(|entry| entry.step().is_some())
     }
 
     /// Whether an entry may go into a segment.
@@ -302,7 +305,7 @@ impl<'a> Draft<'a> {
             Entry::Prompt(prompt) => match prompt.speaker {
                 Speaker::Harness => true,
                 Speaker::User => takes_users,
-                Speaker::System => takes_users && self.is_behind_first_turn(id),
+                Speaker::System => takes_users && self.is_late(id),
             },
         }
     }
@@ -353,7 +356,7 @@ impl<'a> Draft<'a> {
         let mut lexicon = std::mem::take(&mut self.ledger.lexicon);
         lexicon.learn(self.transcript);
         let (mut in_view, mut in_digest) = (AtomSet::default(), AtomSet::default());
-        let mut add = |text: &str| atoms(text, &mut |hash| drop(in_view.insert(hash)));
+        let mut add = |text: &str| atoms(text, &mut |hash| in_view.extend([hash]));
         for (i, entry) in self.transcript.entries().iter().enumerate() {
             match entry {
                 Entry::Prompt(prompt) if prompt.speaker != Speaker::Harness => add(prompt.body.as_str()),
@@ -371,7 +374,7 @@ impl<'a> Draft<'a> {
         }
         for segment in self.ledger.live_segments() {
             for part in &segment.parts {
-                atoms(&part.text, &mut |hash| drop(in_digest.insert(hash)));
+                atoms(&part.text, &mut |hash| in_digest.extend([hash]));
             }
         }
         let worth = Rc::new(Worth { lexicon, in_view, in_digest, focus: focus_words(&self.ledger.focus) });
@@ -461,7 +464,7 @@ fn is_within(inner: Place, outer: Place) -> bool {
 pub(crate) fn slices(text: &str, tokens: Tokens, most: Tokens) -> Vec<std::ops::Range<usize>> {
     let n = tokens.0.div_ceil(most.0.max(1)) as usize;
     if n < 2 || text.len() < 2 * n {
-        return vec![0..text.len()];
+        return std::iter::once(0..text.len()).collect();
     }
     let step = text.len().div_ceil(n);
     let mut out = Vec::with_capacity(n);

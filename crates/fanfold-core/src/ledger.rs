@@ -148,6 +148,11 @@ impl Ledger {
         self.standing.get(entry.index()).is_none_or(|standing| *standing == Standing::Whole)
     }
 
+    /// Whether an entry is inside a segment.
+    pub(crate) fn is_in_segment(&self, entry: EntryId) -> bool {
+        matches!(self.standing.get(entry.index()), Some(Standing::Segment(_)))
+    }
+
     /// The fold that stands at a place now.
     pub fn fold_at(&self, place: Place) -> Option<&Fold> {
         match self.standing.get(place.entry().index())? {

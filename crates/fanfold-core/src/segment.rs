@@ -237,19 +237,21 @@ fn compose(draft: &mut Draft<'_>, material: Material, budget: Tokens, scorer: &S
     let handles_cost = 7 * leaves.len() + 24 * runs.len();
     let mut room = (budget.0 as usize).saturating_sub(handles_cost);
     let ranked = rank(&lines, scorer);
-    let mut chosen = choose(&lines, &ranked, room);
     let is_first = draft
         .ledger
         .live
         .first()
         .is_none_or(|&live| draft.ledger.segments[live as usize].span().0 >= entries[0]);
-    let mut parts = write_parts(draft, &runs, &leaves, &lines, &chosen, is_first);
-    let cost: Tokens = parts.iter().map(|part| part.tokens).sum();
-    // Lines are chosen by an estimate of their cost; one correction brings the sum near the budget.
-    if cost > budget && !chosen.is_empty() {
-        room = (room as u64 * budget.0 / cost.0.max(1)) as usize;
-        chosen = choose(&lines, &ranked, room.saturating_sub((cost - budget).0 as usize / 2));
+    // Lines are chosen by an estimate of their cost; a few corrections bring the sum under the budget.
+    let (mut chosen, mut parts) = (Vec::new(), Vec::new());
+    for _ in 0..4 {
+        chosen = choose(&lines, &ranked, room);
         parts = write_parts(draft, &runs, &leaves, &lines, &chosen, is_first);
+        let cost: Tokens = parts.iter().map(|part| part.tokens).sum();
+        if cost <= budget || chosen.is_empty() {
+            break;
+        }
+        room = room.saturating_sub((cost - budget).0 as usize + room / 20);
     }
     let handle = draft.ledger.name_entries(draft.transcript, &entries);
     let kept = chosen.into_iter().map(|i| lines[i].clone()).collect();

@@ -10,7 +10,7 @@
 //! result  test a ... ok
 //! ->
 //! call    bash {"command":"cargo test"}
-//! result  [overtaken: run again later, a4f26d33]
+//! result  [overtaken: run again later, 45eb2b8a]
 //! call    bash {"command":"cargo test"}
 //! result  test a ... ok
 //! ```
@@ -25,7 +25,7 @@ use crate::tokens::Tokens;
 use crate::view::Place;
 
 /// Folds results that were overtaken.
-pub const PASS: Pass = Pass { name: "overtaken", run };
+pub(crate) const PASS: Pass = Pass { name: "overtaken", run };
 
 /// How many later calls on one target are looked at: the newest say it all.
 const NEWEST: usize = 8;

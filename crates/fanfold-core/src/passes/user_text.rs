@@ -4,18 +4,24 @@
 //! text alone fills more than half of the room, the oldest messages to their first line and the handle.
 //!
 //! ```text
-//! user    here is the log
-//!         one two three four five six seven eight nine ten
-//!         one two three four five six seven eight nine ten
-//!         one two three four five six seven eight nine ten
-//!         one two three four five six seven eight nine ten
-//!         one two three four five six seven eight nine ten
-//! say     thanks
-//! user    what does it say?
+//! user    Here is the log:
+//!         12:00:01 INFO  server: listening on port 8080
+//!         12:00:02 INFO  server: request 1 took 3 ms
+//!         12:00:03 INFO  server: request 2 took 4 ms
+//!         12:00:04 INFO  server: request 3 took 3 ms
+//!         12:00:05 INFO  server: request 4 took 5 ms
+//!         12:00:06 INFO  server: request 5 took 3 ms
+//!         12:00:07 WARN  server: request 6 took 900 ms
+//! say     Thanks.
+//! user    Which one is slow?
 //! ->
-//! user    to be filled
-//! say     thanks
-//! user    what does it say?
+//! user    Here is the log:
+//!         12:00:01 INFO  server: listening on port 8080
+//!         12:00:02 INFO  server: request 1 took 3 ms
+//!         [… 172 characters, c3abb33a …]
+//!         12:00:07 WARN  server: request 6 took 900 ms
+//! say     Thanks.
+//! user    Which one is slow?
 //! ```
 
 use super::Pass;
@@ -27,7 +33,7 @@ use crate::transcript::{Entry, EntryId};
 use crate::view::Place;
 
 /// Shortens people's words.
-pub const PASS: Pass = Pass { name: "user_text", run };
+pub(crate) const PASS: Pass = Pass { name: "user_text", run };
 
 /// A message of more bytes than this holds a pasted block.
 const PASTED: usize = 240;
