@@ -1,1 +1,32 @@
-//! Provider formats to transcripts and views back to bytes.
+//! Provider formats to transcripts, and views back to bytes.
+//!
+//! ```text
+//! body --frame--> messages --chat | responses | anthropic--> changes of a transcript
+//! view --outgoing--> groups of portions --the same three--> messages --frame--> body
+//! ```
+//!
+//! A [`Conversation`] keeps every message's JSON as it came. What is not folded leaves as those bytes; what is folded
+//! is spliced into them; a request in which nothing is folded leaves byte for byte, however odd it is.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may fail"))]
+
+mod json; //         JSON taken apart, as slices of its text
+mod splice; //       places of a text changed, the rest left alone
+mod format; //       the formats, and how they are told apart
+mod frame; //        the body around the list of messages
+mod change; //       what arriving messages do to a transcript, and what was odd about them
+mod pairing; //      which call a result belongs to
+mod book; //         which entry each portion of each message went into
+mod content; //      contents: strings or parts, text and media
+mod textcalls; //    tool calls that a model wrote as text
+mod textresults; //  and the results that came back as text
+mod chat; //         Chat Completions, ShareGPT and Hermes sessions
+mod responses; //    Responses
+mod anthropic; //    Anthropic Messages
+mod outgoing; //     a view as portions of messages to send
+mod conversation; // all of it together
+
+pub use change::{Change, Oddity, Repair};
+pub use conversation::Conversation;
+pub use format::{Format, FormatError, detect};
+pub use frame::DecodeError;

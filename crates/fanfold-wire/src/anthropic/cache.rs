@@ -1,0 +1,176 @@
+//! Cache breakpoints: never on a block that went away, never more than four.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::blocks::{blocks_of, with_blocks};
+use super::{Kind, kind};
+use crate::book::What;
+use crate::json::{self, Object};
+use crate::outgoing::{Out, Piece, Source};
+use crate::splice::Splices;
+
+/// How many breakpoints the provider takes in one request.
+const LIMIT: usize = 4;
+const MARK: &str = "\"cache_control\"";
+
+/// The last breakpoint of the entries that a view leaves out.
+pub(super) fn lost_in_gap(source: &Source<'_, '_>, gap: Range<usize>) -> Option<String> {
+    let anchors = source.book.anchors.get(gap)?;
+    let portions = anchors.iter().rev().flat_map(|anchor| anchor.portions.iter().rev());
+    for portion in portions {
+        let raw = source.raw(portion.origin.message as usize);
+        if !raw.contains(MARK) {
+            continue;
+        }
+        let is_whole =
+            source.book.notes.get(portion.origin.message as usize).is_none_or(|note| note.n_parts == 1);
+        let blocks = blocks_of(raw);
+        let part = portion.origin.part as usize;
+        let places = match portion.what {
+            _ if is_whole => 0..blocks.len(),
+            What::Result(_) => part..part + 1,
+            What::Own | What::Loose => part..run_end(&blocks, part),
+        };
+        let found =
+            blocks.get(places).unwrap_or_default().iter().rev().find_map(|block| breakpoints(block).pop());
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}
+
+/// Where the run of a prompt's blocks ends.
+pub(super) fn run_end(blocks: &[Cow<'_, str>], start: usize) -> usize {
+    let is_result = |block: &str| Object::parse(block).is_some_and(|block| kind(&block) == Kind::ToolResult);
+    if blocks.get(start).is_some_and(|block| is_result(block)) {
+        return start + 1;
+    }
+    (start..blocks.len()).find(|i| is_result(&blocks[*i])).unwrap_or(blocks.len())
+}
+
+/// The breakpoint that an edited message lost with what was edited away.
+pub(super) fn lost_in_edit(raw: &str, rendered: &str, pieces: &[Piece<'_>], n_parts: u32) -> Option<String> {
+    let is_all = pieces.len() == n_parts as usize;
+    if !is_all || !raw.contains(MARK) {
+        return None;
+    }
+    let all =
+        |message: &str| blocks_of(message).iter().flat_map(|block| breakpoints(block)).collect::<Vec<_>>();
+    let (before, after) = (all(raw), all(rendered));
+    if after.len() < before.len() { before.into_iter().next_back() } else { None }
+}
+
+/// The breakpoints of a block: its own, and those inside a result.
+fn breakpoints(block: &str) -> Vec<String> {
+    if !block.contains(MARK) {
+        return Vec::new();
+    }
+    let Some(object) = Object::parse(block) else { return Vec::new() };
+    let inner = object.get("content").and_then(json::array).unwrap_or_default();
+    let inner = inner.iter().filter_map(|part| Object::parse(part)?.some("cache_control"));
+    inner.chain(object.some("cache_control")).map(str::to_owned).collect()
+}
+
+/// Puts a breakpoint on the last block that can carry one, unless it has one.
+pub(super) fn carry(out: &mut Out<'_>, breakpoint: &str) -> bool {
+    let mut blocks: Vec<_> = blocks_of(&out.json).into_iter().map(Cow::into_owned).collect();
+    let place = blocks.iter().rposition(|block| can_carry(block));
+    let Some(place) = place else { return false };
+    if breakpoints(&blocks[place]).is_empty() {
+        let end = blocks[place].trim_end().len() - 1;
+        blocks[place].insert_str(end, &format!(",\"cache_control\":{breakpoint}"));
+        let blocks: Vec<_> = blocks.into_iter().map(Cow::Owned).collect();
+        out.json = Cow::Owned(with_blocks(&out.json, &blocks));
+    }
+    true
+}
+
+fn can_carry(block: &str) -> bool {
+    let Some(object) = Object::parse(block) else { return false };
+    let is_known = matches!(
+        object.text("type").as_deref(),
+        Some("text" | "image" | "document" | "tool_use" | "tool_result")
+    );
+    is_known && kind(&object) != Kind::Blank
+}
+
+/// Takes the oldest breakpoints away where there are more than the provider takes.
+pub(super) fn limit(outs: &mut [Out<'_>], n_outside: usize) {
+    let counted: Vec<usize> = outs.iter().map(|out| count(&out.json)).collect();
+    let mut excess = (n_outside + counted.iter().sum::<usize>()).saturating_sub(LIMIT);
+    for (out, n) in outs.iter_mut().zip(counted) {
+        let n_cut = n.min(excess);
+        if n_cut == 0 {
+            continue;
+        }
+        excess -= n_cut;
+        let mut left = n_cut;
+        let blocks: Vec<_> =
+            blocks_of(&out.json).iter().map(|block| Cow::Owned(without(block, &mut left))).collect();
+        out.json = Cow::Owned(with_blocks(&out.json, &blocks));
+    }
+}
+
+fn count(message: &str) -> usize {
+    if !message.contains(MARK) {
+        return 0;
+    }
+    blocks_of(message).iter().map(|block| breakpoints(block).len()).sum()
+}
+
+/// A block without its first breakpoints, as many as are left to take away.
+fn without(block: &str, left: &mut usize) -> String {
+    let Some(object) = Object::parse(block) else { return block.to_owned() };
+    let mut splices = Splices::default();
+    for part in object.get("content").and_then(json::array).unwrap_or_default() {
+        if let Some(part) = Object::parse(part) {
+            cut_mark(&mut splices, &part, object.span(part.raw).start, left);
+        }
+    }
+    cut_mark(&mut splices, &object, 0, left);
+    splices.apply(block)
+}
+
+fn cut_mark(splices: &mut Splices, object: &Object<'_>, offset: usize, left: &mut usize) {
+    if *left == 0 || object.some("cache_control").is_none() {
+        return;
+    }
+    *left -= 1;
+    let shifted = |span: &Range<usize>| offset + span.start..offset + span.end;
+    let members: Vec<_> = object.fields.iter().map(|field| shifted(&field.span)).collect();
+    splices.cut(&members, |i| object.fields[i].key == "cache_control");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::book::Role;
+
+    fn out(json: &str) -> Out<'_> {
+        Out { role: Role::User, json: Cow::Borrowed(json) }
+    }
+
+    #[test]
+    fn a_breakpoint_goes_to_the_last_block_that_can_carry_it() {
+        let mut message = out(r#"{"role":"user","content":"hi"}"#);
+        assert!(carry(&mut message, r#"{"type":"ephemeral"}"#));
+        assert_eq!(
+            message.json,
+            r#"{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}]}"#
+        );
+        let mut thought = out(r#"{"role":"assistant","content":[{"type":"thinking","thinking":"t"}]}"#);
+        assert!(!carry(&mut thought, "{}"));
+    }
+
+    #[test]
+    fn the_oldest_breakpoints_go_first() {
+        let message = r#"{"role":"user","content":[{"type":"text","text":"a","cache_control":{}},{"type":"tool_result","content":[{"type":"text","text":"b","cache_control":{}}],"cache_control":{}}]}"#;
+        let mut outs = [out(message), out(message)];
+        limit(&mut outs, 1);
+        let counts: Vec<_> = outs.iter().map(|out| count(&out.json)).collect();
+        assert_eq!(counts, [0, 3]);
+        assert!(json::is_valid(&outs[0].json));
+    }
+}

@@ -1,0 +1,294 @@
+//! Messages of blocks as they leave.
+
+use std::borrow::Cow;
+
+use fanfold_core::{CallId, EntryId, Place, Voice};
+
+use super::blocks::{alternate, with_blocks};
+use super::cache::{carry, limit, lost_in_edit, lost_in_gap, run_end};
+use super::{Kind, is_blank, kind, kind_of};
+use crate::book::Role;
+use crate::chat::set_text;
+use crate::content::ContentEdit;
+use crate::json::{self, Object};
+use crate::outgoing::{NO_RESULT, Out, Piece, Send, Source, open_with_user};
+use crate::splice::Splices;
+use crate::textcalls::object_of;
+
+/// The messages to send.
+pub(crate) fn encode<'a>(
+    source: &Source<'a, '_>,
+    sends: &[Send<'_>],
+    n_breakpoints_outside: usize,
+) -> Vec<Out<'a>> {
+    let thinking = keeps_thinking(source, sends);
+    let mut outs: Vec<Out<'a>> = Vec::with_capacity(sends.len());
+    for send in sends {
+        match send {
+            Send::Group { message, pieces, is_raw, .. } => {
+                let note = source.book.notes.get(*message).copied().unwrap_or_default();
+                let raw = source.raw(*message);
+                if *is_raw {
+                    outs.push(Out { role: note.role, json: raw.into() });
+                    continue;
+                }
+                let Some(json) = render(source, raw, note.role, pieces, thinking) else { continue };
+                let lost = lost_in_edit(raw, &json, pieces, note.n_parts);
+                outs.push(Out { role: note.role, json });
+                carry_back(&mut outs, lost.as_deref());
+            }
+            Send::Note { text, voice } => outs.push(note(text, *voice)),
+            Send::Missing(call) => outs.extend(missing(source, *call)),
+            Send::Gap(gap) => carry_back(&mut outs, lost_in_gap(source, gap.clone()).as_deref()),
+        }
+    }
+    let mut outs = alternate(outs);
+    open_with_user(&mut outs, |text| note(text, Voice::Fanfold).json.into_owned());
+    limit(&mut outs, n_breakpoints_outside);
+    outs
+}
+
+/// Puts a breakpoint on the newest block so far that can carry it.
+fn carry_back(outs: &mut [Out<'_>], breakpoint: Option<&str>) {
+    let Some(breakpoint) = breakpoint else { return };
+    for out in outs.iter_mut().rev() {
+        if out.role != Role::System && carry(out, breakpoint) {
+            return;
+        }
+    }
+}
+
+/// The step whose thoughts the provider wants to see again: the last one, while its calls are being answered.
+fn keeps_thinking(source: &Source<'_, '_>, sends: &[Send<'_>]) -> Option<EntryId> {
+    let last = sends.iter().rev().find_map(|send| match send {
+        Send::Group { pieces, .. } => {
+            pieces.iter().rev().map(|piece| piece.entry).find(|e| source.step(*e).is_some())
+        }
+        Send::Note { .. } | Send::Missing(_) | Send::Gap(_) => None,
+    })?;
+    source.step(last).filter(|step| !step.calls.is_empty()).map(|_| last)
+}
+
+fn note(text: &str, voice: Voice) -> Out<'static> {
+    let (role, name) = match voice {
+        Voice::Fanfold => (Role::User, "user"),
+        Voice::Assistant => (Role::Assistant, "assistant"),
+    };
+    let text = json::quote(text);
+    let json = format!(r#"{{"role":"{name}","content":[{{"type":"text","text":{text}}}]}}"#);
+    Out { role, json: Cow::Owned(json) }
+}
+
+fn missing(source: &Source<'_, '_>, id: CallId) -> Option<Out<'static>> {
+    let id = json::quote(&source.call(id)?.id);
+    let block = format!(r#"{{"type":"tool_result","tool_use_id":{id},"content":"{NO_RESULT}"}}"#);
+    Some(Out { role: Role::User, json: Cow::Owned(format!(r#"{{"role":"user","content":[{block}]}}"#)) })
+}
+
+/// A message with only these pieces; none if nothing that the provider takes is left.
+fn render<'a>(
+    source: &Source<'a, '_>,
+    raw: &'a str,
+    role: Role,
+    pieces: &[Piece<'_>],
+    thinking: Option<EntryId>,
+) -> Option<Cow<'a, str>> {
+    let first = pieces.first()?;
+    let stub = first.stub(Place::Text(first.entry));
+    let known = Object::parse(raw).filter(|object| {
+        matches!(object.text("role").as_deref(), Some("user" | "assistant" | "system" | "developer"))
+    });
+    let Some((object, value)) = known.and_then(|object| object.get("content").map(|value| (object, value)))
+    else {
+        return Some(stub.map_or(raw.into(), |stub| note(stub, Voice::Fanfold).json));
+    };
+    let Some(blocks) = json::array(value) else {
+        if stub.is_none() && (is_blank(value) || value == "null") {
+            return None;
+        }
+        let Some(stub) = stub else { return Some(raw.into()) };
+        let mut splices = Splices::default();
+        splices.replace(object.span(value), json::quote(stub));
+        return Some(Cow::Owned(splices.apply(raw)));
+    };
+    let edited = if role == Role::Assistant {
+        reply(source, &blocks, first, thinking)
+    } else {
+        user(source, &blocks, pieces)
+    };
+    let is_refused = edited.iter().all(|(_, block)| kind_of(block) == Kind::Thinking);
+    if is_refused {
+        return None;
+    }
+    let is_in_order = edited.windows(2).all(|pair| pair[0].0 < pair[1].0);
+    if !is_in_order {
+        let blocks: Vec<_> = edited.into_iter().map(|(_, block)| block).collect();
+        return Some(Cow::Owned(with_blocks(raw, &blocks)));
+    }
+    let mut splices = Splices::default();
+    let members: Vec<_> = blocks.iter().map(|block| object.span(block)).collect();
+    splices.cut(&members, |i| edited.binary_search_by_key(&i, |(from, _)| *from).is_err());
+    for (i, new) in &edited {
+        if new != blocks[*i] {
+            splices.replace(members[*i].clone(), new.as_ref());
+        }
+    }
+    Some(if splices.is_empty() { raw.into() } else { Cow::Owned(splices.apply(raw)) })
+}
+
+/// A block as it leaves, and which one it was.
+type Block<'a> = (usize, Cow<'a, str>);
+
+fn reply<'a>(
+    source: &Source<'_, '_>,
+    blocks: &[&'a str],
+    piece: &Piece<'_>,
+    thinking: Option<EntryId>,
+) -> Vec<Block<'a>> {
+    let is_thoughtless = piece.stub(Place::Reasoning(piece.entry)).is_some() && thinking != Some(piece.entry);
+    let mut text = piece.stub(Place::Text(piece.entry));
+    let is_text_edited = text.is_some();
+    let calls = source.step(piece.entry).map(|step| step.calls.as_slice()).unwrap_or_default();
+    let mut left = Vec::with_capacity(blocks.len());
+    for (i, block) in blocks.iter().enumerate() {
+        let Some(object) = Object::parse(block) else {
+            left.push((i, Cow::Borrowed(*block)));
+            continue;
+        };
+        let mut splices = Splices::default();
+        match kind(&object) {
+            Kind::Thinking if is_thoughtless => continue,
+            Kind::Blank => continue,
+            Kind::Text if is_text_edited => {
+                let (Some(stub), Some(value)) = (text.take(), object.get("text")) else { continue };
+                splices.replace(object.span(value), json::quote(stub));
+            }
+            Kind::ToolUse => {
+                let found = calls.binary_search_by_key(&(i as u32), |call| call.origin.part);
+                if let Ok(n) = found {
+                    set_text(&mut splices, &object, 0, "id", &calls[n].id);
+                    let stub = piece.stub(Place::Arguments(CallId { step: piece.entry, call: n as u16 }));
+                    match (stub, object.get("input")) {
+                        (Some(stub), Some(value)) => splices.replace(object.span(value), object_of(stub)),
+                        (None, Some(value)) if !value.starts_with('{') => {
+                            let input = if value == "null" { Cow::Borrowed("{}") } else { object_of(value) };
+                            splices.replace(object.span(value), input);
+                        }
+                        (Some(_), None) | (None, Some(_)) => {}
+                        (None, None) => insert_empty_input(&mut splices, &object),
+                    }
+                }
+            }
+            Kind::Text | Kind::Thinking | Kind::ToolResult | Kind::Other => {}
+        }
+        left.push((i, spliced(block, splices)));
+    }
+    left
+}
+
+/// The provider wants an input, if only an empty one.
+fn insert_empty_input(splices: &mut Splices, block: &Object<'_>) {
+    let end = block.raw.trim_end().len() - 1;
+    splices.replace(end..end, r#", "input": {}"#);
+}
+
+fn spliced(block: &str, splices: Splices) -> Cow<'_, str> {
+    if splices.is_empty() { Cow::Borrowed(block) } else { Cow::Owned(splices.apply(block)) }
+}
+
+fn user<'a>(source: &Source<'_, '_>, blocks: &[&'a str], pieces: &[Piece<'_>]) -> Vec<Block<'a>> {
+    let mut left = Vec::with_capacity(blocks.len());
+    let borrowed: Vec<_> = blocks.iter().map(|block| Cow::Borrowed(*block)).collect();
+    for piece in pieces {
+        let start = piece.portion.origin.part as usize;
+        let Some(block) = blocks.get(start) else { continue };
+        if let Some(id) = piece.result() {
+            left.push((start, result(source, block, piece, id)));
+        } else if kind_of(block) == Kind::ToolResult {
+            left.extend(as_harness(source, block, piece).into_iter().map(|block| (start, block)));
+        } else {
+            let end = run_end(&borrowed, start);
+            prompt(source, &blocks[start..end], start, piece, &mut left);
+        }
+    }
+    left
+}
+
+fn prompt<'a>(
+    source: &Source<'_, '_>,
+    run: &[&'a str],
+    start: usize,
+    piece: &Piece<'_>,
+    left: &mut Vec<Block<'a>>,
+) {
+    let media = source.prompt(piece.entry).map(|prompt| piece.prompt_media(prompt)).unwrap_or_default();
+    let mut text = piece.stub(Place::Text(piece.entry));
+    let is_text_edited = text.is_some();
+    for (i, block) in run.iter().enumerate() {
+        let Some(object) = Object::parse(block) else {
+            left.push((start + i, Cow::Borrowed(*block)));
+            continue;
+        };
+        let mut splices = Splices::default();
+        match kind(&object) {
+            Kind::Blank => continue,
+            Kind::Text if is_text_edited => {
+                let (Some(stub), Some(value)) = (text.take(), object.get("text")) else { continue };
+                splices.replace(object.span(value), json::quote(stub));
+            }
+            _ => {
+                if let Some((_, stub)) = media.iter().find(|(part, _)| *part == start + i) {
+                    let part = crate::content::text_part("text", stub, Some(&object));
+                    splices.replace(0..block.len(), part);
+                }
+            }
+        }
+        left.push((start + i, spliced(block, splices)));
+    }
+}
+
+fn result<'a>(source: &Source<'_, '_>, block: &'a str, piece: &Piece<'_>, id: CallId) -> Cow<'a, str> {
+    let (Some(object), Some(call)) = (Object::parse(block), source.call(id)) else { return block.into() };
+    let mut splices = Splices::default();
+    set_text(&mut splices, &object, 0, "tool_use_id", &call.id);
+    if let Some(value) = object.get("content") {
+        let media = ContentEdit { text: None, media: piece.result_media(id, call) };
+        if let Some(stub) = piece.stub(Place::Result(id)) {
+            let is_list = value.starts_with('[');
+            let stub = json::quote(stub);
+            let new = if is_list { format!(r#"[{{"type":"text","text":{stub}}}]"#) } else { stub };
+            splices.replace(object.span(value), new);
+        } else if !media.is_empty() {
+            splices.replace(object.span(value), media.apply(value, "text"));
+        } else if value == "null" {
+            splices.replace(object.span(value), "\"\"");
+        } else {
+            cut_blanks(&mut splices, &object, value);
+        }
+    }
+    spliced(block, splices)
+}
+
+/// Takes texts that say nothing out of a result.
+fn cut_blanks(splices: &mut Splices, object: &Object<'_>, value: &str) {
+    let Some(parts) = json::array(value) else { return };
+    let is_blank: Vec<_> = parts.iter().map(|part| kind_of(part) == Kind::Blank).collect();
+    let members: Vec<_> = parts.iter().map(|part| object.span(part)).collect();
+    splices.cut(&members, |i| is_blank[i]);
+}
+
+/// A result without its call, as blocks that may stand alone.
+fn as_harness<'a>(source: &Source<'_, '_>, block: &'a str, piece: &Piece<'_>) -> Vec<Cow<'a, str>> {
+    let stub = piece.stub(Place::Text(piece.entry));
+    let parts = Object::parse(block).and_then(|block| block.get("content")).and_then(json::array);
+    if let Some(parts) = parts.filter(|_| stub.is_none()) {
+        let parts = parts.into_iter().filter(|part| kind_of(part) != Kind::Blank && part.starts_with('{'));
+        return parts.map(Cow::Borrowed).collect();
+    }
+    let body = source.prompt(piece.entry).map(|prompt| prompt.body.as_str()).unwrap_or_default();
+    let text = stub.unwrap_or(body);
+    if text.trim().is_empty() {
+        return Vec::new();
+    }
+    vec![Cow::Owned(crate::content::text_part("text", text, Object::parse(block).as_ref()))]
+}

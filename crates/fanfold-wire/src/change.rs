@@ -1,0 +1,147 @@
+//! What arriving messages do to a transcript, and what was odd about them.
+
+use std::fmt;
+
+use fanfold_core::{Body, Call, CallId, Count, Entry, Origin, Outcome, Step, Transcript};
+
+/// One thing that an arriving message does to a transcript. Changes are made in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant, reason = "changes live for one request, in one vector")]
+pub enum Change {
+    /// An entry comes at the end.
+    Append(Entry),
+    /// A call gets its result.
+    Answer(CallId, Outcome),
+}
+
+impl Change {
+    /// Counts every text of the change that has not been counted yet.
+    ///
+    /// A transcript does this by itself; a caller with many changes may do it on several threads before.
+    pub fn count(&mut self, counter: &dyn Count) {
+        match self {
+            Change::Append(entry) => entry.count(counter),
+            Change::Answer(_, outcome) => count_outcome(outcome, counter),
+        }
+    }
+
+    /// Makes the change.
+    pub fn apply(self, transcript: &mut Transcript, counter: &dyn Count) {
+        match self {
+            Change::Append(entry) => {
+                transcript.append(entry, counter);
+            }
+            Change::Answer(call, outcome) => {
+                transcript.answer(call, outcome, counter);
+            }
+        }
+    }
+}
+
+/// Counts an outcome inside a step, because only an entry counts its texts.
+fn count_outcome(outcome: &mut Outcome, counter: &dyn Count) {
+    let (origin, is_error) = (outcome.origin, outcome.is_error);
+    let empty = Outcome { body: Body::text(""), is_error, media: Vec::new(), origin };
+    let result = Some(std::mem::replace(outcome, empty));
+    let call = Call { id: String::new(), tool: String::new(), arguments: Body::text(""), result, origin };
+    let mut entry =
+        Entry::Step(Step { text: Body::text(""), reasoning: Body::text(""), calls: vec![call], origin });
+    entry.count(counter);
+    if let Entry::Step(step) = entry {
+        *outcome =
+            step.calls.into_iter().find_map(|call| call.result).expect("the call was built with a result");
+    }
+}
+
+/// Something that was odd on arrival, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repair {
+    /// The message and the part of it.
+    pub origin: Origin,
+    /// What was odd.
+    pub oddity: Oddity,
+}
+
+impl fmt::Display for Repair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.origin == Origin::OUTSIDE {
+            write!(f, "system text: {}", self.oddity)
+        } else {
+            write!(f, "message {}: {}", self.origin.message, self.oddity)
+        }
+    }
+}
+
+/// What was odd on arrival. Each displays with how it is treated.
+///
+/// A request in which nothing is folded leaves as it came, odd or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Oddity {
+    /// A result whose call is not there, or has its result already.
+    OrphanResult(String),
+    /// A call without an id.
+    MissingId(String),
+    /// A call with the id of another.
+    DoubledId(String),
+    /// A result that names no call.
+    UnnamedResult,
+    /// A call without the name of a tool.
+    NamelessCall,
+    /// Arguments that are no JSON.
+    ArgumentsNotJson(String),
+    /// A result that stands away from its call.
+    LateResult(String),
+    /// Half a surrogate pair in a text.
+    LoneSurrogate,
+    /// A role that is not known.
+    UnknownRole(String),
+    /// Something in the list that is no message.
+    NotAMessage,
+    /// More calls in one reply than can be told apart.
+    TooManyCalls,
+}
+
+impl fmt::Display for Oddity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Oddity::OrphanResult(id) => {
+                write!(f, "a result without its call ({id}); sent as text of the harness")
+            }
+            Oddity::MissingId(id) => write!(f, "a call without an id; called {id}"),
+            Oddity::DoubledId(id) => write!(f, "a call with the id of another; called {id}"),
+            Oddity::UnnamedResult => {
+                f.write_str("a result that names no call; given to the first one waiting")
+            }
+            Oddity::NamelessCall => f.write_str("a call without the name of a tool; kept"),
+            Oddity::ArgumentsNotJson(tool) => write!(f, "the arguments of {tool} are not JSON; kept"),
+            Oddity::LateResult(id) => {
+                write!(f, "the result of {id} stands away from its call; moved behind it")
+            }
+            Oddity::LoneSurrogate => f.write_str("half a surrogate pair; read as U+FFFD, kept as it came"),
+            Oddity::UnknownRole(role) => write!(f, "the role `{role}` is not known; kept as it came"),
+            Oddity::NotAMessage => f.write_str("no message; kept as it came"),
+            Oddity::TooManyCalls => {
+                f.write_str("more calls in one reply than can be told apart; the rest are kept")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fanfold_core::{EntryId, Tokens, Words};
+
+    #[test]
+    fn answers_are_counted_before_they_are_made() {
+        let call = CallId { step: EntryId(0), call: 0 };
+        let origin = Origin::message(3);
+        let outcome = Outcome { body: Body::text("two words"), is_error: true, media: Vec::new(), origin };
+        let mut change = Change::Answer(call, outcome.clone());
+        change.count(&Words);
+        let Change::Answer(_, counted) = change else { panic!("an answer stays an answer") };
+        assert_eq!(counted.body.tokens(), Tokens(2));
+        assert_eq!((counted.origin, counted.is_error), (outcome.origin, outcome.is_error));
+    }
+}
