@@ -121,7 +121,9 @@ fn any_view(transcript: &Transcript, rng: &mut Rng) -> View {
             _ => items.push(Item::Whole(id)),
         }
     }
-    items.push(Item::Note { text: "go on".into(), voice: Voice::Fanfold });
+    if rng.percent(70) {
+        items.push(Item::Note { text: "go on".into(), voice: Voice::Fanfold });
+    }
     View { items, ..View::default() }
 }
 
@@ -161,6 +163,10 @@ fn what_is_touched_is_valid() {
     for_rich(|kind, body, rng| {
         let (conversation, transcript) = open(kind, body);
         let view = any_view(&transcript, rng);
+        let is_untouched = view == whole(&transcript);
+        if is_untouched {
+            return;
+        }
         let encoded = conversation.encode(&transcript, &view);
         if let Err(why) = valid::check(format(kind), &encoded) {
             panic!("{why}\n{encoded}");
@@ -230,6 +236,14 @@ fn nothing_is_lost_when_a_note_is_added() {
             }
         }
         assert!(after.contains("a note of fanfold"));
+        for unknown in ["hologram", "web_search_call", "compaction", "x_0", "x_1"] {
+            let n = |text: &str| text.matches(unknown).count();
+            let is_merged_away = kind == Kind::Anthropic && unknown.starts_with("x_");
+            let is_repaired_away = !conversation.repairs().is_empty() && unknown.starts_with("x_");
+            let is_thought_alone = body.contains("\"summary\":[]");
+            let is_excused = is_merged_away || is_repaired_away || is_thought_alone;
+            assert!(is_excused || n(&encoded) == n(body), "{unknown} is lost in\n{encoded}");
+        }
     });
 }
 
@@ -400,5 +414,7 @@ fn a_longer_body_continues_a_shorter_one() {
     assert_eq!(conversation.encode(&transcript, &whole(&transcript)), long);
     assert_eq!(conversation.model(), Some("b"));
     assert!(conversation.continue_with(short).unwrap().is_none(), "it is shorter");
+    let other = long.replace("hi", "HI");
+    assert!(conversation.continue_with(&other).unwrap().is_none(), "it is another");
     assert_eq!(conversation.messages().len(), 2);
 }

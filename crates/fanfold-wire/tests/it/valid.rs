@@ -21,7 +21,8 @@ fn messages(format: Format, body: &str) -> Result<Vec<Value>, String> {
     for value in serde_json::Deserializer::from_str(body).into_iter::<Value>() {
         values.push(value.map_err(|error| error.to_string())?);
     }
-    if values.len() != 1 {
+    let is_lines = values.len() != 1 || values[0].get("role").is_some();
+    if is_lines {
         return Ok(values);
     }
     let key = match format {
@@ -175,7 +176,9 @@ fn anthropic(messages: &[Value], body: &str) -> Result<(), String> {
                 _ => is_past_results = true,
             }
         }
-        if role == "user" && !waiting.is_empty() {
+        // Calls of the last reply may still run while nothing but results has come since.
+        let may_still_run = i + 1 == messages.len() && !is_past_results;
+        if role == "user" && !waiting.is_empty() && !may_still_run {
             return Err(format!("message {i}: {waiting:?} have no result"));
         }
         for block in blocks.iter().filter(|block| text(block, "type") == "tool_use") {
