@@ -6,7 +6,7 @@ use fanfold_core::{CallId, Place, Step, Voice};
 
 use super::{Kind, arguments, kind};
 use crate::book::{Role, What};
-use crate::chat::{arguments_value, set_text};
+use crate::chat::{EMPTY, arguments_value, set_text};
 use crate::content::ContentEdit;
 use crate::json::{self, Object};
 use crate::outgoing::{NO_RESULT, Out, Piece, Send, Source, open_with_user};
@@ -208,7 +208,9 @@ fn edit_step(
             let found = step.calls.binary_search_by_key(&piece.portion.origin, |call| call.origin);
             if let Ok(i) = found {
                 let stub = piece.stub(Place::Arguments(CallId { step: piece.entry, call: i as u16 }));
-                if let (Some(stub), Some(value)) = (stub, arguments(object)) {
+                if let Some(value) = arguments(object)
+                    && let Some(stub) = stub.or(EMPTY.filter(|_| value == "null"))
+                {
                     splices.replace(object.span(value), arguments_value(value, stub));
                 }
                 set_call_id(splices, object, &step.calls[i].id);
