@@ -6,6 +6,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::deed::{Deed, deed_of};
 use crate::handle::{Handle, Hash};
 use crate::ledger::{Fold, Ledger, Original, Standing};
 use crate::policy::{Head, Policy, Stage, ToolFold, Users};
@@ -304,6 +305,7 @@ impl<'a> Draft<'a> {
             Entry::Step(step) => self.stage.reach.tail || !step.calls.iter().any(|call| self.is_never(call)),
             Entry::Prompt(prompt) => match prompt.speaker {
                 Speaker::Harness => true,
+                Speaker::User if self.stage.reach.users == Users::Oldest => self.last_user != Some(id),
                 Speaker::User => takes_users,
                 Speaker::System => takes_users && self.is_late(id),
             },
@@ -319,6 +321,13 @@ impl<'a> Draft<'a> {
         (self.head..self.tail).map(EntryId::from).filter(|id| self.may_absorb(*id)).collect()
     }
 
+    /// What a call did.
+    pub(crate) fn deed(&mut self, id: CallId) -> Arc<Deed> {
+        let call = self.transcript.call(id);
+        let deed = self.ledger.deeds.entry(id);
+        Arc::clone(deed.or_insert_with(|| Arc::new(deed_of(&call.tool, call.arguments.as_str()))))
+    }
+
     /// What an entry costs as it stands.
     pub fn cost(&self, id: EntryId) -> Tokens {
         self.ledger.cost(self.transcript, id)
@@ -332,6 +341,10 @@ impl<'a> Draft<'a> {
             before += self.ledger.segments[old as usize].tokens();
         }
         for &entry in &segment.entries {
+            let is_fresh = !self.ledger.is_in_segment(entry);
+            if is_fresh && self.transcript.entry(entry).is_user() {
+                self.user_text.push(entry);
+            }
             before += self.ledger.cost(self.transcript, entry);
             self.ledger.standing[entry.index()] = Standing::Segment(id);
         }
@@ -356,7 +369,7 @@ impl<'a> Draft<'a> {
         let mut lexicon = std::mem::take(&mut self.ledger.lexicon);
         lexicon.learn(self.transcript);
         let (mut in_view, mut in_digest) = (AtomSet::default(), AtomSet::default());
-        let mut add = |text: &str| atoms(text, &mut |hash| in_view.extend([hash]));
+        let mut add = |text: &str| atoms(text, |hash| in_view.extend([hash]));
         for (i, entry) in self.transcript.entries().iter().enumerate() {
             match entry {
                 Entry::Prompt(prompt) if prompt.speaker != Speaker::Harness => add(prompt.body.as_str()),
@@ -374,7 +387,7 @@ impl<'a> Draft<'a> {
         }
         for segment in self.ledger.live_segments() {
             for part in &segment.parts {
-                atoms(&part.text, &mut |hash| in_digest.extend([hash]));
+                atoms(&part.text, |hash| in_digest.extend([hash]));
             }
         }
         let worth = Rc::new(Worth { lexicon, in_view, in_digest, focus: focus_words(&self.ledger.focus) });

@@ -11,6 +11,7 @@ mod condense; //   long texts made short by what they are
 mod value; //      which lines later work may need
 mod policy; //     what may be folded, from when on, in which order
 mod draft; //      which parts are being folded away
+mod choice; //     which of their lines stay
 mod segment; //    folded steps as a few lines
 mod passes; //     who decides that, and in which order
 mod ledger; //     what was folded

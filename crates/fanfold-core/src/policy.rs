@@ -240,7 +240,8 @@ impl Policy {
             tail: 0,
             passes: vec![passes::USER_TEXT],
             reach: Reach { tail: true, users, ..Reach::default() },
-            only_over: Some(1000),
+            // Far enough that it need not be done again soon.
+            only_over: Some(850),
         };
         Policy {
             name: "fanfold",

@@ -221,6 +221,7 @@ fn fold_in(
         ledger.told = Pressure::None;
     }
     outlook.is_changed = true;
+    ledger.shortened.extend(&user_text);
     ledger.receipts.push(Receipt {
         at: now.transcript.len(),
         reason,

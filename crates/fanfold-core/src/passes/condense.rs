@@ -29,10 +29,9 @@
 //! call    bash {"command":"cargo test"}
 //! result  … 5 lines
 //!         test parser::reads_a_header ... FAILED
-//!         … 11 lines
-//!           left: 3
-//!          right: 4
-//!         test result: FAILED. 11 passed; 1 failed; 0 ignored; finished in 0.02s
+//!         … 9 lines
+//!         thread 'parser::reads_a_header' panicked at src/parser.rs:120:9:
+//!         … 5 lines
 //!         [condensed from 21 lines, 2ad77000]
 //! ```
 

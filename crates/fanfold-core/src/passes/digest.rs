@@ -93,7 +93,7 @@ fn merge_tiers(draft: &mut Draft<'_>, fanout: usize, limit: Tokens) {
 fn merge(draft: &mut Draft<'_>, ids: &[u32], limit: Tokens) {
     let sum: Tokens = ids.iter().map(|&id| draft.ledger.segments[id as usize].tokens()).sum();
     let free = limit - (used(draft) - sum);
-    let merged = segment::merge(draft, ids, least(limit).max(sum.permille(700).min(free)));
+    let merged = segment::merge(draft, ids, &[], least(limit).max(sum.permille(700).min(free)));
     draft.absorb(merged, ids);
 }
 

@@ -16,10 +16,10 @@
 //! ```
 
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::Pass;
-use crate::deed::{Deed, Verb, deed_of, overtakes};
+use crate::deed::{Deed, Verb, overtakes};
 use crate::draft::Draft;
 use crate::tokens::Tokens;
 use crate::view::Place;
@@ -31,12 +31,12 @@ pub(crate) const PASS: Pass = Pass { name: "overtaken", run };
 const NEWEST: usize = 8;
 
 fn run(draft: &mut Draft<'_>, _target: Tokens) {
-    let mut newer: HashMap<String, Vec<Rc<Deed>>> = HashMap::new();
+    let mut newer: HashMap<String, Vec<Arc<Deed>>> = HashMap::new();
     for (id, call) in draft.calls().into_iter().rev() {
         if call.result.is_none() {
             continue;
         }
-        let deed = Rc::new(deed_of(&call.tool, call.arguments.as_str()));
+        let deed = draft.deed(id);
         let later = newer.get(key(&deed)).map_or(&[][..], Vec::as_slice);
         let by = later.iter().rev().find(|newer| overtakes(newer, &deed)).map(|newer| newer.verb);
         if let Some(verb) = by
@@ -48,7 +48,7 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
         for name in touched {
             let later = newer.entry(name.clone()).or_default();
             if later.len() < NEWEST {
-                later.push(Rc::clone(&deed));
+                later.push(Arc::clone(&deed));
             }
         }
     }
