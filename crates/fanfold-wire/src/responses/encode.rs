@@ -120,8 +120,8 @@ fn render<'a>(source: &Source<'a, '_>, raw: &'a str, role: Role, piece: &Piece<'
             return Some(as_it_came);
         }
         return Some(Out { role: Role::User, json: Cow::Owned(as_harness(source, &object, piece)) });
-    } else if let (Some(stub), false) = (stub, is_plain_message(&object)) {
-        return Some(note(stub, Voice::Fanfold));
+    } else if !is_plain_message(&object) {
+        return Some(stub.map_or(as_it_came, |stub| note(stub, Voice::Fanfold)));
     } else {
         edit_prompt(source, &mut splices, &object, piece);
     }

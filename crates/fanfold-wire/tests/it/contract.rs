@@ -189,6 +189,17 @@ fn anything_can_come_in_and_go_out() {
             for repair in conversation.repairs() {
                 assert!(!repair.to_string().is_empty());
             }
+            let mut view = whole(&transcript);
+            view.items.push(Item::Note { text: "a note".into(), voice: Voice::Fanfold });
+            let encoded = conversation.encode(&transcript, &view);
+            for strange in transcript.entries().iter().filter_map(|entry| entry.prompt()) {
+                let raw = strange.body.as_str();
+                let is_kept_whole = conversation.messages().any(|message| message == raw);
+                assert!(
+                    !is_kept_whole || encoded.contains(raw),
+                    "{kind:?}, seed {seed}: {raw} is lost in\n{encoded}"
+                );
+            }
             let view = any_view(&transcript, &mut Rng::new(seed));
             let encoded = conversation.encode(&transcript, &view);
             let is_json = serde_json::from_str::<&RawValue>(&encoded).is_ok();
