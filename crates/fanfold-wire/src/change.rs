@@ -115,8 +115,9 @@ impl fmt::Display for Oddity {
 
 #[cfg(test)]
 mod tests {
+    use fanfold_core::{Body, EntryId, Tokens, Words};
+
     use super::*;
-    use fanfold_core::{EntryId, Tokens, Words};
 
     #[test]
     fn answers_are_counted_before_they_are_made() {
