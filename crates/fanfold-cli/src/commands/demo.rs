@@ -1,0 +1,3 @@
+pub(crate) fn run(_: &crate::flags::DemoArgs) -> anyhow::Result<()> {
+    Ok(())
+}
