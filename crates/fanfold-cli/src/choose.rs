@@ -97,7 +97,9 @@ pub(crate) fn policy(options: &Options) -> anyhow::Result<Policy> {
     if let Some(share) = options.tail {
         policy.tail.share = share.0;
     }
-    policy.tools = options.tools.iter().map(tool_rule).collect();
+    // The first rule that matches a tool counts, so the user's come before the policy's.
+    policy.tools.splice(0..0, options.tools.iter().map(tool_rule));
+    policy.working_context |= options.working_context.unwrap_or_default();
     if options.user_text == Some(UserText::Never) {
         policy = policy.without_user_text();
     }

@@ -41,11 +41,8 @@ pub(crate) fn fold(number: usize, receipt: &Receipt) -> String {
         let won = paint(style::TAIL, format!("−{}", pass.won));
         let _ = writeln!(out, "  {label:<8} {:<12} {:>5} folded  {won}", pass.pass, pass.n_folded);
     }
-    let _ = writeln!(
-        out,
-        "  rewrote  {} of {} tokens, from the first change on: what the provider reads anew",
-        receipt.rewritten, after
-    );
+    let _ =
+        writeln!(out, "  rewrote  {} of {after} tokens, which the provider reads anew", receipt.rewritten);
     if !receipt.user_text.is_empty() {
         let entries: Vec<String> = receipt.user_text.iter().map(|entry| entry.0.to_string()).collect();
         let text = format!("people's words were shortened, as a last resort: entries {}", entries.join(", "));

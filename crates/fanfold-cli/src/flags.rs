@@ -43,7 +43,7 @@ pub(crate) enum Command {
     #[command(after_help = PIPE_HELP)]
     Pipe(PipeArgs),
     /// See it work on an example
-    #[command(after_help = "Example: fanfold demo --window 16k")]
+    #[command(after_help = "Example: fanfold demo --window 8k")]
     Demo(DemoArgs),
     /// Show, describe or start the settings
     #[command(subcommand, after_help = "Example: fanfold config show")]
@@ -112,6 +112,9 @@ pub(crate) struct FoldFlags {
     /// Whether what people said may be shortened before nothing fits
     #[arg(long, value_name = "WHEN")]
     user_text: Option<UserText>,
+    /// Let what the agent has seen and done ride at the end: files, verdicts, errors
+    #[arg(long)]
+    working_context: bool,
 }
 
 /// The names of the formats, as `Format` prints them.
@@ -219,7 +222,7 @@ pub(crate) struct PipeArgs {
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     /// The window to fold into
-    #[arg(short, long, value_name = "TOKENS", default_value = "12k")]
+    #[arg(short, long, value_name = "TOKENS", default_value = "16k")]
     pub(crate) window: Size,
     /// Print the example itself, as it is before it is folded
     #[arg(long)]
@@ -274,6 +277,7 @@ impl FoldFlags {
             focus: self.focus.clone(),
             user_text: self.user_text,
             tokenizer: self.tokenizer.clone(),
+            working_context: self.working_context.then_some(true),
             ..Options::default()
         }
     }

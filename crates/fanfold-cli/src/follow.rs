@@ -76,7 +76,9 @@ impl Followed {
     /// Tells what the tool schemas are, as JSON.
     pub(crate) fn set_tools(&mut self, schemas: Option<&str>) {
         let counter = self.session.counter();
-        self.session.set_tools(schemas.map_or(Tokens::ZERO, |schemas| counter.count(schemas)));
+        let is_there = |schemas: &&str| !matches!(schemas.trim(), "" | "[]" | "{}" | "null");
+        let tokens = schemas.filter(is_there).map_or(Tokens::ZERO, |schemas| counter.count(schemas));
+        self.session.set_tools(tokens);
     }
 
     /// Takes messages that came after those held.
@@ -121,6 +123,9 @@ impl Followed {
 
     /// The view to send, or why there is none.
     pub(crate) fn view(&mut self) -> Result<View, Refusal> {
+        if self.session.policy().working_context {
+            return self.session.view_with_context();
+        }
         self.session.view().cloned()
     }
 

@@ -50,6 +50,7 @@ fn reason(reason: Reason) -> &'static str {
         Reason::Window => "window",
         Reason::Asked => "asked",
         Reason::Refused => "refused",
+        Reason::Cap => "cap",
     }
 }
 

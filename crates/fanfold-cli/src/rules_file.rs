@@ -14,86 +14,72 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use fanfold_core::{Policy, Strategy};
+use fanfold_core::{Policy, Rules};
 use serde::Deserialize;
 
 use crate::failure::Failure;
 
 #[derive(Debug, Deserialize)]
 struct Document {
-    compaction: Rules,
+    compaction: Block,
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct Rules {
-    enabled: bool,
-    trigger_threshold: f64,
-    protect_last_n_turns: usize,
-    max_tool_output_chars: usize,
-    keep_tool_summary: bool,
-    drop_system_after_turn: Option<u32>,
-    collapse_consecutive_assistant: bool,
-}
-
-impl Default for Rules {
-    fn default() -> Rules {
-        Rules {
-            enabled: true,
-            trigger_threshold: 0.6,
-            protect_last_n_turns: 5,
-            max_tool_output_chars: 500,
-            keep_tool_summary: true,
-            drop_system_after_turn: Some(1),
-            collapse_consecutive_assistant: true,
-        }
-    }
+#[serde(deny_unknown_fields)]
+struct Block {
+    enabled: Option<bool>,
+    trigger_threshold: Option<f64>,
+    protect_last_n_turns: Option<usize>,
+    max_tool_output_chars: Option<usize>,
+    keep_tool_summary: Option<bool>,
+    drop_system_after_turn: Option<usize>,
+    collapse_consecutive_assistant: Option<bool>,
 }
 
 /// The policy `rules` with what a file says of it.
-///
-/// `keep_tool_summary: false` is read and changes nothing: the line is where a fold's handle stands.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Policy> {
     let text =
         std::fs::read_to_string(path).with_context(|| format!("{} could not be read", path.display()))?;
-    Ok(parse(&text, &path.display().to_string())?)
+    Ok(Policy::rules_with(&parse(&text, &path.display().to_string())?))
 }
 
-fn parse(text: &str, name: &str) -> Result<Policy, Failure> {
+fn parse(text: &str, name: &str) -> Result<Rules, Failure> {
     let document: Document = serde_saphyr::from_str(text).map_err(|error| {
         let message = error.to_string();
-        let first = message.lines().next().unwrap_or("not understood");
-        Failure::new(
-            format!("{name}: {first}"),
-            "the file has a block `compaction:`; see `fanfold help fold`",
-        )
+        let first = message.lines().next().unwrap_or("not understood").trim_start_matches("error: ");
+        Failure::new(format!("{name}: {first}"), "the file has a block `compaction:` with seven keys")
     })?;
-    policy(&document.compaction).map_err(|message| {
-        Failure::new(format!("{name}: {message}"), "trigger_threshold is a share such as 0.60")
-    })
-}
-
-fn policy(rules: &Rules) -> Result<Policy, String> {
-    let mut policy = Policy::rules();
-    if !(0.0..=1.0).contains(&rules.trigger_threshold) {
-        return Err(format!("trigger_threshold is {}, not a share", rules.trigger_threshold));
-    }
-    policy.strategy = match rules.enabled {
-        true => Strategy::From((rules.trigger_threshold * 1000.0).round() as u32),
-        false => Strategy::Off,
+    let Block {
+        enabled,
+        trigger_threshold,
+        protect_last_n_turns,
+        max_tool_output_chars,
+        keep_tool_summary,
+        drop_system_after_turn,
+        collapse_consecutive_assistant,
+    } = document.compaction;
+    let usual = Rules::default();
+    let trigger = match trigger_threshold {
+        None => usual.trigger,
+        Some(share) if (0.0..=1.0).contains(&share) => (share * 1000.0).round() as u32,
+        Some(other) => {
+            let message = format!("{name}: trigger_threshold is {other}, which is not a share of the window");
+            return Err(Failure::new(message, "write a number between 0 and 1, such as 0.60"));
+        }
     };
-    policy.tail.steps = rules.protect_last_n_turns;
-    policy.long_result = rules.max_tool_output_chars;
-    let is_system_kept = rules.drop_system_after_turn.is_none_or(|turn| turn == 0);
-    for stage in &mut policy.stages {
-        if is_system_kept {
-            stage.passes.retain(|pass| pass.name != "late_system");
-        }
-        if !rules.collapse_consecutive_assistant {
-            stage.passes.retain(|pass| pass.name != "last_of_run");
-        }
-    }
-    Ok(policy)
+    Ok(Rules {
+        enabled: enabled.unwrap_or(usual.enabled),
+        trigger,
+        protect_last_n_turns: protect_last_n_turns.unwrap_or(usual.protect_last_n_turns),
+        max_tool_output_chars: max_tool_output_chars.unwrap_or(usual.max_tool_output_chars),
+        keep_tool_summary: keep_tool_summary.unwrap_or(usual.keep_tool_summary),
+        // Nought turns would take the instructions away before they were read: it means that they stay.
+        drop_system_after_turn: drop_system_after_turn
+            .or(usual.drop_system_after_turn)
+            .filter(|turn| *turn > 0),
+        collapse_consecutive_assistant: collapse_consecutive_assistant
+            .unwrap_or(usual.collapse_consecutive_assistant),
+    })
 }
 
 #[cfg(test)]
@@ -113,18 +99,17 @@ compaction:
 
     #[test]
     fn the_file_as_it_stands_is_the_policy() {
-        let policy = parse(AS_IT_STANDS, "compaction.yaml").expect("it is the documented example");
-        assert_eq!(format!("{policy:?}"), format!("{:?}", Policy::rules()));
+        let rules = parse(AS_IT_STANDS, "compaction.yaml").expect("it is the documented example");
+        assert_eq!(rules, Rules::default());
     }
 
     #[test]
     fn each_line_changes_something() {
         let text = AS_IT_STANDS.replace("0.60", "0.5").replace(": 5 ", ": 2 ").replace("turn: 1", "turn: 0");
-        let policy = parse(&text, "compaction.yaml").expect("valid");
-        assert_eq!((policy.strategy, policy.tail.steps), (Strategy::From(500), 2));
-        assert!(policy.stages[0].passes.iter().all(|pass| pass.name != "late_system"));
+        let rules = parse(&text, "compaction.yaml").expect("valid");
+        assert_eq!((rules.trigger, rules.protect_last_n_turns, rules.drop_system_after_turn), (500, 2, None));
         let off = parse("compaction:\n  enabled: false\n", "compaction.yaml").expect("valid");
-        assert_eq!(off.strategy, Strategy::Off);
+        assert_eq!(off, Rules { enabled: false, ..Rules::default() });
     }
 
     #[test]

@@ -41,9 +41,9 @@ fn show(settings: &Settings) -> anyhow::Result<()> {
     for shown in settings.shown() {
         let line = match (&shown.value, &shown.source) {
             (Some(value), Some(source)) => {
-                format!("{:<10} {value:<20} {}\n", shown.name, paint(style::DIM, source))
+                format!("{:<15} {value:<20} {}\n", shown.name, paint(style::DIM, source))
             }
-            _ => format!("{:<10} {}\n", shown.name, paint(style::DIM, "not set")),
+            _ => format!("{:<15} {}\n", shown.name, paint(style::DIM, "not set")),
         };
         page.push_str(&line);
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fanfold_core::Tokens;
+use fanfold_core::{Notice, Tokens};
 
 use super::{Opened, Say, Viewed, open, view};
 use crate::failure::Failure;
@@ -18,6 +18,9 @@ pub(crate) fn run(args: &FoldArgs, options: &Options, say: Say) -> anyhow::Resul
     let viewed = view(&mut followed);
     if args.explain {
         terminal::say(&explain::session(&followed.session));
+        let notices = followed.session.take_notices();
+        let is_told = |notice: &&Notice| !matches!(notice, Notice::Pressure(_));
+        notices.iter().filter(is_told).for_each(|notice| terminal::say(&explain::notice(notice)));
     }
     if let Some(path) = &args.receipt {
         write_receipts(path, &followed)?;

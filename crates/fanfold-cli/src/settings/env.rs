@@ -24,6 +24,7 @@ pub(crate) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Options, Fail
         color: env.named("color")?,
         low_mark: env.parsed("low_mark")?,
         tail: env.parsed("tail")?,
+        working_context: env.parsed("working_context")?,
         tools: Vec::new(),
         models: Vec::new(),
     })

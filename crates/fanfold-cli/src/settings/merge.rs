@@ -51,8 +51,20 @@ pub(crate) fn read(flags: Options, directory: &Path) -> anyhow::Result<Settings>
 macro_rules! each_single_setting {
     ($use:ident) => {
         $use!(
-            window, reserve, model, policy, rules, strategy, format, focus, user_text, tokenizer, color,
-            low_mark, tail
+            window,
+            reserve,
+            model,
+            policy,
+            rules,
+            strategy,
+            format,
+            focus,
+            user_text,
+            tokenizer,
+            color,
+            low_mark,
+            tail,
+            working_context
         )
     };
 }
@@ -131,6 +143,12 @@ impl Written for Size {
 }
 
 impl Written for Share {
+    fn written(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Written for bool {
     fn written(&self) -> String {
         self.to_string()
     }

@@ -38,6 +38,8 @@ pub(crate) struct Options {
     pub(crate) low_mark: Option<Share>,
     /// How much of the end stays as it is, as a share of the room.
     pub(crate) tail: Option<Share>,
+    /// Whether what the agent has seen and done rides at the end of each view.
+    pub(crate) working_context: Option<bool>,
     /// What is said of single tools.
     #[serde(default, alias = "tool")]
     pub(crate) tools: Vec<ToolOptions>,

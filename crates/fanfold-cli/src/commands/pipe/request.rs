@@ -68,10 +68,9 @@ impl<'a> Request<'a> {
             .map_err(|_| Failure::new("`messages` is not a list", SHAPE))
     }
 
-    /// The tool schemas as they came, if there are any.
+    /// The tool schemas as they came.
     pub(crate) fn tools(&self) -> Option<&'a str> {
-        let is_there = |tools: &&str| !matches!(tools.replace(' ', "").as_str(), "null" | "[]" | "{}");
-        self.tools.map(RawValue::get).filter(|tools| tools.len() > 16 || is_there(tools))
+        self.tools.map(RawValue::get)
     }
 
     pub(crate) fn handle(&self) -> Result<Handle, Failure> {
