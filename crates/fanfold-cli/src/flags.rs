@@ -64,7 +64,8 @@ const PIPE_HELP: &str = r#"One JSON object per line on stdin, answered by one pe
 
 `messages` is the whole history, or what is new since the last call: it is taken as new if it does not begin with what
 is held and `call` is one more than the last, or if "incremental": true. `window` is what messages and tools may fill:
-nothing is kept for the answer unless "reserve" or --reserve says so. "format" and "model" may be given, too.
+nothing is kept for the answer unless "reserve" or --reserve says so. "format" and "model" may be given, too;
+what a later request leaves out stays as it was.
 
   {"session": "a", "op": "expand", "handle": "3f2a91bc"}                  {"content": "..."}
   {"session": "a", "op": "recall", "handle": ..., "lines": [1, 40]}       or "search": "text", "around": 2

@@ -30,6 +30,13 @@ pub(crate) struct Sessions {
     forgotten: VecDeque<String>,
 }
 
+/// What a caller has heard of.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Told {
+    pub(crate) n_folds: usize,
+    pub(crate) n_repairs: usize,
+}
+
 /// One session.
 pub(crate) struct Held {
     pub(crate) followed: Followed,
@@ -37,8 +44,8 @@ pub(crate) struct Held {
     habit: Habit,
     last_call: Option<u64>,
     last_messages: String,
-    /// How many folds the caller has heard of.
-    pub(crate) n_told: usize,
+    /// How many folds and oddities the caller has heard of.
+    pub(crate) told: Told,
 }
 
 impl Sessions {
@@ -63,8 +70,12 @@ impl Sessions {
             None => self.first(&name, request, &terms)?,
         };
         held.last_call = request.call.or(held.last_call);
-        held.followed.set_tools(request.tools());
-        if held.followed.session.budget() != terms.budget {
+        // What a request leaves out is as it was.
+        if request.tools().is_some() {
+            held.followed.set_tools(request.tools());
+        }
+        let says_budget = request.window.is_some() || request.reserve.is_some() || request.model.is_some();
+        if says_budget && held.followed.session.budget() != terms.budget {
             held.followed.session.on(Event::Budget(terms.budget));
         }
         let answer = answer_of(&mut held);
@@ -214,7 +225,7 @@ fn anew(request: &Request<'_>, terms: &Terms, habit: Habit) -> Result<Held, Fail
     followed.set_tools(request.tools());
     followed.append(&messages);
     let (model, last_messages) = (request.model.clone(), list.to_owned());
-    Ok(Held { followed, model, habit, last_call: request.call, last_messages, n_told: 0 })
+    Ok(Held { followed, model, habit, last_call: request.call, last_messages, told: Told::default() })
 }
 
 /// The format of a list of messages: the one that is given, or the one it has.
