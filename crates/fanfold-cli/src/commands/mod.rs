@@ -9,6 +9,7 @@ pub(crate) mod demo;
 pub(crate) mod config;
 pub(crate) mod completions;
 
+use std::io::IsTerminal as _;
 use std::path::Path;
 
 use fanfold_core::{Fault, Refusal, View};
@@ -35,6 +36,13 @@ impl Say {
         }
     }
 
+    /// Tells a person at a terminal that it is their turn.
+    fn waits(self) {
+        if std::io::stdin().is_terminal() {
+            self.note("reading from stdin; Ctrl-D ends it\n");
+        }
+    }
+
     /// Something that must be heard.
     fn warn(self, text: &str) {
         terminal::say(&format!("{} {text}\n", paint(style::WARNING, "warning:")));
@@ -50,6 +58,9 @@ struct Opened {
 
 /// Reads a conversation and follows it.
 fn open(path: &Path, options: &Options, wishes: &Wishes, say: Say) -> anyhow::Result<Opened> {
+    if path == Path::new("-") {
+        say.waits();
+    }
     let input = input::read(path)?;
     let format = choose::format(options)?;
     let (conversation, changes) =

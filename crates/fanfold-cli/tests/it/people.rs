@@ -2,7 +2,10 @@
 
 use expect_test::expect;
 
+use serde_json::{Value, json};
+
 use crate::sandbox::{Sandbox, body, long_chat};
+use crate::story;
 
 #[test]
 fn the_demo() {
@@ -46,6 +49,13 @@ fn the_demo() {
           fanfold fold chat.json --window 32k --explain > folded.json
     "#]]
     .assert_eq(&ran.out);
+}
+
+#[test]
+fn the_demo_is_what_its_generator_writes() {
+    let printed: Value = serde_json::from_str(&Sandbox::new().run("demo --print").out).unwrap();
+    let written = json!({ "model": "gpt-4o", "messages": story::messages(), "tools": story::tools() });
+    assert!(printed == written, "run `cargo run -p fanfold-cli --example make_demo`");
 }
 
 #[test]
