@@ -48,9 +48,13 @@ pub struct Ending {
 
 /// Reads the ending from a result.
 pub fn ending_of(deed: &Deed, outcome: &Outcome) -> Ending {
+    ending_in(deed, outcome, inner_text(outcome.body.as_str()).as_deref())
+}
+
+/// Reads the ending from a result whose inner text is known.
+pub(super) fn ending_in(deed: &Deed, outcome: &Outcome, inner: Option<&str>) -> Ending {
     let text = outcome.body.as_str();
-    let inner = inner_text(text);
-    let output = strip_frame(inner.as_deref().unwrap_or(text));
+    let output = strip_frame(inner.unwrap_or(text));
     let exit = exit_code(text);
     let is_run = deed.verb == Verb::Run;
     let tests = if is_run { test_counts(output) } else { None };
@@ -85,6 +89,9 @@ pub(super) fn inner_text(text: &str) -> Option<String> {
     if !is_object {
         return None;
     }
+    if let Some(inner) = first_string(text) {
+        return Some(inner);
+    }
     let value: Value = serde_json::from_str(text).ok()?;
     let field =
         |name: &str| value.get(name)?.as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned);
@@ -93,6 +100,33 @@ pub(super) fn inner_text(text: &str) -> Option<String> {
         .or_else(|| field("output"))
         .or_else(|| field("content"))
         .or_else(|| field("stdout"))
+}
+
+/// The text of a result that begins with it, `{"output": "…`, without reading the rest.
+fn first_string(text: &str) -> Option<String> {
+    let rest = text.trim_start().strip_prefix('{')?.trim_start();
+    let rest = ["\"output\"", "\"content\"", "\"stdout\""].iter().find_map(|key| rest.strip_prefix(key))?;
+    let rest = rest.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
+    let mut out = String::with_capacity(rest.len());
+    let mut rest = rest;
+    loop {
+        let at = rest.find(['"', '\\'])?;
+        out.push_str(&rest[..at]);
+        if rest.as_bytes()[at] == b'"' {
+            return Some(out).filter(|text| !text.trim().is_empty());
+        }
+        // Other escapes are left to the whole reader.
+        out.push(match rest.as_bytes().get(at + 1)? {
+            b'n' => '\n',
+            b't' => '\t',
+            b'"' => '"',
+            b'\\' => '\\',
+            b'/' => '/',
+            b'r' => '\r',
+            _ => return None,
+        });
+        rest = &rest[at + 2..];
+    }
 }
 
 /// The output without the lines that a harness puts around it.
@@ -176,7 +210,7 @@ fn test_counts(text: &str) -> Option<TestCounts> {
     let mut n_go = TestCounts::default();
     for line in text.lines() {
         let line = line.trim();
-        let is_summary = COUNTED.is_match(head(line, 200)) && is_summary(line);
+        let is_summary = is_summary(line) && COUNTED.is_match(head(line, 200));
         if is_summary {
             let counts = counts_in(line);
             let sum = sum.get_or_insert_default();
