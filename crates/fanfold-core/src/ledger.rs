@@ -208,6 +208,11 @@ impl Ledger {
     pub(crate) fn forget(&mut self, transcript: &Transcript, step: EntryId) {
         self.hashes.remove(&step);
         self.scans.remove(&step);
+        // The newest step is never behind a handle while a call of it is running.
+        let is_newest = transcript.last_step() == Some(step);
+        if is_newest {
+            return;
+        }
         for (original, _) in self.originals.values_mut() {
             let is_script = matches!(original, Original::Entries(_) | Original::EntrySlice(..));
             if is_script && original.entries().contains(&step) {
