@@ -53,18 +53,24 @@ pub fn recall(
     extent: &Extent,
 ) -> Result<String, RecallError> {
     let original = ledger.original(handle).ok_or(RecallError::Unknown(handle))?;
-    let content = content_of(transcript, original);
-    match extent {
-        Extent::Whole => Ok(content),
-        Extent::Lines(from, to) => {
-            let lines: Vec<_> = content.split('\n').collect();
-            let is_there = *from >= 1 && from <= to && *from <= lines.len();
-            if !is_there {
-                return Err(RecallError::NoSuchLines { handle, lines: lines.len(), from: *from, to: *to });
+    extent.of(content_of(transcript, original), handle)
+}
+
+impl Extent {
+    /// The wanted part of an original; the handle is for the error.
+    pub fn of(&self, content: String, handle: Handle) -> Result<String, RecallError> {
+        match self {
+            Extent::Whole => Ok(content),
+            Extent::Lines(from, to) => {
+                let lines: Vec<_> = content.split('\n').collect();
+                let is_there = *from >= 1 && from <= to && *from <= lines.len();
+                if !is_there {
+                    return Err(RecallError::NoSuchLines { handle, lines: lines.len(), from: *from, to: *to });
+                }
+                Ok(lines[from - 1..(*to).min(lines.len())].join("\n"))
             }
-            Ok(lines[from - 1..(*to).min(lines.len())].join("\n"))
+            Extent::Search { text, around } => Ok(search(&content, text, *around)),
         }
-        Extent::Search { text, around } => Ok(search(&content, text, *around)),
     }
 }
 
