@@ -110,8 +110,14 @@ impl<'c> Session<'c> {
     ///
     /// A result that comes so late that its step is folded already brings the step back.
     pub fn answer(&mut self, call: CallId, outcome: Outcome) -> bool {
-        self.is_settled = false;
         self.provisional = None;
+        // A result for the newest step completes it. One for an older step is news of its own: what came before it is
+        // settled first, so that it does not matter whether somebody looked in between.
+        let is_late = self.transcript.last_step() != Some(call.step);
+        if is_late {
+            self.settle();
+        }
+        self.is_settled = false;
         if call.step.index() < self.transcript.len() && !self.ledger.is_whole(call.step) {
             self.is_rebuilt |= unfold(&mut self.ledger, &self.transcript, &[call.step], Pin::No);
         }
@@ -148,6 +154,8 @@ impl<'c> Session<'c> {
             ahead.settle();
             let view = ahead.settled_view().cloned();
             self.notices.extend(ahead.notices.drain(self.notices.len()..));
+            self.ledger.told = ahead.ledger.told;
+            self.ledger.is_rest_told = ahead.ledger.is_rest_told;
             // The view may be sent, so what it names must open for as long as the session lives.
             self.ledger.learn_names(&ahead.ledger);
             self.provisional = Some(ahead.ledger);
