@@ -133,7 +133,7 @@ fn check_edit(transcript: &Transcript, ledger: &Ledger, place: Place, stub: &str
 
 /// Whether a receipt tells that a user message was shortened.
 fn is_told(ledger: &Ledger, id: EntryId) -> bool {
-    ledger.receipts.iter().any(|receipt| receipt.user_text.contains(&id))
+    ledger.shortened.contains(&id)
 }
 
 fn check_all_there(transcript: &Transcript, ledger: &Ledger, view: &View) -> Result<(), Fault> {
@@ -157,6 +157,9 @@ fn check_all_there(transcript: &Transcript, ledger: &Ledger, view: &View) -> Res
                 }
                 if ledger.pinned.contains(&id) {
                     return Err(Fault::Pinned(id.0));
+                }
+                if transcript.entry(id).is_user() && !is_told(ledger, id) {
+                    return Err(Fault::UserText(id.0));
                 }
                 let is_behind_a_handle =
                     segment.entries.binary_search(&id).is_ok() && !segment.handles.is_empty();

@@ -6,6 +6,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::deed::{Deed, deed_of};
 use crate::handle::{Handle, Hash};
 use crate::ledger::{Fold, Ledger, Original, Standing};
 use crate::policy::{Head, Policy, Stage, ToolFold, Users};
@@ -250,7 +251,7 @@ impl<'a> Draft<'a> {
                 match prompt.speaker {
                     Speaker::User if is_text => self.may_fold_user(id),
                     Speaker::User => self.newest_images != Some(id),
-                    Speaker::System => is_text && reach.late_system && self.is_behind_first_turn(id),
+                    Speaker::System => is_text && reach.late_system && self.is_late(id),
                     Speaker::Harness => reach.tail || !is_protected,
                 }
             }
@@ -283,8 +284,11 @@ impl<'a> Draft<'a> {
         is_outside || self.ledger.pinned.contains(&id) || self.transcript.is_running(id)
     }
 
-    fn is_behind_first_turn(&self, id: EntryId) -> bool {
-        self.transcript.entries()[..id.index()].iter().any(|entry| entry.step().is_some())
+    /// Whether system text stands behind the turns that may have some.
+    fn is_late(&self, id: EntryId) -> bool {
+        let before = &self.transcript.entries()[..id.index()];
+        let n_turns = before.iter().filter(|entry| entry.is_user()).count();
+        n_turns >= self.policy.system_turns && before.iter().any(|entry| entry.step().is_some())
     }
 
     /// Whether an entry may go into a segment.
@@ -301,8 +305,9 @@ impl<'a> Draft<'a> {
             Entry::Step(step) => self.stage.reach.tail || !step.calls.iter().any(|call| self.is_never(call)),
             Entry::Prompt(prompt) => match prompt.speaker {
                 Speaker::Harness => true,
+                Speaker::User if self.stage.reach.users == Users::Oldest => self.last_user != Some(id),
                 Speaker::User => takes_users,
-                Speaker::System => takes_users && self.is_behind_first_turn(id),
+                Speaker::System => takes_users && self.is_late(id),
             },
         }
     }
@@ -314,6 +319,13 @@ impl<'a> Draft<'a> {
     /// The entries that may go into a segment, oldest first.
     pub fn absorbable(&self) -> Vec<EntryId> {
         (self.head..self.tail).map(EntryId::from).filter(|id| self.may_absorb(*id)).collect()
+    }
+
+    /// What a call did.
+    pub(crate) fn deed(&mut self, id: CallId) -> Arc<Deed> {
+        let call = self.transcript.call(id);
+        let deed = self.ledger.deeds.entry(id);
+        Arc::clone(deed.or_insert_with(|| Arc::new(deed_of(&call.tool, call.arguments.as_str()))))
     }
 
     /// What an entry costs as it stands.
@@ -329,6 +341,10 @@ impl<'a> Draft<'a> {
             before += self.ledger.segments[old as usize].tokens();
         }
         for &entry in &segment.entries {
+            let is_fresh = !self.ledger.is_in_segment(entry);
+            if is_fresh && self.transcript.entry(entry).is_user() {
+                self.user_text.push(entry);
+            }
             before += self.ledger.cost(self.transcript, entry);
             self.ledger.standing[entry.index()] = Standing::Segment(id);
         }
@@ -353,7 +369,7 @@ impl<'a> Draft<'a> {
         let mut lexicon = std::mem::take(&mut self.ledger.lexicon);
         lexicon.learn(self.transcript);
         let (mut in_view, mut in_digest) = (AtomSet::default(), AtomSet::default());
-        let mut add = |text: &str| atoms(text, &mut |hash| drop(in_view.insert(hash)));
+        let mut add = |text: &str| atoms(text, |hash| in_view.extend([hash]));
         for (i, entry) in self.transcript.entries().iter().enumerate() {
             match entry {
                 Entry::Prompt(prompt) if prompt.speaker != Speaker::Harness => add(prompt.body.as_str()),
@@ -371,7 +387,7 @@ impl<'a> Draft<'a> {
         }
         for segment in self.ledger.live_segments() {
             for part in &segment.parts {
-                atoms(&part.text, &mut |hash| drop(in_digest.insert(hash)));
+                atoms(&part.text, |hash| in_digest.extend([hash]));
             }
         }
         let worth = Rc::new(Worth { lexicon, in_view, in_digest, focus: focus_words(&self.ledger.focus) });
@@ -461,7 +477,7 @@ fn is_within(inner: Place, outer: Place) -> bool {
 pub(crate) fn slices(text: &str, tokens: Tokens, most: Tokens) -> Vec<std::ops::Range<usize>> {
     let n = tokens.0.div_ceil(most.0.max(1)) as usize;
     if n < 2 || text.len() < 2 * n {
-        return vec![0..text.len()];
+        return std::iter::once(0..text.len()).collect();
     }
     let step = text.len().div_ceil(n);
     let mut out = Vec::with_capacity(n);

@@ -5,12 +5,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::budget::Pressure;
+use crate::deed::Deed;
 use crate::handle::{Handle, Hash};
 use crate::recall::{body_at, write_script};
 use crate::report::Receipt;
 use crate::segment::Segment;
 use crate::tokens::Tokens;
-use crate::transcript::{Body, EntryId, Transcript};
+use crate::transcript::{Body, CallId, EntryId, Transcript};
 use crate::value::Lexicon;
 use crate::view::Place;
 
@@ -82,6 +83,10 @@ pub struct Ledger {
     pub(crate) lexicon: Lexicon,
     /// What the view costs less than the transcript.
     pub(crate) saved: i64,
+    /// What calls did, once it was needed.
+    pub(crate) deeds: BTreeMap<CallId, Arc<Deed>>,
+    /// The user messages of which a receipt tells that they were shortened.
+    pub(crate) shortened: BTreeSet<EntryId>,
     /// What one image or file costs.
     pub(crate) media: Tokens,
     /// How many folds in a row won less than a tenth.
@@ -146,6 +151,11 @@ impl Ledger {
     /// Whether an entry is sent as it came.
     pub fn is_whole(&self, entry: EntryId) -> bool {
         self.standing.get(entry.index()).is_none_or(|standing| *standing == Standing::Whole)
+    }
+
+    /// Whether an entry is inside a segment.
+    pub(crate) fn is_in_segment(&self, entry: EntryId) -> bool {
+        matches!(self.standing.get(entry.index()), Some(Standing::Segment(_)))
     }
 
     /// The fold that stands at a place now.

@@ -11,6 +11,7 @@ mod condense; //   long texts made short by what they are
 mod value; //      which lines later work may need
 mod policy; //     what may be folded, from when on, in which order
 mod draft; //      which parts are being folded away
+mod choice; //     which of their lines stay
 mod segment; //    folded steps as a few lines
 mod passes; //     who decides that, and in which order
 mod ledger; //     what was folded
@@ -21,19 +22,23 @@ mod recount; //    counts a view without trusting the ledger
 mod recall; //     gives originals back
 mod report; //     what each fold did and why
 mod session; //    a conversation being followed
+mod working; //    what the agent has seen and done
+mod engine; //     the contract by which an engine can be replaced
 
 pub use budget::{Budget, Pressure, Strategy, StrategyError};
 pub use check::{Fault, check, check_deeply};
+pub use condense::{Kind, Wish, condense, kind_of};
 pub use deed::{
     Deed, Ending, LineRange, Lines, Sight, TestCounts, Verb, Verdict, deed_of, ending_of, line_of, overtakes,
 };
 pub use draft::Draft;
+pub use engine::{Ask, Engine, SessionChange, Should, Status, ToolOffer, Usage};
 pub use event::Event;
 pub use handle::{Handle, HandleError};
 pub use ledger::{Fold, Ledger, Original};
 pub use notation::{NotationError, parse, print_entries, print_view};
-pub use passes::Pass;
-pub use policy::{Digest, Head, Policy, Reach, Stage, SummaryCounts, Tail, ToolFold, ToolRule, Users};
+pub use passes::{ALL as ALL_PASSES, Pass};
+pub use policy::{Digest, Head, Policy, Reach, Rules, Stage, SummaryCounts, Tail, ToolFold, ToolRule, Users};
 pub use recall::{Extent, RecallError, find_by_content, recall};
 pub use recount::recount;
 pub use report::{Contributor, Left, Notice, Overflow, PassReport, Reason, Receipt, What};
@@ -45,3 +50,4 @@ pub use transcript::{
     Body, Call, CallId, Entry, EntryId, Media, Origin, Outcome, Prompt, Speaker, Step, Transcript, Turn,
 };
 pub use view::{Edit, Item, Place, View, Voice, assemble};
+pub use working::{FileSeen, WorkingContext, working_context};

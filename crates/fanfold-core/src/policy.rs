@@ -24,6 +24,10 @@ pub struct Policy {
     pub tools: Vec<ToolRule>,
     /// Results longer than this many characters are long, for policies that count so.
     pub long_result: usize,
+    /// So many turns may have system text; behind them it may be folded, for policies that do so.
+    pub system_turns: usize,
+    /// Whether a folded call leaves a line that tells what it did, for policies that may leave it out.
+    pub tool_lines: bool,
     /// Whether the newest step in which the model said something stays, however old it is.
     pub anchors: bool,
     /// Whether folding rests after two folds in a row that won little, until something changes.
@@ -135,6 +139,39 @@ pub enum Users {
     Freely,
 }
 
+/// The settings of the rule middleware, by the names they have in its own file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rules {
+    /// Whether it folds at all.
+    pub enabled: bool,
+    /// From when on it folds, in per mille of the window (`trigger_threshold`).
+    pub trigger: u32,
+    /// So many of the newest replies are never touched.
+    pub protect_last_n_turns: usize,
+    /// Longer outputs are cut to 10 + 5 lines.
+    pub max_tool_output_chars: usize,
+    /// Whether a folded call leaves a line that tells what it did.
+    pub keep_tool_summary: bool,
+    /// System text behind so many turns becomes a marker; none leaves it alone.
+    pub drop_system_after_turn: Option<usize>,
+    /// Whether several assistant messages in a row become the last.
+    pub collapse_consecutive_assistant: bool,
+}
+
+impl Default for Rules {
+    fn default() -> Rules {
+        Rules {
+            enabled: true,
+            trigger: 600,
+            protect_last_n_turns: 5,
+            max_tool_output_chars: 500,
+            keep_tool_summary: true,
+            drop_system_after_turn: Some(1),
+            collapse_consecutive_assistant: true,
+        }
+    }
+}
+
 /// What is said of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolRule {
@@ -179,7 +216,14 @@ impl Policy {
     pub fn fanfold() -> Policy {
         // From the cheapest loss to the dearest, as measured: a segment with the lines worth most keeps more of what is
         // used later than condensing each result where it stands. So that comes after it, for steps that must stay.
-        let first = [passes::DEDUPE, passes::OVERTAKEN, passes::MEDIA, passes::REASONING, passes::DIGEST];
+        let first = [
+            passes::TOOL_RULES,
+            passes::DEDUPE,
+            passes::OVERTAKEN,
+            passes::MEDIA,
+            passes::REASONING,
+            passes::DIGEST,
+        ];
         let then = [passes::ARGUMENTS, passes::CONDENSE, passes::ONE_LINE];
         let stage = |name, tail, only_over| Stage {
             name,
@@ -196,7 +240,8 @@ impl Policy {
             tail: 0,
             passes: vec![passes::USER_TEXT],
             reach: Reach { tail: true, users, ..Reach::default() },
-            only_over: Some(1000),
+            // Far enough that it need not be done again soon.
+            only_over: Some(850),
         };
         Policy {
             name: "fanfold",
@@ -213,8 +258,10 @@ impl Policy {
                 users("pasted blocks", Users::Pastes),
                 users("oldest user messages", Users::Oldest),
             ],
-            tools: Vec::new(),
+            tools: known_tools(),
             long_result: 0,
+            system_turns: 1,
+            tool_lines: true,
             anchors: true,
             rests: true,
             working_context: false,
@@ -245,33 +292,46 @@ impl Policy {
             ],
             tools: Vec::new(),
             long_result: 200,
+            system_turns: 1,
+            tool_lines: true,
             anchors: false,
             rests: false,
             working_context: false,
         }
     }
 
-    /// The rule middleware: succeeded calls to a line, long outputs to 10 + 5 lines, users never touched.
+    /// The rule middleware with its own defaults.
     pub fn rules() -> Policy {
+        Policy::rules_with(&Rules::default())
+    }
+
+    /// The rule middleware: succeeded calls to a line, long outputs to 10 + 5 lines, users never touched.
+    pub fn rules_with(rules: &Rules) -> Policy {
+        let mut passes = vec![passes::LATE_SYSTEM, passes::COLLAPSE, passes::CALL_LINES, passes::TRUNCATE];
+        if !rules.collapse_consecutive_assistant {
+            passes.retain(|pass| pass.name != passes::COLLAPSE.name);
+        }
         Policy {
             name: "rules",
-            strategy: Strategy::From(600),
+            strategy: if rules.enabled { Strategy::From(rules.trigger) } else { Strategy::Off },
             low_mark: 0,
-            tail: Tail { share: 0, steps: 5, results: 0, ceiling: 1000 },
+            tail: Tail { share: 0, steps: rules.protect_last_n_turns, results: 0, ceiling: 1000 },
             head: Head::FirstTurn { steps: 0 },
             digest: Digest::CallLines,
             stages: vec![
                 Stage {
                     name: "normal",
                     tail: 1000,
-                    passes: vec![passes::LATE_SYSTEM, passes::CALL_LINES, passes::TRUNCATE],
-                    reach: Reach { late_system: true, ..Reach::default() },
+                    passes,
+                    reach: Reach { late_system: rules.drop_system_after_turn.is_some(), ..Reach::default() },
                     only_over: None,
                 },
                 last_resort(),
             ],
             tools: Vec::new(),
-            long_result: 500,
+            long_result: rules.max_tool_output_chars,
+            system_turns: rules.drop_system_after_turn.unwrap_or(1),
+            tool_lines: rules.keep_tool_summary,
             anchors: false,
             rests: false,
             working_context: false,
@@ -313,6 +373,8 @@ impl Policy {
             ],
             tools: Vec::new(),
             long_result: 2_048,
+            system_turns: 1,
+            tool_lines: true,
             anchors: false,
             rests: false,
             working_context: false,
@@ -340,6 +402,8 @@ impl Policy {
             ],
             tools: Vec::new(),
             long_result: 0,
+            system_turns: 1,
+            tool_lines: true,
             anchors: false,
             rests: false,
             working_context: false,
@@ -358,6 +422,8 @@ impl Policy {
             stages: vec![last_resort()],
             tools: Vec::new(),
             long_result: 0,
+            system_turns: 1,
+            tool_lines: true,
             anchors: false,
             rests: false,
             working_context: false,
@@ -372,11 +438,23 @@ impl Policy {
         })
     }
 
+    /// Whether a rule caps what one result of the tool may take.
+    pub(crate) fn has_caps(&self) -> bool {
+        self.tools.iter().any(|rule| rule.cap.is_some())
+    }
+
     /// Forbids touching what people said, even as a last resort before refusing.
     pub fn without_user_text(mut self) -> Policy {
         self.stages.retain(|stage| !matches!(stage.reach.users, Users::Pastes | Users::Oldest));
         self
     }
+}
+
+/// What is known of the tools of the common agents: plans are worth their newest state alone.
+fn known_tools() -> Vec<ToolRule> {
+    let plans = ["TodoWrite", "update_plan", "todo", "write_todos", "todo_write"];
+    let always = |tool: &str| ToolRule { tool: tool.to_owned(), fold: ToolFold::Always, cap: None };
+    plans.into_iter().map(always).collect()
 }
 
 /// What any client must do when nothing else helps: drop the oldest, then cut what is left.

@@ -15,6 +15,8 @@ pub enum Reason {
     Threshold(Tokens),
     /// The view no longer fits.
     Window,
+    /// A result was over its tool's cap.
+    Cap,
     /// Somebody asked.
     Asked,
     /// The provider refused the request for its length.
@@ -26,6 +28,7 @@ impl fmt::Display for Reason {
         match self {
             Reason::Threshold(at) => write!(f, "the view passed {at} tokens"),
             Reason::Window => f.write_str("the view no longer fitted"),
+            Reason::Cap => f.write_str("a result was over its tool's cap"),
             Reason::Asked => f.write_str("asked for by hand"),
             Reason::Refused => f.write_str("the provider refused the request for its length"),
         }

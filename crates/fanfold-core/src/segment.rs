@@ -6,17 +6,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use xxhash_rust::xxh3::xxh3_64;
-
+use crate::choice::{Line, LineOf, choose, each_line, order, rank};
 use crate::condense::signs::{Sign, sign_of};
-use crate::deed::{has_failed, line_of};
+use crate::deed::line_and_failure;
 use crate::draft::{Draft, slices};
 use crate::handle::{Handle, Hash};
 use crate::ledger::Original;
 use crate::recall::write_script;
 use crate::tokens::Tokens;
-use crate::transcript::{Entry, EntryId};
-use crate::value::{AtomMap, AtomSet, Scorer, atoms};
+use crate::transcript::EntryId;
+use crate::value::Scorer;
 use crate::view::Voice;
 
 /// Folded entries and what stands for them.
@@ -68,28 +67,6 @@ pub(crate) struct Kept {
     is: LineOf,
 }
 
-/// What a line tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LineOf {
-    /// What was done, in our words.
-    Deed,
-    /// What went wrong.
-    Failure,
-    /// Anything else.
-    Rest,
-}
-
-impl LineOf {
-    /// What such a line is worth whatever stands in it.
-    fn worth(self) -> f32 {
-        match self {
-            LineOf::Deed => 0.8,
-            LineOf::Failure => 2.0,
-            LineOf::Rest => 0.0,
-        }
-    }
-}
-
 impl Segment {
     /// What it costs in the view.
     pub fn tokens(&self) -> Tokens {
@@ -108,32 +85,47 @@ impl Segment {
 pub(crate) fn write(draft: &mut Draft<'_>, entries: Vec<EntryId>, budget: Tokens) -> Segment {
     let worth = draft.worth();
     let leaves = leaves(draft, &entries);
-    let lines = lines_of(draft, &entries);
-    compose(draft, Material { entries, leaves, lines, tier: 0 }, budget, &worth.scorer())
+    let sources = sources(draft, &entries);
+    let lines = lines_of(&sources);
+    compose(draft, Material { entries, leaves, tier: 0 }, &lines, budget, &worth.scorer())
 }
 
-/// Merges neighbouring segments into one of at most about `budget` tokens.
-pub(crate) fn merge(draft: &mut Draft<'_>, ids: &[u32], budget: Tokens) -> Segment {
+/// Merges segments, and entries that stand between them, into one of at most about `budget` tokens.
+pub(crate) fn merge(draft: &mut Draft<'_>, ids: &[u32], between: &[EntryId], budget: Tokens) -> Segment {
     let worth = draft.worth();
-    let mut material = Material { entries: Vec::new(), leaves: Vec::new(), lines: Vec::new(), tier: 0 };
+    let mut material = Material { entries: between.to_vec(), leaves: leaves(draft, between), tier: 0 };
+    let mut kept: Vec<Kept> = Vec::new();
     for &id in ids {
         let segment = &draft.ledger.segments[id as usize];
         material.entries.extend(&segment.entries);
         material.leaves.extend(segment.leaves.iter().cloned());
-        material.lines.extend(segment.kept.iter().cloned());
         material.tier = material.tier.max(segment.tier + 1);
+        kept.extend(segment.kept.iter().cloned());
     }
     material.entries.sort();
     material.leaves.sort_by_key(|leaf| (leaf.first, leaf.from));
-    material.lines.sort_by_key(|line| (line.entry, line.at));
-    compose(draft, material, budget, &worth.merging())
+    let sources = sources(draft, between);
+    let mut lines = lines_of(&sources);
+    lines.extend(kept.iter().map(|kept| Line { entry: kept.entry, at: kept.at, text: &kept.text, is: kept.is }));
+    lines.sort_by_key(|line| (line.entry, line.at));
+    compose(draft, material, &lines, budget, &worth.merging())
 }
 
+/// What a segment is made of, beside its lines.
 struct Material {
     entries: Vec<EntryId>,
     leaves: Vec<Leaf>,
-    lines: Vec<Kept>,
     tier: u32,
+}
+
+/// What the lines of an entry are taken from.
+struct Source {
+    entry: EntryId,
+    script: String,
+    /// What each call did, in our words.
+    deeds: Vec<String>,
+    has_failures: bool,
+    is_user: bool,
 }
 
 /// Groups entries into stretches that a recall can open without filling the window.
@@ -177,84 +169,106 @@ fn group_leaf(draft: &mut Draft<'_>, group: &[EntryId]) -> Leaf {
     Leaf { handle, first, last, from: 0 }
 }
 
-/// The lines of entries that could stand in a segment.
-fn lines_of(draft: &Draft<'_>, entries: &[EntryId]) -> Vec<Kept> {
-    let mut out = Vec::new();
-    let mut script = String::new();
-    for &id in entries {
+fn sources(draft: &Draft<'_>, entries: &[EntryId]) -> Vec<Source> {
+    let source = |&id: &EntryId| {
         let entry = draft.transcript.entry(id);
-        let mut has_failures = false;
-        if let Entry::Step(step) = entry {
-            for call in &step.calls {
-                out.push(Kept { entry: id, at: 0, text: Arc::from(line_of(call)), is: LineOf::Deed });
-                has_failures |= has_failed(call);
-            }
-        }
-        script.clear();
+        let mut script = String::new();
         write_script(entry, &mut script);
-        each_line(&script, &mut |at, line| {
-            let is_failure = has_failures && sign_of(line) == Sign::Alarm;
-            let is = if is_failure { LineOf::Failure } else { LineOf::Rest };
-            out.push(Kept { entry: id, at, text: Arc::from(line), is });
+        let (mut deeds, mut has_failures) = (Vec::new(), false);
+        for call in entry.step().map_or(&[][..], |step| &step.calls) {
+            let (line, has_failed) = line_and_failure(call);
+            deeds.push(line);
+            has_failures |= has_failed;
+        }
+        Source { entry: id, script, deeds, has_failures, is_user: entry.is_user() }
+    };
+    entries.iter().map(source).collect()
+}
+
+/// The lines of entries that could stand in a segment, in their order.
+fn lines_of(sources: &[Source]) -> Vec<Line<'_>> {
+    let mut out = Vec::new();
+    for source in sources {
+        let entry = source.entry;
+        out.extend(source.deeds.iter().map(|text| Line { entry, at: 0, text, is: LineOf::Deed }));
+        let mut is_first = true;
+        each_line(&source.script, |at, text| {
+            let is_failure = source.has_failures && sign_of(text) == Sign::Alarm;
+            let is = match (source.is_user, is_first, is_failure) {
+                (true, true, _) => LineOf::User,
+                (_, _, true) => LineOf::Failure,
+                _ => LineOf::Rest,
+            };
+            is_first = false;
+            out.push(Line { entry, at, text, is });
         });
     }
     out
 }
 
-/// Calls back with each line of a text worth keeping, trimmed; long ones in pieces.
-pub(crate) fn each_line(text: &str, found: &mut dyn FnMut(usize, &str)) {
-    const LONGEST: usize = 280;
-    const PIECE: usize = 220;
-    let start = text.as_ptr() as usize;
-    let mut add = |line: &str| {
-        let mut rest = line.trim();
-        while rest.len() > LONGEST {
-            let mut cut = rest.floor_char_boundary(PIECE);
-            if let Some(space) = rest[..cut].rfind([' ', ',']).filter(|at| *at > PIECE / 2) {
-                cut = space + 1;
-            }
-            found(rest.as_ptr() as usize - start, rest[..cut].trim());
-            rest = rest[cut..].trim_start();
-        }
-        if rest.len() >= 4 {
-            found(rest.as_ptr() as usize - start, rest);
-        }
-    };
-    for line in text.split('\n') {
-        // One long line with its line ends escaped: a JSON dump of a file or an output.
-        if line.len() > LONGEST && line.contains("\\n") {
-            line.split("\\n").for_each(&mut add);
-        } else {
-            add(line);
-        }
-    }
-}
-
 /// Chooses lines under the budget and writes the parts.
-fn compose(draft: &mut Draft<'_>, material: Material, budget: Tokens, scorer: &Scorer<'_>) -> Segment {
-    let Material { entries, leaves, lines, tier } = material;
+fn compose(
+    draft: &mut Draft<'_>,
+    material: Material,
+    lines: &[Line<'_>],
+    budget: Tokens,
+    scorer: &Scorer<'_>,
+) -> Segment {
+    let Material { entries, leaves, tier } = material;
+    let leaves = coarsened(draft, leaves, budget);
     let runs = runs(&entries);
-    let handles_cost = 7 * leaves.len() + 24 * runs.len();
-    let mut room = (budget.0 as usize).saturating_sub(handles_cost);
-    let ranked = rank(&lines, scorer);
-    let mut chosen = choose(&lines, &ranked, room);
-    let is_first = draft
-        .ledger
-        .live
-        .first()
-        .is_none_or(|&live| draft.ledger.segments[live as usize].span().0 >= entries[0]);
-    let mut parts = write_parts(draft, &runs, &leaves, &lines, &chosen, is_first);
-    let cost: Tokens = parts.iter().map(|part| part.tokens).sum();
-    // Lines are chosen by an estimate of their cost; one correction brings the sum near the budget.
-    if cost > budget && !chosen.is_empty() {
-        room = (room as u64 * budget.0 / cost.0.max(1)) as usize;
-        chosen = choose(&lines, &ranked, room.saturating_sub((cost - budget).0 as usize / 2));
-        parts = write_parts(draft, &runs, &leaves, &lines, &chosen, is_first);
+    let fixed_cost = HANDLE * leaves.len() + 24 * runs.len();
+    let mut room = (budget.0 as usize).saturating_sub(fixed_cost);
+    let order = order(lines, &rank(lines, scorer));
+    let first_live = draft.ledger.live.first().map(|&live| draft.ledger.segments[live as usize].span().0);
+    let is_first = first_live.is_none_or(|first| first >= entries[0]);
+    // Lines are chosen by an estimate of their cost; a few corrections bring the sum under the budget.
+    let (mut chosen, mut parts) = (Vec::new(), Vec::new());
+    for _ in 0..4 {
+        chosen = choose(lines, &order, room);
+        parts = write_parts(draft, &runs, &leaves, lines, &chosen, is_first);
+        let cost: Tokens = parts.iter().map(|part| part.tokens).sum();
+        if cost <= budget || chosen.is_empty() {
+            break;
+        }
+        room = room.saturating_sub((cost - budget).0 as usize + room / 20);
     }
     let handle = draft.ledger.name_entries(draft.transcript, &entries);
-    let kept = chosen.into_iter().map(|i| lines[i].clone()).collect();
+    let keep = |i: usize| {
+        let Line { entry, at, text, is } = lines[i];
+        Kept { entry, at, text: Arc::from(text), is }
+    };
+    let kept = chosen.into_iter().map(keep).collect();
     let handles = leaves.iter().map(|leaf| leaf.handle).collect();
     Segment { entries, tier, handle, parts, voice: Voice::Fanfold, handles, leaves, kept }
+}
+
+/// About what a handle costs in a view.
+const HANDLE: usize = 7;
+
+/// Leaves joined with their neighbours until their handles take no more than half of the budget: a handle then
+/// opens all that theirs did.
+fn coarsened(draft: &mut Draft<'_>, leaves: Vec<Leaf>, budget: Tokens) -> Vec<Leaf> {
+    let most = (budget.0 as usize / 2 / HANDLE).max(4);
+    if leaves.len() <= most {
+        return leaves;
+    }
+    let n_joined = leaves.len().div_ceil(most);
+    let mut out: Vec<Leaf> = Vec::new();
+    for run in leaves.chunk_by(|before, after| after.first.0 <= before.last.0 + 1) {
+        for joined in run.chunks(n_joined) {
+            let (first, last) = (joined[0].first, joined[joined.len() - 1].last);
+            // A leaf that begins in the middle of an entry goes with the one before, which opens the whole entry.
+            let is_covered = out.last().is_some_and(|leaf| leaf.last >= last);
+            if is_covered {
+                continue;
+            }
+            let first = out.last().map_or(first, |leaf| first.max(EntryId(leaf.last.0 + 1)));
+            let entries: Vec<EntryId> = (first.0..=last.0).map(EntryId).collect();
+            out.push(group_leaf(draft, &entries));
+        }
+    }
+    out
 }
 
 /// Runs of entries with nothing that stays between them.
@@ -262,71 +276,11 @@ pub(crate) fn runs(entries: &[EntryId]) -> Vec<&[EntryId]> {
     entries.chunk_by(|before, after| before.0 + 1 == after.0).collect()
 }
 
-/// The worth of each line, every atom counted at one line only: a short and recent one.
-fn rank(lines: &[Kept], scorer: &Scorer<'_>) -> Vec<f32> {
-    const NEWEST: usize = 4;
-    let mut seen: AtomMap<usize> = AtomMap::default();
-    let mut places: Vec<(u64, [u32; NEWEST], usize)> = Vec::new();
-    let mut worth = vec![0.0; lines.len()];
-    let mut said = AtomSet::default();
-    for (i, line) in lines.iter().enumerate().rev() {
-        let is_news = said.insert(xxh3_64(without_number(&line.text).as_bytes()));
-        if is_news {
-            worth[i] = line.is.worth() + scorer.about_focus(&line.text);
-        }
-    }
-    for (i, line) in lines.iter().enumerate() {
-        atoms(&line.text, &mut |hash| {
-            if scorer.is_seen(hash) {
-                return;
-            }
-            let at = *seen.entry(hash).or_insert_with(|| {
-                places.push((hash, [0; NEWEST], 0));
-                places.len() - 1
-            });
-            let (_, newest, n) = &mut places[at];
-            newest[*n % NEWEST] = i as u32;
-            *n += 1;
-        });
-    }
-    for (hash, newest, n) in places {
-        let best = newest[..n.min(NEWEST)].iter().min_by_key(|&&i| lines[i as usize].text.len());
-        if let Some(&best) = best {
-            worth[best as usize] += scorer.lexicon.value(hash);
-        }
-    }
-    worth
-}
-
-/// A line without the number that a reading tool put before it.
-fn without_number(line: &str) -> &str {
-    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
-    rest.strip_prefix(['→', '|', ':', '\t']).unwrap_or(line).trim_start()
-}
-
-/// The lines with the most worth per token that fit, in order.
-fn choose(lines: &[Kept], worth: &[f32], room: usize) -> Vec<usize> {
-    let cost = |i: usize| lines[i].text.len() / 3 + 2;
-    let mut order: Vec<usize> = (0..lines.len()).filter(|&i| worth[i] > 0.0).collect();
-    let per_token = |i: usize| worth[i] / (cost(i) + 4) as f32;
-    order.sort_by(|&a, &b| per_token(b).total_cmp(&per_token(a)).then(b.cmp(&a)));
-    let mut left = room;
-    let mut chosen = Vec::new();
-    for i in order {
-        if cost(i) <= left {
-            left -= cost(i);
-            chosen.push(i);
-        }
-    }
-    chosen.sort_unstable();
-    chosen
-}
-
 fn write_parts(
     draft: &Draft<'_>,
     runs: &[&[EntryId]],
     leaves: &[Leaf],
-    lines: &[Kept],
+    lines: &[Line<'_>],
     chosen: &[usize],
     is_first: bool,
 ) -> Vec<Part> {
@@ -353,11 +307,11 @@ fn write_parts(
                 lines_here.iter().partition(|&&i| lines[i].is == LineOf::Deed);
             for (k, &i) in deeds.iter().enumerate() {
                 text.push_str(if k == 0 { " " } else { "; " });
-                text.push_str(&lines[i].text);
+                text.push_str(lines[i].text);
             }
             for i in rest {
                 text.push_str("\n ");
-                text.push_str(&lines[i].text);
+                text.push_str(lines[i].text);
             }
             next += 1;
         }

@@ -5,6 +5,7 @@
 
 use crate::budget::Budget;
 use crate::check::{Fault, check, check_growth};
+use crate::engine::Usage;
 use crate::event::Event;
 use crate::handle::Handle;
 use crate::ledger::Ledger;
@@ -14,7 +15,8 @@ use crate::report::{Notice, Overflow};
 use crate::step::{Moment, Outlook, step};
 use crate::tokens::{Count, Tokens};
 use crate::transcript::{CallId, Entry, EntryId, Outcome, Transcript};
-use crate::view::{View, assemble, grow};
+use crate::view::{Item, View, Voice, assemble, grow};
+use crate::working::working_context;
 
 /// Why there is no view.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -28,6 +30,7 @@ pub enum Refusal {
 }
 
 /// A conversation being followed.
+#[derive(Clone)]
 pub struct Session<'c> {
     counter: &'c dyn Count,
     policy: Policy,
@@ -41,6 +44,7 @@ pub struct Session<'c> {
     viewed: usize,
     is_settled: bool,
     is_rebuilt: bool,
+    usage: Option<Usage>,
 }
 
 impl<'c> Session<'c> {
@@ -59,7 +63,28 @@ impl<'c> Session<'c> {
             viewed: 0,
             is_settled: true,
             is_rebuilt: true,
+            usage: None,
         }
+    }
+
+    /// A copy that goes its own way from here.
+    pub fn fork(&self) -> Session<'c> {
+        self.clone()
+    }
+
+    /// Forgets all that was said.
+    pub fn reset(&mut self) {
+        *self = Session::new(self.policy.clone(), self.budget, self.counter);
+    }
+
+    /// Takes note of what the provider reported for the last request.
+    pub fn note_usage(&mut self, usage: Usage) {
+        self.usage = Some(usage);
+    }
+
+    /// What the provider reported last.
+    pub fn usage(&self) -> Option<Usage> {
+        self.usage
     }
 
     /// Tells what the tool schemas cost.
@@ -115,6 +140,22 @@ impl<'c> Session<'c> {
         }
         self.viewed = self.transcript.len();
         Ok(&self.view)
+    }
+
+    /// The view with the working context at its very end, where that fits.
+    ///
+    /// It changes with each request, so it is never part of what the next view begins with.
+    pub fn view_with_context(&mut self) -> Result<View, Refusal> {
+        let room = self.budget.room();
+        let mut view = self.view()?.clone();
+        let context = working_context(&self.transcript, &self.ledger).to_string();
+        let text = format!("<fanfold>\nWorking context (not the user's words):\n{context}</fanfold>");
+        let tokens = self.counter.count(&text) + self.counter.frame().message;
+        if !context.is_empty() && view.tokens + tokens <= room {
+            view.tokens += tokens;
+            view.items.push(Item::Note { text: text.into(), voice: Voice::Fanfold });
+        }
+        Ok(view)
     }
 
     /// The original behind a handle, or the wanted part of it.

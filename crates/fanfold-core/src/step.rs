@@ -51,8 +51,12 @@ pub fn step(mut ledger: Ledger, now: &Moment<'_>) -> (Ledger, Outlook) {
     if let Some(event) = now.event {
         outlook.is_changed |= take_event(&mut ledger, now.transcript, event);
     }
+    if now.policy.has_caps() && now.policy.strategy.trigger(now.budget).is_some() {
+        cap_newest(&mut ledger, now, &mut outlook);
+    }
     if let Some(reason) = reason_to_fold(&ledger, now, &mut outlook.notices) {
-        fold(&mut ledger, now, reason, &mut outlook);
+        let stages = stages(now);
+        fold(&mut ledger, now, &Order { reason, stages: &stages }, &mut outlook);
     }
     let total = ledger.total(now.transcript);
     let room = now.budget.room();
@@ -65,6 +69,35 @@ pub fn step(mut ledger: Ledger, now: &Moment<'_>) -> (Ledger, Outlook) {
         outlook.notices.push(Notice::Pressure(pressure));
     }
     (ledger, outlook)
+}
+
+/// Folds results that are over their tool's cap before they are sent for the first time.
+fn cap_newest(ledger: &mut Ledger, now: &Moment<'_>, outlook: &mut Outlook) {
+    let Some(newest) = now.transcript.entries().iter().rposition(|entry| entry.step().is_some()) else {
+        return;
+    };
+    let newest = EntryId::from(newest);
+    let reach = Reach { tail: true, ..Reach::default() };
+    let passes = vec![passes::TOOL_RULES];
+    let stage = Stage { name: "cap", tail: 0, passes, reach, only_over: None };
+    fold_in(ledger, now, &Order { reason: Reason::Cap, stages: &[stage] }, Some((newest, newest)), outlook);
+}
+
+/// A fold to be made.
+struct Order<'a> {
+    reason: Reason,
+    stages: &'a [Stage],
+}
+
+/// The stages of a fold: the policy's, or the one that was asked for.
+fn stages(now: &Moment<'_>) -> Vec<Stage> {
+    match now.event {
+        Some(Event::FoldAsked { range: Some(_) }) => {
+            let (reach, passes) = (Reach::default(), vec![passes::DIGEST]);
+            vec![Stage { name: "asked", tail: 0, passes, reach, only_over: None }]
+        }
+        _ => now.policy.stages.clone(),
+    }
 }
 
 /// Records what an event changes. Says whether the view changed with it.
@@ -135,24 +168,29 @@ fn reason_to_fold(ledger: &Ledger, now: &Moment<'_>, notices: &mut Vec<Notice>) 
     Some(Reason::Threshold(trigger))
 }
 
-fn fold(ledger: &mut Ledger, now: &Moment<'_>, reason: Reason, outlook: &mut Outlook) {
+fn fold(ledger: &mut Ledger, now: &Moment<'_>, order: &Order<'_>, outlook: &mut Outlook) {
+    let range = match now.event {
+        Some(Event::FoldAsked { range }) => *range,
+        _ => None,
+    };
+    fold_in(ledger, now, order, range, outlook);
+}
+
+fn fold_in(
+    ledger: &mut Ledger,
+    now: &Moment<'_>,
+    order: &Order<'_>,
+    range: Option<(EntryId, EntryId)>,
+    outlook: &mut Outlook,
+) {
+    let reason = order.reason;
     let room = now.budget.room();
     let before = ledger.total(now.transcript);
-    let asked;
-    let (stages, range): (&[Stage], _) = match now.event {
-        Some(Event::FoldAsked { range: Some(range) }) => {
-            let reach = Reach::default();
-            let passes = vec![passes::DIGEST];
-            asked = [Stage { name: "asked", tail: 0, passes, reach, only_over: None }];
-            (&asked, Some(*range))
-        }
-        _ => (&now.policy.stages, None),
-    };
     let mut left: Vec<Left> = Vec::new();
     let mut first_changed = now.transcript.len();
     let mut user_text = Vec::new();
     let mut reached = "";
-    for stage in stages {
+    for stage in order.stages {
         let is_over = ledger.total(now.transcript) > room;
         if stage.only_over.is_some() && !is_over {
             continue;
@@ -177,10 +215,13 @@ fn fold(ledger: &mut Ledger, now: &Moment<'_>, reason: Reason, outlook: &mut Out
         return;
     }
     let after = ledger.total(now.transcript);
-    let is_weak = (before - after).0 * 10 < before.0;
-    ledger.weak = if is_weak { ledger.weak + 1 } else { 0 };
-    ledger.told = Pressure::None;
+    if reason != Reason::Cap {
+        let is_weak = (before - after).0 * 10 < before.0;
+        ledger.weak = if is_weak { ledger.weak + 1 } else { 0 };
+        ledger.told = Pressure::None;
+    }
     outlook.is_changed = true;
+    ledger.shortened.extend(&user_text);
     ledger.receipts.push(Receipt {
         at: now.transcript.len(),
         reason,

@@ -8,7 +8,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::transcript::{Entry, Speaker, Transcript};
+use crate::transcript::{Entry, EntryId, Speaker, Transcript};
 
 /// Hashes are their own hash.
 #[derive(Default, Clone, Copy)]
@@ -31,64 +31,58 @@ impl Hasher for Same {
 pub(crate) type AtomMap<T> = HashMap<u64, T, BuildHasherDefault<Same>>;
 pub(crate) type AtomSet = std::collections::HashSet<u64, BuildHasherDefault<Same>>;
 
-/// What is known of one atom.
-#[derive(Debug, Clone, Copy, Default)]
-struct Known {
-    /// In how many entries it stands.
-    entries: u32,
-    /// How often the agent (one each) or the user (a half each) used it.
-    uses: f32,
-    /// The newest entry with it.
-    last: u32,
-}
-
-/// The atoms of a transcript, learnt entry by entry.
+/// The atoms that people and the agent used, learnt entry by entry: what was used before is used again.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lexicon {
-    known: AtomMap<Known>,
+    /// How often: the agent's uses count one each, people's a half.
+    uses: AtomMap<Uses>,
     learnt: usize,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Uses {
+    weight: f32,
+    last: u32,
 }
 
 impl Lexicon {
     /// Learns the entries that came since the last time.
     pub(crate) fn learn(&mut self, transcript: &Transcript) {
         for i in self.learnt..transcript.len() {
-            let mut add = |text: &str, use_: f32| {
-                atoms(text, &mut |hash| {
-                    let known =
-                        self.known.entry(hash).or_insert(Known { last: u32::MAX, ..Known::default() });
-                    if known.last != i as u32 {
-                        known.entries += 1;
-                        known.last = i as u32;
-                        known.uses += use_;
+            let at = i as u32 + 1;
+            let mut add = |text: &str, weight: f32| {
+                atoms(text, |hash| {
+                    let uses = self.uses.entry(hash).or_default();
+                    if uses.last != at {
+                        uses.weight += weight;
+                        uses.last = at;
                     }
                 });
             };
             match &transcript.entries()[i] {
                 Entry::Prompt(prompt) if prompt.speaker == Speaker::User => add(prompt.body.as_str(), 0.5),
-                Entry::Prompt(prompt) => add(prompt.body.as_str(), 0.0),
+                Entry::Prompt(_) => {}
                 Entry::Step(step) => {
-                    // What the agent wrote comes first, so that an atom of its own counts as used.
                     add(step.text.as_str(), 1.0);
-                    for call in &step.calls {
-                        add(call.arguments.as_str(), 1.0);
-                    }
-                    for outcome in step.calls.iter().filter_map(|call| call.result.as_ref()) {
-                        add(outcome.body.as_str(), 0.0);
-                    }
+                    step.calls.iter().for_each(|call| add(call.arguments.as_str(), 1.0));
                 }
             }
         }
         self.learnt = transcript.len();
     }
 
-    /// How likely an atom is to be used again.
-    pub(crate) fn value(&self, hash: u64) -> f32 {
-        let Some(known) = self.known.get(&hash) else { return 0.0 };
+    /// How likely an atom is to be used again that stands in so many entries, the newest of them this one.
+    pub(crate) fn value(&self, hash: u64, newest: EntryId, n_entries: u32) -> f32 {
+        let uses = self.uses.get(&hash).copied().unwrap_or_default();
         let n = self.learnt.max(1) as f32;
-        let age = (n - known.last as f32) / n;
-        let seen_idly = (known.entries as f32 - 1.0 - known.uses).max(0.0);
-        (1.0 + 2.0 * known.uses.min(3.0)) * (1.3 - age) / (1.0 + 0.15 * seen_idly)
+        let age = (n - newest.0.max(uses.last.saturating_sub(1)) as f32) / n;
+        let seen_idly = (n_entries as f32 - 1.0 - uses.weight).max(0.0);
+        (1.0 + 2.0 * uses.weight.min(3.0)) * (1.3 - age) / (1.0 + 0.15 * seen_idly)
+    }
+
+    /// How likely an atom is to be used again, whatever its age.
+    fn ageless(&self, hash: u64) -> f32 {
+        self.value(hash, EntryId::from(self.learnt), 1)
     }
 }
 
@@ -104,9 +98,9 @@ impl Scorer<'_> {
     /// The worth of a line by itself.
     pub(crate) fn line(&self, line: &str) -> f32 {
         let mut worth = self.about_focus(line);
-        atoms(line, &mut |hash| {
+        atoms(line, |hash| {
             if !self.is_seen(hash) {
-                worth += self.lexicon.value(hash);
+                worth += self.lexicon.ageless(hash);
             }
         });
         worth
@@ -153,7 +147,7 @@ const CLASS: [u8; 256] = {
 };
 
 /// Calls back with the hash of each atom of a text, in order, repeats included.
-pub(crate) fn atoms(text: &str, found: &mut dyn FnMut(u64)) {
+pub(crate) fn atoms(text: &str, mut found: impl FnMut(u64)) {
     let bytes = text.as_bytes();
     let mut i = 0;
     while i < bytes.len() {
@@ -204,7 +198,7 @@ mod tests {
 
     fn check(text: &str, expected: &[&str]) {
         let mut found = Vec::new();
-        atoms(text, &mut |hash| found.push(hash));
+        atoms(text, |hash| found.push(hash));
         let expected: Vec<_> = expected.iter().map(|atom| xxh3_64(atom.as_bytes())).collect();
         assert_eq!(found, expected, "{text}");
     }

@@ -14,7 +14,7 @@ impl Rng {
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -23,7 +23,7 @@ impl Rng {
 
     /// A number below `end`, which is at least one.
     pub fn below(&mut self, end: usize) -> usize {
-        ((self.next() >> 33) % end.max(1) as u64) as usize
+        ((self.number() >> 33) % end.max(1) as u64) as usize
     }
 
     /// True so many times in a hundred.

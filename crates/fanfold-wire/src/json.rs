@@ -105,7 +105,7 @@ pub(crate) struct Text<'a> {
 /// The text of a JSON string.
 pub(crate) fn string(raw: &str) -> Option<Text<'_>> {
     let inner = inner(raw)?;
-    if !inner.as_bytes().contains(&b'\\') {
+    if find_either(inner.as_bytes(), 0, [b'\\', b'\\']) == inner.len() {
         return Some(Text { text: Cow::Borrowed(inner), is_exact: true });
     }
     let mut text = String::with_capacity(inner.len());
@@ -222,7 +222,7 @@ impl<'a> Iterator for Units<'a> {
     fn next(&mut self) -> Option<(usize, Unit<'a>)> {
         let start = self.at;
         let rest = self.inner.get(start..).filter(|rest| !rest.is_empty())?;
-        let run = rest.bytes().position(|b| b == b'\\').unwrap_or(rest.len());
+        let run = find_either(rest.as_bytes(), 0, [b'\\', b'\\']);
         if run > 0 {
             self.at += run;
             return Some((start, Unit::Run(&rest[..run])));
@@ -251,15 +251,36 @@ fn skip_space(bytes: &[u8], mut at: usize) -> usize {
 }
 
 fn skip_string(bytes: &[u8], open: usize) -> usize {
-    let mut at = open + 1;
-    while at < bytes.len() {
-        match bytes[at] {
-            b'"' => return at + 1,
-            b'\\' => at += 2,
-            _ => at += 1,
+    let mut at = find_either(bytes, open + 1, [b'"', b'\\']);
+    while bytes.get(at) == Some(&b'\\') {
+        at = find_either(bytes, at + 2, [b'"', b'\\']);
+    }
+    (at + 1).min(bytes.len())
+}
+
+/// Where the next of two bytes stands, from an offset on; the end if there is none.
+///
+/// Eight bytes at a time: most of what arrives is the inside of long strings.
+fn find_either(bytes: &[u8], start: usize, wanted: [u8; 2]) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const TOPS: u64 = 0x8080_8080_8080_8080;
+    let patterns = wanted.map(|byte| ONES * u64::from(byte));
+    let Some(rest) = bytes.get(start..) else { return bytes.len() };
+    let (words, tail) = rest.as_chunks::<8>();
+    for (i, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        // A byte of the difference is zero where the wanted one stands; the lowest mark is always a true one.
+        let marks = patterns.map(|pattern| {
+            let difference = word ^ pattern;
+            difference.wrapping_sub(ONES) & !difference & TOPS
+        });
+        let found = marks[0] | marks[1];
+        if found != 0 {
+            return start + i * 8 + found.trailing_zeros() as usize / 8;
         }
     }
-    bytes.len()
+    let in_tail = tail.iter().position(|byte| wanted.contains(byte)).unwrap_or(tail.len());
+    start + words.len() * 8 + in_tail
 }
 
 fn skip_value(bytes: &[u8], start: usize) -> usize {
@@ -323,6 +344,20 @@ mod tests {
             let text = string(raw).expect("a string");
             assert!(text.text.contains('\u{fffd}') && !text.is_exact, "{raw}");
         }
+    }
+
+    #[test]
+    fn bytes_are_found_wherever_they_stand() {
+        let mut bytes = vec![b'x'; 40];
+        for at in 0..40 {
+            bytes[at] = if at % 2 == 0 { b'"' } else { b'\\' };
+            for start in 0..=at {
+                assert_eq!(find_either(&bytes, start, [b'"', b'\\']), at);
+            }
+            bytes[at] = b'x';
+        }
+        assert_eq!(find_either(&bytes, 3, [b'"', b'#']), 40);
+        assert_eq!(find_either("#é\u{80}!\"".as_bytes(), 0, [b'"', b'\\']), 6);
     }
 
     #[test]

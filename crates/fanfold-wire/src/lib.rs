@@ -19,6 +19,7 @@ mod pairing; //      which call a result belongs to
 mod book; //         which entry each portion of each message went into
 mod content; //      contents: strings or parts, text and media
 mod textcalls; //    tool calls that a model wrote as text
+mod textresults; //  and the results that came back as text
 mod chat; //         Chat Completions, ShareGPT and Hermes sessions
 mod responses; //    Responses
 mod anthropic; //    Anthropic Messages

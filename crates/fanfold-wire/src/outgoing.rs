@@ -14,7 +14,7 @@ use crate::format::Format;
 pub(crate) const NO_RESULT: &str = "[no result was recorded]";
 
 /// What is said first where a view would start with the model's own words.
-pub(crate) const OPENING: &str = "[earlier messages are folded away]";
+pub(crate) const OPENING: &str = "[continued]";
 
 /// A message that is ready to leave.
 #[derive(Debug)]

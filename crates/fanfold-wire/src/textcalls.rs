@@ -1,11 +1,10 @@
-//! Tool calls that a model wrote as text, and the results that came back as text.
+//! Tool calls that a model wrote as text.
 //!
 //! ```text
 //! <tool_call>{"name": "read", "arguments": {"path": "a"}}</tool_call>
 //! <function=read><parameter=path>a</parameter></function>      also inside <tool_call>
 //! <invoke name="read"><parameter name="path">a</parameter></invoke>
 //! {"name": "read", "arguments": {"path": "a"}}                 alone, or in a fence of three backticks
-//! <tool_response>what was read</tool_response>                 in the next message
 //! ```
 //!
 //! Every search goes forward and none is made twice, so that the time is that of reading the text once.
@@ -272,53 +271,6 @@ fn element(
     Some(TextCall { span: span.clone(), tool: tool.to_owned(), arguments, place, style })
 }
 
-/// A piece of a message that holds results as text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Segment {
-    /// A result: with its tags, and what stands between them.
-    Result(Range<usize>, Range<usize>),
-    /// Other words.
-    Words(Range<usize>),
-}
-
-impl Segment {
-    /// The whole place of the piece.
-    pub(crate) fn span(&self) -> Range<usize> {
-        match self {
-            Segment::Result(span, _) | Segment::Words(span) => span.clone(),
-        }
-    }
-}
-
-/// The pieces of a message with results as text; empty where it has none.
-pub(crate) fn segments(text: &str) -> Vec<Segment> {
-    const OPEN: &str = "<tool_response>";
-    const CLOSE: &str = "</tool_response>";
-    let mut segments = Vec::new();
-    let mut at = 0;
-    while let Some(step) = text[at..].find(OPEN) {
-        let open = at + step;
-        let start = open + OPEN.len();
-        let Some(length) = text[start..].find(CLOSE) else { break };
-        let end = start + length + CLOSE.len();
-        push_words(&mut segments, text, at..open);
-        let inner = text[start..start + length].trim();
-        let inner = if inner.is_empty() { start..start } else { json::span(text, inner) };
-        segments.push(Segment::Result(open..end, inner));
-        at = end;
-    }
-    if !segments.is_empty() {
-        push_words(&mut segments, text, at..text.len());
-    }
-    segments
-}
-
-fn push_words(segments: &mut Vec<Segment>, text: &str, place: Range<usize>) {
-    if !text[place.clone()].trim().is_empty() {
-        segments.push(Segment::Words(place));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -408,27 +360,10 @@ mod tests {
     }
 
     #[test]
-    fn results_are_found_among_words() {
-        let text = "Note\n<tool_response>\nfirst\n</tool_response>\n<tool_response></tool_response> end";
-        let shown: Vec<_> = segments(text)
-            .into_iter()
-            .map(|segment| match segment {
-                Segment::Result(_, inner) => format!("result {:?}", &text[inner]),
-                Segment::Words(place) => format!("words {:?}", &text[place]),
-            })
-            .collect();
-        assert_eq!(shown, ["words \"Note\\n\"", "result \"first\"", "result \"\"", "words \" end\""]);
-        assert!(segments("no results <tool_response> here").is_empty());
-    }
-
-    #[test]
     fn many_open_tags_cost_one_reading() {
-        for mark in
-            ["<tool_call>", "<function=", "<invoke ", "```", "<tool_response>", "<parameter=", "<think>"]
-        {
+        for mark in ["<tool_call>", "<function=", "<invoke ", "```", "<parameter=", "<think>"] {
             let text = mark.repeat(100_000);
             assert!(Reply::read(&text).calls.is_empty());
-            assert!(segments(&text).is_empty());
         }
         let text = format!("{}</tool_call>", "<tool_call>".repeat(100_000));
         assert!(Reply::read(&text).calls.is_empty());

@@ -13,12 +13,20 @@ use crate::transcript::{Call, Outcome};
 
 /// One line that says what a call did and how it ended.
 pub fn line_of(call: &Call) -> String {
+    line_and_failure(call).0
+}
+
+/// One line that says what a call did and how it ended, and whether it failed.
+pub(crate) fn line_and_failure(call: &Call) -> (String, bool) {
     let deed = deed_of(&call.tool, call.arguments.as_str());
     let tool = shortened(&one_line(&call.tool), 48);
-    let Some(outcome) = &call.result else { return format!("[{tool}] `{}` → no result", target(&deed)) };
+    let Some(outcome) = &call.result else {
+        return (format!("[{tool}] `{}` → no result", target(&deed)), false);
+    };
     let ending = ending_of(&deed, outcome);
     let done = done(call, &deed, outcome, &ending);
-    format!("[{tool}] {done}{}", failure(&deed, &ending))
+    let line = format!("[{tool}] {done}{}", failure(&deed, &ending));
+    (line, ending.verdict == Verdict::Failed)
 }
 
 const LONGEST: usize = 120;

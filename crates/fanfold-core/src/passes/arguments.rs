@@ -7,7 +7,7 @@
 //! call    write {"path":"a.txt","content":"one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty and so on until the line is long enough to fold, which it is only after about two hundred characters have gone by, as they now have"}
 //! result  ok
 //! ->
-//! call    write {"path":"a.txt","content":"one two three four five six seven eight nine ten eleven twelve thirteen fourteen… [1 line, 9d2c8ac9]"}
+//! call    write {"path":"a.txt","content":"one two three four five six seven eight nine ten eleven twelve thirteen… [1 line, e31d9fcb]"}
 //! result  ok
 //! ```
 
@@ -17,7 +17,7 @@ use crate::tokens::Tokens;
 use crate::view::Place;
 
 /// Shortens long arguments.
-pub const PASS: Pass = Pass { name: "arguments", run };
+pub(crate) const PASS: Pass = Pass { name: "arguments", run };
 
 /// A string in the arguments longer than this is cut.
 const LONG: usize = 240;
@@ -69,10 +69,10 @@ fn shorten(value: &mut serde_json::Value, cut: &Cut<'_>, is_tagged: &mut bool) {
             *text = format!("{} [{}{tag}]", start_of(text, cut.short), lines(text));
         }
         serde_json::Value::Array(values) => {
-            values.iter_mut().for_each(|value| shorten(value, cut, is_tagged))
+            values.iter_mut().for_each(|value| shorten(value, cut, is_tagged));
         }
         serde_json::Value::Object(fields) => {
-            fields.values_mut().for_each(|value| shorten(value, cut, is_tagged))
+            fields.values_mut().for_each(|value| shorten(value, cut, is_tagged));
         }
         _ => {}
     }

@@ -1,16 +1,20 @@
 //! Turns succeeded steps into a line for each call, as text of the assistant's. (`rules`)
 //!
 //! ```text
-//! user    read it
-//! say     I will
+//! user    Read the configuration.
+//! say     I will.
 //! call    read_file {"path":"config.yaml"}
 //! result  alpha: one
 //!         beta: two
-//! say     done
+//!         gamma: three
+//!         delta: four
+//!         epsilon: five
+//! say     Done.
 //! ->
-//! user    read it
-//! say     to be filled
-//! say     done
+//! user    Read the configuration.
+//! say     I will.
+//!         [tool: read_file(path=config.yaml) → ok, 59 chars] [3ecc5a63]
+//! say     Done.
 //! ```
 
 use super::Pass;
@@ -22,7 +26,7 @@ use crate::transcript::{Call, CallId, Entry, Step};
 use crate::view::{Place, Voice};
 
 /// Turns succeeded steps into lines.
-pub const PASS: Pass = Pass { name: "call_lines", run };
+pub(crate) const PASS: Pass = Pass { name: "call_lines", run };
 
 fn run(draft: &mut Draft<'_>, _target: Tokens) {
     let transcript = draft.transcript;
@@ -50,7 +54,7 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
         for &id in run {
             let handle = draft.ledger.name_entries(transcript, &[id]);
             let step = transcript.entry(id).step().expect("only steps were taken");
-            lines.extend(lines_of(step, &handle.to_string()));
+            lines.extend(lines_of(step, &handle.to_string(), draft.policy.tool_lines));
             handles.push(handle);
         }
         parts.push(part(draft, run[0], lines.join("\n")));
@@ -59,7 +63,7 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
     draft.absorb(segment, &[]);
 }
 
-fn lines_of(step: &Step, handle: &str) -> Vec<String> {
+fn lines_of(step: &Step, handle: &str, tells: bool) -> Vec<String> {
     let text = step.text.as_str().trim();
     let said = (!text.is_empty()).then(|| text.to_owned());
     let last = step.calls.len() - 1;
@@ -67,6 +71,9 @@ fn lines_of(step: &Step, handle: &str) -> Vec<String> {
         let tag = if i == last { format!(" [{handle}]") } else { String::new() };
         line(call) + &tag
     });
+    if !tells {
+        return said.into_iter().chain([format!("[{handle}]")]).collect();
+    }
     said.into_iter().chain(calls).collect()
 }
 

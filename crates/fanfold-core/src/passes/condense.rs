@@ -4,30 +4,35 @@
 //!
 //! ```text
 //! call    bash {"command":"cargo test"}
-//! result  test alpha ... ok
-//!         test beta ... ok
-//!         test gamma ... ok
-//!         test delta ... FAILED
-//!         test epsilon ... ok
-//!         test zeta ... ok
-//!         test eta ... ok
-//!         test theta ... ok
-//!         test iota ... ok
-//!         test kappa ... ok
-//!         test lambda ... ok
-//!         test mu ... ok
-//!         test nu ... ok
-//!         test xi ... ok
-//!         test omicron ... ok
-//!         test pi ... ok
-//!         test rho ... ok
-//!         test sigma ... ok
-//!         test tau ... ok
-//!         test upsilon ... ok
-//!         test result: FAILED. 19 passed; 1 failed
+//! result  running 12 tests
+//!         test lexer::reads_an_empty_file ... ok
+//!         test lexer::reads_comments ... ok
+//!         test lexer::reads_numbers ... ok
+//!         test lexer::reads_strings ... ok
+//!         test parser::reads_a_header ... FAILED
+//!         test parser::reads_a_list ... ok
+//!         test parser::reads_a_map ... ok
+//!         test parser::reads_nested_lists ... ok
+//!         test printer::prints_a_header ... ok
+//!         test printer::prints_a_list ... ok
+//!         test printer::prints_a_map ... ok
+//!         test printer::round_trips ... ok
+//!
+//!         ---- parser::reads_a_header stdout ----
+//!         thread 'parser::reads_a_header' panicked at src/parser.rs:120:9:
+//!         assertion `left == right` failed
+//!           left: 3
+//!          right: 4
+//!
+//!         test result: FAILED. 11 passed; 1 failed; 0 ignored; finished in 0.02s
 //! ->
 //! call    bash {"command":"cargo test"}
-//! result  to be filled
+//! result  … 5 lines
+//!         test parser::reads_a_header ... FAILED
+//!         … 9 lines
+//!         thread 'parser::reads_a_header' panicked at src/parser.rs:120:9:
+//!         … 5 lines
+//!         [condensed from 21 lines, 2ad77000]
 //! ```
 
 use super::Pass;
@@ -37,7 +42,7 @@ use crate::tokens::Tokens;
 use crate::view::Place;
 
 /// Condenses long results.
-pub const PASS: Pass = Pass { name: "condense", run };
+pub(crate) const PASS: Pass = Pass { name: "condense", run };
 
 /// A result shorter than this many bytes is left alone.
 const LONG: usize = 400;

@@ -4,10 +4,15 @@
 //! tokens: an older one says nothing new.
 //!
 //! ```text
-//! call    read notes.md              call    read notes.md
-//! result  buy milk, eggs and bread   result  [read again later, 2243bf1f]
-//! call    read notes.md          ->  call    read notes.md
-//! result  buy milk, eggs and bread   result  buy milk, eggs and bread
+//! call    read notes.md
+//! result  buy milk, eggs, bread and a cake for Sunday
+//! call    read notes.md
+//! result  buy milk, eggs, bread and a cake for Sunday
+//! ->
+//! call    read notes.md
+//! result  [read again later, 451061cb]
+//! call    read notes.md
+//! result  buy milk, eggs, bread and a cake for Sunday
 //! ```
 
 use std::collections::BTreeSet;
@@ -18,7 +23,7 @@ use crate::tokens::Tokens;
 use crate::view::Place;
 
 /// Folds results that come again later.
-pub const PASS: Pass = Pass { name: "dedupe", run };
+pub(crate) const PASS: Pass = Pass { name: "dedupe", run };
 
 fn run(draft: &mut Draft<'_>, _target: Tokens) {
     let mut newer = BTreeSet::new();

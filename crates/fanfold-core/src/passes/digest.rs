@@ -5,14 +5,30 @@
 //!
 //! ```text
 //! user    fix the parser
-//! call    bash {"command":"cargo test parse_header"}
-//! result  test parse_header ... FAILED
-//!         assertion failed at src/parse.rs:120 in parse_header: left is 3 and right is 4
-//! say     the header is off by one
+//! call    bash {"command":"cargo test reads_a_header"}
+//! result  running 1 test
+//!         test parser::reads_a_header ... FAILED
+//!         thread 'parser::reads_a_header' panicked at src/parser.rs:120:9:
+//!         assertion `left == right` failed
+//!           left: 3
+//!          right: 4
+//!         test result: FAILED. 0 passed; 1 failed; 0 ignored; 11 filtered out
+//! call    bash {"command":"sed -n 115,121p src/parser.rs"}
+//! result  fn read_header(input: &mut Input) -> Header {
+//!             let width = input.next_number();
+//!             // The first line is the title, which is not counted.
+//!             let height = input.next_number() - 1;
+//!             Header { width, height }
+//!         }
+//! say     the height is off by one
 //! ->
 //! user    fix the parser
-//! note    to be filled
-//! say     the header is off by one
+//! note    <fanfold>
+//!         Earlier steps, folded by fanfold (not the user's words). Recall a [handle] for the original.
+//!         [bb3a1cbb] [bash] read src/parser.rs lines 115–121
+//!          test parser::reads_a_header ... FAILED
+//!         </fanfold>
+//! say     the height is off by one
 //! ```
 
 use super::Pass;
@@ -23,7 +39,7 @@ use crate::tokens::Tokens;
 use crate::transcript::EntryId;
 
 /// Folds whole old steps.
-pub const PASS: Pass = Pass { name: "digest", run };
+pub(crate) const PASS: Pass = Pass { name: "digest", run };
 
 fn run(draft: &mut Draft<'_>, target: Tokens) {
     let Digest::Segments { share, fanout } = draft.policy.digest else { return };
@@ -77,7 +93,7 @@ fn merge_tiers(draft: &mut Draft<'_>, fanout: usize, limit: Tokens) {
 fn merge(draft: &mut Draft<'_>, ids: &[u32], limit: Tokens) {
     let sum: Tokens = ids.iter().map(|&id| draft.ledger.segments[id as usize].tokens()).sum();
     let free = limit - (used(draft) - sum);
-    let merged = segment::merge(draft, ids, least(limit).max(sum.permille(700).min(free)));
+    let merged = segment::merge(draft, ids, &[], least(limit).max(sum.permille(700).min(free)));
     draft.absorb(merged, ids);
 }
 

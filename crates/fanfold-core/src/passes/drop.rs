@@ -1,11 +1,17 @@
 //! Takes the oldest entries out of the view, but for the system text and the first user message. (`window`)
 //!
 //! ```text
-//! user    one two three four five         user    one two three four five
-//! say     six seven eight nine ten        note    <fanfold>
-//! user    eleven twelve thirteen                  [3 earlier messages left out, 4afc4bd3]
-//! say     fourteen fifteen sixteen    ->          </fanfold>
-//! say     seventeen                       say     seventeen
+//! user    Rename the parser.
+//! say     To what? There are three names in use: reader, loader and scanner.
+//! user    Loader.
+//! say     Done: src/parser.rs is src/loader.rs now, and nothing else changed.
+//! say     All tests pass.
+//! ->
+//! user    Rename the parser.
+//! note    <fanfold>
+//!         [3 earlier messages left out, 765e7c99]
+//!         </fanfold>
+//! say     All tests pass.
 //! ```
 
 use super::Pass;
@@ -15,7 +21,7 @@ use crate::tokens::Tokens;
 use crate::transcript::EntryId;
 
 /// Takes the oldest entries out.
-pub const PASS: Pass = Pass { name: "drop", run };
+pub(crate) const PASS: Pass = Pass { name: "drop", run };
 
 /// What the marker costs, about.
 const MARKER: Tokens = Tokens(24);

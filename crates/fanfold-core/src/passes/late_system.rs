@@ -1,10 +1,15 @@
 //! Folds system text behind the first turn to a marker. (`rules`)
 //!
 //! ```text
-//! user    hello                                       user    hello
-//! say     hello                                       say     hello
-//! system  here are forty skills and how to use them   system  [system prompt: 1 lines loaded, 4d6a1c0a]
-//! user    now what?                               ->  user    now what?
+//! user    hello
+//! say     hello
+//! system  Here are forty skills and how to use them: baking, boating, bookkeeping, and so on.
+//! user    now what?
+//! ->
+//! user    hello
+//! say     hello
+//! system  [system prompt: 1 lines loaded, 52a4f19d]
+//! user    now what?
 //! ```
 
 use super::Pass;
@@ -13,7 +18,7 @@ use crate::tokens::Tokens;
 use crate::view::Place;
 
 /// Folds late system text.
-pub const PASS: Pass = Pass { name: "late_system", run };
+pub(crate) const PASS: Pass = Pass { name: "late_system", run };
 
 fn run(draft: &mut Draft<'_>, _target: Tokens) {
     for place in draft.places(|place| matches!(place, Place::Text(_))) {

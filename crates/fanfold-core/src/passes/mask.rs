@@ -1,9 +1,13 @@
 //! Folds old results to a placeholder. (`mask`)
 //!
 //! ```text
-//! call    read notes.md              call    read notes.md
-//! result  buy milk, eggs and bread   result  [1 lines omitted, 2243bf1f]
-//! say     that is all            ->  say     that is all
+//! call    read notes.md
+//! result  buy milk, eggs and bread, and something for the cat
+//! say     that is all
+//! ->
+//! call    read notes.md
+//! result  [1 lines omitted, 8440f387]
+//! say     that is all
 //! ```
 
 use super::Pass;
@@ -11,7 +15,7 @@ use crate::draft::Draft;
 use crate::tokens::Tokens;
 
 /// Folds old results to a placeholder.
-pub const PASS: Pass = Pass { name: "mask", run };
+pub(crate) const PASS: Pass = Pass { name: "mask", run };
 
 fn run(draft: &mut Draft<'_>, _target: Tokens) {
     for (place, text) in draft.results() {

@@ -4,11 +4,17 @@
 //! pictures keeps them.
 //!
 //! ```text
-//! user    what is this?             user    what is this?
-//! image   image/png                 image   [image/png, 9a2e1c8d]
-//! say     a red square          ->  say     a red square
-//! user    and this?                 user    and this?
-//! image   image/png                 image   image/png
+//! user    what is this?
+//! image   image/png
+//! say     a red square
+//! user    and this?
+//! image   image/png
+//! ->
+//! user    what is this?
+//! image   [image/png, 7aa7f041]
+//! say     a red square
+//! user    and this?
+//! image   image/png
 //! ```
 
 use super::Pass;
@@ -18,7 +24,7 @@ use crate::transcript::{Entry, Media};
 use crate::view::Place;
 
 /// Folds old images and files.
-pub const PASS: Pass = Pass { name: "media", run };
+pub(crate) const PASS: Pass = Pass { name: "media", run };
 
 fn run(draft: &mut Draft<'_>, _target: Tokens) {
     let is_media = |place| matches!(place, Place::PromptMedia(..) | Place::ResultMedia(..));

@@ -3,6 +3,7 @@
 //! A pass proposes; `Draft` alone decides what may be folded. Which passes run, and in which order, is the policy's
 //! word; ours goes from the cheapest loss to the dearest.
 
+mod tool_rules;
 mod dedupe;
 mod overtaken;
 mod media;
@@ -15,6 +16,7 @@ mod squeeze;
 mod user_text;
 mod summary;
 mod late_system;
+mod collapse;
 mod call_lines;
 mod truncate;
 mod stubs;
@@ -41,26 +43,29 @@ impl fmt::Debug for Pass {
     }
 }
 
-pub use arguments::PASS as ARGUMENTS;
-pub use call_lines::PASS as CALL_LINES;
-pub use condense::PASS as CONDENSE;
-pub use dedupe::PASS as DEDUPE;
-pub use digest::PASS as DIGEST;
-pub use drop::PASS as DROP;
-pub use late_system::PASS as LATE_SYSTEM;
-pub use mask::PASS as MASK;
-pub use media::PASS as MEDIA;
-pub use one_line::PASS as ONE_LINE;
-pub use overtaken::PASS as OVERTAKEN;
-pub use reasoning::PASS as REASONING;
-pub use squeeze::PASS as SQUEEZE;
-pub use stubs::PASS as STUBS;
-pub use summary::PASS as SUMMARY;
-pub use truncate::PASS as TRUNCATE;
-pub use user_text::PASS as USER_TEXT;
+pub(crate) use arguments::PASS as ARGUMENTS;
+pub(crate) use call_lines::PASS as CALL_LINES;
+pub(crate) use collapse::PASS as COLLAPSE;
+pub(crate) use condense::PASS as CONDENSE;
+pub(crate) use dedupe::PASS as DEDUPE;
+pub(crate) use digest::PASS as DIGEST;
+pub(crate) use drop::PASS as DROP;
+pub(crate) use late_system::PASS as LATE_SYSTEM;
+pub(crate) use mask::PASS as MASK;
+pub(crate) use media::PASS as MEDIA;
+pub(crate) use one_line::PASS as ONE_LINE;
+pub(crate) use overtaken::PASS as OVERTAKEN;
+pub(crate) use reasoning::PASS as REASONING;
+pub(crate) use squeeze::PASS as SQUEEZE;
+pub(crate) use stubs::PASS as STUBS;
+pub(crate) use summary::PASS as SUMMARY;
+pub(crate) use tool_rules::PASS as TOOL_RULES;
+pub(crate) use truncate::PASS as TRUNCATE;
+pub(crate) use user_text::PASS as USER_TEXT;
 
 /// Every pass, in the order of loss: ours from the cheapest to the dearest, then those of the presets.
 pub const ALL: &[Pass] = &[
+    TOOL_RULES,  // results of tools that the policy names
     DEDUPE,      // results that come again later, word for word
     OVERTAKEN,   // results that a later call made stale
     MEDIA,       // old images and files
@@ -73,9 +78,138 @@ pub const ALL: &[Pass] = &[
     USER_TEXT,   // people's words: pasted blocks, then the oldest messages; told loudly
     SUMMARY,     // hermes, hamr: all old entries into one static summary
     LATE_SYSTEM, // rules: system text behind the first turn
+    COLLAPSE,    // rules: several assistant messages in a row to the last
     CALL_LINES,  // rules: succeeded steps to a line for each call
     TRUNCATE,    // rules: long outputs to 10 + 5 lines
     STUBS,       // hamr: old results to a few facts
     MASK,        // mask: old results to a placeholder
     DROP,        // window: the oldest entries out
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::Budget;
+    use crate::draft::Terms;
+    use crate::ledger::{Ledger, Standing};
+    use crate::notation::{parse, print_view};
+    use crate::policy::{Head, Policy, Reach, Stage, Tail, Users};
+    use crate::tokens::{Count, Frame};
+    use crate::transcript::Transcript;
+    use crate::view::assemble;
+
+    /// Each pass with its file, the policy it belongs to, and how many of the newest steps stay.
+    const SOURCES: &[(Pass, &str, &str, usize)] = &[
+        (TOOL_RULES, include_str!("tool_rules.rs"), "fanfold", 0),
+        (DEDUPE, include_str!("dedupe.rs"), "fanfold", 0),
+        (OVERTAKEN, include_str!("overtaken.rs"), "fanfold", 0),
+        (MEDIA, include_str!("media.rs"), "fanfold", 0),
+        (REASONING, include_str!("reasoning.rs"), "fanfold", 0),
+        (ARGUMENTS, include_str!("arguments.rs"), "fanfold", 0),
+        (CONDENSE, include_str!("condense.rs"), "fanfold", 0),
+        (ONE_LINE, include_str!("one_line.rs"), "fanfold", 0),
+        (DIGEST, include_str!("digest.rs"), "fanfold", 1),
+        (SQUEEZE, include_str!("squeeze.rs"), "fanfold", 0),
+        (USER_TEXT, include_str!("user_text.rs"), "fanfold", 0),
+        (SUMMARY, include_str!("summary.rs"), "hermes", 1),
+        (LATE_SYSTEM, include_str!("late_system.rs"), "rules", 0),
+        (COLLAPSE, include_str!("collapse.rs"), "rules", 0),
+        (CALL_LINES, include_str!("call_lines.rs"), "rules", 1),
+        (TRUNCATE, include_str!("truncate.rs"), "rules", 0),
+        (STUBS, include_str!("stubs.rs"), "hamr", 0),
+        (MASK, include_str!("mask.rs"), "mask", 0),
+        (DROP, include_str!("drop.rs"), "window", 1),
+    ];
+
+    /// Four characters, one token: examples can be short lines of real text.
+    struct Quarters;
+
+    impl Count for Quarters {
+        fn count(&self, text: &str) -> Tokens {
+            Tokens(text.len().div_ceil(4) as u64)
+        }
+
+        fn frame(&self) -> Frame {
+            Frame { message: Tokens(1), call: Tokens(1), media: Tokens(50) }
+        }
+
+        fn name(&self) -> &str {
+            "quarters"
+        }
+
+        fn is_exact(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn every_pass_has_an_example() {
+        let sources: Vec<_> = SOURCES.iter().map(|(pass, ..)| pass.name).collect();
+        let all: Vec<_> = ALL.iter().map(|pass| pass.name).collect();
+        assert_eq!(sources, all);
+    }
+
+    #[test]
+    fn examples_in_the_headers_are_true() {
+        let mut wrong = String::new();
+        for (pass, source, policy, steps) in SOURCES {
+            let (before, after) = example(source).unwrap_or_else(|| panic!("{} has no example", pass.name));
+            let shown = run_on(*pass, policy, *steps, &before);
+            if shown.trim_end() != after.trim_end() {
+                wrong.push_str(&format!("--- {}\n{shown}\n", pass.name));
+            }
+        }
+        assert!(wrong.is_empty(), "these examples should read:\n{wrong}");
+    }
+
+    /// The conversation after the pass ran on all of it, but for the newest steps.
+    fn run_on(pass: Pass, policy: &str, steps: usize, before: &str) -> String {
+        let mut policy = Policy::named(policy).expect("a policy of ours");
+        policy.tail = Tail { share: 0, steps, results: 0, ceiling: 1000 };
+        policy.anchors = false;
+        policy.long_result = 40;
+        policy.head = if pass.name == "summary" { Head::Messages(0) } else { Head::FirstTurn { steps: 0 } };
+        let users = match pass.name {
+            "user_text" => Users::Pastes,
+            "summary" | "drop" => Users::Freely,
+            _ => Users::Never,
+        };
+        let reach = Reach { tail: pass.name == "squeeze", users, late_system: pass.name == "late_system" };
+        let stage = Stage { name: "test", tail: 1000, passes: vec![pass], reach, only_over: None };
+        let mut transcript = Transcript::new();
+        for entry in parse(before).expect("the example is in the notation") {
+            transcript.append(entry, &Quarters);
+        }
+        let mut ledger = Ledger::default();
+        ledger.media = Quarters.frame().media;
+        ledger.standing.resize(transcript.len(), Standing::Whole);
+        let room = Budget::with_reserve(Tokens(400), Tokens::ZERO).room();
+        let terms = Terms { counter: &Quarters, policy: &policy, stage: &stage, room, range: None };
+        let mut draft = Draft::new(&transcript, &mut ledger, &terms);
+        // A digest fills what room it is given; the others fold what they can.
+        let target = if pass.name == "digest" { draft.total().permille(800) } else { Tokens::ZERO };
+        draft.run(target);
+        draft.finish();
+        print_view(&transcript, &assemble(&transcript, &ledger))
+    }
+
+    /// The two sides of the example in a file's header: above and below a lone `->`, or left and right of one.
+    fn example(source: &str) -> Option<(String, String)> {
+        let header = source.lines().take_while(|line| line.starts_with("//!"));
+        let header: Vec<_> = header.map(|line| line.strip_prefix("//! ").unwrap_or("")).collect();
+        let start = header.iter().position(|line| *line == "```text")? + 1;
+        let end = start + header[start..].iter().position(|line| *line == "```")?;
+        let lines = &header[start..end];
+        if let Some(arrow) = lines.iter().position(|line| *line == "->") {
+            return Some((lines[..arrow].join("\n"), lines[arrow + 1..].join("\n")));
+        }
+        let arrow = lines.iter().find_map(|line| line.find(" ->  "))? + 1;
+        let right = arrow + 4;
+        let cut = |line: &&str| {
+            let (left, right) = line.split_at_checked(right).unwrap_or((line, ""));
+            (left.replace(" ->  ", "").trim_end().to_owned(), right.to_owned())
+        };
+        let (left, right): (Vec<_>, Vec<_>) = lines.iter().map(cut).unzip();
+        Some((left.join("\n"), right.join("\n")))
+    }
+}

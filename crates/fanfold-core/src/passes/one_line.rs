@@ -2,10 +2,14 @@
 //!
 //! ```text
 //! call    bash {"command":"npm test"}
-//! result  all forty-seven tests passed in three seconds, which is about as fast as they ever were on this machine
+//! result  > shop@1.4.0 test
+//!         > vitest run
+//!         Test Files  9 passed (9)
+//!         Tests  47 passed (47)
+//!         Duration  3.18s
 //! ->
 //! call    bash {"command":"npm test"}
-//! result  to be filled
+//! result  [bash] ran `npm test` → 47 passed, 5 lines [07e5f905]
 //! ```
 
 use super::Pass;
@@ -15,7 +19,7 @@ use crate::tokens::Tokens;
 use crate::view::Place;
 
 /// Folds old results to a line.
-pub const PASS: Pass = Pass { name: "one_line", run };
+pub(crate) const PASS: Pass = Pass { name: "one_line", run };
 
 fn run(draft: &mut Draft<'_>, target: Tokens) {
     for place in foldable_results(draft) {

@@ -10,33 +10,33 @@
 //! result  test a ... ok
 //! ->
 //! call    bash {"command":"cargo test"}
-//! result  [overtaken: run again later, a4f26d33]
+//! result  [overtaken: run again later, 45eb2b8a]
 //! call    bash {"command":"cargo test"}
 //! result  test a ... ok
 //! ```
 
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::Pass;
-use crate::deed::{Deed, Verb, deed_of, overtakes};
+use crate::deed::{Deed, Verb, overtakes};
 use crate::draft::Draft;
 use crate::tokens::Tokens;
 use crate::view::Place;
 
 /// Folds results that were overtaken.
-pub const PASS: Pass = Pass { name: "overtaken", run };
+pub(crate) const PASS: Pass = Pass { name: "overtaken", run };
 
 /// How many later calls on one target are looked at: the newest say it all.
 const NEWEST: usize = 8;
 
 fn run(draft: &mut Draft<'_>, _target: Tokens) {
-    let mut newer: HashMap<String, Vec<Rc<Deed>>> = HashMap::new();
+    let mut newer: HashMap<String, Vec<Arc<Deed>>> = HashMap::new();
     for (id, call) in draft.calls().into_iter().rev() {
         if call.result.is_none() {
             continue;
         }
-        let deed = Rc::new(deed_of(&call.tool, call.arguments.as_str()));
+        let deed = draft.deed(id);
         let later = newer.get(key(&deed)).map_or(&[][..], Vec::as_slice);
         let by = later.iter().rev().find(|newer| overtakes(newer, &deed)).map(|newer| newer.verb);
         if let Some(verb) = by
@@ -48,7 +48,7 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
         for name in touched {
             let later = newer.entry(name.clone()).or_default();
             if later.len() < NEWEST {
-                later.push(Rc::clone(&deed));
+                later.push(Arc::clone(&deed));
             }
         }
     }

@@ -3,8 +3,11 @@
 //! Old reasoning led to replies that are still there; providers drop most of it themselves.
 //!
 //! ```text
-//! think   the list might be in notes or in todo   think   [thought, 1c6a91a9]
-//! say     let me look                         ->  say     let me look
+//! think   The list might be in notes.md, or in todo.md, which was read before. I will look into notes.md first.
+//! say     Let me look.
+//! ->
+//! think   [thought, ca0b17a8]
+//! say     Let me look.
 //! ```
 
 use super::Pass;
@@ -13,7 +16,7 @@ use crate::tokens::Tokens;
 use crate::view::Place;
 
 /// Folds old reasoning.
-pub const PASS: Pass = Pass { name: "reasoning", run };
+pub(crate) const PASS: Pass = Pass { name: "reasoning", run };
 
 fn run(draft: &mut Draft<'_>, _target: Tokens) {
     for place in draft.open_places(|place| matches!(place, Place::Reasoning(_))) {

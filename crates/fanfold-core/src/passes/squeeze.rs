@@ -1,9 +1,15 @@
 //! Shortens anything long, the newest too, when nothing else helps: the last thing before people's words.
 //!
 //! ```text
-//! say     alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon phi chi psi omega
+//! say     The parser reads a header first: a width and a height, each a number on a line of its own. Then it reads as
+//!         many rows as the height says, and each row has as many cells as the width says. The title is on the first
+//!         line and is not counted, which is what the subtraction is for. I would leave it out, because the writer
+//!         does not count the title either, and so the two of them disagree by one row on every file with a title.
+//!         Then the test passes, and so do the eleven others. The printer needs no change at all, nor does the lexer.
 //! ->
-//! say     to be filled
+//! say     The parser reads a header
+//!         [… 492 characters, 90dc018b …]
+//!         the lexer.
 //! ```
 
 use super::Pass;
@@ -15,7 +21,7 @@ use crate::tokens::Tokens;
 use crate::view::Place;
 
 /// Shortens anything long.
-pub const PASS: Pass = Pass { name: "squeeze", run };
+pub(crate) const PASS: Pass = Pass { name: "squeeze", run };
 
 fn run(draft: &mut Draft<'_>, target: Tokens) {
     // Each round allows a place half as much; the largest give way first.
@@ -56,12 +62,23 @@ fn squeeze(draft: &mut Draft<'_>, place: Place, most: Tokens) {
 
 /// The beginning and the end of a text, with the handle between them.
 pub(super) fn ends_of(text: &str, room: usize, tag: &str) -> String {
-    let head = text.floor_char_boundary(room * 2 / 3);
-    let tail = text.ceil_char_boundary(text.len() - (room / 3).min(text.len() - head));
-    format!(
-        "{}\n[… {} characters, {tag} …]\n{}",
-        text[..head].trim_end(),
-        tail - head,
-        text[tail..].trim_start()
-    )
+    let (head, tail) = ends(text, room);
+    let n = text.len() - head.len() - tail.len();
+    format!("{}\n[… {n} characters, {tag} …]\n{}", head.trim_end(), tail.trim_start())
+}
+
+/// The first two thirds and the last third of the room, cut at line ends or between words where there are any.
+pub(super) fn ends(text: &str, room: usize) -> (&str, &str) {
+    let (first, last) = (room * 2 / 3, room / 3);
+    let head = &text[..text.floor_char_boundary(first)];
+    let cut = head
+        .rfind('\n')
+        .filter(|at| *at > first / 2)
+        .or_else(|| head.rfind(' ').filter(|at| *at > first / 2));
+    let head = cut.map_or(head, |at| &head[..at]);
+    let rest = &text[head.len()..];
+    let tail = &rest[rest.ceil_char_boundary(rest.len().saturating_sub(last))..];
+    let cut =
+        tail.find('\n').filter(|at| *at < last / 2).or_else(|| tail.find(' ').filter(|at| *at < last / 2));
+    (head, cut.map_or(tail, |at| &tail[at..]))
 }

@@ -1,13 +1,16 @@
 //! Folds old results to a few facts about them. (`hamr`)
 //!
 //! ```text
-//! call    bash {"command":"make"}
-//! result  cc -c a.c
-//!         cc -c b.c
-//!         done with a great many words that nobody will ever want to read again in all their life
+//! call    read {"path":"src/parser.rs"}
+//! result  fn read_header(input: &mut Input) -> Header {
+//!             let width = input.next_number();
+//!             // The first line is the title, which is not counted.
+//!             let height = input.next_number() - 1;
+//!             Header { width, height }
+//!         }
 //! ->
-//! call    bash {"command":"make"}
-//! result  to be filled
+//! call    read {"path":"src/parser.rs"}
+//! result  [read] src/parser.rs (6 lines); succeeded; folded from view, recall 12147d36
 //! ```
 
 use super::Pass;
@@ -17,7 +20,7 @@ use crate::tokens::Tokens;
 use crate::view::Place;
 
 /// Folds old results to facts.
-pub const PASS: Pass = Pass { name: "stubs", run };
+pub(crate) const PASS: Pass = Pass { name: "stubs", run };
 
 fn run(draft: &mut Draft<'_>, _target: Tokens) {
     for (place, text) in draft.results() {

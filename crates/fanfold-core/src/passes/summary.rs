@@ -7,12 +7,26 @@
 //! result  error: cannot read src/parse.rs
 //! say     it is not there
 //! ->
-//! note    to be filled
+//! note    <fanfold>
+//!         Earlier messages were folded; this is what they held. [9cf7a430]
+//!         ## User asks
+//!         - fix the parser in src/parse.rs
+//!         ## Tool actions
+//!         - read(path=src/parse.rs)
+//!         ## Files
+//!         - src/parse.rs
+//!         ## Errors
+//!         - error: cannot read src/parse.rs
+//!         ## Last turns
+//!         - user: fix the parser in src/parse.rs
+//!         - assistant: I will look at it
+//!         </fanfold>
 //! say     it is not there
 //! ```
 
 use super::Pass;
 use super::call_lines::{arguments, one_line};
+use super::squeeze::ends;
 use crate::condense::signs::{Sign, sign_of};
 use crate::deed::{deed_of, has_failed};
 use crate::draft::Draft;
@@ -23,7 +37,7 @@ use crate::transcript::{Entry, EntryId, Speaker};
 use crate::view::Voice;
 
 /// Puts everything old into one summary.
-pub const PASS: Pass = Pass { name: "summary", run };
+pub(crate) const PASS: Pass = Pass { name: "summary", run };
 
 fn run(draft: &mut Draft<'_>, _target: Tokens) {
     let Digest::Summary { share, counts } = draft.policy.digest else { return };
@@ -119,9 +133,8 @@ impl Facts {
         if tokens > most {
             // The beginning and the end, as the systems do that this follows.
             let room = (text.len() as u64 * most.0 / tokens.0) as usize;
-            let head = text.floor_char_boundary(room * 2 / 3);
-            let tail = text.ceil_char_boundary(text.len() - (room / 3).min(text.len() - head));
-            text = format!("{}\n[… cut …]\n{}", &text[..head], &text[tail..]);
+            let (head, tail) = ends(&text, room);
+            text = format!("{head}\n[… cut …]\n{}", tail.trim_start());
         }
         text.push_str("</fanfold>");
         text

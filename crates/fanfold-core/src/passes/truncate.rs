@@ -22,7 +22,22 @@
 //!         sixteen
 //! ->
 //! call    read a
-//! result  to be filled
+//! result  one
+//!         two
+//!         three
+//!         four
+//!         five
+//!         six
+//!         seven
+//!         eight
+//!         nine
+//!         ten
+//!         [...truncated 3 lines, 26148af5...]
+//!         twelve
+//!         thirteen
+//!         fourteen
+//!         fifteen
+//!         sixteen
 //! ```
 
 use super::Pass;
@@ -30,7 +45,7 @@ use crate::draft::Draft;
 use crate::tokens::Tokens;
 
 /// Cuts long outputs.
-pub const PASS: Pass = Pass { name: "truncate", run };
+pub(crate) const PASS: Pass = Pass { name: "truncate", run };
 
 const FIRST: usize = 10;
 const LAST: usize = 5;

@@ -4,54 +4,87 @@
 //! text alone fills more than half of the room, the oldest messages to their first line and the handle.
 //!
 //! ```text
-//! user    here is the log
-//!         one two three four five six seven eight nine ten
-//!         one two three four five six seven eight nine ten
-//!         one two three four five six seven eight nine ten
-//!         one two three four five six seven eight nine ten
-//!         one two three four five six seven eight nine ten
-//! say     thanks
-//! user    what does it say?
+//! user    Here is the log:
+//!         12:00:01 INFO  server: listening on port 8080
+//!         12:00:02 INFO  server: request 1 took 3 ms
+//!         12:00:03 INFO  server: request 2 took 4 ms
+//!         12:00:04 INFO  server: request 3 took 3 ms
+//!         12:00:05 INFO  server: request 4 took 5 ms
+//!         12:00:06 INFO  server: request 5 took 3 ms
+//!         12:00:07 WARN  server: request 6 took 900 ms
+//! say     Thanks.
+//! user    Which one is slow?
 //! ->
-//! user    to be filled
-//! say     thanks
-//! user    what does it say?
+//! user    Here is the log:
+//!         12:00:01 INFO  server: listening on port 8080
+//!         12:00:02 INFO  server: request 1 took 3 ms
+//!         [… 172 characters, c3abb33a …]
+//!         12:00:07 WARN  server: request 6 took 900 ms
+//! say     Thanks.
+//! user    Which one is slow?
 //! ```
 
 use super::Pass;
 use super::squeeze::ends_of;
 use crate::draft::Draft;
 use crate::policy::Users;
+use crate::segment;
 use crate::tokens::Tokens;
-use crate::transcript::{Entry, EntryId};
+use crate::transcript::EntryId;
 use crate::view::Place;
 
 /// Shortens people's words.
-pub const PASS: Pass = Pass { name: "user_text", run };
+pub(crate) const PASS: Pass = Pass { name: "user_text", run };
 
 /// A message of more bytes than this holds a pasted block.
 const PASTED: usize = 240;
 
 fn run(draft: &mut Draft<'_>, target: Tokens) {
-    let is_text = |place| matches!(place, Place::Text(_));
-    let of_users = |place: &Place| draft.transcript.entry(place.entry()).is_user();
-    let places: Vec<_> = draft.places(is_text).into_iter().filter(of_users).collect();
-    let is_oldest = draft.stage.reach.users == Users::Oldest;
-    if is_oldest && human_text(draft).0 * 2 <= draft.room.0 {
-        return;
+    match draft.stage.reach.users {
+        Users::Pastes => fold_pastes(draft, target),
+        Users::Oldest => fold_oldest(draft, target),
+        Users::Never | Users::Freely => {}
     }
-    for place in places {
+}
+
+/// Large blocks in old messages to their beginning and end.
+fn fold_pastes(draft: &mut Draft<'_>, target: Tokens) {
+    for place in draft.open_places(|place| matches!(place, Place::Text(_))) {
         if draft.total() <= target {
             return;
         }
-        let Entry::Prompt(prompt) = draft.transcript.entry(place.entry()) else { continue };
+        let entry = draft.transcript.entry(place.entry());
+        let Some(prompt) = entry.prompt().filter(|_| entry.is_user()) else { continue };
         let text = prompt.body.as_str();
-        if is_oldest {
-            let line = text.lines().next().unwrap_or_default();
-            let line = &line[..line.floor_char_boundary(120)];
-            draft.fold_to(place, |tag| format!("{line}\n[the rest of this message is folded, {tag}]"));
-        } else if text.len() > PASTED {
-            draft.fold_to(place, |tag| ends_of(text, 160, tag));
+        if text.len() > PASTED {
+            draft.fold_to(place, |tag| ends_of(text, PASTED * 2 / 3, tag));
+        }
+    }
+}
+
+/// The oldest turns into one segment, each message by its first line: half of them, then three quarters, then all.
+fn fold_oldest(draft: &mut Draft<'_>, target: Tokens) {
+    let is_too_much = human_text(draft).0 * 2 > draft.room.0;
+    let users: Vec<_> =
+        draft.absorbable().into_iter().filter(|id| draft.transcript.entry(*id).is_user()).collect();
+    if !is_too_much || users.is_empty() {
+        return;
+    }
+    for quarters in 2..=4 {
+        if draft.total() <= target {
+            return;
+        }
+        let newest = users[(users.len() * quarters).div_ceil(4) - 1];
+        let between: Vec<_> = draft.absorbable().into_iter().filter(|id| *id <= newest).collect();
+        let is_old = |&id: &u32| draft.ledger.segments[id as usize].span().0 <= newest;
+        let ids: Vec<u32> = draft.ledger.live.iter().copied().filter(is_old).collect();
+        let gone: Tokens = between.iter().map(|&id| draft.cost(id)).sum::<Tokens>()
+            + ids.iter().map(|&id| draft.ledger.segments[id as usize].tokens()).sum();
+        let rest = draft.total() - gone;
+        let budget = (target - rest).max(draft.room.permille(60)).min(draft.room.permille(400));
+        let segment = segment::merge(draft, &ids, &between, budget);
+        if segment.tokens() < gone {
+            draft.absorb(segment, &ids);
         }
     }
 }

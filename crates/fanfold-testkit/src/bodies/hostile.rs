@@ -97,7 +97,7 @@ const TEXTS: [&str; 44] = [
 pub fn hostile(kind: Kind, seed: u64) -> String {
     let mut rng = Rng::new(seed);
     if rng.percent(50) {
-        let body = rich(kind, rng.next());
+        let body = rich(kind, rng.number());
         return bent(&mut rng, &body);
     }
     let key = match kind {

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use super::{Kind, is_blank, kind_of};
-use crate::book::Role;
 use crate::json::{self, Object};
 use crate::outgoing::Out;
 
@@ -37,7 +36,9 @@ pub(super) fn alternate(outs: Vec<Out<'_>>) -> Vec<Out<'_>> {
     let mut merged: Vec<Out<'_>> = Vec::with_capacity(outs.len());
     let mut run: Vec<Out<'_>> = Vec::new();
     for out in outs {
-        let is_same = run.last().is_some_and(|last| last.role == out.role && out.role != Role::System);
+        let is_same = run
+            .last()
+            .is_some_and(|last| last.role == out.role && can_merge(&last.json) && can_merge(&out.json));
         if !is_same {
             merged.extend(merge(std::mem::take(&mut run)));
         }
@@ -45,6 +46,13 @@ pub(super) fn alternate(outs: Vec<Out<'_>>) -> Vec<Out<'_>> {
     }
     merged.extend(merge(run));
     merged
+}
+
+/// Whether a message is one of a conversation: what is strange stays as it came.
+pub(super) fn can_merge(message: &str) -> bool {
+    let Some(object) = Object::parse(message) else { return false };
+    let is_known = matches!(object.text("role").as_deref(), Some("user" | "assistant"));
+    is_known && object.get("content").is_some_and(|content| content.starts_with(['"', '[']))
 }
 
 fn merge(mut run: Vec<Out<'_>>) -> Option<Out<'_>> {
@@ -74,6 +82,7 @@ fn merge(mut run: Vec<Out<'_>>) -> Option<Out<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::book::Role;
 
     fn out(role: Role, json: &str) -> Out<'_> {
         Out { role, json: Cow::Borrowed(json) }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::blocks::{blocks_of, with_blocks};
+use super::blocks::{blocks_of, can_merge, with_blocks};
 use super::{Kind, kind};
 use crate::book::What;
 use crate::json::{self, Object};
@@ -75,6 +75,9 @@ fn breakpoints(block: &str) -> Vec<String> {
 
 /// Puts a breakpoint on the last block that can carry one, unless it has one.
 pub(super) fn carry(out: &mut Out<'_>, breakpoint: &str) -> bool {
+    if !can_merge(&out.json) {
+        return false;
+    }
     let mut blocks: Vec<_> = blocks_of(&out.json).into_iter().map(Cow::into_owned).collect();
     let place = blocks.iter().rposition(|block| can_carry(block));
     let Some(place) = place else { return false };

@@ -120,16 +120,17 @@ fn render<'a>(
     if is_refused {
         return None;
     }
-    let is_in_place =
-        edited.len() == blocks.len() && edited.iter().enumerate().all(|(i, (from, _))| *from == i);
-    if !is_in_place {
+    let is_in_order = edited.windows(2).all(|pair| pair[0].0 < pair[1].0);
+    if !is_in_order {
         let blocks: Vec<_> = edited.into_iter().map(|(_, block)| block).collect();
         return Some(Cow::Owned(with_blocks(raw, &blocks)));
     }
     let mut splices = Splices::default();
-    for ((_, new), old) in edited.iter().zip(&blocks) {
-        if new != old {
-            splices.replace(object.span(old), new.as_ref());
+    let members: Vec<_> = blocks.iter().map(|block| object.span(block)).collect();
+    splices.cut(&members, |i| edited.binary_search_by_key(&i, |(from, _)| *from).is_err());
+    for (i, new) in &edited {
+        if new != blocks[*i] {
+            splices.replace(members[*i].clone(), new.as_ref());
         }
     }
     Some(if splices.is_empty() { raw.into() } else { Cow::Owned(splices.apply(raw)) })

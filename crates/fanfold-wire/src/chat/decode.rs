@@ -11,7 +11,8 @@ use crate::content::Content;
 use crate::format::Format;
 use crate::json::{self, Object};
 use crate::pairing::Ids;
-use crate::textcalls::{self, Reply, Segment};
+use crate::textcalls::Reply;
+use crate::textresults::{self, Segment};
 
 /// Reads one message.
 pub(crate) fn decode(book: &mut Book, format: Format, raw: &str) {
@@ -46,7 +47,7 @@ fn user(book: &mut Book, message: &Message<'_>, content: &Content<'_>) {
         return;
     }
     let is_programs = matches!(message.object.text("name").as_deref(), Some("harness" | "fanfold"));
-    let segments = textcalls::segments(&content.text);
+    let segments = textresults::segments(&content.text);
     let is_all_results =
         !segments.is_empty() && segments.iter().all(|segment| matches!(segment, Segment::Result(..)));
     let speaker = if is_programs || is_all_results { Speaker::Harness } else { Speaker::User };
@@ -76,7 +77,7 @@ fn results_in_text(book: &mut Book, content: &Content<'_>, speaker: Speaker) -> 
     if !is_string || !book.pairing.awaits_unnamed() {
         return false;
     }
-    let segments = textcalls::segments(&content.text);
+    let segments = textresults::segments(&content.text);
     if segments.is_empty() {
         return false;
     }
@@ -189,9 +190,11 @@ fn read_calls(book: &mut Book, native: &[&str], is_legacy: bool) -> (Vec<Call>, 
 /// The arguments of a call: JSON in a string, as the format has it, or whatever came instead.
 pub(crate) fn read_arguments(book: &mut Book, part: usize, tool: &str, value: Option<&str>) -> Body {
     let Some(value) = value else { return Body::text("") };
-    let Some(text) = json::string(value) else {
-        return if value == "null" { Body::with_raw("", value) } else { Body::text(value) };
-    };
+    if value == "null" {
+        book.mark_odd();
+        return Body::with_raw("", value);
+    }
+    let Some(text) = json::string(value) else { return Body::text(value) };
     if !text.text.trim().is_empty() && !json::is_valid(&text.text) {
         book.repair(part, Oddity::ArgumentsNotJson(tool.to_owned()));
     }

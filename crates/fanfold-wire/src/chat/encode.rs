@@ -13,7 +13,8 @@ use crate::format::Format;
 use crate::json::{self, Object};
 use crate::outgoing::{NO_RESULT, Out, Piece, Send, Source, open_with_user};
 use crate::splice::Splices;
-use crate::textcalls::{self, Reply, Segment, object_of};
+use crate::textcalls::{Reply, object_of};
+use crate::textresults::{self, Segment};
 
 /// The messages to send.
 pub(crate) fn encode<'a>(source: &Source<'a, '_>, sends: &[Send<'_>]) -> Vec<Out<'a>> {
@@ -74,9 +75,15 @@ fn render<'a>(source: &Source<'a, '_>, raw: &'a str, role: Role, pieces: &[Piece
         return stub.map_or(as_it_came, |stub| note(source.format, stub, Voice::Fanfold));
     };
     let mut splices = Splices::default();
+    let mut role = role;
     let segments = segments(source, &message, pieces);
     if !segments.is_empty() {
         edit_segments(&mut splices, &message, &segments, pieces);
+        let is_without_results = pieces.iter().all(|piece| piece.result().is_none());
+        if role == Role::Tool && is_without_results {
+            make_users(&mut splices, &message);
+            role = Role::User;
+        }
     } else if let Some(id) = first.result() {
         edit_result(source, &mut splices, &message, first, id);
     } else if let Some(step) = source.step(first.entry) {
@@ -95,6 +102,14 @@ fn render<'a>(source: &Source<'a, '_>, raw: &'a str, role: Role, pieces: &[Piece
         return as_it_came;
     }
     Out { role, json: Cow::Owned(splices.apply(raw)) }
+}
+
+/// Puts what is left of a tool's message, when its results are gone, into the user's role.
+fn make_users(splices: &mut Splices, message: &Message<'_>) {
+    let name = if message.role_key == "from" { "human" } else { "user" };
+    set_text(splices, &message.object, 0, message.role_key, name);
+    let members: Vec<_> = message.object.fields.iter().map(|field| field.span.clone()).collect();
+    splices.cut(&members, |i| message.object.fields[i].key == "tool_call_id");
 }
 
 /// The content of a prompt as it came and as it leaves, if it changes.
@@ -202,10 +217,15 @@ fn edit_step(splices: &mut Splices, message: &Message<'_>, piece: &Piece<'_>, st
             set_text(splices, &object, offset, "id", &call.id);
         }
         let stub = piece.stub(Place::Arguments(CallId { step: piece.entry, call: i as u16 }));
-        let (Some(stub), (_, Some(value))) = (stub, call_fields(&object, is_legacy)) else { continue };
-        splices.replace(message.object.span(value), arguments_value(value, stub));
+        let (_, Some(value)) = call_fields(&object, is_legacy) else { continue };
+        if let Some(stub) = stub.or(EMPTY.filter(|_| value == "null")) {
+            splices.replace(message.object.span(value), arguments_value(value, stub));
+        }
     }
 }
+
+/// What a call without arguments is sent with, since a provider refuses null.
+pub(crate) const EMPTY: Option<&str> = Some("{}");
 
 /// A stub in the place of arguments: in a string where they were in one.
 pub(crate) fn arguments_value(value: &str, stub: &str) -> String {
@@ -289,7 +309,7 @@ fn segments(source: &Source<'_, '_>, message: &Message<'_>, pieces: &[Piece<'_>]
         return Vec::new();
     }
     let Some(text) = message.content.and_then(json::string) else { return Vec::new() };
-    let segments = textcalls::segments(&text.text);
+    let segments = textresults::segments(&text.text);
     let is_lone_whole = match (result, segments.as_slice()) {
         (Some(result), [Segment::Result(_, inner)]) => result.body.as_str() != &text.text[inner.clone()],
         _ => false,

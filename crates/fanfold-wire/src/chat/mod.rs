@@ -4,7 +4,7 @@ mod decode;
 mod encode;
 
 pub(crate) use decode::{decode, read_arguments};
-pub(crate) use encode::{arguments_value, encode, set_text};
+pub(crate) use encode::{EMPTY, arguments_value, encode, set_text};
 
 use crate::format::Format;
 use crate::json::Object;
@@ -27,6 +27,7 @@ enum Speaks {
 /// A message with its usual fields found.
 struct Message<'a> {
     object: Object<'a>,
+    role_key: &'static str,
     speaks: Speaks,
     content_key: &'static str,
     content: Option<&'a str>,
@@ -40,7 +41,7 @@ impl<'a> Message<'a> {
         let content_key = if is_share && object.get("value").is_some() { "value" } else { "content" };
         let speaks = speaks(object.text(role_key).as_deref().unwrap_or_default());
         let content = object.get(content_key);
-        Some(Message { object, speaks, content_key, content })
+        Some(Message { object, role_key, speaks, content_key, content })
     }
 
     /// The reply's calls, where they are written as calls.

@@ -6,7 +6,7 @@ use fanfold_core::{CallId, Place, Step, Voice};
 
 use super::{Kind, arguments, kind};
 use crate::book::{Role, What};
-use crate::chat::{arguments_value, set_text};
+use crate::chat::{EMPTY, arguments_value, set_text};
 use crate::content::ContentEdit;
 use crate::json::{self, Object};
 use crate::outgoing::{NO_RESULT, Out, Piece, Send, Source, open_with_user};
@@ -120,8 +120,8 @@ fn render<'a>(source: &Source<'a, '_>, raw: &'a str, role: Role, piece: &Piece<'
             return Some(as_it_came);
         }
         return Some(Out { role: Role::User, json: Cow::Owned(as_harness(source, &object, piece)) });
-    } else if let (Some(stub), false) = (stub, is_plain_message(&object)) {
-        return Some(note(stub, Voice::Fanfold));
+    } else if !is_plain_message(&object) {
+        return Some(stub.map_or(as_it_came, |stub| note(stub, Voice::Fanfold)));
     } else {
         edit_prompt(source, &mut splices, &object, piece);
     }
@@ -208,7 +208,9 @@ fn edit_step(
             let found = step.calls.binary_search_by_key(&piece.portion.origin, |call| call.origin);
             if let Ok(i) = found {
                 let stub = piece.stub(Place::Arguments(CallId { step: piece.entry, call: i as u16 }));
-                if let (Some(stub), Some(value)) = (stub, arguments(object)) {
+                if let Some(value) = arguments(object)
+                    && let Some(stub) = stub.or(EMPTY.filter(|_| value == "null"))
+                {
                     splices.replace(object.span(value), arguments_value(value, stub));
                 }
                 set_call_id(splices, object, &step.calls[i].id);

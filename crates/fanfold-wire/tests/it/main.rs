@@ -1,5 +1,7 @@
 //! What every format promises.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 mod contract; // each promise, against bodies from seeds
 mod valid; //    what each provider accepts, by its documentation
 mod cases; //    whole bodies, by eye

@@ -1,4 +1,4 @@
-//! Time grows with the bytes and not faster: each of these took minutes when it did.
+//! Time grows with the bytes and not faster: each of these would take minutes if it grew with their square.
 
 use fanfold_core::{Item, Voice};
 use fanfold_wire::{Conversation, Format};

@@ -6,7 +6,7 @@ use fanfold_wire::Format;
 use serde_json::Value;
 
 /// Says why a body would be refused.
-pub fn check(format: Format, body: &str) -> Result<(), String> {
+pub(crate) fn check(format: Format, body: &str) -> Result<(), String> {
     let messages = messages(format, body)?;
     match format {
         Format::Chat | Format::Hermes => chat(&messages),
@@ -21,7 +21,8 @@ fn messages(format: Format, body: &str) -> Result<Vec<Value>, String> {
     for value in serde_json::Deserializer::from_str(body).into_iter::<Value>() {
         values.push(value.map_err(|error| error.to_string())?);
     }
-    if values.len() != 1 {
+    let is_lines = values.len() != 1 || values[0].get("role").is_some();
+    if is_lines {
         return Ok(values);
     }
     let key = match format {
@@ -85,7 +86,8 @@ fn chat(messages: &[Value]) -> Result<(), String> {
         let has_call = !calls.is_empty() || message.get("function_call").is_some();
         let says = content
             .is_some_and(|content| content.is_string() || content.as_array().is_some_and(|c| !c.is_empty()));
-        if !says && !(role == "assistant" && has_call) {
+        let is_call_alone = role == "assistant" && has_call;
+        if !says && !is_call_alone {
             return Err(format!("message {i}: no content"));
         }
     }
@@ -174,7 +176,9 @@ fn anthropic(messages: &[Value], body: &str) -> Result<(), String> {
                 _ => is_past_results = true,
             }
         }
-        if role == "user" && !waiting.is_empty() {
+        // Calls of the last reply may still run while nothing but results has come since.
+        let may_still_run = i + 1 == messages.len() && !is_past_results;
+        if role == "user" && !waiting.is_empty() && !may_still_run {
             return Err(format!("message {i}: {waiting:?} have no result"));
         }
         for block in blocks.iter().filter(|block| text(block, "type") == "tool_use") {
