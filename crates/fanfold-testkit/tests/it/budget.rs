@@ -9,7 +9,7 @@ use crate::cases::{Case, Verdict, hold, no};
 use crate::walks::{Sent, walk, walk_case_in_chat, yardstick};
 
 /// The view fits, and costs what it says.
-pub fn check_view(session: &Session<'_>, view: &View) -> Verdict {
+pub(crate) fn check_view(session: &Session<'_>, view: &View) -> Verdict {
     let room = session.budget().room();
     if view.tokens > room {
         return no(format!("the view costs {} and the room is {room}", view.tokens));
@@ -22,7 +22,7 @@ pub fn check_view(session: &Session<'_>, view: &View) -> Verdict {
 }
 
 /// What is sent fits, by the yardstick's own formula.
-pub fn check_sent(sent: &Sent<'_>) -> Verdict {
+pub(crate) fn check_sent(sent: &Sent<'_>) -> Verdict {
     let cost = yardstick(&sent.parsed(), sent.session.counter()) + sent.session.transcript().tools().0;
     let room = sent.session.budget().room().0;
     if cost <= room {
@@ -83,7 +83,7 @@ fn check_overflow(case: &Case, session: &mut Session<'_>, overflow: &Overflow) -
     let window = overflow.remedy.split(' ').find_map(|word| word.replace(',', "").parse::<u64>().ok());
     let Some(window) = window else { return no(format!("no window is named: {}", overflow.remedy)) };
     // The same session in the window that it asked for.
-    session.on(Event::Budget(Budget::with_reserve(Tokens(window), Tokens::ZERO)));
+    session.on(Event::Budget(Budget::with_reserve(Tokens(window), session.budget().reserve())));
     if let Err(refusal) = session.view() {
         return no(format!("a window of {} overflows, {window} was named, and then: {refusal}", case.window));
     }
@@ -250,7 +250,9 @@ fn nothing_said_is_nothing_sent() {
         let mut session = Session::new(Policy::named(name).unwrap(), budget, &fanfold_core::Words);
         assert_eq!(session.view().unwrap().items, []);
         let empty: Vec<Entry> = parse("user    \nsay     \n").unwrap();
-        empty.into_iter().for_each(|entry| drop(session.append(entry)));
+        empty.into_iter().for_each(|entry| {
+            session.append(entry);
+        });
         assert_eq!(session.view().unwrap().items.len(), 2, "{name}");
     }
 }

@@ -27,7 +27,9 @@ fn same(one: &mut Session<'_>, other: &mut Session<'_>) -> Verdict {
 
 /// The session of a process that has never seen the conversation.
 fn replayed(entries: &[Entry], mut session: Session<'static>) -> Session<'static> {
-    entries.iter().for_each(|entry| drop(session.append(entry.clone())));
+    entries.iter().for_each(|entry| {
+        session.append(entry.clone());
+    });
     session
 }
 
@@ -47,7 +49,7 @@ fn replaying_gives_what_following_gave() {
 fn every_prefix_replays_to_its_view() {
     hold(1_200, &Policy::NAMES, |case| {
         let mut followed = case.session();
-        for (i, entry) in case.entries.iter().enumerate() {
+        for (i, entry) in case.entries.iter().enumerate().take(30) {
             followed.append(entry.clone());
             same(&mut followed, &mut replayed(&case.entries[..=i], case.session()))?;
         }
@@ -147,7 +149,7 @@ fn replayed_with(case: &Case, events: &[(usize, Event)]) -> Session<'static> {
 }
 
 /// Any event that could happen now.
-pub fn event(rng: &mut Rng, session: &Session<'_>) -> Event {
+pub(crate) fn event(rng: &mut Rng, session: &Session<'_>) -> Event {
     let n = session.transcript().len();
     let entry = EntryId::from(rng.below(n));
     match rng.below(8) {

@@ -15,7 +15,7 @@ use crate::cases::{Verdict, hold, is_fast, no, quietly};
 use crate::walks::apply;
 use crate::{budget, lossless, running};
 
-pub fn format_of(kind: Kind) -> Format {
+pub(crate) fn format_of(kind: Kind) -> Format {
     match kind {
         Kind::Chat => Format::Chat,
         Kind::Responses => Format::Responses,
@@ -71,7 +71,7 @@ fn check_body(body: &str, format: Format, seed: u64) -> Verdict {
 
 /// Tries bodies, and prints the first that fails.
 fn hold_for_bodies(n_cases: u64, make: impl Fn(u64) -> (Format, String) + Sync) {
-    let n_cases = if is_fast() { n_cases / 4 } else { n_cases };
+    let n_cases = if is_fast() { n_cases / 16 } else { n_cases };
     let failed = (0..n_cases).into_par_iter().find_map_first(|seed| {
         let (format, body) = make(seed);
         let verdict = quietly(|| check_body(&body, format, seed))
@@ -115,27 +115,28 @@ fn bent(seed: u64) -> String {
             break;
         }
         let (at, other) = (rng.below(messages.len()), rng.below(messages.len()));
-        match rng.below(8) {
-            0 => drop(messages.remove(at)),
-            1 => messages.insert(other, messages[at].clone()),
-            2 => messages.swap(at, other),
-            3 => {
-                messages[at]["role"] =
-                    rng.pick(&["user", "assistant", "tool", "system", "developer", "x"]).into()
+        let text = json!([null, 7, { "type": "text" }, { "type": "text", "text": "t" }, "s"]);
+        let calls = json!([{ "id": "call_1", "function": { "name": null, "arguments": { "a": 1 } } }, {}]);
+        let (key, value) = match rng.below(8) {
+            0 => {
+                messages.remove(at);
+                continue;
             }
-            4 => {
-                messages[at]["content"] =
-                    json!([null, 7, { "type": "text" }, { "type": "text", "text": "t" }, "s"])
+            1 => {
+                messages.insert(other, messages[at].clone());
+                continue;
             }
-            5 => messages[at]["tool_call_id"] = "call_1".into(),
-            6 => {
-                messages[at]["tool_calls"] =
-                    json!([{ "id": "call_1", "function": { "name": null, "arguments": { "a": 1 } } }, {}])
+            2 => {
+                messages.swap(at, other);
+                continue;
             }
-            _ => {
-                messages[at]["content"] = [Value::Null, json!(3), json!({}), json!([])][rng.below(4)].clone()
-            }
-        }
+            3 => ("role", rng.pick(&["user", "assistant", "tool", "system", "developer", "x"]).into()),
+            4 => ("content", text),
+            5 => ("tool_call_id", "call_1".into()),
+            6 => ("tool_calls", calls),
+            _ => ("content", [Value::Null, json!(3), json!({}), json!([])][rng.below(4)].clone()),
+        };
+        messages[at][key] = value;
     }
     body.to_string()
 }

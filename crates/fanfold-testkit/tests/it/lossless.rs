@@ -1,6 +1,7 @@
 //! 4. Every handle in a view recalls its original, byte for byte, for as long as the session lives.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use fanfold_core::{EntryId, Extent, Handle, Item, Place, Policy, Segment, Session, View, check_deeply};
@@ -9,7 +10,7 @@ use crate::cases::{Verdict, hold, no};
 use crate::walks::{Sent, originals, walk, walk_case_in_chat};
 
 /// All that is not in the view is behind a handle that stands in it, word for word.
-pub fn check(session: &Session<'_>, view: &View) -> Verdict {
+pub(crate) fn check(session: &Session<'_>, view: &View) -> Verdict {
     let (transcript, ledger) = (session.transcript(), session.ledger());
     check_deeply(transcript, ledger, view, session.counter()).map_err(|fault| fault.to_string())?;
     let mut is_seen = vec![false; transcript.len()];
@@ -107,21 +108,21 @@ fn open(session: &Session<'_>, handle: Handle) -> Result<String, String> {
 
 /// What every handle opened to when it was first seen.
 #[derive(Default)]
-pub struct Remembered(BTreeMap<Handle, u64>);
+pub(crate) struct Remembered(BTreeMap<Handle, u64>);
 
 impl Remembered {
     /// Notes what the handles of a view open to.
-    pub fn see(&mut self, session: &Session<'_>, view: &View) -> Verdict {
+    pub(crate) fn see(&mut self, session: &Session<'_>, view: &View) -> Verdict {
         for &handle in &view.handles {
-            if !self.0.contains_key(&handle) {
-                self.0.insert(handle, digest(&open(session, handle)?));
+            if let Entry::Vacant(place) = self.0.entry(handle) {
+                place.insert(digest(&open(session, handle)?));
             }
         }
         Ok(())
     }
 
     /// Every handle ever seen opens to what it opened to at first.
-    pub fn check(&self, session: &Session<'_>) -> Verdict {
+    pub(crate) fn check(&self, session: &Session<'_>) -> Verdict {
         for (&handle, &first) in &self.0 {
             if digest(&open(session, handle)?) != first {
                 return no(format!("{handle} opens to something else than at first"));
@@ -138,7 +139,7 @@ fn digest(text: &str) -> u64 {
 }
 
 /// The handles stand literally in what is sent.
-pub fn check_sent(sent: &Sent<'_>) -> Verdict {
+pub(crate) fn check_sent(sent: &Sent<'_>) -> Verdict {
     let lost = |handle: &&Handle| {
         let name = handle.to_string();
         !sent.messages.iter().any(|message| message.contains(&name))
@@ -263,4 +264,29 @@ fn receipts_tell_of_every_fold() {
             }
         })
     });
+}
+
+/// Two originals whose short names are the same open each to its own.
+#[test]
+fn originals_never_share_a_handle() {
+    let mut seen: BTreeMap<Handle, usize> = BTreeMap::new();
+    let text = |i: usize| format!("original number {i} and a few more words that make it worth folding away");
+    let found =
+        (0..1_000_000).find_map(|i| seen.insert(Handle::of(text(i).as_bytes()), i).map(|other| (other, i)));
+    let (one, other) = found.unwrap();
+    let said = format!(
+        "user    go\ncall    read a\nresult  {}\ncall    read b\nresult  {}\nsay     well\n",
+        text(one),
+        text(other)
+    );
+    let mut policy = Policy::named("mask").unwrap();
+    policy.tail.results = 0;
+    let budget = fanfold_core::Budget::with_reserve(fanfold_core::Tokens(1_000), fanfold_core::Tokens::ZERO);
+    let mut session = Session::new(policy, budget, &fanfold_core::Words);
+    fanfold_core::parse(&said).unwrap().into_iter().for_each(|entry| {
+        session.append(entry);
+    });
+    let view = session.view().unwrap().clone();
+    let opened: Vec<_> = view.handles.iter().map(|handle| open(&session, *handle).unwrap()).collect();
+    assert_eq!(opened, [text(one), text(other)]);
 }

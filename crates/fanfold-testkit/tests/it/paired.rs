@@ -11,7 +11,7 @@ use crate::cases::{Verdict, hold, no};
 use crate::walks::{Sent, walk_case_in_chat};
 
 /// Results stand directly behind their calls, one for each, and a person speaks first.
-pub fn check_sent(sent: &Sent<'_>) -> Verdict {
+pub(crate) fn check_sent(sent: &Sent<'_>) -> Verdict {
     check_messages(&sent.parsed())
 }
 
@@ -49,7 +49,7 @@ fn check_messages(messages: &[Value]) -> Verdict {
 
 #[test]
 fn results_follow_their_calls() {
-    hold(4_000, &Policy::NAMES, |case| walk_case_in_chat(case, |sent| check_unless_untouched(sent)));
+    hold(4_000, &Policy::NAMES, |case| walk_case_in_chat(case, check_unless_untouched));
 }
 
 /// What is sent untouched is sent as it came, odd or not.

@@ -6,7 +6,7 @@ use crate::cases::{Verdict, hold, no};
 use crate::walks::{view_of, walk};
 
 /// Every step with a running call is in the view as it came.
-pub fn check(session: &Session<'_>, view: &View) -> Verdict {
+pub(crate) fn check(session: &Session<'_>, view: &View) -> Verdict {
     let transcript = session.transcript();
     let ids = (0..transcript.len()).map(EntryId::from);
     for id in ids.filter(|id| is_running(transcript.entries(), *id)) {

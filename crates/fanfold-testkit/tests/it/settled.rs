@@ -9,13 +9,13 @@ use crate::walks::{view_of, walk};
 
 /// How entries stood in the last view.
 #[derive(Default)]
-pub struct Last {
+pub(crate) struct Last {
     stubs: BTreeMap<Place, usize>,
     is_gone: Vec<bool>,
 }
 
 /// What was folded is folded, as it was or deeper.
-pub fn check(last: &mut Last, session: &Session<'_>, view: &View) -> Verdict {
+pub(crate) fn check(last: &mut Last, session: &Session<'_>, view: &View) -> Verdict {
     let mut now = Last { stubs: BTreeMap::new(), is_gone: vec![true; session.transcript().len()] };
     for item in &view.items {
         match item {
@@ -49,7 +49,7 @@ fn is_in_folded_result(place: Place, now: &Last) -> bool {
 }
 
 /// One more step of the same ledger makes no fold.
-pub fn check_again(session: &Session<'_>) -> Verdict {
+pub(crate) fn check_again(session: &Session<'_>) -> Verdict {
     let now = Moment {
         transcript: session.transcript(),
         policy: session.policy(),

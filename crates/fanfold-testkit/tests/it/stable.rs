@@ -10,19 +10,19 @@ use crate::walks::{Sent, walk_case_in_chat};
 
 /// The messages of the last view, and how many folds there were.
 #[derive(Default)]
-pub struct Last {
+pub(crate) struct Last {
     messages: Vec<String>,
     n_receipts: usize,
 }
 
 /// The messages begin with the last ones, unless there is a new receipt; then that has a reason.
-pub fn check_sent(last: &mut Last, sent: &Sent<'_>) -> Verdict {
+pub(crate) fn check_sent(last: &mut Last, sent: &Sent<'_>) -> Verdict {
     let receipts = sent.session.ledger().receipts();
     let is_folded = receipts.len() > last.n_receipts;
     for receipt in &receipts[last.n_receipts..] {
         let trigger = sent.session.policy().strategy.trigger(sent.session.budget());
         let is_due = trigger.is_some_and(|trigger| receipt.before > trigger);
-        let is_asked = matches!(receipt.reason, Reason::Asked | Reason::Refused);
+        let is_asked = matches!(receipt.reason, Reason::Asked | Reason::Refused | Reason::Cap);
         if !is_due && !is_asked {
             return no(format!("a fold was made at {} tokens", receipt.before));
         }
@@ -74,4 +74,54 @@ fn what_fits_is_never_folded() {
 fn fits(session: &Session<'_>) -> bool {
     let trigger = session.policy().strategy.trigger(session.budget()).unwrap();
     session.transcript().total() <= trigger
+}
+
+/// The working context rides at the very end and is gone from the next view.
+#[test]
+fn the_working_context_is_no_part_of_what_comes_next() {
+    hold(1_500, &Policy::NAMES, |case| {
+        let mut session = case.session();
+        for entry in &case.entries {
+            session.append(entry.clone());
+            let Ok(with) = session.view_with_context() else { continue };
+            let view = session.view().map_err(|refusal| refusal.to_string())?.clone();
+            if !with.items.starts_with(&view.items) || with.items.len() > view.items.len() + 1 {
+                return no("the view with its context does not begin with the view");
+            }
+            let counted = fanfold_core::recount(session.transcript(), &with, session.counter());
+            if with.tokens > session.budget().room() || counted != with.tokens {
+                return no(format!("the view with its context says {} and costs {counted}", with.tokens));
+            }
+        }
+        Ok(())
+    });
+}
+
+/// What happens in a fork is not seen by what it was forked from.
+#[test]
+fn forks_go_their_own_way() {
+    hold(1_000, &Policy::NAMES, |case| {
+        let mut session = case.session();
+        let half = case.entries.len() / 2;
+        case.entries[..half].iter().for_each(|entry| {
+            session.append(entry.clone());
+        });
+        let mut fork = session.fork();
+        case.entries.iter().for_each(|entry| {
+            fork.append(entry.clone());
+        });
+        let _ = fork.view();
+        case.entries[half..].iter().for_each(|entry| {
+            session.append(entry.clone());
+        });
+        let mut alone = case.session();
+        case.entries.iter().for_each(|entry| {
+            alone.append(entry.clone());
+        });
+        if session.view().ok() == alone.view().ok() {
+            Ok(())
+        } else {
+            no("a fork changed what it was forked from")
+        }
+    });
 }

@@ -1,8 +1,8 @@
 //! 1. What the user wrote is sent byte for byte, in order.
 //!
-//! `hermes` and `hamr` fold old user messages like everything else, by design; `rules`, `mask` and `window` do so only in
-//! their last stage. So for them it holds that what stands in the view stands there in order and as it was written, and
-//! for the last three that nobody's words are gone while another stage sufficed.
+//! The one last resort of `fanfold` is told in a receipt. `hermes` and `hamr` fold old user messages like everything
+//! else, by design; `rules`, `mask` and `window` do so only in their last stage. All of them tell it in a receipt, and what
+//! stands in a view stands there in order and as it was written.
 
 use fanfold_core::{Entry, EntryId, Item, Place, Policy, Session, View};
 
@@ -12,7 +12,7 @@ use crate::walks::{Sent, view_of, walk, walk_case_in_chat};
 const LAST_STAGES: [&str; 3] = ["pasted blocks", "oldest user messages", "oldest out"];
 
 /// Every user text of the view is whole, or a receipt tells of it.
-pub fn check(session: &Session<'_>, view: &View) -> Verdict {
+pub(crate) fn check(session: &Session<'_>, view: &View) -> Verdict {
     let transcript = session.transcript();
     let takes_freely = matches!(session.policy().name, "hermes" | "hamr");
     let receipts = session.ledger().receipts();
@@ -32,10 +32,8 @@ pub fn check(session: &Session<'_>, view: &View) -> Verdict {
         }
     }
     for (i, entry) in transcript.entries().iter().enumerate() {
-        let is_lost = entry.is_user() && !is_there[i];
-        let is_last_resort = receipts.iter().any(|receipt| receipt.stage == "oldest out");
-        if is_lost && !takes_freely && !is_last_resort {
-            return no(format!("user message {i} is not in the view"));
+        if entry.is_user() && !is_there[i] && !is_told(&EntryId::from(i)) {
+            return no(format!("user message {i} is gone, and no receipt tells of it"));
         }
     }
     for receipt in receipts {
@@ -54,7 +52,7 @@ pub fn check(session: &Session<'_>, view: &View) -> Verdict {
 }
 
 /// The messages of people that are sent are those of the view, in order and word for word.
-pub fn check_sent(sent: &Sent<'_>) -> Verdict {
+pub(crate) fn check_sent(sent: &Sent<'_>) -> Verdict {
     let transcript = sent.session.transcript();
     let mut expected: Vec<&str> = Vec::new();
     for item in &sent.view.items {

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::cases::{Case, Verdict, no};
 
 /// A view, or the overflow; a view that broke a promise is an error.
-pub fn view_of(session: &mut Session<'_>) -> Result<Option<View>, String> {
+pub(crate) fn view_of(session: &mut Session<'_>) -> Result<Option<View>, String> {
     match session.view() {
         Ok(view) => Ok(Some(view.clone())),
         Err(Refusal::Overflow(_)) => Ok(None),
@@ -18,7 +18,7 @@ pub fn view_of(session: &mut Session<'_>) -> Result<Option<View>, String> {
 }
 
 /// Says the entries of a case one by one, and shows each view.
-pub fn walk(case: &Case, mut see: impl FnMut(&mut Session<'_>, &View) -> Verdict) -> Verdict {
+pub(crate) fn walk(case: &Case, mut see: impl FnMut(&mut Session<'_>, &View) -> Verdict) -> Verdict {
     let mut session = case.session();
     for entry in &case.entries {
         session.append(entry.clone());
@@ -30,21 +30,20 @@ pub fn walk(case: &Case, mut see: impl FnMut(&mut Session<'_>, &View) -> Verdict
 }
 
 /// A view as it leaves.
-pub struct Sent<'a> {
-    pub session: &'a Session<'a>,
-    pub view: &'a View,
-    pub conversation: &'a Conversation,
-    pub messages: &'a [String],
+pub(crate) struct Sent<'a> {
+    pub(crate) session: &'a Session<'a>,
+    pub(crate) view: &'a View,
+    pub(crate) messages: &'a [String],
 }
 
 impl Sent<'_> {
-    pub fn parsed(&self) -> Vec<Value> {
+    pub(crate) fn parsed(&self) -> Vec<Value> {
         self.messages.iter().map(|message| serde_json::from_str(message).unwrap()).collect()
     }
 }
 
 /// Says Chat messages one by one, and shows each view where the model would be asked.
-pub fn walk_chat<'c>(
+pub(crate) fn walk_chat<'c>(
     messages: &[&RawValue],
     mut session: Session<'c>,
     mut see: impl FnMut(&Sent<'_>) -> Verdict,
@@ -63,14 +62,14 @@ pub fn walk_chat<'c>(
         if let Some(view) = view_of(&mut session)? {
             let messages = conversation.encode_messages(session.transcript(), &view);
             let messages: Vec<String> = messages.into_iter().map(std::borrow::Cow::into_owned).collect();
-            see(&Sent { session: &session, view: &view, conversation: &conversation, messages: &messages })?;
+            see(&Sent { session: &session, view: &view, messages: &messages })?;
         }
     }
     Ok(session)
 }
 
 /// The same with the messages of a case.
-pub fn walk_case_in_chat(case: &Case, see: impl FnMut(&Sent<'_>) -> Verdict) -> Verdict {
+pub(crate) fn walk_case_in_chat(case: &Case, see: impl FnMut(&Sent<'_>) -> Verdict) -> Verdict {
     let messages: Vec<Box<RawValue>> = case
         .entries
         .iter()
@@ -82,7 +81,7 @@ pub fn walk_case_in_chat(case: &Case, see: impl FnMut(&Sent<'_>) -> Verdict) -> 
 }
 
 /// Makes a change of a conversation in a session.
-pub fn apply(session: &mut Session<'_>, change: Change) {
+pub(crate) fn apply(session: &mut Session<'_>, change: Change) {
     match change {
         Change::Append(entry) => drop(session.append(entry)),
         Change::Answer(call, outcome) => drop(session.answer(call, outcome)),
@@ -90,7 +89,7 @@ pub fn apply(session: &mut Session<'_>, change: Change) {
 }
 
 /// Every original of an entry that a view may fold, with its place.
-pub fn originals(entry: &Entry, id: EntryId) -> Vec<(Place, &str)> {
+pub(crate) fn originals(entry: &Entry, id: EntryId) -> Vec<(Place, &str)> {
     match entry {
         Entry::Prompt(prompt) => {
             let media = prompt.media.iter().enumerate();
@@ -115,12 +114,12 @@ pub fn originals(entry: &Entry, id: EntryId) -> Vec<(Place, &str)> {
 }
 
 /// The calls of a step with their names.
-pub fn calls_of(step: &Step, id: EntryId) -> impl Iterator<Item = (CallId, &fanfold_core::Call)> {
+pub(crate) fn calls_of(step: &Step, id: EntryId) -> impl Iterator<Item = (CallId, &fanfold_core::Call)> {
     step.calls.iter().enumerate().map(move |(i, call)| (CallId { step: id, call: i as u16 }, call))
 }
 
 /// What messages cost by the yardstick's formula: contents, names and arguments, and a frame for each message and call.
-pub fn yardstick(messages: &[Value], counter: &dyn Count) -> u64 {
+pub(crate) fn yardstick(messages: &[Value], counter: &dyn Count) -> u64 {
     let frame = counter.frame();
     let text = |value: &Value| value.as_str().map_or(0, |text| counter.count(text).0);
     let mut sum = 0;

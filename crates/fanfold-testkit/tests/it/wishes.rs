@@ -103,7 +103,9 @@ fn a_range_folds_only_what_is_in_it() {
     hold(3_000, &["fanfold"], |case| {
         let mut rng = case.rng();
         let mut session = case.session();
-        case.entries.iter().for_each(|entry| drop(session.append(entry.clone())));
+        case.entries.iter().for_each(|entry| {
+            session.append(entry.clone());
+        });
         let Some(before) = view_of(&mut session)? else { return Ok(()) };
         let n = session.transcript().len();
         if n == 0 {
@@ -145,7 +147,9 @@ fn focus_keeps_more_of_its_topic() {
         let budget = Budget::with_reserve(Tokens(700), Tokens::ZERO);
         let mut session = Session::new(Policy::fanfold(), budget, &Words);
         session.on(Event::Focused(focus.to_owned()));
-        parse(&text).unwrap().into_iter().for_each(|entry| drop(session.append(entry)));
+        parse(&text).unwrap().into_iter().for_each(|entry| {
+            session.append(entry);
+        });
         let view = session.view().unwrap().clone();
         assert!(!view.is_untouched(), "it was folded");
         print_view(session.transcript(), &view)
