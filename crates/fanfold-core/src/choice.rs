@@ -3,7 +3,7 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::transcript::EntryId;
-use crate::value::{AtomMap, AtomSet, Scorer, atoms};
+use crate::value::{AtomMap, AtomSet, Scorer};
 
 /// A line that could stand in a segment.
 #[derive(Debug, Clone, Copy)]
@@ -13,6 +13,7 @@ pub(crate) struct Line<'a> {
     /// Where it begins in the entry's script.
     pub(crate) at: usize,
     pub(crate) text: &'a str,
+    pub(crate) atoms: &'a [u64],
     pub(crate) is: LineOf,
 }
 
@@ -86,23 +87,30 @@ const NEWEST: usize = 4;
 /// The worth of each line, every atom counted at one line only: a short and recent one.
 pub(crate) fn rank(lines: &[Line<'_>], scorer: &Scorer<'_>) -> Vec<f32> {
     let mut worth = flat_worth(lines, scorer);
-    let mut known: AtomMap<u32> = AtomMap::default();
+    let n_atoms: usize = lines.iter().map(|line| line.atoms.len()).sum();
+    let mut known: AtomMap<u32> = AtomMap::with_capacity_and_hasher(n_atoms / 3, Default::default());
     let mut all: Vec<Found> = Vec::new();
     for (i, line) in lines.iter().enumerate() {
-        atoms(line.text, |hash| {
+        for &hash in line.atoms {
             let at = *known.entry(hash).or_insert_with(|| {
                 if scorer.is_seen(hash) {
                     return u32::MAX;
                 }
-                all.push(Found { hash, newest: [0; NEWEST], n_lines: 0, n_entries: 0, last: EntryId(u32::MAX) });
+                all.push(Found {
+                    hash,
+                    newest: [0; NEWEST],
+                    n_lines: 0,
+                    n_entries: 0,
+                    last: EntryId(u32::MAX),
+                });
                 all.len() as u32 - 1
             });
-            let Some(found) = all.get_mut(at as usize) else { return };
+            let Some(found) = all.get_mut(at as usize) else { continue };
             found.newest[found.n_lines % NEWEST] = i as u32;
             found.n_lines += 1;
             found.n_entries += u32::from(found.last != line.entry);
             found.last = line.entry;
-        });
+        }
     }
     for found in all {
         let newest = &found.newest[..found.n_lines.min(NEWEST)];

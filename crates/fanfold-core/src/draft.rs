@@ -12,6 +12,7 @@ use crate::ledger::{Fold, Ledger, Original, Standing};
 use crate::policy::{Head, Policy, Stage, ToolFold, Users};
 use crate::recall::{original_at, places_of};
 use crate::report::{Left, What};
+use crate::scan::Scan;
 use crate::segment::Segment;
 use crate::tokens::{Count, Tokens};
 use crate::transcript::{Call, CallId, Entry, EntryId, Speaker, Transcript};
@@ -240,7 +241,8 @@ impl<'a> Draft<'a> {
         let id = place.entry();
         let entry = self.transcript.entry(id);
         let reach = self.stage.reach;
-        let is_gone = matches!(self.ledger.standing[id.index()], Standing::Segment(_));
+        let is_gone = self.ledger.is_in_segment(id)
+            || matches!(place, Place::ResultMedia(call, _) if self.ledger.fold_at(Place::Result(call)).is_some());
         if is_gone || self.is_kept(id) {
             return false;
         }
@@ -321,6 +323,14 @@ impl<'a> Draft<'a> {
         (self.head..self.tail).map(EntryId::from).filter(|id| self.may_absorb(*id)).collect()
     }
 
+    /// An entry taken apart. What is gone into a segment is not kept.
+    pub(crate) fn scan(&mut self, id: EntryId) -> Arc<Scan> {
+        let transcript = self.transcript;
+        let scan = self.ledger.scans.entry(id).or_insert_with(|| Arc::new(Scan::of(transcript.entry(id))));
+        self.ledger.hashes.insert(id, scan.hash);
+        Arc::clone(scan)
+    }
+
     /// What a call did.
     pub(crate) fn deed(&mut self, id: CallId) -> Arc<Deed> {
         let call = self.transcript.call(id);
@@ -346,6 +356,7 @@ impl<'a> Draft<'a> {
                 self.user_text.push(entry);
             }
             before += self.ledger.cost(self.transcript, entry);
+            self.ledger.scans.remove(&entry);
             self.ledger.standing[entry.index()] = Standing::Segment(id);
         }
         let after = segment.tokens();
@@ -369,21 +380,8 @@ impl<'a> Draft<'a> {
         let mut lexicon = std::mem::take(&mut self.ledger.lexicon);
         lexicon.learn(self.transcript);
         let (mut in_view, mut in_digest) = (AtomSet::default(), AtomSet::default());
-        let mut add = |text: &str| atoms(text, |hash| in_view.extend([hash]));
-        for (i, entry) in self.transcript.entries().iter().enumerate() {
-            match entry {
-                Entry::Prompt(prompt) if prompt.speaker != Speaker::Harness => add(prompt.body.as_str()),
-                Entry::Step(step) if i >= self.tail => {
-                    add(step.text.as_str());
-                    for call in &step.calls {
-                        add(call.arguments.as_str());
-                        if let Some(outcome) = &call.result {
-                            add(outcome.body.as_str());
-                        }
-                    }
-                }
-                _ => {}
-            }
+        for i in self.tail..self.transcript.len() {
+            in_view.extend(&self.scan(EntryId::from(i)).atoms);
         }
         for segment in self.ledger.live_segments() {
             for part in &segment.parts {

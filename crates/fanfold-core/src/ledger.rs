@@ -9,6 +9,7 @@ use crate::deed::Deed;
 use crate::handle::{Handle, Hash};
 use crate::recall::{body_at, write_script};
 use crate::report::Receipt;
+use crate::scan::Scan;
 use crate::segment::Segment;
 use crate::tokens::Tokens;
 use crate::transcript::{Body, CallId, EntryId, Transcript};
@@ -76,7 +77,9 @@ pub struct Ledger {
     pub(crate) standing: Vec<Standing>,
     pub(crate) originals: BTreeMap<Handle, (Original, Hash)>,
     /// The hash of each entry's script, once it was needed.
-    hashes: Vec<Option<Hash>>,
+    pub(crate) hashes: BTreeMap<EntryId, Hash>,
+    /// Entries in the view that were taken apart.
+    pub(crate) scans: BTreeMap<EntryId, Arc<Scan>>,
     pub(crate) receipts: Vec<Receipt>,
     pub(crate) pinned: BTreeSet<EntryId>,
     pub(crate) focus: String,
@@ -91,6 +94,8 @@ pub struct Ledger {
     pub(crate) media: Tokens,
     /// How many folds in a row won less than a tenth.
     pub(crate) weak: u32,
+    /// Whether it was told that folding rests.
+    pub(crate) is_rest_told: bool,
     /// The highest level of pressure told since the last fold.
     pub(crate) told: Pressure,
 }
@@ -197,6 +202,12 @@ impl Ledger {
         body + Tokens(self.media.0 * n_media as u64)
     }
 
+    /// Forgets what was derived from a step that has changed.
+    pub(crate) fn forget(&mut self, call: CallId) {
+        self.hashes.remove(&call.step);
+        self.scans.remove(&call.step);
+    }
+
     /// Whether a handle is the name of this content.
     pub(crate) fn is_content(&self, transcript: &Transcript, handle: Handle, content: &str) -> bool {
         let Some((original, hash)) = self.originals.get(&handle) else { return false };
@@ -237,10 +248,7 @@ impl Ledger {
     }
 
     fn hash_of(&mut self, transcript: &Transcript, entry: EntryId) -> Hash {
-        if self.hashes.len() <= entry.index() {
-            self.hashes.resize(entry.index() + 1, None);
-        }
-        *self.hashes[entry.index()].get_or_insert_with(|| hash_of_entry(transcript, entry))
+        *self.hashes.entry(entry).or_insert_with(|| hash_of_entry(transcript, entry))
     }
 }
 

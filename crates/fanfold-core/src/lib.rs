@@ -11,6 +11,7 @@ mod condense; //   long texts made short by what they are
 mod value; //      which lines later work may need
 mod policy; //     what may be folded, from when on, in which order
 mod draft; //      which parts are being folded away
+mod scan; //       entries taken apart once
 mod choice; //     which of their lines stay
 mod segment; //    folded steps as a few lines
 mod passes; //     who decides that, and in which order
@@ -47,7 +48,8 @@ pub use session::{Refusal, Session};
 pub use step::{Moment, Outlook, step};
 pub use tokens::{Count, Frame, Tokens, Words, thousands};
 pub use transcript::{
-    Body, Call, CallId, Entry, EntryId, Media, Origin, Outcome, Prompt, Speaker, Step, Transcript, Turn,
+    Body, Call, CallId, Entry, EntryId, Media, NO_RESULT, OPENING, Origin, Outcome, Prompt, Speaker, Step,
+    Transcript, Turn,
 };
 pub use view::{Edit, Item, Place, View, Voice, assemble};
 pub use working::{FileSeen, WorkingContext, working_context};

@@ -2,6 +2,7 @@
 
 use crate::budget::Strategy;
 use crate::passes::{self, Pass};
+use crate::tokens::Tokens;
 
 /// What may be folded. Plain data: every behaviour that differs between policies is a value here.
 #[derive(Debug, Clone)]
@@ -68,6 +69,8 @@ pub enum Digest {
     Segments {
         /// What all segments may take, in per mille of the room.
         share: u32,
+        /// What they may take at most: they are read at every request.
+        most: Tokens,
         /// How many segments of a tier are merged into one of the next.
         fanout: usize,
     },
@@ -249,7 +252,7 @@ impl Policy {
             low_mark: 600,
             tail: Tail { share: 200, steps: 2, results: 0, ceiling: 1500 },
             head: Head::FirstTurn { steps: 1 },
-            digest: Digest::Segments { share: 400, fanout: 4 },
+            digest: Digest::Segments { share: 400, most: Tokens(32_000), fanout: 4 },
             stages: vec![
                 stage("normal", 1000, None),
                 stage("smaller tail", 600, Some(850)),

@@ -196,10 +196,10 @@ pub(crate) fn write_script(entry: &Entry, out: &mut String) {
             line(label, prompt.body.original());
         }
         Entry::Step(step) => {
-            if !step.reasoning.is_empty() {
+            if !step.reasoning.original().is_empty() {
                 line("thought: ", step.reasoning.original());
             }
-            if !step.text.is_empty() {
+            if !step.text.original().is_empty() {
                 line("", step.text.original());
             }
             for call in &step.calls {

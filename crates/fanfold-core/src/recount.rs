@@ -27,5 +27,5 @@ pub fn recount(transcript: &Transcript, view: &View, counter: &dyn Count) -> Tok
             edits.iter().map(edit).fold(transcript.tokens(*id), |cost, (gone, stub)| cost + stub - gone)
         }
     });
-    transcript.tools() + items.sum()
+    transcript.overhead() + items.sum()
 }

@@ -3,19 +3,19 @@
 //! A segment covers entries; its parts stand in the view where runs of them stood, between what people said.
 //! Segments are only added behind one another, and merged by tiers when they pile up.
 
-use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
-use crate::choice::{Line, LineOf, choose, each_line, order, rank};
+use crate::choice::{Line, LineOf, choose, order, rank};
 use crate::condense::signs::{Sign, sign_of};
 use crate::deed::line_and_failure;
 use crate::draft::{Draft, slices};
 use crate::handle::{Handle, Hash};
 use crate::ledger::Original;
-use crate::recall::write_script;
+use crate::scan::Scan;
 use crate::tokens::Tokens;
-use crate::transcript::EntryId;
-use crate::value::Scorer;
+use crate::transcript::{CallId, EntryId};
+use crate::value::{Scorer, atoms};
 use crate::view::Voice;
 
 /// Folded entries and what stands for them.
@@ -34,7 +34,7 @@ pub struct Segment {
     /// The handles that stand in the parts.
     pub handles: Vec<Handle>,
     pub(crate) leaves: Vec<Leaf>,
-    pub(crate) kept: Vec<Kept>,
+    pub(crate) kept: Arc<Kept>,
 }
 
 /// A run of a segment's entries, as it stands in the view.
@@ -58,13 +58,43 @@ pub(crate) struct Leaf {
     from: usize,
 }
 
-/// A line of an original that stands in the segment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The lines of originals that stand in a segment, one after another.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Kept {
+    lines: Vec<KeptLine>,
+    text: String,
+    atoms: Vec<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct KeptLine {
     entry: EntryId,
     at: usize,
-    text: Arc<str>,
     is: LineOf,
+    text_end: usize,
+    atoms_end: usize,
+}
+
+impl Kept {
+    fn of<'a>(lines: impl Iterator<Item = Line<'a>>) -> Kept {
+        let mut kept = Kept::default();
+        for Line { entry, at, text, atoms, is } in lines {
+            kept.text.push_str(text);
+            kept.atoms.extend_from_slice(atoms);
+            let (text_end, atoms_end) = (kept.text.len(), kept.atoms.len());
+            kept.lines.push(KeptLine { entry, at, is, text_end, atoms_end });
+        }
+        kept
+    }
+
+    fn lines(&self) -> impl Iterator<Item = Line<'_>> {
+        let (mut text_from, mut atoms_from) = (0, 0);
+        self.lines.iter().map(move |&KeptLine { entry, at, is, text_end, atoms_end }| {
+            let (text, atoms) = (&self.text[text_from..text_end], &self.atoms[atoms_from..atoms_end]);
+            (text_from, atoms_from) = (text_end, atoms_end);
+            Line { entry, at, text, atoms, is }
+        })
+    }
 }
 
 impl Segment {
@@ -94,19 +124,19 @@ pub(crate) fn write(draft: &mut Draft<'_>, entries: Vec<EntryId>, budget: Tokens
 pub(crate) fn merge(draft: &mut Draft<'_>, ids: &[u32], between: &[EntryId], budget: Tokens) -> Segment {
     let worth = draft.worth();
     let mut material = Material { entries: between.to_vec(), leaves: leaves(draft, between), tier: 0 };
-    let mut kept: Vec<Kept> = Vec::new();
+    let mut kept: Vec<Arc<Kept>> = Vec::new();
     for &id in ids {
         let segment = &draft.ledger.segments[id as usize];
         material.entries.extend(&segment.entries);
         material.leaves.extend(segment.leaves.iter().cloned());
         material.tier = material.tier.max(segment.tier + 1);
-        kept.extend(segment.kept.iter().cloned());
+        kept.push(Arc::clone(&segment.kept));
     }
     material.entries.sort();
     material.leaves.sort_by_key(|leaf| (leaf.first, leaf.from));
     let sources = sources(draft, between);
     let mut lines = lines_of(&sources);
-    lines.extend(kept.iter().map(|kept| Line { entry: kept.entry, at: kept.at, text: &kept.text, is: kept.is }));
+    lines.extend(kept.iter().flat_map(|kept| kept.lines()));
     lines.sort_by_key(|line| (line.entry, line.at));
     compose(draft, material, &lines, budget, &worth.merging())
 }
@@ -121,9 +151,9 @@ struct Material {
 /// What the lines of an entry are taken from.
 struct Source {
     entry: EntryId,
-    script: String,
-    /// What each call did, in our words.
-    deeds: Vec<String>,
+    scan: Arc<Scan>,
+    /// What each call did, in our words, and the atoms of that.
+    deeds: Vec<(String, Vec<u64>)>,
     has_failures: bool,
     is_user: bool,
 }
@@ -135,7 +165,6 @@ fn leaves(draft: &mut Draft<'_>, entries: &[EntryId]) -> Vec<Leaf> {
     let mut out = Vec::new();
     let mut group: Vec<EntryId> = Vec::new();
     let mut group_tokens = Tokens::ZERO;
-    let mut script = String::new();
     for &entry in entries {
         let tokens = transcript.tokens(entry);
         let is_new_run = group.last().is_some_and(|last| last.0 + 1 != entry.0);
@@ -149,11 +178,10 @@ fn leaves(draft: &mut Draft<'_>, entries: &[EntryId]) -> Vec<Leaf> {
             group_tokens += tokens;
             continue;
         }
-        script.clear();
-        write_script(transcript.entry(entry), &mut script);
-        for bytes in slices(&script, tokens, most) {
+        let scan = draft.scan(entry);
+        for bytes in slices(&scan.script, tokens, most) {
             let original = Original::EntrySlice(entry, bytes.clone());
-            let handle = draft.ledger.name(original, Hash::of(script[bytes.clone()].as_bytes()));
+            let handle = draft.ledger.name(original, Hash::of(scan.script[bytes.clone()].as_bytes()));
             out.push(Leaf { handle, first: entry, last: entry, from: bytes.start });
         }
     }
@@ -169,20 +197,21 @@ fn group_leaf(draft: &mut Draft<'_>, group: &[EntryId]) -> Leaf {
     Leaf { handle, first, last, from: 0 }
 }
 
-fn sources(draft: &Draft<'_>, entries: &[EntryId]) -> Vec<Source> {
-    let source = |&id: &EntryId| {
+fn sources(draft: &mut Draft<'_>, entries: &[EntryId]) -> Vec<Source> {
+    let mut source = |&id: &EntryId| {
         let entry = draft.transcript.entry(id);
-        let mut script = String::new();
-        write_script(entry, &mut script);
         let (mut deeds, mut has_failures) = (Vec::new(), false);
-        for call in entry.step().map_or(&[][..], |step| &step.calls) {
-            let (line, has_failed) = line_and_failure(call);
-            deeds.push(line);
+        for (i, call) in entry.step().map_or(&[][..], |step| &step.calls).iter().enumerate() {
+            let deed = draft.deed(CallId { step: id, call: i as u16 });
+            let (line, has_failed) = line_and_failure(call, &deed);
+            let mut found = Vec::new();
+            atoms(&line, |hash| found.push(hash));
+            deeds.push((line, found));
             has_failures |= has_failed;
         }
-        Source { entry: id, script, deeds, has_failures, is_user: entry.is_user() }
+        Source { entry: id, scan: draft.scan(id), deeds, has_failures, is_user: entry.is_user() }
     };
-    entries.iter().map(source).collect()
+    entries.iter().map(&mut source).collect()
 }
 
 /// The lines of entries that could stand in a segment, in their order.
@@ -190,9 +219,10 @@ fn lines_of(sources: &[Source]) -> Vec<Line<'_>> {
     let mut out = Vec::new();
     for source in sources {
         let entry = source.entry;
-        out.extend(source.deeds.iter().map(|text| Line { entry, at: 0, text, is: LineOf::Deed }));
+        let deeds = source.deeds.iter();
+        out.extend(deeds.map(|(text, atoms)| Line { entry, at: 0, text, atoms, is: LineOf::Deed }));
         let mut is_first = true;
-        each_line(&source.script, |at, text| {
+        for (at, text, atoms) in source.scan.lines() {
             let is_failure = source.has_failures && sign_of(text) == Sign::Alarm;
             let is = match (source.is_user, is_first, is_failure) {
                 (true, true, _) => LineOf::User,
@@ -200,8 +230,8 @@ fn lines_of(sources: &[Source]) -> Vec<Line<'_>> {
                 _ => LineOf::Rest,
             };
             is_first = false;
-            out.push(Line { entry, at, text, is });
-        });
+            out.push(Line { entry, at, text, atoms, is });
+        }
     }
     out
 }
@@ -234,11 +264,7 @@ fn compose(
         room = room.saturating_sub((cost - budget).0 as usize + room / 20);
     }
     let handle = draft.ledger.name_entries(draft.transcript, &entries);
-    let keep = |i: usize| {
-        let Line { entry, at, text, is } = lines[i];
-        Kept { entry, at, text: Arc::from(text), is }
-    };
-    let kept = chosen.into_iter().map(keep).collect();
+    let kept = Arc::new(Kept::of(chosen.into_iter().map(|i| lines[i])));
     let handles = leaves.iter().map(|leaf| leaf.handle).collect();
     Segment { entries, tier, handle, parts, voice: Voice::Fanfold, handles, leaves, kept }
 }
@@ -284,42 +310,45 @@ fn write_parts(
     chosen: &[usize],
     is_first: bool,
 ) -> Vec<Part> {
-    // Which lines stand under which leaf.
-    let mut under: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for &i in chosen {
-        let line = &lines[i];
-        let leaf = leaves.partition_point(|leaf| (leaf.first, leaf.from) <= (line.entry, line.at));
-        under.entry(leaf.saturating_sub(1)).or_default().push(i);
-    }
     let mut parts = Vec::with_capacity(runs.len());
-    let mut next = 0;
+    let mut leaves = leaves.iter().peekable();
+    let mut chosen = chosen.iter().map(|&i| &lines[i]).peekable();
     for (n, run) in runs.iter().enumerate() {
-        let last = *run.last().expect("a run holds entries");
+        let last = run[run.len() - 1];
         let mut text = String::from(if is_first && n == 0 { FENCE_TOLD } else { FENCE });
         let mut is_bare = false;
-        while next < leaves.len() && leaves[next].first <= last {
-            let leaf = &leaves[next];
-            let lines_here = under.get(&next).map_or(&[][..], Vec::as_slice);
-            text.push_str(if is_bare && lines_here.is_empty() { " " } else { "\n" });
-            text.push_str(&format!("[{}]", leaf.handle));
-            is_bare = lines_here.is_empty();
-            let (deeds, rest): (Vec<usize>, Vec<usize>) =
-                lines_here.iter().partition(|&&i| lines[i].is == LineOf::Deed);
-            for (k, &i) in deeds.iter().enumerate() {
-                text.push_str(if k == 0 { " " } else { "; " });
-                text.push_str(lines[i].text);
+        while let Some(leaf) = leaves.next_if(|leaf| leaf.first <= last) {
+            let end = leaves.peek().map_or((EntryId(u32::MAX), 0), |next| (next.first, next.from));
+            let is_here = |line: &&Line<'_>| (line.entry, line.at) < end;
+            let has_lines = chosen.peek().is_some_and(is_here);
+            text.push_str(if is_bare && !has_lines { " " } else { "\n" });
+            is_bare = !has_lines;
+            write!(text, "[{}]", leaf.handle).expect("a string takes everything");
+            let mut before = Before::Handle;
+            while let Some(line) = chosen.next_if(is_here) {
+                let is_deed = line.is == LineOf::Deed;
+                text.push_str(match (is_deed, before) {
+                    (true, Before::Handle) => " ",
+                    (true, Before::Deed) => "; ",
+                    (true, Before::Line) => "\n",
+                    (false, _) => "\n ",
+                });
+                before = if is_deed { Before::Deed } else { Before::Line };
+                text.push_str(line.text);
             }
-            for i in rest {
-                text.push_str("\n ");
-                text.push_str(lines[i].text);
-            }
-            next += 1;
         }
         text.push_str(FENCE_END);
-        let tokens = draft.counter.count(&text) + draft.counter.frame().message;
-        parts.push(Part { at: run[0], text: Arc::from(text), tokens });
+        parts.push(part(draft, run[0], text));
     }
     parts
+}
+
+/// What a line is written behind.
+#[derive(Clone, Copy)]
+enum Before {
+    Handle,
+    Deed,
+    Line,
 }
 
 const FENCE_TOLD: &str =
@@ -353,5 +382,5 @@ pub(crate) fn seal(
     handles: Vec<Handle>,
 ) -> Segment {
     let handle = draft.ledger.name_entries(draft.transcript, &entries);
-    Segment { entries, tier: 0, handle, parts, voice, handles, leaves: Vec::new(), kept: Vec::new() }
+    Segment { entries, tier: 0, handle, parts, voice, handles, leaves: Vec::new(), kept: Arc::default() }
 }

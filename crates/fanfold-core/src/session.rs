@@ -12,7 +12,7 @@ use crate::ledger::Ledger;
 use crate::policy::Policy;
 use crate::recall::{Extent, RecallError, recall};
 use crate::report::{Notice, Overflow};
-use crate::step::{Moment, Outlook, step};
+use crate::step::{Moment, Outlook, Pin, step, unfold};
 use crate::tokens::{Count, Tokens};
 use crate::transcript::{CallId, Entry, EntryId, Outcome, Transcript};
 use crate::view::{Item, View, Voice, assemble, grow};
@@ -45,6 +45,8 @@ pub struct Session<'c> {
     is_settled: bool,
     is_rebuilt: bool,
     usage: Option<Usage>,
+    /// The ledger of the last view that was asked for while a call was running.
+    provisional: Option<Ledger>,
 }
 
 impl<'c> Session<'c> {
@@ -64,6 +66,7 @@ impl<'c> Session<'c> {
             is_settled: true,
             is_rebuilt: true,
             usage: None,
+            provisional: None,
         }
     }
 
@@ -103,13 +106,20 @@ impl<'c> Session<'c> {
     }
 
     /// Gives a running call its result. Says whether there was such a call.
+    ///
+    /// A result that comes so late that its step is folded already brings the step back.
     pub fn answer(&mut self, call: CallId, outcome: Outcome) -> bool {
         self.is_settled = false;
+        if call.step.index() < self.transcript.len() && !self.ledger.is_whole(call.step) {
+            self.is_rebuilt |= unfold(&mut self.ledger, &self.transcript, &[call.step], Pin::No);
+        }
+        self.ledger.forget(call);
         self.transcript.answer(call, outcome, self.counter)
     }
 
     /// Takes note of something that happened beside the conversation.
     pub fn on(&mut self, event: Event) {
+        self.settle();
         match &event {
             Event::Budget(budget) => self.budget = *budget,
             Event::Refused { limit } => {
@@ -125,8 +135,26 @@ impl<'c> Session<'c> {
     }
 
     /// The view to send, or why there is none.
+    ///
+    /// While a call is still running the view is provisional: the step is taken for good when its results are there,
+    /// so that it does not matter how often somebody looked.
     pub fn view(&mut self) -> Result<&View, Refusal> {
+        let is_running = self.transcript.last_step().is_some_and(|step| self.transcript.is_running(step));
+        if is_running && !self.is_settled {
+            let mut ahead = self.fork();
+            ahead.settle();
+            let view = ahead.settled_view().cloned();
+            self.provisional = Some(ahead.ledger);
+            self.view = view?;
+            self.is_rebuilt = true;
+            return Ok(&self.view);
+        }
         self.settle();
+        self.provisional = None;
+        self.settled_view()
+    }
+
+    fn settled_view(&mut self) -> Result<&View, Refusal> {
         if let Some(overflow) = &self.overflow {
             return Err(overflow.clone().into());
         }
@@ -160,7 +188,8 @@ impl<'c> Session<'c> {
 
     /// The original behind a handle, or the wanted part of it.
     pub fn recall(&self, handle: Handle, extent: &Extent) -> Result<String, RecallError> {
-        recall(&self.transcript, &self.ledger, handle, extent)
+        let ahead = self.provisional.as_ref().filter(|_| self.ledger.original(handle).is_none());
+        recall(&self.transcript, ahead.unwrap_or(&self.ledger), handle, extent)
     }
 
     /// All that was said.
@@ -206,9 +235,6 @@ impl<'c> Session<'c> {
     }
 
     fn take_step(&mut self, event: Option<&Event>) {
-        if event.is_some() {
-            self.settle();
-        }
         let now = Moment {
             transcript: &self.transcript,
             policy: &self.policy,

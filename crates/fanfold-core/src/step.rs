@@ -6,7 +6,7 @@
 use crate::budget::{Budget, Pressure};
 use crate::draft::{Draft, Terms};
 use crate::event::Event;
-use crate::ledger::{Ledger, Original, Standing};
+use crate::ledger::{Ledger, Standing};
 use crate::passes;
 use crate::policy::{Policy, Reach, Stage};
 use crate::report::{Contributor, Left, Notice, Overflow, PassReport, Reason, Receipt};
@@ -47,6 +47,7 @@ pub fn step(mut ledger: Ledger, now: &Moment<'_>) -> (Ledger, Outlook) {
     let has_news = now.event.is_some() || now.transcript.entries().last().is_some_and(Entry::is_user);
     if has_news {
         ledger.weak = 0;
+        ledger.is_rest_told = false;
     }
     if let Some(event) = now.event {
         outlook.is_changed |= take_event(&mut ledger, now.transcript, event);
@@ -54,7 +55,7 @@ pub fn step(mut ledger: Ledger, now: &Moment<'_>) -> (Ledger, Outlook) {
     if now.policy.has_caps() && now.policy.strategy.trigger(now.budget).is_some() {
         cap_newest(&mut ledger, now, &mut outlook);
     }
-    if let Some(reason) = reason_to_fold(&ledger, now, &mut outlook.notices) {
+    if let Some(reason) = reason_to_fold(&mut ledger, now, &mut outlook.notices) {
         let stages = stages(now);
         fold(&mut ledger, now, &Order { reason, stages: &stages }, &mut outlook);
     }
@@ -104,7 +105,8 @@ fn stages(now: &Moment<'_>) -> Vec<Stage> {
 fn take_event(ledger: &mut Ledger, transcript: &Transcript, event: &Event) -> bool {
     match event {
         Event::Pinned(entry) => {
-            ledger.pinned.insert(*entry);
+            let is_there = entry.index() < transcript.len();
+            return is_there && unfold(ledger, transcript, &[*entry], Pin::Yes);
         }
         Event::Unpinned(entry) => {
             ledger.pinned.remove(entry);
@@ -112,17 +114,24 @@ fn take_event(ledger: &mut Ledger, transcript: &Transcript, event: &Event) -> bo
         Event::Focused(topic) => ledger.focus.clone_from(topic),
         Event::Unfolded(handle) => {
             let Some(original) = ledger.original(*handle).cloned() else { return false };
-            return unfold(ledger, transcript, &original);
+            return unfold(ledger, transcript, &original.entries(), Pin::Yes);
         }
         Event::Budget(_) | Event::Refused { .. } | Event::FoldAsked { .. } => {}
     }
     false
 }
 
-/// Brings the entries behind a handle back into the view, and pins them so that they stay.
-fn unfold(ledger: &mut Ledger, transcript: &Transcript, original: &Original) -> bool {
+/// Whether entries that come back stay.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pin {
+    Yes,
+    No,
+}
+
+/// Brings entries back into the view as they came.
+pub(crate) fn unfold(ledger: &mut Ledger, transcript: &Transcript, entries: &[EntryId], pin: Pin) -> bool {
     let mut is_changed = false;
-    for entry in original.entries() {
+    for &entry in entries {
         let before = ledger.cost(transcript, entry);
         if let Standing::Segment(id) = ledger.standing[entry.index()] {
             let segment = ledger.segments[id as usize].clone();
@@ -138,12 +147,14 @@ fn unfold(ledger: &mut Ledger, transcript: &Transcript, original: &Original) -> 
             ledger.saved -= transcript.tokens(entry).0 as i64 - before.0 as i64;
             is_changed = true;
         }
-        ledger.pinned.insert(entry);
+        if pin == Pin::Yes {
+            ledger.pinned.insert(entry);
+        }
     }
     is_changed
 }
 
-fn reason_to_fold(ledger: &Ledger, now: &Moment<'_>, notices: &mut Vec<Notice>) -> Option<Reason> {
+fn reason_to_fold(ledger: &mut Ledger, now: &Moment<'_>, notices: &mut Vec<Notice>) -> Option<Reason> {
     let total = ledger.total(now.transcript);
     match now.event {
         Some(Event::FoldAsked { .. }) => return Some(Reason::Asked),
@@ -159,8 +170,8 @@ fn reason_to_fold(ledger: &Ledger, now: &Moment<'_>, notices: &mut Vec<Notice>) 
     }
     let is_resting = now.policy.rests && ledger.weak >= 2;
     if is_resting {
-        let is_new = ledger.weak == 2;
-        if is_new {
+        if !ledger.is_rest_told {
+            ledger.is_rest_told = true;
             notices.push(Notice::Resting { in_the_way: contributors(ledger, now.transcript) });
         }
         return None;

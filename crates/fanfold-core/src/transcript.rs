@@ -151,6 +151,12 @@ pub struct Outcome {
     pub origin: Origin,
 }
 
+/// What is sent for the result of a call that never got one.
+pub const NO_RESULT: &str = "[no result was recorded]";
+
+/// What is sent first where a conversation does not begin with a person's words.
+pub const OPENING: &str = "[continued]";
+
 /// The position of an entry in its transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryId(pub u32);
@@ -214,6 +220,18 @@ impl Entry {
         self.prompt().is_some_and(|prompt| prompt.speaker == Speaker::System)
     }
 
+    /// Whether there are images or files in it.
+    pub fn has_media(&self) -> bool {
+        match self {
+            Entry::Prompt(prompt) => !prompt.media.is_empty(),
+            Entry::Step(step) => step
+                .calls
+                .iter()
+                .filter_map(|call| call.result.as_ref())
+                .any(|outcome| !outcome.media.is_empty()),
+        }
+    }
+
     /// Counts every text of the entry that has not been counted yet.
     ///
     /// `Transcript::append` does this by itself; a caller with many entries may do it on several threads before.
@@ -249,12 +267,21 @@ impl Call {
     fn tokens(&self, counter: &dyn Count) -> Tokens {
         let frame = counter.frame();
         let asked = frame.call + counter.count(&self.tool) + self.arguments.tokens;
-        let answered = self.result.as_ref().map_or(Tokens::ZERO, |outcome| outcome.tokens(frame));
+        // A call that never gets a result is sent with one that says so.
+        let answered = match &self.result {
+            Some(outcome) => outcome.tokens(frame),
+            None => frame.message + counter.count(NO_RESULT),
+        };
         asked + answered
     }
 }
 
 impl Outcome {
+    /// Counts the text, if it has not been counted yet.
+    pub fn count(&mut self, counter: &dyn Count) {
+        self.body.count(counter);
+    }
+
     fn tokens(&self, frame: Frame) -> Tokens {
         frame.message + self.body.tokens + media_tokens(&self.media, frame)
     }
@@ -279,6 +306,7 @@ pub struct Transcript {
     entries: Vec<Entry>,
     tokens: Vec<Tokens>,
     tools: Tokens,
+    opening: Tokens,
     total: Tokens,
 }
 
@@ -299,9 +327,19 @@ impl Transcript {
         self.tools
     }
 
+    /// What every view costs beside its pieces: the tool schemas, and an opening where one is needed.
+    pub(crate) fn overhead(&self) -> Tokens {
+        self.tools + self.opening
+    }
+
     /// Adds an entry at the end and counts what has not been counted.
     pub fn append(&mut self, mut entry: Entry, counter: &dyn Count) -> EntryId {
         entry.count(counter);
+        let is_opened = !self.entries.iter().all(Entry::is_system) || entry.prompt().is_some();
+        if !is_opened {
+            self.opening = counter.frame().message + counter.count(OPENING);
+            self.total += self.opening;
+        }
         let tokens = entry.tokens(counter);
         self.total += tokens;
         self.tokens.push(tokens);
@@ -317,9 +355,10 @@ impl Transcript {
             return false;
         };
         outcome.body.count(counter);
+        let none = counter.frame().message + counter.count(NO_RESULT);
         let tokens = outcome.tokens(counter.frame());
-        self.tokens[call.step.index()] += tokens;
-        self.total += tokens;
+        self.tokens[call.step.index()] = self.tokens[call.step.index()] + tokens - none;
+        self.total = self.total + tokens - none;
         found.result = Some(outcome);
         true
     }
@@ -388,6 +427,11 @@ impl Transcript {
         let Some(step) = self.entry(id).step() else { return false };
         let has_open_call = step.calls.iter().any(|call| call.result.is_none());
         has_open_call && self.entries[id.index() + 1..].iter().all(|later| later.step().is_none())
+    }
+
+    /// The newest step.
+    pub fn last_step(&self) -> Option<EntryId> {
+        self.entries.iter().rposition(|entry| entry.step().is_some()).map(EntryId::from)
     }
 
     /// The newest entry that a person wrote.

@@ -36,6 +36,8 @@ pub(crate) type AtomSet = std::collections::HashSet<u64, BuildHasherDefault<Same
 pub(crate) struct Lexicon {
     /// How often: the agent's uses count one each, people's a half.
     uses: AtomMap<Uses>,
+    /// What stands in system text and people's words, which stay in view.
+    prompts: AtomSet,
     learnt: usize,
 }
 
@@ -60,8 +62,14 @@ impl Lexicon {
                 });
             };
             match &transcript.entries()[i] {
-                Entry::Prompt(prompt) if prompt.speaker == Speaker::User => add(prompt.body.as_str(), 0.5),
-                Entry::Prompt(_) => {}
+                Entry::Prompt(prompt) => {
+                    if prompt.speaker == Speaker::User {
+                        add(prompt.body.as_str(), 0.5);
+                    }
+                    if prompt.speaker != Speaker::Harness {
+                        atoms(prompt.body.as_str(), |hash| self.prompts.extend([hash]));
+                    }
+                }
                 Entry::Step(step) => {
                     add(step.text.as_str(), 1.0);
                     step.calls.iter().for_each(|call| add(call.arguments.as_str(), 1.0));
@@ -108,7 +116,8 @@ impl Scorer<'_> {
 
     /// Whether an atom stands in the view anyway.
     pub(crate) fn is_seen(&self, hash: u64) -> bool {
-        self.in_view.contains(&hash) || self.in_digest.is_some_and(|atoms| atoms.contains(&hash))
+        let is_said = self.lexicon.prompts.contains(&hash) || self.in_view.contains(&hash);
+        is_said || self.in_digest.is_some_and(|atoms| atoms.contains(&hash))
     }
 
     /// What a line is worth because it is about the focus.

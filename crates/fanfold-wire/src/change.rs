@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use fanfold_core::{Body, Call, CallId, Count, Entry, Origin, Outcome, Step, Transcript};
+use fanfold_core::{CallId, Count, Entry, Origin, Outcome, Transcript};
 
 /// One thing that an arriving message does to a transcript. Changes are made in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +21,7 @@ impl Change {
     pub fn count(&mut self, counter: &dyn Count) {
         match self {
             Change::Append(entry) => entry.count(counter),
-            Change::Answer(_, outcome) => count_outcome(outcome, counter),
+            Change::Answer(_, outcome) => outcome.count(counter),
         }
     }
 
@@ -35,21 +35,6 @@ impl Change {
                 transcript.answer(call, outcome, counter);
             }
         }
-    }
-}
-
-/// Counts an outcome inside a step, because only an entry counts its texts.
-fn count_outcome(outcome: &mut Outcome, counter: &dyn Count) {
-    let (origin, is_error) = (outcome.origin, outcome.is_error);
-    let empty = Outcome { body: Body::text(""), is_error, media: Vec::new(), origin };
-    let result = Some(std::mem::replace(outcome, empty));
-    let call = Call { id: String::new(), tool: String::new(), arguments: Body::text(""), result, origin };
-    let mut entry =
-        Entry::Step(Step { text: Body::text(""), reasoning: Body::text(""), calls: vec![call], origin });
-    entry.count(counter);
-    if let Entry::Step(step) = entry {
-        *outcome =
-            step.calls.into_iter().find_map(|call| call.result).expect("the call was built with a result");
     }
 }
 
@@ -130,8 +115,9 @@ impl fmt::Display for Oddity {
 
 #[cfg(test)]
 mod tests {
+    use fanfold_core::{Body, EntryId, Tokens, Words};
+
     use super::*;
-    use fanfold_core::{EntryId, Tokens, Words};
 
     #[test]
     fn answers_are_counted_before_they_are_made() {

@@ -6,15 +6,10 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use fanfold_core::{Call, CallId, Edit, EntryId, Item, Place, Prompt, Step, Transcript, View, Voice};
+pub(crate) use fanfold_core::{NO_RESULT, OPENING};
 
 use crate::book::{Book, Portion, Role, What};
 use crate::format::Format;
-
-/// What stands for the result of a call that never had one.
-pub(crate) const NO_RESULT: &str = "[no result was recorded]";
-
-/// What is said first where a view would start with the model's own words.
-pub(crate) const OPENING: &str = "[continued]";
 
 /// A message that is ready to leave.
 #[derive(Debug)]

@@ -48,9 +48,13 @@ pub struct Ending {
 
 /// Reads the ending from a result.
 pub fn ending_of(deed: &Deed, outcome: &Outcome) -> Ending {
+    ending_in(deed, outcome, inner_text(outcome.body.as_str()).as_deref())
+}
+
+/// Reads the ending from a result whose inner text is known.
+pub(super) fn ending_in(deed: &Deed, outcome: &Outcome, inner: Option<&str>) -> Ending {
     let text = outcome.body.as_str();
-    let inner = inner_text(text);
-    let output = strip_frame(inner.as_deref().unwrap_or(text));
+    let output = strip_frame(inner.unwrap_or(text));
     let exit = exit_code(text);
     let is_run = deed.verb == Verb::Run;
     let tests = if is_run { test_counts(output) } else { None };
@@ -176,7 +180,7 @@ fn test_counts(text: &str) -> Option<TestCounts> {
     let mut n_go = TestCounts::default();
     for line in text.lines() {
         let line = line.trim();
-        let is_summary = COUNTED.is_match(head(line, 200)) && is_summary(line);
+        let is_summary = is_summary(line) && COUNTED.is_match(head(line, 200));
         if is_summary {
             let counts = counts_in(line);
             let sum = sum.get_or_insert_default();

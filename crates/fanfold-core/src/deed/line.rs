@@ -5,41 +5,41 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
-use super::ending::inner_text;
-use super::{Deed, Ending, LineRange, Lines, Verb, Verdict, deed_of, ending_of, patch};
+use super::ending::{ending_in, inner_text};
+use super::{Deed, Ending, LineRange, Lines, Verb, Verdict, deed_of, patch};
 use crate::condense::signs::{head, tail};
 use crate::tokens::thousands;
-use crate::transcript::{Call, Outcome};
+use crate::transcript::Call;
 
 /// One line that says what a call did and how it ended.
 pub fn line_of(call: &Call) -> String {
-    line_and_failure(call).0
+    line_and_failure(call, &deed_of(&call.tool, call.arguments.as_str())).0
 }
 
 /// One line that says what a call did and how it ended, and whether it failed.
-pub(crate) fn line_and_failure(call: &Call) -> (String, bool) {
-    let deed = deed_of(&call.tool, call.arguments.as_str());
+pub(crate) fn line_and_failure(call: &Call, deed: &Deed) -> (String, bool) {
     let tool = shortened(&one_line(&call.tool), 48);
     let Some(outcome) = &call.result else {
-        return (format!("[{tool}] `{}` → no result", target(&deed)), false);
+        return (format!("[{tool}] `{}` → no result", target(deed)), false);
     };
-    let ending = ending_of(&deed, outcome);
-    let done = done(call, &deed, outcome, &ending);
-    let line = format!("[{tool}] {done}{}", failure(&deed, &ending));
+    let inner = inner_text(outcome.body.as_str());
+    let ending = ending_in(deed, outcome, inner.as_deref());
+    let done = done(call, deed, inner.as_deref(), &ending);
+    let line = format!("[{tool}] {done}{}", failure(deed, &ending));
     (line, ending.verdict == Verdict::Failed)
 }
 
 const LONGEST: usize = 120;
 
-fn done(call: &Call, deed: &Deed, outcome: &Outcome, ending: &Ending) -> String {
+fn done(call: &Call, deed: &Deed, inner: Option<&str>, ending: &Ending) -> String {
     let arguments = call.arguments.as_str();
-    let text = outcome.body.as_str();
+    let text = call.result.as_ref().map_or("", |outcome| outcome.body.as_str());
     let target = target(deed);
     let is_told = is_told(&call.tool, deed.verb);
     let more = if deed.has_more { " and more" } else { "" };
     let said = |verb: &str| if is_told { String::new() } else { format!("{verb} ") };
     match deed.verb {
-        Verb::Read => format!("{}{target}{}{more}", said("read"), lines_seen(deed, text)),
+        Verb::Read => format!("{}{target}{}{more}", said("read"), lines_seen(deed, text, inner)),
         Verb::List => format!(
             "{}{target}{} → {}",
             said("listed"),
@@ -156,9 +156,8 @@ fn failure(deed: &Deed, ending: &Ending) -> String {
 }
 
 /// Which lines a read showed, by its numbered lines where it has them, and of how many.
-fn lines_seen(deed: &Deed, text: &str) -> String {
-    let inner = inner_text(text);
-    let shown = inner.as_deref().unwrap_or(text);
+fn lines_seen(deed: &Deed, text: &str, inner: Option<&str>) -> String {
+    let shown = inner.unwrap_or(text);
     let numbers = numbered(shown);
     let total = TOTAL.captures(head(text, 400)).or_else(|| TOTAL.captures(tail(text, 400)));
     let total = total.and_then(|found| found[1].parse::<u32>().ok());

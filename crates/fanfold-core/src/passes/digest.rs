@@ -25,8 +25,9 @@
 //! user    fix the parser
 //! note    <fanfold>
 //!         Earlier steps, folded by fanfold (not the user's words). Recall a [handle] for the original.
-//!         [bb3a1cbb] [bash] read src/parser.rs lines 115–121
+//!         [bb3a1cbb]
 //!          test parser::reads_a_header ... FAILED
+//!         [bash] read src/parser.rs lines 115–121
 //!         </fanfold>
 //! say     the height is off by one
 //! ```
@@ -42,19 +43,21 @@ use crate::transcript::EntryId;
 pub(crate) const PASS: Pass = Pass { name: "digest", run };
 
 fn run(draft: &mut Draft<'_>, target: Tokens) {
-    let Digest::Segments { share, fanout } = draft.policy.digest else { return };
+    let Digest::Segments { share, most, fanout } = draft.policy.digest else { return };
     // Before people's words are touched, the digest is as small as it can be.
     let is_minimal = draft.stage.reach.tail;
     let candidates = draft.absorbable();
     let old: Tokens = candidates.iter().map(|&id| draft.cost(id)).sum();
     let others = draft.total() - used(draft) - old;
-    let most = draft.room.permille(if is_minimal { share / 4 } else { share });
-    let limit = most.min(target - others).max(draft.room.permille(share / 4));
+    let most = draft.room.permille(if is_minimal { share / 4 } else { share }).min(most);
+    let limit = most.min(target - others).max(draft.room.permille(share / 4).min(most));
     add(draft, candidates, old, limit);
     merge_tiers(draft, fanout, limit);
     while used(draft) > limit && draft.ledger.live.len() > 1 {
         let oldest = draft.ledger.live[..2].to_vec();
-        merge(draft, &oldest, limit);
+        if !merge(draft, &oldest, limit) {
+            break;
+        }
     }
     let is_too_much = draft.total() > target && used(draft) > limit;
     if is_too_much {
@@ -86,15 +89,22 @@ fn merge_tiers(draft: &mut Draft<'_>, fanout: usize, limit: Tokens) {
             return;
         }
         let ids = live[live.len() - same..].to_vec();
-        merge(draft, &ids, limit);
+        if !merge(draft, &ids, limit) {
+            return;
+        }
     }
 }
 
-fn merge(draft: &mut Draft<'_>, ids: &[u32], limit: Tokens) {
+/// Merges segments if that wins anything; says whether it did.
+fn merge(draft: &mut Draft<'_>, ids: &[u32], limit: Tokens) -> bool {
     let sum: Tokens = ids.iter().map(|&id| draft.ledger.segments[id as usize].tokens()).sum();
     let free = limit - (used(draft) - sum);
     let merged = segment::merge(draft, ids, &[], least(limit).max(sum.permille(700).min(free)));
-    draft.absorb(merged, ids);
+    let is_shorter = merged.tokens() < sum;
+    if is_shorter {
+        draft.absorb(merged, ids);
+    }
+    is_shorter
 }
 
 /// What a segment gets at least.

@@ -27,6 +27,10 @@ use crate::view::Place;
 pub(crate) const PASS: Pass = Pass { name: "media", run };
 
 fn run(draft: &mut Draft<'_>, _target: Tokens) {
+    let has_any = draft.transcript.entries().iter().any(Entry::has_media);
+    if !has_any {
+        return;
+    }
     let is_media = |place| matches!(place, Place::PromptMedia(..) | Place::ResultMedia(..));
     for place in draft.open_places(is_media) {
         let label = media_at(draft, place).map_or_else(|| "media".to_owned(), |media| media.label.clone());

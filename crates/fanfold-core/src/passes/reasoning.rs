@@ -13,13 +13,19 @@
 use super::Pass;
 use crate::draft::Draft;
 use crate::tokens::Tokens;
+use crate::transcript::EntryId;
 use crate::view::Place;
 
 /// Folds old reasoning.
 pub(crate) const PASS: Pass = Pass { name: "reasoning", run };
 
 fn run(draft: &mut Draft<'_>, _target: Tokens) {
-    for place in draft.open_places(|place| matches!(place, Place::Reasoning(_))) {
-        draft.fold(place, "thought");
+    let entries = draft.transcript.entries().iter().enumerate();
+    let thoughtful = entries.filter(|(_, entry)| entry.step().is_some_and(|step| !step.reasoning.is_empty()));
+    for (i, _) in thoughtful {
+        let place = Place::Reasoning(EntryId::from(i));
+        if draft.ledger.fold_at(place).is_none() {
+            draft.fold(place, "thought");
+        }
     }
 }

@@ -89,7 +89,8 @@ fn fold_oldest(draft: &mut Draft<'_>, target: Tokens) {
     }
 }
 
+/// What people's words cost as they stand.
 fn human_text(draft: &Draft<'_>) -> Tokens {
     let entries = draft.transcript.entries().iter().enumerate();
-    entries.filter(|(_, entry)| entry.is_user()).map(|(i, _)| draft.transcript.tokens(EntryId::from(i))).sum()
+    entries.filter(|(_, entry)| entry.is_user()).map(|(i, _)| draft.cost(EntryId::from(i))).sum()
 }
