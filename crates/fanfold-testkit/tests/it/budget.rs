@@ -48,7 +48,10 @@ fn what_is_sent_costs_what_the_view_says() {
     hold(3_000, &Policy::NAMES, |case| {
         walk_case_in_chat(case, |sent| {
             let cost = yardstick(&sent.parsed(), sent.session.counter());
-            if cost == sent.view.tokens.0 {
+            // A call that still runs is counted with the placeholder that it may come to need.
+            let transcript = sent.session.transcript();
+            let is_running = transcript.last_step().is_some_and(|step| transcript.is_running(step));
+            if cost == sent.view.tokens.0 || is_running && cost < sent.view.tokens.0 {
                 Ok(())
             } else {
                 no(format!("{cost} are sent, {} were counted", sent.view.tokens))
@@ -114,7 +117,7 @@ fn pressure_is_told_once_for_each_level_until_a_fold() {
         let (mut told, mut n_receipts) = (Pressure::None, 0);
         let mut session = case.session();
         for entry in &case.entries {
-            session.append(entry.clone());
+            session.append(answered(entry));
             let _ = session.view();
             let receipts = session.ledger().receipts().len();
             if receipts > n_receipts {
@@ -134,6 +137,15 @@ fn pressure_is_told_once_for_each_level_until_a_fold() {
         }
         Ok(())
     });
+}
+
+/// The entry with a result for every call: while one runs, a view is provisional and nothing is told yet.
+fn answered(entry: &Entry) -> Entry {
+    let mut entry = entry.clone();
+    if let Entry::Step(step) = &mut entry {
+        step.calls.retain(|call| call.result.is_some());
+    }
+    entry
 }
 
 #[test]
