@@ -134,7 +134,8 @@ impl<'a> Draft<'a> {
     /// Places that may be folded, or folded deeper, oldest first.
     pub fn places(&self, wanted: impl Fn(Place) -> bool) -> Vec<Place> {
         let entries = self.transcript.entries().iter().enumerate();
-        let places = entries.flat_map(|(i, entry)| places_of(entry, EntryId::from(i)));
+        let in_view = entries.filter(|(i, _)| !self.ledger.is_in_segment(EntryId::from(*i)));
+        let places = in_view.flat_map(|(i, entry)| places_of(entry, EntryId::from(i)));
         places.filter(|place| wanted(*place) && self.may_fold(*place)).collect()
     }
 

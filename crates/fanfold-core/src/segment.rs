@@ -116,7 +116,7 @@ pub(crate) fn write(draft: &mut Draft<'_>, entries: Vec<EntryId>, budget: Tokens
     let worth = draft.worth();
     let leaves = leaves(draft, &entries);
     let sources = sources(draft, &entries);
-    let lines = lines_of(&sources);
+    let lines = lines_of(&sources, &worth.scorer());
     compose(draft, Material { entries, leaves, tier: 0 }, &lines, budget, &worth.scorer())
 }
 
@@ -135,7 +135,7 @@ pub(crate) fn merge(draft: &mut Draft<'_>, ids: &[u32], between: &[EntryId], bud
     material.entries.sort();
     material.leaves.sort_by_key(|leaf| (leaf.first, leaf.from));
     let sources = sources(draft, between);
-    let mut lines = lines_of(&sources);
+    let mut lines = lines_of(&sources, &worth.merging());
     lines.extend(kept.iter().flat_map(|kept| kept.lines()));
     lines.sort_by_key(|line| (line.entry, line.at));
     compose(draft, material, &lines, budget, &worth.merging())
@@ -215,7 +215,7 @@ fn sources(draft: &mut Draft<'_>, entries: &[EntryId]) -> Vec<Source> {
 }
 
 /// The lines of entries that could stand in a segment, in their order.
-fn lines_of(sources: &[Source]) -> Vec<Line<'_>> {
+fn lines_of<'a>(sources: &'a [Source], scorer: &Scorer<'_>) -> Vec<Line<'a>> {
     let mut out = Vec::new();
     for source in sources {
         let entry = source.entry;
@@ -230,7 +230,11 @@ fn lines_of(sources: &[Source]) -> Vec<Line<'_>> {
                 _ => LineOf::Rest,
             };
             is_first = false;
-            out.push(Line { entry, at, text, atoms, is });
+            // A line that nothing speaks for is never chosen.
+            let is_worthless = is == LineOf::Rest && atoms.is_empty() && scorer.focus.is_empty();
+            if !is_worthless {
+                out.push(Line { entry, at, text, atoms, is });
+            }
         }
     }
     out

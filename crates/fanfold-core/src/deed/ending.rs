@@ -89,6 +89,9 @@ pub(super) fn inner_text(text: &str) -> Option<String> {
     if !is_object {
         return None;
     }
+    if let Some(inner) = first_string(text) {
+        return Some(inner);
+    }
     let value: Value = serde_json::from_str(text).ok()?;
     let field =
         |name: &str| value.get(name)?.as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned);
@@ -97,6 +100,33 @@ pub(super) fn inner_text(text: &str) -> Option<String> {
         .or_else(|| field("output"))
         .or_else(|| field("content"))
         .or_else(|| field("stdout"))
+}
+
+/// The text of a result that begins with it, `{"output": "…`, without reading the rest.
+fn first_string(text: &str) -> Option<String> {
+    let rest = text.trim_start().strip_prefix('{')?.trim_start();
+    let rest = ["\"output\"", "\"content\"", "\"stdout\""].iter().find_map(|key| rest.strip_prefix(key))?;
+    let rest = rest.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
+    let mut out = String::with_capacity(rest.len());
+    let mut rest = rest;
+    loop {
+        let at = rest.find(['"', '\\'])?;
+        out.push_str(&rest[..at]);
+        if rest.as_bytes()[at] == b'"' {
+            return Some(out).filter(|text| !text.trim().is_empty());
+        }
+        // Other escapes are left to the whole reader.
+        out.push(match rest.as_bytes().get(at + 1)? {
+            b'n' => '\n',
+            b't' => '\t',
+            b'"' => '"',
+            b'\\' => '\\',
+            b'/' => '/',
+            b'r' => '\r',
+            _ => return None,
+        });
+        rest = &rest[at + 2..];
+    }
 }
 
 /// The output without the lines that a harness puts around it.

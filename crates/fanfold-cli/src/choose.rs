@@ -1,0 +1,147 @@
+//! Chooses policy, budget and counter: from the settings, then from what the request names, then by default.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use fanfold_core::{Budget, Count, Policy, Strategy, Tokens, ToolFold, ToolRule};
+use fanfold_tokens::{Models, TokenizerJson, counter_for, o200k};
+use fanfold_wire::Format;
+
+use crate::failure::Failure;
+use crate::rules_file;
+use crate::settings::{FoldTool, Options, UserText, nearest};
+
+/// The window when nothing is known of the model.
+const USUAL_WINDOW: Tokens = Tokens(128_000);
+
+/// What a conversation is folded by.
+#[derive(Clone)]
+pub(crate) struct Terms {
+    pub(crate) policy: Policy,
+    pub(crate) budget: Budget,
+    /// Counters are few and live as long as the program.
+    pub(crate) counter: &'static dyn Count,
+    pub(crate) format: Option<Format>,
+    pub(crate) focus: String,
+    /// What was assumed because nobody said it, for a person.
+    pub(crate) assumed: Vec<String>,
+}
+
+/// What a request says of itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Asked<'a> {
+    pub(crate) model: Option<&'a str>,
+}
+
+/// Chooses everything for a conversation.
+pub(crate) fn terms(options: &Options, asked: Asked<'_>) -> anyhow::Result<Terms> {
+    let mut assumed = Vec::new();
+    let models = models(options);
+    let model = options.model.as_deref().or(asked.model);
+    let window = match (options.window, model.and_then(|model| models.find(model))) {
+        (Some(window), _) => Tokens(window.0),
+        (None, Some(known)) => known.window,
+        (None, None) => {
+            let why = match model {
+                Some(model) => format!("the window of `{model}` is not known"),
+                None => "no window and no model is named".to_owned(),
+            };
+            assumed.push(format!("{why}; a window of {USUAL_WINDOW} tokens is assumed (--window)"));
+            USUAL_WINDOW
+        }
+    };
+    let budget = match options.reserve {
+        Some(reserve) => Budget::with_reserve(window, Tokens(reserve.0)),
+        None => Budget::of_window(window),
+    };
+    Ok(Terms {
+        policy: policy(options)?,
+        budget,
+        counter: counter(options, model, &models)?,
+        format: format(options)?,
+        focus: options.focus.clone().unwrap_or_default(),
+        assumed,
+    })
+}
+
+/// The table of models with the user's own before the rest.
+pub(crate) fn models(options: &Options) -> Models {
+    let own = options.models.iter().rev();
+    own.fold(Models::built_in(), |models, own| models.with_override(&own.pattern, Tokens(own.window.0)))
+}
+
+/// The format that was set.
+pub(crate) fn format(options: &Options) -> anyhow::Result<Option<Format>> {
+    let parsed = options.format.as_deref().map(str::parse::<Format>).transpose();
+    parsed.map_err(|error| Failure::new(error.to_string(), "leave `format` out to have it recognised").into())
+}
+
+/// The policy with everything that was set about it.
+pub(crate) fn policy(options: &Options) -> anyhow::Result<Policy> {
+    let mut policy = match (&options.rules, options.policy.as_deref()) {
+        (Some(path), None | Some("rules")) => rules_file::read(path)?,
+        (Some(_), Some(other)) => {
+            let message = format!("a rules file is for the policy `rules`, and the policy is `{other}`");
+            return Err(Failure::new(message, "leave out --policy or --rules").into());
+        }
+        (None, name) => named_policy(name.unwrap_or(Policy::NAMES[0]))?,
+    };
+    if let Some(name) = &options.strategy {
+        policy.strategy = name.parse::<Strategy>().map_err(|error| {
+            Failure::new(error.to_string(), "set `strategy` to one of these, or leave it to the policy")
+        })?;
+    }
+    if let Some(share) = options.low_mark {
+        policy.low_mark = share.0;
+    }
+    if let Some(share) = options.tail {
+        policy.tail.share = share.0;
+    }
+    // The first rule that matches a tool counts, so the user's come before the policy's.
+    policy.tools.splice(0..0, options.tools.iter().map(tool_rule));
+    policy.working_context |= options.working_context.unwrap_or_default();
+    if options.user_text == Some(UserText::Never) {
+        policy = policy.without_user_text();
+    }
+    Ok(policy)
+}
+
+fn named_policy(name: &str) -> Result<Policy, Failure> {
+    Policy::named(name).ok_or_else(|| {
+        let hint = match nearest(name, Policy::NAMES.into_iter()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("the policies are {}", Policy::NAMES.join(", ")),
+        };
+        Failure::new(format!("there is no policy `{name}`"), hint)
+    })
+}
+
+fn tool_rule(tool: &crate::settings::ToolOptions) -> ToolRule {
+    let fold = match tool.fold {
+        FoldTool::Auto => ToolFold::Auto,
+        FoldTool::Never => ToolFold::Never,
+        FoldTool::Always => ToolFold::Always,
+    };
+    ToolRule { tool: tool.name.clone(), fold, cap: tool.cap.map(|cap| cap.0) }
+}
+
+fn counter(options: &Options, model: Option<&str>, models: &Models) -> anyhow::Result<&'static dyn Count> {
+    if let Some(path) = &options.tokenizer {
+        return Ok(Box::leak(Box::new(tokenizer(path)?)));
+    }
+    Ok(model.map_or(o200k(), |model| counter_of(model, models)))
+}
+
+/// The counter of a model. It is never given back, so a caller with many requests keeps it.
+pub(crate) fn counter_of(model: &str, models: &Models) -> &'static dyn Count {
+    Box::leak(Box::new(counter_for(model, models)))
+}
+
+fn tokenizer(path: &Path) -> anyhow::Result<TokenizerJson> {
+    let bytes = std::fs::read(path).with_context(|| format!("{} could not be read", path.display()))?;
+    let name = path.display().to_string();
+    TokenizerJson::from_bytes(&bytes, &name).map_err(|error| {
+        Failure::new(error.to_string(), "give the tokenizer.json of the model, or leave `tokenizer` out")
+            .into()
+    })
+}

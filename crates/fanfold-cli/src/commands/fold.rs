@@ -1,0 +1,91 @@
+//! `fanfold fold`: a conversation in, one that fits out.
+
+use std::path::Path;
+
+use fanfold_core::{Notice, Tokens};
+
+use super::{Opened, Say, Viewed, open, view};
+use crate::failure::Failure;
+use crate::flags::FoldArgs;
+use crate::follow::{Followed, Wishes};
+use crate::settings::Options;
+use crate::{explain, output, picture, report_json, terminal};
+
+pub(crate) fn run(args: &FoldArgs, options: &Options, say: Say) -> anyhow::Result<()> {
+    refuse_to_replace_the_input(args)?;
+    let wishes = Wishes { pins: args.pin.clone(), has_course: args.dry_run };
+    let Opened { mut followed, text } = open(&args.file, options, &wishes, say)?;
+    let viewed = view(&mut followed);
+    if args.explain {
+        terminal::say(&explain::session(&followed.session));
+        let notices = followed.session.take_notices();
+        let is_told = |notice: &&Notice| !matches!(notice, Notice::Pressure(_));
+        notices.iter().filter(is_told).for_each(|notice| terminal::say(&explain::notice(notice)));
+    }
+    if let Some(path) = &args.receipt {
+        write_receipts(path, &followed)?;
+    }
+    let body = match viewed? {
+        Viewed::View(view) => {
+            if args.dry_run {
+                terminal::say(&picture::before_and_after(&followed, &view, terminal::width()));
+            }
+            if args.dry_run || args.explain {
+                say.note(&explain::outcome(&followed.session, view.tokens));
+            } else {
+                tell_what_was_folded(&followed, view.tokens, say);
+            }
+            // What fits leaves as it came, down to what stands around the JSON.
+            if view.is_untouched() { text } else { followed.encode(&view) }
+        }
+        Viewed::Fault(fault) => {
+            say.warn(&format!(
+                "{fault}: the conversation leaves as it came. This is a bug of fanfold's; please report it"
+            ));
+            text
+        }
+    };
+    if args.dry_run {
+        return Ok(());
+    }
+    match &args.output {
+        Some(path) => output::write_file(path, body.as_bytes()),
+        None => terminal::data(&body),
+    }
+}
+
+fn tell_what_was_folded(followed: &Followed, view: Tokens, say: Say) {
+    let ledger = followed.session.ledger();
+    if !ledger.receipts().is_empty() {
+        say.note(&explain::outcome(&followed.session, view));
+    }
+    let n_user: usize = ledger.receipts().iter().map(|receipt| receipt.user_text.len()).sum();
+    if n_user > 0 {
+        say.warn(&format!(
+            "{n_user} user messages were shortened, because nothing else fitted (--user-text never)"
+        ));
+    }
+}
+
+fn write_receipts(path: &Path, followed: &Followed) -> anyhow::Result<()> {
+    let receipts = format!("{:#}\n", report_json::receipts(followed.session.ledger()));
+    if path == Path::new("-") {
+        terminal::say(&receipts);
+        return Ok(());
+    }
+    output::write_file(path, receipts.as_bytes())
+}
+
+/// The original is what folds open to, so it is not overwritten by accident.
+fn refuse_to_replace_the_input(args: &FoldArgs) -> Result<(), Failure> {
+    let Some(path) = &args.output else { return Ok(()) };
+    let would_replace = !args.force && output::is_same_file(&args.file, path);
+    if would_replace {
+        let message = format!("{} is the conversation itself", path.display());
+        return Err(Failure::new(
+            message,
+            "folds open from the original, so keep it; --force replaces it anyway",
+        ));
+    }
+    Ok(())
+}

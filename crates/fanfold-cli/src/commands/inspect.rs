@@ -1,0 +1,222 @@
+//! `fanfold inspect`: the budget, the folds, and what the agent knows.
+
+use std::fmt::Write as _;
+
+use fanfold_core::{Ledger, Pressure, Session, Tokens, WorkingContext, working_context};
+use serde_json::{Value, json};
+
+use super::{Opened, Say, open};
+use crate::flags::InspectArgs;
+use crate::follow::{Followed, Wishes};
+use crate::settings::Options;
+use crate::terminal::{self, paint, style};
+use crate::{explain, report_json};
+
+pub(crate) fn run(args: &InspectArgs, options: &Options, say: Say) -> anyhow::Result<()> {
+    let Opened { mut followed, .. } = open(&args.file, options, &Wishes::default(), say)?;
+    // Asking for the view takes the last step. That there may be none is told by the numbers.
+    let _ = followed.view();
+    let session = &followed.session;
+    let context = || working_context(session.transcript(), session.ledger());
+    match (args.what.ledger, args.what.context, args.json) {
+        (true, _, true) => terminal::data(&format!("{:#}\n", ledger_json(session.ledger()))),
+        (true, _, false) => terminal::page(&ledger_page(session)),
+        (_, true, true) => terminal::data(&format!("{:#}\n", context_json(&context()))),
+        (_, true, false) => terminal::page(&context_page(&context())),
+        (_, _, true) => terminal::data(&format!("{:#}\n", Numbers::of(&followed).json())),
+        (_, _, false) => terminal::page(&Numbers::of(&followed).page()),
+    }
+}
+
+/// All numbers of a budget, and how full it is.
+struct Numbers<'a> {
+    followed: &'a Followed,
+    whole: Tokens,
+    view: Tokens,
+    trigger: Option<Tokens>,
+}
+
+impl Numbers<'_> {
+    fn of(followed: &Followed) -> Numbers<'_> {
+        let session = &followed.session;
+        Numbers {
+            followed,
+            whole: session.transcript().total(),
+            view: session.ledger().total(session.transcript()),
+            trigger: session.policy().strategy.trigger(session.budget()),
+        }
+    }
+
+    fn page(&self) -> String {
+        let session = &self.followed.session;
+        let (budget, policy, counter) = (session.budget(), session.policy(), session.counter());
+        let exact = if counter.is_exact() { "exact" } else { "an estimate" };
+        let room = budget.room();
+        let percent = |tokens: Tokens| format!("{:.1} %", tokens.0 as f64 * 100.0 / room.0.max(1) as f64);
+        let trigger = self.trigger.map_or_else(|| "never".to_owned(), |at| at.to_string());
+        let pressure = Pressure::of(self.view, budget);
+        let state = if self.view > room { " — it does not fit".to_owned() } else { String::new() };
+        let n_folds = session.ledger().receipts().len();
+        let entries = session.transcript().len();
+        let rows = [
+            ("window", budget.window().to_string(), String::new()),
+            ("reserve", budget.reserve().to_string(), "kept for the answer".to_owned()),
+            ("room", room.to_string(), "what a request may cost".to_owned()),
+            (
+                "trigger",
+                trigger,
+                format!("where folding starts: {} (policy {})", policy.strategy, policy.name),
+            ),
+            ("low mark", room.permille(policy.low_mark).to_string(), "how far a fold goes down".to_owned()),
+            (
+                "transcript",
+                self.whole.to_string(),
+                format!("{} of the room, {entries} entries", percent(self.whole)),
+            ),
+            ("tools", session.transcript().tools().to_string(), "their schemas, counted in both".to_owned()),
+            (
+                "view",
+                self.view.to_string(),
+                format!("{} of the room after {n_folds} folds{state}", percent(self.view)),
+            ),
+        ];
+        let mut out = String::new();
+        for (name, number, remark) in rows {
+            let remark = if remark.is_empty() { remark } else { format!("  {}", paint(style::DIM, remark)) };
+            let _ = writeln!(out, "{name:<11}{number:>10}{remark}");
+        }
+        let _ = writeln!(out, "{:<11}{:>10}", "pressure", pressure.to_string());
+        let _ = writeln!(out, "counter     {} ({exact})", counter.name());
+        out
+    }
+
+    fn json(&self) -> Value {
+        let session = &self.followed.session;
+        let (budget, policy, counter) = (session.budget(), session.policy(), session.counter());
+        json!({
+            "format": self.followed.conversation.format().to_string(),
+            "policy": policy.name,
+            "strategy": policy.strategy.to_string(),
+            "counter": counter.name(),
+            "exact": counter.is_exact(),
+            "window": budget.window().0,
+            "reserve": budget.reserve().0,
+            "room": budget.room().0,
+            "trigger": self.trigger.map(|at| at.0),
+            "low_mark": budget.room().permille(policy.low_mark).0,
+            "transcript": self.whole.0,
+            "tools": session.transcript().tools().0,
+            "view": self.view.0,
+            "fits": self.view <= budget.room(),
+            "pressure": Pressure::of(self.view, budget).to_string(),
+            "entries": session.transcript().len(),
+            "folds": session.ledger().receipts().len(),
+        })
+    }
+}
+
+fn ledger_page(session: &Session<'_>) -> String {
+    let ledger = session.ledger();
+    if ledger.receipts().is_empty() {
+        return explain::session(session);
+    }
+    let mut out = String::new();
+    for (i, receipt) in ledger.receipts().iter().enumerate() {
+        out.push_str(&explain::fold(i + 1, receipt));
+        for left in &receipt.left {
+            let handle = paint(style::HANDLE, left.handle);
+            let what = explain::what(left.what);
+            let _ = writeln!(
+                out,
+                "    {handle}  {what:<26} {:<12} {:>9} → {}",
+                left.pass, left.before, left.after
+            );
+        }
+    }
+    let live: Vec<_> = ledger.live_segments().collect();
+    if !live.is_empty() {
+        let _ = writeln!(out, "{}", paint(style::BOLD, "segments in the view"));
+    }
+    for segment in live {
+        let (first, last) = segment.span();
+        let handle = paint(style::HANDLE, segment.handle);
+        let _ = writeln!(
+            out,
+            "    {handle}  entries {}–{}, {} of them, tier {}, {} tokens",
+            first.0,
+            last.0,
+            segment.entries.len(),
+            segment.tier,
+            segment.tokens()
+        );
+    }
+    let (whole, view) = (session.transcript().total(), ledger.total(session.transcript()));
+    let _ = writeln!(out, "in {whole} tokens, out {view}");
+    out
+}
+
+fn ledger_json(ledger: &Ledger) -> Value {
+    let folds: Value = ledger
+        .folds()
+        .iter()
+        .map(|fold| {
+            json!({
+                "place": report_json::place(fold.place),
+                "pass": fold.pass,
+                "handles": fold.handles.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                "tokens": fold.tokens.0,
+                "stub": &*fold.stub,
+            })
+        })
+        .collect();
+    let live: Vec<_> = ledger.live_segments().map(|segment| segment.handle).collect();
+    let segments: Value = ledger
+        .segments()
+        .iter()
+        .map(|segment| {
+            json!({
+                "handle": segment.handle.to_string(),
+                "entries": segment.entries.iter().map(|entry| entry.0).collect::<Vec<_>>(),
+                "tier": segment.tier,
+                "tokens": segment.tokens().0,
+                "in_view": live.contains(&segment.handle),
+            })
+        })
+        .collect();
+    json!({ "receipts": report_json::receipts(ledger), "folds": folds, "segments": segments })
+}
+
+fn context_page(context: &WorkingContext) -> String {
+    let text = context.to_string();
+    if text.is_empty() { "no file was seen, nothing was run\n".to_owned() } else { text }
+}
+
+fn context_json(context: &WorkingContext) -> Value {
+    let files: Value = context
+        .files
+        .iter()
+        .map(|file| {
+            // The end of a file is not a number.
+            let end = |last: u32| (last != u32::MAX).then_some(last);
+            let ranges: Value =
+                file.ranges.iter().map(|range| json!([range.first, end(range.last)])).collect();
+            json!({
+                "path": file.path,
+                "whole": file.is_whole,
+                "ranges": ranges,
+                "visible": file.is_visible,
+                "changed_since": file.is_changed_since,
+                "reads": file.n_reads,
+            })
+        })
+        .collect();
+    let verdicts: Value =
+        context.verdicts.iter().map(|(run, told)| json!({ "run": run, "verdict": told })).collect();
+    json!({
+        "files": files,
+        "edited": context.edited,
+        "verdicts": verdicts,
+        "open_errors": context.open_errors,
+        "git": context.git,
+    })
+}

@@ -1,0 +1,70 @@
+//! How each request is folded: by the settings of the pipe, and by what the request itself says.
+
+use std::collections::BTreeMap;
+
+use fanfold_core::{Budget, Count, Tokens};
+use fanfold_tokens::Models;
+
+use super::request::Request;
+use crate::choose::{self, Asked, Terms};
+use crate::failure::Failure;
+use crate::settings::Options;
+
+/// So many models get a counter of their own; those after them are counted as the pipe's own model is.
+const MOST_COUNTERS: usize = 256;
+
+/// The settings of the pipe, read once.
+pub(crate) struct Offer {
+    base: Terms,
+    window: Option<Tokens>,
+    reserve: Tokens,
+    has_tokenizer: bool,
+    models: Models,
+    counters: BTreeMap<String, &'static dyn Count>,
+}
+
+impl Offer {
+    pub(crate) fn new(options: &Options) -> anyhow::Result<Offer> {
+        Ok(Offer {
+            base: choose::terms(options, Asked::default())?,
+            window: options.window.map(|window| Tokens(window.0)),
+            // The caller has taken its answer off the window already, unless somebody says otherwise.
+            reserve: options.reserve.map_or(Tokens::ZERO, |reserve| Tokens(reserve.0)),
+            has_tokenizer: options.tokenizer.is_some(),
+            models: choose::models(options),
+            counters: BTreeMap::new(),
+        })
+    }
+
+    /// What a request is folded by.
+    pub(crate) fn terms(&mut self, request: &Request<'_>) -> Result<Terms, Failure> {
+        let mut terms = self.base.clone();
+        if let Some(name) = &request.format {
+            let format = name.parse().map_err(|error| {
+                Failure::new(format!("{error}"), "leave `format` out to have it recognised")
+            })?;
+            terms.format = Some(format);
+        }
+        let model = request.model.as_deref();
+        let known = model.and_then(|model| self.models.find(model)).map(|model| model.window);
+        let window = request.window.map(Tokens).or(self.window).or(known).unwrap_or(terms.budget.window());
+        let reserve = request.reserve.map_or(self.reserve, Tokens);
+        terms.budget = Budget::with_reserve(window, reserve);
+        if let Some(model) = model.filter(|_| !self.has_tokenizer) {
+            terms.counter = self.counter(model);
+        }
+        Ok(terms)
+    }
+
+    fn counter(&mut self, model: &str) -> &'static dyn Count {
+        if let Some(counter) = self.counters.get(model) {
+            return *counter;
+        }
+        if self.counters.len() >= MOST_COUNTERS {
+            return self.base.counter;
+        }
+        let counter = choose::counter_of(model, &self.models);
+        self.counters.insert(model.to_owned(), counter);
+        counter
+    }
+}

@@ -1,0 +1,81 @@
+//! What a line asks for.
+
+use std::borrow::Cow;
+
+use fanfold_core::Handle;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::failure::Failure;
+
+/// One line. Which fields count depends on `op`; fields that are not known are left alone.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Request<'a> {
+    #[serde(borrow, default)]
+    session: Option<&'a RawValue>,
+    pub(crate) op: Option<String>,
+    /// The number of the call in its session, from 1.
+    pub(crate) call: Option<u64>,
+    pub(crate) window: Option<u64>,
+    pub(crate) reserve: Option<u64>,
+    #[serde(borrow)]
+    messages: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    tools: Option<&'a RawValue>,
+    pub(crate) incremental: Option<bool>,
+    pub(crate) format: Option<String>,
+    pub(crate) model: Option<String>,
+    handle: Option<String>,
+    pub(crate) lines: Option<(usize, usize)>,
+    pub(crate) search: Option<String>,
+    pub(crate) around: Option<usize>,
+    pub(crate) entry: Option<u32>,
+    pub(crate) topic: Option<String>,
+    pub(crate) from: Option<u32>,
+    pub(crate) to: Option<u32>,
+}
+
+const SHAPE: &str =
+    r#"send {"session": "a", "window": 32000, "messages": [...]}; `fanfold help pipe` tells all"#;
+
+impl<'a> Request<'a> {
+    pub(crate) fn parse(line: &'a str) -> Result<Request<'a>, Failure> {
+        serde_json::from_str(line).map_err(|error| {
+            let words = error.to_string();
+            let reason = words.split(" at line ").next().unwrap_or_default();
+            Failure::new(format!("column {}: {reason}", error.column()), SHAPE)
+        })
+    }
+
+    /// The session's name. A number is as good as a text; without one, all lines are of one session.
+    pub(crate) fn session(&self) -> Cow<'a, str> {
+        match self.session {
+            None => Cow::Borrowed(""),
+            Some(raw) => {
+                serde_json::from_str::<String>(raw.get()).map_or(Cow::Borrowed(raw.get()), Cow::Owned)
+            }
+        }
+    }
+
+    /// The list of messages as it came.
+    pub(crate) fn message_list(&self) -> Result<&'a str, Failure> {
+        self.messages.map(RawValue::get).ok_or_else(|| Failure::new("there are no `messages`", SHAPE))
+    }
+
+    /// The messages one by one.
+    pub(crate) fn messages(&self) -> Result<Vec<&'a RawValue>, Failure> {
+        serde_json::from_str(self.message_list()?)
+            .map_err(|_| Failure::new("`messages` is not a list", SHAPE))
+    }
+
+    /// The tool schemas as they came.
+    pub(crate) fn tools(&self) -> Option<&'a str> {
+        self.tools.map(RawValue::get)
+    }
+
+    pub(crate) fn handle(&self) -> Result<Handle, Failure> {
+        let hint = "give the handle as it stands in the folded messages";
+        let Some(handle) = &self.handle else { return Err(Failure::new("there is no `handle`", hint)) };
+        handle.parse().map_err(|error| Failure::new(format!("{error}"), hint))
+    }
+}

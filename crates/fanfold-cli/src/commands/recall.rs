@@ -1,0 +1,100 @@
+//! `fanfold recall`: opens a fold again.
+
+use fanfold_core::{Extent, Handle, RecallError, Session, find_by_content};
+
+use super::{Opened, Say, open};
+use crate::failure::Failure;
+use crate::flags::RecallArgs;
+use crate::follow::Wishes;
+use crate::settings::Options;
+use crate::terminal;
+
+/// How many handles an error names.
+const MOST_NAMED: usize = 5;
+
+pub(crate) fn run(args: &RecallArgs, options: &Options, say: Say) -> anyhow::Result<()> {
+    let extent = extent(args)?;
+    let quiet = Say { is_quiet: true };
+    let Opened { mut followed, .. } = open(&args.file, options, &Wishes::default(), quiet)?;
+    // Asking for the view takes the last step, so that the newest folds are known, too.
+    let _ = followed.view();
+    let content = content(&followed.session, args.handle, &extent)?;
+    let is_nothing_found = content.is_empty() && matches!(extent, Extent::Search { .. });
+    if is_nothing_found {
+        say.note("no line has this text\n");
+    }
+    terminal::data(&content)
+}
+
+/// What a handle opens: by the folds as they were made, or else by its content alone.
+pub(crate) fn content(session: &Session<'_>, handle: Handle, extent: &Extent) -> Result<String, Failure> {
+    match session.recall(handle, extent) {
+        Ok(content) => Ok(content),
+        Err(RecallError::Unknown(_)) => match find_by_content(session.transcript(), handle) {
+            Some(original) => cut(&original, extent)
+                .ok_or_else(|| Failure::new(format!("{handle} has no such lines"), "leave out the lines")),
+            None => Err(unknown(session, handle)),
+        },
+        Err(error @ RecallError::NoSuchLines { .. }) => Err(no_such_lines(&error)),
+    }
+}
+
+/// The wanted part of an original that no fold of this session stands for.
+fn cut(original: &str, extent: &Extent) -> Option<String> {
+    let lines: Vec<&str> = original.split('\n').collect();
+    match extent {
+        Extent::Whole => Some(original.to_owned()),
+        Extent::Lines(from, to) => Some(lines.get(from - 1..lines.len().min(*to))?.join("\n")),
+        Extent::Search { text, around } => {
+            let text = text.to_lowercase();
+            let is_found = |line: &&str| line.to_lowercase().contains(&text);
+            let is_near = |i: &usize| {
+                lines[i.saturating_sub(*around)..lines.len().min(i + around + 1)].iter().any(is_found)
+            };
+            Some((0..lines.len()).filter(is_near).map(|i| format!("{}: {}\n", i + 1, lines[i])).collect())
+        }
+    }
+}
+
+fn no_such_lines(error: &RecallError) -> Failure {
+    Failure::new(error.to_string(), "leave out the lines to get all of it")
+}
+
+fn unknown(session: &Session<'_>, handle: Handle) -> Failure {
+    let wanted = handle.to_string();
+    let mut known: Vec<String> = session.ledger().originals().map(|(handle, _)| handle.to_string()).collect();
+    if known.is_empty() {
+        return Failure::new(
+            format!("no original has the handle {handle}: with these settings nothing is folded"),
+            "pass the same --window and --policy as for the fold",
+        );
+    }
+    // Nearest is what begins alike for longest: handles are mistyped or cut off, not misheard.
+    let common = |known: &str| known.bytes().zip(wanted.bytes()).take_while(|(a, b)| a == b).count();
+    known.sort_by_key(|known| (std::cmp::Reverse(common(known)), known.clone()));
+    let n_more = known.len().saturating_sub(MOST_NAMED);
+    known.truncate(MOST_NAMED);
+    let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
+    Failure::new(
+        format!("no original has the handle {handle}; there are {}{more}", known.join(", ")),
+        "pass the same --window and --policy as for the fold; `fanfold inspect --ledger` lists all handles",
+    )
+}
+
+fn extent(args: &RecallArgs) -> Result<Extent, Failure> {
+    if let Some(text) = &args.search {
+        return Ok(Extent::Search { text: text.clone(), around: args.around });
+    }
+    let Some(lines) = &args.lines else { return Ok(Extent::Whole) };
+    let wrong =
+        || Failure::new(format!("`{lines}` are no lines"), "write --lines 40, --lines 1-40 or --lines 40-");
+    let number = |text: &str| text.trim().parse::<usize>().ok().filter(|n| *n > 0).ok_or_else(wrong);
+    match lines.split_once('-') {
+        None => number(lines).map(|line| Extent::Lines(line, line)),
+        Some((from, "")) => Ok(Extent::Lines(number(from)?, usize::MAX)),
+        Some((from, to)) => {
+            let (from, to) = (number(from)?, number(to)?);
+            if from <= to { Ok(Extent::Lines(from, to)) } else { Err(wrong()) }
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! `fanfold show`: a conversation as text.
+
+use fanfold_core::{print_entries, print_view};
+
+use super::{Opened, Say, Viewed, open, view};
+use crate::flags::ShowArgs;
+use crate::follow::Wishes;
+use crate::settings::Options;
+use crate::{explain, terminal};
+
+pub(crate) fn run(args: &ShowArgs, options: &Options, say: Say) -> anyhow::Result<()> {
+    let say = if args.folded { say } else { Say { is_quiet: true } };
+    let Opened { mut followed, .. } = open(&args.file, options, &Wishes::default(), say)?;
+    if !args.folded {
+        return terminal::data(&print_entries(followed.session.transcript().entries()));
+    }
+    let viewed = view(&mut followed);
+    if args.explain {
+        terminal::say(&explain::session(&followed.session));
+    }
+    match viewed? {
+        Viewed::View(view) => terminal::data(&print_view(followed.session.transcript(), &view)),
+        Viewed::Fault(fault) => {
+            say.warn(&format!("{fault}: the conversation would leave as it came"));
+            terminal::data(&print_entries(followed.session.transcript().entries()))
+        }
+    }
+}

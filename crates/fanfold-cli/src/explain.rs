@@ -1,0 +1,103 @@
+//! Receipts in words: why a fold was made, what each pass did, what it cost.
+
+use std::fmt::Write as _;
+
+use fanfold_core::{Notice, Place, Receipt, Session, Tokens, What, thousands};
+
+use crate::terminal::{paint, style};
+
+/// What every fold of a session did, or why there was none.
+pub(crate) fn session(session: &Session<'_>) -> String {
+    let receipts = session.ledger().receipts();
+    if receipts.is_empty() {
+        return why_nothing(session);
+    }
+    receipts.iter().enumerate().map(|(i, receipt)| fold(i + 1, receipt)).collect()
+}
+
+fn why_nothing(session: &Session<'_>) -> String {
+    let total = session.ledger().total(session.transcript());
+    let room = session.budget().room();
+    let why = match session.policy().strategy.trigger(session.budget()) {
+        None => "the strategy is off".to_owned(),
+        Some(trigger) if total <= trigger => format!("folding starts at {trigger}"),
+        Some(trigger) => {
+            format!("it is over {trigger}, but all of it is people's words, system text, pinned or too new")
+        }
+    };
+    format!("nothing was folded: {total} of {room} tokens, and {why}\n")
+}
+
+/// One fold, as a few lines.
+pub(crate) fn fold(number: usize, receipt: &Receipt) -> String {
+    let mut out = String::new();
+    let head = paint(style::BOLD, format!("fold {number}"));
+    let (before, after, at) = (receipt.before, receipt.after, receipt.at);
+    let _ = writeln!(out, "{head} after entry {}: {before} → {after} tokens", at.saturating_sub(1));
+    let _ = writeln!(out, "  why      {}", receipt.reason);
+    let _ = writeln!(out, "  stage    {}", receipt.stage);
+    for (i, pass) in receipt.passes.iter().enumerate() {
+        let label = if i == 0 { "passes" } else { "" };
+        let won = paint(style::TAIL, format!("−{}", pass.won));
+        let _ = writeln!(out, "  {label:<8} {:<12} {:>5} folded  {won}", pass.pass, pass.n_folded);
+    }
+    let _ =
+        writeln!(out, "  rewrote  {} of {after} tokens, which the provider reads anew", receipt.rewritten);
+    if !receipt.user_text.is_empty() {
+        let entries: Vec<String> = receipt.user_text.iter().map(|entry| entry.0.to_string()).collect();
+        let text = format!("people's words were shortened, as a last resort: entries {}", entries.join(", "));
+        let _ = writeln!(out, "  {}", paint(style::WARNING, text));
+    }
+    out
+}
+
+/// The line that ends a fold: what became of the conversation.
+pub(crate) fn outcome(session: &Session<'_>, view: Tokens) -> String {
+    let whole = session.transcript().total();
+    let room = session.budget().room();
+    let n_folds = session.ledger().receipts().len();
+    if view == whole && n_folds == 0 {
+        return format!("{whole} tokens fit into {room}; nothing was folded\n");
+    }
+    let times =
+        if n_folds == 1 { "one fold".to_owned() } else { format!("{} folds", thousands(n_folds as u64)) };
+    format!("{whole} → {view} tokens in {times}, for a room of {room}\n")
+}
+
+/// What left the view, in a few words.
+pub(crate) fn what(what: What) -> String {
+    match what {
+        What::Place(place) => self::place(place),
+        What::Entries(first, last) if first == last => format!("entry {}", first.0),
+        What::Entries(first, last) => format!("entries {}–{}", first.0, last.0),
+    }
+}
+
+/// A place, in a few words.
+pub(crate) fn place(place: Place) -> String {
+    let entry = place.entry().0;
+    match place {
+        Place::Text(_) => format!("entry {entry}, text"),
+        Place::Reasoning(_) => format!("entry {entry}, reasoning"),
+        Place::Arguments(call) => format!("entry {entry}, arguments {}", call.call),
+        Place::Result(call) => format!("entry {entry}, result {}", call.call),
+        Place::PromptMedia(_, media) => format!("entry {entry}, media {media}"),
+        Place::ResultMedia(call, media) => format!("entry {entry}, media {media} of result {}", call.call),
+    }
+}
+
+/// A notice for a person.
+pub(crate) fn notice(notice: &Notice) -> String {
+    match notice {
+        Notice::Pressure(level) => format!("pressure: {level}\n"),
+        Notice::Resting { in_the_way } => {
+            let mut out =
+                "folding rests: the last two folds won less than a tenth. In the way are\n".to_owned();
+            for one in in_the_way {
+                let _ = writeln!(out, "  {:>9}  {}", one.tokens, one.what);
+            }
+            out
+        }
+        Notice::NothingToFold(why) => format!("{why}\n"),
+    }
+}

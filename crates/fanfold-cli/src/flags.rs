@@ -1,0 +1,284 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use fanfold_core::{Handle, Policy, Strategy};
+
+use crate::settings::{Color, Options, Size, UserText};
+
+/// Folds a conversation so that it fits a model's window, and opens it again, byte for byte.
+#[derive(Debug, Parser)]
+#[command(name = "fanfold", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(
+    after_help = "Start with `fanfold demo`. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing fits."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// When to use colours
+    #[arg(long, global = true, value_name = "WHEN")]
+    color: Option<Color>,
+    /// Say nothing on stderr but errors
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Fold a conversation so that it fits
+    #[command(after_help = "Example: fanfold fold chat.json --window 32k --explain > folded.json")]
+    Fold(FoldArgs),
+    /// Open a fold again, byte for byte
+    #[command(after_help = "Example: fanfold recall chat.json 3f2a91bc --lines 1-40\n\n\
+        Give the same --window and --policy as for the fold: the folds follow from them.")]
+    Recall(RecallArgs),
+    /// Print a conversation as text, one line per message
+    #[command(after_help = "Example: fanfold show chat.json --folded --window 32k | less")]
+    Show(ShowArgs),
+    /// Tell the budget, the folds, or what the agent knows
+    #[command(after_help = "Example: fanfold inspect chat.json --ledger --window 32k")]
+    Inspect(InspectArgs),
+    /// Fold conversations for another program, over JSON lines
+    #[command(after_help = PIPE_HELP)]
+    Pipe(PipeArgs),
+    /// See it work on an example
+    #[command(after_help = "Example: fanfold demo --window 8k")]
+    Demo(DemoArgs),
+    /// Show, describe or start the settings
+    #[command(subcommand, after_help = "Example: fanfold config show")]
+    Config(ConfigCommand),
+    /// Print a completion script for a shell
+    #[command(
+        after_help = "Example: fanfold completions bash > ~/.local/share/bash-completion/completions/fanfold"
+    )]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+const PIPE_HELP: &str = r#"One JSON object per line on stdin, answered by one per line on stdout:
+  {"session": "a", "call": 1, "window": 32000, "messages": [...], "tools": [...]}
+  {"messages": [...], "handles": [{"id": "3f2a91bc", "covers": [7]}], "report": {...}}
+
+`messages` is the whole history, or what is new since the last call: it is taken as new if it does not begin with what
+is held and `call` is one more than the last, or if "incremental": true. `window` is what messages and tools may fill:
+nothing is kept for the answer unless "reserve" or --reserve says so. "format" and "model" may be given, too.
+
+  {"session": "a", "op": "expand", "handle": "3f2a91bc"}                  {"content": "..."}
+  {"session": "a", "op": "recall", "handle": ..., "lines": [1, 40]}       or "search": "text", "around": 2
+  {"session": "a", "op": "pin", "entry": 3}                               also unpin
+  {"session": "a", "op": "focus", "topic": "the parser"}
+  {"session": "a", "op": "fold", "from": 2, "to": 9}                      without from and to: whatever is old
+  {"session": "a", "op": "unfold", "handle": ...}
+  {"session": "a", "op": "report"}
+
+What goes wrong is answered with {"error": {"message", "hint", "line"}}. If nothing fits, its "kind" is "overflow" and
+"original" is true: send what you have as it is.
+
+Example: fanfold pipe --policy fanfold < requests.jsonl"#;
+
+/// The conversation and how it is folded.
+#[derive(Debug, Args)]
+pub(crate) struct FoldFlags {
+    /// The model's window in tokens: 32000, 32k, 1m
+    #[arg(short, long, value_name = "TOKENS")]
+    window: Option<Size>,
+    /// What of the window is kept for the answer [default: a quarter, at most 8192]
+    #[arg(long, value_name = "TOKENS")]
+    reserve: Option<Size>,
+    /// The model, which gives window and counter [default: what the request names]
+    #[arg(short, long, value_name = "NAME")]
+    model: Option<String>,
+    /// How it is folded [default: fanfold]
+    #[arg(short, long, value_name = "NAME", value_parser = Policy::NAMES)]
+    policy: Option<String>,
+    /// A YAML file with a `compaction:` block; chooses the policy `rules`
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
+    /// From when on it is folded
+    #[arg(long, value_name = "NAME", value_parser = Strategy::NAMES)]
+    strategy: Option<String>,
+    /// A topic of which more is kept
+    #[arg(long, value_name = "TOPIC")]
+    focus: Option<String>,
+    /// The format of the conversation [default: recognised]
+    #[arg(long, value_name = "NAME", value_parser = FORMATS)]
+    format: Option<String>,
+    /// A tokenizer.json to count with
+    #[arg(long, value_name = "FILE")]
+    tokenizer: Option<PathBuf>,
+    /// Whether what people said may be shortened before nothing fits
+    #[arg(long, value_name = "WHEN")]
+    user_text: Option<UserText>,
+    /// Let what the agent has seen and done ride at the end: files, verdicts, errors
+    #[arg(long)]
+    working_context: bool,
+}
+
+/// The names of the formats, as `Format` prints them.
+const FORMATS: [&str; 5] = ["chat", "responses", "anthropic", "sharegpt", "hermes"];
+
+#[derive(Debug, Args)]
+pub(crate) struct FoldArgs {
+    /// The conversation; `-` is stdin; `.gz` is unpacked
+    #[arg(default_value = "-")]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) fold: FoldFlags,
+    /// A message that must stay as it is, counted from 0; repeatable
+    #[arg(long, value_name = "N")]
+    pub(crate) pin: Vec<u32>,
+    /// Tell on stderr what each fold did and why
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Write what each fold did as JSON; `-` is stderr
+    #[arg(long, value_name = "FILE")]
+    pub(crate) receipt: Option<PathBuf>,
+    /// Write nothing; show before and after on stderr
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Where to write [default: stdout]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Let --output replace the conversation itself
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RecallArgs {
+    /// The conversation as it was before it was folded; `-` is stdin
+    pub(crate) file: PathBuf,
+    /// The handle, as it stands in the folded conversation
+    pub(crate) handle: Handle,
+    /// Only these lines, counted from 1: 40, 1-40, 40-
+    #[arg(long, value_name = "A-B", conflicts_with = "search")]
+    pub(crate) lines: Option<String>,
+    /// Only lines with this text, in any case
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) search: Option<String>,
+    /// How many lines around each found one
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "search")]
+    pub(crate) around: usize,
+    #[command(flatten)]
+    pub(crate) fold: FoldFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The conversation; `-` is stdin
+    #[arg(default_value = "-")]
+    pub(crate) file: PathBuf,
+    /// As the model would see it
+    #[arg(long)]
+    pub(crate) folded: bool,
+    /// Tell on stderr what each fold did and why
+    #[arg(long, requires = "folded")]
+    pub(crate) explain: bool,
+    #[command(flatten)]
+    pub(crate) fold: FoldFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectArgs {
+    /// The conversation; `-` is stdin
+    #[arg(default_value = "-")]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) what: InspectWhat,
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) fold: FoldFlags,
+}
+
+/// What to tell; the budget if nothing is named.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub(crate) struct InspectWhat {
+    /// Window, room, trigger, and how full it is
+    #[arg(long)]
+    pub(crate) budget: bool,
+    /// Every fold: what went in and what came out
+    #[arg(long)]
+    pub(crate) ledger: bool,
+    /// The working context: files seen and changed, verdicts, errors
+    #[arg(long)]
+    pub(crate) context: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PipeArgs {
+    #[command(flatten)]
+    pub(crate) fold: FoldFlags,
+    /// Every request's messages are new ones
+    #[arg(long)]
+    pub(crate) incremental: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// The window to fold into
+    #[arg(short, long, value_name = "TOKENS", default_value = "16k")]
+    pub(crate) window: Size,
+    /// Print the example itself, as it is before it is folded
+    #[arg(long)]
+    pub(crate) print: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print each setting and where it comes from
+    Show {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the JSON Schema of settings files
+    Schema,
+    /// Write a settings file with everything commented out
+    Init {
+        /// The user's file instead of the project's
+        #[arg(long)]
+        user: bool,
+    },
+    /// Print where the settings files are
+    Path,
+}
+
+impl Cli {
+    /// What the flags set.
+    pub(crate) fn options(&self) -> Options {
+        let fold = match &self.command {
+            Command::Fold(args) => Some(&args.fold),
+            Command::Recall(args) => Some(&args.fold),
+            Command::Show(args) => Some(&args.fold),
+            Command::Inspect(args) => Some(&args.fold),
+            Command::Pipe(args) => Some(&args.fold),
+            Command::Demo(_) | Command::Config(_) | Command::Completions { .. } => None,
+        };
+        Options { color: self.color, ..fold.map(FoldFlags::options).unwrap_or_default() }
+    }
+}
+
+impl FoldFlags {
+    fn options(&self) -> Options {
+        Options {
+            window: self.window,
+            reserve: self.reserve,
+            model: self.model.clone(),
+            policy: self.policy.clone(),
+            rules: self.rules.clone(),
+            strategy: self.strategy.clone(),
+            format: self.format.clone(),
+            focus: self.focus.clone(),
+            user_text: self.user_text,
+            tokenizer: self.tokenizer.clone(),
+            working_context: self.working_context.then_some(true),
+            ..Options::default()
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! A conversation and its session, followed together: bytes in, a view out.
+
+use fanfold_core::{Entry, EntryId, Event, Refusal, Session, Tokens, View};
+use fanfold_wire::{Change, Conversation, DecodeError, Format};
+use rayon::prelude::*;
+use serde_json::value::RawValue;
+
+use crate::choose::Terms;
+
+/// From this many bytes of text on, counting on several threads pays.
+const MANY_BYTES: usize = 256 * 1024;
+
+/// A conversation being followed.
+pub(crate) struct Followed {
+    /// As its client writes it.
+    pub(crate) conversation: Conversation,
+    /// As it is folded.
+    pub(crate) session: Session<'static>,
+    /// The sizes of transcript and view after each entry, if they are wanted.
+    pub(crate) course: Option<Vec<Sizes>>,
+}
+
+/// What transcript and view cost at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    /// All that was said.
+    pub(crate) transcript: Tokens,
+    /// What is sent.
+    pub(crate) view: Tokens,
+    /// How many folds there were.
+    pub(crate) n_folds: usize,
+}
+
+/// What to do beside folding.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Wishes {
+    /// Messages that must stay as they are, by their numbers from 0.
+    pub(crate) pins: Vec<u32>,
+    /// Whether the sizes are noted after each entry.
+    pub(crate) has_course: bool,
+}
+
+impl Followed {
+    /// Follows a decoded body from its first message to its last.
+    pub(crate) fn body(
+        conversation: Conversation,
+        changes: Vec<Change>,
+        terms: &Terms,
+        wishes: &Wishes,
+    ) -> Followed {
+        let mut followed = Followed::start(conversation, terms);
+        let tools = followed.conversation.tools().map(str::to_owned);
+        followed.set_tools(tools.as_deref());
+        for entry in pinned_entries(&changes, &wishes.pins) {
+            followed.session.on(Event::Pinned(entry));
+        }
+        followed.course = wishes.has_course.then(Vec::new);
+        followed.make(changes);
+        followed.note_sizes();
+        followed
+    }
+
+    /// A conversation without messages yet.
+    pub(crate) fn empty(format: Format, terms: &Terms) -> Followed {
+        Followed::start(Conversation::of_messages(format), terms)
+    }
+
+    fn start(conversation: Conversation, terms: &Terms) -> Followed {
+        let mut session = Session::new(terms.policy.clone(), terms.budget, terms.counter);
+        if !terms.focus.is_empty() {
+            session.on(Event::Focused(terms.focus.clone()));
+        }
+        Followed { conversation, session, course: None }
+    }
+
+    /// Tells what the tool schemas are, as JSON.
+    pub(crate) fn set_tools(&mut self, schemas: Option<&str>) {
+        let counter = self.session.counter();
+        let is_there = |schemas: &&str| !matches!(schemas.trim(), "" | "[]" | "{}" | "null");
+        let tokens = schemas.filter(is_there).map_or(Tokens::ZERO, |schemas| counter.count(schemas));
+        self.session.set_tools(tokens);
+    }
+
+    /// Takes messages that came after those held.
+    pub(crate) fn append(&mut self, messages: &[&RawValue]) {
+        let changes = self.conversation.append(messages);
+        self.make(changes);
+    }
+
+    fn make(&mut self, mut changes: Vec<Change>) {
+        let counter = self.session.counter();
+        let n_bytes: usize = changes.iter().map(n_bytes).sum();
+        if n_bytes >= MANY_BYTES {
+            changes.par_iter_mut().for_each(|change| change.count(counter));
+        }
+        for change in changes {
+            match change {
+                Change::Append(entry) => {
+                    self.note_sizes();
+                    self.session.append(entry);
+                }
+                Change::Answer(call, outcome) => {
+                    self.session.answer(call, outcome);
+                }
+            }
+        }
+    }
+
+    /// Notes the sizes as they are before the next entry: the step for the last one is due then anyway.
+    fn note_sizes(&mut self) {
+        let Some(course) = &mut self.course else { return };
+        if self.session.transcript().is_empty() {
+            return;
+        }
+        // An overflow has no view; its smallest try is noted instead.
+        let view = match self.session.view() {
+            Ok(view) => view.tokens,
+            Err(_) => self.session.ledger().total(self.session.transcript()),
+        };
+        let n_folds = self.session.ledger().receipts().len();
+        course.push(Sizes { transcript: self.session.transcript().total(), view, n_folds });
+    }
+
+    /// The view to send, or why there is none.
+    pub(crate) fn view(&mut self) -> Result<View, Refusal> {
+        if self.session.policy().working_context {
+            return self.session.view_with_context();
+        }
+        self.session.view().cloned()
+    }
+
+    /// A view in the client's own format.
+    pub(crate) fn encode(&self, view: &View) -> String {
+        self.conversation.encode(self.session.transcript(), view)
+    }
+
+    /// The numbers of the messages that an entry came from.
+    pub(crate) fn messages_of(&self, entry: EntryId) -> Vec<u32> {
+        messages_of(self.session.transcript().entry(entry))
+    }
+}
+
+/// Decodes a body, and gives back what it does to a transcript.
+pub(crate) fn decode(body: &str, format: Option<Format>) -> Result<(Conversation, Vec<Change>), DecodeError> {
+    Conversation::decode(body, format)
+}
+
+/// The numbers of the messages that an entry came from, each once.
+pub(crate) fn messages_of(entry: &Entry) -> Vec<u32> {
+    let mut messages = match entry {
+        Entry::Prompt(prompt) => vec![prompt.origin.message],
+        Entry::Step(step) => {
+            let calls = step.calls.iter().map(|call| call.origin.message);
+            let results = step.calls.iter().filter_map(|call| call.result.as_ref());
+            std::iter::once(step.origin.message)
+                .chain(calls)
+                .chain(results.map(|outcome| outcome.origin.message))
+                .collect()
+        }
+    };
+    // What stands beside the list, such as a top-level system text, is no message of it.
+    messages.retain(|message| *message != u32::MAX);
+    messages.sort_unstable();
+    messages.dedup();
+    messages
+}
+
+fn pinned_entries(changes: &[Change], pins: &[u32]) -> Vec<EntryId> {
+    let mut pinned = Vec::new();
+    let mut n_entries = 0;
+    for change in changes {
+        match change {
+            Change::Append(entry) => {
+                if messages_of(entry).iter().any(|message| pins.contains(message)) {
+                    pinned.push(EntryId::from(n_entries));
+                }
+                n_entries += 1;
+            }
+            Change::Answer(call, outcome) => {
+                if pins.contains(&outcome.origin.message) {
+                    pinned.push(call.step);
+                }
+            }
+        }
+    }
+    pinned
+}
+
+fn n_bytes(change: &Change) -> usize {
+    match change {
+        Change::Append(Entry::Prompt(prompt)) => prompt.body.as_str().len(),
+        Change::Append(Entry::Step(step)) => {
+            let calls = step.calls.iter().map(|call| call.arguments.as_str().len());
+            step.text.as_str().len() + step.reasoning.as_str().len() + calls.sum::<usize>()
+        }
+        Change::Answer(_, outcome) => outcome.body.as_str().len(),
+    }
+}

@@ -1,0 +1,75 @@
+//! The program `fanfold`: flags, settings, terminal.
+//!
+//! Stdout is data, stderr is for people. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing fits.
+
+mod flags; //       the command line
+mod settings; //    flags, environment and files, merged
+mod rules_file; //  the rule middleware's YAML
+mod choose; //      policy, budget and counter
+mod input; //       reads a conversation
+mod follow; //      a conversation and its session, followed together
+mod output; //      writes files whole or not at all
+mod terminal; //    colours, widths, the two ways out
+mod explain; //     receipts in words
+mod picture; //     sizes as bars and lines
+mod report_json; // receipts as JSON
+mod failure; //     why a command stopped
+mod commands; //    what can be done
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::commands::{Say, completions, config, demo, fold, inspect, pipe, recall, show};
+use crate::failure::Failure;
+use crate::flags::{Cli, Command};
+use crate::settings::Color;
+use crate::terminal::{paint, style};
+
+fn main() -> ExitCode {
+    match run(&Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => ExitCode::from(tell(&error)),
+    }
+}
+
+fn run(cli: &Cli) -> anyhow::Result<()> {
+    let directory = std::env::current_dir().unwrap_or_default();
+    let flags = cli.options();
+    terminal::set_color(flags.color.unwrap_or_default());
+    if let Command::Completions { shell } = &cli.command {
+        return completions::run(*shell);
+    }
+    if let Command::Config(command) = &cli.command
+        && !config::needs_settings(command)
+    {
+        return config::run_without_settings(command, &directory);
+    }
+    let settings = settings::read(flags, &directory)?;
+    terminal::set_color(settings.options.color.unwrap_or(Color::Auto));
+    let say = Say { is_quiet: cli.quiet };
+    match &cli.command {
+        Command::Fold(args) => fold::run(args, &settings.options, say),
+        Command::Recall(args) => recall::run(args, &settings.options, say),
+        Command::Show(args) => show::run(args, &settings.options, say),
+        Command::Inspect(args) => inspect::run(args, &settings.options, say),
+        Command::Pipe(args) => pipe::run(args, &settings.options, say),
+        Command::Demo(args) => demo::run(args),
+        Command::Config(command) => config::run(command, &settings),
+        Command::Completions { .. } => Ok(()),
+    }
+}
+
+/// Tells a person what went wrong and what to do next. Returns the exit code.
+fn tell(error: &anyhow::Error) -> u8 {
+    let mut text = format!("{} {error}\n", paint(style::ERROR, "error:"));
+    for cause in error.chain().skip(1) {
+        text.push_str(&format!("  because {cause}\n"));
+    }
+    let failure = error.downcast_ref::<Failure>();
+    if let Some(hint) = failure.and_then(Failure::hint) {
+        text.push_str(&format!("\n{} {hint}\n", paint(style::HINT, "hint:")));
+    }
+    terminal::say(&text);
+    failure.map_or(Failure::CODE, Failure::code)
+}

@@ -1,0 +1,50 @@
+//! Writes files so that nobody ever finds half of one.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+/// Writes a file whole or not at all: a temporary file beside it, renamed when all of it is there.
+///
+/// What is no regular file, such as `/dev/null` or a named pipe, is written to as it is.
+pub(crate) fn write_file(path: &Path, content: &[u8]) -> anyhow::Result<()> {
+    let not_written = || format!("{} could not be written", path.display());
+    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let known = std::fs::metadata(&target).ok();
+    if known.as_ref().is_some_and(|known| !known.is_file()) {
+        return std::fs::write(&target, content).with_context(not_written);
+    }
+    let directory = directory_of(&target);
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".fanfold-");
+    // A new file gets what the user's mask leaves, a replaced one keeps what it had.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    let mut file = builder.tempfile_in(&directory).with_context(not_written)?;
+    if let Some(known) = known {
+        file.as_file().set_permissions(known.permissions()).with_context(not_written)?;
+    }
+    file.write_all(content).with_context(not_written)?;
+    file.as_file().sync_all().with_context(not_written)?;
+    file.persist(&target).with_context(not_written)?;
+    Ok(())
+}
+
+/// Whether two paths name the same file.
+pub(crate) fn is_same_file(a: &Path, b: &Path) -> bool {
+    match (std::fs::canonicalize(a), std::fs::canonicalize(b)) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => false,
+    }
+}
+
+fn directory_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}

@@ -1,0 +1,111 @@
+//! Receipts and all that belongs to them, as JSON.
+
+use fanfold_core::{Contributor, Fault, Ledger, Notice, Overflow, Place, Reason, Receipt, What};
+use serde_json::{Value, json};
+
+/// A receipt.
+pub(crate) fn receipt(receipt: &Receipt) -> Value {
+    let passes: Vec<Value> = receipt
+        .passes
+        .iter()
+        .map(|pass| json!({ "pass": pass.pass, "folded": pass.n_folded, "won": pass.won.0 }))
+        .collect();
+    let left: Vec<Value> = receipt
+        .left
+        .iter()
+        .map(|left| {
+            json!({
+                "pass": left.pass,
+                "what": what(left.what),
+                "handle": left.handle.to_string(),
+                "before": left.before.0,
+                "after": left.after.0,
+            })
+        })
+        .collect();
+    let user_text: Vec<u32> = receipt.user_text.iter().map(|entry| entry.0).collect();
+    json!({
+        "at": receipt.at,
+        "reason": reason(receipt.reason),
+        "why": receipt.reason.to_string(),
+        "stage": receipt.stage,
+        "before": receipt.before.0,
+        "after": receipt.after.0,
+        "won": receipt.won().0,
+        "rewritten": receipt.rewritten.0,
+        "passes": passes,
+        "user_text": user_text,
+        "left": left,
+    })
+}
+
+/// All receipts of a ledger, oldest first.
+pub(crate) fn receipts(ledger: &Ledger) -> Value {
+    ledger.receipts().iter().map(receipt).collect()
+}
+
+fn reason(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Threshold(_) => "threshold",
+        Reason::Window => "window",
+        Reason::Asked => "asked",
+        Reason::Refused => "refused",
+        Reason::Cap => "cap",
+    }
+}
+
+fn what(what: What) -> Value {
+    match what {
+        What::Place(place) => self::place(place),
+        What::Entries(first, last) => json!({ "entries": [first.0, last.0] }),
+    }
+}
+
+/// A place, by its entry and what of it.
+pub(crate) fn place(place: Place) -> Value {
+    match place {
+        Place::Text(entry) => json!({ "entry": entry.0, "part": "text" }),
+        Place::Reasoning(entry) => json!({ "entry": entry.0, "part": "reasoning" }),
+        Place::Arguments(call) => json!({ "entry": call.step.0, "part": "arguments", "call": call.call }),
+        Place::Result(call) => json!({ "entry": call.step.0, "part": "result", "call": call.call }),
+        Place::PromptMedia(entry, media) => json!({ "entry": entry.0, "part": "media", "media": media }),
+        Place::ResultMedia(call, media) => {
+            json!({ "entry": call.step.0, "part": "media", "call": call.call, "media": media })
+        }
+    }
+}
+
+/// Something a person should hear of.
+pub(crate) fn notice(notice: &Notice) -> Value {
+    match notice {
+        Notice::Pressure(level) => json!({ "kind": "pressure", "level": level.to_string() }),
+        Notice::Resting { in_the_way } => {
+            json!({ "kind": "resting", "in_the_way": contributors(in_the_way) })
+        }
+        Notice::NothingToFold(why) => json!({ "kind": "nothing_to_fold", "why": why }),
+    }
+}
+
+fn contributors(contributors: &[Contributor]) -> Value {
+    contributors.iter().map(|one| json!({ "what": one.what, "tokens": one.tokens.0 })).collect()
+}
+
+/// Why nothing fits, as the inside of an `error`.
+pub(crate) fn overflow(overflow: &Overflow) -> Value {
+    json!({
+        "kind": "overflow",
+        "message": format!(
+            "{} tokens are left when all is folded, and the room is {}",
+            overflow.smallest, overflow.room
+        ),
+        "hint": overflow.remedy,
+        "smallest": overflow.smallest.0,
+        "room": overflow.room.0,
+        "contributors": contributors(&overflow.contributors),
+    })
+}
+
+/// A promise that a view broke.
+pub(crate) fn fault(fault: &Fault) -> Value {
+    json!({ "kind": "fault", "message": fault.to_string() })
+}

@@ -1,0 +1,121 @@
+//! The settings of the rule middleware, as its YAML stands, for the policy `rules`.
+//!
+//! ```yaml
+//! compaction:
+//!   enabled: true
+//!   trigger_threshold: 0.60
+//!   protect_last_n_turns: 5
+//!   max_tool_output_chars: 500
+//!   keep_tool_summary: true
+//!   drop_system_after_turn: 1
+//!   collapse_consecutive_assistant: true
+//! ```
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use fanfold_core::{Policy, Rules};
+use serde::Deserialize;
+
+use crate::failure::Failure;
+
+#[derive(Debug, Deserialize)]
+struct Document {
+    compaction: Block,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Block {
+    enabled: Option<bool>,
+    trigger_threshold: Option<f64>,
+    protect_last_n_turns: Option<usize>,
+    max_tool_output_chars: Option<usize>,
+    keep_tool_summary: Option<bool>,
+    drop_system_after_turn: Option<usize>,
+    collapse_consecutive_assistant: Option<bool>,
+}
+
+/// The policy `rules` with what a file says of it.
+pub(crate) fn read(path: &Path) -> anyhow::Result<Policy> {
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("{} could not be read", path.display()))?;
+    Ok(Policy::rules_with(&parse(&text, &path.display().to_string())?))
+}
+
+fn parse(text: &str, name: &str) -> Result<Rules, Failure> {
+    let document: Document = serde_saphyr::from_str(text).map_err(|error| {
+        let message = error.to_string();
+        let first = message.lines().next().unwrap_or("not understood").trim_start_matches("error: ");
+        Failure::new(format!("{name}: {first}"), "the file has a block `compaction:` with seven keys")
+    })?;
+    let Block {
+        enabled,
+        trigger_threshold,
+        protect_last_n_turns,
+        max_tool_output_chars,
+        keep_tool_summary,
+        drop_system_after_turn,
+        collapse_consecutive_assistant,
+    } = document.compaction;
+    let usual = Rules::default();
+    let trigger = match trigger_threshold {
+        None => usual.trigger,
+        Some(share) if (0.0..=1.0).contains(&share) => (share * 1000.0).round() as u32,
+        Some(other) => {
+            let message = format!("{name}: trigger_threshold is {other}, which is not a share of the window");
+            return Err(Failure::new(message, "write a number between 0 and 1, such as 0.60"));
+        }
+    };
+    Ok(Rules {
+        enabled: enabled.unwrap_or(usual.enabled),
+        trigger,
+        protect_last_n_turns: protect_last_n_turns.unwrap_or(usual.protect_last_n_turns),
+        max_tool_output_chars: max_tool_output_chars.unwrap_or(usual.max_tool_output_chars),
+        keep_tool_summary: keep_tool_summary.unwrap_or(usual.keep_tool_summary),
+        // Nought turns would take the instructions away before they were read: it means that they stay.
+        drop_system_after_turn: drop_system_after_turn
+            .or(usual.drop_system_after_turn)
+            .filter(|turn| *turn > 0),
+        collapse_consecutive_assistant: collapse_consecutive_assistant
+            .unwrap_or(usual.collapse_consecutive_assistant),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AS_IT_STANDS: &str = "\
+compaction:
+  enabled: true
+  trigger_threshold: 0.60    # fire at 60% of context window
+  protect_last_n_turns: 5    # never touch recent turns
+  max_tool_output_chars: 500 # truncate above this
+  keep_tool_summary: true    # one-line summaries of collapsed tools
+  drop_system_after_turn: 1  # drop system messages after turn 1
+  collapse_consecutive_assistant: true
+";
+
+    #[test]
+    fn the_file_as_it_stands_is_the_policy() {
+        let rules = parse(AS_IT_STANDS, "compaction.yaml").expect("it is the documented example");
+        assert_eq!(rules, Rules::default());
+    }
+
+    #[test]
+    fn each_line_changes_something() {
+        let text = AS_IT_STANDS.replace("0.60", "0.5").replace(": 5 ", ": 2 ").replace("turn: 1", "turn: 0");
+        let rules = parse(&text, "compaction.yaml").expect("valid");
+        assert_eq!((rules.trigger, rules.protect_last_n_turns, rules.drop_system_after_turn), (500, 2, None));
+        let off = parse("compaction:\n  enabled: false\n", "compaction.yaml").expect("valid");
+        assert_eq!(off, Rules { enabled: false, ..Rules::default() });
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for text in ["", "a: 1", "compaction:\n  trigger_threshold: 60\n", "compaction:\n  treshold: 1\n"] {
+            assert!(parse(text, "compaction.yaml").is_err(), "{text}");
+        }
+    }
+}

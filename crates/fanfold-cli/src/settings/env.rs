@@ -1,0 +1,68 @@
+//! Settings from the environment: `FANFOLD_` and the name of a setting in capitals.
+
+use std::str::FromStr;
+
+use clap::ValueEnum;
+
+use super::options::Options;
+use crate::failure::Failure;
+
+/// Reads what is set. `get` looks a variable up.
+pub(crate) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Options, Failure> {
+    let env = Env { get };
+    Ok(Options {
+        window: env.parsed("window")?,
+        reserve: env.parsed("reserve")?,
+        model: env.parsed("model")?,
+        policy: env.parsed("policy")?,
+        rules: env.parsed("rules")?,
+        strategy: env.parsed("strategy")?,
+        format: env.parsed("format")?,
+        focus: env.parsed("focus")?,
+        user_text: env.named("user_text")?,
+        tokenizer: env.parsed("tokenizer")?,
+        color: env.named("color")?,
+        low_mark: env.parsed("low_mark")?,
+        tail: env.parsed("tail")?,
+        working_context: env.parsed("working_context")?,
+        tools: Vec::new(),
+        models: Vec::new(),
+    })
+}
+
+/// The variable of a setting.
+pub(crate) fn variable(setting: &str) -> String {
+    format!("FANFOLD_{}", setting.to_ascii_uppercase())
+}
+
+struct Env<'a> {
+    get: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl Env<'_> {
+    fn text(&self, setting: &str) -> Option<String> {
+        (self.get)(&variable(setting)).filter(|text| !text.is_empty())
+    }
+
+    fn parsed<T: FromStr>(&self, setting: &str) -> Result<Option<T>, Failure>
+    where
+        T::Err: std::fmt::Display,
+    {
+        let Some(text) = self.text(setting) else { return Ok(None) };
+        text.parse().map(Some).map_err(|error| wrong(setting, &format!("{error}")))
+    }
+
+    fn named<T: ValueEnum>(&self, setting: &str) -> Result<Option<T>, Failure> {
+        let Some(text) = self.text(setting) else { return Ok(None) };
+        T::from_str(&text, false).map(Some).map_err(|_| {
+            let names = T::value_variants().iter().filter_map(T::to_possible_value);
+            let names: Vec<_> = names.map(|value| value.get_name().to_owned()).collect();
+            wrong(setting, &format!("`{text}` is none of {}", names.join(", ")))
+        })
+    }
+}
+
+fn wrong(setting: &str, message: &str) -> Failure {
+    let variable = variable(setting);
+    Failure::new(format!("{variable}: {message}"), format!("change {variable} or unset it"))
+}

@@ -1,0 +1,142 @@
+//! Settings files: where they are, and what is wrong with them, to the column.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use etcetera::{BaseStrategy as _, choose_base_strategy};
+
+use super::options::Options;
+use crate::failure::Failure;
+
+/// The name of a project's file.
+pub(crate) const PROJECT_FILE: &str = ".fanfold.toml";
+
+/// The project's file: the nearest one from a directory upwards.
+pub(crate) fn project_file(from: &Path) -> Option<PathBuf> {
+    from.ancestors().map(|directory| directory.join(PROJECT_FILE)).find(|path| path.is_file())
+}
+
+/// Where the user's file is, or would be.
+pub(crate) fn user_file() -> Option<PathBuf> {
+    let base = choose_base_strategy().ok()?;
+    Some(base.config_dir().join("fanfold").join("config.toml"))
+}
+
+/// Reads a file. Paths in it are meant from the file's own directory.
+pub(crate) fn read(path: &Path) -> anyhow::Result<Options> {
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("{} could not be read", path.display()))?;
+    let mut options = parse(&text, &path.display().to_string())?;
+    let directory = path.parent().unwrap_or(Path::new(""));
+    for relative in [&mut options.rules, &mut options.tokenizer].into_iter().flatten() {
+        *relative = directory.join(&*relative);
+    }
+    Ok(options)
+}
+
+fn parse(text: &str, name: &str) -> Result<Options, Failure> {
+    toml::from_str(text).map_err(|error: toml::de::Error| {
+        let (line, column) = position(text, error.span().map_or(0, |span| span.start));
+        let message = error.message().lines().next().unwrap_or("not understood").to_owned();
+        let (message, hint) = match unknown_key(&message) {
+            Some((key, known)) => (format!("there is no setting `{key}`"), nearest_hint(key, &known)),
+            None => (message, "`fanfold config schema` describes every setting".to_owned()),
+        };
+        Failure::new(format!("{name}:{line}:{column}: {message}"), hint)
+    })
+}
+
+fn position(text: &str, at: usize) -> (usize, usize) {
+    let before = &text[..text.floor_char_boundary(at)];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+/// The key and the known ones, from serde's words: ``unknown field `a`, expected one of `b`, `c` ``.
+fn unknown_key(message: &str) -> Option<(&str, Vec<&str>)> {
+    let rest = message.strip_prefix("unknown field `")?;
+    let (key, rest) = rest.split_once('`')?;
+    Some((key, rest.split('`').skip(1).step_by(2).collect()))
+}
+
+fn nearest_hint(key: &str, known: &[&str]) -> String {
+    match nearest(key, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("the settings here are {}", known.join(", ")),
+    }
+}
+
+/// The word that differs in the fewest letters, if those are few.
+pub(crate) fn nearest<'a>(word: &str, words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let most = (word.chars().count() / 3).max(2);
+    let with_distance = words.map(|known| (distance(word, known), known));
+    with_distance.filter(|(distance, _)| *distance <= most).min().map(|(_, known)| known)
+}
+
+/// How many letters have to be changed, added or left out.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let changed = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// What `config init` writes: every setting, with its default, commented out.
+pub(crate) const TEMPLATE: &str = r#"# Settings of fanfold. Flags and FANFOLD_* variables come before this file.
+# `fanfold config show` prints what is used, and where each value comes from.
+
+# window = "128k"            # the model's window in tokens; default: the model's own
+# reserve = 8192             # kept for the answer; default: a quarter of the window, at most 8192
+# model = "gpt-5"            # gives the window and the counter; default: what the request names
+# policy = "fanfold"         # fanfold, hermes, rules, hamr, mask, window
+# rules = "compaction.yaml"  # a `compaction:` block for the policy `rules`
+# strategy = "light"         # aggressive (60 %), moderate (80 %), light (95 %), off
+# format = "chat"            # chat, responses, anthropic, sharegpt, hermes; default: recognised
+# focus = ""                 # a topic of which more is kept
+# user_text = "last_resort"  # or "never": what people said is not even shortened before refusing
+# tokenizer = "tokenizer.json"
+# color = "auto"             # always, never
+# low_mark = 0.6             # how far a fold goes down, as a share of the room
+# tail = 0.2                 # how much of the end stays as it is
+# working_context = false    # files seen, verdicts and errors ride at the end of each view
+
+# [[tools]]
+# name = "read_*"            # a `*` at the end matches any rest
+# fold = "auto"              # never, always
+# cap = 0.25                 # what one result may take at most, as a share of the room
+
+# [[models]]
+# pattern = "my-local-model"
+# window = "32k"
+"#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_template_is_valid_when_all_of_it_is_used() {
+        let uncommented: String = TEMPLATE
+            .lines()
+            .filter(|line| line.contains(" = ") || line.contains("[["))
+            .map(|line| format!("{}\n", line.trim_start_matches("# ")))
+            .collect();
+        let options = parse(&uncommented, "template").expect("every line is a setting");
+        assert_eq!((options.tools.len(), options.models.len()), (1, 1));
+        assert_eq!(parse(TEMPLATE, "template").expect("comments only"), Options::default());
+    }
+
+    #[test]
+    fn distances_are_counted_in_letters() {
+        let pairs = [("window", "window"), ("windw", "window"), ("polciy", "policy"), ("", "abc")];
+        assert_eq!(pairs.map(|(a, b)| distance(a, b)), [0, 1, 2, 3]);
+    }
+}

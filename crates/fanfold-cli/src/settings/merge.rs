@@ -1,0 +1,171 @@
+//! Flags before environment before files: one value for each setting, and where it came from.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+
+use super::options::{Color, Options, UserText};
+use super::size::{Share, Size};
+use super::{env, file};
+
+/// Where a value came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// A flag of the command line.
+    Flag,
+    /// A variable of the environment.
+    Environment,
+    /// A file.
+    File(PathBuf),
+}
+
+/// One value for each setting that was made, and where each came from.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Settings {
+    /// The values.
+    pub(crate) options: Options,
+    sources: BTreeMap<&'static str, Source>,
+}
+
+/// A setting as `config show` prints it: its name, its value, where it came from.
+pub(crate) struct Shown {
+    pub(crate) name: &'static str,
+    pub(crate) value: Option<String>,
+    pub(crate) source: Option<String>,
+}
+
+/// Reads the environment and the files, and puts the flags before them.
+pub(crate) fn read(flags: Options, directory: &Path) -> anyhow::Result<Settings> {
+    let mut settings = Settings::default();
+    settings.add(flags, &Source::Flag);
+    settings.add(env::read(&|name| std::env::var(name).ok())?, &Source::Environment);
+    let project = file::project_file(directory);
+    let user = file::user_file().filter(|path| path.is_file());
+    for path in project.into_iter().chain(user) {
+        settings.add(file::read(&path)?, &Source::File(path));
+    }
+    Ok(settings)
+}
+
+macro_rules! each_single_setting {
+    ($use:ident) => {
+        $use!(
+            window,
+            reserve,
+            model,
+            policy,
+            rules,
+            strategy,
+            format,
+            focus,
+            user_text,
+            tokenizer,
+            color,
+            low_mark,
+            tail,
+            working_context
+        )
+    };
+}
+
+impl Settings {
+    /// Takes what is not set yet. Tools and models add up, earlier ones first.
+    fn add(&mut self, more: Options, source: &Source) {
+        macro_rules! take {
+            ($($field:ident),*) => {$(
+                if self.options.$field.is_none() && more.$field.is_some() {
+                    self.options.$field = more.$field;
+                    self.sources.insert(stringify!($field), source.clone());
+                }
+            )*};
+        }
+        each_single_setting!(take);
+        for (name, is_set) in [("tools", !more.tools.is_empty()), ("models", !more.models.is_empty())] {
+            if is_set {
+                self.sources.entry(name).or_insert_with(|| source.clone());
+            }
+        }
+        self.options.tools.extend(more.tools);
+        self.options.models.extend(more.models);
+    }
+
+    /// Every setting, set or not.
+    pub(crate) fn shown(&self) -> Vec<Shown> {
+        let mut all = Vec::new();
+        let options = &self.options;
+        macro_rules! show {
+            ($($field:ident),*) => {$(
+                let value = options.$field.as_ref().map(|value| value.written());
+                all.push(self.one(stringify!($field), value));
+            )*};
+        }
+        each_single_setting!(show);
+        let list = |names: Vec<&str>| (!names.is_empty()).then(|| names.join(", "));
+        let tools = options.tools.iter().map(|tool| &*tool.name).collect();
+        let models = options.models.iter().map(|model| &*model.pattern).collect();
+        all.push(self.one("tools", list(tools)));
+        all.push(self.one("models", list(models)));
+        all
+    }
+
+    fn one(&self, name: &'static str, value: Option<String>) -> Shown {
+        let source = self.sources.get(name).map(|source| match source {
+            Source::Flag => "flag".to_owned(),
+            Source::Environment => env::variable(name),
+            Source::File(path) => path.display().to_string(),
+        });
+        Shown { name, value, source }
+    }
+}
+
+/// A value as a person would write it.
+trait Written {
+    fn written(&self) -> String;
+}
+
+impl Written for String {
+    fn written(&self) -> String {
+        self.clone()
+    }
+}
+
+impl Written for PathBuf {
+    fn written(&self) -> String {
+        self.display().to_string()
+    }
+}
+
+impl Written for Size {
+    fn written(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Written for Share {
+    fn written(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Written for bool {
+    fn written(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Written for Color {
+    fn written(&self) -> String {
+        value_name(self)
+    }
+}
+
+impl Written for UserText {
+    fn written(&self) -> String {
+        value_name(self)
+    }
+}
+
+fn value_name(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}

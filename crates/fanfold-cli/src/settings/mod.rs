@@ -1,0 +1,12 @@
+//! What a person has set, from flags, environment and files, each read once.
+
+mod size; //    numbers as people write them
+mod options; // everything that can be set
+mod file; //    from files
+mod env; //     from the environment
+mod merge; //   which comes first
+
+pub(crate) use file::{PROJECT_FILE, TEMPLATE, nearest, project_file, user_file};
+pub(crate) use merge::{Settings, read};
+pub(crate) use options::{Color, FoldTool, Options, ToolOptions, UserText};
+pub(crate) use size::Size;

@@ -1,0 +1,109 @@
+//! Everything a person can set: one struct, filled by the flags, by the environment and by each file.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::size::{Share, Size};
+
+/// Settings of fanfold. Flags come before the environment (`FANFOLD_WINDOW`, ...), that before the project's
+/// `.fanfold.toml`, and that before the user's file.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Options {
+    /// The model's window in tokens: 32000, "32k".
+    pub(crate) window: Option<Size>,
+    /// What of the window is kept for the answer, in tokens. Default: a quarter, at most 8192.
+    pub(crate) reserve: Option<Size>,
+    /// The model, which gives the window and the counter.
+    pub(crate) model: Option<String>,
+    /// How it is folded: fanfold, hermes, rules, hamr, mask, window.
+    pub(crate) policy: Option<String>,
+    /// A YAML file with a `compaction:` block for the policy `rules`.
+    pub(crate) rules: Option<PathBuf>,
+    /// From when on it is folded: aggressive (60 %), moderate (80 %), light (95 %), off.
+    pub(crate) strategy: Option<String>,
+    /// The format of conversations: chat, responses, anthropic, sharegpt, hermes. Default: recognised.
+    pub(crate) format: Option<String>,
+    /// A topic of which more is kept.
+    pub(crate) focus: Option<String>,
+    /// Whether what people said may be shortened before a conversation is refused.
+    pub(crate) user_text: Option<UserText>,
+    /// The path of a tokenizer.json to count with.
+    pub(crate) tokenizer: Option<PathBuf>,
+    /// Colours: auto, always, never.
+    pub(crate) color: Option<Color>,
+    /// How far a fold goes down, as a share of the room.
+    pub(crate) low_mark: Option<Share>,
+    /// How much of the end stays as it is, as a share of the room.
+    pub(crate) tail: Option<Share>,
+    /// Whether what the agent has seen and done rides at the end of each view.
+    pub(crate) working_context: Option<bool>,
+    /// What is said of single tools.
+    #[serde(default, alias = "tool")]
+    pub(crate) tools: Vec<ToolOptions>,
+    /// Windows of models that fanfold does not know, or knows wrongly.
+    #[serde(default)]
+    pub(crate) models: Vec<ModelOptions>,
+}
+
+/// Whether what people said may be shortened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+#[value(rename_all = "snake_case")]
+pub(crate) enum UserText {
+    /// Before a conversation is refused, and told loudly
+    LastResort,
+    /// Not even then
+    Never,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// What is said of a tool.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ToolOptions {
+    /// The tool's name; a `*` at the end matches any rest.
+    pub(crate) name: String,
+    /// Whether its results may be folded.
+    #[serde(default)]
+    pub(crate) fold: FoldTool,
+    /// What one result may take at most, as a share of the room.
+    pub(crate) cap: Option<Share>,
+}
+
+/// Whether a tool's results may be folded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum FoldTool {
+    /// As the policy decides.
+    #[default]
+    Auto,
+    /// Never, but for the last resort before refusing.
+    Never,
+    /// As soon as they are old, to one line.
+    Always,
+}
+
+/// The window of a model.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ModelOptions {
+    /// What the model's name begins with.
+    pub(crate) pattern: String,
+    /// Its window in tokens.
+    pub(crate) window: Size,
+}

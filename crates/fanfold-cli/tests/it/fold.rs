@@ -1,0 +1,154 @@
+//! Conversations in, conversations that fit out.
+
+use std::io::Write as _;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::sandbox::{Sandbox, body, long_chat};
+
+#[test]
+fn what_fits_leaves_byte_for_byte() {
+    let sandbox = Sandbox::new();
+    for odd in [
+        "[ ]",
+        " [{\"role\":\"user\",\"content\":\"hi\"}]\n\n",
+        &body(&long_chat(3)),
+        "{\"messages\" : []}\r\n",
+    ] {
+        let ran = sandbox.run_with("fold --window 100k", odd);
+        assert_eq!((ran.code, &*ran.out), (0, odd), "{}", ran.err);
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_folded() {
+    let sandbox = Sandbox::new();
+    let messages = long_chat(60);
+    sandbox.write("chat.json", &body(&messages));
+    let ran = sandbox.run("fold chat.json --window 12k");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let folded: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(folded["temperature"], 0);
+    let kept = folded["messages"].as_array().unwrap();
+    for user in messages.iter().filter(|message| message["role"] == "user") {
+        assert!(kept.contains(user), "{user} is gone");
+    }
+    assert!(ran.out.len() * 2 < body(&messages).len());
+    assert!(ran.err.contains("folds, for a room of 9,000"), "{}", ran.err);
+    assert_eq!(sandbox.run("fold chat.json --window 12k --quiet").err, "");
+}
+
+#[test]
+fn stdin_and_gzip_are_read_like_files() {
+    let sandbox = Sandbox::new();
+    let text = body(&long_chat(60));
+    sandbox.write("chat.json", &text);
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(text.as_bytes()).unwrap();
+    std::fs::write(sandbox.path("chat.json.gz"), packed.finish().unwrap()).unwrap();
+    let from_file = sandbox.run("fold chat.json -w 12k").out;
+    assert_eq!(sandbox.run_with("fold - -w 12k", &text).out, from_file);
+    assert_eq!(sandbox.run("fold chat.json.gz -w 12k").out, from_file);
+}
+
+#[test]
+fn an_overflow_has_its_own_exit_code_and_writes_nothing() {
+    let sandbox = Sandbox::new();
+    let messages = [
+        json!({ "role": "system", "content": "word ".repeat(5000) }),
+        json!({ "role": "user", "content": "hi" }),
+    ];
+    sandbox.write("chat.json", &body(&messages));
+    let ran = sandbox.run("fold chat.json --window 2k -o out.json");
+    assert_eq!((ran.code, &*ran.out), (3, ""));
+    assert!(ran.err.contains("system text (entry 0)") && ran.err.contains("\n\nhint: "), "{}", ran.err);
+    assert!(!sandbox.path("out.json").exists());
+}
+
+#[test]
+fn a_file_is_written_whole_and_the_original_is_kept() {
+    let sandbox = Sandbox::new();
+    let text = body(&long_chat(60));
+    sandbox.write("chat.json", &text);
+    let folded = sandbox.run("fold chat.json -w 12k").out;
+    assert_eq!(sandbox.run("fold chat.json -w 12k -o out.json").out, "");
+    assert_eq!(sandbox.read("out.json"), folded);
+    let ran = sandbox.run("fold chat.json -w 12k -o ./chat.json");
+    assert_eq!((ran.code, sandbox.read("chat.json")), (1, text));
+    assert!(ran.err.contains("hint: folds open from the original"), "{}", ran.err);
+    assert_eq!(sandbox.run("fold chat.json -w 12k -o chat.json --force").code, 0);
+    assert_eq!(sandbox.read("chat.json"), folded);
+}
+
+#[test]
+fn an_interrupted_fold_leaves_no_file() {
+    let sandbox = Sandbox::new();
+    let program = assert_cmd::cargo::cargo_bin("fanfold");
+    let mut child = std::process::Command::new(program)
+        .args(["fold", "-", "-o", "out.json"])
+        .current_dir(sandbox.path(""))
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"[{\"role\": \"user\", \"content\": \"unfinished").unwrap();
+    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    assert!(!child.wait().unwrap().success());
+    drop(stdin);
+    assert_eq!(std::fs::read_dir(sandbox.path("")).unwrap().count(), 0);
+}
+
+#[test]
+fn receipts_tell_every_fold() {
+    let sandbox = Sandbox::new();
+    sandbox.write("chat.json", &body(&long_chat(60)));
+    sandbox.run("fold chat.json -w 12k --receipt receipts.json");
+    let receipts: Value = serde_json::from_str(&sandbox.read("receipts.json")).unwrap();
+    let first = &receipts[0];
+    assert!(first["before"].as_u64() > first["after"].as_u64());
+    assert!(first["left"][0]["handle"].as_str().unwrap().len() >= 8);
+    assert!(receipts.as_array().unwrap().len() > 1);
+}
+
+#[test]
+fn a_pinned_message_stays() {
+    let sandbox = Sandbox::new();
+    let messages = long_chat(60);
+    sandbox.write("chat.json", &body(&messages));
+    let has_message_5 = |ran: String| {
+        let folded: Value = serde_json::from_str(&ran).unwrap();
+        folded["messages"].as_array().unwrap().contains(&messages[5])
+    };
+    assert!(!has_message_5(sandbox.run("fold chat.json -w 12k").out));
+    assert!(has_message_5(sandbox.run("fold chat.json -w 12k --pin 5").out));
+    let ran = sandbox.run("fold chat.json --pin 900");
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("there is no message 900"), "{}", ran.err);
+}
+
+#[test]
+fn the_rules_of_a_yaml_file_are_used() {
+    let sandbox = Sandbox::new();
+    sandbox.write("chat.json", &body(&long_chat(60)));
+    sandbox.write("compaction.yaml", "compaction:\n  trigger_threshold: 0.9\n  protect_last_n_turns: 2\n");
+    let ran = sandbox.run("inspect chat.json -w 12k --rules compaction.yaml --json");
+    let numbers: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((&numbers["policy"], &numbers["trigger"]), (&json!("rules"), &json!(8_100)), "{}", ran.err);
+    sandbox.write("compaction.yaml", "compaction:\n  treshold: 0.9\n");
+    let ran = sandbox.run("fold chat.json --rules compaction.yaml");
+    assert!(ran.code == 1 && ran.err.contains("treshold"), "{}", ran.err);
+}
+
+#[test]
+fn every_format_goes_through() {
+    let sandbox = Sandbox::new();
+    for kind in fanfold_testkit::bodies::Kind::ALL {
+        for seed in 0..6 {
+            let text = fanfold_testkit::bodies::rich(kind, seed);
+            let ran = sandbox.run_with("fold --window 200k -q", &text);
+            assert_eq!((ran.code, &*ran.out), (0, &*text), "{kind:?} {seed}: {}", ran.err);
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! What the program promises, seen from outside.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod sandbox; //   a place of its own for each test
+mod fold; //      conversations in, conversations that fit out
+mod recall; //    folds opened again
+mod pipe; //      JSON lines
+mod settings; //  files, environment, flags
+mod people; //    what a person sees

@@ -1,0 +1,132 @@
+//! What a person sees.
+
+use expect_test::expect;
+
+use crate::sandbox::{Sandbox, body, long_chat};
+
+#[test]
+fn the_demo() {
+    let ran = Sandbox::new().run("demo");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains("byte for byte what it was"), "{}", ran.out);
+    let widest = ran.out.lines().map(|line| line.chars().count()).max();
+    assert!(widest <= Some(80), "{}", ran.out);
+    assert!(!ran.out.contains('\u{1b}'));
+    assert!(Sandbox::new().run("demo --color always").out.contains("\u{1b}[34m"));
+    expect![[r#"
+        An agent mends a small project in 62 steps: 125 messages, 27,120 tokens.
+        The model's window is 16,000 tokens; 4,000 of them are kept for its answer.
+
+        before  ▒█████████████████████████████████████████████████████████████ 27,120"#]].assert_eq(&ran.out.lines().take(4).collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
+fn the_budget() {
+    let sandbox = Sandbox::new();
+    sandbox.write("chat.json", &body(&long_chat(6)));
+    expect![[r#"
+        window         16,000
+        reserve         4,000  kept for the answer
+        room           12,000  what a request may cost
+        trigger        11,400  where folding starts: light (policy fanfold)
+        low mark        7,200  how far a fold goes down
+        transcript      4,460  37.2 % of the room, 8 entries
+        tools               0  their schemas, counted in both
+        view            4,460  37.2 % of the room after 0 folds
+        pressure         none
+        counter     o200k_base (exact)
+    "#]].assert_eq(&sandbox.run("inspect chat.json --window 16k").out);
+}
+
+#[test]
+fn the_working_context() {
+    let sandbox = Sandbox::new();
+    sandbox.write("chat.json", &body(&long_chat(4)));
+    expect![[r#"
+        files seen:
+        - src/stage_0.py
+        - src/stage_3.py
+        last test runs:
+        - pytest tests/test_1.py: 50 passed, 1 failed
+        open errors:
+        - E   AssertionError: lost record 101
+    "#]].assert_eq(&sandbox.run("inspect chat.json --context").out);
+}
+
+#[test]
+fn the_notation() {
+    let sandbox = Sandbox::new();
+    let text =
+        r#"[{"role":"user","content":"what is on the list?"},{"role":"assistant","content":"buy milk"}]"#;
+    expect![[r#"
+        user    what is on the list?
+        say     buy milk
+    "#]].assert_eq(&sandbox.run_with("show", text).out);
+}
+
+#[test]
+fn why_nothing_was_folded() {
+    let sandbox = Sandbox::new();
+    sandbox.write("chat.json", &body(&long_chat(2)));
+    expect![[r#"
+        nothing was folded: 1,671 of 119,808 tokens, and folding starts at 113,817
+        1,671 tokens fit into 119,808; nothing was folded
+    "#]].assert_eq(&sandbox.run("fold chat.json --explain").err);
+    expect![[r#"
+        nothing was folded: 1,671 of 1,500 tokens, and the strategy is off
+        error: 1,671 tokens are left when all is folded, and the room is 1,500
+                991  a step with its results (entry 2)
+                654  a step with its results (entry 3)
+                 16  a user message (entry 1)
+                 10  system text (entry 0)
+
+        hint: the strategy is `off`; choose `light` to let fanfold fold
+    "#]].assert_eq(&sandbox.run("fold chat.json --window 2k --strategy off --explain").err);
+}
+
+#[test]
+fn what_is_not_known_is_said() {
+    let sandbox = Sandbox::new();
+    expect![[r#"
+        note: no window and no model is named; a window of 128,000 tokens is assumed (--window)
+    "#]].assert_eq(&sandbox.run_with("fold", r#"[{"role":"user","content":"hi"}]"#).err);
+    expect![[r#"
+        note: the window of `own-1` is not known; a window of 128,000 tokens is assumed (--window)
+    "#]].assert_eq(&sandbox.run_with("fold", r#"{"model":"own-1","messages":[]}"#).err);
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    let sandbox = Sandbox::new();
+    expect![[r#"
+        error: missing.json could not be read: no such file or directory
+
+        hint: give the path of a conversation, or `-` for stdin
+    "#]].assert_eq(&sandbox.run("fold missing.json").err);
+    expect![[r#"
+        error: stdin: no list of messages in an object of `a`
+
+        hint: fanfold looks for `messages`, `input` or `conversations`, or a bare list; --format says which one it is
+    "#]].assert_eq(&sandbox.run_with("fold", "{\"a\": 1}").err);
+    expect![[r#"
+        error: stdin: not JSON at line 1, column 15: expected value
+
+        hint: give a request body, a list of messages, or one message per line, as JSON
+    "#]].assert_eq(&sandbox.run_with("fold", "{\"messages\": [}").err);
+    expect![[r#"
+        error: stdin: not JSON at line 1, column 1: there is nothing
+
+        hint: give a request body, a list of messages, or one message per line, as JSON
+    "#]].assert_eq(&sandbox.run_with("fold", "").err);
+    assert_eq!(sandbox.run("fold --window many").code, 2);
+}
+
+#[test]
+fn completions_and_the_version() {
+    let sandbox = Sandbox::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        assert!(sandbox.run(&format!("completions {shell}")).out.contains("fanfold"));
+    }
+    assert!(sandbox.run("--version").out.starts_with("fanfold 0."));
+    assert_eq!(sandbox.run("").code, 2);
+}

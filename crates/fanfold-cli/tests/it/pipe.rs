@@ -1,0 +1,199 @@
+//! JSON lines in, JSON lines out.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::sandbox::{Sandbox, long_chat};
+
+/// The places before each reply of the assistant's, where a client asks.
+fn calls(messages: &[Value]) -> Vec<usize> {
+    (1..messages.len()).filter(|i| messages[*i]["role"] == "assistant").collect()
+}
+
+fn request(session: &str, call: usize, messages: &[Value]) -> String {
+    json!({ "session": session, "call": call, "window": 6000, "messages": messages, "tools": [{ "name": "read" }] })
+        .to_string()
+}
+
+fn whole(session: &str, messages: &[Value]) -> Vec<String> {
+    calls(messages).iter().enumerate().map(|(n, end)| request(session, n + 1, &messages[..*end])).collect()
+}
+
+fn increments(session: &str, messages: &[Value]) -> Vec<String> {
+    let ends = calls(messages);
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    starts
+        .zip(&ends)
+        .enumerate()
+        .map(|(n, (start, end))| request(session, n + 1, &messages[start..*end]))
+        .collect()
+}
+
+fn answers(lines: &[String], flags: &str) -> Vec<String> {
+    let ran = Sandbox::new().run_with(&format!("pipe {flags}"), &(lines.join("\n") + "\n"));
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    ran.out.lines().map(str::to_owned).collect()
+}
+
+fn messages_of(answer: &str) -> Value {
+    let answer: Value = serde_json::from_str(answer).unwrap();
+    assert!(answer["error"].is_null(), "{answer}");
+    answer["messages"].clone()
+}
+
+#[test]
+fn whole_histories_increments_and_fresh_processes_give_the_same_bytes() {
+    let messages = long_chat(40);
+    let from_whole = answers(&whole("a", &messages), "");
+    assert_eq!(answers(&increments("a", &messages), ""), from_whole);
+    assert_eq!(answers(&increments("a", &messages), "--incremental"), from_whole);
+    assert!(from_whole.iter().any(|answer| answer.contains("\"receipts\":[{")));
+    for (request, answer) in whole("a", &messages).into_iter().zip(&from_whole).skip(10).step_by(13) {
+        assert_eq!(messages_of(&answers(&[request], "")[0]), messages_of(answer));
+    }
+}
+
+#[test]
+fn sessions_do_not_meet() {
+    let (a, b) = (long_chat(30), long_chat(21));
+    let mixed: Vec<String> =
+        increments("a", &a).into_iter().zip(whole("b", &b)).flat_map(|(a, b)| [a, b]).collect();
+    let mixed = answers(&mixed, "");
+    let alone = answers(&whole("b", &b), "");
+    let of_b: Vec<_> = mixed.into_iter().skip(1).step_by(2).collect();
+    assert_eq!(of_b, alone[..of_b.len()]);
+}
+
+#[test]
+fn an_edited_history_starts_anew() {
+    let messages = long_chat(30);
+    let mut edited = messages.clone();
+    edited[1]["content"] = json!("Something else altogether.");
+    let mut lines = whole("a", &messages);
+    let n = lines.len();
+    lines.push(request("a", n + 1, &edited[..20]));
+    let answers = answers(&lines, "");
+    let alone = self::answers(&[request("a", 1, &edited[..20])], "");
+    assert_eq!(messages_of(&answers[n]), messages_of(&alone[0]));
+}
+
+#[test]
+fn forgotten_sessions_are_replayed() {
+    let messages = long_chat(30);
+    let mut lines = whole("old", &messages);
+    let n = lines.len();
+    lines.extend((0..70).map(|i| request(&format!("s{i}"), 1, &messages[..2])));
+    lines.push(request("old", n + 1, &messages));
+    let answers = answers(&lines, "");
+    let alone = self::answers(&[request("old", 1, &messages)], "");
+    assert_eq!(messages_of(answers.last().unwrap()), messages_of(&alone[0]));
+}
+
+#[test]
+fn every_handle_in_an_answer_stands_in_it_and_opens() {
+    let messages = long_chat(40);
+    let lines = whole("a", &messages);
+    let last: Value = serde_json::from_str(answers(&lines, "").last().unwrap()).unwrap();
+    let handles = last["handles"].as_array().unwrap();
+    assert!(!handles.is_empty());
+    let sent = last["messages"].to_string();
+    let mut asked = lines;
+    let n = asked.len();
+    for handle in handles {
+        assert!(sent.contains(handle["id"].as_str().unwrap()));
+        asked.push(json!({ "session": "a", "op": "expand", "handle": handle["id"] }).to_string());
+    }
+    let mut covered = BTreeSet::new();
+    for (answer, handle) in answers(&asked, "")[n..].iter().zip(handles) {
+        let content: Value = serde_json::from_str(answer).unwrap();
+        assert!(!content["content"].as_str().unwrap().is_empty(), "{answer}");
+        covered.extend(handle["covers"].as_array().unwrap().iter().map(|i| i.as_u64().unwrap() as usize));
+    }
+    let kept = last["messages"].as_array().unwrap();
+    let end = *calls(&messages).last().unwrap();
+    for (i, message) in messages[..end].iter().enumerate() {
+        assert!(kept.contains(message) || covered.contains(&i), "message {i} is nowhere");
+    }
+}
+
+#[test]
+fn ops_do_what_they_say() {
+    let messages = long_chat(12);
+    let op = |value: Value| {
+        let mut value = value;
+        value["session"] = json!("a");
+        value.to_string()
+    };
+    let mut first: Value = serde_json::from_str(&request("a", 1, &messages)).unwrap();
+    first["window"] = json!(100_000);
+    let lines = [
+        first.to_string(),
+        op(json!({ "op": "pin", "entry": 3 })),
+        op(json!({ "op": "fold", "from": 2, "to": 6 })),
+        op(json!({ "op": "report" })),
+        op(json!({ "op": "focus", "topic": "records" })),
+        op(json!({ "op": "sing" })),
+        op(json!({ "op": "pin", "entry": 900 })),
+    ];
+    let answers = answers(&lines, "");
+    assert!(answers[0].contains("\"folds\":0"));
+    assert!(answers[2].contains("\"reason\":\"asked\""), "{}", answers[2]);
+    assert!(messages_of(&answers[2]).as_array().unwrap().contains(&messages[4]), "entry 3 was pinned");
+    assert!(answers[3].starts_with("{\"report\":{"));
+    assert!(answers[5].contains("there is no op `sing`") && answers[5].contains("\"line\":6"));
+    assert!(answers[6].contains("there is no entry 900"));
+    let folded: Value = serde_json::from_str(&answers[2]).unwrap();
+    let handle = folded["handles"][0]["id"].as_str().unwrap();
+    let again = [
+        lines[0].clone(),
+        lines[2].clone(),
+        op(json!({ "op": "recall", "handle": handle, "lines": [1, 1] })),
+        op(json!({ "op": "recall", "handle": handle, "search": "take_" })),
+        op(json!({ "op": "unfold", "handle": handle })),
+    ];
+    let again = self::answers(&again, "");
+    assert!(
+        again.iter().all(|answer| !answer.contains("\"error\"") || answer.contains("no original")),
+        "{again:?}"
+    );
+}
+
+#[test]
+fn bad_lines_are_answered_and_the_pipe_goes_on() {
+    let lines = [
+        "not json".to_owned(),
+        "{\"session\":\"a\"}".to_owned(),
+        "{\"session\":\"a\",\"messages\":7}".to_owned(),
+        json!({ "session": "nobody", "op": "expand", "handle": "12345678" }).to_string(),
+        String::new(),
+        json!({ "messages": [{ "role": "user", "content": "hi" }] }).to_string(),
+    ];
+    let answers = answers(&lines, "");
+    assert_eq!(answers.len(), 5);
+    for (answer, line) in answers[..4].iter().zip(1..) {
+        let answer: Value = serde_json::from_str(answer).unwrap();
+        assert_eq!(answer["error"]["line"], line);
+        assert!(answer["error"]["hint"].as_str().is_some_and(|hint| !hint.is_empty()));
+    }
+    assert_eq!(messages_of(&answers[4]), json!([{ "role": "user", "content": "hi" }]));
+}
+
+#[test]
+fn an_overflow_says_that_the_original_should_be_sent() {
+    let huge =
+        json!([{ "role": "system", "content": "word ".repeat(9000) }, { "role": "user", "content": "hi" }]);
+    let line = json!({ "session": "a", "call": 1, "window": 1000, "messages": huge }).to_string();
+    let answer: Value = serde_json::from_str(&answers(&[line], "")[0]).unwrap();
+    assert_eq!((&answer["error"]["kind"], &answer["original"]), (&json!("overflow"), &json!(true)));
+    assert!(answer["messages"].is_null());
+}
+
+#[test]
+fn a_missing_increment_is_an_error() {
+    let messages = long_chat(9);
+    let mut lines = increments("a", &messages);
+    lines.remove(3);
+    let answers = answers(&lines, "");
+    assert!(answers[3].contains("call 5 came after call 3: messages are missing"), "{}", answers[3]);
+}
