@@ -196,10 +196,10 @@ pub(crate) fn write_script(entry: &Entry, out: &mut String) {
             line(label, prompt.body.original());
         }
         Entry::Step(step) => {
-            if !step.reasoning.original().is_empty() {
+            if says_something(&step.reasoning) {
                 line("thought: ", step.reasoning.original());
             }
-            if !step.text.original().is_empty() {
+            if says_something(&step.text) {
                 line("", step.text.original());
             }
             for call in &step.calls {
@@ -210,4 +210,9 @@ pub(crate) fn write_script(entry: &Entry, out: &mut String) {
             }
         }
     }
+}
+
+/// Whether there is anything in a body: words, or an original that has none, such as sealed reasoning.
+fn says_something(body: &Body) -> bool {
+    !body.is_empty() || !matches!(body.original().trim(), "" | "null" | "\"\"" | "[]")
 }
