@@ -48,10 +48,13 @@ fn what_is_sent_costs_what_the_view_says() {
     hold(3_000, &Policy::NAMES, |case| {
         walk_case_in_chat(case, |sent| {
             let cost = yardstick(&sent.parsed(), sent.session.counter());
-            // A call that still runs is counted with the placeholder that it may come to need.
+            // A call that still runs is counted with the placeholder that it may come to need, and a conversation that
+            // does not begin with a prompt with the opening that a note of ours may make needless.
             let transcript = sent.session.transcript();
             let is_running = transcript.last_step().is_some_and(|step| transcript.is_running(step));
-            if cost == sent.view.tokens.0 || is_running && cost < sent.view.tokens.0 {
+            let first = transcript.entries().iter().find(|entry| !entry.is_system());
+            let may_cost_less = is_running || first.is_some_and(|first| first.step().is_some());
+            if cost == sent.view.tokens.0 || may_cost_less && cost < sent.view.tokens.0 {
                 Ok(())
             } else {
                 no(format!("{cost} are sent, {} were counted", sent.view.tokens))
@@ -137,6 +140,21 @@ fn pressure_is_told_once_for_each_level_until_a_fold() {
         }
         Ok(())
     });
+}
+
+/// However often somebody looks while a call runs.
+#[test]
+fn looking_again_does_not_tell_again() {
+    let budget = Budget::with_reserve(Tokens(100), Tokens::ZERO);
+    let mut session = Session::new(Policy::fanfold(), budget, &fanfold_core::Words);
+    let said = format!("user    {}\ncall    ls a b c d e f\nopen    \n", "word ".repeat(60).trim_end());
+    for entry in parse(&said).unwrap() {
+        session.append(entry);
+    }
+    (0..3).for_each(|_| drop(session.view().map(drop)));
+    session.append(parse("user    go on").unwrap().remove(0));
+    (0..3).for_each(|_| drop(session.view().map(drop)));
+    assert_eq!(session.take_notices(), [Notice::Pressure(Pressure::Info)]);
 }
 
 /// The entry with a result for every call: while one runs, a view is provisional and nothing is told yet.
