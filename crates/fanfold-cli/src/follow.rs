@@ -18,6 +18,8 @@ pub(crate) struct Followed {
     pub(crate) session: Session<'static>,
     /// The sizes of transcript and view after each entry, if they are wanted.
     pub(crate) course: Option<Vec<Sizes>>,
+    /// The tool schemas as they were counted last.
+    schemas: String,
 }
 
 /// What transcript and view cost at one moment.
@@ -70,15 +72,17 @@ impl Followed {
         if !terms.focus.is_empty() {
             session.on(Event::Focused(terms.focus.clone()));
         }
-        Followed { conversation, session, course: None }
+        Followed { conversation, session, course: None, schemas: String::new() }
     }
 
     /// Tells what the tool schemas are, as JSON.
     pub(crate) fn set_tools(&mut self, schemas: Option<&str>) {
-        let counter = self.session.counter();
-        let is_there = |schemas: &&str| !matches!(schemas.trim(), "" | "[]" | "{}" | "null");
-        let tokens = schemas.filter(is_there).map_or(Tokens::ZERO, |schemas| counter.count(schemas));
-        self.session.set_tools(tokens);
+        let is_there = |schemas: &&str| !matches!(schemas.trim(), "[]" | "{}" | "null");
+        let schemas = schemas.filter(is_there).unwrap_or_default();
+        if schemas != self.schemas {
+            self.session.set_tools(self.session.counter().count(schemas));
+            schemas.clone_into(&mut self.schemas);
+        }
     }
 
     /// Takes messages that came after those held.
