@@ -147,7 +147,7 @@ fn pressure_is_told_once_for_each_level_until_a_fold() {
 fn looking_again_does_not_tell_again() {
     let budget = Budget::with_reserve(Tokens(100), Tokens::ZERO);
     let mut session = Session::new(Policy::fanfold(), budget, &fanfold_core::Words);
-    let said = format!("user    {}\ncall    ls a b c d e f\nopen    \n", "word ".repeat(60).trim_end());
+    let said = format!("user    {}\ncall    ls a b c d e f\nopen    \n", "word ".repeat(55).trim_end());
     for entry in parse(&said).unwrap() {
         session.append(entry);
     }
