@@ -431,7 +431,7 @@ const FAULTS: &[Fault] = &[
         name: "what a late result changed is not forgotten",
         breaks: "4 lossless",
         file: "crates/fanfold-core/src/session.rs",
-        find: "        self.ledger.forget(call);\n",
+        find: "        self.ledger.forget(&self.transcript, call.step);\n",
         replace: "",
     },
     Fault {

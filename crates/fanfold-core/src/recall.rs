@@ -161,6 +161,7 @@ pub(crate) fn content_of(transcript: &Transcript, original: &Original) -> String
     let whole = |place: Place| original_at(transcript, place).expect("a fold stands for something");
     match original {
         Original::Place(place) => whole(*place).to_string(),
+        Original::Words(_, words) => words.to_string(),
         Original::PlaceSlice(place, bytes) => whole(*place)[bytes.clone()].to_owned(),
         Original::Entries(entries) => {
             let mut out = String::new();

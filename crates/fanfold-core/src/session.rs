@@ -115,7 +115,7 @@ impl<'c> Session<'c> {
         if call.step.index() < self.transcript.len() && !self.ledger.is_whole(call.step) {
             self.is_rebuilt |= unfold(&mut self.ledger, &self.transcript, &[call.step], Pin::No);
         }
-        self.ledger.forget(call);
+        self.ledger.forget(&self.transcript, call.step);
         self.transcript.answer(call, outcome, self.counter)
     }
 
@@ -148,6 +148,8 @@ impl<'c> Session<'c> {
             ahead.settle();
             let view = ahead.settled_view().cloned();
             self.notices.extend(ahead.notices.drain(self.notices.len()..));
+            // The view may be sent, so what it names must open for as long as the session lives.
+            self.ledger.learn_names(&ahead.ledger);
             self.provisional = Some(ahead.ledger);
             self.view = view?;
             self.is_rebuilt = true;

@@ -88,7 +88,7 @@ pub(crate) fn apply(session: &mut Session<'_>, change: Change) {
     }
 }
 
-/// Every original of an entry that a view may fold, with its place.
+/// Every original of an entry that a view may fold, with its place. A `null` in the place of a text is none.
 pub(crate) fn originals(entry: &Entry, id: EntryId) -> Vec<(Place, &str)> {
     match entry {
         Entry::Prompt(prompt) => {
@@ -99,7 +99,12 @@ pub(crate) fn originals(entry: &Entry, id: EntryId) -> Vec<(Place, &str)> {
         Entry::Step(step) => {
             let mut out: Vec<(Place, &str)> = vec![
                 (Place::Reasoning(id), step.reasoning.original()),
-                (Place::Text(id), step.text.original()),
+                (
+                    Place::Text(id),
+                    Some(&**step.text.original())
+                        .filter(|text| !matches!(text.trim(), "null" | "\"\"" | "[]"))
+                        .unwrap_or_default(),
+                ),
             ];
             for (call_id, call) in calls_of(step, id) {
                 out.push((Place::Arguments(call_id), call.arguments.original()));
