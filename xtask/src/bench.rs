@@ -52,7 +52,11 @@ struct Row {
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     let root = crate::tidy::root();
     let generator = root.join("../shared/tools/gen_transcripts.py");
-    ensure!(generator.exists(), "{} is not there\n\nhint: the transcripts are made by it", generator.display());
+    ensure!(
+        generator.exists(),
+        "{} is not there\n\nhint: the transcripts are made by it",
+        generator.display()
+    );
     let work = root.join("target/bench");
     fs::create_dir_all(&work)?;
     run_command(Command::new("python3").arg(&generator).arg(&work).args(SIZES))?;
@@ -103,7 +107,8 @@ fn measure(root: &Path, python: &Path, files: &[PathBuf]) -> anyhow::Result<Vec<
     for (line, n) in ours.lines().filter(|line| line.starts_with('{')).zip(SIZES) {
         let figure = |name: &str| -> anyhow::Result<f64> {
             let start = line.find(&format!("\"{name}\":")).with_context(|| name.to_owned())? + name.len() + 3;
-            let text: String = line[start..].chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
+            let text: String =
+                line[start..].chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
             text.parse().with_context(|| format!("{name} is not a number in {line}"))
         };
         rows.push(Row {

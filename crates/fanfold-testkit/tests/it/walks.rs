@@ -97,15 +97,9 @@ pub(crate) fn originals(entry: &Entry, id: EntryId) -> Vec<(Place, &str)> {
             [(Place::Text(id), &**prompt.body.original())].into_iter().chain(media).collect()
         }
         Entry::Step(step) => {
-            let mut out: Vec<(Place, &str)> = vec![
-                (Place::Reasoning(id), step.reasoning.original()),
-                (
-                    Place::Text(id),
-                    Some(&**step.text.original())
-                        .filter(|text| !matches!(text.trim(), "null" | "\"\"" | "[]"))
-                        .unwrap_or_default(),
-                ),
-            ];
+            let is_nothing = matches!(step.text.original().trim(), "null" | "\"\"" | "[]");
+            let text = if is_nothing { "" } else { step.text.original() };
+            let mut out = vec![(Place::Reasoning(id), &**step.reasoning.original()), (Place::Text(id), text)];
             for (call_id, call) in calls_of(step, id) {
                 out.push((Place::Arguments(call_id), call.arguments.original()));
                 let Some(outcome) = &call.result else { continue };
