@@ -16,7 +16,7 @@ const END: &str = "<!-- end -->";
 const HERMES: &str = "hermes-agent==0.19.0";
 
 /// Hermes' own `compress()` with its model stubbed out; prints the median time of each file in milliseconds.
-const SCRIPT: &str = r#"
+const SCRIPT: &str = r###"
 import json, logging, os, statistics, sys, tempfile, time
 os.environ["HERMES_HOME"] = tempfile.mkdtemp()
 os.environ["HERMES_DISABLE_LAZY_INSTALLS"] = "1"
@@ -33,7 +33,7 @@ for file in sys.argv[1:]:
         engine.compress(messages)
         times.append(1e3 * (time.perf_counter() - start))
     print("hermes", statistics.median(times))
-"#;
+"###;
 
 /// One file's figures.
 #[derive(Debug, Clone)]
@@ -52,7 +52,11 @@ struct Row {
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     let root = crate::tidy::root();
     let generator = root.join("../shared/tools/gen_transcripts.py");
-    ensure!(generator.exists(), "{} is not there\n\nhint: the transcripts are made by it", generator.display());
+    ensure!(
+        generator.exists(),
+        "{} is not there\n\nhint: the transcripts are made by it",
+        generator.display()
+    );
     let work = root.join("target/bench");
     fs::create_dir_all(&work)?;
     run_command(Command::new("python3").arg(&generator).arg(&work).args(SIZES))?;
@@ -103,7 +107,8 @@ fn measure(root: &Path, python: &Path, files: &[PathBuf]) -> anyhow::Result<Vec<
     for (line, n) in ours.lines().filter(|line| line.starts_with('{')).zip(SIZES) {
         let figure = |name: &str| -> anyhow::Result<f64> {
             let start = line.find(&format!("\"{name}\":")).with_context(|| name.to_owned())? + name.len() + 3;
-            let text: String = line[start..].chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
+            let text: String =
+                line[start..].chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
             text.parse().with_context(|| format!("{name} is not a number in {line}"))
         };
         rows.push(Row {

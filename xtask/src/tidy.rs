@@ -21,7 +21,8 @@ const EDGES: &[(&str, &[&str])] = &[
 const PURE: &[&str] = &["fanfold-core", "fanfold-wire", "fanfold-tokens"];
 
 /// What a pure crate does without.
-const IMPURE: &[&str] = &["std::fs", "std::net", "std::env", "std::process", "std::thread", "std::time", "async fn"];
+const IMPURE: &[&str] =
+    &["std::fs", "std::net", "std::env", "std::process", "std::thread", "std::time", "async fn"];
 
 /// Runs every check.
 pub(crate) fn run() -> anyhow::Result<()> {
