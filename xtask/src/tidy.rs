@@ -106,8 +106,12 @@ fn stray_words(root: &Path) -> anyhow::Result<()> {
     files.extend(sources(&root.join("xtask"))?);
     for file in files.iter().filter(|file| !file.ends_with("tidy.rs")) {
         let text = fs::read_to_string(file)?;
-        for word in ["FIXME", "TODO", "todo!(", "unimplemented!("] {
-            ensure!(!text.contains(word), "{} has a stray {word}", file.display());
+        for (i, line) in text.lines().enumerate() {
+            // Such words may stand in data: a condenser looks for them in other people's code.
+            let comment = line.trim_start().strip_prefix("//").unwrap_or_default();
+            let is_stray = ["FIXME", "TODO"].iter().any(|word| comment.contains(word));
+            let is_unfinished = ["todo!(", "unimplemented!("].iter().any(|word| line.contains(word));
+            ensure!(!is_stray && !is_unfinished, "{}:{} is unfinished: {line}", file.display(), i + 1);
         }
     }
     Ok(())
