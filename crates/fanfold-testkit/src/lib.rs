@@ -2,5 +2,6 @@
 
 mod rng; //        numbers from a seed
 pub mod bodies; // conversations as clients write them, and as they should not
+pub mod valid; //  what each provider accepts, by its documentation
 
 pub use rng::Rng;
