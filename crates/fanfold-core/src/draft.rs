@@ -271,7 +271,7 @@ impl<'a> Draft<'a> {
         match self.stage.reach.users {
             Users::Never => false,
             Users::Pastes | Users::Oldest => !is_newest,
-            Users::Freely => true,
+            Users::Newest | Users::Freely => true,
         }
     }
 

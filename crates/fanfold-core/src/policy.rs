@@ -138,6 +138,8 @@ pub enum Users {
     Pastes,
     /// Whole old messages, when people's text fills more than half of the room.
     Oldest,
+    /// The newest message too, when it alone is larger than the room: as much of it as fits.
+    Newest,
     /// Like everything else, but for the head: the presets of systems that do so.
     Freely,
 }
@@ -260,6 +262,7 @@ impl Policy {
                 minimal,
                 users("pasted blocks", Users::Pastes),
                 users("oldest user messages", Users::Oldest),
+                users("newest user message", Users::Newest),
             ],
             tools: known_tools(),
             long_result: 0,
@@ -448,7 +451,8 @@ impl Policy {
 
     /// Forbids touching what people said, even as a last resort before refusing.
     pub fn without_user_text(mut self) -> Policy {
-        self.stages.retain(|stage| !matches!(stage.reach.users, Users::Pastes | Users::Oldest));
+        let is_last_resort = |users| matches!(users, Users::Pastes | Users::Oldest | Users::Newest);
+        self.stages.retain(|stage| !is_last_resort(stage.reach.users));
         self
     }
 }

@@ -1,7 +1,8 @@
 //! Shortens people's own words, when nothing else is left: told loudly in the receipt, and recallable.
 //!
 //! First large pasted blocks in old messages, to their beginning, their end and the handle. Then, only when people's
-//! text alone fills more than half of the room, the oldest messages to their first line and the handle.
+//! text alone fills more than half of the room, the oldest messages to their first line and the handle. Last the newest
+//! message, when it alone is larger than the room: as much of its beginning and end as fits.
 //!
 //! ```text
 //! user    Here is the log:
@@ -43,6 +44,7 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
     match draft.stage.reach.users {
         Users::Pastes => fold_pastes(draft, target),
         Users::Oldest => fold_oldest(draft, target),
+        Users::Newest => fold_newest(draft, target),
         Users::Never | Users::Freely => {}
     }
 }
@@ -59,6 +61,20 @@ fn fold_pastes(draft: &mut Draft<'_>, target: Tokens) {
         if text.len() > PASTED {
             draft.fold_to(place, |tag| ends_of(text, PASTED * 2 / 3, tag));
         }
+    }
+}
+
+/// The newest message to as much of its beginning and end as fits.
+fn fold_newest(draft: &mut Draft<'_>, target: Tokens) {
+    let Some(newest) = draft.transcript.last_user() else { return };
+    let Some(prompt) = draft.transcript.entry(newest).prompt() else { return };
+    let (text, tokens) = (prompt.body.as_str(), prompt.body.tokens());
+    let others = draft.total() - draft.cost(newest);
+    // The stub says how much is gone and names its parts; that takes some of the room, too.
+    let room = (target - others).permille(700);
+    let bytes = (text.len() as u64 * room.0 / tokens.0.max(1)) as usize;
+    if text.len() > PASTED {
+        draft.fold_to(Place::Text(newest), |tag| ends_of(text, bytes.max(PASTED * 2 / 3), tag));
     }
 }
 
