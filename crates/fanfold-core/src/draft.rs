@@ -256,12 +256,15 @@ impl<'a> Draft<'a> {
                     Speaker::User => self.newest_images != Some(id),
                     Speaker::System => is_text && reach.late_system && self.is_late(id),
                     Speaker::Harness => reach.tail || !is_protected,
+                    Speaker::Provider => false,
                 }
             }
-            Entry::Step(_) => {
+            Entry::Step(step) => {
+                // What a provider signed or sealed can't be reworded.
+                let is_sealed = matches!(place, Place::Reasoning(_)) && !step.reasoning.is_plain();
                 let is_anchor = matches!(place, Place::Text(_)) && self.anchor == Some(id);
                 let is_guarded = self.is_guarded_tool(place);
-                reach.tail || !(is_protected || is_anchor || is_guarded)
+                !is_sealed && (reach.tail || !(is_protected || is_anchor || is_guarded))
             }
         }
     }
@@ -308,6 +311,7 @@ impl<'a> Draft<'a> {
             Entry::Step(step) => self.stage.reach.tail || !step.calls.iter().any(|call| self.is_never(call)),
             Entry::Prompt(prompt) => match prompt.speaker {
                 Speaker::Harness => true,
+                Speaker::Provider => false,
                 Speaker::User if self.stage.reach.users == Users::Oldest => self.last_user != Some(id),
                 Speaker::User => takes_users,
                 Speaker::System => takes_users && self.is_late(id),

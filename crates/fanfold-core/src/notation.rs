@@ -44,13 +44,14 @@ pub enum NotationError {
 }
 
 const COLUMN: usize = 8;
-const KEYWORDS: &str = "system, user, harness, think, say, call, result, error, open, image, note";
+const KEYWORDS: &str = "system, user, harness, sealed, think, say, call, result, error, open, image, note";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keyword {
     System,
     User,
     Harness,
+    Provider,
     Think,
     Say,
     Call,
@@ -67,6 +68,7 @@ impl Keyword {
             Keyword::System => "system",
             Keyword::User => "user",
             Keyword::Harness => "harness",
+            Keyword::Provider => "sealed",
             Keyword::Think => "think",
             Keyword::Say => "say",
             Keyword::Call => "call",
@@ -83,6 +85,7 @@ impl Keyword {
             Keyword::System,
             Keyword::User,
             Keyword::Harness,
+            Keyword::Provider,
             Keyword::Think,
             Keyword::Say,
             Keyword::Call,
@@ -278,7 +281,8 @@ result  fn main() {}
 
     fn entry() -> impl Strategy<Value = Entry> {
         let origin = Origin::message(0);
-        let speaker = prop::sample::select(vec![Speaker::System, Speaker::User, Speaker::Harness]);
+        let speaker =
+            prop::sample::select(vec![Speaker::System, Speaker::User, Speaker::Harness, Speaker::Provider]);
         let prompt = (speaker, text(), media()).prop_map(move |(speaker, text, media)| {
             Entry::Prompt(Prompt { speaker, body: Body::text(text), media, origin })
         });

@@ -65,7 +65,12 @@ impl Extent {
                 let lines: Vec<_> = content.split('\n').collect();
                 let is_there = *from >= 1 && from <= to && *from <= lines.len();
                 if !is_there {
-                    return Err(RecallError::NoSuchLines { handle, lines: lines.len(), from: *from, to: *to });
+                    return Err(RecallError::NoSuchLines {
+                        handle,
+                        lines: lines.len(),
+                        from: *from,
+                        to: *to,
+                    });
                 }
                 Ok(lines[from - 1..(*to).min(lines.len())].join("\n"))
             }
@@ -199,6 +204,7 @@ pub(crate) fn write_script(entry: &Entry, out: &mut String) {
                 Speaker::System => "system: ",
                 Speaker::User => "user: ",
                 Speaker::Harness => "harness: ",
+                Speaker::Provider => "sealed: ",
             };
             line(label, prompt.body.original());
         }

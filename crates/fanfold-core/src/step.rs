@@ -303,6 +303,7 @@ fn contributors(ledger: &Ledger, transcript: &Transcript) -> Vec<Contributor> {
                 Speaker::System => "system text",
                 Speaker::User => "a user message",
                 Speaker::Harness => "a message of the harness",
+                Speaker::Provider => "a sealed item of the provider's",
             },
             Entry::Step(_) => "a step with its results",
         };

@@ -61,6 +61,11 @@ impl Body {
         self.tokens
     }
 
+    /// Whether the text is all there is.
+    pub fn is_plain(&self) -> bool {
+        self.raw.is_none()
+    }
+
     /// Whether there is nothing to read.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
@@ -93,6 +98,8 @@ pub enum Speaker {
     User,
     /// A program that writes in the user's role: format complaints, echoes of commands, results without a call.
     Harness,
+    /// The provider itself: something sealed that must go back as it came, such as a compaction item.
+    Provider,
 }
 
 /// One message from outside: the system's, a person's or a program's.

@@ -14,7 +14,8 @@ use fanfold_wire::{Change, Conversation};
 const WINDOW: Tokens = Tokens(200_000);
 
 fn main() {
-    let files: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    let files: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
     if files.is_empty() {
         eprintln!("no files were given, so there is nothing to time; see `cargo xtask bench`");
     }
@@ -81,7 +82,8 @@ fn follow(changes: Vec<Change>) -> Session<'static> {
 /// A reply with a call and its result of two kilobytes, and the view for the next request.
 fn one_more_step(session: &mut Session<'_>, i: usize) -> Duration {
     let origin = Origin::message(1_000_000 + 2 * i);
-    let result = format!("line {i} of a result that nobody has seen before, with value_{i} in it\n").repeat(30);
+    let result =
+        format!("line {i} of a result that nobody has seen before, with value_{i} in it\n").repeat(30);
     let outcome = Outcome { body: Body::text(result), is_error: false, media: Vec::new(), origin };
     let call = Call {
         id: format!("bench_{i}"),

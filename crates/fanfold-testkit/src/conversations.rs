@@ -51,7 +51,9 @@ pub fn chat_messages(entry: &Entry) -> Vec<Value> {
             vec![match prompt.speaker {
                 Speaker::System => json!({ "role": "system", "content": content }),
                 Speaker::User => json!({ "role": "user", "content": content }),
-                Speaker::Harness => json!({ "role": "user", "name": "harness", "content": content }),
+                Speaker::Harness | Speaker::Provider => {
+                    json!({ "role": "user", "name": "harness", "content": content })
+                }
             }]
         }
         Entry::Step(step) => {

@@ -64,6 +64,7 @@ impl Printer {
                     Speaker::System => Keyword::System,
                     Speaker::User => Keyword::User,
                     Speaker::Harness => Keyword::Harness,
+                    Speaker::Provider => Keyword::Provider,
                 };
                 self.prompt(keyword, prompt.body.as_str());
                 self.images(&prompt.media);

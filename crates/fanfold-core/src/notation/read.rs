@@ -66,6 +66,7 @@ impl Reader {
             Keyword::System => self.prompt(Speaker::System, text),
             Keyword::User => self.prompt(Speaker::User, text),
             Keyword::Harness | Keyword::Note => self.prompt(Speaker::Harness, text),
+            Keyword::Provider => self.prompt(Speaker::Provider, text),
             Keyword::Think => self.step_at(Reached::Think).reasoning = Body::text(text),
             Keyword::Say => self.step_at(Reached::Say).text = Body::text(text),
             Keyword::Call => self.call(&text),

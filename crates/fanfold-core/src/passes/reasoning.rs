@@ -14,7 +14,7 @@
 use super::Pass;
 use crate::draft::Draft;
 use crate::tokens::Tokens;
-use crate::transcript::{Body, EntryId};
+use crate::transcript::EntryId;
 use crate::view::Place;
 
 /// Folds old reasoning.
@@ -22,8 +22,7 @@ pub(crate) const PASS: Pass = Pass { name: "reasoning", run };
 
 fn run(draft: &mut Draft<'_>, _target: Tokens) {
     let entries = draft.transcript.entries().iter().enumerate();
-    let is_plain = |body: &Body| !body.is_empty() && body.original().as_ref() == body.as_str();
-    let thoughtful = entries.filter(|(_, entry)| entry.step().is_some_and(|step| is_plain(&step.reasoning)));
+    let thoughtful = entries.filter(|(_, entry)| entry.step().is_some_and(|step| !step.reasoning.is_empty()));
     for (i, _) in thoughtful {
         let place = Place::Reasoning(EntryId::from(i));
         if draft.ledger.fold_at(place).is_none() {

@@ -75,7 +75,7 @@ fn item<'a>(book: &mut Book, making: &mut Option<Making<'a>>, raw: &'a str) {
         }
         Kind::Compaction => {
             finish(book, making);
-            book.prompt(0, Speaker::Harness, Body::text(raw), Vec::new()).is_kept = true;
+            book.prompt(0, Speaker::Provider, Body::text(raw), Vec::new()).is_kept = true;
         }
         Kind::Unknown => unknown(book, making, raw),
     }
