@@ -9,10 +9,11 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail, ensure};
 
+use crate::page;
+
 const SIZES: [&str; 3] = ["200", "1000", "5000"];
 const TABLE: &str = "docs/benchmarks.md";
 const BEGIN: &str = "<!-- begin: cargo xtask bench --write -->";
-const END: &str = "<!-- end -->";
 const HERMES: &str = "hermes-agent==0.19.0";
 
 /// Hermes' own `compress()` with its model stubbed out; prints the median time of each file in milliseconds.
@@ -78,11 +79,9 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     }
     let table = print(&best);
     if arguments.iter().any(|argument| argument == "--write") {
-        let file = root.join(TABLE);
-        let page = fs::read_to_string(&file).with_context(|| TABLE.to_owned())?;
-        fs::write(&file, between(&page, &table)?)?;
+        page::write_table(&root.join(TABLE), BEGIN, &table)?;
     }
-    say(&table);
+    page::say(&table);
     Ok(())
 }
 
@@ -148,13 +147,6 @@ fn print(rows: &[Row]) -> String {
     table
 }
 
-/// The page with the table between its marks.
-fn between(page: &str, table: &str) -> anyhow::Result<String> {
-    let start = page.find(BEGIN).with_context(|| format!("{TABLE} has no `{BEGIN}`"))? + BEGIN.len();
-    let end = start + page[start..].find(END).with_context(|| format!("{TABLE} has no `{END}`"))?;
-    Ok(format!("{}\n{table}{}", &page[..start], &page[end..]))
-}
-
 fn run_command(command: &mut Command) -> anyhow::Result<String> {
     let output = command.stderr(std::process::Stdio::inherit()).output();
     let output = output.with_context(|| format!("{command:?} could not be started"))?;
@@ -162,9 +154,4 @@ fn run_command(command: &mut Command) -> anyhow::Result<String> {
         bail!("{command:?} failed");
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-#[allow(clippy::print_stdout, reason = "the table is the data")]
-fn say(table: &str) {
-    println!("{table}");
 }

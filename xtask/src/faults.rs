@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 
+use crate::page;
+
 /// One edit that breaks one promise.
 struct Fault {
     /// What the edit does.
@@ -24,7 +26,6 @@ struct Fault {
 
 const TABLE: &str = "docs/faults.md";
 const BEGIN: &str = "<!-- begin: cargo xtask faults --write -->";
-const END: &str = "<!-- end -->";
 /// A run that takes longer hangs.
 const LONGEST: Duration = Duration::from_secs(400);
 
@@ -58,19 +59,14 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
         table.push_str(&format!("\nFailing without any fault, and left out above: {}.\n", names.join(", ")));
     }
     if is_written {
-        write_table(&root.join(TABLE), &table)?;
+        page::write_table(&root.join(TABLE), BEGIN, &table)?;
     }
-    print(&table);
+    page::say(&table);
     ensure!(
         n_missed == 0,
         "{n_missed} faults were not caught\n\nhint: add the property that each of them breaks"
     );
     Ok(())
-}
-
-#[allow(clippy::print_stdout, reason = "the table is the data")]
-fn print(table: &str) {
-    println!("{table}");
 }
 
 /// Makes the edit, runs the tests, and takes it back.
@@ -185,15 +181,6 @@ fn copy_tree(from: &Path, to: &Path) -> anyhow::Result<()> {
             fs::copy(&path, &copy).with_context(|| format!("{} can't be copied", path.display()))?;
         }
     }
-    Ok(())
-}
-
-/// Puts the table between its markers.
-fn write_table(file: &Path, table: &str) -> anyhow::Result<()> {
-    let page = fs::read_to_string(file).with_context(|| format!("{} can't be read", file.display()))?;
-    let (before, rest) = page.split_once(BEGIN).context("the page has no beginning marker")?;
-    let (_, after) = rest.split_once(END).context("the page has no end marker")?;
-    fs::write(file, format!("{before}{BEGIN}\n\n{table}\n{END}{after}"))?;
     Ok(())
 }
 

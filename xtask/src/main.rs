@@ -4,6 +4,7 @@ mod tidy; //   checks that a compiler does not make
 mod guide; //  the guide's page on passes
 mod faults; // plants faults and sees whether a property fails
 mod bench; //  fanfold and Hermes on the same conversations
+mod page; //   tables in pages that people write
 
 use anyhow::bail;
 

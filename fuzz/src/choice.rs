@@ -1,0 +1,42 @@
+//! How a conversation is folded, from one byte: policy, counter, window, and whether somebody looks after each message.
+
+use fanfold_core::{Budget, Count, Policy, Tokens, Words};
+use fanfold_tokens::o200k;
+
+const WINDOWS: [u64; 8] = [0, 8, 24, 60, 120, 250, 500, 1_000];
+/// A window in words as one in tokens.
+const TOKENS_PER_WORD: u64 = 6;
+
+/// How a conversation is folded.
+pub struct Choice {
+    /// What may be folded.
+    pub policy: Policy,
+    /// What text costs.
+    pub counter: &'static dyn Count,
+    /// A tiny window.
+    pub budget: Budget,
+    /// Whether the view is looked at after each message.
+    pub is_watched: bool,
+}
+
+/// The choice that a byte stands for.
+pub fn choice(byte: u8) -> Choice {
+    let byte = usize::from(byte);
+    let name = policy_name(byte);
+    let (rest, n) = (byte / Policy::NAMES.len(), WINDOWS.len());
+    let window = WINDOWS[rest % n];
+    let is_in_words = (rest / n).is_multiple_of(2);
+    let counter: &'static dyn Count = if is_in_words { &Words } else { o200k() };
+    let window = if is_in_words { window } else { window * TOKENS_PER_WORD };
+    Choice {
+        policy: Policy::named(name).expect("a policy that comes with fanfold"),
+        counter,
+        budget: Budget::of_window(Tokens(window)),
+        is_watched: (rest / n / 2).is_multiple_of(2),
+    }
+}
+
+/// The name of the policy that a byte stands for.
+pub fn policy_name(byte: usize) -> &'static str {
+    Policy::NAMES[byte % Policy::NAMES.len()]
+}
