@@ -48,12 +48,15 @@ fn what_is_sent_costs_what_the_view_says() {
     hold(3_000, &Policy::NAMES, |case| {
         walk_case_in_chat(case, |sent| {
             let cost = yardstick(&sent.parsed(), sent.session.counter());
-            // A call that still runs is counted with the placeholder that it may come to need, and a conversation that
-            // does not begin with a prompt with the opening that a note of ours may make needless.
-            let transcript = sent.session.transcript();
-            let is_running = transcript.last_step().is_some_and(|step| transcript.is_running(step));
-            let first = transcript.entries().iter().find(|entry| !entry.is_system());
-            let may_cost_less = is_running || first.is_some_and(|first| first.step().is_some());
+            // A call without a result is counted with the placeholder that it comes to need when anything is folded, and
+            // a conversation that does not begin with a prompt with the opening that a note of ours may make needless.
+            let entries = sent.session.transcript().entries();
+            let is_open = |entry: &Entry| {
+                entry.step().is_some_and(|step| step.calls.iter().any(|call| call.result.is_none()))
+            };
+            let is_late_opened =
+                entries.iter().find(|entry| !entry.is_system()).is_some_and(|first| first.step().is_some());
+            let may_cost_less = is_late_opened || entries.iter().any(is_open);
             if cost == sent.view.tokens.0 || may_cost_less && cost < sent.view.tokens.0 {
                 Ok(())
             } else {

@@ -69,6 +69,15 @@ pub(crate) fn is_fast() -> bool {
     std::env::var_os("FANFOLD_FAST").is_some()
 }
 
+/// How many times fewer cases are drawn than there could be. `FANFOLD_MANY=1` draws them all, for a quiet night.
+pub(crate) fn share() -> u64 {
+    match std::env::var_os("FANFOLD_MANY") {
+        Some(_) => 1,
+        None if is_fast() => 16,
+        None => 4,
+    }
+}
+
 /// Says no with a message.
 pub(crate) fn no<T>(message: impl Into<String>) -> Result<T, String> {
     Err(message.into())
@@ -76,7 +85,7 @@ pub(crate) fn no<T>(message: impl Into<String>) -> Result<T, String> {
 
 /// Checks a property against cases of the policies, and prints the smallest failing one that it finds.
 pub(crate) fn hold(n_cases: u64, policies: &[&'static str], property: impl Fn(&Case) -> Verdict + Sync) {
-    let n_cases = if is_fast() { n_cases.div_ceil(16) } else { n_cases };
+    let n_cases = n_cases.div_ceil(share());
     if let Some(case) = Case::given() {
         return run(&case, &property).unwrap_or_else(|message| panic!("{message}"));
     }

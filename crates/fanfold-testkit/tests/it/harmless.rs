@@ -71,6 +71,7 @@ fn check_body(body: &str, format: Format, seed: u64) -> Verdict {
 
 /// Tries bodies, and prints the first that fails.
 fn hold_for_bodies(n_cases: u64, make: impl Fn(u64) -> (Format, String) + Sync) {
+    // Bodies are cheap: 10,000 of them are 10,000 unless only the quick tests are wanted.
     let n_cases = if is_fast() { n_cases / 16 } else { n_cases };
     let failed = (0..n_cases).into_par_iter().find_map_first(|seed| {
         let (format, body) = make(seed);

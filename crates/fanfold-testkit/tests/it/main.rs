@@ -1,7 +1,8 @@
 //! What always holds, line by line, against conversations from seeds and against recorded ones.
 //!
 //! Each file is one promise: a `check` on one view, and the properties that are made of it. `trajectories` runs all
-//! the checks over recorded conversations. `FANFOLD_FAST=1` leaves those out and draws fewer cases.
+//! the checks over recorded conversations. `FANFOLD_FAST=1` leaves those out and draws fewer cases;
+//! `FANFOLD_MANY=1` draws all of them; `FANFOLD_CASE=file` runs one that was written down.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
