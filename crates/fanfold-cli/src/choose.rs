@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use anyhow::Context as _;
 use fanfold_core::{Budget, Count, Policy, Strategy, Tokens, ToolFold, ToolRule};
 use fanfold_tokens::{Models, TokenizerJson, counter_for, o200k};
 use fanfold_wire::Format;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, not_read};
 use crate::rules_file;
 use crate::settings::{FoldTool, Options, UserText, nearest};
 
@@ -138,7 +137,7 @@ pub(crate) fn counter_of(model: &str, models: &Models) -> &'static dyn Count {
 }
 
 fn tokenizer(path: &Path) -> anyhow::Result<TokenizerJson> {
-    let bytes = std::fs::read(path).with_context(|| format!("{} could not be read", path.display()))?;
+    let bytes = std::fs::read(path).map_err(|error| not_read(path, &error))?;
     let name = path.display().to_string();
     TokenizerJson::from_bytes(&bytes, &name).map_err(|error| {
         Failure::new(error.to_string(), "give the tokenizer.json of the model, or leave `tokenizer` out")

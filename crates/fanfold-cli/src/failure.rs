@@ -1,6 +1,7 @@
 //! Why a command stopped, in words for a person, and the exit code that tells a program.
 
-use std::fmt;
+use std::path::Path;
+use std::{fmt, io};
 
 use fanfold_core::Overflow;
 use fanfold_wire::DecodeError;
@@ -49,6 +50,33 @@ impl From<&Overflow> for Failure {
         let message = whole.split("\n\nhint:").next().unwrap_or_default().to_owned();
         Failure { message, hint: Some(overflow.remedy.clone()), code: Self::OVERFLOW }
     }
+}
+
+/// A file that could not be read.
+pub(crate) fn not_read(path: &Path, error: &io::Error) -> Failure {
+    let hint = match error.kind() {
+        io::ErrorKind::NotFound => "check the path; `-` is stdin where a conversation is read",
+        io::ErrorKind::IsADirectory => "give a file, not a directory",
+        _ => "check that the file may be read",
+    };
+    Failure::new(format!("{} could not be read: {}", path.display(), reason(error)), hint)
+}
+
+/// A file that could not be written.
+pub(crate) fn not_written(path: &Path, error: &io::Error) -> Failure {
+    let hint = match error.kind() {
+        io::ErrorKind::NotFound => "its directory is not there; make it first",
+        io::ErrorKind::PermissionDenied => "choose a directory that you may write to",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room on the disk",
+        _ => "choose another path",
+    };
+    Failure::new(format!("{} could not be written: {}", path.display(), reason(error)), hint)
+}
+
+/// The system's words without its number.
+fn reason(error: &io::Error) -> String {
+    let words = error.to_string();
+    words.split(" (os error").next().unwrap_or_default().to_lowercase()
 }
 
 /// A body that could not be decoded, with the name of where it came from.

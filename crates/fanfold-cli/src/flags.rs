@@ -16,10 +16,10 @@ use crate::settings::{Color, Options, Size, UserText};
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// When to use colours
-    #[arg(long, global = true, value_name = "WHEN")]
+    /// When to use colours: auto, always, never
+    #[arg(long, global = true, value_name = "WHEN", hide_possible_values = true)]
     color: Option<Color>,
-    /// Say nothing on stderr but errors
+    /// Say nothing on stderr but warnings and errors
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
 }
@@ -62,20 +62,24 @@ const PIPE_HELP: &str = r#"One JSON object per line on stdin, answered by one pe
   {"session": "a", "call": 1, "window": 32000, "messages": [...], "tools": [...]}
   {"messages": [...], "handles": [{"id": "3f2a91bc", "covers": [7]}], "report": {...}}
 
-`messages` is the whole history, or what is new since the last call: it is taken as new if it does not begin with what
-is held and `call` is one more than the last, or if "incremental": true. `window` is what messages and tools may fill:
-nothing is kept for the answer unless "reserve" or --reserve says so. "format" and "model" may be given, too.
+`messages` is the whole history, or only what is new since the last call. It is
+taken as new if it does not begin with what is held and `call` is one more than
+the last, or if the request says "incremental": true.
+`window` is what messages and tools may fill: nothing is kept for the answer
+unless "reserve" or --reserve says so. "model" and "format" may be given, too;
+what a later request leaves out stays as it was.
 
-  {"session": "a", "op": "expand", "handle": "3f2a91bc"}                  {"content": "..."}
-  {"session": "a", "op": "recall", "handle": ..., "lines": [1, 40]}       or "search": "text", "around": 2
-  {"session": "a", "op": "pin", "entry": 3}                               also unpin
-  {"session": "a", "op": "focus", "topic": "the parser"}
-  {"session": "a", "op": "fold", "from": 2, "to": 9}                      without from and to: whatever is old
-  {"session": "a", "op": "unfold", "handle": ...}
-  {"session": "a", "op": "report"}
+On what is held, by "session":
+  {"op": "expand", "handle": "3f2a91bc"}   answered by {"content": "..."}
+  {"op": "recall", "handle": ...}          with "lines": [1, 40] or "search": "text"
+  {"op": "pin", "entry": 3}                and "unpin"; entries count from 0
+  {"op": "focus", "topic": "the parser"}   more of it is kept; "" ends it
+  {"op": "fold", "from": 2, "to": 9}       or without them: whatever is old
+  {"op": "unfold", "handle": ...}
+  {"op": "report"}
 
-What goes wrong is answered with {"error": {"message", "hint", "line"}}. If nothing fits, its "kind" is "overflow" and
-"original" is true: send what you have as it is.
+What goes wrong is answered by {"error": {"message", "hint", "line"}}. If nothing
+fits, "kind" is "overflow" and "original" is true: send what you have as it is.
 
 Example: fanfold pipe --policy fanfold < requests.jsonl"#;
 
@@ -109,8 +113,8 @@ pub(crate) struct FoldFlags {
     /// A tokenizer.json to count with
     #[arg(long, value_name = "FILE")]
     tokenizer: Option<PathBuf>,
-    /// Whether what people said may be shortened before nothing fits
-    #[arg(long, value_name = "WHEN")]
+    /// When people's words may be shortened: last_resort, never
+    #[arg(long, value_name = "WHEN", hide_possible_values = true)]
     user_text: Option<UserText>,
     /// Let what the agent has seen and done ride at the end: files, verdicts, errors
     #[arg(long)]

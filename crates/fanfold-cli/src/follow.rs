@@ -18,6 +18,10 @@ pub(crate) struct Followed {
     pub(crate) session: Session<'static>,
     /// The sizes of transcript and view after each entry, if they are wanted.
     pub(crate) course: Option<Vec<Sizes>>,
+    /// The tool schemas as they were counted last.
+    schemas: String,
+    /// Entries that must stay as they are.
+    pins: Vec<EntryId>,
 }
 
 /// What transcript and view cost at one moment.
@@ -51,12 +55,10 @@ impl Followed {
         let mut followed = Followed::start(conversation, terms);
         let tools = followed.conversation.tools().map(str::to_owned);
         followed.set_tools(tools.as_deref());
-        for entry in pinned_entries(&changes, &wishes.pins) {
-            followed.session.on(Event::Pinned(entry));
-        }
+        followed.pins = pinned_entries(&changes, &wishes.pins);
         followed.course = wishes.has_course.then(Vec::new);
         followed.make(changes);
-        followed.note_sizes();
+        followed.end_entry();
         followed
     }
 
@@ -70,15 +72,17 @@ impl Followed {
         if !terms.focus.is_empty() {
             session.on(Event::Focused(terms.focus.clone()));
         }
-        Followed { conversation, session, course: None }
+        Followed { conversation, session, course: None, schemas: String::new(), pins: Vec::new() }
     }
 
     /// Tells what the tool schemas are, as JSON.
     pub(crate) fn set_tools(&mut self, schemas: Option<&str>) {
-        let counter = self.session.counter();
-        let is_there = |schemas: &&str| !matches!(schemas.trim(), "" | "[]" | "{}" | "null");
-        let tokens = schemas.filter(is_there).map_or(Tokens::ZERO, |schemas| counter.count(schemas));
-        self.session.set_tools(tokens);
+        let is_there = |schemas: &&str| !matches!(schemas.trim(), "[]" | "{}" | "null");
+        let schemas = schemas.filter(is_there).unwrap_or_default();
+        if schemas != self.schemas {
+            self.session.set_tools(self.session.counter().count(schemas));
+            schemas.clone_into(&mut self.schemas);
+        }
     }
 
     /// Takes messages that came after those held.
@@ -96,7 +100,7 @@ impl Followed {
         for change in changes {
             match change {
                 Change::Append(entry) => {
-                    self.note_sizes();
+                    self.end_entry();
                     self.session.append(entry);
                 }
                 Change::Answer(call, outcome) => {
@@ -106,12 +110,21 @@ impl Followed {
         }
     }
 
-    /// Notes the sizes as they are before the next entry: the step for the last one is due then anyway.
-    fn note_sizes(&mut self) {
-        let Some(course) = &mut self.course else { return };
-        if self.session.transcript().is_empty() {
+    /// Does what is due when the last entry is complete: the step for it is taken now in any case.
+    fn end_entry(&mut self) {
+        let n_entries = self.session.transcript().len();
+        if n_entries == 0 {
             return;
         }
+        let last = EntryId::from(n_entries - 1);
+        if self.pins.contains(&last) {
+            self.session.on(Event::Pinned(last));
+        }
+        self.note_sizes();
+    }
+
+    fn note_sizes(&mut self) {
+        let Some(course) = &mut self.course else { return };
         // An overflow has no view; its smallest try is noted instead.
         let view = match self.session.view() {
             Ok(view) => view.tokens,

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use flate2::read::MultiGzDecoder;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, not_read};
 
 /// What was read, and what to call it.
 pub(crate) struct Input {
@@ -22,13 +22,13 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Input> {
     if is_stdin {
         std::io::stdin().lock().read_to_end(&mut bytes).context("stdin could not be read")?;
     } else {
-        bytes = std::fs::read(path).map_err(|error| not_read(&name, &error))?;
+        bytes = std::fs::read(path).map_err(|error| not_read(path, &error))?;
     }
     if bytes.starts_with(&[0x1f, 0x8b]) {
         let mut unpacked = Vec::new();
-        MultiGzDecoder::new(&bytes[..])
-            .read_to_end(&mut unpacked)
-            .with_context(|| format!("{name} could not be unpacked"))?;
+        MultiGzDecoder::new(&bytes[..]).read_to_end(&mut unpacked).map_err(|error| {
+            Failure::new(format!("{name} could not be unpacked: {error}"), "check the file with `gzip -t`")
+        })?;
         bytes = unpacked;
     }
     let text = String::from_utf8(bytes).map_err(|error| {
@@ -39,19 +39,4 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Input> {
         )
     })?;
     Ok(Input { text, name })
-}
-
-fn not_read(name: &str, error: &std::io::Error) -> Failure {
-    let hint = match error.kind() {
-        std::io::ErrorKind::NotFound => "give the path of a conversation, or `-` for stdin",
-        std::io::ErrorKind::IsADirectory => "give a file, not a directory",
-        _ => "check that the file may be read",
-    };
-    Failure::new(format!("{name} could not be read: {}", reason(error)), hint)
-}
-
-/// The system's words without its number.
-fn reason(error: &std::io::Error) -> String {
-    let words = error.to_string();
-    words.split(" (os error").next().unwrap_or_default().to_lowercase()
 }

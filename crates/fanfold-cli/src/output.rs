@@ -3,17 +3,17 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use crate::failure::{Failure, not_written};
 
 /// Writes a file whole or not at all: a temporary file beside it, renamed when all of it is there.
 ///
 /// What is no regular file, such as `/dev/null` or a named pipe, is written to as it is.
-pub(crate) fn write_file(path: &Path, content: &[u8]) -> anyhow::Result<()> {
-    let not_written = || format!("{} could not be written", path.display());
+pub(crate) fn write_file(path: &Path, content: &[u8]) -> Result<(), Failure> {
+    let not_written = |error: std::io::Error| not_written(path, &error);
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let known = std::fs::metadata(&target).ok();
     if known.as_ref().is_some_and(|known| !known.is_file()) {
-        return std::fs::write(&target, content).with_context(not_written);
+        return std::fs::write(&target, content).map_err(not_written);
     }
     let directory = directory_of(&target);
     let mut builder = tempfile::Builder::new();
@@ -24,13 +24,13 @@ pub(crate) fn write_file(path: &Path, content: &[u8]) -> anyhow::Result<()> {
         use std::os::unix::fs::PermissionsExt as _;
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
-    let mut file = builder.tempfile_in(&directory).with_context(not_written)?;
+    let mut file = builder.tempfile_in(&directory).map_err(not_written)?;
     if let Some(known) = known {
-        file.as_file().set_permissions(known.permissions()).with_context(not_written)?;
+        file.as_file().set_permissions(known.permissions()).map_err(not_written)?;
     }
-    file.write_all(content).with_context(not_written)?;
-    file.as_file().sync_all().with_context(not_written)?;
-    file.persist(&target).with_context(not_written)?;
+    file.write_all(content).map_err(not_written)?;
+    file.as_file().sync_all().map_err(not_written)?;
+    file.persist(&target).map_err(|error| not_written(error.error))?;
     Ok(())
 }
 

@@ -13,11 +13,10 @@
 
 use std::path::Path;
 
-use anyhow::Context as _;
 use fanfold_core::{Policy, Rules};
 use serde::Deserialize;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, not_read};
 
 #[derive(Debug, Deserialize)]
 struct Document {
@@ -38,8 +37,7 @@ struct Block {
 
 /// The policy `rules` with what a file says of it.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Policy> {
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("{} could not be read", path.display()))?;
+    let text = std::fs::read_to_string(path).map_err(|error| not_read(path, &error))?;
     Ok(Policy::rules_with(&parse(&text, &path.display().to_string())?))
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::budget::Pressure;
 use crate::deed::Deed;
 use crate::handle::{Handle, Hash};
-use crate::recall::{body_at, write_script};
+use crate::recall::{body_at, content_of, write_script};
 use crate::report::Receipt;
 use crate::scan::Scan;
 use crate::segment::Segment;
@@ -54,6 +54,8 @@ pub enum Original {
     Entries(Vec<EntryId>),
     /// Some bytes of one entry as it is written in a script.
     EntrySlice(EntryId, Range<usize>),
+    /// The words themselves, where the entries have changed since: a result came late.
+    Words(Vec<EntryId>, Arc<str>),
 }
 
 impl Original {
@@ -61,7 +63,7 @@ impl Original {
     pub fn entries(&self) -> Vec<EntryId> {
         match self {
             Original::Place(place) | Original::PlaceSlice(place, _) => vec![place.entry()],
-            Original::Entries(entries) => entries.clone(),
+            Original::Entries(entries) | Original::Words(entries, _) => entries.clone(),
             Original::EntrySlice(entry, _) => vec![*entry],
         }
     }
@@ -202,10 +204,29 @@ impl Ledger {
         body + Tokens(self.media.0 * n_media as u64)
     }
 
-    /// Forgets what was derived from a step that has changed.
-    pub(crate) fn forget(&mut self, call: CallId) {
-        self.hashes.remove(&call.step);
-        self.scans.remove(&call.step);
+    /// Forgets what was derived from a step that is about to change; what handles name stays as it was.
+    pub(crate) fn forget(&mut self, transcript: &Transcript, step: EntryId) {
+        self.hashes.remove(&step);
+        self.scans.remove(&step);
+        // The newest step is never behind a handle while a call of it is running.
+        let is_newest = transcript.last_step() == Some(step);
+        if is_newest {
+            return;
+        }
+        for (original, _) in self.originals.values_mut() {
+            let is_script = matches!(original, Original::Entries(_) | Original::EntrySlice(..));
+            if is_script && original.entries().contains(&step) {
+                let words = Arc::from(content_of(transcript, original));
+                *original = Original::Words(original.entries(), words);
+            }
+        }
+    }
+
+    /// Takes over the names that another ledger of the same transcript gave.
+    pub(crate) fn learn_names(&mut self, other: &Ledger) {
+        for (handle, known) in &other.originals {
+            self.originals.entry(*handle).or_insert_with(|| known.clone());
+        }
     }
 
     /// Whether a handle is the name of this content.
@@ -216,7 +237,10 @@ impl Ledger {
                 let hashes = entries.iter().map(|&entry| hash_of_entry(transcript, entry));
                 *hash == Hash::of_all(hashes) && handle.names(*hash)
             }
-            _ => *hash == Hash::of(content.as_bytes()) && handle.names(*hash),
+            Original::Words(..) => handle.names(*hash),
+            Original::Place(_) | Original::PlaceSlice(..) | Original::EntrySlice(..) => {
+                *hash == Hash::of(content.as_bytes()) && handle.names(*hash)
+            }
         }
     }
 

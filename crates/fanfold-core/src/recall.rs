@@ -53,18 +53,24 @@ pub fn recall(
     extent: &Extent,
 ) -> Result<String, RecallError> {
     let original = ledger.original(handle).ok_or(RecallError::Unknown(handle))?;
-    let content = content_of(transcript, original);
-    match extent {
-        Extent::Whole => Ok(content),
-        Extent::Lines(from, to) => {
-            let lines: Vec<_> = content.split('\n').collect();
-            let is_there = *from >= 1 && from <= to && *from <= lines.len();
-            if !is_there {
-                return Err(RecallError::NoSuchLines { handle, lines: lines.len(), from: *from, to: *to });
+    extent.of(content_of(transcript, original), handle)
+}
+
+impl Extent {
+    /// The wanted part of an original; the handle is for the error.
+    pub fn of(&self, content: String, handle: Handle) -> Result<String, RecallError> {
+        match self {
+            Extent::Whole => Ok(content),
+            Extent::Lines(from, to) => {
+                let lines: Vec<_> = content.split('\n').collect();
+                let is_there = *from >= 1 && from <= to && *from <= lines.len();
+                if !is_there {
+                    return Err(RecallError::NoSuchLines { handle, lines: lines.len(), from: *from, to: *to });
+                }
+                Ok(lines[from - 1..(*to).min(lines.len())].join("\n"))
             }
-            Ok(lines[from - 1..(*to).min(lines.len())].join("\n"))
+            Extent::Search { text, around } => Ok(search(&content, text, *around)),
         }
-        Extent::Search { text, around } => Ok(search(&content, text, *around)),
     }
 }
 
@@ -161,6 +167,7 @@ pub(crate) fn content_of(transcript: &Transcript, original: &Original) -> String
     let whole = |place: Place| original_at(transcript, place).expect("a fold stands for something");
     match original {
         Original::Place(place) => whole(*place).to_string(),
+        Original::Words(_, words) => words.to_string(),
         Original::PlaceSlice(place, bytes) => whole(*place)[bytes.clone()].to_owned(),
         Original::Entries(entries) => {
             let mut out = String::new();
@@ -196,10 +203,10 @@ pub(crate) fn write_script(entry: &Entry, out: &mut String) {
             line(label, prompt.body.original());
         }
         Entry::Step(step) => {
-            if !step.reasoning.original().is_empty() {
+            if says_something(&step.reasoning) {
                 line("thought: ", step.reasoning.original());
             }
-            if !step.text.original().is_empty() {
+            if says_something(&step.text) {
                 line("", step.text.original());
             }
             for call in &step.calls {
@@ -210,4 +217,9 @@ pub(crate) fn write_script(entry: &Entry, out: &mut String) {
             }
         }
     }
+}
+
+/// Whether there is anything in a body: words, or an original that has none, such as sealed reasoning.
+fn says_something(body: &Body) -> bool {
+    !body.is_empty() || !matches!(body.original().trim(), "" | "null" | "\"\"" | "[]")
 }

@@ -100,6 +100,7 @@ impl<'c> Session<'c> {
 
     /// Adds an entry at the end.
     pub fn append(&mut self, entry: Entry) -> EntryId {
+        self.provisional = None;
         self.settle();
         self.is_settled = false;
         self.transcript.append(entry, self.counter)
@@ -109,16 +110,24 @@ impl<'c> Session<'c> {
     ///
     /// A result that comes so late that its step is folded already brings the step back.
     pub fn answer(&mut self, call: CallId, outcome: Outcome) -> bool {
+        self.provisional = None;
+        // A result for the newest step completes it. One for an older step is news of its own: what came before it is
+        // settled first, so that it does not matter whether somebody looked in between.
+        let is_late = self.transcript.last_step() != Some(call.step);
+        if is_late {
+            self.settle();
+        }
         self.is_settled = false;
         if call.step.index() < self.transcript.len() && !self.ledger.is_whole(call.step) {
             self.is_rebuilt |= unfold(&mut self.ledger, &self.transcript, &[call.step], Pin::No);
         }
-        self.ledger.forget(call);
+        self.ledger.forget(&self.transcript, call.step);
         self.transcript.answer(call, outcome, self.counter)
     }
 
     /// Takes note of something that happened beside the conversation.
     pub fn on(&mut self, event: Event) {
+        self.provisional = None;
         self.settle();
         match &event {
             Event::Budget(budget) => self.budget = *budget,
@@ -144,6 +153,11 @@ impl<'c> Session<'c> {
             let mut ahead = self.fork();
             ahead.settle();
             let view = ahead.settled_view().cloned();
+            self.notices.extend(ahead.notices.drain(self.notices.len()..));
+            self.ledger.told = ahead.ledger.told;
+            self.ledger.is_rest_told = ahead.ledger.is_rest_told;
+            // The view may be sent, so what it names must open for as long as the session lives.
+            self.ledger.learn_names(&ahead.ledger);
             self.provisional = Some(ahead.ledger);
             self.view = view?;
             self.is_rebuilt = true;
@@ -176,7 +190,7 @@ impl<'c> Session<'c> {
     pub fn view_with_context(&mut self) -> Result<View, Refusal> {
         let room = self.budget.room();
         let mut view = self.view()?.clone();
-        let context = working_context(&self.transcript, &self.ledger).to_string();
+        let context = working_context(&self.transcript, self.ledger()).to_string();
         let text = format!("<fanfold>\nWorking context (not the user's words):\n{context}</fanfold>");
         let tokens = self.counter.count(&text) + self.counter.frame().message;
         if !context.is_empty() && view.tokens + tokens <= room {
@@ -188,8 +202,7 @@ impl<'c> Session<'c> {
 
     /// The original behind a handle, or the wanted part of it.
     pub fn recall(&self, handle: Handle, extent: &Extent) -> Result<String, RecallError> {
-        let ahead = self.provisional.as_ref().filter(|_| self.ledger.original(handle).is_none());
-        recall(&self.transcript, ahead.unwrap_or(&self.ledger), handle, extent)
+        recall(&self.transcript, self.ledger(), handle, extent)
     }
 
     /// All that was said.
@@ -197,9 +210,9 @@ impl<'c> Session<'c> {
         &self.transcript
     }
 
-    /// The folds.
+    /// The folds of the last view.
     pub fn ledger(&self) -> &Ledger {
-        &self.ledger
+        self.provisional.as_ref().unwrap_or(&self.ledger)
     }
 
     /// The policy it is folded by.

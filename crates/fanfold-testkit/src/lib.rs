@@ -1,7 +1,9 @@
 //! What the tests of several crates share. Everything follows from a seed.
 
-mod rng; //        numbers from a seed
-pub mod bodies; // conversations as clients write them, and as they should not
-pub mod valid; //  what each provider accepts, by its documentation
+mod rng; //               numbers from a seed
+pub mod bodies; //        conversations as clients write them, and as they should not
+pub mod valid; //         what each provider accepts, by its documentation
+pub mod conversations; // conversations as entries, with all that happens in long ones
+pub mod trajectories; //  recorded conversations, where they are at hand
 
 pub use rng::Rng;

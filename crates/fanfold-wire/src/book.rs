@@ -191,8 +191,8 @@ impl Book {
     pub(crate) fn orphan(&mut self, part: usize, id: Option<&str>, content: &Content<'_>) {
         self.repair(part, Oddity::OrphanResult(id.unwrap_or("no id").to_owned()));
         self.mark_odd();
-        let media = content.media(self.message());
-        self.prompt(part, Speaker::Harness, content.body(), media).is_orphan_result = true;
+        // Its images go where it goes: it is rewritten as text, so none of them has a place of its own.
+        self.prompt(part, Speaker::Harness, content.body(), Vec::new()).is_orphan_result = true;
     }
 
     /// Gives a call its result.

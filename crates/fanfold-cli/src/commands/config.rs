@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, not_written};
 use crate::flags::ConfigCommand;
 use crate::output;
 use crate::settings::{Options, PROJECT_FILE, Settings, TEMPLATE, project_file, user_file};
@@ -69,7 +69,7 @@ fn init(user: bool, directory: &Path) -> anyhow::Result<()> {
         return Err(Failure::new(message, "edit it, or move it away first").into());
     }
     if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent)?;
+        std::fs::create_dir_all(parent).map_err(|error| not_written(&path, &error))?;
     }
     output::write_file(&path, TEMPLATE.as_bytes())?;
     terminal::data(&format!("{}\n", path.display()))

@@ -49,7 +49,7 @@ pub(crate) fn run(args: &FoldArgs, options: &Options, say: Say) -> anyhow::Resul
         return Ok(());
     }
     match &args.output {
-        Some(path) => output::write_file(path, body.as_bytes()),
+        Some(path) => Ok(output::write_file(path, body.as_bytes())?),
         None => terminal::data(&body),
     }
 }
@@ -73,7 +73,7 @@ fn write_receipts(path: &Path, followed: &Followed) -> anyhow::Result<()> {
         terminal::say(&receipts);
         return Ok(());
     }
-    output::write_file(path, receipts.as_bytes())
+    Ok(output::write_file(path, receipts.as_bytes())?)
 }
 
 /// The original is what folds open to, so it is not overwritten by accident.

@@ -9,9 +9,11 @@ pub(crate) mod demo;
 pub(crate) mod config;
 pub(crate) mod completions;
 
+use std::io::IsTerminal as _;
 use std::path::Path;
 
 use fanfold_core::{Fault, Refusal, View};
+use fanfold_wire::Repair;
 
 use crate::choose::{self, Asked};
 use crate::failure::{Failure, not_decoded};
@@ -34,6 +36,13 @@ impl Say {
         }
     }
 
+    /// Tells a person at a terminal that it is their turn.
+    fn waits(self) {
+        if std::io::stdin().is_terminal() {
+            self.note("reading from stdin; Ctrl-D ends it\n");
+        }
+    }
+
     /// Something that must be heard.
     fn warn(self, text: &str) {
         terminal::say(&format!("{} {text}\n", paint(style::WARNING, "warning:")));
@@ -49,6 +58,9 @@ struct Opened {
 
 /// Reads a conversation and follows it.
 fn open(path: &Path, options: &Options, wishes: &Wishes, say: Say) -> anyhow::Result<Opened> {
+    if path == Path::new("-") {
+        say.waits();
+    }
     let input = input::read(path)?;
     let format = choose::format(options)?;
     let (conversation, changes) =
@@ -67,10 +79,32 @@ fn open(path: &Path, options: &Options, wishes: &Wishes, say: Say) -> anyhow::Re
         .into());
     }
     let followed = Followed::body(conversation, changes, &terms, wishes);
-    for repair in followed.conversation.repairs() {
-        say.note(&format!("{} {repair}\n", paint(style::DIM, "note:")));
-    }
+    tell_repairs(followed.conversation.repairs(), say);
     Ok(Opened { followed, text: input.text })
+}
+
+/// Tells what was odd on arrival: each kind once, with the first message that had it.
+fn tell_repairs(repairs: &[Repair], say: Say) {
+    const MOST: usize = 5;
+    let mut kinds: Vec<(String, &Repair, usize)> = Vec::new();
+    for repair in repairs {
+        let kind = repair.oddity.to_string();
+        let known = kinds.iter().position(|(known, ..)| *known == kind);
+        match known {
+            Some(at) => kinds[at].2 += 1,
+            None if kinds.len() < MOST => kinds.push((kind, repair, 0)),
+            None => {}
+        }
+    }
+    let note = paint(style::DIM, "note:");
+    for (_, first, n_more) in &kinds {
+        let more = if *n_more > 0 { format!(" (and {n_more} times more)") } else { String::new() };
+        say.note(&format!("{note} {first}{more}\n"));
+    }
+    let n_told: usize = kinds.iter().map(|(.., n_more)| n_more + 1).sum();
+    if repairs.len() > n_told {
+        say.note(&format!("{note} and {} more oddities\n", repairs.len() - n_told));
+    }
 }
 
 /// A view, or the promise that it would break.

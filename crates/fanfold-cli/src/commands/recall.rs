@@ -31,28 +31,10 @@ pub(crate) fn content(session: &Session<'_>, handle: Handle, extent: &Extent) ->
     match session.recall(handle, extent) {
         Ok(content) => Ok(content),
         Err(RecallError::Unknown(_)) => match find_by_content(session.transcript(), handle) {
-            Some(original) => cut(&original, extent)
-                .ok_or_else(|| Failure::new(format!("{handle} has no such lines"), "leave out the lines")),
+            Some(original) => extent.of(original.to_string(), handle).map_err(|error| no_such_lines(&error)),
             None => Err(unknown(session, handle)),
         },
         Err(error @ RecallError::NoSuchLines { .. }) => Err(no_such_lines(&error)),
-    }
-}
-
-/// The wanted part of an original that no fold of this session stands for.
-fn cut(original: &str, extent: &Extent) -> Option<String> {
-    let lines: Vec<&str> = original.split('\n').collect();
-    match extent {
-        Extent::Whole => Some(original.to_owned()),
-        Extent::Lines(from, to) => Some(lines.get(from - 1..lines.len().min(*to))?.join("\n")),
-        Extent::Search { text, around } => {
-            let text = text.to_lowercase();
-            let is_found = |line: &&str| line.to_lowercase().contains(&text);
-            let is_near = |i: &usize| {
-                lines[i.saturating_sub(*around)..lines.len().min(i + around + 1)].iter().any(is_found)
-            };
-            Some((0..lines.len()).filter(is_near).map(|i| format!("{}: {}\n", i + 1, lines[i])).collect())
-        }
     }
 }
 

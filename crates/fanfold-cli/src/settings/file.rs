@@ -2,11 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use etcetera::{BaseStrategy as _, choose_base_strategy};
 
 use super::options::Options;
-use crate::failure::Failure;
+use crate::failure::{Failure, not_read};
 
 /// The name of a project's file.
 pub(crate) const PROJECT_FILE: &str = ".fanfold.toml";
@@ -24,8 +23,7 @@ pub(crate) fn user_file() -> Option<PathBuf> {
 
 /// Reads a file. Paths in it are meant from the file's own directory.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Options> {
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("{} could not be read", path.display()))?;
+    let text = std::fs::read_to_string(path).map_err(|error| not_read(path, &error))?;
     let mut options = parse(&text, &path.display().to_string())?;
     let directory = path.parent().unwrap_or(Path::new(""));
     for relative in [&mut options.rules, &mut options.tokenizer].into_iter().flatten() {

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+#[path = "../../examples/story/mod.rs"]
+mod story; //     what the demo is made of
 mod sandbox; //   a place of its own for each test
 mod fold; //      conversations in, conversations that fit out
 mod recall; //    folds opened again

@@ -2,7 +2,10 @@
 
 use expect_test::expect;
 
+use serde_json::{Value, json};
+
 use crate::sandbox::{Sandbox, body, long_chat};
+use crate::story;
 
 #[test]
 fn the_demo() {
@@ -17,7 +20,42 @@ fn the_demo() {
         An agent mends a small project in 62 steps: 125 messages, 27,120 tokens.
         The model's window is 16,000 tokens; 4,000 of them are kept for its answer.
 
-        before  ▒█████████████████████████████████████████████████████████████ 27,120"#]].assert_eq(&ran.out.lines().take(4).collect::<Vec<_>>().join("\n"));
+        before  ▒█████████████████████████████████████████████████████████████ 27,120
+        after   ▒█░░░░░░■■■■■■■■■■ 8,007
+        room                              ▲ 12,000
+                ▒ tools 139  █ verbatim 321  ░ digest 3,240  ■ tail 4,307
+        growth  ▁▁▁▁▂▂▂▂▂▃▃▄▄▅▆▆▆▇▇▇▄▄▅▅▅▅▅▅▆▇▇▄▄▅▅▅▅▅▅▅▅▅▅▅▆▆▆▆▆▆▆▄▄▅▅▅▅▅▅▅▅▅ of 12,000
+        folds                       ▲         ▲                    ▲           3
+
+        fold 3 after entry 54: 11,660 → 6,223 tokens
+          why      the view passed 11,400 tokens
+          stage    normal
+          passes   dedupe           1 folded  −419
+                   overtaken        4 folded  −1,482
+                   digest           2 folded  −3,536
+          rewrote  5,941 of 6,223 tokens, which the provider reads anew
+
+        a fold opens again, as `fanfold recall FILE 2b66e266` does
+          sent     [2b66e266] [read] harbour/tides.py lines 1–89
+          opened   null
+                   call read: {"path":"harbour/tides.py"}
+                       1  """Water over the sill, from a handful of harmonic constituen…
+                       2  
+                       3  The predictions are good to about a decimetre, which is what …
+                       4  with; `TideTable.correct` shifts them by the last gauge readi…
+                   … and 85 lines more: 3,813 bytes, byte for byte what it was
+
+        The example is `fanfold demo --print`. With a conversation of your own:
+          fanfold fold chat.json --window 32k --explain > folded.json
+    "#]]
+    .assert_eq(&ran.out);
+}
+
+#[test]
+fn the_demo_is_what_its_generator_writes() {
+    let printed: Value = serde_json::from_str(&Sandbox::new().run("demo --print").out).unwrap();
+    let written = json!({ "model": "gpt-4o", "messages": story::messages(), "tools": story::tools() });
+    assert!(printed == written, "run `cargo run -p fanfold-cli --example make_demo`");
 }
 
 #[test]
@@ -35,7 +73,8 @@ fn the_budget() {
         view            4,460  37.2 % of the room after 0 folds
         pressure         none
         counter     o200k_base (exact)
-    "#]].assert_eq(&sandbox.run("inspect chat.json --window 16k").out);
+    "#]]
+    .assert_eq(&sandbox.run("inspect chat.json --window 16k").out);
 }
 
 #[test]
@@ -50,7 +89,8 @@ fn the_working_context() {
         - pytest tests/test_1.py: 50 passed, 1 failed
         open errors:
         - E   AssertionError: lost record 101
-    "#]].assert_eq(&sandbox.run("inspect chat.json --context").out);
+    "#]]
+    .assert_eq(&sandbox.run("inspect chat.json --context").out);
 }
 
 #[test]
@@ -61,7 +101,8 @@ fn the_notation() {
     expect![[r#"
         user    what is on the list?
         say     buy milk
-    "#]].assert_eq(&sandbox.run_with("show", text).out);
+    "#]]
+    .assert_eq(&sandbox.run_with("show", text).out);
 }
 
 #[test]
@@ -71,7 +112,8 @@ fn why_nothing_was_folded() {
     expect![[r#"
         nothing was folded: 1,671 of 119,808 tokens, and folding starts at 113,817
         1,671 tokens fit into 119,808; nothing was folded
-    "#]].assert_eq(&sandbox.run("fold chat.json --explain").err);
+    "#]]
+    .assert_eq(&sandbox.run("fold chat.json --explain").err);
     expect![[r#"
         nothing was folded: 1,671 of 1,500 tokens, and the strategy is off
         error: 1,671 tokens are left when all is folded, and the room is 1,500
@@ -81,7 +123,8 @@ fn why_nothing_was_folded() {
                  10  system text (entry 0)
 
         hint: the strategy is `off`; choose `light` to let fanfold fold
-    "#]].assert_eq(&sandbox.run("fold chat.json --window 2k --strategy off --explain").err);
+    "#]]
+    .assert_eq(&sandbox.run("fold chat.json --window 2k --strategy off --explain").err);
 }
 
 #[test]
@@ -89,10 +132,12 @@ fn what_is_not_known_is_said() {
     let sandbox = Sandbox::new();
     expect![[r#"
         note: no window and no model is named; a window of 128,000 tokens is assumed (--window)
-    "#]].assert_eq(&sandbox.run_with("fold", r#"[{"role":"user","content":"hi"}]"#).err);
+    "#]]
+    .assert_eq(&sandbox.run_with("fold", r#"[{"role":"user","content":"hi"}]"#).err);
     expect![[r#"
         note: the window of `own-1` is not known; a window of 128,000 tokens is assumed (--window)
-    "#]].assert_eq(&sandbox.run_with("fold", r#"{"model":"own-1","messages":[]}"#).err);
+    "#]]
+    .assert_eq(&sandbox.run_with("fold", r#"{"model":"own-1","messages":[]}"#).err);
 }
 
 #[test]
@@ -101,8 +146,9 @@ fn errors_say_what_to_do() {
     expect![[r#"
         error: missing.json could not be read: no such file or directory
 
-        hint: give the path of a conversation, or `-` for stdin
-    "#]].assert_eq(&sandbox.run("fold missing.json").err);
+        hint: check the path; `-` is stdin where a conversation is read
+    "#]]
+    .assert_eq(&sandbox.run("fold missing.json").err);
     expect![[r#"
         error: stdin: no list of messages in an object of `a`
 
@@ -112,12 +158,14 @@ fn errors_say_what_to_do() {
         error: stdin: not JSON at line 1, column 15: expected value
 
         hint: give a request body, a list of messages, or one message per line, as JSON
-    "#]].assert_eq(&sandbox.run_with("fold", "{\"messages\": [}").err);
+    "#]]
+    .assert_eq(&sandbox.run_with("fold", "{\"messages\": [}").err);
     expect![[r#"
         error: stdin: not JSON at line 1, column 1: there is nothing
 
         hint: give a request body, a list of messages, or one message per line, as JSON
-    "#]].assert_eq(&sandbox.run_with("fold", "").err);
+    "#]]
+    .assert_eq(&sandbox.run_with("fold", "").err);
     assert_eq!(sandbox.run("fold --window many").code, 2);
 }
 

@@ -1,7 +1,9 @@
 //! JSON lines in, JSON lines out.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use fanfold_testkit::bodies::{Kind, hostile};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::sandbox::{Sandbox, long_chat};
@@ -177,6 +179,28 @@ fn bad_lines_are_answered_and_the_pipe_goes_on() {
         assert!(answer["error"]["hint"].as_str().is_some_and(|hint| !hint.is_empty()));
     }
     assert_eq!(messages_of(&answers[4]), json!([{ "role": "user", "content": "hi" }]));
+}
+
+#[test]
+fn hostile_lines_do_not_stop_it() {
+    let mut lines = Vec::new();
+    for seed in 0..300 {
+        let kind = Kind::ALL[seed as usize % Kind::ALL.len()];
+        let hostile = hostile(kind, seed).replace('\n', " ");
+        let wrapped = [
+            format!("{{\"session\":{seed},\"call\":1,\"window\":300,\"messages\":{hostile}}}"),
+            format!("{{\"session\":{seed},\"call\":2,\"window\":300,\"messages\":[{hostile}]}}"),
+        ];
+        lines.push(if hostile.trim().is_empty() { "?".to_owned() } else { hostile });
+        lines.extend(wrapped);
+    }
+    let answers = answers(&lines, "--quiet");
+    assert_eq!(answers.len(), lines.len());
+    for answer in answers {
+        // What passes through may hold half a surrogate pair, so strings are not looked into.
+        let answer: BTreeMap<String, &RawValue> = serde_json::from_str(&answer).unwrap();
+        assert!(answer.contains_key("messages") || answer.contains_key("error"));
+    }
 }
 
 #[test]

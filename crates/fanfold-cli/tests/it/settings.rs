@@ -69,7 +69,8 @@ fn values_are_shown_with_their_sources() {
         working_context not set
         tools           todo                 HERE/.fanfold.toml
         models          not set
-    "#]].assert_eq(&shown);
+    "#]]
+    .assert_eq(&shown);
 }
 
 #[test]
@@ -81,25 +82,29 @@ fn a_wrong_key_is_told_its_place_and_the_nearest_right_one() {
         error: HERE/.fanfold.toml:3:3: there is no setting `polcy`
 
         hint: did you mean `policy`?
-    "#]].assert_eq(&ran.err);
+    "#]]
+    .assert_eq(&ran.err);
     sandbox.write(".fanfold.toml", "[[tools]]\nname = \"x\"\nfould = \"never\"\n");
     expect![[r#"
         error: HERE/.fanfold.toml:3:1: there is no setting `fould`
 
         hint: did you mean `fold`?
-    "#]].assert_eq(&sandbox.run("config show").err);
+    "#]]
+    .assert_eq(&sandbox.run("config show").err);
     sandbox.write(".fanfold.toml", "window = \"many\"\n");
     expect![[r#"
         error: HERE/.fanfold.toml:1:10: `many` is not a number of tokens: write 32000, 32_000, 32k or 1.5m
 
         hint: `fanfold config schema` describes every setting
-    "#]].assert_eq(&sandbox.run("config show").err);
+    "#]]
+    .assert_eq(&sandbox.run("config show").err);
     sandbox.write(".fanfold.toml", "window = \n");
     expect![[r#"
         error: HERE/.fanfold.toml:1:10: string values must be quoted, expected literal string
 
         hint: `fanfold config schema` describes every setting
-    "#]].assert_eq(&sandbox.run("config show").err);
+    "#]]
+    .assert_eq(&sandbox.run("config show").err);
     assert_eq!(sandbox.run("config show").code, 1);
     assert_eq!(sandbox.run("config path").code, 0, "works with a broken file");
 }
@@ -113,7 +118,8 @@ fn a_wrong_variable_is_named() {
         error: FANFOLD_USER_TEXT: `maybe` is none of last_resort, never
 
         hint: change FANFOLD_USER_TEXT or unset it
-    "#]].assert_eq(&String::from_utf8(output.stderr).unwrap());
+    "#]]
+    .assert_eq(&String::from_utf8(output.stderr).unwrap());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Folds what the model thought long ago.
 //!
-//! Old reasoning led to replies that are still there; providers drop most of it themselves.
+//! Old reasoning led to replies that are still there; providers drop most of it themselves. What a provider has signed
+//! or sealed can't be reworded, so it goes with its step.
 //!
 //! ```text
 //! think   The list might be in notes.md, or in todo.md, which was read before. I will look into notes.md first.
@@ -13,7 +14,7 @@
 use super::Pass;
 use crate::draft::Draft;
 use crate::tokens::Tokens;
-use crate::transcript::EntryId;
+use crate::transcript::{Body, EntryId};
 use crate::view::Place;
 
 /// Folds old reasoning.
@@ -21,7 +22,8 @@ pub(crate) const PASS: Pass = Pass { name: "reasoning", run };
 
 fn run(draft: &mut Draft<'_>, _target: Tokens) {
     let entries = draft.transcript.entries().iter().enumerate();
-    let thoughtful = entries.filter(|(_, entry)| entry.step().is_some_and(|step| !step.reasoning.is_empty()));
+    let is_plain = |body: &Body| !body.is_empty() && body.original().as_ref() == body.as_str();
+    let thoughtful = entries.filter(|(_, entry)| entry.step().is_some_and(|step| is_plain(&step.reasoning)));
     for (i, _) in thoughtful {
         let place = Place::Reasoning(EntryId::from(i));
         if draft.ledger.fold_at(place).is_none() {

@@ -51,7 +51,7 @@ pub(super) fn alternate(outs: Vec<Out<'_>>) -> Vec<Out<'_>> {
 /// Whether a message is one of a conversation: what is strange stays as it came.
 pub(super) fn can_merge(message: &str) -> bool {
     let Some(object) = Object::parse(message) else { return false };
-    let is_known = matches!(object.text("role").as_deref(), Some("user" | "assistant"));
+    let is_known = matches!(object.text("role").as_deref(), Some("user" | "assistant" | "system"));
     is_known && object.get("content").is_some_and(|content| content.starts_with(['"', '[']))
 }
 

@@ -42,10 +42,23 @@ pub(crate) fn encode<'a>(
             Send::Gap(gap) => carry_back(&mut outs, lost_in_gap(source, gap.clone()).as_deref()),
         }
     }
+    system_behind_users(&mut outs);
     let mut outs = alternate(outs);
     open_with_user(&mut outs, |text| note(text, Voice::Fanfold).json.into_owned());
     limit(&mut outs, n_breakpoints_outside);
     outs
+}
+
+/// Moves system messages behind the user messages that follow them: the provider wants an assistant's message next.
+fn system_behind_users(outs: &mut [Out<'_>]) {
+    // From the end, so that one sweep brings each to its place.
+    for i in (0..outs.len().saturating_sub(1)).rev() {
+        let mut at = i;
+        while at + 1 < outs.len() && outs[at].role == Role::System && outs[at + 1].role == Role::User {
+            outs.swap(at, at + 1);
+            at += 1;
+        }
+    }
 }
 
 /// Puts a breakpoint on the newest block so far that can carry it.

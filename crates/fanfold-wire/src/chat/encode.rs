@@ -327,7 +327,9 @@ fn edit_segments(splices: &mut Splices, message: &Message<'_>, segments: &[Segme
         match (segment, by_part.get(&part)) {
             (segment, None) => changes.push((segment.span(), String::new())),
             (Segment::Result(_, inner), Some(piece)) => {
-                let stub = piece.result().and_then(|id| piece.stub(Place::Result(id)));
+                // One without a call is a prompt of its own.
+                let place = piece.result().map_or(Place::Text(piece.entry), Place::Result);
+                let stub = piece.stub(place);
                 changes.extend(stub.map(|stub| (inner.clone(), stub.to_owned())));
             }
             (Segment::Words(span), Some(piece)) => {

@@ -3,7 +3,7 @@
 use fanfold_core::{EntryId, Fault, Handle, Original, Overflow, Place, View};
 use serde_json::{Value, json};
 
-use super::held::Held;
+use super::held::{Held, Told};
 use crate::failure::Failure;
 use crate::follow::Followed;
 use crate::report_json;
@@ -38,22 +38,23 @@ pub(crate) fn failure(failure: &Failure, line: usize) -> String {
 
 /// How full it is, and the folds since the last answer.
 fn news(held: &mut Held) -> Value {
-    let n_told = held.n_told;
-    held.n_told = held.followed.session.ledger().receipts().len();
-    report(&mut held.followed, n_told)
+    let told = held.told;
+    held.told.n_folds = held.followed.session.ledger().receipts().len();
+    held.told.n_repairs = held.followed.conversation.repairs().len();
+    report(&mut held.followed, told)
 }
 
 /// How full it is, and every fold there was.
 pub(crate) fn whole_report(followed: &mut Followed) -> Value {
-    report(followed, 0)
+    report(followed, Told::default())
 }
 
-fn report(followed: &mut Followed, n_told: usize) -> Value {
+fn report(followed: &mut Followed, told: Told) -> Value {
     let notices: Value = followed.session.take_notices().iter().map(report_json::notice).collect();
     let session = &followed.session;
     let (transcript, ledger, budget) = (session.transcript(), session.ledger(), session.budget());
-    let receipts = &ledger.receipts()[n_told.min(ledger.receipts().len())..];
-    let repairs: Value = followed.conversation.repairs().iter().map(ToString::to_string).collect();
+    let receipts = ledger.receipts().iter().skip(told.n_folds);
+    let repairs = followed.conversation.repairs().iter().skip(told.n_repairs);
     json!({
         "format": followed.conversation.format().to_string(),
         "policy": session.policy().name,
@@ -64,9 +65,9 @@ fn report(followed: &mut Followed, n_told: usize) -> Value {
         "tokens": ledger.total(transcript).0,
         "tokens_whole": transcript.total().0,
         "folds": ledger.receipts().len(),
-        "receipts": receipts.iter().map(report_json::receipt).collect::<Value>(),
+        "receipts": receipts.map(report_json::receipt).collect::<Value>(),
         "notices": notices,
-        "repairs": repairs,
+        "repairs": repairs.map(ToString::to_string).collect::<Value>(),
     })
 }
 
@@ -88,7 +89,7 @@ fn covers(followed: &Followed, original: &Original) -> Vec<u32> {
         }
         Original::Place(place) | Original::PlaceSlice(place, _) => first_message(followed, place.entry()),
         Original::EntrySlice(entry, _) => followed.messages_of(*entry),
-        Original::Entries(entries) => {
+        Original::Entries(entries) | Original::Words(entries, _) => {
             let mut messages: Vec<u32> =
                 entries.iter().flat_map(|entry| followed.messages_of(*entry)).collect();
             messages.sort_unstable();

@@ -4,6 +4,8 @@
 //! next number and does not begin the conversation anew; everything else is a conversation that was edited or rewound,
 //! and starts again. Once a session has shown which of the two it sends, it is held to that.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use serde_json::value::RawValue;
 
 use crate::failure::Failure;
@@ -41,8 +43,8 @@ pub(crate) struct Known<'a> {
     pub(crate) n_common: usize,
     /// The number of the last call.
     pub(crate) last_call: Option<u64>,
-    /// The bytes of the last increment.
-    pub(crate) last_messages: &'a str,
+    /// The print of the last increment.
+    pub(crate) last_print: u64,
 }
 
 /// What the request says.
@@ -74,11 +76,18 @@ pub(crate) fn arrival(known: &Known<'_>, said: &Said<'_>) -> Result<Arrival, Fai
     }
 }
 
+/// A number by which a text is known again.
+pub(crate) fn print_of(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}
+
 fn after_the_last(known: &Known<'_>, said: &Said<'_>, is_next: bool) -> Result<Arrival, Failure> {
     if is_next || known.last_call.is_none() {
         return Ok(Arrival::Added);
     }
-    if said.call == known.last_call && said.list == known.last_messages {
+    if said.call == known.last_call && print_of(said.list) == known.last_print {
         return Ok(Arrival::Again);
     }
     let call = said.call.map_or_else(|| "a call without a number".to_owned(), |call| format!("call {call}"));
@@ -106,7 +115,7 @@ mod tests {
             first_held: Some(HELD[0]),
             n_common,
             last_call: Some(4),
-            last_messages: "[9]",
+            last_print: print_of("[9]"),
         };
         let list = format!("[{}]", messages.join(","));
         arrival(&known, &Said { is_new, call, list: &list, messages: &raws }).ok()

@@ -7,7 +7,7 @@ use fanfold_wire::{Format, detect};
 use serde_json::json;
 
 use super::answer;
-use super::arrival::{Arrival, Habit, Known, Said, arrival};
+use super::arrival::{Arrival, Habit, Known, Said, arrival, print_of};
 use super::offer::Offer;
 use super::request::Request;
 use crate::choose::Terms;
@@ -30,15 +30,23 @@ pub(crate) struct Sessions {
     forgotten: VecDeque<String>,
 }
 
+/// What a caller has heard of.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Told {
+    pub(crate) n_folds: usize,
+    pub(crate) n_repairs: usize,
+}
+
 /// One session.
 pub(crate) struct Held {
     pub(crate) followed: Followed,
     model: Option<String>,
     habit: Habit,
     last_call: Option<u64>,
-    last_messages: String,
-    /// How many folds the caller has heard of.
-    pub(crate) n_told: usize,
+    /// The print of the last increment.
+    last_print: u64,
+    /// How many folds and oddities the caller has heard of.
+    pub(crate) told: Told,
 }
 
 impl Sessions {
@@ -63,8 +71,12 @@ impl Sessions {
             None => self.first(&name, request, &terms)?,
         };
         held.last_call = request.call.or(held.last_call);
-        held.followed.set_tools(request.tools());
-        if held.followed.session.budget() != terms.budget {
+        // What a request leaves out is as it was.
+        if request.tools().is_some() {
+            held.followed.set_tools(request.tools());
+        }
+        let says_budget = request.window.is_some() || request.reserve.is_some() || request.model.is_some();
+        if says_budget && held.followed.session.budget() != terms.budget {
             held.followed.session.on(Event::Budget(terms.budget));
         }
         let answer = answer_of(&mut held);
@@ -97,7 +109,7 @@ impl Sessions {
             first_held: conversation.messages().next(),
             n_common: conversation.common_prefix(&messages),
             last_call: held.last_call,
-            last_messages: &held.last_messages,
+            last_print: held.last_print,
         };
         let is_new = request.incremental.or(self.is_incremental.then_some(true));
         let said = Said { is_new, call: request.call, list, messages: &messages };
@@ -126,7 +138,7 @@ impl Sessions {
             }
             Arrival::Added => {
                 held.habit = Habit::New;
-                list.clone_into(&mut held.last_messages);
+                held.last_print = print_of(list);
                 held.add(request, list, terms, is_other_model)?;
                 Ok(held)
             }
@@ -173,7 +185,9 @@ impl Sessions {
         let gone = self.kept.remove(&oldest);
         if gone.is_some_and(|held| held.habit == Habit::New) {
             self.forgotten.push_back(oldest);
-            self.forgotten.truncate(MOST_FORGOTTEN);
+        }
+        if self.forgotten.len() > MOST_FORGOTTEN {
+            self.forgotten.pop_front();
         }
     }
 }
@@ -213,8 +227,8 @@ fn anew(request: &Request<'_>, terms: &Terms, habit: Habit) -> Result<Held, Fail
     let mut followed = Followed::empty(format_of(terms, list), terms);
     followed.set_tools(request.tools());
     followed.append(&messages);
-    let (model, last_messages) = (request.model.clone(), list.to_owned());
-    Ok(Held { followed, model, habit, last_call: request.call, last_messages, n_told: 0 })
+    let (model, last_print) = (request.model.clone(), print_of(list));
+    Ok(Held { followed, model, habit, last_call: request.call, last_print, told: Told::default() })
 }
 
 /// The format of a list of messages: the one that is given, or the one it has.

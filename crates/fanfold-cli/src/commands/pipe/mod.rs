@@ -21,6 +21,7 @@ use crate::settings::Options;
 pub(crate) fn run(args: &PipeArgs, options: &Options, say: Say) -> anyhow::Result<()> {
     // What is wrong with the settings is told now, not in every answer.
     let mut sessions = Sessions::new(Offer::new(options)?, args.incremental);
+    say.waits();
     let mut stdin = std::io::stdin().lock();
     let mut stdout = std::io::stdout().lock();
     let mut line = Vec::new();

@@ -1,0 +1,110 @@
+//! Times a cold fold and one more step on a followed conversation, and measures the memory of a cold fold.
+//!
+//! `cargo bench -p fanfold-testkit --bench fold -- FILE...` with files as `../shared/tools/gen_transcripts.py` makes
+//! them; `cargo xtask bench` runs Hermes beside it. One line of JSON for each file.
+
+#![allow(clippy::print_stdout, reason = "the measurements are the data")]
+
+use std::time::{Duration, Instant};
+
+use fanfold_core::{Body, Budget, Call, Count as _, Entry, Origin, Outcome, Policy, Session, Step, Tokens};
+use fanfold_tokens::o200k;
+use fanfold_wire::{Change, Conversation};
+
+const WINDOW: Tokens = Tokens(200_000);
+
+fn main() {
+    let files: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    if files.is_empty() {
+        eprintln!("no files were given, so there is nothing to time; see `cargo xtask bench`");
+    }
+    o200k().count("load the vocabulary before the clock runs");
+    for file in files {
+        match std::fs::read_to_string(&file) {
+            Ok(body) => println!("{}", measure(&file, &body)),
+            Err(error) => eprintln!("{file} can't be read: {error}"),
+        }
+    }
+}
+
+fn measure(file: &str, body: &str) -> String {
+    let before = peak_kb();
+    let followed = cold(body);
+    let memory = peak_kb().saturating_sub(before);
+    let (mut decode, mut fold) = (Vec::new(), Vec::new());
+    for _ in 0..7 {
+        let start = Instant::now();
+        let (_, changes) = Conversation::decode(body, None).expect("a conversation");
+        decode.push(start.elapsed());
+        let start = Instant::now();
+        let session = follow(changes);
+        fold.push(start.elapsed());
+        drop(session);
+    }
+    let mut session = followed;
+    let steps: Vec<Duration> = (0..201).map(|i| one_more_step(&mut session, i)).collect();
+    format!(
+        "{{\"file\":{file:?},\"bytes\":{},\"tokens\":{},\"folds\":{},\"view\":{},\"decode_ms\":{:.3},\"fold_ms\":{:.3},\
+         \"step_ms\":{:.4},\"peak_kb\":{memory}}}",
+        body.len(),
+        session.transcript().total().0,
+        session.ledger().receipts().len(),
+        session.view().map_or(0, |view| view.tokens.0),
+        median(decode),
+        median(fold),
+        median(steps),
+    )
+}
+
+fn cold(body: &str) -> Session<'static> {
+    let (_, changes) = Conversation::decode(body, None).expect("a conversation");
+    follow(changes)
+}
+
+/// Counts everything and folds as it goes: what a process does that has never seen the conversation.
+fn follow(changes: Vec<Change>) -> Session<'static> {
+    let mut session = Session::new(Policy::fanfold(), Budget::of_window(WINDOW), o200k());
+    for change in changes {
+        match change {
+            Change::Append(entry) => {
+                session.append(entry);
+            }
+            Change::Answer(call, outcome) => {
+                session.answer(call, outcome);
+            }
+        }
+    }
+    session.view().expect("it fits");
+    session
+}
+
+/// A reply with a call and its result of two kilobytes, and the view for the next request.
+fn one_more_step(session: &mut Session<'_>, i: usize) -> Duration {
+    let origin = Origin::message(1_000_000 + 2 * i);
+    let result = format!("line {i} of a result that nobody has seen before, with value_{i} in it\n").repeat(30);
+    let outcome = Outcome { body: Body::text(result), is_error: false, media: Vec::new(), origin };
+    let call = Call {
+        id: format!("bench_{i}"),
+        tool: "read_file".to_owned(),
+        arguments: Body::text(format!("{{\"path\":\"src/file_{i}.rs\"}}")),
+        result: Some(outcome),
+        origin,
+    };
+    let step = Step { text: Body::text("I look."), reasoning: Body::text(""), calls: vec![call], origin };
+    let start = Instant::now();
+    session.append(Entry::Step(step));
+    session.view().expect("it fits");
+    start.elapsed()
+}
+
+fn median(mut times: Vec<Duration>) -> f64 {
+    times.sort();
+    times[times.len() / 2].as_secs_f64() * 1e3
+}
+
+/// The most memory this process ever held, in kB; zero where the system does not tell.
+fn peak_kb() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+    line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok()).unwrap_or(0)
+}

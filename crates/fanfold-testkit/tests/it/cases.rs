@@ -1,0 +1,241 @@
+//! Cases from seeds. One that fails is cut down to a small one and printed in notation.
+
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Once;
+
+use fanfold_core::{Body, Budget, Entry, Policy, Prompt, Session, Tokens, Words, parse, print_entries};
+use fanfold_testkit::Rng;
+use fanfold_testkit::conversations::{Size, conversation};
+use rayon::prelude::*;
+
+/// What a property says of one case.
+pub(crate) type Verdict = Result<(), String>;
+
+/// A conversation, and what it is folded by.
+#[derive(Debug, Clone)]
+pub(crate) struct Case {
+    pub(crate) seed: u64,
+    pub(crate) policy: &'static str,
+    pub(crate) window: u64,
+    pub(crate) entries: Vec<Entry>,
+}
+
+impl Case {
+    fn of(seed: u64, policies: &[&'static str]) -> Case {
+        let mut rng = Rng::new(seed ^ 0x5eed);
+        let size = match rng.below(10) {
+            0..5 => Size::Short,
+            5..9 => Size::Middling,
+            _ => Size::Long,
+        };
+        let window = [20, 50, 100, 200, 400, 800, 1_600, 4_000][rng.below(8)];
+        let policy = policies[seed as usize % policies.len()];
+        Case { seed, policy, window, entries: conversation(seed, size) }
+    }
+
+    /// The one case that a person wants to see again: `FANFOLD_CASE` is a file whose first line is a policy and a window,
+    /// and whose rest is a conversation in notation.
+    fn given() -> Option<Case> {
+        let text = std::fs::read_to_string(std::env::var_os("FANFOLD_CASE")?).unwrap();
+        let (first, rest) = text.split_once('\n').unwrap();
+        let (policy, window) = first.split_once(' ').unwrap();
+        let policy = Policy::NAMES.into_iter().find(|name| *name == policy).unwrap();
+        Some(Case { seed: 0, policy, window: window.trim().parse().unwrap(), entries: parse(rest).unwrap() })
+    }
+
+    pub(crate) fn policy(&self) -> Policy {
+        Policy::named(self.policy).unwrap()
+    }
+
+    /// Most of the time all of the window is room; some keep an eighth of it for the answer.
+    pub(crate) fn budget(&self) -> Budget {
+        let reserve = if self.seed % 4 == 3 { self.window / 8 } else { 0 };
+        Budget::with_reserve(Tokens(self.window), Tokens(reserve))
+    }
+
+    pub(crate) fn session(&self) -> Session<'static> {
+        Session::new(self.policy(), self.budget(), &Words)
+    }
+
+    /// Numbers that belong to this case.
+    pub(crate) fn rng(&self) -> Rng {
+        Rng::new(self.seed ^ 0xace)
+    }
+}
+
+/// Whether only the quick tests are wanted: those that planted faults are tried against.
+pub(crate) fn is_fast() -> bool {
+    std::env::var_os("FANFOLD_FAST").is_some()
+}
+
+/// Says no with a message.
+pub(crate) fn no<T>(message: impl Into<String>) -> Result<T, String> {
+    Err(message.into())
+}
+
+/// Checks a property against cases of the policies, and prints the smallest failing one that it finds.
+pub(crate) fn hold(n_cases: u64, policies: &[&'static str], property: impl Fn(&Case) -> Verdict + Sync) {
+    let n_cases = if is_fast() { n_cases.div_ceil(16) } else { n_cases };
+    if let Some(case) = Case::given() {
+        return run(&case, &property).unwrap_or_else(|message| panic!("{message}"));
+    }
+    let failed = (0..n_cases).into_par_iter().find_map_first(|seed| {
+        let case = Case::of(seed, policies);
+        run(&case, &property).err().map(|message| (case, message))
+    });
+    let Some((case, message)) = failed else { return };
+    let seed = case.seed;
+    let (case, message) = shrunk(case, message, &property);
+    panic!(
+        "{message}\n\nseed {seed}, policy {}, a window of {} words and a room of {}:\n\n{}\n",
+        case.policy,
+        case.window,
+        case.budget().room(),
+        print_entries(&case.entries)
+    );
+}
+
+thread_local! {
+    static IS_QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs a property; a panic of the code under test is a failure like any other.
+fn run(case: &Case, property: &impl Fn(&Case) -> Verdict) -> Verdict {
+    quietly(|| property(case)).unwrap_or_else(|panic| Err(format!("panicked: {panic}")))
+}
+
+/// Runs something, and gives back what it panicked with, if it did, without printing that.
+pub(crate) fn quietly<T>(run: impl FnOnce() -> T) -> Result<T, String> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let usual = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            if !IS_QUIET.get() {
+                usual(panic);
+            }
+        }));
+    });
+    IS_QUIET.set(true);
+    let result = panic::catch_unwind(AssertUnwindSafe(run));
+    IS_QUIET.set(false);
+    result.map_err(|panic| match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+        (Some(text), _) => (*text).to_owned(),
+        (_, Some(text)) => text.clone(),
+        _ => "something".to_owned(),
+    })
+}
+
+/// Takes entries, calls and words out of a case for as long as it fails.
+fn shrunk(mut case: Case, mut message: String, property: &impl Fn(&Case) -> Verdict) -> (Case, String) {
+    // Planted faults are only counted, not looked at.
+    let mut left = if is_fast() { 0 } else { 4_000 };
+    loop {
+        let smaller = candidates(&case).into_iter().find_map(|entries| {
+            left -= 1;
+            let smaller = Case { entries, ..case.clone() };
+            if left < 0 { None } else { run(&smaller, property).err().map(|message| (smaller, message)) }
+        });
+        match smaller {
+            Some((found, said)) => (case, message) = (found, said),
+            None => return (case, message),
+        }
+    }
+}
+
+/// The same entries with something less, the largest cuts first.
+fn candidates(case: &Case) -> Vec<Vec<Entry>> {
+    let entries = &case.entries;
+    let mut out = Vec::new();
+    let mut chunk = entries.len();
+    while chunk > 0 {
+        for start in (0..entries.len()).step_by(chunk) {
+            let end = (start + chunk).min(entries.len());
+            out.push([&entries[..start], &entries[end..]].concat());
+        }
+        chunk /= 2;
+    }
+    for (i, entry) in entries.iter().enumerate() {
+        for smaller in smaller_entries(entry) {
+            let mut entries = entries.clone();
+            entries[i] = smaller;
+            out.push(entries);
+        }
+    }
+    out
+}
+
+fn smaller_entries(entry: &Entry) -> Vec<Entry> {
+    let mut out = Vec::new();
+    match entry {
+        Entry::Prompt(prompt) => {
+            if !prompt.media.is_empty() {
+                out.push(Entry::Prompt(Prompt { media: Vec::new(), ..prompt.clone() }));
+            }
+            for body in smaller_texts(&prompt.body) {
+                let mut smaller = prompt.clone();
+                smaller.body = body;
+                out.push(Entry::Prompt(smaller));
+            }
+        }
+        Entry::Step(step) => {
+            for i in 0..step.calls.len() {
+                let mut smaller = step.clone();
+                smaller.calls.remove(i);
+                out.push(Entry::Step(smaller));
+            }
+            let with = |change: &dyn Fn(&mut fanfold_core::Step)| {
+                let mut smaller = step.clone();
+                change(&mut smaller);
+                Entry::Step(smaller)
+            };
+            out.extend(
+                smaller_texts(&step.text).into_iter().map(|body| with(&|step| step.text = body.clone())),
+            );
+            out.extend(
+                smaller_texts(&step.reasoning)
+                    .into_iter()
+                    .map(|body| with(&|step| step.reasoning = body.clone())),
+            );
+            for (i, call) in step.calls.iter().enumerate() {
+                let arguments = smaller_texts(&call.arguments);
+                out.extend(
+                    arguments.into_iter().map(|body| with(&|step| step.calls[i].arguments = body.clone())),
+                );
+                let Some(outcome) = &call.result else { continue };
+                if !outcome.media.is_empty() {
+                    out.push(with(&|step| drop(step.calls[i].result.as_mut().unwrap().media.pop())));
+                }
+                let shorten =
+                    |body: Body| with(&|step| step.calls[i].result.as_mut().unwrap().body = body.clone());
+                out.extend(smaller_texts(&outcome.body).into_iter().map(shorten));
+            }
+        }
+    }
+    out
+}
+
+fn smaller_texts(body: &Body) -> Vec<Body> {
+    let text = body.as_str();
+    let raw = if body.original().as_ref() == text { "" } else { body.original() };
+    if text.is_empty() {
+        return Vec::new();
+    }
+    let at = |part: usize| text.floor_char_boundary(text.len() * part / 4);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let mut texts = vec![
+        String::new(),
+        text[..at(2)].to_owned(),
+        text[at(2)..].to_owned(),
+        text[..at(3)].to_owned(),
+        text[at(1)..].to_owned(),
+        words.get(1..).unwrap_or_default().join(" "),
+        words.join(" "),
+        vec!["a"; words.len()].join(" "),
+    ];
+    texts.retain(|smaller| smaller.len() < text.len());
+    texts
+        .into_iter()
+        .map(|text| if raw.is_empty() { Body::text(text) } else { Body::with_raw(text, raw) })
+        .collect()
+}

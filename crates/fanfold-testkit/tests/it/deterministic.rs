@@ -1,0 +1,199 @@
+//! 7. The same values give the same bytes: replayed, followed, or fed in any portions.
+
+use fanfold_core::{Budget, Entry, EntryId, Event, Outcome, Policy, Refusal, Session, Tokens, View, Words};
+use fanfold_testkit::Rng;
+
+use crate::cases::{Case, Verdict, hold, no};
+use crate::walks::{calls_of, view_of};
+
+fn same(one: &mut Session<'_>, other: &mut Session<'_>) -> Verdict {
+    let views: [Option<View>; 2] = [view_of(one)?, view_of(other)?];
+    if views[0] != views[1] {
+        let cost =
+            |view: &Option<View>| view.as_ref().map_or("none".to_owned(), |view| view.tokens.to_string());
+        return no(format!(
+            "two views of the same values: {} and {} tokens",
+            cost(&views[0]),
+            cost(&views[1])
+        ));
+    }
+    let (one, other) = (one.ledger().receipts(), other.ledger().receipts());
+    if one == other {
+        Ok(())
+    } else {
+        no(format!("two receipts of the same values: {one:#?} and {other:#?}"))
+    }
+}
+
+/// The session of a process that has never seen the conversation.
+fn replayed(entries: &[Entry], mut session: Session<'static>) -> Session<'static> {
+    entries.iter().for_each(|entry| {
+        session.append(entry.clone());
+    });
+    session
+}
+
+#[test]
+fn replaying_gives_what_following_gave() {
+    hold(6_000, &Policy::NAMES, |case| {
+        let mut followed = case.session();
+        for entry in &case.entries {
+            followed.append(entry.clone());
+            let _ = followed.view();
+        }
+        same(&mut followed, &mut replayed(&case.entries, case.session()))
+    });
+}
+
+#[test]
+fn every_prefix_replays_to_its_view() {
+    hold(1_200, &Policy::NAMES, |case| {
+        let mut followed = case.session();
+        for (i, entry) in case.entries.iter().enumerate().take(30) {
+            followed.append(entry.clone());
+            same(&mut followed, &mut replayed(&case.entries[..=i], case.session()))?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn portions_do_not_matter() {
+    hold(4_000, &Policy::NAMES, |case| {
+        let mut rng = case.rng();
+        let mut fed = case.session();
+        for entry in &case.entries {
+            fed.append(entry.clone());
+            (0..rng.below(3)).for_each(|_| drop(fed.view().map(drop)));
+        }
+        same(&mut fed, &mut replayed(&case.entries, case.session()))
+    });
+}
+
+/// A step and its results in one piece, or the results one by one.
+#[test]
+fn results_may_come_one_by_one() {
+    hold(4_000, &Policy::NAMES, |case| {
+        let mut fed = case.session();
+        for entry in &case.entries {
+            say_in_pieces(&mut fed, entry, |_| {});
+        }
+        same(&mut fed, &mut replayed(&case.entries, case.session()))
+    });
+}
+
+/// The same when views are asked for between the results, which no model would be asked with.
+#[test]
+fn views_between_results_do_not_matter() {
+    hold(4_000, &Policy::NAMES, |case| {
+        let mut rng = case.rng();
+        let mut fed = case.session();
+        for entry in &case.entries {
+            say_in_pieces(&mut fed, entry, |session| {
+                if rng.percent(50) {
+                    let _ = session.view();
+                }
+            });
+        }
+        same(&mut fed, &mut replayed(&case.entries, case.session()))
+    });
+}
+
+fn say_in_pieces(session: &mut Session<'_>, entry: &Entry, mut between: impl FnMut(&mut Session<'_>)) {
+    let Entry::Step(step) = entry else {
+        session.append(entry.clone());
+        return;
+    };
+    let mut asked = step.clone();
+    asked.calls.iter_mut().for_each(|call| call.result = None);
+    let id: EntryId = session.append(Entry::Step(asked));
+    let results: Vec<(_, Outcome)> =
+        calls_of(step, id).filter_map(|(id, call)| Some((id, call.result.clone()?))).collect();
+    for (call, outcome) in results {
+        between(session);
+        assert!(session.answer(call, outcome), "a call waits for its result");
+    }
+}
+
+/// What people and providers did beside the conversation, replayed in its order.
+#[test]
+fn events_replay() {
+    hold(4_000, &Policy::NAMES, |case| {
+        let mut rng = case.rng();
+        let mut followed = case.session();
+        for entry in &case.entries {
+            followed.append(entry.clone());
+            if rng.percent(60) {
+                let _ = followed.view();
+            }
+            if rng.percent(20) {
+                let event = event(&mut rng, &followed);
+                followed.on(event);
+            }
+        }
+        let events = followed.events().to_vec();
+        same(&mut followed, &mut replayed_with(case, &events))
+    });
+}
+
+fn replayed_with(case: &Case, events: &[(usize, Event)]) -> Session<'static> {
+    let mut session = Session::new(case.policy(), case.budget(), &Words);
+    let mut events = events.iter().peekable();
+    for (i, entry) in case.entries.iter().enumerate() {
+        session.append(entry.clone());
+        while let Some((_, event)) = events.next_if(|(at, _)| *at == i + 1) {
+            session.on(event.clone());
+        }
+    }
+    session
+}
+
+/// Any event that could happen now.
+pub(crate) fn event(rng: &mut Rng, session: &Session<'_>) -> Event {
+    let n = session.transcript().len();
+    let entry = EntryId::from(rng.below(n));
+    match rng.below(8) {
+        0 => Event::Pinned(entry),
+        1 => Event::Unpinned(entry),
+        2 => Event::Focused(rng.pick(&["", "parse_header", "timeout of the worker"]).to_owned()),
+        3 => Event::FoldAsked { range: None },
+        4 => Event::FoldAsked {
+            range: Some((entry, EntryId::from(entry.index() + rng.below(n - entry.index())))),
+        },
+        5 => Event::Budget(Budget::with_reserve(Tokens(20 + rng.below(3_000) as u64), Tokens::ZERO)),
+        6 => Event::Refused { limit: rng.percent(50).then(|| Tokens(50 + rng.below(2_000) as u64)) },
+        _ => {
+            let handles: Vec<_> = session.ledger().originals().map(|(handle, _)| handle).collect();
+            match handles.is_empty() {
+                true => Event::FoldAsked { range: None },
+                false => Event::Unfolded(handles[rng.below(handles.len())]),
+            }
+        }
+    }
+}
+
+/// Events never make a wrong view.
+#[test]
+fn events_keep_every_promise() {
+    hold(3_000, &Policy::NAMES, |case| {
+        let mut rng = case.rng();
+        let mut session = case.session();
+        for entry in &case.entries {
+            session.append(entry.clone());
+            if rng.percent(25) {
+                let event = event(&mut rng, &session);
+                session.on(event);
+            }
+            match session.view().cloned() {
+                Ok(view) => {
+                    crate::budget::check_view(&session, &view)?;
+                    crate::lossless::check(&session, &view)?;
+                    crate::running::check(&session, &view)?;
+                }
+                Err(Refusal::Overflow(_)) => {}
+                Err(Refusal::Fault(fault)) => return no(fault.to_string()),
+            }
+        }
+        Ok(())
+    });
+}

@@ -1,0 +1,23 @@
+//! What always holds, line by line, against conversations from seeds and against recorded ones.
+//!
+//! Each file is one promise: a `check` on one view, and the properties that are made of it. `trajectories` runs all
+//! the checks over recorded conversations. `FANFOLD_FAST=1` leaves those out and draws fewer cases.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod cases; //         cases from seeds, cut down when they fail
+mod walks; //         conversations followed, message by message
+mod verbatim; //      1: what people wrote is sent as they wrote it
+mod paired; //        2: results and calls
+mod budget; //        3: room, counts, thresholds, pressure, overflows
+mod lossless; //      4: every handle opens
+mod stable; //        5: a view begins with the last one
+mod settled; //       6: folds stay
+mod deterministic; // 7: the same values give the same bytes
+mod running; //       8: live calls
+mod newest; //        what is new stays as it is
+mod harmless; //      9: hostile bodies, refusals
+mod transparent; //   10: what is not known passes through
+mod wishes; //        pins, focus, unfold, folds by hand
+mod speed; //         megabytes take linear time
+mod trajectories; //  all of it on recorded conversations

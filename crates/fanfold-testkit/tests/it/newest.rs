@@ -1,0 +1,103 @@
+//! What is new stays as it is, for as long as a stage suffices that does not reach for it.
+
+use fanfold_core::{Entry, EntryId, Item, Place, Session, View};
+
+use crate::cases::{Verdict, hold, no};
+use crate::walks::walk;
+
+/// Stages that leave the newest steps alone.
+const GENTLE: [&str; 4] = ["normal", "smaller tail", "smallest tail", "stubs"];
+
+fn is_gentle(session: &Session<'_>) -> bool {
+    session.ledger().receipts().iter().all(|receipt| GENTLE.contains(&receipt.stage))
+}
+
+fn check_whole(view: &View, id: EntryId) -> Verdict {
+    if view.items.contains(&Item::Whole(id)) {
+        Ok(())
+    } else {
+        no(format!("entry {} is new and not whole", id.0))
+    }
+}
+
+/// The floor of the tail, in steps. Old media and reasoning leave `hermes`' tail alone like all else.
+#[test]
+fn the_newest_steps_are_whole() {
+    hold(3_000, &["fanfold", "hermes", "rules", "hamr"], |case| {
+        walk(case, |session, view| {
+            if !is_gentle(session) {
+                return Ok(());
+            }
+            let entries = session.transcript().entries();
+            let steps = (0..entries.len()).rev().filter(|i| entries[*i].step().is_some());
+            let n_steps = session.policy().tail.steps;
+            steps.take(n_steps).try_for_each(|i| check_whole(view, EntryId::from(i)))
+        })
+    });
+}
+
+/// The floor of the tail, in results.
+#[test]
+fn the_newest_results_are_whole() {
+    hold(3_000, &["mask"], |case| {
+        walk(case, |session, view| {
+            if !is_gentle(session) {
+                return Ok(());
+            }
+            let mut left = session.policy().tail.results;
+            for (i, entry) in session.transcript().entries().iter().enumerate().rev() {
+                let n_results = entry.step().map_or(0, |step| step.calls.len());
+                if n_results > 0 && left > 0 {
+                    check_whole(view, EntryId::from(i))?;
+                }
+                left = left.saturating_sub(n_results);
+            }
+            Ok(())
+        })
+    });
+}
+
+/// The newest message of a person that has images keeps them, and the newest message keeps its words.
+#[test]
+fn the_newest_user_message_keeps_its_words_and_images() {
+    hold(3_000, &["fanfold"], |case| {
+        walk(case, |session, view| {
+            let entries = session.transcript().entries();
+            let newest = entries.iter().rposition(Entry::is_user).map(EntryId::from);
+            let has_images = |entry: &Entry| {
+                entry.is_user() && entry.prompt().is_some_and(|prompt| !prompt.media.is_empty())
+            };
+            let newest_images = entries.iter().rposition(has_images).map(EntryId::from);
+            let is_last_resort = !is_gentle(session);
+            for item in &view.items {
+                let Item::Edited(id, edits) = item else { continue };
+                let is_cut = edits.iter().any(|edit| edit.place == Place::Text(*id));
+                let is_blind = edits.iter().any(|edit| matches!(edit.place, Place::PromptMedia(..)));
+                if Some(*id) == newest && is_cut {
+                    return no("the newest user message is cut");
+                }
+                if Some(*id) == newest_images && is_blind && !is_last_resort {
+                    return no("the newest images are folded");
+                }
+            }
+            Ok(())
+        })
+    });
+}
+
+/// System text stands in every view of every policy but for `rules`, which folds what comes late, and the last resort
+/// of the presets.
+#[test]
+fn system_text_stays() {
+    hold(3_000, &["fanfold", "mask", "hamr", "hermes", "window"], |case| {
+        walk(case, |session, view| {
+            for (i, entry) in session.transcript().entries().iter().enumerate() {
+                let is_first = session.transcript().entries()[..i].iter().all(Entry::is_system);
+                if entry.is_system() && (is_first || case.policy == "fanfold") {
+                    check_whole(view, EntryId::from(i))?;
+                }
+            }
+            Ok(())
+        })
+    });
+}

@@ -1,0 +1,97 @@
+//! All promises on recorded conversations: every policy, in a window of 8,000 and one of 24,000 tokens.
+//!
+//! Every view is checked lightly; every eighth, and the first after each fold, deeply.
+
+use fanfold_core::{Budget, Count, Policy, Session, Tokens};
+use fanfold_testkit::trajectories::{Trajectory, trajectories};
+use fanfold_tokens::o200k;
+use rayon::prelude::*;
+use serde_json::value::RawValue;
+
+use crate::cases::{Verdict, is_fast, no, quietly};
+use crate::walks::{Sent, walk_chat};
+use crate::{budget, lossless, paired, running, settled, stable, verbatim};
+
+const WINDOWS: [u64; 2] = [8_000, 24_000];
+
+#[test]
+fn recorded_conversations_keep_every_promise() {
+    if is_fast() {
+        return;
+    }
+    let Some(all) = trajectories() else { return };
+    let mut runs: Vec<(&Trajectory, &str, u64)> = Vec::new();
+    for trajectory in &all {
+        for policy in Policy::NAMES {
+            runs.extend(WINDOWS.map(|window| (trajectory, policy, window)));
+        }
+    }
+    let failed: Vec<String> = runs
+        .into_par_iter()
+        .filter_map(|(trajectory, policy, window)| {
+            let verdict = quietly(|| check(trajectory, policy, window));
+            let verdict = verdict.unwrap_or_else(|panic| Err(format!("panicked: {panic}")));
+            verdict.err().map(|message| {
+                format!("{}/{}, {policy}, {window}: {message}", trajectory.source, trajectory.id)
+            })
+        })
+        .collect();
+    assert!(
+        failed.is_empty(),
+        "{} runs fail:\n{}",
+        failed.len(),
+        failed.iter().take(20).cloned().collect::<Vec<_>>().join("\n")
+    );
+}
+
+fn check(trajectory: &Trajectory, policy: &str, window: u64) -> Verdict {
+    let budget = Budget::with_reserve(Tokens(window), Tokens::ZERO);
+    let session = || {
+        let mut session = Session::new(Policy::named(policy).unwrap(), budget, o200k());
+        session.set_tools(trajectory.tools.as_ref().map_or(Tokens::ZERO, |tools| o200k().count(tools)));
+        session
+    };
+    let messages: Vec<&RawValue> = trajectory.messages.iter().map(|message| &**message).collect();
+    let mut seen = Seen::default();
+    let mut followed = walk_chat(&messages, session(), |sent| seen.check(sent))?;
+    seen.remembered.check(&followed)?;
+    // 7: a process that has never seen it arrives at the same bytes.
+    let mut conversation = fanfold_wire::Conversation::of_messages(fanfold_wire::Format::Chat);
+    let mut replayed = session();
+    conversation.append(&messages).into_iter().for_each(|change| crate::walks::apply(&mut replayed, change));
+    match (followed.view().ok(), replayed.view().ok()) {
+        (one, other) if one == other => Ok(()),
+        _ => no("replaying gives another view"),
+    }
+}
+
+#[derive(Default)]
+struct Seen {
+    n_views: usize,
+    n_receipts: usize,
+    stable: stable::Last,
+    settled: settled::Last,
+    remembered: lossless::Remembered,
+}
+
+impl Seen {
+    fn check(&mut self, sent: &Sent<'_>) -> Verdict {
+        let n_receipts = sent.session.ledger().receipts().len();
+        let is_deep = self.n_views.is_multiple_of(8) || n_receipts > self.n_receipts;
+        (self.n_views, self.n_receipts) = (self.n_views + 1, n_receipts);
+        stable::check_sent(&mut self.stable, sent)?;
+        settled::check(&mut self.settled, sent.session, sent.view)?;
+        verbatim::check(sent.session, sent.view)?;
+        running::check(sent.session, sent.view)?;
+        if is_deep {
+            budget::check_view(sent.session, sent.view)?;
+            budget::check_sent(sent)?;
+            verbatim::check_sent(sent)?;
+            paired::check_sent(sent)?;
+            lossless::check(sent.session, sent.view)?;
+            lossless::check_sent(sent)?;
+            self.remembered.see(sent.session, sent.view)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,115 @@
+//! 1. What the user wrote is sent byte for byte, in order.
+//!
+//! The one last resort of `fanfold` is told in a receipt. `hermes` and `hamr` fold old user messages like everything
+//! else, by design; `rules`, `mask` and `window` do so only in their last stage. All of them tell it in a receipt, and what
+//! stands in a view stands there in order and as it was written.
+
+use fanfold_core::{Entry, EntryId, Item, Place, Policy, Session, View};
+
+use crate::cases::{Case, Verdict, hold, no};
+use crate::walks::{Sent, view_of, walk, walk_case_in_chat};
+
+const LAST_STAGES: [&str; 3] = ["pasted blocks", "oldest user messages", "oldest out"];
+
+/// Every user text of the view is whole, or a receipt tells of it.
+pub(crate) fn check(session: &Session<'_>, view: &View) -> Verdict {
+    let transcript = session.transcript();
+    let takes_freely = matches!(session.policy().name, "hermes" | "hamr");
+    let receipts = session.ledger().receipts();
+    let is_told = |id: &EntryId| receipts.iter().any(|receipt| receipt.user_text.contains(id));
+    let mut is_there = vec![false; transcript.len()];
+    for item in &view.items {
+        match item {
+            Item::Whole(id) => is_there[id.index()] = true,
+            Item::Edited(id, edits) => {
+                is_there[id.index()] = true;
+                let is_cut = edits.iter().any(|edit| edit.place == Place::Text(*id));
+                if is_cut && transcript.entry(*id).is_user() && !is_told(id) {
+                    return no(format!("user message {} is cut, and no receipt tells of it", id.0));
+                }
+            }
+            Item::Note { .. } => {}
+        }
+    }
+    for (i, entry) in transcript.entries().iter().enumerate() {
+        if entry.is_user() && !is_there[i] && !is_told(&EntryId::from(i)) {
+            return no(format!("user message {i} is gone, and no receipt tells of it"));
+        }
+    }
+    for receipt in receipts {
+        let is_last = LAST_STAGES.contains(&receipt.stage);
+        if !receipt.user_text.is_empty() && !takes_freely && !is_last {
+            return no(format!("stage {} touched user text", receipt.stage));
+        }
+        let last_user =
+            transcript.entries()[..receipt.at].iter().rposition(Entry::is_user).map(EntryId::from);
+        let is_newest_cut = last_user.is_some_and(|last| receipt.user_text.contains(&last));
+        if is_newest_cut && session.policy().name == "fanfold" {
+            return no("the newest user message was cut");
+        }
+    }
+    Ok(())
+}
+
+/// The messages of people that are sent are those of the view, in order and word for word.
+pub(crate) fn check_sent(sent: &Sent<'_>) -> Verdict {
+    let transcript = sent.session.transcript();
+    let mut expected: Vec<&str> = Vec::new();
+    for item in &sent.view.items {
+        let (id, edits) = match item {
+            Item::Whole(id) => (*id, &[][..]),
+            Item::Edited(id, edits) => (*id, edits.as_slice()),
+            Item::Note { .. } => continue,
+        };
+        let Some(prompt) = transcript.entry(id).prompt().filter(|_| transcript.entry(id).is_user()) else {
+            continue;
+        };
+        let stub = edits.iter().find(|edit| edit.place == Place::Text(id)).map(|edit| &*edit.stub);
+        expected.push(stub.unwrap_or(prompt.body.as_str()));
+    }
+    let messages = sent.parsed();
+    let of_people = messages.iter().filter(|message| message["role"] == "user" && message["name"].is_null());
+    let found: Vec<&str> = of_people
+        .map(|message| message["content"].as_str().or(message["content"][0]["text"].as_str()).unwrap_or(""))
+        .collect();
+    if found == expected { Ok(()) } else { no(format!("people said {expected:?} and {found:?} is sent")) }
+}
+
+#[test]
+fn what_people_wrote_stands_in_every_view() {
+    hold(6_000, &Policy::NAMES, |case| walk(case, |session, view| check(session, view)));
+}
+
+#[test]
+fn what_people_wrote_is_sent_in_order() {
+    hold(2_000, &Policy::NAMES, |case| walk_case_in_chat(case, check_sent));
+}
+
+/// The moment at which people's words are first touched is one at which there would be no view otherwise.
+#[test]
+fn people_are_cut_short_only_before_refusing() {
+    hold(6_000, &["fanfold"], |case| {
+        let (mut session, mut strict) = (case.session(), strict(case));
+        for entry in &case.entries {
+            session.append(entry.clone());
+            strict.append(entry.clone());
+            let view = view_of(&mut session)?;
+            let refused = view_of(&mut strict)?.is_none();
+            let is_cut = session.ledger().receipts().iter().any(|receipt| !receipt.user_text.is_empty());
+            if is_cut && !refused {
+                return no(format!(
+                    "user text was cut at entry {} and it fits without that",
+                    session.transcript().len()
+                ));
+            }
+            if refused || is_cut || view.is_none() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    });
+}
+
+fn strict(case: &Case) -> Session<'static> {
+    Session::new(case.policy().without_user_text(), case.budget(), &fanfold_core::Words)
+}

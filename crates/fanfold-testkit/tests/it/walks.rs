@@ -1,0 +1,142 @@
+//! Conversations followed message by message, as a client would send them.
+
+use fanfold_core::{CallId, Count, Entry, EntryId, Place, Refusal, Session, Step, View};
+use fanfold_testkit::conversations::chat_messages;
+use fanfold_wire::{Change, Conversation, Format};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::cases::{Case, Verdict, no};
+
+/// A view, or the overflow; a view that broke a promise is an error.
+pub(crate) fn view_of(session: &mut Session<'_>) -> Result<Option<View>, String> {
+    match session.view() {
+        Ok(view) => Ok(Some(view.clone())),
+        Err(Refusal::Overflow(_)) => Ok(None),
+        Err(Refusal::Fault(fault)) => no(format!("a view was refused: {fault}")),
+    }
+}
+
+/// Says the entries of a case one by one, and shows each view.
+pub(crate) fn walk(case: &Case, mut see: impl FnMut(&mut Session<'_>, &View) -> Verdict) -> Verdict {
+    let mut session = case.session();
+    for entry in &case.entries {
+        session.append(entry.clone());
+        if let Some(view) = view_of(&mut session)? {
+            see(&mut session, &view)?;
+        }
+    }
+    Ok(())
+}
+
+/// A view as it leaves.
+pub(crate) struct Sent<'a> {
+    pub(crate) session: &'a Session<'a>,
+    pub(crate) view: &'a View,
+    pub(crate) messages: &'a [String],
+}
+
+impl Sent<'_> {
+    pub(crate) fn parsed(&self) -> Vec<Value> {
+        self.messages.iter().map(|message| serde_json::from_str(message).unwrap()).collect()
+    }
+}
+
+/// Says Chat messages one by one, and shows each view where the model would be asked.
+pub(crate) fn walk_chat<'c>(
+    messages: &[&RawValue],
+    mut session: Session<'c>,
+    mut see: impl FnMut(&Sent<'_>) -> Verdict,
+) -> Result<Session<'c>, String> {
+    let mut conversation = Conversation::of_messages(Format::Chat);
+    for (i, message) in messages.iter().enumerate() {
+        for change in conversation.append(&[message]) {
+            apply(&mut session, change);
+        }
+        let is_next_reply = messages.get(i + 1).is_none_or(|next| {
+            next.get().contains(r#""role":"assistant""#) || next.get().contains(r#""role": "assistant""#)
+        });
+        if !is_next_reply {
+            continue;
+        }
+        if let Some(view) = view_of(&mut session)? {
+            let messages = conversation.encode_messages(session.transcript(), &view);
+            let messages: Vec<String> = messages.into_iter().map(std::borrow::Cow::into_owned).collect();
+            see(&Sent { session: &session, view: &view, messages: &messages })?;
+        }
+    }
+    Ok(session)
+}
+
+/// The same with the messages of a case.
+pub(crate) fn walk_case_in_chat(case: &Case, see: impl FnMut(&Sent<'_>) -> Verdict) -> Verdict {
+    let messages: Vec<Box<RawValue>> = case
+        .entries
+        .iter()
+        .flat_map(chat_messages)
+        .map(|message| RawValue::from_string(message.to_string()).unwrap())
+        .collect();
+    let messages: Vec<&RawValue> = messages.iter().map(|message| &**message).collect();
+    walk_chat(&messages, case.session(), see).map(drop)
+}
+
+/// Makes a change of a conversation in a session.
+pub(crate) fn apply(session: &mut Session<'_>, change: Change) {
+    match change {
+        Change::Append(entry) => drop(session.append(entry)),
+        Change::Answer(call, outcome) => drop(session.answer(call, outcome)),
+    }
+}
+
+/// Every original of an entry that a view may fold, with its place. A `null` in the place of a text is none.
+pub(crate) fn originals(entry: &Entry, id: EntryId) -> Vec<(Place, &str)> {
+    match entry {
+        Entry::Prompt(prompt) => {
+            let media = prompt.media.iter().enumerate();
+            let media = media.map(|(i, media)| (Place::PromptMedia(id, i as u16), &*media.raw));
+            [(Place::Text(id), &**prompt.body.original())].into_iter().chain(media).collect()
+        }
+        Entry::Step(step) => {
+            let is_nothing = matches!(step.text.original().trim(), "null" | "\"\"" | "[]");
+            let text = if is_nothing { "" } else { step.text.original() };
+            let mut out = vec![(Place::Reasoning(id), &**step.reasoning.original()), (Place::Text(id), text)];
+            for (call_id, call) in calls_of(step, id) {
+                out.push((Place::Arguments(call_id), call.arguments.original()));
+                let Some(outcome) = &call.result else { continue };
+                out.push((Place::Result(call_id), outcome.body.original()));
+                let media = outcome.media.iter().enumerate();
+                out.extend(media.map(|(i, media)| (Place::ResultMedia(call_id, i as u16), &*media.raw)));
+            }
+            out
+        }
+    }
+}
+
+/// The calls of a step with their names.
+pub(crate) fn calls_of(step: &Step, id: EntryId) -> impl Iterator<Item = (CallId, &fanfold_core::Call)> {
+    step.calls.iter().enumerate().map(move |(i, call)| (CallId { step: id, call: i as u16 }, call))
+}
+
+/// What messages cost by the yardstick's formula: contents, names and arguments, and a frame for each message and call.
+pub(crate) fn yardstick(messages: &[Value], counter: &dyn Count) -> u64 {
+    let frame = counter.frame();
+    let text = |value: &Value| value.as_str().map_or(0, |text| counter.count(text).0);
+    let mut sum = 0;
+    for message in messages {
+        sum += frame.message.0;
+        match &message["content"] {
+            Value::Array(parts) => {
+                for part in parts {
+                    let is_media = part["type"] != "text";
+                    sum += if is_media { frame.media.0 } else { text(&part["text"]) };
+                }
+            }
+            content => sum += text(content),
+        }
+        sum += text(&message["reasoning_content"]);
+        for call in message["tool_calls"].as_array().map_or(&[][..], Vec::as_slice) {
+            sum += frame.call.0 + text(&call["function"]["name"]) + text(&call["function"]["arguments"]);
+        }
+    }
+    sum
+}

@@ -1,0 +1,157 @@
+//! Times fanfold beside Hermes 0.19.0 on the same conversations, in one run.
+//!
+//! The machine is shared and noisy, so only the ratios mean anything; each side runs twice, in turn, and the better
+//! run counts.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, bail, ensure};
+
+use crate::page;
+
+const SIZES: [&str; 3] = ["200", "1000", "5000"];
+const TABLE: &str = "docs/benchmarks.md";
+const BEGIN: &str = "<!-- begin: cargo xtask bench --write -->";
+const HERMES: &str = "hermes-agent==0.19.0";
+
+/// Hermes' own `compress()` with its model stubbed out; prints the median time of each file in milliseconds.
+const SCRIPT: &str = r###"
+import json, logging, os, statistics, sys, tempfile, time
+os.environ["HERMES_HOME"] = tempfile.mkdtemp()
+os.environ["HERMES_DISABLE_LAZY_INSTALLS"] = "1"
+logging.disable(logging.CRITICAL)
+from types import SimpleNamespace as N
+import agent.context_compressor as module
+text = "## Goal\n" + "a line of a summary with some facts in it. " * 200
+module.call_llm = lambda **_: N(choices=[N(message=N(content=text))])
+for file in sys.argv[1:]:
+    messages, times = json.load(open(file))["messages"], []
+    for _ in range(7):
+        engine = module.ContextCompressor(model="m", config_context_length=200_000, quiet_mode=True)
+        start = time.perf_counter()
+        engine.compress(messages)
+        times.append(1e3 * (time.perf_counter() - start))
+    print("hermes", statistics.median(times))
+"###;
+
+/// One file's figures.
+#[derive(Debug, Clone)]
+struct Row {
+    n: String,
+    tokens: f64,
+    bytes: f64,
+    decode: f64,
+    fold: f64,
+    step: f64,
+    peak_kb: f64,
+    hermes: f64,
+}
+
+/// Runs both and prints the table.
+pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
+    let root = crate::tidy::root();
+    let generator = root.join("../shared/tools/gen_transcripts.py");
+    ensure!(
+        generator.exists(),
+        "{} is not there\n\nhint: the transcripts are made by it",
+        generator.display()
+    );
+    let work = root.join("target/bench");
+    fs::create_dir_all(&work)?;
+    run_command(Command::new("python3").arg(&generator).arg(&work).args(SIZES))?;
+    let files: Vec<PathBuf> = SIZES.iter().map(|n| work.join(format!("transcript_{n}.json"))).collect();
+    let python = venv(&work)?;
+    let mut best: Vec<Row> = Vec::new();
+    for _ in 0..2 {
+        let rows = measure(&root, &python, &files)?;
+        if best.is_empty() {
+            best = rows;
+            continue;
+        }
+        for (best, row) in best.iter_mut().zip(rows) {
+            best.decode = best.decode.min(row.decode);
+            best.fold = best.fold.min(row.fold);
+            best.step = best.step.min(row.step);
+            best.hermes = best.hermes.min(row.hermes);
+        }
+    }
+    let table = print(&best);
+    if arguments.iter().any(|argument| argument == "--write") {
+        page::write_table(&root.join(TABLE), BEGIN, &table)?;
+    }
+    page::say(&table);
+    Ok(())
+}
+
+/// A Python with Hermes in it, made once.
+fn venv(work: &Path) -> anyhow::Result<PathBuf> {
+    let venv = work.join("venv");
+    let python = venv.join("bin/python");
+    if !python.exists() {
+        run_command(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
+        run_command(Command::new(&python).args(["-m", "pip", "install", "--quiet", HERMES]))?;
+    }
+    Ok(python)
+}
+
+fn measure(root: &Path, python: &Path, files: &[PathBuf]) -> anyhow::Result<Vec<Row>> {
+    let mut cargo = Command::new("cargo");
+    cargo.current_dir(root).args(["bench", "--quiet", "-p", "fanfold-testkit", "--bench", "fold", "--"]);
+    let ours = run_command(cargo.args(files))?;
+    let theirs = run_command(Command::new(python).args(["-c", SCRIPT]).args(files))?;
+    let mut hermes = theirs.lines().filter_map(|line| line.strip_prefix("hermes ")?.parse::<f64>().ok());
+    let mut rows = Vec::new();
+    for (line, n) in ours.lines().filter(|line| line.starts_with('{')).zip(SIZES) {
+        let figure = |name: &str| -> anyhow::Result<f64> {
+            let start = line.find(&format!("\"{name}\":")).with_context(|| name.to_owned())? + name.len() + 3;
+            let text: String =
+                line[start..].chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
+            text.parse().with_context(|| format!("{name} is not a number in {line}"))
+        };
+        rows.push(Row {
+            n: n.to_owned(),
+            tokens: figure("tokens")?,
+            bytes: figure("bytes")?,
+            decode: figure("decode_ms")?,
+            fold: figure("fold_ms")?,
+            step: figure("step_ms")?,
+            peak_kb: figure("peak_kb")?,
+            hermes: hermes.next().context("Hermes gave no figure")?,
+        });
+    }
+    ensure!(rows.len() == SIZES.len(), "the benchmark gave no figures:\n{ours}");
+    Ok(rows)
+}
+
+fn print(rows: &[Row]) -> String {
+    let mut table = String::from(
+        "| messages | tokens | Hermes `compress()` | cold fold, counting included | ratio | decode | one more step | of Hermes | peak memory |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+    );
+    for row in rows {
+        table.push_str(&format!(
+            "| {} | {:.0}k | {:.1} ms | {:.2} ms | 1/{:.1} | {:.1} ms | {:.3} ms | 1/{:.0} | {:.1}× the JSON |\n",
+            row.n,
+            row.tokens / 1e3,
+            row.hermes,
+            row.fold,
+            row.hermes / row.fold,
+            row.decode,
+            row.step,
+            row.hermes / row.step,
+            row.peak_kb * 1024.0 / row.bytes,
+        ));
+    }
+    table
+}
+
+fn run_command(command: &mut Command) -> anyhow::Result<String> {
+    let output = command.stderr(std::process::Stdio::inherit()).output();
+    let output = output.with_context(|| format!("{command:?} could not be started"))?;
+    if !output.status.success() {
+        bail!("{command:?} failed");
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}

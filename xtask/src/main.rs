@@ -1,0 +1,31 @@
+//! Chores of this repository, run as `cargo xtask <chore>`.
+
+mod tidy; //   checks that a compiler does not make
+mod guide; //  the guide's page on passes
+mod faults; // plants faults and sees whether a property fails
+mod bench; //  fanfold and Hermes on the same conversations
+mod page; //   tables in pages that people write
+
+use anyhow::bail;
+
+const USAGE: &str = "\
+usage: cargo xtask <chore>
+
+  tidy                      check crate edges, purity, passes and docs (a test does this, too)
+  guide                     write the guide's page on passes from their headers
+  faults [--write] [PART]   plant faults one by one, those whose name has PART in it, and tell which test fails;
+                            --write puts the table into docs/faults.md
+  bench [--write]           time fanfold beside Hermes in one run (needs python3 and ../shared);
+                            --write puts the table into docs/benchmarks.md";
+
+fn main() -> anyhow::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.split_first() {
+        Some((chore, _)) if chore == "tidy" => tidy::run(),
+        Some((chore, _)) if chore == "guide" => guide::run(),
+        Some((chore, rest)) if chore == "faults" => faults::run(rest),
+        Some((chore, rest)) if chore == "bench" => bench::run(rest),
+        Some((chore, _)) => bail!("there is no chore `{chore}`\n\nhint: {USAGE}"),
+        None => bail!("no chore was named\n\nhint: {USAGE}"),
+    }
+}

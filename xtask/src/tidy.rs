@@ -1,0 +1,144 @@
+//! Checks that a compiler does not make: who may use whom, what every pass must have, what docs must say.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail, ensure};
+
+use crate::guide;
+
+/// Each crate with the crates of ours that it may use, as the list in docs/ARCHITECTURE.md has it.
+const EDGES: &[(&str, &[&str])] = &[
+    ("fanfold-core", &[]),
+    ("fanfold-wire", &["fanfold-core"]),
+    ("fanfold-tokens", &["fanfold-core"]),
+    ("fanfold-cli", &["fanfold-core", "fanfold-wire", "fanfold-tokens"]),
+    ("fanfold-testkit", &["fanfold-core", "fanfold-wire", "fanfold-tokens"]),
+];
+
+/// Crates that take values and give values.
+const PURE: &[&str] = &["fanfold-core", "fanfold-wire", "fanfold-tokens"];
+
+/// What a pure crate does without.
+const IMPURE: &[&str] =
+    &["std::fs", "std::net", "std::env", "std::process", "std::thread", "std::time", "async fn"];
+
+/// Runs every check.
+pub(crate) fn run() -> anyhow::Result<()> {
+    let root = root();
+    let checks: [(&str, fn(&Path) -> anyhow::Result<()>); 6] = [
+        ("crate edges", edges),
+        ("pure crates", purity),
+        ("passes", passes),
+        ("generated docs", generated),
+        ("the test command", test_command),
+        ("stray words", stray_words),
+    ];
+    for (name, check) in checks {
+        check(&root).with_context(|| format!("tidy: {name}"))?;
+    }
+    Ok(())
+}
+
+/// The root of the workspace.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is in the workspace").to_owned()
+}
+
+fn edges(root: &Path) -> anyhow::Result<()> {
+    let allowed: BTreeMap<_, _> = EDGES.iter().copied().collect();
+    for folder in fs::read_dir(root.join("crates"))? {
+        let folder = folder?.path();
+        let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+        let Some(allowed) = allowed.get(name.as_str()) else { bail!("{name} is not in the list of crates") };
+        let manifest = fs::read_to_string(folder.join("Cargo.toml"))?;
+        // Tests may use the testkit; what ships may not.
+        let shipped = manifest.split("[dev-dependencies]").next().unwrap_or_default();
+        let used = shipped.lines().filter(|line| line.starts_with("fanfold-"));
+        for used in used.filter_map(|line| line.split(['.', ' ', '=']).next()) {
+            ensure!(allowed.contains(&used), "{name} may not use {used}");
+        }
+    }
+    Ok(())
+}
+
+fn purity(root: &Path) -> anyhow::Result<()> {
+    for name in PURE {
+        for file in sources(&root.join("crates").join(name).join("src"))? {
+            let text = fs::read_to_string(&file)?;
+            let shipped = text.split("#[cfg(test)]").next().unwrap_or_default();
+            for word in IMPURE {
+                ensure!(!shipped.contains(word), "{} uses {word}, and {name} is pure", file.display());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn passes(root: &Path) -> anyhow::Result<()> {
+    for file in sources(&root.join("crates/fanfold-core/src/passes"))? {
+        let is_list = file.ends_with("mod.rs");
+        let text = fs::read_to_string(&file)?;
+        ensure!(text.starts_with("//! "), "{} has no header", file.display());
+        ensure!(is_list || text.contains("//! ```text"), "{} has no example", file.display());
+    }
+    Ok(())
+}
+
+fn generated(root: &Path) -> anyhow::Result<()> {
+    let file = root.join(guide::PAGE);
+    let found = fs::read_to_string(&file).unwrap_or_default();
+    ensure!(found == guide::page(root)?, "{} is out of date\n\nhint: cargo xtask guide", guide::PAGE);
+    Ok(())
+}
+
+fn test_command(root: &Path) -> anyhow::Result<()> {
+    let readme = fs::read_to_string(root.join("README.md"))?;
+    let ci = fs::read_to_string(root.join(".ci/run"))?;
+    let command = ci.lines().last().unwrap_or_default();
+    ensure!(readme.lines().any(|line| line.trim() == command), "README.md does not have `{command}`");
+    Ok(())
+}
+
+fn stray_words(root: &Path) -> anyhow::Result<()> {
+    let mut files = sources(&root.join("crates"))?;
+    files.extend(sources(&root.join("xtask"))?);
+    for file in files.iter().filter(|file| !file.ends_with("tidy.rs")) {
+        let text = fs::read_to_string(file)?;
+        for (i, line) in text.lines().enumerate() {
+            // Such words may stand in data: a condenser looks for them in other people's code.
+            let comment = line.trim_start().strip_prefix("//").unwrap_or_default();
+            let is_stray = ["FIXME", "TODO"].iter().any(|word| comment.contains(word));
+            let is_unfinished = ["todo!(", "unimplemented!("].iter().any(|word| line.contains(word));
+            ensure!(!is_stray && !is_unfinished, "{}:{} is unfinished: {line}", file.display(), i + 1);
+        }
+    }
+    Ok(())
+}
+
+/// Every Rust file below a folder, in order.
+fn sources(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_tree_is_tidy() {
+        super::run().unwrap_or_else(|error| panic!("{error:#}"));
+    }
+}
