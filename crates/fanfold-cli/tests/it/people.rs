@@ -21,29 +21,29 @@ fn the_demo() {
         The model's window is 16,000 tokens; 4,000 of them are kept for its answer.
 
         before  ▒█████████████████████████████████████████████████████████████ 27,120
-        after   ▒█░░░░░░■■■■■■■■■■ 8,007
+        after   ▒█░░░░░░■■■■■■■■■■ 8,008
         room                              ▲ 12,000
-                ▒ tools 139  █ verbatim 321  ░ digest 3,240  ■ tail 4,307
+                ▒ tools 139  █ verbatim 321  ░ digest 3,241  ■ tail 4,307
         growth  ▁▁▁▁▂▂▂▂▂▃▃▄▄▅▆▆▆▇▇▇▄▄▅▅▅▅▅▅▆▇▇▄▄▅▅▅▅▅▅▅▅▅▅▅▆▆▆▆▆▆▆▄▄▅▅▅▅▅▅▅▅▅ of 12,000
         folds                       ▲         ▲                    ▲           3
 
-        fold 3 after entry 54: 11,660 → 6,223 tokens
+        fold 3 after entry 54: 11,658 → 6,224 tokens
           why      the view passed 11,400 tokens
           stage    normal
           passes   dedupe           1 folded  −419
                    overtaken        4 folded  −1,482
-                   digest           2 folded  −3,536
-          rewrote  5,941 of 6,223 tokens, which the provider reads anew
+                   digest           2 folded  −3,533
+          rewrote  5,942 of 6,224 tokens, which the provider reads anew
 
-        a fold opens again, as `fanfold recall FILE 2b66e266` does
-          sent     [2b66e266] [read] harbour/tides.py lines 1–89
-          opened   null
-                   call read: {"path":"harbour/tides.py"}
+        a fold opens again, as `fanfold recall FILE d747b74a` does
+          sent     [d747b74a] [read] harbour/tides.py lines 1–89
+          opened   call read: {"path":"harbour/tides.py"}
                        1  """Water over the sill, from a handful of harmonic constituen…
                        2  
                        3  The predictions are good to about a decimetre, which is what …
                        4  with; `TideTable.correct` shifts them by the last gauge readi…
-                   … and 85 lines more: 3,813 bytes, byte for byte what it was
+                       5  """
+                   … and 84 lines more: 3,808 bytes, byte for byte what it was
 
         The example is `fanfold demo --print`. With a conversation of your own:
           fanfold fold chat.json --window 32k --explain > folded.json

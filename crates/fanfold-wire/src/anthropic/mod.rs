@@ -31,6 +31,8 @@ fn kind(block: &Object<'_>) -> Kind {
         Some("thinking" | "redacted_thinking") => Kind::Thinking,
         Some("tool_use") => Kind::ToolUse,
         Some("tool_result") => Kind::ToolResult,
+        // A text that does not say that it is one is read as one, so it is edited as one.
+        None if block.text("text").is_some_and(|text| !text.trim().is_empty()) => Kind::Text,
         _ => Kind::Other,
     }
 }
