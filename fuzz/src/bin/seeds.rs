@@ -8,6 +8,7 @@ use fanfold_testkit::bodies::{Kind, hostile, rich};
 use fanfold_wire::{Change, Conversation, Format};
 // The crates are built as for the fuzzer, which counts the branches taken.
 use libfuzzer_sys as _;
+use serde_json::{Value, json};
 
 const N_SEEDS: u64 = 150;
 /// Longer ones make every run slow and find nothing more.
@@ -29,6 +30,9 @@ fn main() -> std::io::Result<()> {
                 &format!("hostile-{seed}"),
                 &[&[seed as u8], odd.as_bytes()],
             )?;
+            if let Some(late) = with_late_system(&body).filter(|_| format == Format::Anthropic) {
+                write(&corpus.join("anthropic"), &format!("late-{seed}"), &[&[seed as u8], late.as_bytes()])?;
+            }
             let Ok((conversation, changes)) = Conversation::decode(&body, Some(format)) else { continue };
             let lines = pipe_lines(&conversation, seed);
             write(&corpus.join("pipe"), &format!("{format}-{seed}"), &[&[seed as u8], lines.as_bytes()])?;
@@ -39,6 +43,20 @@ fn main() -> std::io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Instructions behind each user message: Claude Code sends some.
+fn with_late_system(body: &str) -> Option<String> {
+    let mut body: Value = serde_json::from_str(body).ok()?;
+    let messages = body.get_mut("messages")?.as_array_mut()?;
+    let late = json!({"role": "system", "content": "be brief"});
+    let is_user = |message: &Value| message.get("role").is_some_and(|role| role == "user");
+    let with_late = std::mem::take(messages).into_iter().flat_map(|message| {
+        let late = is_user(&message).then(|| late.clone());
+        [Some(message), late].into_iter().flatten()
+    });
+    *messages = with_late.collect();
+    Some(body.to_string())
 }
 
 /// A conversation sent whole, then what else can be asked; or bit by bit.
