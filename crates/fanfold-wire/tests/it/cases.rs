@@ -16,6 +16,7 @@ fn show(transcript: &Transcript) -> String {
                     Speaker::System => "system",
                     Speaker::User => "user",
                     Speaker::Harness => "harness",
+                    Speaker::Provider => "sealed",
                 };
                 shown += &format!("{i} {speaker} {:?}", prompt.body.as_str());
                 prompt.media.iter().for_each(|media| shown += &format!(" <{}>", media.label));
@@ -437,23 +438,23 @@ fn responses_are_read() {
     check_decode(
         RESPONSES,
         &expect![[r#"
-        responses
-        0 system "be kind"
-        1 user "look" <image/png>
-        2 step "Looking."
-            thought "hm"
-            call c1 ls {"d":1}
-            result "A"
-            call c2 patch *** Begin
-            result "B"
-        3 harness "{\"type\":\"compaction\",\"encrypted_content\":\"zzz\"}"
-        4 step ""
-            thought ""
-            call c3 local_shell_call {"type":"exec","command":["ls"]}
-        5 harness "lost"
-        6 user "next"
-        ! message 11: a result without its call (nobody); sent as text of the harness
-    "#]],
+            responses
+            0 system "be kind"
+            1 user "look" <image/png>
+            2 step "Looking."
+                thought "hm"
+                call c1 ls {"d":1}
+                result "A"
+                call c2 patch *** Begin
+                result "B"
+            3 sealed "{\"type\":\"compaction\",\"encrypted_content\":\"zzz\"}"
+            4 step ""
+                thought ""
+                call c3 local_shell_call {"type":"exec","command":["ls"]}
+            5 harness "lost"
+            6 user "next"
+            ! message 11: a result without its call (nobody); sent as text of the harness
+        "#]],
     );
 }
 
