@@ -189,7 +189,7 @@ say     nothing
             &expect![[r#"
                 line 2: `usr     ` is not a keyword
 
-                hint: a line starts with one of system, user, harness, think, say, call, result, error, open, image, note, its text stands from the ninth column on"#]],
+                hint: a line starts with one of system, user, harness, sealed, think, say, call, result, error, open, image, note, its text stands from the ninth column on"#]],
         );
         check_error("user    a\nresult  b", &expect!["line 2: this result has no call before it"]);
         check_error("say     a\nimage   b", &expect!["line 2: this image has no prompt or result before it"]);

@@ -100,7 +100,8 @@ fn merge(draft: &mut Draft<'_>, ids: &[u32], limit: Tokens) -> bool {
     let sum: Tokens = ids.iter().map(|&id| draft.ledger.segments[id as usize].tokens()).sum();
     let free = limit - (used(draft) - sum);
     let merged = segment::merge(draft, ids, &[], least(limit).max(sum.permille(700).min(free)));
-    let is_shorter = merged.tokens() < sum;
+    // A merge rewrites what it merges: a few tokens are not worth that.
+    let is_shorter = merged.tokens() + sum.permille(60) < sum;
     if is_shorter {
         draft.absorb(merged, ids);
     }

@@ -9,7 +9,7 @@ use fanfold_core::{Entry, EntryId, Item, Place, Policy, Session, View};
 use crate::cases::{Case, Verdict, hold, no};
 use crate::walks::{Sent, view_of, walk, walk_case_in_chat};
 
-const LAST_STAGES: [&str; 3] = ["pasted blocks", "oldest user messages", "oldest out"];
+const LAST_STAGES: [&str; 4] = ["pasted blocks", "oldest user messages", "newest user message", "oldest out"];
 
 /// Every user text of the view is whole, or a receipt tells of it.
 pub(crate) fn check(session: &Session<'_>, view: &View) -> Verdict {
