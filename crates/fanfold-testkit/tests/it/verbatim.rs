@@ -44,8 +44,8 @@ pub(crate) fn check(session: &Session<'_>, view: &View) -> Verdict {
         let last_user =
             transcript.entries()[..receipt.at].iter().rposition(Entry::is_user).map(EntryId::from);
         let is_newest_cut = last_user.is_some_and(|last| receipt.user_text.contains(&last));
-        let is_last_of_all = receipt.stage == "newest user message";
-        if is_newest_cut && session.policy().name == "fanfold" && !is_last_of_all {
+        let is_alone_too_large = receipt.stage == "newest user message";
+        if is_newest_cut && session.policy().name == "fanfold" && !is_alone_too_large {
             return no("the newest user message was cut");
         }
     }
