@@ -13,7 +13,7 @@ usage: cargo xtask <chore>
 
   tidy                      check crate edges, purity, passes and docs (a test does this, too)
   guide                     write the guide's page on passes from their headers
-  faults [--write] [PART]   plant faults one by one, those whose name has PART in it, and tell which test fails;
+  faults [--write] [PART…]  plant faults one by one, those whose name has a PART in it, and tell which test fails;
                             --write puts the table into docs/faults.md
   bench [--write]           time fanfold beside Hermes in one run (needs python3 and ../shared);
                             --write puts the table into docs/benchmarks.md";

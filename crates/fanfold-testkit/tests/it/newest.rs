@@ -1,6 +1,6 @@
 //! What is new stays as it is, for as long as a stage suffices that does not reach for it.
 
-use fanfold_core::{Entry, EntryId, Item, Place, Session, View};
+use fanfold_core::{Budget, Entry, EntryId, Item, Place, Policy, Session, Tokens, View, Words, parse};
 
 use crate::cases::{Verdict, hold, no};
 use crate::walks::walk;
@@ -68,7 +68,6 @@ fn the_newest_user_message_keeps_its_words_and_images() {
                 entry.is_user() && entry.prompt().is_some_and(|prompt| !prompt.media.is_empty())
             };
             let newest_images = entries.iter().rposition(has_images).map(EntryId::from);
-            let is_last_resort = !is_gentle(session);
             for item in &view.items {
                 let Item::Edited(id, edits) = item else { continue };
                 let is_cut = edits.iter().any(|edit| edit.place == Place::Text(*id));
@@ -81,7 +80,7 @@ fn the_newest_user_message_keeps_its_words_and_images() {
                 if Some(*id) == newest && is_cut && !is_alone_too_large {
                     return no("the newest user message is cut");
                 }
-                if Some(*id) == newest_images && is_blind && !is_last_resort {
+                if Some(*id) == newest_images && is_blind {
                     return no("the newest images are folded");
                 }
             }
@@ -105,4 +104,25 @@ fn system_text_stays() {
             Ok(())
         })
     });
+}
+
+/// Pictures cost as much as pages: the old ones go, and the newest message that has some keeps its own.
+#[test]
+fn old_images_go_and_the_newest_stay() {
+    let steps =
+        "call    bash {\"command\":\"make\"}\nresult  one two three four five six seven eight nine ten\n"
+            .repeat(20);
+    let said = format!(
+        "user    what is this?\nimage   image/png\nsay     a square\nuser    and this?\nimage   image/png\n{steps}"
+    );
+    let budget = Budget::with_reserve(Tokens(300), Tokens::ZERO);
+    let mut session = Session::new(Policy::fanfold(), budget, &Words);
+    for entry in parse(&said).unwrap() {
+        session.append(entry);
+    }
+    let view = session.view().unwrap();
+    let is_folded =
+        |id| view.items.iter().any(|item| matches!(item, Item::Edited(at, _) if *at == EntryId(id)));
+    assert!(is_folded(0) && !is_folded(2), "{view:?}");
+    assert!(view.items.contains(&Item::Whole(EntryId(2))), "{view:?}");
 }
