@@ -24,10 +24,13 @@ const PURE: &[&str] = &["fanfold-core", "fanfold-wire", "fanfold-tokens"];
 const IMPURE: &[&str] =
     &["std::fs", "std::net", "std::env", "std::process", "std::thread", "std::time", "async fn"];
 
+/// Looks at the tree below a root.
+type Check = fn(&Path) -> anyhow::Result<()>;
+
 /// Runs every check.
 pub(crate) fn run() -> anyhow::Result<()> {
     let root = root();
-    let checks: [(&str, fn(&Path) -> anyhow::Result<()>); 6] = [
+    let checks: [(&str, Check); 6] = [
         ("crate edges", edges),
         ("pure crates", purity),
         ("passes", passes),

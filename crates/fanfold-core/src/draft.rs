@@ -377,6 +377,15 @@ impl<'a> Draft<'a> {
         self.ledger.segments.push(segment);
     }
 
+    /// Puts entries into a segment unless that would cost more than they do.
+    pub(crate) fn absorb_if_shorter(&mut self, segment: Segment, merged: &[u32]) {
+        let of_entries: Tokens = segment.entries.iter().map(|&id| self.cost(id)).sum();
+        let of_merged: Tokens = merged.iter().map(|&id| self.ledger.segments[id as usize].tokens()).sum();
+        if segment.tokens() < of_entries + of_merged {
+            self.absorb(segment, merged);
+        }
+    }
+
     /// What lines are worth, given what stays in view.
     pub(crate) fn worth(&mut self) -> Rc<Worth> {
         if let Some(worth) = &self.worth {

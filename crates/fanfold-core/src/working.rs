@@ -200,7 +200,7 @@ mod tests {
     use crate::session::Session;
     use crate::tokens::{Tokens, Words};
 
-    fn check(conversation: &str, expected: Expect) {
+    fn check(conversation: &str, expected: &Expect) {
         let budget = Budget::with_reserve(Tokens(1_000), Tokens::ZERO);
         let mut session = Session::new(Policy::fanfold(), budget, &Words);
         for entry in parse(conversation).expect("the notation is right") {
@@ -224,7 +224,7 @@ result  ok
 call    Bash {"command":"cargo test"}
 result  test result: FAILED. 3 passed; 1 failed; 0 ignored
 "#,
-            expect![[r#"
+            &expect![[r#"
                 files seen:
                 - src/a.rs lines 1–10, 900–910, read 2 times
                 - src/b.rs; changed since: read again before editing
@@ -240,6 +240,6 @@ result  test result: FAILED. 3 passed; 1 failed; 0 ignored
 
     #[test]
     fn nothing_seen_says_nothing() {
-        check("user    hello", expect![""]);
+        check("user    hello", &expect![""]);
     }
 }

@@ -62,7 +62,7 @@ pub(super) fn tests(failing: &[Test]) -> Vec<(Test, bool)> {
 pub(super) fn pytest(tests: &[(Test, bool)]) -> String {
     let mut out = String::from(
         "============================= test session starts ==============================\n\
-         platform linux -- Python 3.12.4, pytest-8.3.2, pluggy-1.5.0\nrootdir: /work/harbour\n\
+         platform linux -- Python 3.12.4, pytest-8.3.2, pluggy-1.5.0\nrootdir: /code/harbour\n\
          configfile: pyproject.toml\nplugins: cov-5.0.0, xdist-3.6.1\ncollected 11 items\n\n",
     );
     for (i, (test, passes)) in tests.iter().enumerate() {
@@ -174,7 +174,7 @@ pub(super) fn csv(n_rows: usize) -> String {
 
 /// What tox prints.
 pub(super) fn tox(version: &str) -> String {
-    let mut out = format!("create: /work/harbour/.tox with CPython {version}\n");
+    let mut out = format!("create: /code/harbour/.tox with CPython {version}\n");
     let packages = [
         ("tzdata", 337),
         ("pytest", 342),

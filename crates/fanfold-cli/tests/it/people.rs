@@ -21,19 +21,19 @@ fn the_demo() {
         The model's window is 16,000 tokens; 4,000 of them are kept for its answer.
 
         before  ▒█████████████████████████████████████████████████████████████ 27,120
-        after   ▒█░░░░░░■■■■■■■■■■ 8,008
+        after   ▒█░░░░░░■■■■■■■■■■ 8,015
         room                              ▲ 12,000
-                ▒ tools 139  █ verbatim 321  ░ digest 3,241  ■ tail 4,307
+                ▒ tools 139  █ verbatim 321  ░ digest 3,248  ■ tail 4,307
         growth  ▁▁▁▁▂▂▂▂▂▃▃▄▄▅▆▆▆▇▇▇▄▄▅▅▅▅▅▅▆▇▇▄▄▅▅▅▅▅▅▅▅▅▅▅▆▆▆▆▆▆▆▄▄▅▅▅▅▅▅▅▅▅ of 12,000
         folds                       ▲         ▲                    ▲           3
 
-        fold 3 after entry 54: 11,658 → 6,224 tokens
+        fold 3 after entry 54: 11,656 → 6,231 tokens
           why      the view passed 11,400 tokens
           stage    normal
-          passes   dedupe           1 folded  −419
+          passes   dedupe           1 folded  −421
                    overtaken        4 folded  −1,482
-                   digest           2 folded  −3,533
-          rewrote  5,942 of 6,224 tokens, which the provider reads anew
+                   digest           2 folded  −3,522
+          rewrote  5,949 of 6,231 tokens, which the provider reads anew
 
         a fold opens again, as `fanfold recall FILE d747b74a` does
           sent     [d747b74a] [read] harbour/tides.py lines 1–89

@@ -60,7 +60,7 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
         parts.push(part(draft, run[0], lines.join("\n")));
     }
     let segment = seal(draft, succeeded, parts, Voice::Assistant, handles);
-    draft.absorb(segment, &[]);
+    draft.absorb_if_shorter(segment, &[]);
 }
 
 fn lines_of(step: &Step, handle: &str, tells: bool) -> Vec<String> {

@@ -38,5 +38,5 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
         handles.push(handle);
     }
     let segment = seal(draft, gone, parts, Voice::Assistant, handles);
-    draft.absorb(segment, &[]);
+    draft.absorb_if_shorter(segment, &[]);
 }

@@ -63,7 +63,7 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
         parts.push(part(draft, run[0], text));
     }
     let segment = seal(draft, entries, parts, Voice::Fanfold, vec![handle]);
-    draft.absorb(segment, &merged);
+    draft.absorb_if_shorter(segment, &merged);
 }
 
 #[derive(Default)]
