@@ -3,25 +3,36 @@
 //! ```text
 //! user    fix the parser in src/parse.rs
 //! say     I will look at it
-//! call    read {"path":"src/parse.rs"}
-//! result  error: cannot read src/parse.rs
-//! say     it is not there
+//! call    bash {"command":"cargo test"}
+//! result  running 2 tests
+//!         test reads_a_title ... ok
+//!         test reads_a_header ... FAILED
+//!         thread 'reads_a_header' panicked at src/parse.rs:120:9:
+//!         assertion `left == right` failed
+//!           left: 3
+//!          right: 4
+//!         stack backtrace:
+//!            0: rust_begin_unwind
+//!            1: core::panicking::panic_fmt
+//!            2: core::panicking::assert_failed_inner
+//!            3: parse::tests::reads_a_header
+//!         note: some details are omitted, run with `RUST_BACKTRACE=full` for a verbose backtrace.
+//!         test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out
+//! say     the height is off by one
 //! ->
 //! note    <fanfold>
-//!         Earlier messages were folded; this is what they held. [9cf7a430]
+//!         Earlier messages were folded; this is what they held. [29cb161e]
 //!         ## User asks
 //!         - fix the parser in src/parse.rs
 //!         ## Tool actions
-//!         - read(path=src/parse.rs)
-//!         ## Files
-//!         - src/parse.rs
+//!         - bash(command=cargo test)
 //!         ## Errors
-//!         - error: cannot read src/parse.rs
+//!         - test reads_a_header ... FAILED
 //!         ## Last turns
 //!         - user: fix the parser in src/parse.rs
 //!         - assistant: I will look at it
 //!         </fanfold>
-//! say     it is not there
+//! say     the height is off by one
 //! ```
 
 use super::Pass;
