@@ -13,12 +13,13 @@ const EDGES: &[(&str, &[&str])] = &[
     ("fanfold-core", &[]),
     ("fanfold-wire", &["fanfold-core"]),
     ("fanfold-tokens", &["fanfold-core"]),
-    ("fanfold-cli", &["fanfold-core", "fanfold-wire", "fanfold-tokens"]),
+    ("fanfold-replay", &["fanfold-core", "fanfold-wire", "fanfold-tokens"]),
+    ("fanfold-cli", &["fanfold-core", "fanfold-wire", "fanfold-tokens", "fanfold-replay"]),
     ("fanfold-testkit", &["fanfold-core", "fanfold-wire", "fanfold-tokens"]),
 ];
 
 /// Crates that take values and give values.
-const PURE: &[&str] = &["fanfold-core", "fanfold-wire", "fanfold-tokens"];
+const PURE: &[&str] = &["fanfold-core", "fanfold-wire", "fanfold-tokens", "fanfold-replay"];
 
 /// What a pure crate does without.
 const IMPURE: &[&str] =

@@ -42,6 +42,9 @@ pub(crate) enum Command {
     /// Fold conversations for another program, over JSON lines
     #[command(after_help = PIPE_HELP)]
     Pipe(PipeArgs),
+    /// Replay recorded conversations: what each policy would have sent, held and cost
+    #[command(after_help = REPLAY_HELP)]
+    Replay(ReplayArgs),
     /// See it work on an example
     #[command(after_help = "Example: fanfold demo --window 8k")]
     Demo(DemoArgs),
@@ -82,6 +85,8 @@ What goes wrong is answered by {"error": {"message", "hint", "line"}}. If nothin
 fits, "kind" is "overflow" and "original" is true: send what you have as it is.
 
 Example: fanfold pipe --policy fanfold < requests.jsonl"#;
+
+const REPLAY_HELP: &str = "Example: fanfold replay runs.jsonl.gz --policy all --window 16k 32k";
 
 /// The conversation and how it is folded.
 #[derive(Debug, Args)]
@@ -224,6 +229,42 @@ pub(crate) struct PipeArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// Files or directories of recorded conversations
+    pub(crate) paths: Vec<PathBuf>,
+    /// Policies, or `all` [default: fanfold]
+    #[arg(short, long, value_name = "NAME", num_args = 1.., value_delimiter = ',')]
+    pub(crate) policy: Vec<String>,
+    /// Windows in tokens [default: 16k]
+    #[arg(short, long, value_name = "TOKENS", num_args = 1.., value_delimiter = ',')]
+    pub(crate) window: Vec<Size>,
+    /// Use a conversation at a window if it is so many times as long
+    #[arg(long, value_name = "RATIO", default_value_t = 1.5)]
+    pub(crate) min_ratio: f64,
+    /// At most so many conversations of each file, chosen by a hash of their ids
+    #[arg(long, value_name = "N")]
+    pub(crate) max: Option<usize>,
+    /// Only the fifth of the conversations that is kept aside from tuning
+    #[arg(long)]
+    pub(crate) only_aside: bool,
+    /// All but that fifth
+    #[arg(long, conflicts_with = "only_aside")]
+    pub(crate) without_aside: bool,
+    /// A list of texts that models know anyway, one per line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) known: Option<PathBuf>,
+    /// How many conversations at once [default: one for each core]
+    #[arg(short, long, value_name = "N")]
+    pub(crate) jobs: Option<usize>,
+    /// A table for each source, too
+    #[arg(long)]
+    pub(crate) by_source: bool,
+    /// All figures as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     /// The window to fold into
     #[arg(short, long, value_name = "TOKENS", default_value = "16k")]
@@ -262,7 +303,7 @@ impl Cli {
             Command::Show(args) => Some(&args.fold),
             Command::Inspect(args) => Some(&args.fold),
             Command::Pipe(args) => Some(&args.fold),
-            Command::Demo(_) | Command::Config(_) | Command::Completions { .. } => None,
+            Command::Replay(_) | Command::Demo(_) | Command::Config(_) | Command::Completions { .. } => None,
         };
         Options { color: self.color, ..fold.map(FoldFlags::options).unwrap_or_default() }
     }

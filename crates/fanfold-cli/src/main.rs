@@ -20,7 +20,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::commands::{Say, completions, config, demo, fold, inspect, pipe, recall, show};
+use crate::commands::{Say, completions, config, demo, fold, inspect, pipe, recall, replay, show};
 use crate::failure::Failure;
 use crate::flags::{Cli, Command};
 use crate::settings::Color;
@@ -54,6 +54,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Show(args) => show::run(args, &settings.options, say),
         Command::Inspect(args) => inspect::run(args, &settings.options, say),
         Command::Pipe(args) => pipe::run(args, &settings.options, say),
+        Command::Replay(args) => replay::run(args, &settings.options, say),
         Command::Demo(args) => demo::run(args),
         Command::Config(command) => config::run(command, &settings),
         Command::Completions { .. } => Ok(()),

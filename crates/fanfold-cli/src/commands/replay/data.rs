@@ -1,0 +1,33 @@
+//! The figures of a replay as JSON.
+
+use fanfold_replay::{Outcome, Terms, rows};
+use serde_json::{Value, json};
+
+/// A summary for each policy and window, and the sums of each conversation.
+pub(crate) fn all(terms: &Terms, outcomes: &[Outcome]) -> String {
+    let name = |policy: usize| terms.policies[policy].name;
+    let summary: Value = rows(outcomes, |_| true)
+        .iter()
+        .map(|row| {
+            let mut value = json!(row);
+            value["policy"] = json!(name(row.policy));
+            value
+        })
+        .collect();
+    let results: Value = outcomes
+        .iter()
+        .map(|outcome| {
+            json!({
+                "id": outcome.id,
+                "source": outcome.source,
+                "policy": name(outcome.policy),
+                "window": outcome.window,
+                "raw": outcome.raw,
+                "sums": outcome.sums,
+            })
+        })
+        .collect();
+    let mut text = json!({ "summary": summary, "results": results }).to_string();
+    text.push('\n');
+    text
+}

@@ -1,0 +1,140 @@
+//! What models know without being told: no evidence of what a view held.
+
+use rustc_hash::FxHashSet;
+
+/// Texts that a model knows anyway: a small list of our own, and whatever list is given beside it.
+#[derive(Debug, Default)]
+pub struct Known {
+    given: FxHashSet<String>,
+}
+
+impl Known {
+    /// Our own list alone.
+    pub fn new() -> Known {
+        Known::default()
+    }
+
+    /// With a list of texts, one per line; a line that starts with `# ` is a remark.
+    pub fn with_list(list: &str) -> Known {
+        let lines = list.split('\n').filter(|line| !line.trim().is_empty() && !line.starts_with("# "));
+        Known { given: lines.map(str::to_owned).collect() }
+    }
+
+    pub(crate) fn has(&self, atom: &str) -> bool {
+        is_everyday(&atom.to_lowercase())
+            || self.given.contains(atom)
+            || is_edit_command(atom)
+            || is_library(atom)
+    }
+}
+
+/// Names of encodings, hashes, platforms and sites, and pairs of words with a slash.
+fn is_everyday(atom: &str) -> bool {
+    match atom {
+        "ascii" | "utf8" | "utf16" | "base64" | "md5" | "sha1" | "sha256" => true,
+        "int32" | "int64" | "uint8" | "uint32" | "uint64" | "float32" | "float64" => true,
+        "amd64" | "arm64" | "x86_64" | "macos" | "http2" | "nodejs" | "python2" | "python3" => true,
+        "javascript" | "typescript" | "mysql" | "postgresql" | "sqlite" | "sqlite3" => true,
+        "github" | "openai" | "chatgpt" | "youtube" | "linkedin" => true,
+        "/dev/null" | "2>/dev/null" => true,
+        "and/or" | "yes/no" | "true/false" | "n/a" | "read/write" | "input/output" | "client/server" => true,
+        "e.g" | "i.e" | "etc" => true,
+        "__init__" | "__main__" | "__name__" | "__file__" => true,
+        _ => false,
+    }
+}
+
+/// Modules, packages and objects of standard libraries, and the usual short names of a few others.
+const LIBRARIES: &[&str] = &[
+    // Go
+    "bufio",
+    "bytes",
+    "context",
+    "errors",
+    "exec",
+    "filepath",
+    "fmt",
+    "http",
+    "io",
+    "ioutil",
+    "os",
+    "path",
+    "regexp",
+    "slog",
+    "sort",
+    "strconv",
+    "strings",
+    "sync",
+    "testing",
+    "time",
+    "assert",
+    "require",
+    "err",
+    "t",
+    "b",
+    // Python
+    "collections",
+    "copy",
+    "datetime",
+    "functools",
+    "inspect",
+    "itertools",
+    "json",
+    "logging",
+    "math",
+    "pathlib",
+    "pytest",
+    "random",
+    "re",
+    "shutil",
+    "subprocess",
+    "sys",
+    "tempfile",
+    "traceback",
+    "typing",
+    "unittest",
+    "warnings",
+    "np",
+    "pd",
+    "plt",
+    // JavaScript
+    "Array",
+    "JSON",
+    "Math",
+    "Object",
+    "Promise",
+    "console",
+    "process",
+];
+
+/// `strings.TrimSpace`, `os.path.join`: known by heart.
+fn is_library(atom: &str) -> bool {
+    let Some((module, name)) = atom.split_once('.') else { return false };
+    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c == '.' || crate::text::is_word(c));
+    is_name && LIBRARIES.contains(&module)
+}
+
+/// `120,140p`, `/start/d`: what a line editor is told.
+fn is_edit_command(atom: &str) -> bool {
+    let is_range = atom.strip_suffix('p').is_some_and(|lines| {
+        !lines.is_empty() && lines.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | '$'))
+    });
+    is_range || ["/p", "/d", "/g"].iter().any(|end| atom.ends_with(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_everybody_knows() {
+        let known = Known::with_list("# a remark\n/testbed\n");
+        for atom in ["UTF8", "strings.TrimSpace", "os.path.join", "10,20p", "s/a/b/g", "/testbed"] {
+            assert!(known.has(atom), "{atom}");
+        }
+        for atom in ["my.module", "os.2", "/testbed/x", "p", "# a remark"] {
+            assert!(!known.has(atom), "{atom}");
+        }
+    }
+}

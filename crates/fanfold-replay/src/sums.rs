@@ -1,0 +1,141 @@
+//! What is added up over the replies of a conversation, and the shares that follow.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// Tokens back, in steps: 2k, 4k, ... 64k and more.
+pub const DISTANCES: [u64; 6] = [2_000, 4_000, 8_000, 16_000, 32_000, 64_000];
+
+/// What is counted at replies of one kind: under pressure, or while everything would have fitted.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Part {
+    /// Replies.
+    pub calls: u64,
+    /// Tokens sent for them.
+    pub sent: u64,
+    /// Atoms that they used.
+    pub atoms: u64,
+    /// Those that stood somewhere in the view.
+    pub there: u64,
+    /// Those that could be read there.
+    pub read: u64,
+    /// Atoms that last stood far back.
+    pub old: u64,
+    /// Old ones that stood somewhere in the view.
+    pub old_there: u64,
+    /// Old ones that could be read there.
+    pub old_read: u64,
+    /// Old ones that could be read there or recalled.
+    pub old_recalled: u64,
+    /// Old ones that only results of tools held.
+    pub tool_only: u64,
+    /// Of those, the ones that could be read.
+    pub tool_only_read: u64,
+    /// Old lines that a call repeats.
+    pub lines: u64,
+    /// Of those, the ones that were there.
+    pub lines_there: u64,
+    /// Replies that used an atom.
+    pub with_atoms: u64,
+    /// Replies that had all of theirs.
+    pub sufficed: u64,
+    /// Replies that used an old atom.
+    pub with_old: u64,
+    /// Of those, the ones that had all their atoms.
+    pub old_sufficed: u64,
+    /// The sum over replies of the share of old atoms that could be read.
+    pub old_shares: f64,
+}
+
+/// What is added up over one conversation under one policy and window.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Sums {
+    /// Replies.
+    pub calls: u64,
+    /// Tokens sent.
+    pub sent: u64,
+    /// The longest view.
+    pub peak: u64,
+    /// Views longer than the window.
+    pub over: u64,
+    /// Views that a provider would refuse.
+    pub invalid: u64,
+    /// Views that do not begin with the whole one before.
+    pub rewrites: u64,
+    /// Tokens billed where writing costs 1.25 and reading 0.1.
+    pub billed_a: f64,
+    /// Tokens billed where writing costs 1 and reading 0.1.
+    pub billed_o: f64,
+    /// Messages of people, at replies under pressure.
+    pub users: u64,
+    /// Those that were there word for word.
+    pub users_there: u64,
+    /// Atoms that a recall would have brought back.
+    pub recalls: u64,
+    /// What those recalls would have cost, in tokens.
+    pub recall_tokens: u64,
+    /// Replies under pressure.
+    pub pressed: Part,
+    /// The others.
+    pub early: Part,
+    /// Atoms by how far back they last stood, and those that could be read, under pressure.
+    pub by_distance: [(u64, u64); 7],
+    /// Old atoms by class, and those that could be read.
+    pub by_class: BTreeMap<&'static str, (u64, u64)>,
+}
+
+impl Part {
+    fn add(&mut self, other: &Part) {
+        self.calls += other.calls;
+        self.sent += other.sent;
+        self.atoms += other.atoms;
+        self.there += other.there;
+        self.read += other.read;
+        self.old += other.old;
+        self.old_there += other.old_there;
+        self.old_read += other.old_read;
+        self.old_recalled += other.old_recalled;
+        self.tool_only += other.tool_only;
+        self.tool_only_read += other.tool_only_read;
+        self.lines += other.lines;
+        self.lines_there += other.lines_there;
+        self.with_atoms += other.with_atoms;
+        self.sufficed += other.sufficed;
+        self.with_old += other.with_old;
+        self.old_sufficed += other.old_sufficed;
+        self.old_shares += other.old_shares;
+    }
+}
+
+impl Sums {
+    /// Adds another conversation's.
+    pub fn add(&mut self, other: &Sums) {
+        self.calls += other.calls;
+        self.sent += other.sent;
+        self.peak = self.peak.max(other.peak);
+        self.over += other.over;
+        self.invalid += other.invalid;
+        self.rewrites += other.rewrites;
+        self.billed_a += other.billed_a;
+        self.billed_o += other.billed_o;
+        self.users += other.users;
+        self.users_there += other.users_there;
+        self.recalls += other.recalls;
+        self.recall_tokens += other.recall_tokens;
+        self.pressed.add(&other.pressed);
+        self.early.add(&other.early);
+        for (sum, other) in self.by_distance.iter_mut().zip(&other.by_distance) {
+            *sum = (sum.0 + other.0, sum.1 + other.1);
+        }
+        for (class, other) in &other.by_class {
+            let sum = self.by_class.entry(class).or_default();
+            *sum = (sum.0 + other.0, sum.1 + other.1);
+        }
+    }
+}
+
+/// A share, or nothing where there is nothing to share.
+pub fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}

@@ -1,0 +1,269 @@
+//! Everything about one recorded conversation that does not depend on how it is folded.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use fanfold_core::Count;
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde_json::Value;
+
+use crate::atoms::{Class, Known, atoms_of};
+use crate::message::{Message, Role, print_of, spaced};
+use crate::readable::Stand;
+use crate::record::Record;
+use crate::text::{Needle, each_word, n_chars, plain};
+
+/// The number of an atom in its trajectory.
+pub(crate) type AtomId = u32;
+/// The number of a message's content: equal messages share one.
+pub(crate) type LookId = u32;
+
+/// A message as it is measured.
+#[derive(Debug)]
+pub(crate) struct Look {
+    pub(crate) role: Role,
+    pub(crate) tokens: u64,
+    /// The readable text.
+    pub(crate) text: String,
+    /// The ids of its calls, sorted.
+    pub(crate) calls: Vec<u32>,
+    /// The id of the call that it answers.
+    pub(crate) answers: Option<u32>,
+    /// Where the recorded conversation has it; nowhere if fanfold wrote it.
+    pub(crate) at: Vec<u32>,
+}
+
+/// One atom that a reply used.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Used {
+    pub(crate) atom: AtomId,
+    pub(crate) class: Class,
+    /// How many tokens back it last stood.
+    pub(crate) distance: f64,
+    /// Whether only results of tools held it.
+    pub(crate) is_tool_only: bool,
+}
+
+/// Where an atom stands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Occurrence {
+    pub(crate) message: u32,
+    /// The share of the message after it.
+    rest: f64,
+}
+
+/// A recorded conversation, taken apart.
+pub(crate) struct Trajectory<'r> {
+    pub(crate) record: &'r Record,
+    counter: &'r dyn Count,
+    /// What the tool schemas cost.
+    pub(crate) base: u64,
+    pub(crate) looks: Vec<Look>,
+    /// Which look each message has.
+    pub(crate) look_of: Vec<LookId>,
+    by_print: FxHashMap<u128, LookId>,
+    by_json: FxHashMap<u128, LookId>,
+    call_ids: FxHashMap<String, u32>,
+    /// What the messages before each one cost.
+    pub(crate) before: Vec<u64>,
+    /// The replies that are replayed, by message.
+    pub(crate) replies: Vec<usize>,
+    pub(crate) used: FxHashMap<usize, Vec<Used>>,
+    pub(crate) needles: Vec<Needle>,
+    pub(crate) occurrences: Vec<Vec<Occurrence>>,
+    /// The messages that people wrote.
+    pub(crate) users: Vec<usize>,
+    /// How atoms stand in messages, once it was needed.
+    pub(crate) stands: RefCell<FxHashMap<(AtomId, u32), Rc<Vec<Stand>>>>,
+}
+
+impl<'r> Trajectory<'r> {
+    pub(crate) fn new(record: &'r Record, known: &Known, counter: &'r dyn Count) -> Trajectory<'r> {
+        let tools = record.tools.as_ref().and_then(|tools| serde_json::from_str::<Value>(tools.get()).ok());
+        let schemas = tools.as_ref().map(spaced);
+        let mut trajectory = Trajectory {
+            record,
+            counter,
+            base: schemas.as_ref().map_or(0, |schemas| counter.count(schemas).0),
+            looks: Vec::new(),
+            look_of: Vec::new(),
+            by_print: FxHashMap::default(),
+            by_json: FxHashMap::default(),
+            call_ids: FxHashMap::default(),
+            before: vec![0],
+            replies: Vec::new(),
+            used: FxHashMap::default(),
+            needles: Vec::new(),
+            occurrences: Vec::new(),
+            users: Vec::new(),
+            stands: RefCell::default(),
+        };
+        let mut atoms = Vec::new();
+        let mut fixed = Vec::new();
+        for (i, raw) in record.messages.iter().enumerate() {
+            let (look, message) = trajectory.learn(raw.get());
+            trajectory.looks[look as usize].at.push(i as u32);
+            trajectory.look_of.push(look);
+            let tokens = trajectory.looks[look as usize].tokens;
+            trajectory.before.push(trajectory.before[i] + tokens);
+            match message.role {
+                Role::Assistant if i > 0 => {
+                    trajectory.replies.push(i);
+                    atoms.push(atoms_of(&message, known));
+                }
+                Role::User if !message.is_harness => trajectory.users.push(i),
+                Role::System => fixed.push(trajectory.looks[look as usize].text.clone()),
+                _ => {}
+            }
+        }
+        fixed.push(schemas.unwrap_or_else(|| "[]".to_owned()));
+        trajectory.find_atoms(atoms, &plain(&fixed.join("\n")));
+        trajectory
+    }
+
+    /// What the first `n` messages cost, with the tool schemas.
+    pub(crate) fn raw(&self, n: usize) -> u64 {
+        self.base + self.before[n]
+    }
+
+    /// The whole conversation's cost.
+    pub(crate) fn total(&self) -> u64 {
+        self.raw(self.record.messages.len())
+    }
+
+    /// The look of a message that is about to be sent.
+    pub(crate) fn look(&mut self, json: &str) -> LookId {
+        let key = xxhash_rust::xxh3::xxh3_128(json.as_bytes());
+        if let Some(look) = self.by_json.get(&key) {
+            return *look;
+        }
+        let (look, _) = self.learn(json);
+        self.by_json.insert(key, look);
+        look
+    }
+
+    fn learn(&mut self, json: &str) -> (LookId, Message) {
+        let value: Value = serde_json::from_str(json).unwrap_or_default();
+        let message = Message::read(&value);
+        let print = print_of(&value);
+        if let Some(look) = self.by_print.get(&print) {
+            return (*look, message);
+        }
+        let mut calls: Vec<u32> = message.calls.iter().map(|call| self.call_id(&call.id)).collect();
+        calls.sort_unstable();
+        let answers = message.answers.as_ref().map(|id| self.call_id(id));
+        let look = self.looks.len() as LookId;
+        self.looks.push(Look {
+            role: message.role,
+            tokens: message.tokens(self.counter),
+            text: message.render(),
+            calls,
+            answers,
+            at: Vec::new(),
+        });
+        self.by_print.insert(print, look);
+        (look, message)
+    }
+
+    fn call_id(&mut self, id: &str) -> u32 {
+        let next = self.call_ids.len() as u32;
+        *self.call_ids.entry(id.to_owned()).or_insert(next)
+    }
+
+    /// Finds out which atoms of each reply stood before it, and where.
+    fn find_atoms(&mut self, atoms: Vec<Vec<(String, Class)>>, fixed: &str) {
+        let mut ids: FxHashMap<String, AtomId> = FxHashMap::default();
+        let mut by_reply: Vec<Vec<(AtomId, Class)>> = Vec::new();
+        for reply in atoms {
+            let mut list = Vec::with_capacity(reply.len());
+            for (text, class) in reply {
+                let id = *ids.entry(text).or_insert_with_key(|text| {
+                    self.needles.push(Needle::new(text));
+                    self.needles.len() as AtomId - 1
+                });
+                list.push((id, class));
+            }
+            by_reply.push(list);
+        }
+        let mut by_word: FxHashMap<&str, Vec<AtomId>> = FxHashMap::default();
+        for (id, needle) in self.needles.iter().enumerate() {
+            if let Some(word) = needle.key_word() {
+                by_word.entry(word).or_default().push(id as AtomId);
+            }
+        }
+        // What the system prompt and the tools say is there in every view.
+        let is_fixed: FxHashSet<AtomId> =
+            last_places(&self.needles, &by_word, fixed).into_iter().map(|(id, _)| id).collect();
+        self.occurrences = vec![Vec::new(); self.needles.len()];
+        for (i, look) in self.look_of.iter().enumerate() {
+            let look = &self.looks[*look as usize];
+            if look.role == Role::System {
+                continue;
+            }
+            let length = n_chars(&look.text).max(1) as f64;
+            for (id, place) in last_places(&self.needles, &by_word, &look.text) {
+                if !is_fixed.contains(&id) {
+                    let rest = 1.0 - n_chars(&look.text[..place]) as f64 / length;
+                    self.occurrences[id as usize].push(Occurrence { message: i as u32, rest });
+                }
+            }
+        }
+        for (reply, atoms) in self.replies.clone().into_iter().zip(by_reply) {
+            let used = atoms.into_iter().filter_map(|(atom, class)| self.used(reply, atom, class)).collect();
+            self.used.insert(reply, used);
+        }
+    }
+
+    fn used(&self, reply: usize, atom: AtomId, class: Class) -> Option<Used> {
+        let seen = self.occurrences_before(atom, reply);
+        let (first, last) = (seen.first()?, seen.last()?);
+        let role = |occurrence: &Occurrence| self.role(occurrence.message as usize);
+        // What the model itself coined it can coin again, file names aside.
+        if role(first) == Role::Assistant && !class.is_clear() {
+            return None;
+        }
+        let at = last.message as usize;
+        let behind = (self.before[reply] - self.before[at + 1]) as f64;
+        let tokens = self.looks[self.look_of[at] as usize].tokens as f64;
+        Some(Used {
+            atom,
+            class,
+            distance: behind + last.rest * tokens,
+            is_tool_only: seen.iter().all(|occurrence| role(occurrence) == Role::Tool),
+        })
+    }
+
+    /// Where an atom stands before a message.
+    pub(crate) fn occurrences_before(&self, atom: AtomId, message: usize) -> &[Occurrence] {
+        let all = &self.occurrences[atom as usize];
+        &all[..all.partition_point(|occurrence| (occurrence.message as usize) < message)]
+    }
+
+    pub(crate) fn role(&self, message: usize) -> Role {
+        self.looks[self.look_of[message] as usize].role
+    }
+
+    pub(crate) fn text_of(&self, message: u32) -> &str {
+        &self.looks[self.look_of[message as usize] as usize].text
+    }
+}
+
+/// The last place of each atom that stands in a text.
+fn last_places(
+    needles: &[Needle],
+    by_word: &FxHashMap<&str, Vec<AtomId>>,
+    text: &str,
+) -> FxHashMap<AtomId, usize> {
+    let mut places = FxHashMap::default();
+    each_word(text, |start, word| {
+        let Some(atoms) = by_word.get(word) else { return };
+        for id in atoms {
+            let needle = &needles[*id as usize];
+            let offset = needle.key.map_or(0, |(start, _)| start);
+            if let Some(place) = start.checked_sub(offset).filter(|place| needle.is_at(text, *place)) {
+                places.insert(*id, place);
+            }
+        }
+    });
+    places
+}
