@@ -1,9 +1,15 @@
 //! Chooses the lines of folded entries that are worth their tokens.
+//!
+//! Line by line, always the one that adds most for what it costs: an atom that stands in a chosen line adds nothing
+//! more in the next.
+
+use std::collections::{BinaryHeap, HashSet};
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::tokens::Count;
 use crate::transcript::EntryId;
-use crate::value::{AtomMap, AtomSet, Scorer};
+use crate::value::AtomId;
 
 /// A line that could stand in a segment.
 #[derive(Debug, Clone, Copy)]
@@ -13,8 +19,10 @@ pub(crate) struct Line<'a> {
     /// Where it begins in the entry's script.
     pub(crate) at: usize,
     pub(crate) text: &'a str,
-    pub(crate) atoms: &'a [u64],
+    pub(crate) atoms: &'a [AtomId],
     pub(crate) is: LineOf,
+    /// What the line is worth as a whole, whatever its atoms.
+    pub(crate) worth: f32,
 }
 
 /// What a line tells.
@@ -32,159 +40,130 @@ pub(crate) enum LineOf {
 
 impl LineOf {
     /// What such a line is worth whatever stands in it.
-    fn worth(self) -> f32 {
+    pub(crate) fn worth(self) -> f32 {
         match self {
-            LineOf::Deed => 0.8,
-            LineOf::Failure => 2.0,
-            LineOf::User => 6.0,
+            LineOf::Deed => crate::value::knob("deed", 0.03),
+            LineOf::Failure => crate::value::knob("failure", 0.08),
+            LineOf::User => crate::value::knob("user", 0.3),
             LineOf::Rest => 0.0,
         }
     }
 }
 
-/// Calls back with each line of a text worth keeping and where it begins, trimmed; long ones in pieces.
-pub(crate) fn each_line<'a>(text: &'a str, mut found: impl FnMut(usize, &'a str)) {
-    const LONGEST: usize = 280;
-    const PIECE: usize = 220;
-    const SHORTEST: usize = 4;
-    let start = text.as_ptr() as usize;
-    let mut add = |line: &'a str| {
-        let mut rest = line.trim();
-        while rest.len() > LONGEST {
-            let mut cut = rest.floor_char_boundary(PIECE);
-            if let Some(space) = rest[..cut].rfind([' ', ',']).filter(|at| *at > PIECE / 2) {
-                cut = space + 1;
-            }
-            found(rest.as_ptr() as usize - start, rest[..cut].trim());
-            rest = rest[cut..].trim_start();
-        }
-        if rest.len() >= SHORTEST {
-            found(rest.as_ptr() as usize - start, rest);
-        }
+/// What to choose from, and how much.
+pub(crate) struct Task<'a> {
+    pub(crate) lines: &'a [Line<'a>],
+    /// The stretch in which each line stands, in order.
+    pub(crate) of_stretch: &'a [u32],
+    pub(crate) n_atoms: usize,
+    /// How many tokens there are.
+    pub(crate) room: usize,
+    /// What the first line of a stretch costs in addition.
+    pub(crate) opening: usize,
+}
+
+/// The lines worth most within about so many tokens, the best first.
+pub(crate) fn choose(task: &Task<'_>, value: impl Fn(AtomId) -> f32, counter: &dyn Count) -> Vec<usize> {
+    let Task { lines, of_stretch, n_atoms, room, opening } = *task;
+    let whole = whole_worth(lines);
+    let mut is_covered = vec![false; n_atoms];
+    let mut is_open = vec![false; of_stretch.last().map_or(0, |last| *last as usize + 1)];
+    let mut is_chosen = vec![false; lines.len()];
+    let gain = |i: usize, is_covered: &[bool]| -> f32 {
+        let fresh = lines[i].atoms.iter().filter(|atom| !is_covered[**atom as usize]);
+        whole[i] + fresh.map(|atom| value(*atom)).sum::<f32>()
     };
-    for line in text.split('\n') {
-        // One long line with its line ends escaped: a JSON dump of a file or an output.
-        if line.len() > LONGEST && line.contains("\\n") {
-            line.split("\\n").for_each(&mut add);
-        } else {
-            add(line);
+    // A ratio is never negative, so its bits sort like it; the newest of equal lines comes first.
+    let pen = crate::value::knob("pen", 6.0);
+    let key = |i: usize, gain: f32, is_open: &[bool]| {
+        let opening = if is_open[of_stretch[i] as usize] { 0 } else { opening };
+        let ratio = gain / ((lines[i].text.len() / 3 + opening) as f32 + pen);
+        u64::from(ratio.to_bits()) << 32 | i as u64
+    };
+    let all = (0..lines.len()).map(|i| (i, gain(i, &is_covered))).filter(|(_, gain)| *gain > LEAST);
+    let mut heap: BinaryHeap<u64> = all.map(|(i, gain)| key(i, gain, &is_open)).collect();
+    let mut left = room;
+    let mut misses = 0;
+    let mut chosen = Vec::new();
+    while let Some(top) = heap.pop() {
+        let i = (top & 0xffff_ffff) as usize;
+        let now = gain(i, &is_covered);
+        if is_chosen[i] || now <= LEAST {
+            continue;
+        }
+        let again = key(i, now, &is_open);
+        if again < top && heap.peek().is_some_and(|next| again < *next) {
+            heap.push(again);
+            continue;
+        }
+        let stretch = of_stretch[i];
+        let opening = if is_open[stretch as usize] { 0 } else { opening };
+        let cost = counter.count(lines[i].text).0 as usize + 1 + opening;
+        if cost > left {
+            misses += 1;
+            if misses > MOST_MISSES {
+                break;
+            }
+            continue;
+        }
+        left -= cost;
+        is_chosen[i] = true;
+        chosen.push(i);
+        for &atom in lines[i].atoms {
+            is_covered[atom as usize] = true;
+        }
+        if !is_open[stretch as usize] {
+            is_open[stretch as usize] = true;
+            // Its other lines have become cheaper.
+            let first = of_stretch.partition_point(|other| *other < stretch);
+            let others = (first..lines.len()).take_while(|&i| of_stretch[i] == stretch);
+            let others = others.filter(|&i| !is_chosen[i]).map(|i| (i, gain(i, &is_covered)));
+            heap.extend(others.filter(|(_, gain)| *gain > LEAST).map(|(i, gain)| key(i, gain, &is_open)));
         }
     }
+    chosen
 }
 
-/// Where an atom stands among the lines.
-struct Found {
-    hash: u64,
-    /// The newest lines that hold it.
-    newest: [u32; NEWEST],
-    n_lines: usize,
-    n_entries: u32,
-    last: EntryId,
-}
+/// What adds less than this is left out even where there is room.
+const LEAST: f32 = 0.0004;
+/// After so many lines that did not fit, the room is full.
+const MOST_MISSES: usize = 40;
 
-const NEWEST: usize = 4;
-
-/// The worth of each line, every atom counted at one line only: a short and recent one.
-pub(crate) fn rank(lines: &[Line<'_>], scorer: &Scorer<'_>) -> Vec<f32> {
-    let mut worth = flat_worth(lines, scorer);
-    let n_atoms: usize = lines.iter().map(|line| line.atoms.len()).sum();
-    let mut known: AtomMap<u32> = AtomMap::with_capacity_and_hasher(n_atoms / 3, Default::default());
-    let mut all: Vec<Found> = Vec::new();
-    for (i, line) in lines.iter().enumerate() {
-        for &hash in line.atoms {
-            let at = *known.entry(hash).or_insert_with(|| {
-                if scorer.is_seen(hash) {
-                    return u32::MAX;
-                }
-                all.push(Found {
-                    hash,
-                    newest: [0; NEWEST],
-                    n_lines: 0,
-                    n_entries: 0,
-                    last: EntryId(u32::MAX),
-                });
-                all.len() as u32 - 1
-            });
-            let Some(found) = all.get_mut(at as usize) else { continue };
-            found.newest[found.n_lines % NEWEST] = i as u32;
-            found.n_lines += 1;
-            found.n_entries += u32::from(found.last != line.entry);
-            found.last = line.entry;
-        }
-    }
-    for found in all {
-        let newest = &found.newest[..found.n_lines.min(NEWEST)];
-        let best = newest.iter().min_by_key(|&&i| lines[i as usize].text.len());
-        if let Some(&best) = best {
-            worth[best as usize] += scorer.lexicon.value(found.hash, found.last, found.n_entries);
-        }
-    }
-    worth
-}
-
-/// What lines are worth apart from their atoms; a line that comes again counts once, at its newest place.
-fn flat_worth(lines: &[Line<'_>], scorer: &Scorer<'_>) -> Vec<f32> {
+/// What lines are worth as a whole; a line that comes again counts once, at its newest place.
+fn whole_worth(lines: &[Line<'_>]) -> Vec<f32> {
     let mut worth = vec![0.0; lines.len()];
-    let mut said = AtomSet::default();
+    let mut said = HashSet::new();
     for (i, line) in lines.iter().enumerate().rev() {
-        let flat = line.is.worth() + scorer.about_focus(line.text);
-        if flat > 0.0 && said.insert(xxh3_64(without_number(line.text).as_bytes())) {
-            worth[i] = flat;
+        if line.worth > 0.0 && said.insert(xxh3_64(without_number(line.text).as_bytes())) {
+            worth[i] = line.worth;
         }
     }
     worth
 }
 
 /// A line without the number that a reading tool put before it.
-fn without_number(line: &str) -> &str {
+pub(crate) fn without_number(line: &str) -> &str {
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
     rest.strip_prefix(['→', '|', ':', '\t']).unwrap_or(line).trim_start()
-}
-
-/// The lines in the order of their worth per token.
-pub(crate) fn order(lines: &[Line<'_>], worth: &[f32]) -> Vec<u32> {
-    let key = |i: usize| (worth[i] / (cost(&lines[i]) + 4) as f32, i as u32);
-    let mut order: Vec<(f32, u32)> = (0..lines.len()).filter(|&i| worth[i] > 0.0).map(key).collect();
-    order.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
-    order.into_iter().map(|(_, i)| i).collect()
-}
-
-/// The first lines of the order that fit into about so many tokens, in the order of the conversation.
-pub(crate) fn choose(lines: &[Line<'_>], order: &[u32], room: usize) -> Vec<usize> {
-    let mut left = room;
-    let mut chosen = Vec::new();
-    for &i in order {
-        let cost = cost(&lines[i as usize]);
-        if cost <= left {
-            left -= cost;
-            chosen.push(i as usize);
-        }
-    }
-    chosen.sort_unstable();
-    chosen
-}
-
-/// About what a line costs.
-fn cost(line: &Line<'_>) -> usize {
-    line.text.len() / 3 + 2
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lines_know_where_they_begin() {
-        let long = "word ".repeat(100);
-        let dump = format!("{{\"output\": \"{}\\nsecond line of it\"}}", "x y ".repeat(90));
-        for text in ["one line\n\n  another one \n", &long, &dump, "ünï\ncödé, and more of it"] {
-            each_line(text, |at, line| assert!(text[at..].starts_with(line), "{line}"));
-        }
-    }
+    use crate::tokens::Words;
 
     #[test]
     fn a_numbered_line_is_known_by_its_text() {
         assert_eq!(without_number("  12→\tlet x = 1;".trim()), "let x = 1;");
         assert_eq!(without_number("1 apple"), "1 apple");
+    }
+
+    #[test]
+    fn an_atom_counts_once() {
+        let line = |at, text, atoms| Line { entry: EntryId(0), at, text, atoms, is: LineOf::Rest, worth: 0.0 };
+        let lines = [line(0, "one two", &[0, 1]), line(1, "two", &[1]), line(2, "three", &[2])];
+        let task = Task { lines: &lines, of_stretch: &[0, 0, 0], n_atoms: 3, room: 100, opening: 1 };
+        let chosen = choose(&task, |_| 0.1, &Words);
+        assert_eq!(chosen, [0, 2]);
     }
 }

@@ -16,7 +16,7 @@ use crate::scan::Scan;
 use crate::segment::Segment;
 use crate::tokens::{Count, Tokens};
 use crate::transcript::{Call, CallId, Entry, EntryId, Speaker, Transcript};
-use crate::value::{AtomSet, Lexicon, Scorer, atoms, focus_words};
+use crate::value::Worth;
 use crate::view::Place;
 
 /// A view in the making.
@@ -38,27 +38,6 @@ pub struct Draft<'a> {
     pub(crate) left: Vec<Left>,
     pub(crate) first_changed: usize,
     pub(crate) user_text: Vec<EntryId>,
-}
-
-/// What lines are worth at the moment of a fold.
-pub(crate) struct Worth {
-    lexicon: Lexicon,
-    in_view: AtomSet,
-    in_digest: AtomSet,
-    focus: Vec<String>,
-}
-
-impl Worth {
-    /// Scores lines for a stub or a fresh segment.
-    pub(crate) fn scorer(&self) -> Scorer<'_> {
-        let Worth { lexicon, in_view, in_digest, focus } = self;
-        Scorer { lexicon, in_view, in_digest: Some(in_digest), focus }
-    }
-
-    /// Scores lines for a merged segment: what the present segments hold is about to go.
-    pub(crate) fn merging(&self) -> Scorer<'_> {
-        Scorer { in_digest: None, ..self.scorer() }
-    }
 }
 
 /// What a draft is made from, beside the transcript and the ledger.
@@ -84,7 +63,7 @@ impl<'a> Draft<'a> {
             pass: "",
             head: 0,
             tail: transcript.len(),
-            anchor: if policy.anchors { transcript.last_said() } else { None },
+            anchor: if policy.anchors && crate::value::knob("anchors", 1.0) > 0.0 { transcript.last_said() } else { None },
             last_user: transcript.last_user(),
             newest_images: transcript.entries().iter().rposition(has_images).map(EntryId::from),
             worth: None,
@@ -165,7 +144,7 @@ impl<'a> Draft<'a> {
             None => self.ledger.whole_cost(self.transcript, place) - self.folded_media(place),
         };
         // A stub is a handle and some words: nothing this short gets shorter.
-        let is_tiny = before <= self.counter.count("[folded, 00000000]");
+        let is_tiny = before <= self.counter.count("[folded, 000000]");
         if is_tiny {
             return false;
         }
@@ -203,7 +182,13 @@ impl<'a> Draft<'a> {
 
     /// What one handle should open at most, so that a recall does not fill the window again.
     pub(crate) fn slice(&self) -> Tokens {
-        self.room.permille(100).max(Tokens(300)).min(Tokens(1_500))
+        use crate::value::knob;
+        self.room.permille(knob("slice", 100.0) as u32).max(Tokens(knob("slicemin", 300.0) as u64)).min(Tokens(knob("slicemax", 1500.0) as u64))
+    }
+
+    /// The same for what nothing in the view tells of.
+    pub(crate) fn bare_slice(&self) -> Tokens {
+        self.slice().permille(crate::value::knob("bare", 1800.0) as u32)
     }
 
     fn record(&mut self, fold: Fold, before: Tokens) {
@@ -330,10 +315,14 @@ impl<'a> Draft<'a> {
 
     /// An entry taken apart. What is gone into a segment is not kept.
     pub(crate) fn scan(&mut self, id: EntryId) -> Arc<Scan> {
-        let transcript = self.transcript;
-        let scan = self.ledger.scans.entry(id).or_insert_with(|| Arc::new(Scan::of(transcript.entry(id))));
+        if let Some(scan) = self.ledger.scans.get(&id) {
+            return Arc::clone(scan);
+        }
+        let lexicon = Arc::make_mut(&mut self.ledger.lexicon);
+        let scan = Arc::new(Scan::of(self.transcript.entry(id), lexicon));
         self.ledger.hashes.insert(id, scan.hash);
-        Arc::clone(scan)
+        self.ledger.scans.insert(id, Arc::clone(&scan));
+        scan
     }
 
     /// What a call did.
@@ -341,6 +330,16 @@ impl<'a> Draft<'a> {
         let call = self.transcript.call(id);
         let deed = self.ledger.deeds.entry(id);
         Arc::clone(deed.or_insert_with(|| Arc::new(deed_of(&call.tool, call.arguments.as_str()))))
+    }
+
+    /// The step with the newest words of the agent's, where it is not among the newest steps anyway.
+    pub(crate) fn anchor(&self) -> Option<EntryId> {
+        self.anchor.filter(|anchor| anchor.index() < self.tail)
+    }
+
+    /// What the newest steps cost.
+    pub(crate) fn tail_cost(&self) -> Tokens {
+        (self.tail..self.transcript.len()).map(|i| self.cost(EntryId::from(i))).sum()
     }
 
     /// What an entry costs as it stands.
@@ -391,18 +390,13 @@ impl<'a> Draft<'a> {
         if let Some(worth) = &self.worth {
             return Rc::clone(worth);
         }
-        let mut lexicon = std::mem::take(&mut self.ledger.lexicon);
-        lexicon.learn(self.transcript);
-        let (mut in_view, mut in_digest) = (AtomSet::default(), AtomSet::default());
-        for i in self.tail..self.transcript.len() {
-            in_view.extend(&self.scan(EntryId::from(i)).atoms);
+        for i in self.ledger.lexicon.learnt()..self.transcript.len() {
+            let scan = self.scan(EntryId::from(i));
+            Arc::make_mut(&mut self.ledger.lexicon).learn(self.transcript, &scan);
         }
-        for segment in self.ledger.live_segments() {
-            for part in &segment.parts {
-                atoms(&part.text, |hash| in_digest.extend([hash]));
-            }
-        }
-        let worth = Rc::new(Worth { lexicon, in_view, in_digest, focus: focus_words(&self.ledger.focus) });
+        let tail: Vec<_> = (self.tail..self.transcript.len()).map(|i| self.scan(EntryId::from(i))).collect();
+        let worth = Rc::new(Worth::new(&self.ledger.lexicon, &self.ledger.focus));
+        tail.iter().for_each(|scan| worth.see(&scan.atoms));
         self.worth = Some(Rc::clone(&worth));
         worth
     }
@@ -418,11 +412,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Ends the draft: gives the lexicon back to the ledger.
-    pub(crate) fn finish(mut self) -> (Vec<Left>, usize, Vec<EntryId>) {
-        if let Some(worth) = self.worth.take().and_then(|worth| Rc::try_unwrap(worth).ok()) {
-            self.ledger.lexicon = worth.lexicon;
-        }
+    /// Ends the draft.
+    pub(crate) fn finish(self) -> (Vec<Left>, usize, Vec<EntryId>) {
         (self.left, self.first_changed, self.user_text)
     }
 

@@ -3,12 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The name of an original: the beginning of its hash, in hexadecimal.
+/// The name of an original: the beginning of its hash, in decimal digits.
 ///
-/// Eight digits, or more where two originals of one session would share eight.
+/// Six digits, or more where two originals of one session would share six. Tokenizers take three decimal digits as one
+/// token: a handle costs half of what eight hexadecimal digits do, and there are many in a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle {
-    bits: u64,
+    /// All digits of the hash, those that are not shown as zeros.
+    number: u64,
     digits: u8,
 }
 
@@ -33,12 +35,12 @@ impl Hash {
 
 /// Why a text is not a handle.
 #[derive(Debug, thiserror::Error)]
-#[error("`{0}` is not a handle: a handle is 8 to 16 hexadecimal digits, as they stand in a folded view")]
+#[error("`{0}` is not a handle: a handle is 6 to 18 digits, as they stand in a folded view")]
 pub struct HandleError(String);
 
 impl Handle {
-    const SHORT: u8 = 8;
-    const LONG: u8 = 16;
+    const SHORT: u8 = 6;
+    const LONG: u8 = 18;
 
     /// The short handle of an original.
     pub fn of(original: &[u8]) -> Handle {
@@ -52,7 +54,7 @@ impl Handle {
 
     /// A longer handle of the same original, for when this one is taken by another.
     pub(crate) fn longer(self, hash: Hash) -> Handle {
-        Handle::all_of(hash).shortened((self.digits + 4).min(Self::LONG))
+        Handle::all_of(hash).shortened((self.digits + 3).min(Self::LONG))
     }
 
     /// Whether this is a handle of the original with that hash.
@@ -62,18 +64,18 @@ impl Handle {
 
     fn all_of(hash: Hash) -> Handle {
         let bits = u64::from_be_bytes(hash.0[..8].try_into().expect("a hash has 32 bytes"));
-        Handle { bits, digits: Self::LONG }
+        Handle { number: bits % 10_u64.pow(u32::from(Self::LONG)), digits: Self::LONG }
     }
 
     fn shortened(self, digits: u8) -> Handle {
-        let unused = 4 * u32::from(Self::LONG - digits);
-        Handle { bits: self.bits >> unused << unused, digits }
+        let unused = 10_u64.pow(u32::from(Self::LONG - digits));
+        Handle { number: self.number / unused * unused, digits }
     }
 }
 
 impl fmt::Display for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all = format!("{:016x}", self.bits);
+        let all = format!("{:018}", self.number);
         f.write_str(&all[..usize::from(self.digits)])
     }
 }
@@ -83,14 +85,14 @@ impl FromStr for Handle {
 
     fn from_str(text: &str) -> Result<Handle, HandleError> {
         let text = text.trim().trim_start_matches('[').trim_end_matches(']');
-        let is_hex = text.bytes().all(|b| b.is_ascii_hexdigit());
+        let is_number = text.bytes().all(|b| b.is_ascii_digit());
         let is_of_length = (usize::from(Self::SHORT)..=usize::from(Self::LONG)).contains(&text.len());
-        if !is_hex || !is_of_length {
+        if !is_number || !is_of_length {
             return Err(HandleError(text.chars().take(60).collect()));
         }
-        let bits = u64::from_str_radix(text, 16).map_err(|_| HandleError(text.to_owned()))?;
+        let number: u64 = text.parse().map_err(|_| HandleError(text.to_owned()))?;
         let digits = text.len() as u8;
-        Ok(Handle { bits: bits << (4 * u32::from(Self::LONG - digits)), digits })
+        Ok(Handle { number: number * 10_u64.pow(u32::from(Self::LONG - digits)), digits })
     }
 }
 
@@ -102,15 +104,15 @@ mod tests {
     fn a_handle_reads_back_as_it_prints() {
         let short = Handle::of(b"buy milk, eggs and bread");
         let long = short.longer(Hash::of(b"buy milk, eggs and bread"));
-        assert_eq!(short.to_string().len(), 8);
+        assert_eq!(short.to_string().len(), 6);
         assert!(long.to_string().starts_with(&short.to_string()));
-        assert_eq!(short.to_string().parse::<Handle>().expect("hex"), short);
-        assert_eq!(format!("[{long}]").parse::<Handle>().expect("hex"), long);
+        assert_eq!(short.to_string().parse::<Handle>().expect("a handle"), short);
+        assert_eq!(format!("[{long}]").parse::<Handle>().expect("a handle"), long);
     }
 
     #[test]
-    fn what_is_not_hex_is_refused() {
-        for text in ["", "xyz", "1234567", "12345678901234567", "1234567g"] {
+    fn what_is_no_number_is_refused() {
+        for text in ["", "xyz", "12345", "1234567890123456789", "12345g"] {
             assert!(text.parse::<Handle>().is_err(), "{text}");
         }
     }

@@ -85,7 +85,7 @@ pub struct Ledger {
     pub(crate) receipts: Vec<Receipt>,
     pub(crate) pinned: BTreeSet<EntryId>,
     pub(crate) focus: String,
-    pub(crate) lexicon: Lexicon,
+    pub(crate) lexicon: Arc<Lexicon>,
     /// What the view costs less than the transcript.
     pub(crate) saved: i64,
     /// What calls did, once it was needed.
@@ -256,7 +256,7 @@ impl Ledger {
                 Some((_, known)) if *known == hash => return handle,
                 Some(_) => {
                     let longer = handle.longer(hash);
-                    assert!(longer != handle, "two originals share 64 bits of their hashes");
+                    assert!(longer != handle, "two originals share all digits of their hashes");
                     handle = longer;
                 }
             }

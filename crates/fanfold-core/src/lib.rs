@@ -8,11 +8,13 @@ mod event; //      what matters but was not said
 mod handle; //     how an original is named
 mod deed; //       what a call did
 mod condense; //   long texts made short by what they are
-mod value; //      which lines later work may need
+mod atoms; //      names, paths and ids in a text
+mod value; //      how likely they are to be used again
 mod policy; //     what may be folded, from when on, in which order
 mod draft; //      which parts are being folded away
 mod scan; //       entries taken apart once
 mod choice; //     which of their lines stay
+mod stretch; //    what one handle opens
 mod segment; //    folded steps as a few lines
 mod passes; //     who decides that, and in which order
 mod ledger; //     what was folded

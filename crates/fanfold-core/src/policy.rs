@@ -1,6 +1,7 @@
 //! What may be folded, from when on, and in which order: plain data.
 
 use crate::budget::Strategy;
+use crate::value::knob;
 use crate::passes::{self, Pass};
 use crate::tokens::Tokens;
 
@@ -227,8 +228,10 @@ impl Policy {
             passes::OVERTAKEN,
             passes::MEDIA,
             passes::REASONING,
+            passes::ANCHOR,
             passes::DIGEST,
         ];
+        let first: Vec<_> = first.into_iter().filter(|p| knob(p.name, 1.0) > 0.0).collect();
         let then = [passes::ARGUMENTS, passes::CONDENSE, passes::ONE_LINE];
         let stage = |name, tail, only_over| Stage {
             name,
@@ -236,6 +239,13 @@ impl Policy {
             passes: if tail == 1000 { first.to_vec() } else { [&first[..], &then].concat() },
             reach: Reach::default(),
             only_over,
+        };
+        let large = Stage {
+            name: "large results",
+            tail: 400,
+            passes: vec![passes::LEVEL],
+            reach: Reach { tail: true, ..Reach::default() },
+            only_over: Some(knob("level", 850.0) as u32),
         };
         let mut minimal = stage("minimal", 0, Some(850));
         minimal.passes.push(passes::SQUEEZE);
@@ -251,14 +261,15 @@ impl Policy {
         Policy {
             name: "fanfold",
             strategy: Strategy::Light,
-            low_mark: 600,
-            tail: Tail { share: 200, steps: 2, results: 0, ceiling: 1500 },
+            low_mark: knob("low", 600.0) as u32,
+            tail: Tail { share: knob("tail", 200.0) as u32, steps: 2, results: 0, ceiling: knob("ceil", 1500.0) as u32 },
             head: Head::FirstTurn { steps: 1 },
-            digest: Digest::Segments { share: 400, most: Tokens(32_000), fanout: 4 },
+            digest: Digest::Segments { share: knob("share", 400.0) as u32, most: Tokens(32_000), fanout: 4 },
             stages: vec![
                 stage("normal", 1000, None),
                 stage("smaller tail", 600, Some(850)),
                 stage("smallest tail", 400, Some(850)),
+                large,
                 minimal,
                 users("pasted blocks", Users::Pastes),
                 users("oldest user messages", Users::Oldest),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::handle::{Handle, Hash};
 use crate::ledger::{Ledger, Original};
+use crate::scan::Piece;
 use crate::transcript::{Body, Entry, EntryId, Speaker, Transcript};
 use crate::view::Place;
 
@@ -191,13 +192,17 @@ pub(crate) fn content_of(transcript: &Transcript, original: &Original) -> String
 
 /// Writes an entry out as text, every original in it byte for byte.
 pub(crate) fn write_script(entry: &Entry, out: &mut String) {
-    let mut line = |label: &str, text: &str| {
+    each_piece(entry, |_, label, text| {
         out.push_str(label);
         out.push_str(text);
         if !text.ends_with('\n') {
             out.push('\n');
         }
-    };
+    });
+}
+
+/// Calls back with each piece of an entry: whose words it is, its label, its text.
+pub(crate) fn each_piece(entry: &Entry, mut found: impl FnMut(Piece, &str, &str)) {
     match entry {
         Entry::Prompt(prompt) => {
             let label = match prompt.speaker {
@@ -206,19 +211,19 @@ pub(crate) fn write_script(entry: &Entry, out: &mut String) {
                 Speaker::Harness => "harness: ",
                 Speaker::Provider => "sealed: ",
             };
-            line(label, prompt.body.original());
+            found(Piece::Said, label, prompt.body.original());
         }
         Entry::Step(step) => {
             if says_something(&step.reasoning) {
-                line("thought: ", step.reasoning.original());
+                found(Piece::Said, "thought: ", step.reasoning.original());
             }
             if says_something(&step.text) {
-                line("", step.text.original());
+                found(Piece::Said, "", step.text.original());
             }
-            for call in &step.calls {
-                line(&format!("call {}: ", call.tool), call.arguments.original());
+            for (i, call) in step.calls.iter().enumerate() {
+                found(Piece::Asked(i as u16), &format!("call {}: ", call.tool), call.arguments.original());
                 if let Some(outcome) = &call.result {
-                    line("", outcome.body.original());
+                    found(Piece::Result(i as u16), "", outcome.body.original());
                 }
             }
         }

@@ -2,11 +2,11 @@
 //!
 //! Both questions of a fold need it: what stays in view, and which lines of what goes are worth keeping.
 
-use crate::choice::each_line;
+use crate::atoms::each_atom;
 use crate::handle::Hash;
-use crate::recall::write_script;
+use crate::recall::each_piece;
 use crate::transcript::Entry;
-use crate::value::atoms;
+use crate::value::{AtomId, Lexicon};
 
 /// An entry taken apart.
 #[derive(Debug, Clone)]
@@ -15,38 +15,162 @@ pub(crate) struct Scan {
     pub(crate) script: String,
     /// The hash of the script.
     pub(crate) hash: Hash,
-    lines: Vec<ScanLine>,
+    lines: Vec<LineSpan>,
     /// The atoms of all lines, one line after another.
-    pub(crate) atoms: Vec<u64>,
+    pub(crate) atoms: Vec<AtomId>,
+    /// Lines of arguments as they are meant, one after another.
+    plain: String,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct ScanLine {
-    at: usize,
-    len: usize,
-    atoms_end: usize,
+struct LineSpan {
+    at: u32,
+    len: u32,
+    atoms_end: u32,
+    piece: Piece,
+    /// Where its plain form is, if it was escaped.
+    plain: Option<(u32, u32)>,
+}
+
+/// Whose words a line is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Piece {
+    /// What a person said, or the agent: its text, its reasoning.
+    Said,
+    /// The arguments of a call.
+    Asked(u16),
+    /// The result of a call.
+    Result(u16),
+}
+
+/// A line of an entry.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ScanLine<'a> {
+    /// Where it begins in the script.
+    pub(crate) at: usize,
+    pub(crate) text: &'a str,
+    pub(crate) atoms: &'a [AtomId],
+    pub(crate) piece: Piece,
 }
 
 impl Scan {
-    pub(crate) fn of(entry: &Entry) -> Scan {
-        let mut script = String::new();
-        write_script(entry, &mut script);
-        let (mut lines, mut found) = (Vec::new(), Vec::new());
-        each_line(&script, |at, line| {
-            atoms(line, |hash| found.push(hash));
-            lines.push(ScanLine { at, len: line.len(), atoms_end: found.len() });
+    pub(crate) fn of(entry: &Entry, lexicon: &mut Lexicon) -> Scan {
+        let (mut script, mut plain) = (String::new(), String::new());
+        let (mut lines, mut atoms) = (Vec::new(), Vec::<AtomId>::new());
+        each_piece(entry, |piece, label, text| {
+            let from = script.len();
+            script.push_str(label);
+            script.push_str(text);
+            if !text.ends_with('\n') {
+                script.push('\n');
+            }
+            each_line(&script[from..], |at, line| {
+                let first = atoms.len();
+                each_atom(line, |atom| {
+                    let id = lexicon.id_of(atom);
+                    if !atoms[first..].contains(&id) {
+                        atoms.push(id);
+                    }
+                });
+                let is_escaped = matches!(piece, Piece::Asked(_)) && line.contains('\\');
+                let plain = is_escaped.then(|| {
+                    let start = plain.len();
+                    unescape(line, &mut plain);
+                    (start as u32, plain.len() as u32)
+                });
+                let (at, len) = ((from + at) as u32, line.len() as u32);
+                lines.push(LineSpan { at, len, atoms_end: atoms.len() as u32, piece, plain });
+            });
         });
         let hash = Hash::of(script.as_bytes());
-        Scan { script, hash, lines, atoms: found }
+        Scan { script, hash, lines, atoms, plain }
     }
 
-    /// The lines: where each begins, its text and its atoms.
-    pub(crate) fn lines(&self) -> impl Iterator<Item = (usize, &str, &[u64])> {
+    /// The lines, in their order.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = ScanLine<'_>> {
         let mut from = 0;
         self.lines.iter().map(move |line| {
-            let atoms = &self.atoms[from..line.atoms_end];
+            let atoms = &self.atoms[from as usize..line.atoms_end as usize];
             from = line.atoms_end;
-            (line.at, &self.script[line.at..line.at + line.len], atoms)
+            let at = line.at as usize;
+            let text = match line.plain {
+                Some((from, to)) => &self.plain[from as usize..to as usize],
+                None => &self.script[at..at + line.len as usize],
+            };
+            ScanLine { at, text, atoms, piece: line.piece }
         })
+    }
+
+    /// The atoms of what was said, and of each result.
+    pub(crate) fn pieces(&self) -> Vec<(Piece, &[AtomId])> {
+        let mut from = 0;
+        let runs = self.lines.chunk_by(|before, after| before.piece == after.piece);
+        let mut pieces = Vec::new();
+        for run in runs {
+            let end = run[run.len() - 1].atoms_end as usize;
+            pieces.push((run[0].piece, &self.atoms[from..end]));
+            from = end;
+        }
+        pieces
+    }
+}
+
+/// Undoes the escapes of a string in JSON.
+fn unescape(line: &str, out: &mut String) {
+    let start = out.len();
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match (c, if c == '\\' { chars.next() } else { None }) {
+            ('\\', Some('n' | 't' | 'r')) => out.push(' '),
+            ('\\', Some(escaped)) => out.push(escaped),
+            (c, _) => out.push(c),
+        }
+    }
+    let n_blank = out[start..].len() - out[start..].trim_start().len();
+    out.drain(start..start + n_blank);
+    out.truncate(out.trim_end().len().max(start));
+}
+
+/// Calls back with each line of a text worth keeping and where it begins, trimmed; long ones in pieces.
+fn each_line<'a>(text: &'a str, mut found: impl FnMut(usize, &'a str)) {
+    const LONGEST: usize = 200;
+    const PIECE: usize = 160;
+    const SHORTEST: usize = 4;
+    let start = text.as_ptr() as usize;
+    let mut add = |line: &'a str| {
+        let mut rest = line.trim();
+        while rest.len() > LONGEST {
+            let mut cut = rest.floor_char_boundary(PIECE);
+            if let Some(space) = rest[..cut].rfind([' ', ',']).filter(|at| *at > PIECE / 2) {
+                cut = space + 1;
+            }
+            found(rest.as_ptr() as usize - start, rest[..cut].trim());
+            rest = rest[cut..].trim_start();
+        }
+        if rest.len() >= SHORTEST {
+            found(rest.as_ptr() as usize - start, rest);
+        }
+    };
+    for line in text.split('\n') {
+        // One long line with its line ends escaped: a JSON dump of a file or an output.
+        if line.len() > LONGEST && line.contains("\\n") {
+            line.split("\\n").for_each(&mut add);
+        } else {
+            add(line);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_know_where_they_begin() {
+        let long = "word ".repeat(100);
+        let dump = format!("{{\"output\": \"{}\\nsecond line of it\"}}", "x y ".repeat(90));
+        for text in ["one line\n\n  another one \n", &long, &dump, "ünï\ncödé, and more of it"] {
+            each_line(text, |at, line| assert!(text[at..].starts_with(line), "{line}"));
+        }
     }
 }

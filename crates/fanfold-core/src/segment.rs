@@ -3,23 +3,25 @@
 //! A segment covers entries; its parts stand in the view where runs of them stood, between what people said.
 //! Segments are only added behind one another, and merged by tiers when they pile up.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use crate::choice::{Line, LineOf, choose, order, rank};
+use crate::choice::{Line, LineOf, Task, choose, without_number};
 use crate::condense::signs::{Sign, sign_of};
-use crate::deed::line_and_failure;
-use crate::draft::{Draft, slices};
-use crate::handle::{Handle, Hash};
-use crate::ledger::Original;
-use crate::scan::Scan;
+use crate::atoms::each_atom;
+use crate::deed::{Deed, Verb, line_and_failure};
+use crate::draft::Draft;
+use crate::handle::Handle;
+use crate::scan::{Piece, Scan};
+use crate::stretch::{Stretch, coarsened, join_bare, stretches};
 use crate::tokens::Tokens;
 use crate::transcript::{CallId, EntryId};
-use crate::value::{Scorer, atoms};
+use crate::value::{AtomId, Worth};
 use crate::view::Voice;
 
 /// Folded entries and what stands for them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Segment {
     /// The entries, in order.
     pub entries: Vec<EntryId>,
@@ -33,7 +35,7 @@ pub struct Segment {
     pub voice: Voice,
     /// The handles that stand in the parts.
     pub handles: Vec<Handle>,
-    pub(crate) leaves: Vec<Leaf>,
+    pub(crate) stretches: Vec<Stretch>,
     pub(crate) kept: Arc<Kept>,
 }
 
@@ -48,29 +50,20 @@ pub struct Part {
     pub tokens: Tokens,
 }
 
-/// A stretch of originals that one handle opens: some entries, or a slice of a long one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Leaf {
-    pub(crate) handle: Handle,
-    pub(crate) first: EntryId,
-    pub(crate) last: EntryId,
-    /// The bytes of the entry's script, for a slice.
-    from: usize,
-}
-
 /// The lines of originals that stand in a segment, one after another.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Kept {
     lines: Vec<KeptLine>,
     text: String,
-    atoms: Vec<u64>,
+    atoms: Vec<AtomId>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct KeptLine {
     entry: EntryId,
     at: usize,
     is: LineOf,
+    worth: f32,
     text_end: usize,
     atoms_end: usize,
 }
@@ -78,21 +71,21 @@ struct KeptLine {
 impl Kept {
     fn of<'a>(lines: impl Iterator<Item = Line<'a>>) -> Kept {
         let mut kept = Kept::default();
-        for Line { entry, at, text, atoms, is } in lines {
+        for Line { entry, at, text, atoms, is, worth } in lines {
             kept.text.push_str(text);
             kept.atoms.extend_from_slice(atoms);
             let (text_end, atoms_end) = (kept.text.len(), kept.atoms.len());
-            kept.lines.push(KeptLine { entry, at, is, text_end, atoms_end });
+            kept.lines.push(KeptLine { entry, at, is, worth, text_end, atoms_end });
         }
         kept
     }
 
     fn lines(&self) -> impl Iterator<Item = Line<'_>> {
         let (mut text_from, mut atoms_from) = (0, 0);
-        self.lines.iter().map(move |&KeptLine { entry, at, is, text_end, atoms_end }| {
+        self.lines.iter().map(move |&KeptLine { entry, at, is, worth, text_end, atoms_end }| {
             let (text, atoms) = (&self.text[text_from..text_end], &self.atoms[atoms_from..atoms_end]);
             (text_from, atoms_from) = (text_end, atoms_end);
-            Line { entry, at, text, atoms, is }
+            Line { entry, at, text, atoms, is, worth }
         })
     }
 }
@@ -113,38 +106,40 @@ impl Segment {
 
 /// Writes fresh entries into a segment of at most about `budget` tokens.
 pub(crate) fn write(draft: &mut Draft<'_>, entries: Vec<EntryId>, budget: Tokens) -> Segment {
-    let worth = draft.worth();
-    let leaves = leaves(draft, &entries);
-    let sources = sources(draft, &entries);
-    let lines = lines_of(&sources, &worth.scorer());
-    compose(draft, Material { entries, leaves, tier: 0 }, &lines, budget, &worth.scorer())
+    merge(draft, &[], &entries, budget)
 }
 
 /// Merges segments, and entries that stand between them, into one of at most about `budget` tokens.
 pub(crate) fn merge(draft: &mut Draft<'_>, ids: &[u32], between: &[EntryId], budget: Tokens) -> Segment {
     let worth = draft.worth();
-    let mut material = Material { entries: between.to_vec(), leaves: leaves(draft, between), tier: 0 };
+    let most = draft.slice();
+    let mut material =
+        Material { entries: between.to_vec(), stretches: stretches(draft, between, most), tier: 0 };
     let mut kept: Vec<Arc<Kept>> = Vec::new();
     for &id in ids {
         let segment = &draft.ledger.segments[id as usize];
         material.entries.extend(&segment.entries);
-        material.leaves.extend(segment.leaves.iter().cloned());
+        material.stretches.extend(segment.stretches.iter().cloned());
         material.tier = material.tier.max(segment.tier + 1);
         kept.push(Arc::clone(&segment.kept));
     }
     material.entries.sort();
-    material.leaves.sort_by_key(|leaf| (leaf.first, leaf.from));
+    material.stretches.sort_by_key(Stretch::start);
     let sources = sources(draft, between);
-    let mut lines = lines_of(&sources, &worth.merging());
-    lines.extend(kept.iter().flat_map(|kept| kept.lines()));
-    lines.sort_by_key(|line| (line.entry, line.at));
-    compose(draft, material, &lines, budget, &worth.merging())
+    let mut lines = lines_of(&sources, &worth);
+    if !kept.is_empty() {
+        lines.extend(kept.iter().flat_map(|kept| kept.lines()));
+        lines.sort_by_key(|line| (line.entry, line.at));
+    }
+    let stays = draft.ledger.live.iter().filter(|id| !ids.contains(id));
+    let stays: Vec<_> = stays.map(|&id| Arc::clone(&draft.ledger.segments[id as usize].kept)).collect();
+    compose(draft, material, &lines, budget, &worth, &stays)
 }
 
 /// What a segment is made of, beside its lines.
 struct Material {
     entries: Vec<EntryId>,
-    leaves: Vec<Leaf>,
+    stretches: Vec<Stretch>,
     tier: u32,
 }
 
@@ -152,92 +147,93 @@ struct Material {
 struct Source {
     entry: EntryId,
     scan: Arc<Scan>,
-    /// What each call did, in our words, and the atoms of that.
-    deeds: Vec<(String, Vec<u64>)>,
+    calls: Vec<SourceCall>,
     has_failures: bool,
     is_user: bool,
 }
 
-/// Groups entries into stretches that a recall can open without filling the window.
-fn leaves(draft: &mut Draft<'_>, entries: &[EntryId]) -> Vec<Leaf> {
-    let most = draft.slice();
-    let transcript = draft.transcript;
-    let mut out = Vec::new();
-    let mut group: Vec<EntryId> = Vec::new();
-    let mut group_tokens = Tokens::ZERO;
-    for &entry in entries {
-        let tokens = transcript.tokens(entry);
-        let is_new_run = group.last().is_some_and(|last| last.0 + 1 != entry.0);
-        if !group.is_empty() && (is_new_run || group_tokens + tokens > most) {
-            out.push(group_leaf(draft, &group));
-            group.clear();
-            group_tokens = Tokens::ZERO;
-        }
-        if tokens <= most {
-            group.push(entry);
-            group_tokens += tokens;
-            continue;
-        }
-        let scan = draft.scan(entry);
-        for bytes in slices(&scan.script, tokens, most) {
-            let original = Original::EntrySlice(entry, bytes.clone());
-            let handle = draft.ledger.name(original, Hash::of(scan.script[bytes.clone()].as_bytes()));
-            out.push(Leaf { handle, first: entry, last: entry, from: bytes.start });
-        }
-    }
-    if !group.is_empty() {
-        out.push(group_leaf(draft, &group));
-    }
-    out
-}
-
-fn group_leaf(draft: &mut Draft<'_>, group: &[EntryId]) -> Leaf {
-    let (first, last) = (group[0], group[group.len() - 1]);
-    let handle = draft.ledger.name_entries(draft.transcript, group);
-    Leaf { handle, first, last, from: 0 }
+/// A call of an entry.
+struct SourceCall {
+    /// What it did, in our words.
+    line: String,
+    atoms: Vec<AtomId>,
+    /// How likely a line of its result is to be copied.
+    copied: f32,
 }
 
 fn sources(draft: &mut Draft<'_>, entries: &[EntryId]) -> Vec<Source> {
-    let mut source = |&id: &EntryId| {
+    let mut found: Vec<Source> = Vec::with_capacity(entries.len());
+    for &id in entries {
         let entry = draft.transcript.entry(id);
-        let (mut deeds, mut has_failures) = (Vec::new(), false);
+        let (mut calls, mut has_failures) = (Vec::new(), false);
         for (i, call) in entry.step().map_or(&[][..], |step| &step.calls).iter().enumerate() {
             let deed = draft.deed(CallId { step: id, call: i as u16 });
             let (line, has_failed) = line_and_failure(call, &deed);
-            let mut found = Vec::new();
-            atoms(&line, |hash| found.push(hash));
-            deeds.push((line, found));
+            let mut atoms = Vec::new();
+            let lexicon = Arc::make_mut(&mut draft.ledger.lexicon);
+            each_atom(&line, |atom| atoms.push(lexicon.id_of(atom)));
+            let copied = chance_of_copy(&deed, lexicon.age(id));
+            calls.push(SourceCall { line, atoms, copied });
             has_failures |= has_failed;
         }
-        Source { entry: id, scan: draft.scan(id), deeds, has_failures, is_user: entry.is_user() }
-    };
-    entries.iter().map(&mut source).collect()
+        found.push(Source { entry: id, scan: draft.scan(id), calls, has_failures, is_user: entry.is_user() });
+    }
+    found
+}
+
+/// How likely a line of a result is to be copied word for word: the text of a file that was looked at is, what a
+/// search or a command printed is not.
+fn chance_of_copy(deed: &Deed, age: u64) -> f32 {
+    if deed.verb != Verb::Read || deed.reads.is_empty() {
+        return 0.0;
+    }
+    let thousands = age as f32 / 1000.0;
+    crate::value::knob("copy", 0.12) / (1.0 + thousands * crate::value::knob("copyage", 0.3))
 }
 
 /// The lines of entries that could stand in a segment, in their order.
-fn lines_of<'a>(sources: &'a [Source], scorer: &Scorer<'_>) -> Vec<Line<'a>> {
+fn lines_of<'a>(sources: &'a [Source], worth: &Worth) -> Vec<Line<'a>> {
     let mut out = Vec::new();
     for source in sources {
         let entry = source.entry;
-        let deeds = source.deeds.iter();
-        out.extend(deeds.map(|(text, atoms)| Line { entry, at: 0, text, atoms, is: LineOf::Deed }));
+        for SourceCall { line, atoms, .. } in &source.calls {
+            let is = LineOf::Deed;
+            out.push(Line { entry, at: 0, text: line, atoms, is, worth: is.worth() });
+        }
         let mut is_first = true;
-        for (at, text, atoms) in source.scan.lines() {
-            let is_failure = source.has_failures && sign_of(text) == Sign::Alarm;
+        for line in source.scan.lines() {
+            let is_failure = source.has_failures && sign_of(line.text) == Sign::Alarm;
             let is = match (source.is_user, is_first, is_failure) {
                 (true, true, _) => LineOf::User,
                 (_, _, true) => LineOf::Failure,
                 _ => LineOf::Rest,
             };
             is_first = false;
+            let copied = match line.piece {
+                Piece::Result(call) => source.calls[usize::from(call)].copied,
+                Piece::Said | Piece::Asked(_) => 0.0,
+            };
+            let text = if copied > 0.0 { without_number(line.text) } else { line.text };
+            let mut worth = is.worth() + worth.about_focus(text) as f32 * 0.1;
+            if copied > 0.0 && is_copyable(text) {
+                worth += copied;
+            }
             // A line that nothing speaks for is never chosen.
-            let is_worthless = is == LineOf::Rest && atoms.is_empty() && scorer.focus.is_empty();
+            let is_worthless = worth == 0.0 && line.atoms.is_empty();
             if !is_worthless {
-                out.push(Line { entry, at, text, atoms, is });
+                out.push(Line { entry, at: line.at, text, atoms: line.atoms, is, worth });
             }
         }
     }
     out
+}
+
+/// Whether a line says enough to be copied: a few words, not a bracket.
+fn is_copyable(line: &str) -> bool {
+    const SHORTEST: usize = 30;
+    const WORDS: usize = 3;
+    let words = line.split(|c: char| !c.is_ascii_alphabetic()).filter(|word| word.len() > 1);
+    line.len() >= SHORTEST && words.take(WORDS).count() == WORDS
 }
 
 /// Chooses lines under the budget and writes the parts.
@@ -246,59 +242,70 @@ fn compose(
     material: Material,
     lines: &[Line<'_>],
     budget: Tokens,
-    scorer: &Scorer<'_>,
+    worth: &Worth,
+    stays: &[Arc<Kept>],
 ) -> Segment {
-    let Material { entries, leaves, tier } = material;
-    let leaves = coarsened(draft, leaves, budget);
+    let Material { entries, stretches, tier } = material;
+    // Handles take no more than half of the budget.
+    let stretches = coarsened(stretches, (budget.0 as usize / 2 / HANDLE).max(4));
     let runs = runs(&entries);
-    let fixed_cost = HANDLE * leaves.len() + 24 * runs.len();
-    let mut room = (budget.0 as usize).saturating_sub(fixed_cost);
-    let order = order(lines, &rank(lines, scorer));
+    let bare = draft.bare_slice();
+    let least_handles = join_bare(&stretches, &vec![false; stretches.len()], bare).len();
+    let fixed_cost = handle_cost() * least_handles + 24 * runs.len();
+    let room = (budget.0 as usize).saturating_sub(fixed_cost);
+    let of_stretch = stretch_of(&stretches, lines);
+    let in_digest: HashSet<AtomId> = stays.iter().flat_map(|kept| kept.atoms.iter().copied()).collect();
     let first_live = draft.ledger.live.first().map(|&live| draft.ledger.segments[live as usize].span().0);
     let is_first = first_live.is_none_or(|first| first >= entries[0]);
-    // Lines are chosen by an estimate of their cost; a few corrections bring the sum under the budget.
-    let (mut chosen, mut parts) = (Vec::new(), Vec::new());
-    for _ in 0..4 {
-        chosen = choose(lines, &order, room);
-        parts = write_parts(draft, &runs, &leaves, lines, &chosen, is_first);
+    // What lines and handles cost beside one another is an estimate; the second choice knows how far off it was.
+    let mut room = room;
+    let mut best = None;
+    for _ in 0..3 {
+        let lexicon = &draft.ledger.lexicon;
+        let value = |atom: AtomId| if in_digest.contains(&atom) { 0.0 } else { worth.of(lexicon, atom) };
+        let task = Task { lines, of_stretch: &of_stretch, n_atoms: lexicon.len(), room, opening: handle_cost() };
+        let mut chosen = choose(&task, value, draft.counter);
+        let is_all = chosen.len() == lines.len();
+        chosen.sort_unstable();
+        let mut is_told = vec![false; stretches.len()];
+        chosen.iter().for_each(|&i| is_told[of_stretch[i] as usize] = true);
+        let told = join_bare(&stretches, &is_told, bare);
+        let handles: Vec<Handle> = told.iter().map(|stretch| stretch.name(draft)).collect();
+        let parts = write_parts(draft, &runs, &told, &handles, lines, &chosen, is_first);
         let cost: Tokens = parts.iter().map(|part| part.tokens).sum();
-        if cost <= budget || chosen.is_empty() {
-            break;
+        let is_better = cost <= budget || best.is_none();
+        if is_better {
+            best = Some((chosen, told, handles, parts));
         }
-        room = room.saturating_sub((cost - budget).0 as usize + room / 20);
+        if cost > budget {
+            room = room.saturating_sub((cost - budget).0 as usize + 4);
+        } else if is_all || (budget - cost).0 * 50 < budget.0 {
+            break;
+        } else {
+            room += (budget - cost).0 as usize;
+        }
     }
+    let (chosen, told, handles, parts) = best.expect("it was tried at least once");
+    if std::env::var("FF_LOG").is_ok() { eprintln!("COMPOSE budget {} cost {} lines {} chosen {} handles {} room {} of {}", budget.0, parts.iter().map(|p| p.tokens.0).sum::<u64>(), lines.len(), chosen.len(), handles.len(), room, draft.room.0); }
     let handle = draft.ledger.name_entries(draft.transcript, &entries);
     let kept = Arc::new(Kept::of(chosen.into_iter().map(|i| lines[i])));
-    let handles = leaves.iter().map(|leaf| leaf.handle).collect();
-    Segment { entries, tier, handle, parts, voice: Voice::Fanfold, handles, leaves, kept }
+    Segment { entries, tier, handle, parts, voice: Voice::Fanfold, handles, stretches: told, kept }
 }
 
 /// About what a handle costs in a view.
 const HANDLE: usize = 7;
+fn handle_cost() -> usize { crate::value::knob("hc", 4.0) as usize }
 
-/// Leaves joined with their neighbours until their handles take no more than half of the budget: a handle then
-/// opens all that theirs did.
-fn coarsened(draft: &mut Draft<'_>, leaves: Vec<Leaf>, budget: Tokens) -> Vec<Leaf> {
-    let most = (budget.0 as usize / 2 / HANDLE).max(4);
-    if leaves.len() <= most {
-        return leaves;
-    }
-    let n_joined = leaves.len().div_ceil(most);
-    let mut out: Vec<Leaf> = Vec::new();
-    for run in leaves.chunk_by(|before, after| after.first.0 <= before.last.0 + 1) {
-        for joined in run.chunks(n_joined) {
-            let (first, last) = (joined[0].first, joined[joined.len() - 1].last);
-            // A leaf that begins in the middle of an entry goes with the one before, which opens the whole entry.
-            let is_covered = out.last().is_some_and(|leaf| leaf.last >= last);
-            if is_covered {
-                continue;
-            }
-            let first = out.last().map_or(first, |leaf| first.max(EntryId(leaf.last.0 + 1)));
-            let entries: Vec<EntryId> = (first.0..=last.0).map(EntryId).collect();
-            out.push(group_leaf(draft, &entries));
+/// The stretch in which each line stands. Both are in order.
+fn stretch_of(stretches: &[Stretch], lines: &[Line<'_>]) -> Vec<u32> {
+    let mut at = 0;
+    let place = |line: &Line<'_>| {
+        while stretches.get(at + 1).is_some_and(|next| next.start() <= (line.entry, line.at)) {
+            at += 1;
         }
-    }
-    out
+        at as u32
+    };
+    lines.iter().map(place).collect()
 }
 
 /// Runs of entries with nothing that stays between them.
@@ -309,25 +316,26 @@ pub(crate) fn runs(entries: &[EntryId]) -> Vec<&[EntryId]> {
 fn write_parts(
     draft: &Draft<'_>,
     runs: &[&[EntryId]],
-    leaves: &[Leaf],
+    stretches: &[Stretch],
+    handles: &[Handle],
     lines: &[Line<'_>],
     chosen: &[usize],
     is_first: bool,
 ) -> Vec<Part> {
     let mut parts = Vec::with_capacity(runs.len());
-    let mut leaves = leaves.iter().peekable();
+    let mut stretches = stretches.iter().zip(handles).peekable();
     let mut chosen = chosen.iter().map(|&i| &lines[i]).peekable();
     for (n, run) in runs.iter().enumerate() {
         let last = run[run.len() - 1];
         let mut text = String::from(if is_first && n == 0 { FENCE_TOLD } else { FENCE });
         let mut is_bare = false;
-        while let Some(leaf) = leaves.next_if(|leaf| leaf.first <= last) {
-            let end = leaves.peek().map_or((EntryId(u32::MAX), 0), |next| (next.first, next.from));
+        while let Some((_, handle)) = stretches.next_if(|(stretch, _)| stretch.first <= last) {
+            let end = stretches.peek().map_or((EntryId(u32::MAX), 0), |(next, _)| next.start());
             let is_here = |line: &&Line<'_>| (line.entry, line.at) < end;
             let has_lines = chosen.peek().is_some_and(is_here);
             text.push_str(if is_bare && !has_lines { " " } else { "\n" });
             is_bare = !has_lines;
-            write!(text, "[{}]", leaf.handle).expect("a string takes everything");
+            if crate::value::knob("nohandle", 0.0) == 0.0 { write!(text, "[{handle}]").expect("a string takes everything"); }
             let mut before = Before::Handle;
             while let Some(line) = chosen.next_if(is_here) {
                 let is_deed = line.is == LineOf::Deed;
@@ -386,5 +394,5 @@ pub(crate) fn seal(
     handles: Vec<Handle>,
 ) -> Segment {
     let handle = draft.ledger.name_entries(draft.transcript, &entries);
-    Segment { entries, tier: 0, handle, parts, voice, handles, leaves: Vec::new(), kept: Arc::default() }
+    Segment { entries, tier: 0, handle, parts, voice, handles, stretches: Vec::new(), kept: Arc::default() }
 }

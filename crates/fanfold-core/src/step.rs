@@ -202,7 +202,7 @@ fn fold_in(
     let mut user_text = Vec::new();
     let mut reached = "";
     for stage in order.stages {
-        let is_over = ledger.total(now.transcript) > room;
+        let is_over = ledger.total(now.transcript) > if stage.name == "smaller tail" { room.permille(crate::value::knob("again", 1000.0) as u32) } else { room };
         if stage.only_over.is_some() && !is_over {
             continue;
         }
@@ -231,6 +231,7 @@ fn fold_in(
         ledger.weak = if is_weak { ledger.weak + 1 } else { 0 };
         ledger.told = Pressure::None;
     }
+    if std::env::var("FF_LOG").is_ok() { let p: Vec<_> = by_pass(&left).iter().map(|r| format!("{}:{}", r.pass, r.won.0)).collect(); eprintln!("FOLD {} {} {} {} {} {:?} {}", room.0, before.0, after.0, reached.replace(' ', "_"), cost_from(ledger, now.transcript, first_changed).0, reason, p.join(" ")); }
     outlook.is_changed = true;
     ledger.shortened.extend(&user_text);
     ledger.receipts.push(Receipt {

@@ -1,222 +1,347 @@
-//! Which lines later work may need: a small fixed scorer over names, paths, numbers and ids.
+//! How likely an atom is to be used again: a small fixed scorer over what the conversation has shown of it.
 //!
-//! An *atom* is a string that a model can hardly produce by chance: a path, an identifier, an id. What the agent
-//! used before, what is rare and what is recent is likely to be used again.
+//! The weights were fitted to recorded conversations; `docs/decisions` tells how. All arithmetic is the same on every
+//! machine: no function here depends on a mathematics library.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::cell::Cell;
 
-use xxhash_rust::xxh3::xxh3_64;
-
+use crate::atoms::{Atom, AtomMap, Look, each_atom};
+use crate::scan::{Piece, Scan};
+use crate::tokens::Tokens;
 use crate::transcript::{Entry, EntryId, Speaker, Transcript};
 
-/// Hashes are their own hash.
-#[derive(Default, Clone, Copy)]
-pub(crate) struct Same(u64);
+/// An atom of the session, by the order in which they first came.
+pub(crate) type AtomId = u32;
 
-impl Hasher for Same {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        self.0 = xxh3_64(bytes);
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
-}
-
-pub(crate) type AtomMap<T> = HashMap<u64, T, BuildHasherDefault<Same>>;
-pub(crate) type AtomSet = std::collections::HashSet<u64, BuildHasherDefault<Same>>;
-
-/// The atoms that people and the agent used, learnt entry by entry: what was used before is used again.
+/// What the conversation has shown of its atoms, learnt entry by entry.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lexicon {
-    /// How often: the agent's uses count one each, people's a half.
-    uses: AtomMap<Uses>,
-    /// What stands in system text and people's words, which stay in view.
-    prompts: AtomSet,
-    learnt: usize,
+    ids: AtomMap<AtomId>,
+    known: Vec<Known>,
+    /// Where each entry that was learnt ends, in tokens from the beginning.
+    ends: Vec<u64>,
+    n_pieces: u32,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-struct Uses {
-    weight: f32,
-    last: u32,
+/// What is known of an atom.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    atom: Atom,
+    /// Where it stood last, in tokens from the beginning.
+    at: u64,
+    /// The piece in which it was seen last.
+    piece: u32,
+    n_pieces: u16,
+    /// How often the agent used it.
+    n_uses: u16,
+    /// How many atoms stood beside it, where they were fewest and where it stood last.
+    fewest_beside: u16,
+    beside: u16,
+    /// The size of the piece in which it stood last.
+    size: u16,
+    is_coined: bool,
+    /// It stands in system text or people's words, which stay in view.
+    is_said: bool,
+    is_from_result: bool,
+}
+
+/// A piece of an entry that counts for itself.
+struct PieceSeen {
+    is_used: bool,
+    is_said: bool,
+    is_from_result: bool,
+    size: u16,
+    at: u64,
 }
 
 impl Lexicon {
-    /// Learns the entries that came since the last time.
-    pub(crate) fn learn(&mut self, transcript: &Transcript) {
-        for i in self.learnt..transcript.len() {
-            let at = i as u32 + 1;
-            let mut add = |text: &str, weight: f32| {
-                atoms(text, |hash| {
-                    let uses = self.uses.entry(hash).or_default();
-                    if uses.last != at {
-                        uses.weight += weight;
-                        uses.last = at;
-                    }
-                });
-            };
-            match &transcript.entries()[i] {
-                Entry::Prompt(prompt) => {
-                    if prompt.speaker == Speaker::User {
-                        add(prompt.body.as_str(), 0.5);
-                    }
-                    if prompt.speaker != Speaker::Harness {
-                        atoms(prompt.body.as_str(), |hash| self.prompts.extend([hash]));
-                    }
+    /// The number of an atom; a new one is taken in.
+    pub(crate) fn id_of(&mut self, atom: Atom) -> AtomId {
+        let next = self.known.len() as AtomId;
+        let id = *self.ids.entry(atom).or_insert(next);
+        if id == next {
+            self.known.push(Known {
+                atom,
+                at: self.ends.last().copied().unwrap_or(0),
+                piece: 0,
+                n_pieces: 0,
+                n_uses: 0,
+                fewest_beside: u16::MAX,
+                beside: 0,
+                size: 0,
+                is_coined: false,
+                is_said: false,
+                is_from_result: false,
+            });
+        }
+        id
+    }
+
+    /// How many atoms are known.
+    pub(crate) fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    /// How many entries were learnt.
+    pub(crate) fn learnt(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Learns the next entry.
+    pub(crate) fn learn(&mut self, transcript: &Transcript, scan: &Scan) {
+        let id = EntryId::from(self.ends.len());
+        let begin = self.ends.last().copied().unwrap_or(0);
+        let end = begin + transcript.tokens(id).0;
+        let entry = transcript.entry(id);
+        let mut ids: Vec<AtomId> = Vec::new();
+        for (piece, atoms) in scan.pieces() {
+            let seen = PieceSeen::of(entry, piece, end);
+            self.n_pieces += 1;
+            ids.clear();
+            for &atom in atoms {
+                let known = &mut self.known[atom as usize];
+                if known.piece != self.n_pieces {
+                    known.piece = self.n_pieces;
+                    ids.push(atom);
                 }
-                Entry::Step(step) => {
-                    add(step.text.as_str(), 1.0);
-                    step.calls.iter().for_each(|call| add(call.arguments.as_str(), 1.0));
-                }
+            }
+            let beside = ids.len().min(usize::from(u16::MAX)) as u16;
+            for &atom in &ids {
+                self.known[atom as usize].see(&seen, beside);
             }
         }
-        self.learnt = transcript.len();
+        self.ends.push(end);
     }
 
-    /// How likely an atom is to be used again that stands in so many entries, the newest of them this one.
-    pub(crate) fn value(&self, hash: u64, newest: EntryId, n_entries: u32) -> f32 {
-        let uses = self.uses.get(&hash).copied().unwrap_or_default();
-        let n = self.learnt.max(1) as f32;
-        let age = (n - newest.0.max(uses.last.saturating_sub(1)) as f32) / n;
-        let seen_idly = (n_entries as f32 - 1.0 - uses.weight).max(0.0);
-        (1.0 + 2.0 * uses.weight.min(3.0)) * (1.3 - age) / (1.0 + 0.15 * seen_idly)
+    /// How many tokens ago an entry ended.
+    pub(crate) fn age(&self, entry: EntryId) -> u64 {
+        let now = self.ends.last().copied().unwrap_or(0);
+        now - self.ends.get(entry.index()).copied().unwrap_or(now)
     }
 
-    /// How likely an atom is to be used again, whatever its age.
-    fn ageless(&self, hash: u64) -> f32 {
-        self.value(hash, EntryId::from(self.learnt), 1)
-    }
-}
-
-/// What a caller wants to know of a line: its atoms' worth, those in view anyway left out, and the focus.
-pub(crate) struct Scorer<'a> {
-    pub(crate) lexicon: &'a Lexicon,
-    pub(crate) in_view: &'a AtomSet,
-    pub(crate) in_digest: Option<&'a AtomSet>,
-    pub(crate) focus: &'a [String],
-}
-
-impl Scorer<'_> {
-    /// The worth of a line by itself.
-    pub(crate) fn line(&self, line: &str) -> f32 {
-        let mut worth = self.about_focus(line);
-        atoms(line, |hash| {
-            if !self.is_seen(hash) {
-                worth += self.lexicon.ageless(hash);
-            }
-        });
-        worth
-    }
-
-    /// Whether an atom stands in the view anyway.
-    pub(crate) fn is_seen(&self, hash: u64) -> bool {
-        let is_said = self.lexicon.prompts.contains(&hash) || self.in_view.contains(&hash);
-        is_said || self.in_digest.is_some_and(|atoms| atoms.contains(&hash))
-    }
-
-    /// What a line is worth because it is about the focus.
-    pub(crate) fn about_focus(&self, line: &str) -> f32 {
-        if self.focus.is_empty() {
+    /// How likely an atom is to be what the agent writes before it comes up by itself.
+    fn chance(&self, atom: AtomId) -> f32 {
+        let known = &self.known[atom as usize];
+        if known.is_said {
             return 0.0;
         }
-        let lower = line.to_lowercase();
-        3.0 * self.focus.iter().filter(|word| lower.contains(word.as_str())).count() as f32
+        let now = self.ends.last().copied().unwrap_or(0);
+        chance(known.score(now))
+    }
+
+    /// The chance of an atom that is known, by its text.
+    fn chance_of(&self, atom: Atom) -> Option<(AtomId, f32)> {
+        let id = *self.ids.get(&atom)?;
+        Some((id, self.chance(id)))
     }
 }
 
+impl PieceSeen {
+    fn of(entry: &Entry, piece: Piece, at: u64) -> PieceSeen {
+        let (is_used, is_said) = match entry {
+            Entry::Step(_) => (!matches!(piece, Piece::Result(_)), false),
+            Entry::Prompt(prompt) => (false, prompt.speaker != Speaker::Harness),
+        };
+        let tokens = match (entry, piece) {
+            (Entry::Step(step), Piece::Result(call)) => {
+                step.calls[usize::from(call)].result.as_ref().map_or(Tokens::ZERO, |result| result.body.tokens())
+            }
+            (Entry::Step(step), Piece::Asked(call)) => step.calls[usize::from(call)].arguments.tokens(),
+            (Entry::Step(step), Piece::Said) => step.text.tokens(),
+            (Entry::Prompt(prompt), _) => prompt.body.tokens(),
+        };
+        let size = tokens.0.min(u64::from(u16::MAX)) as u16;
+        PieceSeen { is_used, is_said, is_from_result: matches!(piece, Piece::Result(_)), size, at }
+    }
+}
+
+impl Known {
+    fn see(&mut self, seen: &PieceSeen, beside: u16) {
+        self.is_coined |= self.n_pieces == 0 && seen.is_used;
+        self.n_pieces = self.n_pieces.saturating_add(1);
+        self.n_uses = self.n_uses.saturating_add(u16::from(seen.is_used));
+        self.is_said |= seen.is_said;
+        self.fewest_beside = self.fewest_beside.min(beside);
+        self.beside = beside;
+        self.size = seen.size;
+        self.at = seen.at;
+        self.is_from_result = seen.is_from_result;
+    }
+
+    /// The logarithm of the odds that it is used next.
+    fn score(&self, now: u64) -> f32 {
+        let weights = &WEIGHTS;
+        let thousands = |n: u64| log2(1000 + n.min(1 << 31) as u32) - LOG2_1000;
+        let is_path = self.atom.look() == Look::Path;
+        let mut score = weights.base + weights.looks[self.atom.look() as usize] + weights.sizes[self.atom.size()];
+        if self.is_coined {
+            score += if is_path { weights.coined_path } else { weights.coined };
+        }
+        if self.n_uses > 0 {
+            score += weights.used;
+        }
+        if self.is_from_result {
+            score += weights.from_result;
+        }
+        score += weights.age * thousands(now - self.at);
+        score += weights.size * thousands(u64::from(self.size));
+        score += weights.uses * log2(1 + u32::from(self.n_uses));
+        score += weights.idle * log2(1 + u32::from(self.n_pieces.saturating_sub(self.n_uses)));
+        score += weights.beside * log2(1 + u32::from(self.beside));
+        score + weights.fewest_beside * log2(1 + u32::from(self.fewest_beside.min(2_000)))
+    }
+}
+
+/// What each thing adds to the logarithm of the odds.
+struct Weights {
+    base: f32,
+    coined: f32,
+    coined_path: f32,
+    used: f32,
+    from_result: f32,
+    /// By the logarithm (to base 2) of thousands of tokens since it stood there last, and of the size of that piece.
+    age: f32,
+    size: f32,
+    /// By the logarithm of the agent's uses, of the other sightings, and of the atoms beside it.
+    uses: f32,
+    idle: f32,
+    beside: f32,
+    fewest_beside: f32,
+    /// By `Look`.
+    looks: [f32; 4],
+    /// By `Atom::size`.
+    sizes: [f32; 4],
+}
+
+const WEIGHTS: Weights = Weights {
+    base: -0.9,
+    coined: -1.9,
+    coined_path: 1.4,
+    used: 0.73,
+    from_result: -0.31,
+    age: -0.56,
+    size: 0.62,
+    uses: 0.42,
+    idle: 0.02,
+    beside: -0.13,
+    fewest_beside: -0.21,
+    looks: [0.0, -0.44, -0.82, -0.13],
+    sizes: [-0.6, 0.0, -0.13, -0.4],
+};
+
+const LOG2_1000: f32 = 9.953;
+
+/// The logarithm to base 2, exact at powers of two and on a straight line between them.
+fn log2(n: u32) -> f32 {
+    let n = n.max(1);
+    let whole = 31 - n.leading_zeros();
+    let rest = (n << (31 - whole)) & 0x7fff_ffff;
+    whole as f32 + rest as f32 / 2_147_483_648.0
+}
+
+/// The chance that belongs to the logarithm of some odds, from a table.
+pub(crate) fn chance(score: f32) -> f32 {
+    /// From odds of e^-8 to e^4, in halves.
+    const TABLE: [f32; 25] = [
+        0.000335, 0.000553, 0.000911, 0.001501, 0.002473, 0.00407, 0.006693, 0.010987, 0.017986, 0.029312,
+        0.047426, 0.075858, 0.119203, 0.182426, 0.268941, 0.377541, 0.5, 0.622459, 0.731059, 0.817574, 0.880797,
+        0.924142, 0.952574, 0.970688, 0.982014,
+    ];
+    let place = ((score + 8.0) * 2.0).clamp(0.0, 23.99);
+    let below = place as usize;
+    TABLE[below] + (TABLE[below + 1] - TABLE[below]) * (place - below as f32)
+}
+
+/// What atoms are worth at the moment of a fold, given what stays in view. Worked out when first asked for.
+pub(crate) struct Worth {
+    values: Vec<Cell<f32>>,
+    /// The words of the topic that a person wants to keep.
+    pub(crate) focus: Vec<String>,
+}
+
+impl Worth {
+    pub(crate) fn new(lexicon: &Lexicon, focus: &str) -> Worth {
+        Worth { values: vec![Cell::new(UNKNOWN); lexicon.len()], focus: focus_words(focus) }
+    }
+
+    /// Takes note of atoms that stay in view: they need no second place.
+    pub(crate) fn see(&self, atoms: &[AtomId]) {
+        for &atom in atoms {
+            self.values[atom as usize].set(0.0);
+        }
+    }
+
+    /// Whether an atom stays in view.
+    pub(crate) fn is_seen(&self, atom: AtomId) -> bool {
+        self.values.get(atom as usize).is_some_and(|value| value.get() == 0.0)
+    }
+
+    /// What an atom is worth.
+    pub(crate) fn of(&self, lexicon: &Lexicon, atom: AtomId) -> f32 {
+        let Some(value) = self.values.get(atom as usize) else { return lexicon.chance(atom) };
+        if value.get() == UNKNOWN {
+            value.set(lexicon.chance(atom));
+        }
+        value.get()
+    }
+
+    /// What a line is worth by itself: 1 for a name that is likely in use.
+    pub(crate) fn of_line(&self, lexicon: &Lexicon, line: &str) -> f32 {
+        const LIKELY: f32 = 0.04;
+        let mut worth = 0.0;
+        each_atom(line, |atom| {
+            if let Some((_, chance)) = lexicon.chance_of(atom).filter(|(id, _)| !self.is_seen(*id)) {
+                worth += chance / LIKELY;
+            }
+        });
+        worth + 3.0 * self.about_focus(line) as f32
+    }
+
+    /// How many words of the focus stand in a line.
+    pub(crate) fn about_focus(&self, line: &str) -> usize {
+        if self.focus.is_empty() {
+            return 0;
+        }
+        let lower = line.to_lowercase();
+        self.focus.iter().filter(|word| lower.contains(word.as_str())).count()
+    }
+}
+
+const UNKNOWN: f32 = -1.0;
+
 /// The words of a topic that are worth looking for.
-pub(crate) fn focus_words(topic: &str) -> Vec<String> {
+fn focus_words(topic: &str) -> Vec<String> {
     let words =
         topic.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| word.chars().count() >= 3);
     words.map(str::to_lowercase).collect()
-}
-
-const WORD: u8 = 1;
-const JOINT: u8 = 2;
-
-const CLASS: [u8; 256] = {
-    let mut table = [0; 256];
-    let mut i = 0;
-    while i < 256 {
-        let byte = i as u8;
-        if byte.is_ascii_alphanumeric() || byte == b'_' {
-            table[i] = WORD;
-        } else if matches!(byte, b'.' | b'/' | b'-' | b'@' | b'#') {
-            table[i] = JOINT;
-        }
-        i += 1;
-    }
-    table
-};
-
-/// Calls back with the hash of each atom of a text, in order, repeats included.
-pub(crate) fn atoms(text: &str, mut found: impl FnMut(u64)) {
-    let bytes = text.as_bytes();
-    let mut i = 0;
-    while i < bytes.len() {
-        if CLASS[usize::from(bytes[i])] != WORD {
-            i += 1;
-            continue;
-        }
-        // An absolute path begins with its slash.
-        let start = if i > 0 && bytes[i - 1] == b'/' { i - 1 } else { i };
-        let mut piece = i;
-        let mut is_odd = false;
-        let mut hyphens = 0;
-        let mut has_slash = start < i;
-        let mut before = 0_u8;
-        while i < bytes.len() {
-            let byte = bytes[i];
-            match CLASS[usize::from(byte)] {
-                WORD => {
-                    let is_hump = byte.is_ascii_uppercase() && before.is_ascii_lowercase();
-                    is_odd |= byte.is_ascii_digit() || is_hump || (byte == b'_' && i > start);
-                }
-                JOINT if i + 1 < bytes.len() && CLASS[usize::from(bytes[i + 1])] == WORD => {
-                    is_odd |= byte == b'.' || byte == b'/';
-                    hyphens += u32::from(byte == b'-');
-                    if byte == b'/' {
-                        has_slash = true;
-                        piece = i + 1;
-                    }
-                }
-                _ => break,
-            }
-            before = byte;
-            i += 1;
-        }
-        let is_atom = (is_odd || hyphens >= 2) && i - start >= 4;
-        if is_atom {
-            found(xxh3_64(&bytes[start..i]));
-            if has_slash && piece > start && i - piece >= 4 {
-                found(xxh3_64(&bytes[piece..i]));
-            }
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn check(text: &str, expected: &[&str]) {
-        let mut found = Vec::new();
-        atoms(text, |hash| found.push(hash));
-        let expected: Vec<_> = expected.iter().map(|atom| xxh3_64(atom.as_bytes())).collect();
-        assert_eq!(found, expected, "{text}");
+    #[test]
+    fn logarithms_grow() {
+        assert_eq!((log2(1), log2(2), log2(1024)), (0.0, 1.0, 10.0));
+        assert!((1..5000).all(|n| log2(n) < log2(n + 1)));
+        assert!((log2(1000) - LOG2_1000).abs() < 0.001);
     }
 
     #[test]
-    fn names_paths_and_ids_are_atoms_and_words_are_not() {
-        check("open src/lib/parser.rs and see max_depth", &["src/lib/parser.rs", "parser.rs", "max_depth"]);
-        check("order W2378156 of fooBar, a well-known word", &["W2378156", "fooBar"]);
-        check("see /etc/hosts.", &["/etc/hosts", "hosts"]);
-        check("it is what it is", &[]);
+    fn chances_grow_between_none_and_all() {
+        let chances: Vec<f32> = (-100..100).map(|i| chance(i as f32 / 10.0)).collect();
+        assert!(chances.windows(2).all(|pair| pair[0] <= pair[1]));
+        assert!((chance(0.0) - 0.5).abs() < 1e-6);
+        assert!(chances[0] > 0.0 && chances[199] < 1.0);
     }
+}
+
+/// TUNING ONLY.
+pub(crate) fn knob(name: &str, default: f32) -> f32 {
+    use std::collections::HashMap;
+    use std::sync::{Mutex, OnceLock};
+    static K: OnceLock<HashMap<String, f32>> = OnceLock::new();
+    let _ = Mutex::new(0);
+    let k = K.get_or_init(|| std::env::vars().filter_map(|(k, v)| Some((k.strip_prefix("FF_")?.to_owned(), v.parse().ok()?))).collect());
+    k.get(name).copied().unwrap_or(default)
 }

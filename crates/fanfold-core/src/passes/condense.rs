@@ -61,8 +61,8 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
 /// Folds a place to at most about `room` bytes of its text.
 pub(super) fn fold_condensed(draft: &mut Draft<'_>, place: Place, text: &str, room: usize) -> bool {
     let worth = draft.worth();
-    let scorer = worth.scorer();
-    let value = |line: &str| scorer.line(line);
+    let lexicon = &draft.ledger.lexicon;
+    let value = |line: &str| worth.of_line(lexicon, line);
     let Some(short) = condense(text, &Wish { room, value: &value }) else { return false };
     let n_lines = text.lines().count();
     draft.fold_to(place, |tag| format!("{short}\n[condensed from {n_lines} lines, {tag}]"))

@@ -37,7 +37,7 @@ use crate::draft::Draft;
 use crate::policy::Digest;
 use crate::segment;
 use crate::tokens::Tokens;
-use crate::transcript::EntryId;
+use crate::value::knob;
 
 /// Folds whole old steps.
 pub(crate) const PASS: Pass = Pass { name: "digest", run };
@@ -48,69 +48,50 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
     let is_minimal = draft.stage.reach.tail;
     let candidates = draft.absorbable();
     let old: Tokens = candidates.iter().map(|&id| draft.cost(id)).sum();
-    let others = draft.total() - used(draft) - old;
+    // A tail that is too large is cut by itself: it must not push out what is known.
+    let tail = draft.tail_cost();
+    let excess = tail - draft.room.permille(draft.policy.tail.share);
+    let others = draft.total() - used(draft) - old - excess;
     let most = draft.room.permille(if is_minimal { share / 4 } else { share }).min(most);
     let limit = most.min(target - others).max(draft.room.permille(share / 4).min(most));
-    add(draft, candidates, old, limit);
-    merge_tiers(draft, fanout, limit);
-    while used(draft) > limit && draft.ledger.live.len() > 1 {
-        let oldest = draft.ledger.live[..2].to_vec();
-        if !merge(draft, &oldest, limit) {
-            break;
+    if candidates.is_empty() && draft.total() <= target {
+        return;
+    }
+    let _ = fanout;
+    if std::env::var("FF_LOG").is_ok() { eprintln!("DIGEST stage {} candidates {:?} old {} total {} tail {} excess {} limit {} used {}", draft.stage.name, candidates, old.0, draft.total().0, tail.0, excess.0, limit.0, used(draft).0); }
+    let now = used(draft);
+    let base_share = knob("base", 0.7);
+    let n_recent = knob("recent", 3.0) as u32;
+    let scaled = |share: f32| Tokens((limit.0 as f32 * share) as u64);
+    let live = draft.ledger.live.clone();
+    let segment = |id: u32| &draft.ledger.segments[id as usize];
+    let (ids, budget): (Vec<u32>, Tokens) = match live[..] {
+        [] => (vec![], scaled(knob("first", 0.7))),
+        [.., recent] => {
+            let is_base = live.len() == 1;
+            let ids = if is_base { vec![] } else { vec![recent] };
+            let merged: Tokens = ids.iter().map(|&id| segment(id).tokens()).sum();
+            let free = limit - (now - merged);
+            let age = if is_base { 0 } else { segment(recent).tier + 1 };
+            if age >= n_recent || free < scaled(knob("leastfree", 0.15)) { (live.clone(), scaled(base_share)) } else { (ids, free) }
+        }
+    };
+    let before: Tokens = ids.iter().map(|&id| segment(id).tokens()).sum();
+    if !candidates.is_empty() || ids.len() > 1 {
+        let budget = if ids.is_empty() { budget.min(old.permille(knob("half", 500.0) as u32)) } else { budget };
+        let merged = segment::merge(draft, &ids, &candidates, budget);
+        if merged.tokens() < before + old {
+            draft.absorb(merged, &ids);
         }
     }
     let is_too_much = draft.total() > target && used(draft) > limit;
     if is_too_much {
         let all = draft.ledger.live.clone();
-        merge(draft, &all, limit);
-    }
-}
-
-/// Puts old entries into a fresh segment.
-fn add(draft: &mut Draft<'_>, candidates: Vec<EntryId>, cost: Tokens, limit: Tokens) {
-    if candidates.is_empty() {
-        return;
-    }
-    let budget = least(limit).max((limit - used(draft)).permille(800)).min(cost.permille(500));
-    let fresh = segment::write(draft, candidates, budget);
-    if fresh.tokens() < cost {
-        draft.absorb(fresh, &[]);
-    }
-}
-
-/// Merges the newest segments of one tier when there are enough of them, and again on the next tier.
-fn merge_tiers(draft: &mut Draft<'_>, fanout: usize, limit: Tokens) {
-    loop {
-        let live = &draft.ledger.live;
-        let tier = |id: u32| draft.ledger.segments[id as usize].tier;
-        let Some(&newest) = live.last() else { return };
-        let same = live.iter().rev().take_while(|&&id| tier(id) == tier(newest)).count();
-        if same < fanout {
-            return;
-        }
-        let ids = live[live.len() - same..].to_vec();
-        if !merge(draft, &ids, limit) {
-            return;
+        let merged = segment::merge(draft, &all, &[], limit);
+        if merged.tokens() < used(draft) {
+            draft.absorb(merged, &all);
         }
     }
-}
-
-/// Merges segments if that wins anything; says whether it did.
-fn merge(draft: &mut Draft<'_>, ids: &[u32], limit: Tokens) -> bool {
-    let sum: Tokens = ids.iter().map(|&id| draft.ledger.segments[id as usize].tokens()).sum();
-    let free = limit - (used(draft) - sum);
-    let merged = segment::merge(draft, ids, &[], least(limit).max(sum.permille(700).min(free)));
-    // A merge rewrites what it merges: a few tokens are not worth that.
-    let is_shorter = merged.tokens() + sum.permille(60) < sum;
-    if is_shorter {
-        draft.absorb(merged, ids);
-    }
-    is_shorter
-}
-
-/// What a segment gets at least.
-fn least(limit: Tokens) -> Tokens {
-    Tokens(limit.0 * 3 / 10)
 }
 
 fn used(draft: &Draft<'_>) -> Tokens {

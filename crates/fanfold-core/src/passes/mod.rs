@@ -11,7 +11,9 @@ mod reasoning;
 mod arguments;
 mod condense;
 mod one_line;
+mod anchor;
 mod digest;
+mod level;
 mod squeeze;
 mod user_text;
 mod summary;
@@ -43,6 +45,7 @@ impl fmt::Debug for Pass {
     }
 }
 
+pub(crate) use anchor::PASS as ANCHOR;
 pub(crate) use arguments::PASS as ARGUMENTS;
 pub(crate) use call_lines::PASS as CALL_LINES;
 pub(crate) use collapse::PASS as COLLAPSE;
@@ -50,6 +53,7 @@ pub(crate) use condense::PASS as CONDENSE;
 pub(crate) use dedupe::PASS as DEDUPE;
 pub(crate) use digest::PASS as DIGEST;
 pub(crate) use drop::PASS as DROP;
+pub(crate) use level::PASS as LEVEL;
 pub(crate) use late_system::PASS as LATE_SYSTEM;
 pub(crate) use mask::PASS as MASK;
 pub(crate) use media::PASS as MEDIA;
@@ -73,7 +77,9 @@ pub const ALL: &[Pass] = &[
     ARGUMENTS,   // long arguments of old calls
     CONDENSE,    // long results, by what they are
     ONE_LINE,    // old results to one informative line
+    ANCHOR,      // results beside the newest thing the agent said
     DIGEST,      // whole old steps into a segment
+    LEVEL,       // the largest results, also new, to one length
     SQUEEZE,     // anything long, also new: the last thing before people's words
     USER_TEXT,   // people's words: pasted blocks, then the oldest messages; told loudly
     SUMMARY,     // hermes, hamr: all old entries into one static summary
@@ -108,6 +114,8 @@ mod tests {
         (ARGUMENTS, include_str!("arguments.rs"), "fanfold", 0),
         (CONDENSE, include_str!("condense.rs"), "fanfold", 0),
         (ONE_LINE, include_str!("one_line.rs"), "fanfold", 0),
+        (ANCHOR, include_str!("anchor.rs"), "fanfold", 0),
+        (LEVEL, include_str!("level.rs"), "fanfold", 0),
         (DIGEST, include_str!("digest.rs"), "fanfold", 1),
         (SQUEEZE, include_str!("squeeze.rs"), "fanfold", 0),
         (USER_TEXT, include_str!("user_text.rs"), "fanfold", 0),

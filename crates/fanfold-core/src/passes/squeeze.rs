@@ -45,7 +45,8 @@ fn long_places(draft: &Draft<'_>, most: Tokens) -> Vec<Place> {
     draft.places(|place| body_at(draft.transcript, place).is_some() && cost(place) > most)
 }
 
-fn squeeze(draft: &mut Draft<'_>, place: Place, most: Tokens) {
+/// Shortens one place to about so many tokens.
+pub(super) fn squeeze(draft: &mut Draft<'_>, place: Place, most: Tokens) {
     let body = body_at(draft.transcript, place).expect("a long place has a text");
     let (text, tokens) = (body.as_str(), body.tokens().0.max(1));
     // As many bytes as `most` tokens of this very text take, less the handle.

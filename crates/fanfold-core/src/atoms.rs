@@ -1,0 +1,236 @@
+//! Atoms: strings that a model can hardly produce by chance. Paths, names, ids, numbers and quoted strings.
+//!
+//! ```text
+//! open src/lib/parser.rs and see "the max depth"  ->  src/lib/parser.rs, parser.rs, "the max depth"
+//! ```
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+/// An atom by its hash; the lowest bits tell what it looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Atom(u64);
+
+/// What an atom is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// An identifier.
+    Name,
+    /// A path or an address.
+    Path,
+    /// A number or an id.
+    Number,
+    /// What stood between quotes.
+    Quoted,
+}
+
+impl Atom {
+    fn of(text: &[u8], look: Look) -> Atom {
+        let size = match text.len() {
+            0..6 => 0,
+            6..25 => 1,
+            25..41 => 2,
+            _ => 3,
+        };
+        Atom(xxh3_64(text) & !15 | size << 2 | look as u64)
+    }
+
+    /// What it is.
+    pub(crate) fn look(self) -> Look {
+        match self.0 & 3 {
+            0 => Look::Name,
+            1 => Look::Path,
+            2 => Look::Number,
+            _ => Look::Quoted,
+        }
+    }
+
+    /// How long it is: 0 is short, 3 very long.
+    pub(crate) fn size(self) -> usize {
+        (self.0 >> 2 & 3) as usize
+    }
+}
+
+/// Atoms are their own hashes.
+#[derive(Default, Clone, Copy)]
+pub(crate) struct Same(u64);
+
+impl Hasher for Same {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = xxh3_64(bytes);
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+pub(crate) type AtomMap<T> = HashMap<Atom, T, BuildHasherDefault<Same>>;
+
+const WORD: u8 = 1;
+const JOINT: u8 = 2;
+const QUOTE: u8 = 3;
+
+const CLASS: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut i = 0;
+    while i < 256 {
+        let byte = i as u8;
+        if byte.is_ascii_alphanumeric() || byte == b'_' {
+            table[i] = WORD;
+        } else if matches!(byte, b'.' | b'/' | b'-' | b'@' | b'#') {
+            table[i] = JOINT;
+        } else if matches!(byte, b'"' | b'\'' | b'`') {
+            table[i] = QUOTE;
+        }
+        i += 1;
+    }
+    table
+};
+
+fn class(byte: u8) -> u8 {
+    CLASS[usize::from(byte)]
+}
+
+/// Calls back with each atom of a line, in order, repeats included.
+pub(crate) fn each_atom(line: &str, mut found: impl FnMut(Atom)) {
+    let bytes = line.as_bytes();
+    let mut i = 0;
+    let mut quoted_to = 0;
+    while i < bytes.len() {
+        match class(bytes[i]) {
+            WORD => i = name_at(bytes, i, &mut found),
+            QUOTE if i >= quoted_to => {
+                if let Some(end) = quoted_at(bytes, i, &mut found) {
+                    quoted_to = end + 1;
+                }
+                i += 1;
+            }
+            // A line end or a tab that was escaped is no part of the name behind it.
+            _ if bytes[i] == b'\\' && matches!(bytes.get(i + 1), Some(b'n' | b't' | b'r')) => i += 2,
+            _ => i += 1,
+        }
+    }
+}
+
+/// Reads the name, path or number that begins here. Gives where it ends.
+fn name_at(bytes: &[u8], begin: usize, found: &mut impl FnMut(Atom)) -> usize {
+    // An absolute path begins with its slash.
+    let start = if begin > 0 && bytes[begin - 1] == b'/' { begin - 1 } else { begin };
+    let mut i = begin;
+    let mut piece = begin;
+    let (mut is_odd, mut has_digit, mut has_letter, mut has_dot) = (false, false, false, false);
+    let mut has_slash = start < begin;
+    let mut hyphens = 0;
+    let (mut before, mut before_that) = (0_u8, 0_u8);
+    while i < bytes.len() {
+        let byte = bytes[i];
+        match class(byte) {
+            WORD => {
+                has_digit |= byte.is_ascii_digit();
+                has_letter |= byte.is_ascii_alphabetic();
+                let is_hump = byte.is_ascii_uppercase() && before.is_ascii_lowercase();
+                // The end of an abbreviation inside a name: `HTTPServer`.
+                let is_fall = byte.is_ascii_lowercase()
+                    && before.is_ascii_uppercase()
+                    && before_that.is_ascii_uppercase();
+                is_odd |= is_hump || is_fall || (byte == b'_' && i > start);
+            }
+            JOINT if i + 1 < bytes.len() && class(bytes[i + 1]) == WORD => {
+                has_dot |= byte == b'.';
+                hyphens += u32::from(byte == b'-');
+                if byte == b'/' {
+                    has_slash = true;
+                    piece = i + 1;
+                }
+            }
+            _ => break,
+        }
+        (before_that, before) = (before, byte);
+        i += 1;
+    }
+    let is_atom = (is_odd || has_digit || has_dot || has_slash || hyphens >= 2) && i - start >= 4;
+    if is_atom {
+        let look = match (has_slash, has_letter && is_odd || has_dot, has_digit) {
+            (true, _, _) => Look::Path,
+            (_, true, _) if has_letter => Look::Name,
+            (_, _, true) => Look::Number,
+            _ => Look::Name,
+        };
+        found(Atom::of(&bytes[start..i], look));
+        if has_slash && piece > start && i - piece >= 4 {
+            found(Atom::of(&bytes[piece..i], Look::Name));
+        }
+    }
+    i
+}
+
+/// Reads what stands between quotes that open here. Gives where they close.
+fn quoted_at(bytes: &[u8], open: usize, found: &mut impl FnMut(Atom)) -> Option<usize> {
+    const SHORTEST: usize = 5;
+    const LONGEST: usize = 80;
+    let quote = bytes[open];
+    let is_word_at = |i: usize| bytes.get(i).is_some_and(|byte| class(*byte) == WORD);
+    if quote != b'`' && open > 0 && is_word_at(open - 1) {
+        return None;
+    }
+    let inner = &bytes[open + 1..(open + 2 + LONGEST).min(bytes.len())];
+    let len = inner.iter().position(|byte| *byte == quote)?;
+    let close = open + 1 + len;
+    let mut text = &inner[..len];
+    // A quote that was escaped inside a string.
+    if let [rest @ .., b'\\'] = text {
+        text = rest;
+    }
+    let is_closed = quote == b'`' || !is_word_at(close + 1);
+    let is_bare = text.iter().all(u8::is_ascii_lowercase);
+    let is_tight = !text.first().is_some_and(|byte| matches!(byte, b' ' | b'-')) && text.last() != Some(&b' ');
+    let is_atom = text.len() >= SHORTEST && is_closed && !is_bare && is_tight;
+    if is_atom && text.iter().any(u8::is_ascii_alphanumeric) {
+        found(Atom::of(text, Look::Quoted));
+        return Some(close);
+    }
+    is_atom.then_some(close)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &[(&str, Look)]) {
+        let mut found = Vec::new();
+        each_atom(text, |atom| found.push(atom));
+        let expected: Vec<_> =
+            expected.iter().map(|(atom, look)| Atom::of(atom.as_bytes(), *look)).collect();
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn names_paths_and_ids_are_atoms_and_words_are_not() {
+        check(
+            "open src/lib/parser.rs and see max_depth",
+            &[("src/lib/parser.rs", Look::Path), ("parser.rs", Look::Name), ("max_depth", Look::Name)],
+        );
+        check(
+            "order W2378156 of fooBar, a well-known word",
+            &[("W2378156", Look::Number), ("fooBar", Look::Name)],
+        );
+        check("see /etc/hosts.", &[("/etc/hosts", Look::Path), ("hosts", Look::Name)]);
+        check("an HTTPServer, THE WORLD", &[("HTTPServer", Look::Name)]);
+        check("it is what it is", &[]);
+    }
+
+    #[test]
+    fn what_is_quoted_is_an_atom() {
+        check("say \"hello there\" twice", &[("hello there", Look::Quoted)]);
+        check("{\\\"key\\\": \\\"a value\\\"}", &[("a value", Look::Quoted)]);
+        check("don't and can't", &[]);
+        check("`go test ./...`", &[("go test ./...", Look::Quoted)]);
+    }
+}

@@ -1,0 +1,78 @@
+//! Cuts the largest results to one length, the newest too, so that what was just read need not push out all that was
+//! known.
+//!
+//! ```text
+//! call    bash {"command":"cargo test reads_a_header"}
+//! result  running 1 test
+//! ->
+//! call    bash {"command":"cargo test reads_a_header"}
+//! result  running 1 test
+//! ```
+
+use super::Pass;
+use super::squeeze::squeeze;
+use crate::draft::Draft;
+use crate::tokens::Tokens;
+use crate::view::Place;
+
+/// Cuts the largest results to one length.
+pub(crate) const PASS: Pass = Pass { name: "level", run };
+
+fn run(draft: &mut Draft<'_>, target: Tokens) {
+    // What a text is cut to is an estimate; a second and a third round correct it.
+    for _ in 0..3 {
+        let over = draft.total() - target;
+        if over == Tokens::ZERO {
+            return;
+        }
+        let results = results(draft);
+        let most = level(results.iter().map(|(_, cost)| cost.0).collect(), over.0).max(SHORTEST);
+        for (place, cost) in results {
+            if cost > Tokens(most) {
+                squeeze(draft, place, Tokens(most));
+            }
+        }
+    }
+}
+
+/// A result is not cut below this many tokens here.
+const SHORTEST: u64 = 120;
+
+/// Results that may be folded, or folded deeper, and what they cost.
+fn results(draft: &Draft<'_>) -> Vec<(Place, Tokens)> {
+    let places = draft.places(|place| matches!(place, Place::Result(_)));
+    let cost = |place: Place| match draft.ledger.fold_at(place) {
+        Some(fold) => fold.tokens,
+        None => draft.ledger.whole_cost(draft.transcript, place),
+    };
+    places.into_iter().map(|place| (place, cost(place))).collect()
+}
+
+/// The length to which the largest must be cut for so much to go.
+fn level(mut costs: Vec<u64>, over: u64) -> u64 {
+    costs.sort_unstable_by(|a, b| b.cmp(a));
+    let mut sum = 0;
+    for (i, cost) in costs.iter().enumerate() {
+        sum += cost;
+        let next = costs.get(i + 1).copied().unwrap_or(0);
+        let n = i as u64 + 1;
+        let rest = sum.saturating_sub(over) / n;
+        if rest >= next {
+            return rest;
+        }
+    }
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_give_way_first() {
+        assert_eq!(level(vec![10, 100, 20], 50), 50);
+        assert_eq!(level(vec![100, 80, 20], 60), 60);
+        assert_eq!(level(vec![5, 5], 100), 0);
+        assert_eq!(level(vec![], 1), 0);
+    }
+}
