@@ -291,7 +291,7 @@ const FAULTS: &[Fault] = &[
     Fault {
         name: "slices leave out a byte between them",
         breaks: "4 lossless",
-        file: "crates/fanfold-core/src/draft.rs",
+        file: "crates/fanfold-core/src/slices.rs",
         find: "        out.push(from..to);\n        from = to;",
         replace: "        out.push(from..to);\n        from = text.ceil_char_boundary(to + 1);",
     },
@@ -417,7 +417,7 @@ const FAULTS: &[Fault] = &[
     Fault {
         name: "the floor of the tail is ignored",
         breaks: "newest",
-        file: "crates/fanfold-core/src/draft.rs",
+        file: "crates/fanfold-core/src/edges.rs",
         find: "let is_floor = steps < least_steps || results < least_results;",
         replace: "let is_floor = steps < least_steps.min(1) && results < least_results;",
     },

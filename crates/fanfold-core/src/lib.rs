@@ -10,6 +10,8 @@ mod deed; //       what a call did
 mod condense; //   long texts made short by what they are
 mod value; //      which lines later work may need
 mod policy; //     what may be folded, from when on, in which order
+mod edges; //      the oldest and the newest, which stay
+mod slices; //     large originals in parts
 mod draft; //      which parts are being folded away
 mod scan; //       entries taken apart once
 mod choice; //     which of their lines stay
