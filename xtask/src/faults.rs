@@ -425,7 +425,7 @@ const FAULTS: &[Fault] = &[
         name: "the newest images are folded like old ones",
         breaks: "newest",
         file: "crates/fanfold-core/src/draft.rs",
-        find: "Speaker::User => self.newest_images != Some(id),",
+        find: "Speaker::User => reach.images || self.newest_images != Some(id),",
         replace: "Speaker::User => true,",
     },
     Fault {

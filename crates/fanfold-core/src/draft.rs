@@ -76,7 +76,7 @@ pub(crate) struct Terms<'a> {
 impl<'a> Draft<'a> {
     pub(crate) fn new(transcript: &'a Transcript, ledger: &'a mut Ledger, terms: &Terms<'a>) -> Draft<'a> {
         let Terms { counter, policy, stage, room, range } = *terms;
-        let has_images = |entry: &Entry| entry.prompt().is_some_and(|prompt| !prompt.media.is_empty());
+        let has_images = |entry: &Entry| entry.is_user() && entry.has_media();
         Draft {
             counter,
             policy,
@@ -252,7 +252,7 @@ impl<'a> Draft<'a> {
                 let is_text = matches!(place, Place::Text(_));
                 match prompt.speaker {
                     Speaker::User if is_text => self.may_fold_user(id),
-                    Speaker::User => self.newest_images != Some(id),
+                    Speaker::User => reach.images || self.newest_images != Some(id),
                     Speaker::System => is_text && reach.late_system && self.is_late(id),
                     Speaker::Harness => reach.tail || !is_protected,
                     Speaker::Provider => false,
@@ -272,7 +272,7 @@ impl<'a> Draft<'a> {
         let is_newest = self.last_user == Some(id);
         match self.stage.reach.users {
             Users::Never => false,
-            Users::Pastes | Users::Oldest => !is_newest,
+            Users::Pastes | Users::Oldest | Users::Older => !is_newest,
             Users::Newest | Users::Freely => true,
         }
     }
@@ -305,15 +305,18 @@ impl<'a> Draft<'a> {
         if is_protected || is_gone || self.is_kept(id) {
             return false;
         }
-        let takes_users = self.stage.reach.users == Users::Freely;
+        let takes_users = match self.stage.reach.users {
+            Users::Freely => true,
+            Users::Oldest | Users::Older => self.last_user != Some(id),
+            Users::Never | Users::Pastes | Users::Newest => false,
+        };
         match self.transcript.entry(id) {
             Entry::Step(step) => self.stage.reach.tail || !step.calls.iter().any(|call| self.is_never(call)),
             Entry::Prompt(prompt) => match prompt.speaker {
                 Speaker::Harness => true,
                 Speaker::Provider => false,
-                Speaker::User if self.stage.reach.users == Users::Oldest => self.last_user != Some(id),
                 Speaker::User => takes_users,
-                Speaker::System => takes_users && self.is_late(id),
+                Speaker::System => self.stage.reach.users == Users::Freely && self.is_late(id),
             },
         }
     }

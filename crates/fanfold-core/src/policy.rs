@@ -124,6 +124,8 @@ pub struct Reach {
     pub tail: bool,
     /// What people said.
     pub users: Users,
+    /// People's newest images, too.
+    pub images: bool,
     /// System text behind the first turn.
     pub late_system: bool,
 }
@@ -138,7 +140,9 @@ pub enum Users {
     Pastes,
     /// Whole old messages, when people's text fills more than half of the room.
     Oldest,
-    /// The newest message too, when it alone is larger than the room: as much of it as fits.
+    /// Every message but the first and the newest, however little of the room they fill: before the newest is cut.
+    Older,
+    /// The newest message too, when it does not fit beside what must stay: as much of it as fits.
     Newest,
     /// Like everything else, but for the head: the presets of systems that do so.
     Freely,
@@ -248,6 +252,17 @@ impl Policy {
             // Far enough that it need not be done again soon.
             only_over: Some(850),
         };
+        let mut older = users("older user messages", Users::Older);
+        // What people's messages became is a segment by now, and may be merged further.
+        older.passes.push(passes::DIGEST);
+        let images = Stage {
+            name: "newest images",
+            tail: 0,
+            passes: vec![passes::MEDIA],
+            reach: Reach { tail: true, images: true, ..Reach::default() },
+            // As few as must go.
+            only_over: Some(1000),
+        };
         Policy {
             name: "fanfold",
             strategy: Strategy::Light,
@@ -260,8 +275,10 @@ impl Policy {
                 stage("smaller tail", 600, Some(850)),
                 stage("smallest tail", 400, Some(850)),
                 minimal,
+                images,
                 users("pasted blocks", Users::Pastes),
                 users("oldest user messages", Users::Oldest),
+                older,
                 users("newest user message", Users::Newest),
             ],
             tools: known_tools(),
@@ -451,7 +468,8 @@ impl Policy {
 
     /// Forbids touching what people said, even as a last resort before refusing.
     pub fn without_user_text(mut self) -> Policy {
-        let is_last_resort = |users| matches!(users, Users::Pastes | Users::Oldest | Users::Newest);
+        let is_last_resort =
+            |users| matches!(users, Users::Pastes | Users::Oldest | Users::Older | Users::Newest);
         self.stages.retain(|stage| !is_last_resort(stage.reach.users));
         self
     }
@@ -470,7 +488,7 @@ fn last_resort() -> Stage {
         name: "oldest out",
         tail: 0,
         passes: vec![passes::DROP, passes::SQUEEZE],
-        reach: Reach { tail: true, users: Users::Freely, late_system: false },
+        reach: Reach { tail: true, users: Users::Freely, ..Reach::default() },
         only_over: Some(1000),
     }
 }

@@ -75,7 +75,7 @@ pub const ALL: &[Pass] = &[
     ONE_LINE,    // old results to one informative line
     DIGEST,      // whole old steps into a segment
     SQUEEZE,     // anything long, also new: the last thing before people's words
-    USER_TEXT,   // people's words: pasted blocks, then the oldest messages; told loudly
+    USER_TEXT,   // people's words: pasted blocks, old messages, the newest; told loudly
     SUMMARY,     // hermes, hamr: all old entries into one static summary
     LATE_SYSTEM, // rules: system text behind the first turn
     COLLAPSE,    // rules: several assistant messages in a row to the last
@@ -174,7 +174,8 @@ mod tests {
             "summary" | "drop" => Users::Freely,
             _ => Users::Never,
         };
-        let reach = Reach { tail: pass.name == "squeeze", users, late_system: pass.name == "late_system" };
+        let (tail, late_system) = (pass.name == "squeeze", pass.name == "late_system");
+        let reach = Reach { tail, users, images: false, late_system };
         let stage = Stage { name: "test", tail: 1000, passes: vec![pass], reach, only_over: None };
         let mut transcript = Transcript::new();
         for entry in parse(before).expect("the example is in the notation") {
