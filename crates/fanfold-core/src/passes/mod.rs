@@ -181,8 +181,7 @@ mod tests {
         for entry in parse(before).expect("the example is in the notation") {
             transcript.append(entry, &Quarters);
         }
-        let mut ledger = Ledger::default();
-        ledger.media = Quarters.frame().media;
+        let mut ledger = Ledger { media: Quarters.frame().media, ..Ledger::default() };
         ledger.standing.resize(transcript.len(), Standing::Whole);
         let room = Budget::with_reserve(Tokens(400), Tokens::ZERO).room();
         let terms = Terms { counter: &Quarters, policy: &policy, stage: &stage, room, range: None };
