@@ -291,7 +291,7 @@ const FAULTS: &[Fault] = &[
     Fault {
         name: "slices leave out a byte between them",
         breaks: "4 lossless",
-        file: "crates/fanfold-core/src/draft.rs",
+        file: "crates/fanfold-core/src/slices.rs",
         find: "        out.push(from..to);\n        from = to;",
         replace: "        out.push(from..to);\n        from = text.ceil_char_boundary(to + 1);",
     },
@@ -356,7 +356,7 @@ const FAULTS: &[Fault] = &[
         breaks: "5 stable",
         file: "crates/fanfold-core/src/step.rs",
         find: "        left.extend(more);",
-        replace: "        if stage.only_over.is_none() {\n            left.extend(more);\n        }",
+        replace: "        if stage.above == 0 {\n            left.extend(more);\n        }",
     },
     Fault {
         name: "the view grows from the wrong entry",
@@ -417,7 +417,7 @@ const FAULTS: &[Fault] = &[
     Fault {
         name: "the floor of the tail is ignored",
         breaks: "newest",
-        file: "crates/fanfold-core/src/draft.rs",
+        file: "crates/fanfold-core/src/edges.rs",
         find: "let is_floor = steps < least_steps || results < least_results;",
         replace: "let is_floor = steps < least_steps.min(1) && results < least_results;",
     },
@@ -425,7 +425,7 @@ const FAULTS: &[Fault] = &[
         name: "the newest images are folded like old ones",
         breaks: "newest",
         file: "crates/fanfold-core/src/draft.rs",
-        find: "Speaker::User => self.newest_images != Some(id),",
+        find: "Speaker::User => reach.images || self.newest_images != Some(id),",
         replace: "Speaker::User => true,",
     },
     Fault {

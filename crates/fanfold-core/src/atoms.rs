@@ -190,7 +190,8 @@ fn quoted_at(bytes: &[u8], open: usize, found: &mut impl FnMut(Atom)) -> Option<
     }
     let is_closed = quote == b'`' || !is_word_at(close + 1);
     let is_bare = text.iter().all(u8::is_ascii_lowercase);
-    let is_tight = !text.first().is_some_and(|byte| matches!(byte, b' ' | b'-')) && text.last() != Some(&b' ');
+    let is_tight =
+        !text.first().is_some_and(|byte| matches!(byte, b' ' | b'-')) && text.last() != Some(&b' ');
     let is_atom = text.len() >= SHORTEST && is_closed && !is_bare && is_tight;
     if is_atom && text.iter().any(u8::is_ascii_alphanumeric) {
         found(Atom::of(text, Look::Quoted));
@@ -206,8 +207,7 @@ mod tests {
     fn check(text: &str, expected: &[(&str, Look)]) {
         let mut found = Vec::new();
         each_atom(text, |atom| found.push(atom));
-        let expected: Vec<_> =
-            expected.iter().map(|(atom, look)| Atom::of(atom.as_bytes(), *look)).collect();
+        let expected: Vec<_> = expected.iter().map(|(atom, look)| Atom::of(atom.as_bytes(), *look)).collect();
         assert_eq!(found, expected, "{text}");
     }
 

@@ -65,7 +65,7 @@ impl Strategy {
         let share = match self {
             Strategy::Aggressive => 600,
             Strategy::Moderate => 800,
-            Strategy::Light => crate::value::knob("trigger", 1000.0) as u32,
+            Strategy::Light => 950,
             Strategy::From(share) => share.min(1000),
             Strategy::Off => return None,
         };

@@ -42,9 +42,9 @@ impl LineOf {
     /// What such a line is worth whatever stands in it.
     pub(crate) fn worth(self) -> f32 {
         match self {
-            LineOf::Deed => crate::value::knob("deed", 0.03),
-            LineOf::Failure => crate::value::knob("failure", 0.08),
-            LineOf::User => crate::value::knob("user", 0.3),
+            LineOf::Deed => 0.015,
+            LineOf::Failure => 0.05,
+            LineOf::User => 0.3,
             LineOf::Rest => 0.0,
         }
     }
@@ -74,10 +74,9 @@ pub(crate) fn choose(task: &Task<'_>, value: impl Fn(AtomId) -> f32, counter: &d
         whole[i] + fresh.map(|atom| value(*atom)).sum::<f32>()
     };
     // A ratio is never negative, so its bits sort like it; the newest of equal lines comes first.
-    let pen = crate::value::knob("pen", 6.0);
     let key = |i: usize, gain: f32, is_open: &[bool]| {
         let opening = if is_open[of_stretch[i] as usize] { 0 } else { opening };
-        let ratio = gain / ((lines[i].text.len() / 3 + opening) as f32 + pen);
+        let ratio = gain / (lines[i].text.len() / 3 + opening + 6) as f32;
         u64::from(ratio.to_bits()) << 32 | i as u64
     };
     let all = (0..lines.len()).map(|i| (i, gain(i, &is_covered))).filter(|(_, gain)| *gain > LEAST);
@@ -160,7 +159,8 @@ mod tests {
 
     #[test]
     fn an_atom_counts_once() {
-        let line = |at, text, atoms| Line { entry: EntryId(0), at, text, atoms, is: LineOf::Rest, worth: 0.0 };
+        let line =
+            |at, text, atoms| Line { entry: EntryId(0), at, text, atoms, is: LineOf::Rest, worth: 0.0 };
         let lines = [line(0, "one two", &[0, 1]), line(1, "two", &[1]), line(2, "three", &[2])];
         let task = Task { lines: &lines, of_stretch: &[0, 0, 0], n_atoms: 3, room: 100, opening: 1 };
         let chosen = choose(&task, |_| 0.1, &Words);

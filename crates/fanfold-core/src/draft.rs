@@ -7,13 +7,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::deed::{Deed, deed_of};
+use crate::edges::{head_end, tail_start};
 use crate::handle::{Handle, Hash};
 use crate::ledger::{Fold, Ledger, Original, Standing};
-use crate::policy::{Head, Policy, Stage, ToolFold, Users};
+use crate::policy::{Policy, Stage, ToolFold, Users};
 use crate::recall::{original_at, places_of};
 use crate::report::{Left, What};
 use crate::scan::Scan;
 use crate::segment::Segment;
+pub(crate) use crate::slices::slices;
 use crate::tokens::{Count, Tokens};
 use crate::transcript::{Call, CallId, Entry, EntryId, Speaker, Transcript};
 use crate::value::Worth;
@@ -53,17 +55,17 @@ pub(crate) struct Terms<'a> {
 impl<'a> Draft<'a> {
     pub(crate) fn new(transcript: &'a Transcript, ledger: &'a mut Ledger, terms: &Terms<'a>) -> Draft<'a> {
         let Terms { counter, policy, stage, room, range } = *terms;
-        let has_images = |entry: &Entry| entry.prompt().is_some_and(|prompt| !prompt.media.is_empty());
-        let mut draft = Draft {
+        let has_images = |entry: &Entry| entry.is_user() && entry.has_media();
+        Draft {
             counter,
             policy,
             stage,
             room,
             range,
             pass: "",
-            head: 0,
-            tail: transcript.len(),
-            anchor: if policy.anchors && crate::value::knob("anchors", 1.0) > 0.0 { transcript.last_said() } else { None },
+            head: head_end(transcript, ledger, terms),
+            tail: tail_start(transcript, ledger, terms),
+            anchor: if policy.anchors { transcript.last_said() } else { None },
             last_user: transcript.last_user(),
             newest_images: transcript.entries().iter().rposition(has_images).map(EntryId::from),
             worth: None,
@@ -72,10 +74,7 @@ impl<'a> Draft<'a> {
             user_text: Vec::new(),
             transcript,
             ledger,
-        };
-        draft.head = draft.head_end();
-        draft.tail = draft.tail_start();
-        draft
+        }
     }
 
     /// What the view would cost now.
@@ -182,13 +181,12 @@ impl<'a> Draft<'a> {
 
     /// What one handle should open at most, so that a recall does not fill the window again.
     pub(crate) fn slice(&self) -> Tokens {
-        use crate::value::knob;
-        self.room.permille(knob("slice", 100.0) as u32).max(Tokens(knob("slicemin", 300.0) as u64)).min(Tokens(knob("slicemax", 1500.0) as u64))
+        self.room.permille(130).max(Tokens(600)).min(Tokens(700))
     }
 
     /// The same for what nothing in the view tells of.
     pub(crate) fn bare_slice(&self) -> Tokens {
-        self.slice().permille(crate::value::knob("bare", 1800.0) as u32)
+        self.slice().permille(1300)
     }
 
     fn record(&mut self, fold: Fold, before: Tokens) {
@@ -238,7 +236,7 @@ impl<'a> Draft<'a> {
                 let is_text = matches!(place, Place::Text(_));
                 match prompt.speaker {
                     Speaker::User if is_text => self.may_fold_user(id),
-                    Speaker::User => self.newest_images != Some(id),
+                    Speaker::User => reach.images || self.newest_images != Some(id),
                     Speaker::System => is_text && reach.late_system && self.is_late(id),
                     Speaker::Harness => reach.tail || !is_protected,
                     Speaker::Provider => false,
@@ -258,7 +256,7 @@ impl<'a> Draft<'a> {
         let is_newest = self.last_user == Some(id);
         match self.stage.reach.users {
             Users::Never => false,
-            Users::Pastes | Users::Oldest => !is_newest,
+            Users::Pastes | Users::Oldest | Users::Older => !is_newest,
             Users::Newest | Users::Freely => true,
         }
     }
@@ -291,15 +289,18 @@ impl<'a> Draft<'a> {
         if is_protected || is_gone || self.is_kept(id) {
             return false;
         }
-        let takes_users = self.stage.reach.users == Users::Freely;
+        let takes_users = match self.stage.reach.users {
+            Users::Freely => true,
+            Users::Oldest | Users::Older => self.last_user != Some(id),
+            Users::Never | Users::Pastes | Users::Newest => false,
+        };
         match self.transcript.entry(id) {
             Entry::Step(step) => self.stage.reach.tail || !step.calls.iter().any(|call| self.is_never(call)),
             Entry::Prompt(prompt) => match prompt.speaker {
                 Speaker::Harness => true,
                 Speaker::Provider => false,
-                Speaker::User if self.stage.reach.users == Users::Oldest => self.last_user != Some(id),
                 Speaker::User => takes_users,
-                Speaker::System => takes_users && self.is_late(id),
+                Speaker::System => self.stage.reach.users == Users::Freely && self.is_late(id),
             },
         }
     }
@@ -416,56 +417,6 @@ impl<'a> Draft<'a> {
     pub(crate) fn finish(self) -> (Vec<Left>, usize, Vec<EntryId>) {
         (self.left, self.first_changed, self.user_text)
     }
-
-    fn head_end(&self) -> usize {
-        let entries = self.transcript.entries();
-        match self.policy.head {
-            Head::Messages(least) => {
-                let n_messages = |entry: &Entry| 1 + entry.step().map_or(0, |step| step.calls.len());
-                let mut so_far = 0;
-                let is_head = |entry: &&Entry| {
-                    let is_in = so_far < least;
-                    so_far += n_messages(entry);
-                    is_in
-                };
-                entries.iter().take_while(is_head).count()
-            }
-            Head::FirstTurn { steps } => {
-                let first_user = entries.iter().position(Entry::is_user).map_or(0, |i| i + 1);
-                let is_first_fold = self.ledger.receipts.is_empty() && !self.stage.reach.tail;
-                if !is_first_fold {
-                    return first_user;
-                }
-                let framed =
-                    entries[first_user..].iter().take(steps).take_while(|entry| entry.step().is_some());
-                first_user + framed.count()
-            }
-        }
-    }
-
-    fn tail_start(&self) -> usize {
-        let share = self.room.permille(self.policy.tail.share).permille(self.stage.tail);
-        let ceiling = share.permille(self.policy.tail.ceiling);
-        let (least_steps, least_results) =
-            if self.stage.reach.tail { (1, 0) } else { (self.policy.tail.steps, self.policy.tail.results) };
-        let (mut steps, mut results, mut sum) = (0, 0, Tokens::ZERO);
-        let mut start = self.transcript.len();
-        for (i, entry) in self.transcript.entries().iter().enumerate().rev() {
-            let cost = self.ledger.cost(self.transcript, EntryId::from(i));
-            let is_floor = steps < least_steps || results < least_results;
-            let is_room = sum < share && sum + cost <= ceiling;
-            if !is_floor && !is_room {
-                break;
-            }
-            start = i;
-            sum += cost;
-            if let Some(step) = entry.step() {
-                steps += 1;
-                results += step.calls.len();
-            }
-        }
-        start
-    }
 }
 
 /// Whether a fold of `outer` swallows one of `inner`.
@@ -473,48 +424,5 @@ fn is_within(inner: Place, outer: Place) -> bool {
     match (inner, outer) {
         (Place::ResultMedia(call, _), Place::Result(other)) => call == other,
         (inner, outer) => inner == outer,
-    }
-}
-
-/// Cuts a text of so many tokens into slices of about `most` tokens each, at line ends where there are any.
-pub(crate) fn slices(text: &str, tokens: Tokens, most: Tokens) -> Vec<std::ops::Range<usize>> {
-    let n = tokens.0.div_ceil(most.0.max(1)) as usize;
-    if n < 2 || text.len() < 2 * n {
-        return std::iter::once(0..text.len()).collect();
-    }
-    let step = text.len().div_ceil(n);
-    let mut out = Vec::with_capacity(n);
-    let mut from = 0;
-    while from < text.len() {
-        let mut to = text.floor_char_boundary(from + step);
-        if to < text.len() {
-            // The last line end in the second half of the slice, if there is one.
-            let half = text.floor_char_boundary(from + step / 2);
-            if let Some(end) = text[half..to].rfind('\n') {
-                to = half + end + 1;
-            }
-        }
-        if to <= from {
-            to = text[from..].char_indices().nth(1).map_or(text.len(), |(i, _)| from + i);
-        }
-        out.push(from..to);
-        from = to;
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn slices_join_to_the_whole() {
-        for text in ["", "a", "ab\ncd\nef\n", "äöü\nßßßß äöüäöü\n", &"x".repeat(1000)] {
-            for tokens in [0, 1, 3, 10, 100, 5000] {
-                let cut = slices(text, Tokens(tokens), Tokens(3));
-                let joined: String = cut.iter().map(|bytes| &text[bytes.clone()]).collect();
-                assert_eq!(joined, text);
-            }
-        }
     }
 }

@@ -11,6 +11,8 @@ mod condense; //   long texts made short by what they are
 mod atoms; //      names, paths and ids in a text
 mod value; //      how likely they are to be used again
 mod policy; //     what may be folded, from when on, in which order
+mod edges; //      the oldest and the newest, which stay
+mod slices; //     large originals in parts
 mod draft; //      which parts are being folded away
 mod scan; //       entries taken apart once
 mod choice; //     which of their lines stay

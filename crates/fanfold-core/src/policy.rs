@@ -1,7 +1,6 @@
 //! What may be folded, from when on, and in which order: plain data.
 
 use crate::budget::Strategy;
-use crate::value::knob;
 use crate::passes::{self, Pass};
 use crate::tokens::Tokens;
 
@@ -66,14 +65,14 @@ pub enum Head {
 /// How folded entries are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Digest {
-    /// Segments added behind one another and merged by tiers; the lines worth most, by source.
+    /// Segments added behind one another and merged now and then; the lines worth most, by source.
     Segments {
         /// What all segments may take, in per mille of the room.
         share: u32,
         /// What they may take at most: they are read at every request.
         most: Tokens,
-        /// How many segments of a tier are merged into one of the next.
-        fanout: usize,
+        /// How often the newest segment is written anew before it is merged with those before it.
+        recent: u32,
     },
     /// One summary that is rewritten at each fold.
     Summary {
@@ -103,6 +102,9 @@ pub struct SummaryCounts {
     pub texts: usize,
 }
 
+/// A view that costs more than this needs another fold soon, in per mille of the room.
+const FULL: u32 = 850;
+
 /// One try at making a view fit.
 #[derive(Debug, Clone)]
 pub struct Stage {
@@ -114,8 +116,10 @@ pub struct Stage {
     pub passes: Vec<Pass>,
     /// What may be touched.
     pub reach: Reach,
-    /// Only when the view does not fit, and how far it then goes, in per mille of the room.
-    pub only_over: Option<u32>,
+    /// Only when the view costs more than this, in per mille of the room; zero is always.
+    pub above: u32,
+    /// How far it goes, in per mille of the room; by itself to the policy's low mark.
+    pub goal: Option<u32>,
 }
 
 /// What a stage may touch beside old steps.
@@ -125,6 +129,8 @@ pub struct Reach {
     pub tail: bool,
     /// What people said.
     pub users: Users,
+    /// People's newest images, too.
+    pub images: bool,
     /// System text behind the first turn.
     pub late_system: bool,
 }
@@ -139,7 +145,9 @@ pub enum Users {
     Pastes,
     /// Whole old messages, when people's text fills more than half of the room.
     Oldest,
-    /// The newest message too, when it alone is larger than the room: as much of it as fits.
+    /// Every message but the first and the newest, however little of the room they fill: before the newest is cut.
+    Older,
+    /// The newest message too, when it does not fit beside what must stay: as much of it as fits.
     Newest,
     /// Like everything else, but for the head: the presets of systems that do so.
     Freely,
@@ -225,29 +233,36 @@ impl Policy {
         let first = [
             passes::TOOL_RULES,
             passes::DEDUPE,
-            passes::OVERTAKEN,
             passes::MEDIA,
             passes::REASONING,
             passes::ANCHOR,
             passes::DIGEST,
         ];
-        let first: Vec<_> = first.into_iter().filter(|p| knob(p.name, 1.0) > 0.0).collect();
-        let then = [passes::ARGUMENTS, passes::CONDENSE, passes::ONE_LINE];
-        let stage = |name, tail, only_over| Stage {
+        let then = [passes::OVERTAKEN, passes::ARGUMENTS, passes::CONDENSE, passes::ONE_LINE];
+        let normal = Stage {
+            name: "normal",
+            tail: 1000,
+            passes: first.to_vec(),
+            reach: Reach::default(),
+            above: 0,
+            goal: None,
+        };
+        let smaller = |name, tail| Stage {
             name,
             tail,
-            passes: if tail == 1000 { first.to_vec() } else { [&first[..], &then].concat() },
-            reach: Reach::default(),
-            only_over,
+            passes: [&first[..], &then].concat(),
+            above: FULL,
+            goal: Some(FULL),
+            ..normal.clone()
         };
         let large = Stage {
             name: "large results",
-            tail: 400,
             passes: vec![passes::LEVEL],
             reach: Reach { tail: true, ..Reach::default() },
-            only_over: Some(knob("level", 850.0) as u32),
+            above: 1000,
+            ..smaller("", 400)
         };
-        let mut minimal = stage("minimal", 0, Some(850));
+        let mut minimal = Stage { above: 1000, ..smaller("minimal", 0) };
         minimal.passes.push(passes::SQUEEZE);
         minimal.reach.tail = true;
         let users = |name, users| Stage {
@@ -255,24 +270,38 @@ impl Policy {
             tail: 0,
             passes: vec![passes::USER_TEXT],
             reach: Reach { tail: true, users, ..Reach::default() },
-            // Far enough that it need not be done again soon.
-            only_over: Some(850),
+            above: 1000,
+            goal: Some(FULL),
+        };
+        let mut older = users("older user messages", Users::Older);
+        // What people's messages became is a segment by now, and may be merged further.
+        older.passes.push(passes::DIGEST);
+        let images = Stage {
+            name: "newest images",
+            tail: 0,
+            passes: vec![passes::MEDIA],
+            reach: Reach { tail: true, images: true, ..Reach::default() },
+            above: 1000,
+            // As few as must go.
+            goal: Some(1000),
         };
         Policy {
             name: "fanfold",
             strategy: Strategy::Light,
-            low_mark: knob("low", 600.0) as u32,
-            tail: Tail { share: knob("tail", 200.0) as u32, steps: 2, results: 0, ceiling: knob("ceil", 1500.0) as u32 },
+            low_mark: 550,
+            tail: Tail { share: 100, steps: 2, results: 0, ceiling: 1500 },
             head: Head::FirstTurn { steps: 1 },
-            digest: Digest::Segments { share: knob("share", 400.0) as u32, most: Tokens(32_000), fanout: 4 },
+            digest: Digest::Segments { share: 400, most: Tokens(32_000), recent: 2 },
             stages: vec![
-                stage("normal", 1000, None),
-                stage("smaller tail", 600, Some(850)),
-                stage("smallest tail", 400, Some(850)),
+                normal.clone(),
+                smaller("smaller tail", 600),
+                smaller("smallest tail", 400),
                 large,
                 minimal,
+                images,
                 users("pasted blocks", Users::Pastes),
                 users("oldest user messages", Users::Oldest),
+                older,
                 users("newest user message", Users::Newest),
             ],
             tools: known_tools(),
@@ -303,7 +332,8 @@ impl Policy {
                     tail: 1000,
                     passes: vec![passes::MEDIA, passes::REASONING, passes::SUMMARY],
                     reach: Reach { users: Users::Freely, ..Reach::default() },
-                    only_over: None,
+                    above: 0,
+                    goal: None,
                 },
                 last_resort(),
             ],
@@ -341,7 +371,8 @@ impl Policy {
                     tail: 1000,
                     passes,
                     reach: Reach { late_system: rules.drop_system_after_turn.is_some(), ..Reach::default() },
-                    only_over: None,
+                    above: 0,
+                    goal: None,
                 },
                 last_resort(),
             ],
@@ -362,7 +393,8 @@ impl Policy {
             tail,
             passes: vec![passes::STUBS, passes::SUMMARY],
             reach: Reach { users: Users::Freely, ..Reach::default() },
-            only_over: Some(1000),
+            above: 1000,
+            goal: Some(1000),
         };
         Policy {
             name: "hamr",
@@ -380,7 +412,8 @@ impl Policy {
                     tail: 0,
                     passes: vec![passes::STUBS],
                     reach: Reach::default(),
-                    only_over: None,
+                    above: 0,
+                    goal: None,
                 },
                 summary("summary", 1000),
                 summary("summary, smaller tail", 600),
@@ -413,7 +446,8 @@ impl Policy {
                     tail: 1000,
                     passes: vec![passes::MASK],
                     reach: Reach::default(),
-                    only_over: None,
+                    above: 0,
+                    goal: None,
                 },
                 last_resort(),
             ],
@@ -462,7 +496,8 @@ impl Policy {
 
     /// Forbids touching what people said, even as a last resort before refusing.
     pub fn without_user_text(mut self) -> Policy {
-        let is_last_resort = |users| matches!(users, Users::Pastes | Users::Oldest | Users::Newest);
+        let is_last_resort =
+            |users| matches!(users, Users::Pastes | Users::Oldest | Users::Older | Users::Newest);
         self.stages.retain(|stage| !is_last_resort(stage.reach.users));
         self
     }
@@ -481,7 +516,8 @@ fn last_resort() -> Stage {
         name: "oldest out",
         tail: 0,
         passes: vec![passes::DROP, passes::SQUEEZE],
-        reach: Reach { tail: true, users: Users::Freely, late_system: false },
-        only_over: Some(1000),
+        reach: Reach { tail: true, users: Users::Freely, ..Reach::default() },
+        above: 1000,
+        goal: Some(1000),
     }
 }

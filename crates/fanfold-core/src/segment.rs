@@ -1,15 +1,15 @@
 //! Folded entries as a few lines: what was done, the lines worth most, and a handle for each stretch of them.
 //!
 //! A segment covers entries; its parts stand in the view where runs of them stood, between what people said.
-//! Segments are only added behind one another, and merged by tiers when they pile up.
+//! Segments are only added behind one another; the newest is merged with what comes, and now and then with those before.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use crate::atoms::each_atom;
 use crate::choice::{Line, LineOf, Task, choose, without_number};
 use crate::condense::signs::{Sign, sign_of};
-use crate::atoms::each_atom;
 use crate::deed::{Deed, Verb, line_and_failure};
 use crate::draft::Draft;
 use crate::handle::Handle;
@@ -104,17 +104,12 @@ impl Segment {
     }
 }
 
-/// Writes fresh entries into a segment of at most about `budget` tokens.
-pub(crate) fn write(draft: &mut Draft<'_>, entries: Vec<EntryId>, budget: Tokens) -> Segment {
-    merge(draft, &[], &entries, budget)
-}
-
-/// Merges segments, and entries that stand between them, into one of at most about `budget` tokens.
-pub(crate) fn merge(draft: &mut Draft<'_>, ids: &[u32], between: &[EntryId], budget: Tokens) -> Segment {
+/// Writes fresh entries, and segments that give way, into one of at most about `budget` tokens.
+pub(crate) fn write(draft: &mut Draft<'_>, ids: &[u32], fresh: &[EntryId], budget: Tokens) -> Segment {
     let worth = draft.worth();
     let most = draft.slice();
     let mut material =
-        Material { entries: between.to_vec(), stretches: stretches(draft, between, most), tier: 0 };
+        Material { entries: fresh.to_vec(), stretches: stretches(draft, fresh, most), tier: 0 };
     let mut kept: Vec<Arc<Kept>> = Vec::new();
     for &id in ids {
         let segment = &draft.ledger.segments[id as usize];
@@ -125,7 +120,7 @@ pub(crate) fn merge(draft: &mut Draft<'_>, ids: &[u32], between: &[EntryId], bud
     }
     material.entries.sort();
     material.stretches.sort_by_key(Stretch::start);
-    let sources = sources(draft, between);
+    let sources = sources(draft, fresh);
     let mut lines = lines_of(&sources, &worth);
     if !kept.is_empty() {
         lines.extend(kept.iter().flat_map(|kept| kept.lines()));
@@ -188,7 +183,7 @@ fn chance_of_copy(deed: &Deed, age: u64) -> f32 {
         return 0.0;
     }
     let thousands = age as f32 / 1000.0;
-    crate::value::knob("copy", 0.12) / (1.0 + thousands * crate::value::knob("copyage", 0.3))
+    0.03 / (1.0 + thousands * 0.2)
 }
 
 /// The lines of entries that could stand in a segment, in their order.
@@ -251,7 +246,7 @@ fn compose(
     let runs = runs(&entries);
     let bare = draft.bare_slice();
     let least_handles = join_bare(&stretches, &vec![false; stretches.len()], bare).len();
-    let fixed_cost = handle_cost() * least_handles + 24 * runs.len();
+    let fixed_cost = HANDLE * least_handles + 24 * runs.len();
     let room = (budget.0 as usize).saturating_sub(fixed_cost);
     let of_stretch = stretch_of(&stretches, lines);
     let in_digest: HashSet<AtomId> = stays.iter().flat_map(|kept| kept.atoms.iter().copied()).collect();
@@ -263,7 +258,7 @@ fn compose(
     for _ in 0..3 {
         let lexicon = &draft.ledger.lexicon;
         let value = |atom: AtomId| if in_digest.contains(&atom) { 0.0 } else { worth.of(lexicon, atom) };
-        let task = Task { lines, of_stretch: &of_stretch, n_atoms: lexicon.len(), room, opening: handle_cost() };
+        let task = Task { lines, of_stretch: &of_stretch, n_atoms: lexicon.len(), room, opening: HANDLE };
         let mut chosen = choose(&task, value, draft.counter);
         let is_all = chosen.len() == lines.len();
         chosen.sort_unstable();
@@ -286,15 +281,13 @@ fn compose(
         }
     }
     let (chosen, told, handles, parts) = best.expect("it was tried at least once");
-    if std::env::var("FF_LOG").is_ok() { eprintln!("COMPOSE budget {} cost {} lines {} chosen {} handles {} room {} of {}", budget.0, parts.iter().map(|p| p.tokens.0).sum::<u64>(), lines.len(), chosen.len(), handles.len(), room, draft.room.0); }
     let handle = draft.ledger.name_entries(draft.transcript, &entries);
     let kept = Arc::new(Kept::of(chosen.into_iter().map(|i| lines[i])));
     Segment { entries, tier, handle, parts, voice: Voice::Fanfold, handles, stretches: told, kept }
 }
 
 /// About what a handle costs in a view.
-const HANDLE: usize = 7;
-fn handle_cost() -> usize { crate::value::knob("hc", 4.0) as usize }
+const HANDLE: usize = 4;
 
 /// The stretch in which each line stands. Both are in order.
 fn stretch_of(stretches: &[Stretch], lines: &[Line<'_>]) -> Vec<u32> {
@@ -335,7 +328,7 @@ fn write_parts(
             let has_lines = chosen.peek().is_some_and(is_here);
             text.push_str(if is_bare && !has_lines { " " } else { "\n" });
             is_bare = !has_lines;
-            if crate::value::knob("nohandle", 0.0) == 0.0 { write!(text, "[{handle}]").expect("a string takes everything"); }
+            write!(text, "[{handle}]").expect("a string takes everything");
             let mut before = Before::Handle;
             while let Some(line) = chosen.next_if(is_here) {
                 let is_deed = line.is == LineOf::Deed;

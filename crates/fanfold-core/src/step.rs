@@ -80,7 +80,7 @@ fn cap_newest(ledger: &mut Ledger, now: &Moment<'_>, outlook: &mut Outlook) {
     let newest = EntryId::from(newest);
     let reach = Reach { tail: true, ..Reach::default() };
     let passes = vec![passes::TOOL_RULES];
-    let stage = Stage { name: "cap", tail: 0, passes, reach, only_over: None };
+    let stage = Stage { name: "cap", tail: 0, passes, reach, above: 0, goal: None };
     fold_in(ledger, now, &Order { reason: Reason::Cap, stages: &[stage] }, Some((newest, newest)), outlook);
 }
 
@@ -95,7 +95,7 @@ fn stages(now: &Moment<'_>) -> Vec<Stage> {
     match now.event {
         Some(Event::FoldAsked { range: Some(_) }) => {
             let (reach, passes) = (Reach::default(), vec![passes::DIGEST]);
-            vec![Stage { name: "asked", tail: 0, passes, reach, only_over: None }]
+            vec![Stage { name: "asked", tail: 0, passes, reach, above: 0, goal: None }]
         }
         _ => now.policy.stages.clone(),
     }
@@ -202,11 +202,11 @@ fn fold_in(
     let mut user_text = Vec::new();
     let mut reached = "";
     for stage in order.stages {
-        let is_over = ledger.total(now.transcript) > if stage.name == "smaller tail" { room.permille(crate::value::knob("again", 1000.0) as u32) } else { room };
-        if stage.only_over.is_some() && !is_over {
+        let is_over = ledger.total(now.transcript) > room.permille(stage.above);
+        if stage.above > 0 && !is_over {
             continue;
         }
-        let goal = if range.is_some() { 0 } else { stage.only_over.unwrap_or(now.policy.low_mark) };
+        let goal = if range.is_some() { 0 } else { stage.goal.unwrap_or(now.policy.low_mark) };
         let terms = Terms { counter: now.counter, policy: now.policy, stage, room, range };
         let mut draft = Draft::new(now.transcript, ledger, &terms);
         draft.run(room.permille(goal));
@@ -231,7 +231,6 @@ fn fold_in(
         ledger.weak = if is_weak { ledger.weak + 1 } else { 0 };
         ledger.told = Pressure::None;
     }
-    if std::env::var("FF_LOG").is_ok() { let p: Vec<_> = by_pass(&left).iter().map(|r| format!("{}:{}", r.pass, r.won.0)).collect(); eprintln!("FOLD {} {} {} {} {} {:?} {}", room.0, before.0, after.0, reached.replace(' ', "_"), cost_from(ledger, now.transcript, first_changed).0, reason, p.join(" ")); }
     outlook.is_changed = true;
     ledger.shortened.extend(&user_text);
     ledger.receipts.push(Receipt {

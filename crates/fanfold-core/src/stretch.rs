@@ -111,7 +111,10 @@ pub(crate) fn coarsened(mut all: Vec<Stretch>, most: usize) -> Vec<Stretch> {
         for stretch in all {
             // A slice goes with the one before, whose handle then opens the whole entry.
             let is_same_entry = out.last().is_some_and(|before| before.last >= stretch.first);
-            let both = out.last().filter(|_| !is_joined || is_same_entry).and_then(|before| before.swallowed(&stretch));
+            let both = out
+                .last()
+                .filter(|_| !is_joined || is_same_entry)
+                .and_then(|before| before.swallowed(&stretch));
             match both {
                 Some(both) => {
                     *out.last_mut().expect("there is one") = both;

@@ -143,9 +143,10 @@ impl PieceSeen {
             Entry::Prompt(prompt) => (false, prompt.speaker != Speaker::Harness),
         };
         let tokens = match (entry, piece) {
-            (Entry::Step(step), Piece::Result(call)) => {
-                step.calls[usize::from(call)].result.as_ref().map_or(Tokens::ZERO, |result| result.body.tokens())
-            }
+            (Entry::Step(step), Piece::Result(call)) => step.calls[usize::from(call)]
+                .result
+                .as_ref()
+                .map_or(Tokens::ZERO, |result| result.body.tokens()),
             (Entry::Step(step), Piece::Asked(call)) => step.calls[usize::from(call)].arguments.tokens(),
             (Entry::Step(step), Piece::Said) => step.text.tokens(),
             (Entry::Prompt(prompt), _) => prompt.body.tokens(),
@@ -173,7 +174,8 @@ impl Known {
         let weights = &WEIGHTS;
         let thousands = |n: u64| log2(1000 + n.min(1 << 31) as u32) - LOG2_1000;
         let is_path = self.atom.look() == Look::Path;
-        let mut score = weights.base + weights.looks[self.atom.look() as usize] + weights.sizes[self.atom.size()];
+        let mut score =
+            weights.base + weights.looks[self.atom.look() as usize] + weights.sizes[self.atom.size()];
         if self.is_coined {
             score += if is_path { weights.coined_path } else { weights.coined };
         }
@@ -244,8 +246,8 @@ pub(crate) fn chance(score: f32) -> f32 {
     /// From odds of e^-8 to e^4, in halves.
     const TABLE: [f32; 25] = [
         0.000335, 0.000553, 0.000911, 0.001501, 0.002473, 0.00407, 0.006693, 0.010987, 0.017986, 0.029312,
-        0.047426, 0.075858, 0.119203, 0.182426, 0.268941, 0.377541, 0.5, 0.622459, 0.731059, 0.817574, 0.880797,
-        0.924142, 0.952574, 0.970688, 0.982014,
+        0.047426, 0.075858, 0.119203, 0.182426, 0.268941, 0.377541, 0.5, 0.622459, 0.731059, 0.817574,
+        0.880797, 0.924142, 0.952574, 0.970688, 0.982014,
     ];
     let place = ((score + 8.0) * 2.0).clamp(0.0, 23.99);
     let below = place as usize;
@@ -334,14 +336,4 @@ mod tests {
         assert!((chance(0.0) - 0.5).abs() < 1e-6);
         assert!(chances[0] > 0.0 && chances[199] < 1.0);
     }
-}
-
-/// TUNING ONLY.
-pub(crate) fn knob(name: &str, default: f32) -> f32 {
-    use std::collections::HashMap;
-    use std::sync::{Mutex, OnceLock};
-    static K: OnceLock<HashMap<String, f32>> = OnceLock::new();
-    let _ = Mutex::new(0);
-    let k = K.get_or_init(|| std::env::vars().filter_map(|(k, v)| Some((k.strip_prefix("FF_")?.to_owned(), v.parse().ok()?))).collect());
-    k.get(name).copied().unwrap_or(default)
 }

@@ -45,7 +45,7 @@ impl DecodeError {
                 "fanfold looks for `messages`, `input` or `conversations`, or a bare list; --format says which one it is"
             }
             DecodeError::ManyConversations { .. } => {
-                "give one line at a time, or use the command for trajectories"
+                "give one line at a time; `fanfold replay` takes a whole file of them"
             }
         }
     }
@@ -264,7 +264,7 @@ mod tests {
             None,
             &expect![[r#"
                 2 conversations in one body, where one is expected
-                hint: give one line at a time, or use the command for trajectories"#]],
+                hint: give one line at a time; `fanfold replay` takes a whole file of them"#]],
         );
         check_error(
             "",

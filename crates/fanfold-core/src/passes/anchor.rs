@@ -18,7 +18,8 @@ pub(crate) const PASS: Pass = Pass { name: "anchor", run };
 fn run(draft: &mut Draft<'_>, _target: Tokens) {
     let Some(anchor) = draft.anchor() else { return };
     let most = Tokens(draft.room.0 / 50).max(Tokens(100));
-    let of_anchor = |place: Place| place.entry() == anchor && matches!(place, Place::Result(_) | Place::Arguments(_));
+    let of_anchor =
+        |place: Place| place.entry() == anchor && matches!(place, Place::Result(_) | Place::Arguments(_));
     for place in draft.places(of_anchor) {
         let cost = match draft.ledger.fold_at(place) {
             Some(fold) => fold.tokens,

@@ -1,7 +1,7 @@
 //! Folds whole old steps into a segment: what was done, the lines worth most, and handles to all of it.
 //!
-//! Segments are only added behind one another, so that most folds leave the earlier ones, and with them the
-//! provider's cached prefix, alone. When segments pile up they are merged by tiers, the deeper the rarer.
+//! The first segment is left alone by most folds, and with it the provider's cached prefix. Behind it stands one of what
+//! came since, which each fold writes anew; after some folds the two are merged.
 //!
 //! ```text
 //! user    fix the parser
@@ -37,60 +37,82 @@ use crate::draft::Draft;
 use crate::policy::Digest;
 use crate::segment;
 use crate::tokens::Tokens;
-use crate::value::knob;
+use crate::transcript::EntryId;
 
 /// Folds whole old steps.
 pub(crate) const PASS: Pass = Pass { name: "digest", run };
 
 fn run(draft: &mut Draft<'_>, target: Tokens) {
-    let Digest::Segments { share, most, fanout } = draft.policy.digest else { return };
+    let Digest::Segments { share, most, recent } = draft.policy.digest else { return };
+    let fresh = Fresh::of(draft);
     // Before people's words are touched, the digest is as small as it can be.
     let is_minimal = draft.stage.reach.tail;
-    let candidates = draft.absorbable();
-    let old: Tokens = candidates.iter().map(|&id| draft.cost(id)).sum();
-    // A tail that is too large is cut by itself: it must not push out what is known.
-    let tail = draft.tail_cost();
-    let excess = tail - draft.room.permille(draft.policy.tail.share);
-    let others = draft.total() - used(draft) - old - excess;
     let most = draft.room.permille(if is_minimal { share / 4 } else { share }).min(most);
+    // A tail that is too large is cut by itself: it must not push out what is known.
+    let excess = draft.tail_cost() - draft.room.permille(draft.policy.tail.share);
+    let others = draft.total() - used(draft) - fresh.cost - excess;
     let limit = most.min(target - others).max(draft.room.permille(share / 4).min(most));
-    if candidates.is_empty() && draft.total() <= target {
-        return;
-    }
-    let _ = fanout;
-    if std::env::var("FF_LOG").is_ok() { eprintln!("DIGEST stage {} candidates {:?} old {} total {} tail {} excess {} limit {} used {}", draft.stage.name, candidates, old.0, draft.total().0, tail.0, excess.0, limit.0, used(draft).0); }
-    let now = used(draft);
-    let base_share = knob("base", 0.7);
-    let n_recent = knob("recent", 3.0) as u32;
-    let scaled = |share: f32| Tokens((limit.0 as f32 * share) as u64);
-    let live = draft.ledger.live.clone();
-    let segment = |id: u32| &draft.ledger.segments[id as usize];
-    let (ids, budget): (Vec<u32>, Tokens) = match live[..] {
-        [] => (vec![], scaled(knob("first", 0.7))),
-        [.., recent] => {
-            let is_base = live.len() == 1;
-            let ids = if is_base { vec![] } else { vec![recent] };
-            let merged: Tokens = ids.iter().map(|&id| segment(id).tokens()).sum();
-            let free = limit - (now - merged);
-            let age = if is_base { 0 } else { segment(recent).tier + 1 };
-            if age >= n_recent || free < scaled(knob("leastfree", 0.15)) { (live.clone(), scaled(base_share)) } else { (ids, free) }
-        }
-    };
-    let before: Tokens = ids.iter().map(|&id| segment(id).tokens()).sum();
-    if !candidates.is_empty() || ids.len() > 1 {
-        let budget = if ids.is_empty() { budget.min(old.permille(knob("half", 500.0) as u32)) } else { budget };
-        let merged = segment::merge(draft, &ids, &candidates, budget);
-        if merged.tokens() < before + old {
-            draft.absorb(merged, &ids);
-        }
+    let plan = Plan::of(draft, limit, recent);
+    if !fresh.entries.is_empty() || plan.merged.len() > 1 {
+        replace(draft, &plan.merged, &fresh, plan.budget);
     }
     let is_too_much = draft.total() > target && used(draft) > limit;
     if is_too_much {
         let all = draft.ledger.live.clone();
-        let merged = segment::merge(draft, &all, &[], limit);
-        if merged.tokens() < used(draft) {
-            draft.absorb(merged, &all);
+        replace(draft, &all, &Fresh::default(), limit);
+    }
+}
+
+/// Entries that go into the digest now.
+#[derive(Default)]
+struct Fresh {
+    entries: Vec<EntryId>,
+    cost: Tokens,
+}
+
+impl Fresh {
+    fn of(draft: &Draft<'_>) -> Fresh {
+        let entries = draft.absorbable();
+        let cost = entries.iter().map(|&id| draft.cost(id)).sum();
+        Fresh { entries, cost }
+    }
+}
+
+/// Which segments give way to a new one, and what that may cost.
+struct Plan {
+    merged: Vec<u32>,
+    budget: Tokens,
+}
+
+impl Plan {
+    /// An old segment stays as it is, so that the provider's cache does; behind it stands one of what came since, which
+    /// is written anew at each fold. After some folds, or when there is no room left, both become one.
+    fn of(draft: &Draft<'_>, limit: Tokens, recent: u32) -> Plan {
+        let segment = |id: u32| &draft.ledger.segments[id as usize];
+        let base = limit.permille(700);
+        let live = &draft.ledger.live;
+        let (merged, n_merges) = match live[..] {
+            [] => return Plan { merged: Vec::new(), budget: base },
+            [_] => (Vec::new(), 0),
+            [.., newest] => (vec![newest], segment(newest).tier + 1),
+        };
+        let giving_way: Tokens = merged.iter().map(|&id| segment(id).tokens()).sum();
+        let free = limit - (used(draft) - giving_way);
+        if n_merges >= recent || free < limit.permille(150) {
+            return Plan { merged: live.clone(), budget: base };
         }
+        Plan { merged, budget: free }
+    }
+}
+
+/// Writes fresh entries and the segments that give way into a new one, if that wins anything.
+fn replace(draft: &mut Draft<'_>, merged: &[u32], fresh: &Fresh, budget: Tokens) {
+    let before: Tokens = merged.iter().map(|&id| draft.ledger.segments[id as usize].tokens()).sum();
+    // What is folded for the first time gives at least half.
+    let budget = if merged.is_empty() { budget.min(fresh.cost.permille(500)) } else { budget };
+    let new = segment::write(draft, merged, &fresh.entries, budget);
+    if new.tokens() < before + fresh.cost {
+        draft.absorb(new, merged);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Folds old images and files to a short text.
 //!
 //! A picture costs as much as pages of text and is looked at once. The newest message of the user's that has
-//! pictures keeps them.
+//! pictures keeps them, for as long as no word of a person's would have to go instead.
 //!
 //! ```text
 //! user    what is this?
@@ -26,13 +26,18 @@ use crate::view::Place;
 /// Folds old images and files.
 pub(crate) const PASS: Pass = Pass { name: "media", run };
 
-fn run(draft: &mut Draft<'_>, _target: Tokens) {
+fn run(draft: &mut Draft<'_>, target: Tokens) {
     let has_any = draft.transcript.entries().iter().any(Entry::has_media);
     if !has_any {
         return;
     }
     let is_media = |place| matches!(place, Place::PromptMedia(..) | Place::ResultMedia(..));
     for place in draft.open_places(is_media) {
+        // Old ones go together, so that one break of the cached prefix does; the newest one by one.
+        let is_enough = draft.stage.reach.images && draft.total() <= target;
+        if is_enough {
+            return;
+        }
         let label = media_at(draft, place).map_or_else(|| "media".to_owned(), |media| media.label.clone());
         draft.fold(place, &label);
     }

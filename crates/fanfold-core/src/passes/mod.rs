@@ -53,8 +53,8 @@ pub(crate) use condense::PASS as CONDENSE;
 pub(crate) use dedupe::PASS as DEDUPE;
 pub(crate) use digest::PASS as DIGEST;
 pub(crate) use drop::PASS as DROP;
-pub(crate) use level::PASS as LEVEL;
 pub(crate) use late_system::PASS as LATE_SYSTEM;
+pub(crate) use level::PASS as LEVEL;
 pub(crate) use mask::PASS as MASK;
 pub(crate) use media::PASS as MEDIA;
 pub(crate) use one_line::PASS as ONE_LINE;
@@ -81,7 +81,7 @@ pub const ALL: &[Pass] = &[
     DIGEST,      // whole old steps into a segment
     LEVEL,       // the largest results, also new, to one length
     SQUEEZE,     // anything long, also new: the last thing before people's words
-    USER_TEXT,   // people's words: pasted blocks, then the oldest messages; told loudly
+    USER_TEXT,   // people's words: pasted blocks, old messages, the newest; told loudly
     SUMMARY,     // hermes, hamr: all old entries into one static summary
     LATE_SYSTEM, // rules: system text behind the first turn
     COLLAPSE,    // rules: several assistant messages in a row to the last
@@ -182,14 +182,14 @@ mod tests {
             "summary" | "drop" => Users::Freely,
             _ => Users::Never,
         };
-        let reach = Reach { tail: pass.name == "squeeze", users, late_system: pass.name == "late_system" };
-        let stage = Stage { name: "test", tail: 1000, passes: vec![pass], reach, only_over: None };
+        let (tail, late_system) = (pass.name == "squeeze", pass.name == "late_system");
+        let reach = Reach { tail, users, images: false, late_system };
+        let stage = Stage { name: "test", tail: 1000, passes: vec![pass], reach, above: 0, goal: None };
         let mut transcript = Transcript::new();
         for entry in parse(before).expect("the example is in the notation") {
             transcript.append(entry, &Quarters);
         }
-        let mut ledger = Ledger::default();
-        ledger.media = Quarters.frame().media;
+        let mut ledger = Ledger { media: Quarters.frame().media, ..Ledger::default() };
         ledger.standing.resize(transcript.len(), Standing::Whole);
         let room = Budget::with_reserve(Tokens(400), Tokens::ZERO).room();
         let terms = Terms { counter: &Quarters, policy: &policy, stage: &stage, room, range: None };

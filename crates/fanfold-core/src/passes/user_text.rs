@@ -2,7 +2,8 @@
 //!
 //! First large pasted blocks in old messages, to their beginning, their end and the handle. Then, only when people's
 //! text alone fills more than half of the room, the oldest messages to their first line and the handle. Last the newest
-//! message, when it alone is larger than the room: as much of its beginning and end as fits.
+//! message, when it does not fit beside what must stay: the older ones go before it, however little they fill, and then
+//! as much of its beginning and end stays as fits.
 //!
 //! ```text
 //! user    Here is the log:
@@ -43,7 +44,8 @@ const PASTED: usize = 240;
 fn run(draft: &mut Draft<'_>, target: Tokens) {
     match draft.stage.reach.users {
         Users::Pastes => fold_pastes(draft, target),
-        Users::Oldest => fold_oldest(draft, target),
+        Users::Oldest if !is_mostly_human(draft) => {}
+        Users::Oldest | Users::Older => fold_oldest(draft, target),
         Users::Newest => fold_newest(draft, target),
         Users::Never | Users::Freely => {}
     }
@@ -80,10 +82,9 @@ fn fold_newest(draft: &mut Draft<'_>, target: Tokens) {
 
 /// The oldest turns into one segment, each message by its first line: half of them, then three quarters, then all.
 fn fold_oldest(draft: &mut Draft<'_>, target: Tokens) {
-    let is_too_much = human_text(draft).0 * 2 > draft.room.0;
     let users: Vec<_> =
         draft.absorbable().into_iter().filter(|id| draft.transcript.entry(*id).is_user()).collect();
-    if !is_too_much || users.is_empty() {
+    if users.is_empty() {
         return;
     }
     for quarters in 2..=4 {
@@ -105,8 +106,9 @@ fn fold_oldest(draft: &mut Draft<'_>, target: Tokens) {
     }
 }
 
-/// What people's words cost as they stand.
-fn human_text(draft: &Draft<'_>) -> Tokens {
+/// Whether people's words, as they stand, fill more than half of the room.
+fn is_mostly_human(draft: &Draft<'_>) -> bool {
     let entries = draft.transcript.entries().iter().enumerate();
-    entries.filter(|(_, entry)| entry.is_user()).map(|(i, _)| draft.cost(EntryId::from(i))).sum()
+    let of_people = entries.filter(|(_, entry)| entry.is_user()).map(|(i, _)| draft.cost(EntryId::from(i)));
+    of_people.sum::<Tokens>().0 * 2 > draft.room.0
 }

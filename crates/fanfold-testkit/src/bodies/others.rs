@@ -102,12 +102,7 @@ fn flush(pen: &mut Pen, messages: &mut Vec<String>, blocks: &mut Vec<String>) {
 fn step(pen: &mut Pen, messages: &mut Vec<String>, n_marks: &mut usize) -> Vec<String> {
     let mut blocks = Vec::new();
     if pen.rng.percent(40) {
-        let text = pen.text();
-        blocks.push(pen.object(&[
-            ("type", "\"thinking\"".into()),
-            ("thinking", text),
-            ("signature", "\"EqQB==\"".into()),
-        ]));
+        blocks.push(thought(pen));
     }
     if pen.rng.percent(60) {
         let text = pen.text();
@@ -154,6 +149,20 @@ fn step(pen: &mut Pen, messages: &mut Vec<String>, n_marks: &mut usize) -> Vec<S
         results.insert(0, pen.object(&[("type", "\"text\"".into()), ("text", text)]));
     }
     results
+}
+
+/// What the model thought: signed mostly, by others than the first provider not, and sometimes unreadable.
+fn thought(pen: &mut Pen) -> String {
+    let text = pen.text();
+    match pen.rng.below(10) {
+        0 => pen.object(&[("type", "\"redacted_thinking\"".into()), ("data", "\"EmwKAh==\"".into())]),
+        1..4 => pen.object(&[("type", "\"thinking\"".into()), ("thinking", text)]),
+        _ => pen.object(&[
+            ("type", "\"thinking\"".into()),
+            ("thinking", text),
+            ("signature", "\"EqQB==\"".into()),
+        ]),
+    }
 }
 
 fn result_parts(pen: &mut Pen) -> String {

@@ -65,6 +65,10 @@ fn check_body(body: &str, format: Format, seed: u64) -> Verdict {
         {
             return no(format!("JSON came and this leaves: {encoded}"));
         }
+        let is_missing = |handle: &&Handle| !encoded.contains(&handle.to_string());
+        if let Some(missing) = view.handles.iter().find(is_missing) {
+            return no(format!("{missing} stands in the view and not in what leaves: {encoded}"));
+        }
     }
     Ok(())
 }

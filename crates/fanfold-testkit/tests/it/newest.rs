@@ -1,6 +1,8 @@
 //! What is new stays as it is, for as long as a stage suffices that does not reach for it.
 
-use fanfold_core::{Budget, Entry, EntryId, Item, Place, Policy, Session, Tokens, View, Words, parse};
+use fanfold_core::{
+    Budget, Entry, EntryId, Item, Left, Place, Policy, Receipt, Session, Tokens, View, What, Words, parse,
+};
 
 use crate::cases::{Verdict, hold, no};
 use crate::walks::walk;
@@ -57,7 +59,8 @@ fn the_newest_results_are_whole() {
     });
 }
 
-/// The newest message of a person that has images keeps them, and the newest message keeps its words.
+/// The newest message of a person that has images keeps them, and the newest message keeps its words, for as long as
+/// they fit.
 #[test]
 fn the_newest_user_message_keeps_its_words_and_images() {
     hold(3_000, &["fanfold"], |case| {
@@ -72,17 +75,39 @@ fn the_newest_user_message_keeps_its_words_and_images() {
                 let Item::Edited(id, edits) = item else { continue };
                 let is_cut = edits.iter().any(|edit| edit.place == Place::Text(*id));
                 let is_blind = edits.iter().any(|edit| matches!(edit.place, Place::PromptMedia(..)));
-                // It is cut only where it does not fit by itself, and the receipt names that stage.
-                let is_alone_too_large =
-                    session.ledger().receipts().iter().any(|receipt| {
-                        receipt.stage == "newest user message" && receipt.user_text.contains(id)
-                    });
-                if Some(*id) == newest && is_cut && !is_alone_too_large {
+                let receipts = session.ledger().receipts();
+                // The receipt names the stage that reaches for it.
+                let is_told = receipts
+                    .iter()
+                    .any(|receipt| receipt.stage == "newest user message" && receipt.user_text.contains(id));
+                if Some(*id) == newest && is_cut && !is_told {
                     return no("the newest user message is cut");
                 }
-                if Some(*id) == newest_images && is_blind {
+                // When it was folded there may have been none that was newer, but that was a last resort, too.
+                let is_last_resort = receipts.iter().any(|receipt| !GENTLE.contains(&receipt.stage));
+                if Some(*id) == newest_images && is_blind && !is_last_resort {
                     return no("the newest images are folded");
                 }
+            }
+            Ok(())
+        })
+    });
+}
+
+/// The newest images go one by one, and only as many as must.
+#[test]
+fn the_newest_images_stay_while_they_fit() {
+    hold(6_000, &["fanfold"], |case| {
+        walk(case, |session, view| {
+            let is_now = |receipt: &&Receipt| receipt.at == session.transcript().len();
+            let Some(receipt) = session.ledger().receipts().last().filter(is_now) else { return Ok(()) };
+            let is_image = |left: &&Left| {
+                matches!(left.what, What::Place(Place::PromptMedia(..))) && left.pass == "media"
+            };
+            let Some(last) = receipt.left.iter().rfind(is_image) else { return Ok(()) };
+            let is_needless = view.tokens - last.after + last.before <= session.budget().room();
+            if receipt.stage == "newest images" && is_needless {
+                return no(format!("{:?} would fit", last.what));
             }
             Ok(())
         })

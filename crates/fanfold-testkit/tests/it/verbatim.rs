@@ -4,12 +4,15 @@
 //! else, by design; `rules`, `mask` and `window` do so only in their last stage. All of them tell it in a receipt, and what
 //! stands in a view stands there in order and as it was written.
 
-use fanfold_core::{Entry, EntryId, Item, Place, Policy, Session, View};
+use fanfold_core::{
+    Budget, Entry, EntryId, Item, Place, Policy, Receipt, Session, Tokens, View, Words, parse,
+};
 
 use crate::cases::{Case, Verdict, hold, no};
 use crate::walks::{Sent, view_of, walk, walk_case_in_chat};
 
-const LAST_STAGES: [&str; 4] = ["pasted blocks", "oldest user messages", "newest user message", "oldest out"];
+const LAST_STAGES: [&str; 5] =
+    ["pasted blocks", "oldest user messages", "older user messages", "newest user message", "oldest out"];
 
 /// Every user text of the view is whole, or a receipt tells of it.
 pub(crate) fn check(session: &Session<'_>, view: &View) -> Verdict {
@@ -44,8 +47,8 @@ pub(crate) fn check(session: &Session<'_>, view: &View) -> Verdict {
         let last_user =
             transcript.entries()[..receipt.at].iter().rposition(Entry::is_user).map(EntryId::from);
         let is_newest_cut = last_user.is_some_and(|last| receipt.user_text.contains(&last));
-        let is_alone_too_large = receipt.stage == "newest user message";
-        if is_newest_cut && session.policy().name == "fanfold" && !is_alone_too_large {
+        let is_at_the_last = receipt.stage == "newest user message";
+        if is_newest_cut && session.policy().name == "fanfold" && !is_at_the_last {
             return no("the newest user message was cut");
         }
     }
@@ -111,6 +114,86 @@ fn people_are_cut_short_only_before_refusing() {
     });
 }
 
+/// The newest words are cut only when they do not fit beside what must stay: no image of a person's is left by then,
+/// no large message of an older turn but the first, and what was cut would not fit whole.
+#[test]
+fn the_newest_words_are_the_last_to_go() {
+    hold(6_000, &["fanfold"], |case| {
+        walk(case, |session, view| {
+            let transcript = session.transcript();
+            let Some(newest) = transcript.last_user() else { return Ok(()) };
+            let is_now = |receipt: &&Receipt| receipt.at == transcript.len();
+            let is_cut_now = session
+                .ledger()
+                .receipts()
+                .last()
+                .filter(is_now)
+                .is_some_and(|receipt| receipt.user_text.contains(&newest));
+            if !is_cut_now {
+                return Ok(());
+            }
+            let first = transcript.entries().iter().position(Entry::is_user).map(EntryId::from);
+            for item in &view.items {
+                let (id, edits) = match item {
+                    Item::Whole(id) => (*id, &[][..]),
+                    Item::Edited(id, edits) => (*id, edits.as_slice()),
+                    Item::Note { .. } => continue,
+                };
+                let Some(prompt) = transcript.entry(id).prompt().filter(|_| transcript.entry(id).is_user())
+                else {
+                    continue;
+                };
+                let n_folded =
+                    edits.iter().filter(|edit| matches!(edit.place, Place::PromptMedia(..))).count();
+                if n_folded < prompt.media.len() {
+                    return no(format!("the newest words are cut, and images of entry {} are not", id.0));
+                }
+                let is_older = id != newest && Some(id) != first && Some(id) < transcript.last_step();
+                let is_whole = !edits.iter().any(|edit| edit.place == Place::Text(id));
+                // A segment must cost less than what it stands for: a few words stay.
+                let few = session.budget().room().permille(60) + Tokens(40);
+                if is_older && is_whole && prompt.body.tokens() > few {
+                    return no(format!("the newest words are cut, and those of entry {} are not", id.0));
+                }
+            }
+            let fold = session.ledger().fold_at(Place::Text(newest)).ok_or("it is not cut")?;
+            let whole = transcript.entry(newest).prompt().map_or(Tokens::ZERO, |prompt| prompt.body.tokens());
+            if view.tokens - fold.tokens + whole <= session.budget().room() {
+                return no("the newest words are cut and would fit");
+            }
+            Ok(())
+        })
+    });
+}
+
+/// The view of a conversation in a room of so many words.
+fn view_in(room: u64, said: &str) -> View {
+    let budget = Budget::with_reserve(Tokens(room), Tokens::ZERO);
+    let mut session = Session::new(Policy::fanfold(), budget, &Words);
+    for entry in parse(said).unwrap() {
+        session.append(entry);
+    }
+    session.view().unwrap().clone()
+}
+
+#[test]
+fn images_go_before_the_newest_words() {
+    let said = format!("user    \nimage   image/png\nimage   image/png\nuser   {}\n", " word".repeat(110));
+    let view = view_in(200, &said);
+    assert!(view.items.contains(&Item::Whole(EntryId(1))), "{view:?}");
+}
+
+/// Also where a large system text leaves people less than half of the room.
+#[test]
+fn old_words_go_before_the_newest() {
+    let (system, old, new) = (" rule".repeat(250), " a".repeat(80), " word".repeat(100));
+    let said =
+        format!("system {system}\nuser    hello\nsay     yes?\nuser   {old}\nsay     well\nuser   {new}\n");
+    let view = view_in(400, &said);
+    assert!(view.items.contains(&Item::Whole(EntryId(5))), "{view:?}");
+    assert!(!view.items.contains(&Item::Whole(EntryId(3))), "{view:?}");
+}
+
 fn strict(case: &Case) -> Session<'static> {
-    Session::new(case.policy().without_user_text(), case.budget(), &fanfold_core::Words)
+    Session::new(case.policy().without_user_text(), case.budget(), &Words)
 }

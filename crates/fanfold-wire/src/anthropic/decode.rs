@@ -133,36 +133,48 @@ fn assistant(book: &mut Book, value: Option<&str>) {
     if is_only_thought {
         book.mark_odd();
     }
-    let step = Step {
-        text: body_of(book, &texts, "text"),
-        reasoning: body_of(book, &thoughts, "thinking"),
-        calls,
-        origin,
-    };
+    let step = Step { text: said(book, &texts), reasoning: thought(book, &thoughts), calls, origin };
     book.step(step, portion, &ids);
 }
 
-/// The body of blocks that are read under one key: a plain text where one block says nothing else.
-fn body_of(book: &mut Book, blocks: &[(Object<'_>, &str)], key: &str) -> Body {
-    let mut texts = Vec::new();
-    let mut is_broken = false;
-    for (block, _) in blocks {
-        if let Some(text) = block.get(key).and_then(json::string) {
-            is_broken |= !text.is_exact;
-            texts.push(text.text);
-        }
-    }
-    if is_broken {
-        book.repair(0, Oddity::LoneSurrogate);
-    }
+/// What was said: a plain text where one block says nothing else.
+fn said(book: &mut Book, blocks: &[(Object<'_>, &str)]) -> Body {
+    let text = joined(book, blocks, "text");
     match blocks {
         [] => Body::text(""),
-        [(block, _)] if block.fields.len() == 2 && !is_broken => Body::text(texts.join("\n")),
-        [(_, raw)] => Body::with_raw(texts.join("\n"), *raw),
-        many => {
-            let raws: Vec<_> = many.iter().map(|(_, raw)| *raw).collect();
-            Body::with_raw(texts.join("\n"), format!("[{}]", raws.join(",")))
-        }
+        [(block, _)] if block.fields.len() == 2 && text.is_exact => Body::text(text.text),
+        many => Body::with_raw(text.text, raw_of(many)),
+    }
+}
+
+/// What was thought: sealed, signed or not. The provider wants it back as it came, or not at all.
+fn thought(book: &mut Book, blocks: &[(Object<'_>, &str)]) -> Body {
+    if blocks.is_empty() {
+        return Body::text("");
+    }
+    Body::with_raw(joined(book, blocks, "thinking").text, raw_of(blocks))
+}
+
+/// The text that blocks have under a key, and whether it is all that stands there.
+struct Joined {
+    text: String,
+    is_exact: bool,
+}
+
+fn joined(book: &mut Book, blocks: &[(Object<'_>, &str)], key: &str) -> Joined {
+    let texts = blocks.iter().filter_map(|(block, _)| block.get(key).and_then(json::string));
+    let texts: Vec<_> = texts.collect();
+    let is_exact = texts.iter().all(|text| text.is_exact);
+    if !is_exact {
+        book.repair(0, Oddity::LoneSurrogate);
+    }
+    Joined { text: texts.iter().map(|text| &*text.text).collect::<Vec<_>>().join("\n"), is_exact }
+}
+
+fn raw_of(blocks: &[(Object<'_>, &str)]) -> String {
+    match blocks {
+        [(_, raw)] => (*raw).to_owned(),
+        many => format!("[{}]", many.iter().map(|(_, raw)| *raw).collect::<Vec<_>>().join(",")),
     }
 }
 
