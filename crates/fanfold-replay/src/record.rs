@@ -1,8 +1,11 @@
 //! A recorded conversation, in chat messages, and the files that hold several of them.
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
+
+use crate::prices::Price;
 
 /// One recorded conversation.
 #[derive(Debug, Clone)]
@@ -21,6 +24,48 @@ pub struct Record {
     pub model: Option<String>,
     /// When each message came, in seconds; empty where nobody noted it.
     pub times: Vec<f64>,
+    /// What the provider itself counted, where the session notes it.
+    pub reported: Reported,
+}
+
+/// Tokens as a provider reported them, added up.
+#[derive(Debug, Clone, Default)]
+pub struct Reported {
+    /// Input at the plain price.
+    pub plain: u64,
+    /// Written to the cache.
+    pub written: u64,
+    /// Read from the cache.
+    pub read: u64,
+    /// Output.
+    pub output: u64,
+    /// The reply that was noted last, and what it added: its lines all tell the same.
+    last: Option<(String, [u64; 4])>,
+}
+
+impl Reported {
+    /// Takes note of a reply's usage. The last word of a reply is the one that counts.
+    pub(crate) fn note(&mut self, reply: &str, usage: &Value) {
+        let field = |key: &str| usage[key].as_u64().unwrap_or_default();
+        let new = [
+            field("input_tokens"),
+            field("cache_creation_input_tokens"),
+            field("cache_read_input_tokens"),
+            field("output_tokens"),
+        ];
+        let before = self.last.take().filter(|(last, _)| last == reply).map_or([0; 4], |(_, before)| before);
+        let sums = [&mut self.plain, &mut self.written, &mut self.read, &mut self.output];
+        for (sum, (new, before)) in sums.into_iter().zip(new.into_iter().zip(before)) {
+            *sum = (*sum + new).saturating_sub(before);
+        }
+        self.last = Some((reply.to_owned(), new));
+    }
+
+    /// What that cost, in dollars. Which requests passed a cliff is not known.
+    pub fn dollars(&self, price: &Price) -> f64 {
+        let input = self.plain as f64 + price.write * self.written as f64 + price.read * self.read as f64;
+        (price.base * input + price.output * self.output as f64) / 1e6
+    }
 }
 
 /// Why a line is no record.
@@ -30,7 +75,8 @@ pub struct RecordError(String);
 
 #[derive(Deserialize)]
 struct Line {
-    id: String,
+    #[serde(default)]
+    id: Option<String>,
     #[serde(default)]
     source: Option<String>,
     messages: Vec<Box<RawValue>>,
@@ -48,13 +94,14 @@ impl Record {
         let line: Line = serde_json::from_str(line).map_err(|error| RecordError(error.to_string()))?;
         let is_some = |tools: &Box<RawValue>| !matches!(tools.get().trim(), "null" | "[]" | "{}");
         Ok(Record {
-            id: line.id,
+            id: line.id.unwrap_or_else(|| file.to_owned()),
             source: line.source.unwrap_or_else(|| file.to_owned()),
             messages: line.messages,
             tools: line.tools.filter(is_some),
             tokens: line.tokens,
             model: line.model,
             times: Vec::new(),
+            reported: Reported::default(),
         })
     }
 

@@ -69,6 +69,7 @@ fn values_are_shown_with_their_sources() {
         working_context not set
         tools           todo                 HERE/.fanfold.toml
         models          not set
+        prices          not set
     "#]]
     .assert_eq(&shown);
 }
