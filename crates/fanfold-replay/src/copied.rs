@@ -153,3 +153,49 @@ fn says_something(span: &str) -> bool {
     n_chars(span) >= SHORTEST
         && span.chars().filter(|c| c.is_alphanumeric()).nth(FEWEST_LETTERS - 1).is_some()
 }
+
+#[cfg(test)]
+mod tests {
+    use fanfold_core::Words;
+    use serde_json::json;
+
+    use super::*;
+    use crate::atoms::Known;
+    use crate::record::Record;
+
+    /// The spans of the last of these messages, each with the messages that hold it.
+    fn check(messages: &[(&str, &str)], expected: &[(&str, &[u32])]) {
+        let messages: Vec<_> =
+            messages.iter().map(|(role, content)| json!({ "role": role, "content": content })).collect();
+        let line = json!({ "id": "x", "messages": messages }).to_string();
+        let record = Record::parse(&line, "x").expect("it is a record");
+        let trajectory = Trajectory::new(&record, &Known::new(), &Words);
+        let found = trajectory.copied.last().expect("there is a reply");
+        let found: Vec<(&str, &[u32])> = found.iter().map(|span| (&*span.text, &*span.messages)).collect();
+        assert_eq!(found, expected);
+    }
+
+    const LINE: &str = "the quick brown fox jumps over";
+
+    #[test]
+    fn what_stands_in_an_earlier_message_is_copied() {
+        let told = format!("I saw: {LINE}, twice");
+        let said = format!("Well, {LINE}.");
+        check(&[("user", &told), ("assistant", &said)], &[(" the quick brown fox jumps over", &[0])]);
+    }
+
+    #[test]
+    fn short_runs_rules_and_what_the_system_says_do_not_count() {
+        check(&[("user", "the quick brown fox jum"), ("assistant", LINE)], &[]);
+        let rule = "-".repeat(60);
+        check(&[("user", &rule), ("assistant", &rule)], &[]);
+        check(&[("system", LINE), ("user", LINE), ("assistant", LINE)], &[]);
+    }
+
+    #[test]
+    fn every_message_that_holds_it_is_known_and_long_copies_are_cut() {
+        check(&[("user", LINE), ("user", "no"), ("user", LINE), ("assistant", LINE)], &[(LINE, &[2, 0])]);
+        let long: String = (0..100).map(|n| format!("w{n} ")).collect();
+        check(&[("user", &long), ("assistant", &long)], &[(&long[..240], &[0]), (&long[240..], &[0])]);
+    }
+}

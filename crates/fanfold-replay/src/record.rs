@@ -92,12 +92,12 @@ impl Record {
     /// Reads one line of a file of records: an object with `id`, `messages` and perhaps `source` and `tools`.
     pub fn parse(line: &str, file: &str) -> Result<Record, RecordError> {
         let line: Line = serde_json::from_str(line).map_err(|error| RecordError(error.to_string()))?;
-        let is_some = |tools: &Box<RawValue>| !matches!(tools.get().trim(), "null" | "[]" | "{}");
+        let is_some = |tools: &RawValue| !matches!(tools.get().trim(), "null" | "[]" | "{}");
         Ok(Record {
             id: line.id.unwrap_or_else(|| file.to_owned()),
             source: line.source.unwrap_or_else(|| file.to_owned()),
             messages: line.messages,
-            tools: line.tools.filter(is_some),
+            tools: line.tools.filter(|tools| is_some(tools)),
             tokens: line.tokens,
             model: line.model,
             times: Vec::new(),
@@ -109,7 +109,7 @@ impl Record {
     ///
     /// The choice is the first byte of the SHA-256 of its id: where five divides it, it is kept aside.
     pub fn is_aside(&self) -> bool {
-        self.hash()[0] % 5 == 0
+        self.hash()[0].is_multiple_of(5)
     }
 
     fn hash(&self) -> [u8; 32] {

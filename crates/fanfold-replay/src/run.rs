@@ -240,6 +240,7 @@ impl Run {
         sums.billed_a += READ * cached + WRITE_A * new;
         sums.billed_o += READ * cached + WRITE_O * new;
         sums.calls += 1;
+        sums.messages += looks.len() as u64;
         sums.sent += n_sent;
         sums.peak = sums.peak.max(n_sent);
         sums.over += u64::from(n_sent > self.window);

@@ -55,6 +55,8 @@ pub struct Part {
 pub struct Sums {
     /// Replies.
     pub calls: u64,
+    /// Messages sent.
+    pub messages: u64,
     /// Tokens sent.
     pub sent: u64,
     /// The longest view.
@@ -136,6 +138,7 @@ impl Sums {
     /// Adds another conversation's.
     pub fn add(&mut self, other: &Sums) {
         self.calls += other.calls;
+        self.messages += other.messages;
         self.sent += other.sent;
         self.peak = self.peak.max(other.peak);
         self.over += other.over;

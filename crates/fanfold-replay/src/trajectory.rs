@@ -19,6 +19,9 @@ pub(crate) type AtomId = u32;
 /// The number of a message's content: equal messages share one.
 pub(crate) type LookId = u32;
 
+/// How atoms stand in messages.
+type Stands = FxHashMap<(AtomId, u32), Rc<Vec<Stand>>>;
+
 /// A message as it is measured.
 #[derive(Debug)]
 pub(crate) struct Look {
@@ -79,7 +82,7 @@ pub(crate) struct Trajectory<'r> {
     /// What each reply copied.
     pub(crate) copied: Vec<Vec<Copied>>,
     /// How atoms stand in messages, once it was needed.
-    pub(crate) stands: RefCell<FxHashMap<(AtomId, u32), Rc<Vec<Stand>>>>,
+    pub(crate) stands: RefCell<Stands>,
 }
 
 impl<'r> Trajectory<'r> {
@@ -204,8 +207,7 @@ impl<'r> Trajectory<'r> {
             }
         }
         // What the system prompt and the tools say is there in every view.
-        let is_fixed: FxHashSet<AtomId> =
-            last_places(&self.needles, &by_word, fixed).into_iter().map(|(id, _)| id).collect();
+        let is_fixed: FxHashSet<AtomId> = last_places(&self.needles, &by_word, fixed).into_keys().collect();
         self.occurrences = vec![Vec::new(); self.needles.len()];
         for (i, look) in self.look_of.iter().enumerate() {
             let look = &self.looks[*look as usize];

@@ -7,10 +7,13 @@ use std::ops::Range;
 use super::Class;
 use crate::text::{at, before, is_word, n_chars, run_end};
 
+/// Finds the places of one kind.
+type Find = fn(&str) -> Vec<Range<usize>>;
+
 /// Calls a function with each atom, by kind and in order.
 pub(super) fn each_atom(text: &str, mut add: impl FnMut(&str, Class)) {
     let mut rest = text.to_owned();
-    let paths: [(fn(&str) -> Vec<Range<usize>>, Class); 4] =
+    let paths: [(Find, Class); 4] =
         [(urls, Class::Url), (paths_with_line, Class::Path), (paths, Class::Path), (files, Class::Path)];
     for (find, class) in paths {
         let found = find(&rest);
@@ -188,6 +191,7 @@ fn root_path_at(text: &str, start: usize) -> Option<usize> {
 }
 
 /// Endings by which a name is a file's.
+#[rustfmt::skip]
 const ENDINGS: &[&str] = &[
     "c", "cc", "cfg", "cpp", "css", "csv", "docx", "go", "h", "hpp", "htm", "html", "ini", "ipynb", "java",
     "jpg", "js", "json", "jsonl", "jsx", "lock", "log", "md", "mod", "pdf", "php", "png", "proto", "py",
@@ -344,6 +348,7 @@ fn is_digits(bytes: &[u8]) -> bool {
 
 /// `120px`, `1500ms`.
 fn is_measure(atom: &str) -> bool {
+    #[rustfmt::skip]
     const UNITS: &[&str] = &[
         "px", "ms", "kb", "mb", "gb", "tb", "s", "k", "m", "h", "d", "th", "st", "nd", "rd", "em", "rem",
         "x", "pt", "min", "sec", "hz",
@@ -431,5 +436,66 @@ fn hyphenated(text: &str, add: &mut impl FnMut(&str, Class)) {
         if is_name && n_chars(run) >= 5 && is_special(run) {
             add(run, Class::Ident);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn check(text: &str, expected: &Expect) {
+        let mut out = String::new();
+        each_atom(text, |atom, class| out.push_str(&format!("{} {atom}\n", class.name())));
+        expected.assert_eq(&out);
+    }
+
+    #[test]
+    fn urls_and_paths_go_first() {
+        check(
+            "see https://a.b/c?d=1, src/main.rs:12 and ./a/b.txt or ~/x/y/ but not and/or; run.sh:3 /tmp",
+            &expect![[r#"
+                url https://a.b/c?d=1
+                path src/main.rs:12
+                path run.sh:3
+                path ./a/b.txt
+                path ~/x/y
+            "#]],
+        );
+    }
+
+    #[test]
+    fn numbers_and_ids_but_no_years_and_measures() {
+        check(
+            "#12345 1,234,567 1234.5 2024 1500ms 10000 a1b2c3 #4f2e fooBar2 12345,6789a",
+            &expect![[r#"
+                id #12345
+                id 1,234,567
+                id 1234.5
+                id 12345
+                id a1b2c3
+                id #4f2e
+                id 6789a
+                ident fooBar2
+            "#]],
+        );
+    }
+
+    #[test]
+    fn names_and_what_is_quoted() {
+        check(
+            "`let x` \"plain\" 'two words' don't mod.func snake_case HTTPServer KeyError multi-part-name utf-16 two-fold",
+            &expect![[r#"
+                quoted let x
+                quoted two words
+                ident mod.func
+                ident snake_case
+                ident HTTPServer
+                error KeyError
+                ident multi-part-name
+                ident utf-16
+            "#]],
+        );
     }
 }

@@ -129,16 +129,13 @@ impl Meter {
             (read, matched) = (0, None);
         }
         let is_written = price.matching != Match::None && tokens >= price.minimum;
-        match price.matching {
-            Match::Prefix if is_written => prints.iter().for_each(|print| {
-                self.cached.insert(*print, now);
-            }),
-            Match::Ends if is_written => {
-                matched.into_iter().chain(prints.last().copied()).for_each(|print| {
-                    self.cached.insert(print, now);
-                })
-            }
-            Match::Prefix | Match::Ends | Match::None => {}
+        let ends = match price.matching {
+            Match::Prefix => prints,
+            Match::Ends => matched.into_iter().chain(prints.last().copied()).collect(),
+            Match::None => Vec::new(),
+        };
+        if is_written {
+            self.cached.extend(ends.into_iter().map(|print| (print, now)));
         }
         let (base, output) = price.at(tokens);
         let write = if is_written { price.write } else { 1.0 };

@@ -63,8 +63,7 @@ fn add_siblings(lines: &[Value], chain: &mut Vec<usize>, last: usize) {
         chain.iter().filter_map(|at| lines[*at]["message"]["id"].as_str()).collect();
     let blocks = |line: &'_ Value| line["message"]["content"].as_array().cloned().unwrap_or_default();
     let mut calls: FxHashSet<String> = FxHashSet::default();
-    for at in first..=last.min(lines.len() - 1) {
-        let line = &lines[at];
+    for (at, line) in lines.iter().enumerate().take(last + 1).skip(first) {
         let is_of_reply = line["message"]["id"].as_str().is_some_and(|id| replies.contains(id));
         if is_of_reply {
             calls.extend(blocks(line).iter().filter_map(|block| block["id"].as_str().map(str::to_owned)));
@@ -138,6 +137,7 @@ mod tests {
         expected.assert_eq(&out);
     }
 
+    #[allow(clippy::needless_pass_by_value, reason = "the lines below are easier to read")]
     fn line(uuid: &str, parent: Option<&str>, message: Value) -> Value {
         json!({ "type": message["role"], "uuid": uuid, "parentUuid": parent, "message": message })
     }

@@ -38,30 +38,11 @@ fn aligned(head: &[&str], rows: Vec<Vec<String>>) -> String {
 }
 
 /// What the table of what was held has in its columns.
+#[rustfmt::skip]
 const HELD: [&str; 23] = [
-    "policy",
-    "window",
-    "runs",
-    "calls",
-    "press",
-    "over",
-    "inval",
-    "tok/call",
-    "peak",
-    "billA/M",
-    "billO/M",
-    "rewr%",
-    "recall",
-    "old",
-    "95% int.",
-    "bare",
-    "early",
-    "tool-only",
-    "lines",
-    "recov",
-    "suff",
-    "old-suff",
-    "user",
+    "policy", "window", "runs", "calls", "press", "over", "inval", "tok/call", "peak", "billA/M",
+    "billO/M", "rewr%", "recall", "old", "95% int.", "bare", "early", "tool-only", "lines", "recov",
+    "suff", "old-suff", "user",
 ];
 
 fn held(terms: &Terms, rows: &[Row]) -> String {
@@ -97,20 +78,10 @@ fn held(terms: &Terms, rows: &[Row]) -> String {
 }
 
 /// What the table of costs has in its columns.
+#[rustfmt::skip]
 const COSTS: [&str; 13] = [
-    "policy",
-    "window",
-    "folds",
-    "cost",
-    "as it came",
-    "saved",
-    "saved%",
-    "breaks",
-    "break cost",
-    "repeats",
-    "folded",
-    "recall tok",
-    "copied",
+    "policy", "window", "folds", "cost", "as it came", "saved", "saved%", "breaks", "break cost",
+    "repeats", "folded", "recall tok", "copied",
 ];
 
 fn costs(terms: &Terms, rows: &[Row]) -> String {
