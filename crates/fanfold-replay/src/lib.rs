@@ -15,6 +15,7 @@ mod recalled; //   what handles bring back
 mod sent; //       what a provider would say
 mod sums; //       what is added up
 mod prices; //     what providers charge
+mod moment; //     the reply that comes next
 mod run; //        one policy at one window
 mod replay; //     one conversation, reply by reply
 mod table; //      outcomes added up
@@ -23,7 +24,7 @@ pub use atoms::{Class, Known};
 pub use prices::{
     Bill, Charge, Cliff, Found, Match, Meter, Piece, Price, PriceChange, Prices, Request, Why, cost,
 };
-pub use record::{Record, RecordError, Reported, sample};
+pub use record::{Record, RecordError, Reported, sample, without_beginnings};
 pub use replay::{FoldMade, Outcome, Terms, USUAL_PRICE, replay};
 pub use sources::{Kind, kind_of, read};
 pub use sums::{DISTANCES, Part, Sums, share};

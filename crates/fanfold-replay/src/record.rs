@@ -1,5 +1,6 @@
 //! A recorded conversation, in chat messages, and the files that hold several of them.
 
+use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -124,4 +125,56 @@ pub fn sample(mut records: Vec<Record>, most: usize) -> Vec<Record> {
         records.truncate(most);
     }
     records
+}
+
+/// The records without those that another one begins with: a session that was taken up again is written twice.
+pub fn without_beginnings(mut records: Vec<Record>) -> Vec<Record> {
+    records.sort_by_key(|record| std::cmp::Reverse(record.messages.len()));
+    let mut by_start: FxHashMap<String, Vec<usize>> = FxHashMap::default();
+    let mut kept: Vec<Record> = Vec::new();
+    for record in records {
+        let start: String = record.messages.iter().take(2).map(|message| message.get()).collect();
+        let alike = by_start.entry(start).or_default();
+        let is_beginning = alike.iter().any(|&at| begins(&kept[at], &record));
+        if !is_beginning {
+            alike.push(kept.len());
+            kept.push(record);
+        }
+    }
+    kept
+}
+
+fn begins(long: &Record, short: &Record) -> bool {
+    long.messages.iter().zip(&short.messages).all(|(a, b)| a.get() == b.get())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_taken_up_again_counts_once() {
+        let record = |id: &str, messages: &str| {
+            Record::parse(&format!(r#"{{"id": "{id}", "messages": {messages}}}"#), "x")
+                .expect("it is a record")
+        };
+        let records = vec![
+            record("a", "[1, 2]"),
+            record("b", "[1, 2, 3]"),
+            record("c", "[1, 2, 4]"),
+            record("d", "[2]"),
+        ];
+        let kept: Vec<String> = without_beginnings(records).into_iter().map(|record| record.id).collect();
+        assert_eq!(kept, ["b", "c", "d"]);
+    }
+
+    #[test]
+    fn the_last_word_on_a_reply_counts() {
+        let mut reported = Reported::default();
+        let usage = |output: u64| serde_json::json!({ "input_tokens": 5, "output_tokens": output });
+        reported.note("a", &usage(1));
+        reported.note("a", &usage(9));
+        reported.note("b", &usage(2));
+        assert_eq!((reported.plain, reported.output), (10, 11));
+    }
 }

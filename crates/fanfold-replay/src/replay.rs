@@ -8,10 +8,11 @@ use fanfold_wire::{Change, Conversation, Format};
 use serde_json::value::RawValue;
 
 use crate::atoms::Known;
+use crate::moment::{Moment, pieces};
 use crate::prices::{Meter, Price, Prices, Request};
 use crate::recalled::Originals;
 use crate::record::Record;
-use crate::run::{Moment, Run, pieces};
+use crate::run::Run;
 use crate::sums::Sums;
 use crate::trajectory::Trajectory;
 

@@ -7,7 +7,8 @@ use fanfold_wire::Change;
 use rustc_hash::FxHashMap;
 
 use crate::atoms::Class;
-use crate::prices::{Meter, Piece, Request};
+use crate::moment::{Moment, pieces};
+use crate::prices::{Meter, Request};
 use crate::readable::NewText;
 use crate::recalled::{Named, Originals};
 use crate::replay::{FoldMade, Followed};
@@ -20,43 +21,6 @@ use crate::trajectory::{LookId, Trajectory};
 const READ: f64 = 0.1;
 const WRITE_A: f64 = 1.25;
 const WRITE_O: f64 = 1.0;
-
-/// The reply that is about to be written.
-pub(crate) struct Moment {
-    /// Its position among the replies.
-    n: usize,
-    /// Its message.
-    pub(crate) reply: usize,
-    /// What came since the reply before, in tokens, that reply included.
-    new: u64,
-    /// The reply's own length.
-    pub(crate) output: u64,
-    /// When it was asked for, in seconds.
-    pub(crate) at: Option<f64>,
-}
-
-impl Moment {
-    pub(crate) fn new(trajectory: &Trajectory<'_>, n: usize) -> Moment {
-        let reply = trajectory.replies[n];
-        let before = n.checked_sub(1).map_or(0, |n| trajectory.replies[n]);
-        let times = &trajectory.record.times;
-        Moment {
-            n,
-            reply,
-            new: trajectory.before[reply] - trajectory.before[before],
-            output: trajectory.before[reply + 1] - trajectory.before[reply],
-            at: times.get(reply.saturating_sub(1)).or(times.get(reply)).copied(),
-        }
-    }
-}
-
-/// A request as it is charged: the tool schemas, then the messages.
-pub(crate) fn pieces(trajectory: &Trajectory<'_>, looks: &[LookId]) -> Vec<Piece> {
-    let tools = Piece { print: u64::MAX, tokens: trajectory.base };
-    let piece =
-        |look: &LookId| Piece { print: u64::from(*look), tokens: trajectory.looks[*look as usize].tokens };
-    std::iter::once(tools).chain(looks.iter().map(piece)).collect()
-}
 
 /// One policy at one window.
 pub(crate) struct Run {

@@ -41,7 +41,7 @@ fn chains(lines: &[Value], is_said: impl Fn(&Value) -> bool) -> Vec<Vec<usize>> 
             chain.push(line);
             at = lines[line]["parentUuid"].as_str().and_then(|parent| by_id.get(parent).copied());
             // What joins a conversation that goes on elsewhere was given up; what loops is broken.
-            is_rewound = at.is_some_and(|at| taken.contains(&at) || at >= line);
+            is_rewound = at.is_some_and(|at| taken.contains(&at)) || chain.len() > lines.len();
         }
         if !is_rewound {
             add_siblings(lines, &mut chain, last);
@@ -61,7 +61,6 @@ fn add_siblings(lines: &[Value], chain: &mut Vec<usize>, last: usize) {
     let Some(first) = chain.iter().min().copied() else { return };
     let replies: FxHashSet<&str> =
         chain.iter().filter_map(|at| lines[*at]["message"]["id"].as_str()).collect();
-    let blocks = |line: &'_ Value| line["message"]["content"].as_array().cloned().unwrap_or_default();
     let mut calls: FxHashSet<String> = FxHashSet::default();
     for (at, line) in lines.iter().enumerate().take(last + 1).skip(first) {
         let is_of_reply = line["message"]["id"].as_str().is_some_and(|id| replies.contains(id));
@@ -74,6 +73,10 @@ fn add_siblings(lines: &[Value], chain: &mut Vec<usize>, last: usize) {
             chain.push(at);
         }
     }
+}
+
+fn blocks(line: &Value) -> &[Value] {
+    line["message"]["content"].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
 fn write(pen: &mut Pen, line: &Value) {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fanfold_replay::{Known, Record, read, sample};
+use fanfold_replay::{Known, Record, read, sample, without_beginnings};
 use rayon::prelude::*;
 
 use super::Say;
@@ -59,6 +59,9 @@ pub(crate) fn records(args: &ReplayArgs, say: Say) -> anyhow::Result<Gathered> {
         say.note(&format!("{n_skipped} of {} files hold no conversation and were skipped\n", found.len()));
     }
     let mut records: Vec<Record> = found.into_iter().flatten().collect();
+    if is_of_sessions(args) {
+        records = without_beginnings(records);
+    }
     if records.is_empty() {
         let hint = "`fanfold help replay` tells which files can be read";
         return Err(Failure::new("no conversation was found", hint).into());

@@ -46,11 +46,12 @@ pub(crate) fn run(args: &ReplayArgs, options: &Options, say: Say) -> anyhow::Res
     if args.json {
         return terminal::data(&data::all(&terms, &outcomes));
     }
-    let mut page = String::new();
-    if gather::is_of_sessions(args) {
-        page.push_str(&paper::sessions(&terms, &records));
-    }
-    page.push_str(&paper::tables(&terms, &rows(&outcomes, |_| true)));
+    let all = rows(&outcomes, |_| true);
+    let mut page = match gather::is_of_sessions(args) {
+        true => paper::sessions(&terms, &records, &all),
+        false => String::new(),
+    };
+    page.push_str(&paper::tables(&terms, &all));
     if args.by_source {
         let mut sources: Vec<&str> = outcomes.iter().map(|outcome| outcome.source.as_str()).collect();
         sources.sort_unstable();

@@ -107,19 +107,34 @@ fn costs(terms: &Terms, rows: &[Row]) -> String {
     aligned(&COSTS, rows.iter().map(row).collect())
 }
 
-/// What a person's sessions were, and what their providers counted.
-pub(crate) fn sessions(terms: &Terms, records: &[Record]) -> String {
+/// What a person's sessions were, what they cost, and what the cheapest way would have saved.
+pub(crate) fn sessions(terms: &Terms, records: &[Record], rows: &[Row]) -> String {
     let n_messages: usize = records.iter().map(|record| record.messages.len()).sum();
     let reported: f64 = records.iter().map(|record| record.reported.dollars(&terms.price_of(record))).sum();
     let told = match reported > 0.0 {
         true => format!("; by the providers' own counts they cost {}", dollars(reported)),
         false => String::new(),
     };
-    format!(
-        "{} sessions, {} messages{told}\n\n",
-        thousands(records.len() as u64),
-        thousands(n_messages as u64)
-    )
+    let counts = (thousands(records.len() as u64), thousands(n_messages as u64));
+    let mut out = format!("{} sessions, {} messages{told}\n", counts.0, counts.1);
+    let cheapest = rows.iter().min_by(|a, b| a.sums.bill.dollars.total_cmp(&b.sums.bill.dollars));
+    if let Some(row) = cheapest {
+        let (cost, raw) = (row.sums.bill.dollars, row.sums.bill_raw.dollars);
+        let words = match cost < 0.995 * raw {
+            true => format!(
+                "{} instead of {} with {} at a window of {}: {:.0} % saved",
+                dollars(cost),
+                dollars(raw),
+                terms.policies[row.policy].name,
+                thousands(row.window),
+                100.0 * (1.0 - cost / raw)
+            ),
+            false => format!("{} as they came, and no fold would have paid", dollars(raw)),
+        };
+        out.push_str(&format!("{}\n", paint(style::BOLD, words)));
+    }
+    out.push('\n');
+    out
 }
 
 /// Each fold with what it won and what it cost.
