@@ -96,6 +96,7 @@ would have been sent, and the reply itself tells what it needed of it.
 Files are told apart by what is in them: one record {\"id\", \"source\", \"messages\",
 \"tools\"} per line, a request body or list of messages in any format, a session of
 Claude Code or of Codex. Packed ones (.gz) are unpacked, directories are walked.
+Name them first: --policy and --window take all that follows.
 
 Examples:
   fanfold replay                                your own sessions, in money
