@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use fanfold_core::{Budget, Count, Policy, Strategy, Tokens, ToolFold, ToolRule};
+use fanfold_replay::{Cliff, Match, PriceChange, Prices};
 use fanfold_tokens::{Models, TokenizerJson, counter_for, o200k};
 use fanfold_wire::Format;
 
 use crate::failure::{Failure, not_read};
 use crate::rules_file;
-use crate::settings::{FoldTool, Options, UserText, nearest};
+use crate::settings::{CliffOptions, FoldTool, MatchRule, Options, PriceOptions, UserText, nearest};
 
 /// The window when nothing is known of the model.
 const USUAL_WINDOW: Tokens = Tokens(128_000);
@@ -67,6 +68,32 @@ pub(crate) fn terms(options: &Options, asked: Asked<'_>) -> anyhow::Result<Terms
 pub(crate) fn models(options: &Options) -> Models {
     let own = options.models.iter().rev();
     own.fold(Models::built_in(), |models, own| models.with_override(&own.pattern, Tokens(own.window.0)))
+}
+
+/// The table of prices with the user's own before the rest.
+pub(crate) fn prices(options: &Options) -> Prices {
+    options.prices.iter().rev().fold(Prices::built_in(), |prices, own| prices.with(&price_change(own)))
+}
+
+fn price_change(own: &PriceOptions) -> PriceChange {
+    let matching = |rule: MatchRule| match rule {
+        MatchRule::Prefix => Match::Prefix,
+        MatchRule::Ends => Match::Ends,
+        MatchRule::None => Match::None,
+    };
+    let cliff = |own: &CliffOptions| Cliff { above: own.above.0, base: own.base, output: own.output };
+    PriceChange {
+        name: own.name.clone(),
+        base: own.base,
+        output: own.output,
+        write: own.write,
+        read: own.read,
+        lifetime: own.lifetime,
+        matching: own.matching.map(matching),
+        minimum: own.minimum.map(|size| size.0),
+        step: own.step.map(|size| size.0),
+        cliffs: own.cliffs.as_ref().map(|cliffs| cliffs.iter().map(cliff).collect()),
+    }
 }
 
 /// The format that was set.

@@ -45,6 +45,9 @@ pub(crate) enum Command {
     /// Replay recorded conversations: what each policy would have sent, held and cost
     #[command(after_help = REPLAY_HELP)]
     Replay(ReplayArgs),
+    /// Tell what providers charge, and how their caches match
+    #[command(after_help = "Example: fanfold prices claude-opus-5-5")]
+    Prices(PricesArgs),
     /// See it work on an example
     #[command(after_help = "Example: fanfold demo --window 8k")]
     Demo(DemoArgs),
@@ -86,7 +89,19 @@ fits, "kind" is "overflow" and "original" is true: send what you have as it is.
 
 Example: fanfold pipe --policy fanfold < requests.jsonl"#;
 
-const REPLAY_HELP: &str = "Example: fanfold replay runs.jsonl.gz --policy all --window 16k 32k";
+const REPLAY_HELP: &str = "\
+No model is called: before each recorded reply the policy makes the view that
+would have been sent, and the reply itself tells what it needed of it.
+
+Files are told apart by what is in them: one record {\"id\", \"source\", \"messages\",
+\"tools\"} per line, a request body or list of messages in any format, a session of
+Claude Code or of Codex. Packed ones (.gz) are unpacked, directories are walked.
+Name them first: --policy and --window take all that follows.
+
+Examples:
+  fanfold replay                                your own sessions, in money
+  fanfold replay runs.jsonl.gz --policy all --window 16k 32k
+  fanfold replay runs/ --without-aside --by-source --picture runs.svg";
 
 /// The conversation and how it is folded.
 #[derive(Debug, Args)]
@@ -230,17 +245,20 @@ pub(crate) struct PipeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
-    /// Files or directories of recorded conversations
+    /// Files or directories of recorded conversations; without any, your own sessions
     pub(crate) paths: Vec<PathBuf>,
+    /// Your own sessions, too: those of Claude Code and Codex
+    #[arg(long)]
+    pub(crate) sessions: bool,
     /// Policies, or `all` [default: fanfold]
     #[arg(short, long, value_name = "NAME", num_args = 1.., value_delimiter = ',')]
     pub(crate) policy: Vec<String>,
-    /// Windows in tokens [default: 16k]
+    /// Windows in tokens [default: 16k; for sessions 32k 64k 128k 200k]
     #[arg(short, long, value_name = "TOKENS", num_args = 1.., value_delimiter = ',')]
     pub(crate) window: Vec<Size>,
-    /// Use a conversation at a window if it is so many times as long
-    #[arg(long, value_name = "RATIO", default_value_t = 1.5)]
-    pub(crate) min_ratio: f64,
+    /// Use a conversation at a window if it is so many times as long [default: 1.5; for sessions 0]
+    #[arg(long, value_name = "RATIO")]
+    pub(crate) min_ratio: Option<f64>,
     /// At most so many conversations of each file, chosen by a hash of their ids
     #[arg(long, value_name = "N")]
     pub(crate) max: Option<usize>,
@@ -253,13 +271,31 @@ pub(crate) struct ReplayArgs {
     /// A list of texts that models know anyway, one per line
     #[arg(long, value_name = "FILE")]
     pub(crate) known: Option<PathBuf>,
+    /// What all are charged at: a row of `fanfold prices` [default: by the model of each]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) prices: Option<String>,
     /// How many conversations at once [default: one for each core]
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<usize>,
-    /// A table for each source, too
+    /// Tables for each source, too
     #[arg(long)]
     pub(crate) by_source: bool,
+    /// Each fold with what it won and what it cost
+    #[arg(long)]
+    pub(crate) receipts: bool,
     /// All figures as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Draw recall against tokens and cost, a panel for each source
+    #[arg(long, value_name = "FILE.svg")]
+    pub(crate) picture: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PricesArgs {
+    /// A model: which row holds for it, and why
+    pub(crate) model: Option<String>,
+    /// As JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -303,7 +339,11 @@ impl Cli {
             Command::Show(args) => Some(&args.fold),
             Command::Inspect(args) => Some(&args.fold),
             Command::Pipe(args) => Some(&args.fold),
-            Command::Replay(_) | Command::Demo(_) | Command::Config(_) | Command::Completions { .. } => None,
+            Command::Replay(_)
+            | Command::Prices(_)
+            | Command::Demo(_)
+            | Command::Config(_)
+            | Command::Completions { .. } => None,
         };
         Options { color: self.color, ..fold.map(FoldFlags::options).unwrap_or_default() }
     }

@@ -20,7 +20,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::commands::{Say, completions, config, demo, fold, inspect, pipe, recall, replay, show};
+use crate::commands::{Say, completions, config, demo, fold, inspect, pipe, prices, recall, replay, show};
 use crate::failure::Failure;
 use crate::flags::{Cli, Command};
 use crate::settings::Color;
@@ -55,6 +55,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Inspect(args) => inspect::run(args, &settings.options, say),
         Command::Pipe(args) => pipe::run(args, &settings.options, say),
         Command::Replay(args) => replay::run(args, &settings.options, say),
+        Command::Prices(args) => prices::run(args, &settings.options),
         Command::Demo(args) => demo::run(args),
         Command::Config(command) => config::run(command, &settings),
         Command::Completions { .. } => Ok(()),

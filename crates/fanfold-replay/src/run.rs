@@ -1,132 +1,35 @@
-//! One recorded conversation through policies, reply by reply.
-//!
-//! Before each recorded reply the policy gets what had been said until then, and gives the view that would have been
-//! sent. All policies and windows go side by side, so that each message is decoded once.
+//! One policy at one window: what is sent before each reply, and what it holds and costs.
 
-use fanfold_core::{Budget, Count, Entry, Handle, Policy, Refusal, Session, Tokens, View};
-use fanfold_wire::{Change, Conversation, Format};
+use std::borrow::Cow;
+
+use fanfold_core::{Entry, Handle, Receipt, Refusal, Session, View};
+use fanfold_wire::Change;
 use rustc_hash::FxHashMap;
-use serde_json::value::RawValue;
 
-use crate::atoms::{Class, Known};
+use crate::atoms::Class;
+use crate::moment::{Moment, pieces};
+use crate::prices::{Meter, Request};
 use crate::readable::NewText;
 use crate::recalled::{Named, Originals};
-use crate::record::Record;
+use crate::replay::{FoldMade, Followed};
 use crate::sent::{is_valid, n_shared};
-use crate::sums::{DISTANCES, Sums};
+use crate::sums::{DISTANCES, Sums, Tally};
 use crate::text::Needle;
 use crate::trajectory::{LookId, Trajectory};
 
-/// How conversations are replayed.
-#[derive(Debug, Clone)]
-pub struct Terms {
-    /// The policies.
-    pub policies: Vec<Policy>,
-    /// The windows, in tokens.
-    pub windows: Vec<u64>,
-    /// What of each window is kept for the answer.
-    pub reserve: u64,
-    /// A conversation is used at a window if it is so many times as long.
-    pub min_ratio: f64,
-}
-
-/// One conversation under one policy and window.
-#[derive(Debug, Clone)]
-pub struct Outcome {
-    /// The conversation.
-    pub id: String,
-    /// The collection that it is from.
-    pub source: String,
-    /// The policy, by its position in the terms.
-    pub policy: usize,
-    /// The window.
-    pub window: u64,
-    /// The conversation's whole length.
-    pub raw: u64,
-    /// What was counted.
-    pub sums: Sums,
-}
-
-/// What a view is billed at, beside the first: the part that is read from the cache, and the two prices of the rest.
+/// What a view is billed at by the yardstick: what is as before, and the two prices of the rest.
 const READ: f64 = 0.1;
 const WRITE_A: f64 = 1.25;
 const WRITE_O: f64 = 1.0;
 
-/// Replays one conversation under every policy and window for which it is long enough.
-pub fn replay(record: &Record, terms: &Terms, known: &Known, counter: &'static dyn Count) -> Vec<Outcome> {
-    let mut trajectory = Trajectory::new(record, known, counter);
-    let mut runs = Vec::new();
-    for &window in &terms.windows {
-        let is_long = trajectory.total() as f64 >= terms.min_ratio * window as f64;
-        for (i, policy) in terms.policies.iter().enumerate().filter(|_| is_long) {
-            let budget = Budget::with_reserve(Tokens(window), Tokens(terms.reserve));
-            let mut session = Session::new(policy.clone(), budget, counter);
-            session.set_tools(Tokens(trajectory.base));
-            runs.push(Run::new(i, window, session));
-        }
-    }
-    if runs.is_empty() {
-        return Vec::new();
-    }
-    let mut followed = Followed::new();
-    let mut originals = Originals::default();
-    for reply in trajectory.replies.clone() {
-        let changes = followed.grow(&record.messages[..reply], counter);
-        for run in &mut runs {
-            run.take(&changes);
-            let sent = run.sent(&followed, &mut trajectory, reply);
-            run.measure(&trajectory, &mut originals, reply, sent);
-        }
-    }
-    let raw = trajectory.total();
-    let outcome = |run: Run| Outcome {
-        id: record.id.clone(),
-        source: record.source.clone(),
-        policy: run.policy,
-        window: run.window,
-        raw,
-        sums: run.sums,
-    };
-    runs.into_iter().map(outcome).collect()
-}
-
-/// The conversation as its messages arrive.
-struct Followed {
-    conversation: Conversation,
-    /// Where each message begins in the conversation's text, and where the last one ends.
-    starts: Vec<usize>,
-}
-
-impl Followed {
-    fn new() -> Followed {
-        Followed { conversation: Conversation::of_messages(Format::Chat), starts: vec![0] }
-    }
-
-    /// Takes what is new, and gives back what it does to a transcript, counted.
-    fn grow(&mut self, messages: &[Box<RawValue>], counter: &dyn Count) -> Vec<Change> {
-        let n_held = self.starts.len() - 1;
-        let new: Vec<&RawValue> = messages[n_held..].iter().map(|message| &**message).collect();
-        for message in &new {
-            let last = self.starts.last().copied().unwrap_or_default();
-            self.starts.push(last + message.get().len());
-        }
-        let mut changes = self.conversation.append(&new);
-        changes.iter_mut().for_each(|change| change.count(counter));
-        changes
-    }
-
-    /// Which message a text is, if it is one as it came.
-    fn message(&self, base: usize, text: &str) -> Option<usize> {
-        let offset = (text.as_ptr() as usize).checked_sub(base)?;
-        self.starts.binary_search(&offset).ok()
-    }
-}
-
 /// One policy at one window.
-struct Run {
+pub(crate) struct Run {
     policy: usize,
     window: u64,
     session: Session<'static>,
+    meter: Meter,
+    has_receipts: bool,
+    folds: Vec<FoldMade>,
     sums: Sums,
     /// What was sent last.
     before: Option<Vec<LookId>>,
@@ -140,17 +43,25 @@ struct Run {
 }
 
 /// What is sent for one reply.
-struct Sent {
+pub(crate) struct Sent {
     looks: Vec<LookId>,
     handles: Vec<Handle>,
 }
 
 impl Run {
-    fn new(policy: usize, window: u64, session: Session<'static>) -> Run {
+    pub(crate) fn new(
+        (policy, window): (usize, u64),
+        session: Session<'static>,
+        meter: Meter,
+        has_receipts: bool,
+    ) -> Run {
         Run {
             policy,
             window,
             session,
+            meter,
+            has_receipts,
+            folds: Vec::new(),
             sums: Sums::default(),
             before: None,
             handles: Vec::new(),
@@ -162,7 +73,7 @@ impl Run {
         }
     }
 
-    fn take(&mut self, changes: &[Change]) {
+    pub(crate) fn take(&mut self, changes: &[Change]) {
         for change in changes {
             match change {
                 Change::Append(entry) => {
@@ -176,7 +87,12 @@ impl Run {
     }
 
     /// The messages to send now. Where there is no view, the conversation goes out as it came.
-    fn sent(&mut self, followed: &Followed, trajectory: &mut Trajectory<'_>, reply: usize) -> Sent {
+    pub(crate) fn sent(
+        &mut self,
+        followed: &Followed,
+        trajectory: &mut Trajectory<'_>,
+        reply: usize,
+    ) -> Sent {
         let view = match view_of(&mut self.session) {
             Ok(view) => view,
             Err(_) => {
@@ -185,7 +101,7 @@ impl Run {
         };
         let messages = followed.conversation.encode_messages(self.session.transcript(), &view);
         let base = followed.conversation.messages().next().map_or(0, |first| first.as_ptr() as usize);
-        let look = |message: std::borrow::Cow<'_, str>| match followed.message(base, &message) {
+        let look = |message: Cow<'_, str>| match followed.message(base, &message) {
             Some(at) => trajectory.look_of[at],
             None => trajectory.look(&message),
         };
@@ -193,14 +109,25 @@ impl Run {
         Sent { looks, handles: view.handles }
     }
 
-    fn measure(&mut self, trajectory: &Trajectory<'_>, originals: &mut Originals, reply: usize, sent: Sent) {
+    /// Counts what is sent, what of the reply it holds, and what it costs.
+    pub(crate) fn measure(
+        &mut self,
+        trajectory: &Trajectory<'_>,
+        originals: &mut Originals,
+        moment: &Moment,
+        sent: Sent,
+    ) {
+        let reply = moment.reply;
         let is_pressed = trajectory.raw(reply) > self.window;
         let n_sent = self.bill(trajectory, &sent.looks);
+        self.charge(trajectory, moment, &sent.looks);
         self.mark_messages(trajectory, reply, &sent.looks);
         self.handles = sent.handles;
         self.before = Some(sent.looks);
+        self.count_repeats(trajectory, moment);
         if is_pressed {
             self.count_users(trajectory, reply);
+            self.count_copied(trajectory, moment);
         }
         let mut tally = Tally::default();
         for i in 0..trajectory.used[&reply].len() {
@@ -210,6 +137,54 @@ impl Run {
         part.calls += 1;
         part.sent += n_sent;
         tally.add_to(part);
+    }
+
+    /// What was counted, under which policy and window, and the folds.
+    pub(crate) fn end(mut self) -> ((usize, u64), Sums, Vec<FoldMade>) {
+        self.sums.folds = self.session.ledger().receipts().len() as u64;
+        self.sums.bill = self.meter.bill();
+        ((self.policy, self.window), self.sums, self.folds)
+    }
+
+    /// Charges the request, and says what a break with the one before has cost.
+    fn charge(&mut self, trajectory: &Trajectory<'_>, moment: &Moment, looks: &[LookId]) {
+        let request = Request { pieces: pieces(trajectory, looks), output: moment.output, at: moment.at };
+        let charge = self.meter.take(&request);
+        let is_broken = self.before.as_ref().is_some_and(|before| n_shared(before, looks) < before.len());
+        if is_broken {
+            let rewritten = (charge.tokens - charge.read).saturating_sub(moment.new);
+            self.sums.break_tokens += rewritten;
+            self.sums.break_dollars += rewritten as f64 * charge.per_rewritten;
+        }
+        let removed = trajectory.raw(moment.reply).saturating_sub(charge.tokens);
+        self.sums.removed_gross += removed;
+        self.sums.removed_unique = removed;
+        if self.has_receipts {
+            let made = self.session.ledger().receipts().iter().skip(self.folds.len());
+            let fold = |receipt: &Receipt| FoldMade {
+                reply: moment.reply,
+                receipt: receipt.clone(),
+                dollars: receipt.rewritten.0 as f64 * charge.per_rewritten,
+            };
+            self.folds.extend(made.map(fold));
+        }
+    }
+
+    fn count_repeats(&mut self, trajectory: &Trajectory<'_>, moment: &Moment) {
+        for &result in &trajectory.repeats[moment.n] {
+            self.sums.repeats += 1;
+            self.sums.repeats_folded += u64::from(!self.is_there(result as usize));
+        }
+    }
+
+    fn count_copied(&mut self, trajectory: &Trajectory<'_>, moment: &Moment) {
+        let is_old = |distance: f64| distance > 0.25 * self.window as f64;
+        for span in trajectory.copied[moment.n].iter().filter(|span| is_old(span.distance)) {
+            let is_there = span.messages.iter().any(|message| self.is_there(*message as usize))
+                || memchr::memmem::find(self.new.text.as_bytes(), span.text.as_bytes()).is_some();
+            self.sums.copied += 1;
+            self.sums.copied_there += u64::from(is_there);
+        }
     }
 
     /// Counts what it costs, and what a provider would say to it.
@@ -229,6 +204,7 @@ impl Run {
         sums.billed_a += READ * cached + WRITE_A * new;
         sums.billed_o += READ * cached + WRITE_O * new;
         sums.calls += 1;
+        sums.messages += looks.len() as u64;
         sums.sent += n_sent;
         sums.peak = sums.peak.max(n_sent);
         sums.over += u64::from(n_sent > self.window);
@@ -355,42 +331,4 @@ fn view_of(session: &mut Session<'_>) -> Result<View, Refusal> {
         return session.view_with_context();
     }
     session.view().cloned()
-}
-
-/// What one reply used and what of it was there.
-#[derive(Default)]
-struct Tally {
-    atoms: u64,
-    there: u64,
-    read: u64,
-    old: u64,
-    old_there: u64,
-    old_read: u64,
-    old_recalled: u64,
-    tool_only: u64,
-    tool_only_read: u64,
-    lines: u64,
-    lines_there: u64,
-}
-
-impl Tally {
-    fn add_to(&self, part: &mut crate::sums::Part) {
-        part.atoms += self.atoms;
-        part.there += self.there;
-        part.read += self.read;
-        part.old += self.old;
-        part.old_there += self.old_there;
-        part.old_read += self.old_read;
-        part.old_recalled += self.old_recalled;
-        part.tool_only += self.tool_only;
-        part.tool_only_read += self.tool_only_read;
-        part.lines += self.lines;
-        part.lines_there += self.lines_there;
-        let has_all = self.read == self.atoms;
-        part.with_atoms += u64::from(self.atoms > 0);
-        part.sufficed += u64::from(self.atoms > 0 && has_all);
-        part.with_old += u64::from(self.old > 0);
-        part.old_sufficed += u64::from(self.old > 0 && has_all);
-        part.old_shares += if self.old > 0 { self.old_read as f64 / self.old as f64 } else { 0.0 };
-    }
 }

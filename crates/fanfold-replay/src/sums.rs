@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::prices::Bill;
+
 /// Tokens back, in steps: 2k, 4k, ... 64k and more.
 pub const DISTANCES: [u64; 6] = [2_000, 4_000, 8_000, 16_000, 32_000, 64_000];
 
@@ -53,6 +55,8 @@ pub struct Part {
 pub struct Sums {
     /// Replies.
     pub calls: u64,
+    /// Messages sent.
+    pub messages: u64,
     /// Tokens sent.
     pub sent: u64,
     /// The longest view.
@@ -75,6 +79,28 @@ pub struct Sums {
     pub recalls: u64,
     /// What those recalls would have cost, in tokens.
     pub recall_tokens: u64,
+    /// Folds.
+    pub folds: u64,
+    /// What all views were shorter than the conversation until then, added up.
+    pub removed_gross: u64,
+    /// What the last view was shorter than the conversation.
+    pub removed_unique: u64,
+    /// What all requests cost.
+    pub bill: Bill,
+    /// What they would have cost as they came.
+    pub bill_raw: Bill,
+    /// What was written anew where views broke with the ones before, in tokens.
+    pub break_tokens: u64,
+    /// What that cost, in dollars.
+    pub break_dollars: f64,
+    /// Calls that an earlier call had made, word for word.
+    pub repeats: u64,
+    /// Those of them whose earlier result was no longer there as it came.
+    pub repeats_folded: u64,
+    /// Old spans that replies under pressure copied.
+    pub copied: u64,
+    /// Those that were there.
+    pub copied_there: u64,
     /// Replies under pressure.
     pub pressed: Part,
     /// The others.
@@ -112,6 +138,7 @@ impl Sums {
     /// Adds another conversation's.
     pub fn add(&mut self, other: &Sums) {
         self.calls += other.calls;
+        self.messages += other.messages;
         self.sent += other.sent;
         self.peak = self.peak.max(other.peak);
         self.over += other.over;
@@ -123,6 +150,17 @@ impl Sums {
         self.users_there += other.users_there;
         self.recalls += other.recalls;
         self.recall_tokens += other.recall_tokens;
+        self.folds += other.folds;
+        self.removed_gross += other.removed_gross;
+        self.removed_unique += other.removed_unique;
+        self.bill.add(&other.bill);
+        self.bill_raw.add(&other.bill_raw);
+        self.break_tokens += other.break_tokens;
+        self.break_dollars += other.break_dollars;
+        self.repeats += other.repeats;
+        self.repeats_folded += other.repeats_folded;
+        self.copied += other.copied;
+        self.copied_there += other.copied_there;
         self.pressed.add(&other.pressed);
         self.early.add(&other.early);
         for (sum, other) in self.by_distance.iter_mut().zip(&other.by_distance) {
@@ -132,6 +170,45 @@ impl Sums {
             let sum = self.by_class.entry(class).or_default();
             *sum = (sum.0 + other.0, sum.1 + other.1);
         }
+    }
+}
+
+/// What one reply used and what of it was there.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub(crate) atoms: u64,
+    pub(crate) there: u64,
+    pub(crate) read: u64,
+    pub(crate) old: u64,
+    pub(crate) old_there: u64,
+    pub(crate) old_read: u64,
+    pub(crate) old_recalled: u64,
+    pub(crate) tool_only: u64,
+    pub(crate) tool_only_read: u64,
+    pub(crate) lines: u64,
+    pub(crate) lines_there: u64,
+}
+
+impl Tally {
+    /// Adds a reply to the sums of its kind.
+    pub(crate) fn add_to(&self, part: &mut Part) {
+        part.atoms += self.atoms;
+        part.there += self.there;
+        part.read += self.read;
+        part.old += self.old;
+        part.old_there += self.old_there;
+        part.old_read += self.old_read;
+        part.old_recalled += self.old_recalled;
+        part.tool_only += self.tool_only;
+        part.tool_only_read += self.tool_only_read;
+        part.lines += self.lines;
+        part.lines_there += self.lines_there;
+        let has_all = self.read == self.atoms;
+        part.with_atoms += u64::from(self.atoms > 0);
+        part.sufficed += u64::from(self.atoms > 0 && has_all);
+        part.with_old += u64::from(self.old > 0);
+        part.old_sufficed += u64::from(self.old > 0 && has_all);
+        part.old_shares += if self.old > 0 { self.old_read as f64 / self.old as f64 } else { 0.0 };
     }
 }
 

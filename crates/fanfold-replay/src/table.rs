@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::run::Outcome;
+use crate::replay::Outcome;
 use crate::sums::{Sums, share};
 
 /// The conversations of one policy and window, added up.
@@ -54,6 +54,10 @@ pub struct Shares {
     pub user: Option<f64>,
     /// What a recall costs in the mean.
     pub rec_tokens: Option<f64>,
+    /// Old spans that replies copied and that were there.
+    pub copied: Option<f64>,
+    /// What it cost, as a share of what it would have cost as it came.
+    pub cost: Option<f64>,
 }
 
 /// One row for each window and policy, in that order, of the outcomes that are wanted.
@@ -89,6 +93,8 @@ fn shares(sums: &Sums, outcomes: &[&Outcome]) -> Shares {
         old_suff: share(part.old_sufficed, part.with_old),
         user: share(sums.users_there, sums.users),
         rec_tokens: share(sums.recall_tokens, sums.recalls),
+        copied: share(sums.copied_there, sums.copied),
+        cost: (sums.bill_raw.dollars > 0.0).then(|| sums.bill.dollars / sums.bill_raw.dollars),
     }
 }
 

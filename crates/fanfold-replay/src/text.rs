@@ -101,8 +101,9 @@ impl Needle {
 
     fn is_bounded(&self, text: &str, start: usize) -> bool {
         let end = start + self.text.len();
-        !(self.is_head && before(text, start).is_some_and(is_word))
-            && !(self.is_tail && at(text, end).is_some_and(is_word))
+        let is_cut_before = self.is_head && before(text, start).is_some_and(is_word);
+        let is_cut_behind = self.is_tail && at(text, end).is_some_and(is_word);
+        !is_cut_before && !is_cut_behind
     }
 
     /// The first places where it stands, at most so many.

@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
 use crate::atoms::{Class, Known, atoms_of};
+use crate::copied::{Copied, copied_spans};
 use crate::message::{Message, Role, print_of, spaced};
 use crate::readable::Stand;
 use crate::record::Record;
@@ -17,6 +18,9 @@ use crate::text::{Needle, each_word, n_chars, plain};
 pub(crate) type AtomId = u32;
 /// The number of a message's content: equal messages share one.
 pub(crate) type LookId = u32;
+
+/// How atoms stand in messages.
+type Stands = FxHashMap<(AtomId, u32), Rc<Vec<Stand>>>;
 
 /// A message as it is measured.
 #[derive(Debug)]
@@ -73,8 +77,12 @@ pub(crate) struct Trajectory<'r> {
     pub(crate) occurrences: Vec<Vec<Occurrence>>,
     /// The messages that people wrote.
     pub(crate) users: Vec<usize>,
+    /// The results of earlier calls that a reply makes again, word for word; by the reply's position among them.
+    pub(crate) repeats: Vec<Vec<u32>>,
+    /// What each reply copied.
+    pub(crate) copied: Vec<Vec<Copied>>,
     /// How atoms stand in messages, once it was needed.
-    pub(crate) stands: RefCell<FxHashMap<(AtomId, u32), Rc<Vec<Stand>>>>,
+    pub(crate) stands: RefCell<Stands>,
 }
 
 impl<'r> Trajectory<'r> {
@@ -96,19 +104,24 @@ impl<'r> Trajectory<'r> {
             needles: Vec::new(),
             occurrences: Vec::new(),
             users: Vec::new(),
+            repeats: Vec::new(),
+            copied: Vec::new(),
             stands: RefCell::default(),
         };
         let mut atoms = Vec::new();
         let mut fixed = Vec::new();
+        let mut made = Made::default();
         for (i, raw) in record.messages.iter().enumerate() {
             let (look, message) = trajectory.learn(raw.get());
             trajectory.looks[look as usize].at.push(i as u32);
             trajectory.look_of.push(look);
             let tokens = trajectory.looks[look as usize].tokens;
             trajectory.before.push(trajectory.before[i] + tokens);
+            let repeats = made.take(i as u32, &message);
             match message.role {
                 Role::Assistant if i > 0 => {
                     trajectory.replies.push(i);
+                    trajectory.repeats.push(repeats);
                     atoms.push(atoms_of(&message, known));
                 }
                 Role::User if !message.is_harness => trajectory.users.push(i),
@@ -117,7 +130,9 @@ impl<'r> Trajectory<'r> {
             }
         }
         fixed.push(schemas.unwrap_or_else(|| "[]".to_owned()));
-        trajectory.find_atoms(atoms, &plain(&fixed.join("\n")));
+        let fixed = plain(&fixed.join("\n"));
+        trajectory.find_atoms(atoms, &fixed);
+        trajectory.copied = copied_spans(&trajectory, &fixed);
         trajectory
     }
 
@@ -192,8 +207,7 @@ impl<'r> Trajectory<'r> {
             }
         }
         // What the system prompt and the tools say is there in every view.
-        let is_fixed: FxHashSet<AtomId> =
-            last_places(&self.needles, &by_word, fixed).into_iter().map(|(id, _)| id).collect();
+        let is_fixed: FxHashSet<AtomId> = last_places(&self.needles, &by_word, fixed).into_keys().collect();
         self.occurrences = vec![Vec::new(); self.needles.len()];
         for (i, look) in self.look_of.iter().enumerate() {
             let look = &self.looks[*look as usize];
@@ -222,15 +236,25 @@ impl<'r> Trajectory<'r> {
         if role(first) == Role::Assistant && !class.is_clear() {
             return None;
         }
-        let at = last.message as usize;
-        let behind = (self.before[reply] - self.before[at + 1]) as f64;
-        let tokens = self.looks[self.look_of[at] as usize].tokens as f64;
         Some(Used {
             atom,
             class,
-            distance: behind + last.rest * tokens,
+            distance: self.behind(reply, last.message, last.rest),
             is_tool_only: seen.iter().all(|occurrence| role(occurrence) == Role::Tool),
         })
+    }
+
+    /// How many tokens before a reply something stands, with so much of its message after it.
+    fn behind(&self, reply: usize, message: u32, rest: f64) -> f64 {
+        let at = message as usize;
+        let tokens = self.looks[self.look_of[at] as usize].tokens as f64;
+        (self.before[reply] - self.before[at + 1]) as f64 + rest * tokens
+    }
+
+    /// How many tokens before a reply a byte of a message stands.
+    pub(crate) fn distance(&self, reply: usize, message: u32, byte: usize) -> f64 {
+        let length = self.text_of(message).len().max(1) as f64;
+        self.behind(reply, message, 1.0 - byte as f64 / length)
     }
 
     /// Where an atom stands before a message.
@@ -245,6 +269,29 @@ impl<'r> Trajectory<'r> {
 
     pub(crate) fn text_of(&self, message: u32) -> &str {
         &self.looks[self.look_of[message as usize] as usize].text
+    }
+}
+
+/// The calls made so far, and their results.
+#[derive(Default)]
+struct Made {
+    /// The id of the newest call with each tool and arguments.
+    newest: FxHashMap<(String, String), String>,
+    results: FxHashMap<String, u32>,
+}
+
+impl Made {
+    /// Takes note of a message. Gives back the results of earlier calls that it makes again.
+    fn take(&mut self, at: u32, message: &Message) -> Vec<u32> {
+        if let (Role::Tool, Some(id)) = (message.role, &message.answers) {
+            self.results.insert(id.clone(), at);
+        }
+        let mut repeats = Vec::new();
+        for call in &message.calls {
+            let before = self.newest.insert((call.name.clone(), call.arguments.clone()), call.id.clone());
+            repeats.extend(before.and_then(|id| self.results.get(&id).copied()));
+        }
+        repeats
     }
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod show;
 pub(crate) mod inspect;
 pub(crate) mod pipe;
 pub(crate) mod replay;
+pub(crate) mod prices;
 pub(crate) mod demo;
 pub(crate) mod config;
 pub(crate) mod completions;

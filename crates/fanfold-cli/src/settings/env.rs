@@ -27,6 +27,7 @@ pub(crate) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Options, Fail
         working_context: env.parsed("working_context")?,
         tools: Vec::new(),
         models: Vec::new(),
+        prices: Vec::new(),
     })
 }
 

@@ -114,6 +114,14 @@ pub(crate) const TEMPLATE: &str = r#"# Settings of fanfold. Flags and FANFOLD_* 
 # [[models]]
 # pattern = "my-local-model"
 # window = "32k"
+
+# [[prices]]
+# name = "my-local-model"    # what models' names begin with; what is left out is as fanfold knows it
+# base = 0.5                 # dollars per million tokens of input
+# output = 2.0
+# write = 1.0                # to and from the cache, as multiples of base
+# read = 0.1
+# match = "prefix"           # ends, none
 "#;
 
 #[cfg(test)]
@@ -128,7 +136,7 @@ mod tests {
             .map(|line| format!("{}\n", line.trim_start_matches("# ")))
             .collect();
         let options = parse(&uncommented, "template").expect("every line is a setting");
-        assert_eq!((options.tools.len(), options.models.len()), (1, 1));
+        assert_eq!((options.tools.len(), options.models.len(), options.prices.len()), (1, 1, 1));
         assert_eq!(parse(TEMPLATE, "template").expect("comments only"), Options::default());
     }
 

@@ -70,7 +70,7 @@ macro_rules! each_single_setting {
 }
 
 impl Settings {
-    /// Takes what is not set yet. Tools and models add up, earlier ones first.
+    /// Takes what is not set yet. Tools, models and prices add up, earlier ones first.
     fn add(&mut self, more: Options, source: &Source) {
         macro_rules! take {
             ($($field:ident),*) => {$(
@@ -81,13 +81,19 @@ impl Settings {
             )*};
         }
         each_single_setting!(take);
-        for (name, is_set) in [("tools", !more.tools.is_empty()), ("models", !more.models.is_empty())] {
+        let lists = [
+            ("tools", !more.tools.is_empty()),
+            ("models", !more.models.is_empty()),
+            ("prices", !more.prices.is_empty()),
+        ];
+        for (name, is_set) in lists {
             if is_set {
                 self.sources.entry(name).or_insert_with(|| source.clone());
             }
         }
         self.options.tools.extend(more.tools);
         self.options.models.extend(more.models);
+        self.options.prices.extend(more.prices);
     }
 
     /// Every setting, set or not.
@@ -105,7 +111,9 @@ impl Settings {
         let tools = options.tools.iter().map(|tool| &*tool.name).collect();
         let models = options.models.iter().map(|model| &*model.pattern).collect();
         all.push(self.one("tools", list(tools)));
+        let prices = options.prices.iter().map(|price| &*price.name).collect();
         all.push(self.one("models", list(models)));
+        all.push(self.one("prices", list(prices)));
         all
     }
 

@@ -46,6 +46,9 @@ pub(crate) struct Options {
     /// Windows of models that fanfold does not know, or knows wrongly.
     #[serde(default)]
     pub(crate) models: Vec<ModelOptions>,
+    /// Prices of models that fanfold does not know, or knows wrongly.
+    #[serde(default)]
+    pub(crate) prices: Vec<PriceOptions>,
 }
 
 /// Whether what people said may be shortened.
@@ -106,4 +109,55 @@ pub(crate) struct ModelOptions {
     pub(crate) pattern: String,
     /// Its window in tokens.
     pub(crate) window: Size,
+}
+
+/// The price of a model. What is left out is as fanfold knows it.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PriceOptions {
+    /// What the model's name begins with.
+    pub(crate) name: String,
+    /// Dollars per million tokens of input.
+    pub(crate) base: Option<f64>,
+    /// Dollars per million tokens of output.
+    pub(crate) output: Option<f64>,
+    /// What writing to the cache costs, as a multiple of the base.
+    pub(crate) write: Option<f64>,
+    /// What reading from the cache costs, as a multiple of the base.
+    pub(crate) read: Option<f64>,
+    /// How long a cached prefix lives after it was last used, in seconds.
+    pub(crate) lifetime: Option<u64>,
+    /// Where a cached prefix can end: prefix (anywhere), ends (where an earlier request ended), none.
+    #[serde(rename = "match")]
+    pub(crate) matching: Option<MatchRule>,
+    /// Shorter prefixes are not cached, in tokens.
+    pub(crate) minimum: Option<Size>,
+    /// Matches are cut to a multiple of this, in tokens.
+    pub(crate) step: Option<Size>,
+    /// Lengths from which on the whole request costs more.
+    pub(crate) cliffs: Option<Vec<CliffOptions>>,
+}
+
+/// Where a cached prefix can end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum MatchRule {
+    /// At any message up to which two requests are equal.
+    Prefix,
+    /// Only where an earlier request ended.
+    Ends,
+    /// Nothing is cached.
+    None,
+}
+
+/// A length from which on a request costs more.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CliffOptions {
+    /// In tokens of input.
+    pub(crate) above: Size,
+    /// Dollars per million tokens of input.
+    pub(crate) base: f64,
+    /// Dollars per million tokens of output.
+    pub(crate) output: f64,
 }

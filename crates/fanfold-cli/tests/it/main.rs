@@ -8,5 +8,7 @@ mod sandbox; //   a place of its own for each test
 mod fold; //      conversations in, conversations that fit out
 mod recall; //    folds opened again
 mod pipe; //      JSON lines
+mod replay; //    recorded conversations
+mod yardstick; // the same figures from another program
 mod settings; //  files, environment, flags
 mod people; //    what a person sees

@@ -69,6 +69,7 @@ fn values_are_shown_with_their_sources() {
         working_context not set
         tools           todo                 HERE/.fanfold.toml
         models          not set
+        prices          not set
     "#]]
     .assert_eq(&shown);
 }
@@ -137,7 +138,7 @@ fn a_file_is_started_once() {
 fn the_schema_knows_every_key() {
     let schema: Value = serde_json::from_str(&Sandbox::new().run("config schema").out).unwrap();
     let keys = schema["properties"].as_object().unwrap();
-    for key in ["window", "user_text", "tools", "models", "low_mark"] {
+    for key in ["window", "user_text", "tools", "models", "prices", "low_mark"] {
         assert!(keys.contains_key(key), "{key}");
     }
     assert_eq!(schema["additionalProperties"], false);

@@ -21,7 +21,7 @@ impl Known {
     }
 
     pub(crate) fn has(&self, atom: &str) -> bool {
-        is_everyday(&atom.to_lowercase())
+        EVERYDAY.contains(&&*atom.to_lowercase())
             || self.given.contains(atom)
             || is_edit_command(atom)
             || is_library(atom)
@@ -29,82 +29,32 @@ impl Known {
 }
 
 /// Names of encodings, hashes, platforms and sites, and pairs of words with a slash.
-fn is_everyday(atom: &str) -> bool {
-    match atom {
-        "ascii" | "utf8" | "utf16" | "base64" | "md5" | "sha1" | "sha256" => true,
-        "int32" | "int64" | "uint8" | "uint32" | "uint64" | "float32" | "float64" => true,
-        "amd64" | "arm64" | "x86_64" | "macos" | "http2" | "nodejs" | "python2" | "python3" => true,
-        "javascript" | "typescript" | "mysql" | "postgresql" | "sqlite" | "sqlite3" => true,
-        "github" | "openai" | "chatgpt" | "youtube" | "linkedin" => true,
-        "/dev/null" | "2>/dev/null" => true,
-        "and/or" | "yes/no" | "true/false" | "n/a" | "read/write" | "input/output" | "client/server" => true,
-        "e.g" | "i.e" | "etc" => true,
-        "__init__" | "__main__" | "__name__" | "__file__" => true,
-        _ => false,
-    }
-}
+#[rustfmt::skip]
+const EVERYDAY: &[&str] = &[
+    "ascii", "utf8", "utf16", "base64", "md5", "sha1", "sha256",
+    "int32", "int64", "uint8", "uint32", "uint64", "float32", "float64",
+    "amd64", "arm64", "x86_64", "macos", "http2", "nodejs", "python2", "python3",
+    "javascript", "typescript", "mysql", "postgresql", "sqlite", "sqlite3",
+    "github", "openai", "chatgpt", "youtube", "linkedin",
+    "/dev/null", "2>/dev/null",
+    "and/or", "yes/no", "true/false", "n/a", "read/write", "input/output", "client/server",
+    "e.g", "i.e", "etc",
+    "__init__", "__main__", "__name__", "__file__",
+];
 
 /// Modules, packages and objects of standard libraries, and the usual short names of a few others.
+#[rustfmt::skip]
 const LIBRARIES: &[&str] = &[
     // Go
-    "bufio",
-    "bytes",
-    "context",
-    "errors",
-    "exec",
-    "filepath",
-    "fmt",
-    "http",
-    "io",
-    "ioutil",
-    "os",
-    "path",
-    "regexp",
-    "slog",
-    "sort",
-    "strconv",
-    "strings",
-    "sync",
-    "testing",
-    "time",
-    "assert",
-    "require",
-    "err",
-    "t",
-    "b",
+    "bufio", "bytes", "context", "errors", "exec", "filepath", "fmt", "http", "io", "ioutil", "os", "path",
+    "regexp", "slog", "sort", "strconv", "strings", "sync", "testing", "time", "assert", "require", "err",
+    "t", "b",
     // Python
-    "collections",
-    "copy",
-    "datetime",
-    "functools",
-    "inspect",
-    "itertools",
-    "json",
-    "logging",
-    "math",
-    "pathlib",
-    "pytest",
-    "random",
-    "re",
-    "shutil",
-    "subprocess",
-    "sys",
-    "tempfile",
-    "traceback",
-    "typing",
-    "unittest",
-    "warnings",
-    "np",
-    "pd",
-    "plt",
+    "collections", "copy", "datetime", "functools", "inspect", "itertools", "json", "logging", "math",
+    "pathlib", "pytest", "random", "re", "shutil", "subprocess", "sys", "tempfile", "traceback", "typing",
+    "unittest", "warnings", "np", "pd", "plt",
     // JavaScript
-    "Array",
-    "JSON",
-    "Math",
-    "Object",
-    "Promise",
-    "console",
-    "process",
+    "Array", "JSON", "Math", "Object", "Promise", "console", "process",
 ];
 
 /// `strings.TrimSpace`, `os.path.join`: known by heart.

@@ -5,6 +5,8 @@
 //! them stand the longer lines that a call's arguments repeat word for word.
 
 mod scan; //  finds them in a text
+mod paths; // URLs, paths, files
+mod names; // numbers, ids, identifiers
 mod known; // what models know anyway
 
 use rustc_hash::{FxHashMap, FxHashSet};

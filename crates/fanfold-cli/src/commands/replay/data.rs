@@ -1,7 +1,9 @@
 //! The figures of a replay as JSON.
 
-use fanfold_replay::{Outcome, Terms, rows};
+use fanfold_replay::{FoldMade, Outcome, Terms, rows};
 use serde_json::{Value, json};
+
+use crate::report_json;
 
 /// A summary for each policy and window, and the sums of each conversation.
 pub(crate) fn all(terms: &Terms, outcomes: &[Outcome]) -> String {
@@ -17,6 +19,11 @@ pub(crate) fn all(terms: &Terms, outcomes: &[Outcome]) -> String {
     let results: Value = outcomes
         .iter()
         .map(|outcome| {
+            let fold = |fold: &FoldMade| {
+                let receipt = report_json::receipt(&fold.receipt);
+                json!({ "reply": fold.reply, "dollars": fold.dollars, "receipt": receipt })
+            };
+            let folds: Option<Value> = terms.has_receipts.then(|| outcome.folds.iter().map(fold).collect());
             json!({
                 "id": outcome.id,
                 "source": outcome.source,
@@ -24,6 +31,7 @@ pub(crate) fn all(terms: &Terms, outcomes: &[Outcome]) -> String {
                 "window": outcome.window,
                 "raw": outcome.raw,
                 "sums": outcome.sums,
+                "folds": folds,
             })
         })
         .collect();

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fanfold_replay::{Known, Record, sample};
+use fanfold_replay::{Known, Record, read, sample, without_beginnings};
 use rayon::prelude::*;
 
 use super::Say;
@@ -20,27 +20,98 @@ pub(crate) struct Gathered {
 /// Where, beside a data set, the list of what models know anyway lies.
 const KNOWN_LIST: &str = "tools/replay/generic_atoms.txt";
 
-pub(crate) fn records(args: &ReplayArgs, _say: Say) -> anyhow::Result<Gathered> {
-    let read = |path: &PathBuf| -> anyhow::Result<Vec<Record>> {
-        let input = input::read(path)?;
-        let file = path.file_name().unwrap_or_default().to_string_lossy();
-        let name = file.split('.').next().unwrap_or_default();
-        let lines: Vec<&str> = input.text.lines().filter(|line| !line.trim().is_empty()).collect();
-        let records: Result<Vec<Record>, _> =
-            lines.par_iter().map(|line| Record::parse(line, name)).collect();
-        let records = records.map_err(|error| {
-            Failure::new(format!("{}: {error}", input.name), "give files with one record per line")
-        })?;
-        Ok(sample(records, args.max.unwrap_or(usize::MAX)))
+/// Whether a person's own sessions are wanted.
+pub(crate) fn is_of_sessions(args: &ReplayArgs) -> bool {
+    args.sessions || args.paths.is_empty()
+}
+
+pub(crate) fn records(args: &ReplayArgs, say: Say) -> anyhow::Result<Gathered> {
+    let mut files = Vec::new();
+    for path in &args.paths {
+        if path.is_dir() { walk(path, &mut files) } else { files.push(path.clone()) }
+    }
+    if is_of_sessions(args) {
+        let folders = session_folders();
+        let n_before = files.len();
+        folders.iter().for_each(|folder| walk(folder, &mut files));
+        if files.len() == n_before && args.paths.is_empty() {
+            let looked: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
+            return Err(Failure::new(
+                format!("there are no sessions in {}", looked.join(" or ")),
+                "name files or directories of recorded conversations",
+            )
+            .into());
+        }
+    }
+    let of_file = |path: &PathBuf| -> anyhow::Result<Vec<Record>> {
+        let is_named = args.paths.contains(path);
+        let text = match input::read(path) {
+            Ok(input) => input.text,
+            Err(error) if is_named => return Err(error),
+            Err(_) => return Ok(Vec::new()),
+        };
+        Ok(sample(read(&text, &name_of(path)), args.max.unwrap_or(usize::MAX)))
     };
-    let read: anyhow::Result<Vec<Vec<Record>>> = args.paths.par_iter().map(read).collect();
-    let mut records: Vec<Record> = read?.into_iter().flatten().collect();
+    let found: anyhow::Result<Vec<Vec<Record>>> = files.par_iter().map(of_file).collect();
+    let found = found?;
+    let n_skipped = found.iter().filter(|records| records.is_empty()).count();
+    if n_skipped > 0 {
+        say.note(&format!("{n_skipped} of {} files hold no conversation and were skipped\n", found.len()));
+    }
+    let mut records: Vec<Record> = found.into_iter().flatten().collect();
+    if is_of_sessions(args) {
+        records = without_beginnings(records);
+    }
+    if records.is_empty() {
+        let hint = "`fanfold help replay` tells which files can be read";
+        return Err(Failure::new("no conversation was found", hint).into());
+    }
     records.retain(|record| match (args.only_aside, args.without_aside) {
         (true, _) => record.is_aside(),
         (_, true) => !record.is_aside(),
         (false, false) => true,
     });
     Ok(Gathered { records, known: known(args)? })
+}
+
+/// The files below a directory, in the order of their names.
+fn walk(directory: &Path, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(directory) else { return };
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    for path in paths {
+        let is_link = path.is_symlink();
+        if path.is_dir() && !is_link {
+            walk(&path, files);
+        } else if path.is_file() && is_readable(&path) {
+            files.push(path);
+        }
+    }
+}
+
+fn is_readable(path: &Path) -> bool {
+    let name = path.to_string_lossy().to_ascii_lowercase();
+    [".jsonl", ".json", ".jsonl.gz", ".json.gz"].iter().any(|end| name.ends_with(end))
+}
+
+fn name_of(path: &Path) -> String {
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    let bare = file.strip_suffix(".gz").unwrap_or(&file);
+    bare.rsplit_once('.').map_or(bare, |(name, _)| name).to_owned()
+}
+
+/// Where agents keep their sessions.
+fn session_folders() -> Vec<PathBuf> {
+    let home = etcetera::home_dir().unwrap_or_default();
+    let folder =
+        |variable: &str, usual: &str| match std::env::var_os(variable).filter(|value| !value.is_empty()) {
+            Some(set) => PathBuf::from(set),
+            None => home.join(usual),
+        };
+    vec![
+        folder("CLAUDE_CONFIG_DIR", ".claude").join("projects"),
+        folder("CODEX_HOME", ".codex").join("sessions"),
+    ]
 }
 
 fn known(args: &ReplayArgs) -> anyhow::Result<Known> {

@@ -1,49 +1,74 @@
 //! `fanfold replay`: recorded conversations through policies.
 
-mod gather; // finds and reads the conversations
-mod paper; //  the tables
-mod data; //   the figures as JSON
+mod gather; //  finds and reads the conversations
+mod paper; //   the tables
+mod data; //    the figures as JSON
+mod drawing; // the picture
+
+use std::io::IsTerminal as _;
+use std::time::Duration;
 
 use fanfold_core::Policy;
-use fanfold_replay::{Outcome, Record, Terms, replay, rows};
+use fanfold_replay::{Known, Outcome, Record, Terms, replay, rows};
 use fanfold_tokens::o200k;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 
-use super::Say;
+use super::{Say, prices};
 use crate::choose;
 use crate::failure::Failure;
 use crate::flags::ReplayArgs;
+use crate::output;
 use crate::settings::Options;
 use crate::terminal;
 
-/// The window when none is named, in tokens.
-const USUAL_WINDOW: u64 = 16_000;
+/// The windows when none is named, in tokens.
+const USUAL_WINDOWS: [u64; 1] = [16_000];
+/// And for a person's own sessions.
+const SESSION_WINDOWS: [u64; 4] = [32_000, 64_000, 128_000, 200_000];
+/// How many times as long as the window a conversation must be, if nobody says otherwise.
+const USUAL_RATIO: f64 = 1.5;
 
 pub(crate) fn run(args: &ReplayArgs, options: &Options, say: Say) -> anyhow::Result<()> {
     let terms = terms(args, options)?;
     let gathered = gather::records(args, say)?;
     let mut records = gathered.records;
     // The longest go first, so that no core is left with one at the end.
-    records
-        .sort_by_cached_key(|record| std::cmp::Reverse(record.tokens.unwrap_or_else(|| n_bytes(record) / 4)));
-    let outcomes = replay_all(&records, &terms, &gathered.known, args.jobs)?;
+    records.sort_by_cached_key(|record| std::cmp::Reverse(n_bytes(record)));
+    let outcomes = replay_all(&records, &terms, &gathered.known, args, say)?;
+    if outcomes.is_empty() {
+        let message = format!("none of {} conversations is long enough", records.len());
+        return Err(Failure::new(message, "lower --window or --min-ratio").into());
+    }
+    if let Some(path) = &args.picture {
+        output::write_file(path, drawing::svg(&terms, &outcomes).as_bytes())?;
+    }
     if args.json {
         return terminal::data(&data::all(&terms, &outcomes));
     }
-    let mut page = paper::table(&terms, &rows(&outcomes, |_| true));
+    let all = rows(&outcomes, |_| true);
+    let mut page = match gather::is_of_sessions(args) {
+        true => paper::sessions(&terms, &records, &all),
+        false => String::new(),
+    };
+    page.push_str(&paper::tables(&terms, &all));
     if args.by_source {
         let mut sources: Vec<&str> = outcomes.iter().map(|outcome| outcome.source.as_str()).collect();
         sources.sort_unstable();
         sources.dedup();
         for source in sources {
             let rows = rows(&outcomes, |outcome| outcome.source == source);
-            page.push_str(&format!("\n{source}\n{}", paper::table(&terms, &rows)));
+            page.push_str(&paper::of_source(source, &terms, &rows));
         }
+    }
+    if args.receipts {
+        page.push_str(&paper::receipts(&terms, &outcomes));
     }
     terminal::page(&page)
 }
 
 fn terms(args: &ReplayArgs, options: &Options) -> anyhow::Result<Terms> {
+    let is_of_sessions = gather::is_of_sessions(args);
     let mut names: Vec<&str> = args.policy.iter().map(String::as_str).collect();
     if names.contains(&"all") {
         names = Policy::NAMES.to_vec();
@@ -52,33 +77,64 @@ fn terms(args: &ReplayArgs, options: &Options) -> anyhow::Result<Terms> {
         names.push(options.policy.as_deref().unwrap_or(Policy::NAMES[0]));
     }
     let policy = |name: &str| choose::policy(&Options { policy: Some(name.to_owned()), ..options.clone() });
-    let windows: Vec<u64> = args.window.iter().map(|window| window.0).collect();
+    let mut windows: Vec<u64> = args.window.iter().map(|window| window.0).collect();
+    if windows.is_empty() {
+        windows = if is_of_sessions { SESSION_WINDOWS.to_vec() } else { USUAL_WINDOWS.to_vec() };
+    }
+    let prices = choose::prices(options);
+    let price = match &args.prices {
+        Some(name) => Some(prices::find(&prices, name)?.price.clone()),
+        None => None,
+    };
     Ok(Terms {
         policies: names.into_iter().map(policy).collect::<Result<_, _>>()?,
-        windows: if windows.is_empty() { vec![USUAL_WINDOW] } else { windows },
+        windows,
         reserve: options.reserve.map_or(0, |reserve| reserve.0),
-        min_ratio: args.min_ratio,
+        min_ratio: args.min_ratio.unwrap_or(if is_of_sessions { 0.0 } else { USUAL_RATIO }),
+        prices,
+        price,
+        has_receipts: args.receipts,
     })
 }
 
-fn n_bytes(record: &Record) -> u64 {
-    record.messages.iter().map(|message| message.get().len() as u64).sum()
+fn n_bytes(record: &Record) -> usize {
+    record.messages.iter().map(|message| message.get().len()).sum()
 }
 
 fn replay_all(
     records: &[Record],
     terms: &Terms,
-    known: &fanfold_replay::Known,
-    jobs: Option<usize>,
+    known: &Known,
+    args: &ReplayArgs,
+    say: Say,
 ) -> anyhow::Result<Vec<Outcome>> {
     let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(jobs.unwrap_or(0))
+        .num_threads(args.jobs.unwrap_or(0))
         .build()
         .map_err(|error| Failure::new(format!("no threads could be started: {error}"), "try --jobs 1"))?;
+    let bar = progress(records, say);
     let mut outcomes: Vec<Outcome> = pool.install(|| {
-        let each = records.par_iter().with_max_len(1);
-        each.flat_map_iter(|record| replay(record, terms, known, o200k())).collect()
+        let one = |record: &Record| {
+            let outcomes = replay(record, terms, known, o200k());
+            bar.inc(n_bytes(record) as u64);
+            outcomes
+        };
+        records.par_iter().with_max_len(1).flat_map_iter(one).collect()
     });
+    bar.finish_and_clear();
     outcomes.sort_by(|a, b| (a.window, a.policy, &a.id).cmp(&(b.window, b.policy, &b.id)));
     Ok(outcomes)
+}
+
+/// How far it is, by length, for a person at a terminal.
+fn progress(records: &[Record], say: Say) -> ProgressBar {
+    if say.is_quiet || !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let n_bytes: usize = records.iter().map(n_bytes).sum();
+    let bar = ProgressBar::with_draw_target(Some(n_bytes as u64), ProgressDrawTarget::stderr());
+    let look = "replaying {bar:32} {percent:>3} %  {elapsed} (another {eta})";
+    bar.set_style(ProgressStyle::with_template(look).unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
 }

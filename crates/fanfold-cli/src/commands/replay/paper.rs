@@ -1,56 +1,69 @@
 //! The tables of a replay.
 
-use fanfold_replay::{Row, Terms};
+use fanfold_core::thousands;
+use fanfold_replay::{Outcome, Record, Row, Terms};
 
-/// One row for each policy and window.
-pub(crate) fn table(terms: &Terms, rows: &[Row]) -> String {
-    let mut out = format!(
-        "{:<10} {:>7} {:>5} {:>6} {:>6} {:>5} {:>5} {:>8} {:>7} {:>8} {:>8} {:>6} {:>6} {:>6} {:>13} {:>6} {:>6} {:>9} {:>6} {:>6} {:>6} {:>8} {:>6}\n",
-        "policy",
-        "window",
-        "runs",
-        "calls",
-        "press",
-        "over",
-        "inval",
-        "tok/call",
-        "peak",
-        "billA/M",
-        "billO/M",
-        "rewr%",
-        "recall",
-        "old",
-        "95% int.",
-        "bare",
-        "early",
-        "tool-only",
-        "lines",
-        "recov",
-        "suff",
-        "old-suff",
-        "user"
-    );
+use crate::terminal::{paint, style};
+
+/// What was sent and held, and what it cost: one row each for each policy and window.
+pub(crate) fn tables(terms: &Terms, rows: &[Row]) -> String {
+    format!("{}\n{}", held(terms, rows), costs(terms, rows))
+}
+
+/// The same for one source.
+pub(crate) fn of_source(source: &str, terms: &Terms, rows: &[Row]) -> String {
+    format!("\n{}\n{}", paint(style::BOLD, source), tables(terms, rows))
+}
+
+/// A table: the first column to the left, the others to the right, each as wide as it must be.
+fn aligned(head: &[&str], rows: Vec<Vec<String>>) -> String {
+    let width = |i: usize| {
+        let cells = rows.iter().map(|row| row[i].chars().count());
+        cells.chain([head[i].chars().count()]).max().unwrap_or_default()
+    };
+    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    let line = |cells: &[String]| -> String {
+        let cell = |(i, (cell, width)): (usize, (&String, &usize))| match i {
+            0 => format!("{cell:<width$}"),
+            _ => format!("  {cell:>width$}"),
+        };
+        cells.iter().zip(&widths).enumerate().map(cell).collect()
+    };
+    let head: Vec<String> = head.iter().map(|&name| name.to_owned()).collect();
+    let mut out = format!("{}\n", paint(style::BOLD, line(&head)));
     for row in rows {
+        out.push_str(&format!("{}\n", line(&row)));
+    }
+    out
+}
+
+/// What the table of what was held has in its columns.
+#[rustfmt::skip]
+const HELD: [&str; 23] = [
+    "policy", "window", "runs", "calls", "press", "over", "inval", "tok/call", "peak", "billA/M",
+    "billO/M", "rewr%", "recall", "old", "95% int.", "bare", "early", "tool-only", "lines", "recov",
+    "suff", "old-suff", "user",
+];
+
+fn held(terms: &Terms, rows: &[Row]) -> String {
+    let row = |row: &Row| {
         let (sums, shares) = (&row.sums, &row.shares);
-        let interval =
-            shares.old_interval.map_or("-".to_owned(), |(low, high)| format!("[{low:.3},{high:.3}]"));
-        out.push_str(&format!(
-            "{:<10} {:>7} {:>5} {:>6} {:>6} {:>5} {:>5} {:>8.0} {:>7} {:>8.2} {:>8.2} {:>6.1} {:>6} {:>6} {:>13} {:>6} {:>6} {:>9} {:>6} {:>6} {:>6} {:>8} {:>6}\n",
-            terms.policies[row.policy].name,
-            row.window,
-            row.trajectories,
-            sums.calls,
-            sums.pressed.calls,
-            sums.over,
-            sums.invalid,
-            shares.tokens_pressed.unwrap_or_default(),
-            sums.peak,
-            sums.billed_a / 1e6,
-            sums.billed_o / 1e6,
-            100.0 * shares.rewrite_rate.unwrap_or_default(),
+        vec![
+            terms.policies[row.policy].name.to_string(),
+            row.window.to_string(),
+            row.trajectories.to_string(),
+            sums.calls.to_string(),
+            sums.pressed.calls.to_string(),
+            sums.over.to_string(),
+            sums.invalid.to_string(),
+            shares.tokens_pressed.map_or_else(dash, |tokens| format!("{tokens:.0}")),
+            sums.peak.to_string(),
+            format!("{:.2}", sums.billed_a / 1e6),
+            format!("{:.2}", sums.billed_o / 1e6),
+            shares.rewrite_rate.map_or_else(dash, |rate| format!("{:.1}", 100.0 * rate)),
             three(shares.recall),
             three(shares.old),
-            interval,
+            shares.old_interval.map_or_else(dash, |(low, high)| format!("[{low:.3},{high:.3}]")),
             three(shares.old_bare),
             three(shares.early_old),
             three(shares.tool_only),
@@ -59,11 +72,105 @@ pub(crate) fn table(terms: &Terms, rows: &[Row]) -> String {
             three(shares.suff),
             three(shares.old_suff),
             three(shares.user),
-        ));
+        ]
+    };
+    aligned(&HELD, rows.iter().map(row).collect())
+}
+
+/// What the table of costs has in its columns.
+#[rustfmt::skip]
+const COSTS: [&str; 13] = [
+    "policy", "window", "folds", "cost", "as it came", "saved", "saved%", "breaks", "break cost",
+    "repeats", "folded", "recall tok", "copied",
+];
+
+fn costs(terms: &Terms, rows: &[Row]) -> String {
+    let row = |row: &Row| {
+        let (sums, shares) = (&row.sums, &row.shares);
+        let saved = sums.bill_raw.dollars - sums.bill.dollars;
+        vec![
+            terms.policies[row.policy].name.to_string(),
+            row.window.to_string(),
+            sums.folds.to_string(),
+            dollars(sums.bill.dollars),
+            dollars(sums.bill_raw.dollars),
+            dollars(saved),
+            shares.cost.map_or_else(dash, |cost| format!("{:.1}", 100.0 * (1.0 - cost))),
+            sums.rewrites.to_string(),
+            dollars(sums.break_dollars),
+            sums.repeats.to_string(),
+            sums.repeats_folded.to_string(),
+            shares.rec_tokens.map_or_else(dash, |tokens| format!("{tokens:.0}")),
+            three(shares.copied),
+        ]
+    };
+    aligned(&COSTS, rows.iter().map(row).collect())
+}
+
+/// What a person's sessions were, what they cost, and what the cheapest way would have saved.
+pub(crate) fn sessions(terms: &Terms, records: &[Record], rows: &[Row]) -> String {
+    let n_messages: usize = records.iter().map(|record| record.messages.len()).sum();
+    let reported: f64 = records.iter().map(|record| record.reported.dollars(&terms.price_of(record))).sum();
+    let told = match reported > 0.0 {
+        true => format!("; by the providers' own counts they cost {}", dollars(reported)),
+        false => String::new(),
+    };
+    let counts = (thousands(records.len() as u64), thousands(n_messages as u64));
+    let mut out = format!("{} sessions, {} messages{told}\n", counts.0, counts.1);
+    let cheapest = rows.iter().min_by(|a, b| a.sums.bill.dollars.total_cmp(&b.sums.bill.dollars));
+    if let Some(row) = cheapest {
+        let (cost, raw) = (row.sums.bill.dollars, row.sums.bill_raw.dollars);
+        let words = match cost < 0.995 * raw {
+            true => format!(
+                "{} instead of {} with {} at a window of {}: {:.0} % saved",
+                dollars(cost),
+                dollars(raw),
+                terms.policies[row.policy].name,
+                thousands(row.window),
+                100.0 * (1.0 - cost / raw)
+            ),
+            false => format!("{} as they came, and no fold would have paid", dollars(raw)),
+        };
+        out.push_str(&format!("{}\n", paint(style::BOLD, words)));
     }
+    out.push('\n');
     out
 }
 
+/// Each fold with what it won and what it cost.
+pub(crate) fn receipts(terms: &Terms, outcomes: &[Outcome]) -> String {
+    const HEAD: [&str; 10] =
+        ["conversation", "policy", "window", "reply", "stage", "before", "after", "won", "rewritten", "cost"];
+    let mut rows = Vec::new();
+    for outcome in outcomes {
+        for fold in &outcome.folds {
+            let receipt = &fold.receipt;
+            rows.push(vec![
+                outcome.id.clone(),
+                terms.policies[outcome.policy].name.to_string(),
+                outcome.window.to_string(),
+                fold.reply.to_string(),
+                receipt.stage.to_owned(),
+                receipt.before.to_string(),
+                receipt.after.to_string(),
+                receipt.won().to_string(),
+                receipt.rewritten.to_string(),
+                format!("${:.4}", fold.dollars),
+            ]);
+        }
+    }
+    format!("\n{}", aligned(&HEAD, rows))
+}
+
 fn three(share: Option<f64>) -> String {
-    share.map_or("-".to_owned(), |share| format!("{share:.3}"))
+    share.map_or_else(dash, |share| format!("{share:.3}"))
+}
+
+fn dash() -> String {
+    "-".to_owned()
+}
+
+fn dollars(amount: f64) -> String {
+    let sign = if amount < -0.004 { "-" } else { "" };
+    format!("{sign}${:.2}", amount.abs())
 }

@@ -1,0 +1,127 @@
+//! `fanfold prices`: what providers charge, and how their caches match.
+
+use fanfold_replay::{Found, Match, Price, Prices, Why};
+use serde_json::json;
+
+use crate::choose;
+use crate::failure::Failure;
+use crate::flags::PricesArgs;
+use crate::settings::{Options, nearest};
+use crate::terminal::{self, paint, style};
+
+pub(crate) fn run(args: &PricesArgs, options: &Options) -> anyhow::Result<()> {
+    let prices = choose::prices(options);
+    if let Some(model) = &args.model {
+        let found = find(&prices, model)?;
+        return if args.json {
+            let why = why(found, model);
+            terminal::data(&format!("{:#}\n", json!({ "model": model, "why": why, "price": found.price })))
+        } else {
+            terminal::page(&one(found, model))
+        };
+    }
+    if args.json {
+        let all: Vec<&Price> = prices.all().collect();
+        return terminal::data(&format!("{:#}\n", json!(all)));
+    }
+    terminal::page(&table(&prices))
+}
+
+/// The row of a model or of a name, or what is wrong with the name.
+pub(crate) fn find<'p>(prices: &'p Prices, name: &str) -> Result<Found<'p>, Failure> {
+    prices.find(name).ok_or_else(|| {
+        let hint = match nearest(name, prices.all().map(|price| price.name.as_str())) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => {
+                "add it to your settings under [[prices]]; `fanfold prices` lists what is known".to_owned()
+            }
+        };
+        Failure::new(format!("no price is known for `{name}`"), hint)
+    })
+}
+
+fn table(prices: &Prices) -> String {
+    let head = format!(
+        "{:<24} {:>7} {:>7} {:>6} {:>6} {:>8} {:>7} {:>7}  {}\n",
+        "model", "input", "output", "write", "read", "lifetime", "match", "minimum", "cliffs"
+    );
+    let mut page = paint(style::BOLD, head.trim_end()) + "\n";
+    let mut provider = "";
+    for price in prices.all() {
+        if price.provider != provider {
+            provider = &price.provider;
+            page.push_str(&format!("{}\n", paint(style::DIM, provider)));
+        }
+        page.push_str(&format!(
+            "{:<24} {:>7} {:>7} {:>6} {:>6} {:>8} {:>7} {:>7}  {}\n",
+            price.name,
+            dollars(price.base),
+            dollars(price.output),
+            times(price.write),
+            times(price.read),
+            lifetime(price),
+            matching(price),
+            price.minimum,
+            cliffs(price),
+        ));
+    }
+    page.push_str("\nDollars per million tokens; writing and reading as multiples of the input price.\n");
+    page
+}
+
+fn one(found: Found<'_>, model: &str) -> String {
+    let price = found.price;
+    let lines = [
+        ("model", model.to_owned()),
+        ("row", format!("{}: {}", price.name, why(found, model))),
+        ("provider", price.provider.clone()),
+        ("input", format!("{} a million tokens", dollars(price.base))),
+        ("output", format!("{} a million tokens", dollars(price.output))),
+        ("cache", format!("written at {}, read at {}", times(price.write), times(price.read))),
+        ("lifetime", lifetime(price)),
+        ("match", matching(price).to_owned()),
+        ("minimum", format!("{} tokens", price.minimum)),
+        ("cliffs", cliffs(price)),
+    ];
+    lines.iter().map(|(name, value)| format!("{name:<9} {value}\n")).collect()
+}
+
+fn why(found: Found<'_>, model: &str) -> String {
+    match found.why {
+        Why::Named => format!("it is named `{model}`"),
+        Why::Begins => "no longer row stands at the beginning of the model's name".to_owned(),
+    }
+}
+
+fn dollars(price: f64) -> String {
+    format!("${price}")
+}
+
+fn times(multiple: f64) -> String {
+    format!("{multiple}×")
+}
+
+fn lifetime(price: &Price) -> String {
+    match price.lifetime {
+        Some(seconds) if seconds % 3600 == 0 => format!("{} h", seconds / 3600),
+        Some(seconds) => format!("{} min", seconds / 60),
+        None if price.matching == Match::None => "-".to_owned(),
+        None => "long".to_owned(),
+    }
+}
+
+fn matching(price: &Price) -> &'static str {
+    match price.matching {
+        Match::Prefix => "prefix",
+        Match::Ends => "ends",
+        Match::None => "none",
+    }
+}
+
+fn cliffs(price: &Price) -> String {
+    let cliff = |cliff: &fanfold_replay::Cliff| {
+        format!("{} and {} above {}k", dollars(cliff.base), dollars(cliff.output), cliff.above / 1000)
+    };
+    let all: Vec<String> = price.cliffs.iter().map(cliff).collect();
+    if all.is_empty() { "-".to_owned() } else { all.join(", ") }
+}

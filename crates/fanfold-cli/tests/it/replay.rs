@@ -1,0 +1,202 @@
+//! Recorded conversations through policies.
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::sandbox::{Sandbox, long_chat};
+
+fn record(id: &str, messages: &[Value]) -> String {
+    json!({ "id": id, "source": "made up", "messages": messages, "tools": [{ "name": "read" }] }).to_string()
+}
+
+fn figures(sandbox: &Sandbox, line: &str) -> Value {
+    let ran = sandbox.run(line);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    serde_json::from_str(&ran.out).unwrap()
+}
+
+#[test]
+fn what_leaves_is_what_pipe_would_send() {
+    let messages = long_chat(40);
+    let sandbox = Sandbox::new();
+    sandbox.write("runs.jsonl", &record("a", &messages));
+    for policy in ["fanfold", "window", "mask"] {
+        let replayed = figures(&sandbox, &format!("replay runs.jsonl --json --window 6k --policy {policy}"));
+        let sums = &replayed["results"][0]["sums"];
+        let replies: Vec<usize> =
+            (1..messages.len()).filter(|i| messages[*i]["role"] == "assistant").collect();
+        let requests: String = replies
+            .iter()
+            .map(|&end| {
+                let messages = &messages[..end];
+                let tools = json!([{ "name": "read" }]);
+                format!("{}\n", json!({ "window": 6000, "messages": messages, "tools": tools }))
+            })
+            .collect();
+        let ran = sandbox.run_with(&format!("pipe --policy {policy}"), &requests);
+        let answers: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let views: Vec<&Vec<Value>> =
+            answers.iter().map(|answer| answer["messages"].as_array().unwrap()).collect();
+        let tokens: u64 = answers.iter().map(|answer| answer["report"]["tokens"].as_u64().unwrap()).sum();
+        let n_broken = views.windows(2).filter(|pair| !pair[1].starts_with(pair[0])).count();
+        let n_folds = &answers.last().unwrap()["report"]["folds"];
+        assert_eq!(sums["calls"], replies.len(), "{policy}");
+        assert_eq!(sums["messages"], views.iter().map(|view| view.len()).sum::<usize>(), "{policy}");
+        assert_eq!(sums["rewrites"], n_broken, "{policy}");
+        assert_eq!(&sums["folds"], n_folds, "{policy}");
+        // A session counts what it writes piece by piece, and schemas as they came.
+        let per_call = sums["sent"].as_f64().unwrap() / replies.len() as f64;
+        let per_answer = tokens as f64 / replies.len() as f64;
+        assert!((per_call / per_answer - 1.0).abs() < 0.002, "{policy}: {per_call} is not {per_answer}");
+        assert_eq!(sums["over"], 0, "{policy}");
+        assert_eq!(sums["invalid"], 0, "{policy}");
+    }
+}
+
+#[test]
+fn a_fifth_is_kept_aside() {
+    let sandbox = Sandbox::new();
+    let messages = long_chat(20);
+    let lines: Vec<String> = (0..20).map(|n| record(&format!("run {n}"), &messages)).collect();
+    sandbox.write("runs.jsonl", &lines.join("\n"));
+    let ids = |flags: &str| -> Vec<String> {
+        let replayed = figures(&sandbox, &format!("replay runs.jsonl --json --window 6k {flags}"));
+        let results = replayed["results"].as_array().unwrap();
+        results.iter().map(|result| result["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let (all, aside, rest) = (ids(""), ids("--only-aside"), ids("--without-aside"));
+    assert_eq!((all.len(), aside.len(), rest.len()), (20, 5, 15));
+    assert!(aside.iter().all(|id| !rest.contains(id)));
+    assert_eq!(ids("--max 4").len(), 4);
+}
+
+#[test]
+fn files_are_told_apart_and_what_is_none_is_counted() {
+    let sandbox = Sandbox::new();
+    let messages = long_chat(12);
+    sandbox.write("runs/a/records.jsonl", &record("a", &messages));
+    sandbox.write("runs/b/list.json", &json!(messages).to_string());
+    sandbox.write("runs/b/body.json", &json!({ "model": "gpt-5", "messages": messages }).to_string());
+    sandbox.write("runs/package.json", r#"{ "name": "no conversation" }"#);
+    sandbox.write("runs/notes.txt", "not even looked at");
+    let ran = sandbox.run("replay runs --window 6k --min-ratio 1");
+    assert_eq!(ran.err, "1 of 4 files hold no conversation and were skipped\n");
+    let line = ran.out.lines().nth(1).unwrap();
+    assert!(line.starts_with("fanfold    6000     3 "), "{line}");
+}
+
+/// A session of Claude Code with long results, so that something has to go.
+fn claude_session() -> String {
+    let mut lines = Vec::new();
+    let mut say = |kind: &str, message: Value| {
+        let n = lines.len();
+        let parent = n.checked_sub(1).map(|n| n.to_string());
+        let at = format!("2026-03-01T1{}:{:02}:00.000Z", n / 60, n % 60);
+        lines.push(
+            json!({ "type": kind, "uuid": n.to_string(), "parentUuid": parent, "timestamp": at,
+                    "isSidechain": false, "message": message })
+            .to_string(),
+        );
+    };
+    say("user", json!({ "role": "user", "content": "Mend the parser." }));
+    for i in 0..90 {
+        let input = json!({ "file_path": format!("src/parser_{i}.rs") });
+        let call = json!({ "type": "tool_use", "id": format!("t{i}"), "name": "Read", "input": input });
+        let usage = json!({ "input_tokens": 10, "cache_read_input_tokens": 2000 * i, "output_tokens": 40 });
+        let model = "claude-sonnet-4-5-20250929";
+        say(
+            "assistant",
+            json!({ "role": "assistant", "id": format!("m{i}"), "model": model, "content": [call], "usage": usage }),
+        );
+        let text: String = (0..120).map(|n| format!("fn rule_{i}_{n}() -> Rule {{ take({n}) }}\n")).collect();
+        let result = json!({ "type": "tool_result", "tool_use_id": format!("t{i}"), "content": text });
+        say("user", json!({ "role": "user", "content": [result] }));
+    }
+    lines.join("\n")
+}
+
+#[test]
+fn ones_own_sessions_are_told_in_money() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".claude/projects/x/s.jsonl", &claude_session());
+    let item = |payload: Value| json!({ "timestamp": "2026-03-01T10:00:00Z", "type": "response_item", "payload": payload });
+    let codex = [
+        json!({ "timestamp": "2026-03-01T10:00:00Z", "type": "turn_context", "payload": { "model": "gpt-5-codex" } }),
+        item(
+            json!({ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "hello" }] }),
+        ),
+        item(
+            json!({ "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": "hi" }] }),
+        ),
+    ];
+    let codex: String = codex.iter().map(|line| format!("{line}\n")).collect();
+    sandbox.write(".codex/sessions/2026/03/01/rollout-1.jsonl", &codex);
+    let ran = sandbox.run("replay --window 16k 32k 200k");
+    let money: Vec<&str> = ran.out.lines().skip_while(|line| !line.contains("as it came")).collect();
+    expect![[r#"
+        2 sessions, 183 messages; by the providers' own counts they cost $2.46
+        $1.39 instead of $2.79 with fanfold at a window of 16,000: 50 % saved
+    "#]]
+    .assert_eq(&ran.out.lines().take(2).map(|line| format!("{line}\n")).collect::<String>());
+    expect![[r#"
+        policy   window  folds   cost  as it came  saved  saved%  breaks  break cost  repeats  folded  recall tok  copied
+        fanfold   16000     21  $1.39       $2.79  $1.39    50.0      21       $0.50        0       0           -       -
+        fanfold   32000     10  $1.72       $2.79  $1.07    38.3      10       $0.54        0       0           -       -
+        fanfold  200000      0  $2.79       $2.79  $0.00     0.0       0       $0.00        0       0           -       -
+    "#]].assert_eq(&(money.join("\n") + "\n"));
+    let none = Sandbox::new().run("replay");
+    assert_eq!(none.code, 1);
+    expect![[r#"
+        error: there are no sessions in HERE/.claude/projects or HERE/.codex/sessions
+
+        hint: name files or directories of recorded conversations
+    "#]]
+    .assert_eq(&none.err);
+}
+
+#[test]
+fn a_picture_is_drawn_and_receipts_are_listed() {
+    let sandbox = Sandbox::new();
+    sandbox.write("runs.jsonl", &record("a", &long_chat(40)));
+    let ran = sandbox.run("replay runs.jsonl --window 6k --policy all --receipts --picture runs.svg");
+    let picture = sandbox.read("runs.svg");
+    assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"));
+    assert_eq!(picture.matches("<circle").count(), picture.matches("</circle>").count() + 6);
+    let receipt = ran.out.lines().skip_while(|line| !line.starts_with("conversation")).nth(1).unwrap();
+    assert!(receipt.starts_with("a ") && receipt.contains('$'), "{receipt}");
+}
+
+#[test]
+fn prices_are_told_and_can_be_set() {
+    let sandbox = Sandbox::new();
+    expect![[r#"
+        model     us.anthropic.claude-opus-5-5-v1
+        row       claude-opus-5-5: no longer row stands at the beginning of the model's name
+        provider  Anthropic, 5-minute cache
+        input     $4 a million tokens
+        output    $20 a million tokens
+        cache     written at 1.25×, read at 0.05×
+        lifetime  5 min
+        match     ends
+        minimum   512 tokens
+        cliffs    -
+    "#]]
+    .assert_eq(&sandbox.run("prices us.anthropic.claude-opus-5-5-v1").out);
+    expect![[r#"
+        error: no price is known for `cluade`
+
+        hint: did you mean `claude`?
+    "#]]
+    .assert_eq(&sandbox.run("prices cluade").err);
+    sandbox.write(".fanfold.toml", "[[prices]]\nname = \"claude-opus-5-5\"\nread = 0.2\n");
+    let price: Value = serde_json::from_str(&sandbox.run("prices claude-opus-5-5 --json").out).unwrap();
+    assert_eq!((&price["price"]["read"], &price["price"]["base"]), (&json!(0.2), &json!(4.0)));
+    sandbox.write("runs.jsonl", &record("a", &long_chat(40)));
+    let cost = |name: &str| {
+        let replayed = figures(&sandbox, &format!("replay runs.jsonl --json --window 6k --prices {name}"));
+        replayed["results"][0]["sums"]["bill"]["dollars"].as_f64().unwrap()
+    };
+    // Half of the price, and reading costs a tenth of it.
+    assert!((cost("claude-opus-5") / cost("claude-fable") - 0.5).abs() < 1e-9);
+    assert!(cost("none") > cost("claude"));
+}
