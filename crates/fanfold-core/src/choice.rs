@@ -43,7 +43,7 @@ impl LineOf {
     pub(crate) fn worth(self) -> f32 {
         match self {
             LineOf::Deed => 0.015,
-            LineOf::Failure => 0.05,
+            LineOf::Failure => 0.15,
             LineOf::User => 0.3,
             LineOf::Rest => 0.0,
         }

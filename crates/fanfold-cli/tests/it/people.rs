@@ -21,29 +21,28 @@ fn the_demo() {
         The model's window is 16,000 tokens; 4,000 of them are kept for its answer.
 
         before  ▒█████████████████████████████████████████████████████████████ 27,120
-        after   ▒█░░░░░░■■■■■■■■■■ 8,015
+        after   ▒█░░░░░░░░░■■■■■■■■■■■■■ 10,687
         room                              ▲ 12,000
-                ▒ tools 139  █ verbatim 321  ░ digest 3,248  ■ tail 4,307
-        growth  ▁▁▁▁▂▂▂▂▂▃▃▄▄▅▆▆▆▇▇▇▄▄▅▅▅▅▅▅▆▇▇▄▄▅▅▅▅▅▅▅▅▅▅▅▆▆▆▆▆▆▆▄▄▅▅▅▅▅▅▅▅▅ of 12,000
-        folds                       ▲         ▲                    ▲           3
+                ▒ tools 139  █ verbatim 201  ░ digest 4,791  ■ tail 5,556
+        growth  ▁▁▁▁▂▂▂▂▂▃▃▄▄▅▆▆▆▇▇▇▅▅▅▅▆▆▆▆▆▅▆▆▆▆▆▆▆▆▆▇▇▇▇▇▇▇▇▇▇▄▄▆▆▆▆▆▆▆▆▇▇▇ of 12,000
+        folds                       ▲        ▲                   ▲             3
 
-        fold 3 after entry 54: 11,656 → 6,231 tokens
+        fold 3 after entry 52: 11,405 → 6,380 tokens
           why      the view passed 11,400 tokens
           stage    normal
-          passes   dedupe           1 folded  −421
-                   overtaken        4 folded  −1,482
-                   digest           2 folded  −3,522
-          rewrote  5,949 of 6,231 tokens, which the provider reads anew
+          passes   dedupe           2 folded  −424
+                   digest           1 folded  −4,601
+          rewrote  6,018 of 6,380 tokens, which the provider reads anew
 
-        a fold opens again, as `fanfold recall FILE d747b74a` does
-          sent     [d747b74a] [read] harbour/tides.py lines 1–89
-          opened   call read: {"path":"harbour/tides.py"}
-                       1  """Water over the sill, from a handful of harmonic constituen…
+        a fold opens again, as `fanfold recall FILE 291227` does
+          sent     [291227] [read] harbour/export.py lines 1–49
+          opened   call read: {"path":"harbour/export.py"}
+                       1  """Schedules as files for agents, pilots and the customs offi…
                        2  
-                       3  The predictions are good to about a decimetre, which is what …
-                       4  with; `TideTable.correct` shifts them by the last gauge readi…
-                       5  """
-                   … and 84 lines more: 3,808 bytes, byte for byte what it was
+                       3  from __future__ import annotations
+                       4  
+                       5  import csv
+                   … and 44 lines more: 1,839 bytes, byte for byte what it was
 
         The example is `fanfold demo --print`. With a conversation of your own:
           fanfold fold chat.json --window 32k --explain > folded.json
@@ -67,7 +66,7 @@ fn the_budget() {
         reserve         4,000  kept for the answer
         room           12,000  what a request may cost
         trigger        11,400  where folding starts: light (policy fanfold)
-        low mark        7,200  how far a fold goes down
+        low mark        6,600  how far a fold goes down
         transcript      4,460  37.2 % of the room, 8 entries
         tools               0  their schemas, counted in both
         view            4,460  37.2 % of the room after 0 folds

@@ -7,7 +7,7 @@
 //! call    write {"path":"a.txt","content":"one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty and so on until the line is long enough to fold, which it is only after about two hundred characters have gone by, as they now have"}
 //! result  ok
 //! ->
-//! call    write {"path":"a.txt","content":"one two three four five six seven eight nine ten eleven twelve thirteen… [1 line, e31d9fcb]"}
+//! call    write {"path":"a.txt","content":"one two three four five six seven eight nine ten eleven twelve thirteen… [1 line, 365412]"}
 //! result  ok
 //! ```
 

@@ -13,7 +13,7 @@
 //! ->
 //! user    Read the configuration.
 //! say     I will.
-//!         [tool: read_file(path=config.yaml) → ok, 59 chars] [3ecc5a63]
+//!         [tool: read_file(path=config.yaml) → ok, 59 chars] [525091]
 //! say     Done.
 //! ```
 

@@ -7,7 +7,7 @@
 //! say     The third thought is the one.
 //! ->
 //! user    think about it
-//! say     [2 earlier thoughts, f72cf91a]
+//! say     [2 earlier thoughts, 810884]
 //! say     The third thought is the one.
 //! ```
 

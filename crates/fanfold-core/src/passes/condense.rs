@@ -32,7 +32,7 @@
 //!         … 9 lines
 //!         thread 'parser::reads_a_header' panicked at src/parser.rs:120:9:
 //!         … 5 lines
-//!         [condensed from 21 lines, 2ad77000]
+//!         [condensed from 21 lines, 087059]
 //! ```
 
 use super::Pass;

@@ -10,7 +10,7 @@
 //! result  buy milk, eggs, bread and a cake for Sunday
 //! ->
 //! call    read notes.md
-//! result  [read again later, 451061cb]
+//! result  [read again later, 976585]
 //! call    read notes.md
 //! result  buy milk, eggs, bread and a cake for Sunday
 //! ```

@@ -25,9 +25,10 @@
 //! user    fix the parser
 //! note    <fanfold>
 //!         Earlier steps, folded by fanfold (not the user's words). Recall a [handle] for the original.
-//!         [bb3a1cbb]
-//!          test parser::reads_a_header ... FAILED
-//!         [bash] read src/parser.rs lines 115–121
+//!         [491127]
+//!          thread 'parser::reads_a_header' panicked at src/parser.rs:120:9:
+//!          assertion `left == right` failed
+//!          let width = input.next_number();
 //!         </fanfold>
 //! say     the height is off by one
 //! ```

@@ -9,7 +9,7 @@
 //! ->
 //! user    Rename the parser.
 //! note    <fanfold>
-//!         [3 earlier messages left out, 765e7c99]
+//!         [3 earlier messages left out, 529391]
 //!         </fanfold>
 //! say     All tests pass.
 //! ```

@@ -8,7 +8,7 @@
 //! ->
 //! user    hello
 //! say     hello
-//! system  [system prompt: 1 lines loaded, 52a4f19d]
+//! system  [system prompt: 1 lines loaded, 955150]
 //! user    now what?
 //! ```
 

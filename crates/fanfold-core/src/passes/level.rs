@@ -2,11 +2,32 @@
 //! known.
 //!
 //! ```text
-//! call    bash {"command":"cargo test reads_a_header"}
-//! result  running 1 test
+//! call    bash {"command":"cargo test"}
+//! result  running 3 tests
+//!         test parser::reads_a_title ... ok
+//!         test parser::reads_a_header ... FAILED
+//!         test parser::reads_a_row ... ok
+//!         thread 'parser::reads_a_header' panicked at src/parser.rs:120:9:
+//!         assertion `left == right` failed
+//!           left: 3
+//!          right: 4
+//!         note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace
+//!         test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out
+//! call    bash {"command":"wc -l src/parser.rs"}
+//! result  214 src/parser.rs
 //! ->
-//! call    bash {"command":"cargo test reads_a_header"}
-//! result  running 1 test
+//! call    bash {"command":"cargo test"}
+//! result  … 2 lines
+//!         test parser::reads_a_header ... FAILED
+//!         test parser::reads_a_row ... ok
+//!         thread 'parser::reads_a_header' panicked at src/parser.rs:120:9:
+//!         assertion `left == right` failed
+//!           left: 3
+//!          right: 4
+//!         … 2 lines
+//!         [condensed from 10 lines, 066395]
+//! call    bash {"command":"wc -l src/parser.rs"}
+//! result  214 src/parser.rs
 //! ```
 
 use super::Pass;
@@ -36,7 +57,7 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
 }
 
 /// A result is not cut below this many tokens here.
-const SHORTEST: u64 = 120;
+const SHORTEST: u64 = 64;
 
 /// Results that may be folded, or folded deeper, and what they cost.
 fn results(draft: &Draft<'_>) -> Vec<(Place, Tokens)> {

@@ -114,9 +114,9 @@ mod tests {
         (ARGUMENTS, include_str!("arguments.rs"), "fanfold", 0),
         (CONDENSE, include_str!("condense.rs"), "fanfold", 0),
         (ONE_LINE, include_str!("one_line.rs"), "fanfold", 0),
-        (ANCHOR, include_str!("anchor.rs"), "fanfold", 0),
-        (LEVEL, include_str!("level.rs"), "fanfold", 0),
+        (ANCHOR, include_str!("anchor.rs"), "fanfold", 1),
         (DIGEST, include_str!("digest.rs"), "fanfold", 1),
+        (LEVEL, include_str!("level.rs"), "fanfold", 1),
         (SQUEEZE, include_str!("squeeze.rs"), "fanfold", 0),
         (USER_TEXT, include_str!("user_text.rs"), "fanfold", 0),
         (SUMMARY, include_str!("summary.rs"), "hermes", 1),
@@ -174,7 +174,7 @@ mod tests {
     fn run_on(pass: Pass, policy: &str, steps: usize, before: &str) -> String {
         let mut policy = Policy::named(policy).expect("a policy of ours");
         policy.tail = Tail { share: 0, steps, results: 0, ceiling: 1000 };
-        policy.anchors = false;
+        policy.anchors = pass.name == "anchor";
         policy.long_result = 40;
         policy.head = if pass.name == "summary" { Head::Messages(0) } else { Head::FirstTurn { steps: 0 } };
         let users = match pass.name {
@@ -182,7 +182,7 @@ mod tests {
             "summary" | "drop" => Users::Freely,
             _ => Users::Never,
         };
-        let (tail, late_system) = (pass.name == "squeeze", pass.name == "late_system");
+        let (tail, late_system) = (matches!(pass.name, "squeeze" | "level"), pass.name == "late_system");
         let reach = Reach { tail, users, images: false, late_system };
         let stage = Stage { name: "test", tail: 1000, passes: vec![pass], reach, above: 0, goal: None };
         let mut transcript = Transcript::new();
@@ -194,8 +194,11 @@ mod tests {
         let room = Budget::with_reserve(Tokens(400), Tokens::ZERO).room();
         let terms = Terms { counter: &Quarters, policy: &policy, stage: &stage, room, range: None };
         let mut draft = Draft::new(&transcript, &mut ledger, &terms);
-        // A digest fills what room it is given; the others fold what they can.
-        let target = if pass.name == "digest" { draft.total().permille(800) } else { Tokens::ZERO };
+        // A digest fills what room it is given, and so does a level; the others fold what they can.
+        let target = match pass.name {
+            "digest" | "level" => draft.total().permille(800),
+            _ => Tokens::ZERO,
+        };
         draft.run(target);
         draft.finish();
         print_view(&transcript, &assemble(&transcript, &ledger))

@@ -9,7 +9,7 @@
 //!         Duration  3.18s
 //! ->
 //! call    bash {"command":"npm test"}
-//! result  [bash] ran `npm test` → 47 passed, 5 lines [07e5f905]
+//! result  [bash] ran `npm test` → 47 passed, 5 lines [569134]
 //! ```
 
 use super::Pass;

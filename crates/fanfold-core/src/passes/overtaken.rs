@@ -10,7 +10,7 @@
 //! result  test a ... ok
 //! ->
 //! call    bash {"command":"cargo test"}
-//! result  [overtaken: run again later, 45eb2b8a]
+//! result  [overtaken: run again later, 038168]
 //! call    bash {"command":"cargo test"}
 //! result  test a ... ok
 //! ```

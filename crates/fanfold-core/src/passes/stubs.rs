@@ -10,7 +10,7 @@
 //!         }
 //! ->
 //! call    read {"path":"src/parser.rs"}
-//! result  [read] src/parser.rs (6 lines); succeeded; folded from view, recall 12147d36
+//! result  [read] src/parser.rs (6 lines); succeeded; folded from view, recall 302803
 //! ```
 
 use super::Pass;

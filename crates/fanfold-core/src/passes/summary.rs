@@ -21,7 +21,7 @@
 //! say     the height is off by one
 //! ->
 //! note    <fanfold>
-//!         Earlier messages were folded; this is what they held. [29cb161e]
+//!         Earlier messages were folded; this is what they held. [011525]
 //!         ## User asks
 //!         - fix the parser in src/parse.rs
 //!         ## Tool actions

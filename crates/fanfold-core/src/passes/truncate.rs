@@ -32,7 +32,7 @@
 //!         eight
 //!         nine
 //!         ten
-//!         [...truncated 3 lines, 26148af5...]
+//!         [...truncated 3 lines, 743970...]
 //!         twelve
 //!         thirteen
 //!         fourteen

@@ -20,7 +20,7 @@
 //! user    Here is the log:
 //!         12:00:01 INFO  server: listening on port 8080
 //!         12:00:02 INFO  server: request 1 took 3 ms
-//!         [… 172 characters, c3abb33a …]
+//!         [… 172 characters, 099560 …]
 //!         12:00:07 WARN  server: request 6 took 900 ms
 //! say     Thanks.
 //! user    Which one is slow?
@@ -99,7 +99,7 @@ fn fold_oldest(draft: &mut Draft<'_>, target: Tokens) {
             + ids.iter().map(|&id| draft.ledger.segments[id as usize].tokens()).sum();
         let rest = draft.total() - gone;
         let budget = (target - rest).max(draft.room.permille(60)).min(draft.room.permille(400));
-        let segment = segment::merge(draft, &ids, &between, budget);
+        let segment = segment::write(draft, &ids, &between, budget);
         if segment.tokens() < gone {
             draft.absorb(segment, &ids);
         }
