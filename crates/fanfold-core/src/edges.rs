@@ -28,7 +28,9 @@ pub(crate) fn head_end(transcript: &Transcript, ledger: &Ledger, terms: &Terms<'
         }
         Head::FirstTurn { steps } => {
             let first_user = entries.iter().position(Entry::is_user).map_or(0, |i| i + 1);
-            let is_first_fold = ledger.receipts.is_empty() && !terms.stage.reach.tail;
+            // Folding twice at one moment is still the first time.
+            let is_first_time = ledger.receipts.iter().all(|receipt| receipt.at == transcript.len());
+            let is_first_fold = is_first_time && !terms.stage.reach.tail;
             if !is_first_fold {
                 return first_user;
             }

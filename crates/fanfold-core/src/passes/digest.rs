@@ -112,7 +112,9 @@ fn replace(draft: &mut Draft<'_>, merged: &[u32], fresh: &Fresh, budget: Tokens)
     // What is folded for the first time gives at least half.
     let budget = if merged.is_empty() { budget.min(fresh.cost.permille(500)) } else { budget };
     let new = segment::write(draft, merged, &fresh.entries, budget);
-    if new.tokens() < before + fresh.cost {
+    // A merge rewrites what it merges: a few tokens are not worth that.
+    let least = if fresh.entries.is_empty() { before.permille(60) } else { Tokens::ZERO };
+    if new.tokens() + least < before + fresh.cost {
         draft.absorb(new, merged);
     }
 }
