@@ -37,6 +37,11 @@ impl Atom {
         Atom(xxh3_64(text) & !15 | size << 2 | look as u64)
     }
 
+    /// Where it goes among so many slots.
+    pub(crate) fn slot(self, n: usize) -> usize {
+        (self.0 >> 8) as usize & n.wrapping_sub(1)
+    }
+
     /// What it is.
     pub(crate) fn look(self) -> Look {
         match self.0 & 3 {
@@ -73,22 +78,29 @@ impl Hasher for Same {
 
 pub(crate) type AtomMap<T> = HashMap<Atom, T, BuildHasherDefault<Same>>;
 
-const WORD: u8 = 1;
-const JOINT: u8 = 2;
-const QUOTE: u8 = 3;
+const LOWER: u8 = 1;
+const UPPER: u8 = 2;
+const DIGIT: u8 = 4;
+const UNDERSCORE: u8 = 8;
+const WORD: u8 = LOWER | UPPER | DIGIT | UNDERSCORE;
+const JOINT: u8 = 16;
+const QUOTE: u8 = 32;
+const ESCAPE: u8 = 64;
 
 const CLASS: [u8; 256] = {
     let mut table = [0; 256];
     let mut i = 0;
     while i < 256 {
-        let byte = i as u8;
-        if byte.is_ascii_alphanumeric() || byte == b'_' {
-            table[i] = WORD;
-        } else if matches!(byte, b'.' | b'/' | b'-' | b'@' | b'#') {
-            table[i] = JOINT;
-        } else if matches!(byte, b'"' | b'\'' | b'`') {
-            table[i] = QUOTE;
-        }
+        table[i] = match i as u8 {
+            b'a'..=b'z' => LOWER,
+            b'A'..=b'Z' => UPPER,
+            b'0'..=b'9' => DIGIT,
+            b'_' => UNDERSCORE,
+            b'.' | b'/' | b'-' | b'@' | b'#' => JOINT,
+            b'"' | b'\'' | b'`' => QUOTE,
+            b'\\' => ESCAPE,
+            _ => 0,
+        };
         i += 1;
     }
     table
@@ -98,24 +110,27 @@ fn class(byte: u8) -> u8 {
     CLASS[usize::from(byte)]
 }
 
+fn is_word(byte: u8) -> bool {
+    class(byte) & WORD != 0
+}
+
 /// Calls back with each atom of a line, in order, repeats included.
 pub(crate) fn each_atom(line: &str, mut found: impl FnMut(Atom)) {
     let bytes = line.as_bytes();
     let mut i = 0;
     let mut quoted_to = 0;
     while i < bytes.len() {
-        match class(bytes[i]) {
-            WORD => i = name_at(bytes, i, &mut found),
-            QUOTE if i >= quoted_to => {
-                if let Some(end) = quoted_at(bytes, i, &mut found) {
-                    quoted_to = end + 1;
-                }
-                i += 1;
-            }
-            // A line end or a tab that was escaped is no part of the name behind it.
-            _ if bytes[i] == b'\\' && matches!(bytes.get(i + 1), Some(b'n' | b't' | b'r')) => i += 2,
-            _ => i += 1,
+        let class = class(bytes[i]);
+        if class & WORD != 0 {
+            i = name_at(bytes, i, &mut found);
+            continue;
         }
+        if class == QUOTE && i >= quoted_to {
+            quoted_to = quoted_at(bytes, i, &mut found).map_or(quoted_to, |end| end + 1);
+        }
+        // A line end or a tab that was escaped is no part of the name behind it.
+        let is_escape = class == ESCAPE && matches!(bytes.get(i + 1), Some(b'n' | b't' | b'r'));
+        i += 1 + usize::from(is_escape);
     }
 }
 
@@ -125,36 +140,32 @@ fn name_at(bytes: &[u8], begin: usize, found: &mut impl FnMut(Atom)) -> usize {
     let start = if begin > 0 && bytes[begin - 1] == b'/' { begin - 1 } else { begin };
     let mut i = begin;
     let mut piece = begin;
-    let (mut is_odd, mut has_digit, mut has_letter, mut has_dot) = (false, false, false, false);
-    let mut has_slash = start < begin;
     let mut hyphens = 0;
-    let (mut before, mut before_that) = (0_u8, 0_u8);
+    let (mut has_slash, mut has_dot) = (start < begin, false);
+    // All that was seen, and whether capitals stand where a name would have them: `fooBar`, `HTTPServer`.
+    let (mut seen, mut humps) = (0, 0);
+    let (mut before, mut before_that) = (0, 0);
     while i < bytes.len() {
         let byte = bytes[i];
-        match class(byte) {
-            WORD => {
-                has_digit |= byte.is_ascii_digit();
-                has_letter |= byte.is_ascii_alphabetic();
-                let is_hump = byte.is_ascii_uppercase() && before.is_ascii_lowercase();
-                // The end of an abbreviation inside a name: `HTTPServer`.
-                let is_fall = byte.is_ascii_lowercase()
-                    && before.is_ascii_uppercase()
-                    && before_that.is_ascii_uppercase();
-                is_odd |= is_hump || is_fall || (byte == b'_' && i > start);
+        let class = class(byte);
+        if class & WORD != 0 {
+            seen |= class;
+            humps |= (before & LOWER) << 1 & class | (class & LOWER) << 1 & before & before_that;
+        } else if class == JOINT && i + 1 < bytes.len() && is_word(bytes[i + 1]) {
+            has_dot |= byte == b'.';
+            hyphens += u32::from(byte == b'-');
+            if byte == b'/' {
+                has_slash = true;
+                piece = i + 1;
             }
-            JOINT if i + 1 < bytes.len() && class(bytes[i + 1]) == WORD => {
-                has_dot |= byte == b'.';
-                hyphens += u32::from(byte == b'-');
-                if byte == b'/' {
-                    has_slash = true;
-                    piece = i + 1;
-                }
-            }
-            _ => break,
+        } else {
+            break;
         }
-        (before_that, before) = (before, byte);
+        (before_that, before) = (before, class);
         i += 1;
     }
+    let (has_digit, has_letter) = (seen & DIGIT != 0, seen & (LOWER | UPPER) != 0);
+    let is_odd = humps != 0 || (seen & UNDERSCORE != 0 && bytes[start + 1..i].contains(&b'_'));
     let is_atom = (is_odd || has_digit || has_dot || has_slash || hyphens >= 2) && i - start >= 4;
     if is_atom {
         let look = match (has_slash, has_letter && is_odd || has_dot, has_digit) {
@@ -176,7 +187,7 @@ fn quoted_at(bytes: &[u8], open: usize, found: &mut impl FnMut(Atom)) -> Option<
     const SHORTEST: usize = 5;
     const LONGEST: usize = 80;
     let quote = bytes[open];
-    let is_word_at = |i: usize| bytes.get(i).is_some_and(|byte| class(*byte) == WORD);
+    let is_word_at = |i: usize| bytes.get(i).is_some_and(|byte| is_word(*byte));
     if quote != b'`' && open > 0 && is_word_at(open - 1) {
         return None;
     }

@@ -50,78 +50,116 @@ impl LineOf {
     }
 }
 
-/// What to choose from, and how much.
-pub(crate) struct Task<'a> {
-    pub(crate) lines: &'a [Line<'a>],
+/// Chooses among lines, the one that adds most for what it costs first.
+pub(crate) struct Chooser<'a> {
+    lines: &'a [Line<'a>],
     /// The stretch in which each line stands, in order.
-    pub(crate) of_stretch: &'a [u32],
-    pub(crate) n_atoms: usize,
-    /// How many tokens there are.
-    pub(crate) room: usize,
-    /// What the first line of a stretch costs in addition.
-    pub(crate) opening: usize,
+    of_stretch: &'a [u32],
+    counter: &'a dyn Count,
+    /// What each atom is worth; nothing once it stands in a chosen line.
+    values: Vec<f32>,
+    /// What each line is worth as a whole.
+    whole: Vec<f32>,
+    is_open: Vec<bool>,
+    is_chosen: Vec<bool>,
+    heap: BinaryHeap<u64>,
+    /// The chosen lines, the best first, and what each costs.
+    pub(crate) chosen: Vec<(usize, usize)>,
 }
 
-/// The lines worth most within about so many tokens, the best first.
-pub(crate) fn choose(task: &Task<'_>, value: impl Fn(AtomId) -> f32, counter: &dyn Count) -> Vec<usize> {
-    let Task { lines, of_stretch, n_atoms, room, opening } = *task;
-    let whole = whole_worth(lines);
-    let mut is_covered = vec![false; n_atoms];
-    let mut is_open = vec![false; of_stretch.last().map_or(0, |last| *last as usize + 1)];
-    let mut is_chosen = vec![false; lines.len()];
-    let gain = |i: usize, is_covered: &[bool]| -> f32 {
-        let fresh = lines[i].atoms.iter().filter(|atom| !is_covered[**atom as usize]);
-        whole[i] + fresh.map(|atom| value(*atom)).sum::<f32>()
-    };
-    // A ratio is never negative, so its bits sort like it; the newest of equal lines comes first.
-    let key = |i: usize, gain: f32, is_open: &[bool]| {
-        let opening = if is_open[of_stretch[i] as usize] { 0 } else { opening };
-        let ratio = gain / (lines[i].text.len() / 3 + opening + 6) as f32;
-        u64::from(ratio.to_bits()) << 32 | i as u64
-    };
-    let all = (0..lines.len()).map(|i| (i, gain(i, &is_covered))).filter(|(_, gain)| *gain > LEAST);
-    let mut heap: BinaryHeap<u64> = all.map(|(i, gain)| key(i, gain, &is_open)).collect();
-    let mut left = room;
-    let mut misses = 0;
-    let mut chosen = Vec::new();
-    while let Some(top) = heap.pop() {
-        let i = (top & 0xffff_ffff) as usize;
-        let now = gain(i, &is_covered);
-        if is_chosen[i] || now <= LEAST {
-            continue;
-        }
-        let again = key(i, now, &is_open);
-        if again < top && heap.peek().is_some_and(|next| again < *next) {
-            heap.push(again);
-            continue;
-        }
-        let stretch = of_stretch[i];
-        let opening = if is_open[stretch as usize] { 0 } else { opening };
-        let cost = counter.count(lines[i].text).0 as usize + 1 + opening;
-        if cost > left {
-            misses += 1;
-            if misses > MOST_MISSES {
-                break;
+impl<'a> Chooser<'a> {
+    /// Both the lines and the stretches in which they stand are in order; the values are by atom.
+    pub(crate) fn new(
+        lines: &'a [Line<'a>],
+        of_stretch: &'a [u32],
+        values: Vec<f32>,
+        counter: &'a dyn Count,
+    ) -> Chooser<'a> {
+        let mut chooser = Chooser {
+            lines,
+            of_stretch,
+            counter,
+            values,
+            whole: whole_worth(lines),
+            is_open: vec![false; of_stretch.last().map_or(0, |last| *last as usize + 1)],
+            is_chosen: vec![false; lines.len()],
+            heap: BinaryHeap::new(),
+            chosen: Vec::new(),
+        };
+        let keys: Vec<u64> = (0..lines.len()).filter_map(|i| chooser.key(i)).collect();
+        chooser.heap = keys.into();
+        chooser
+    }
+
+    /// Chooses lines for about so many tokens.
+    pub(crate) fn choose(&mut self, room: usize) {
+        let mut left = room;
+        let mut misses = Vec::new();
+        while let Some(top) = self.heap.pop() {
+            let i = (top & 0xffff_ffff) as usize;
+            if self.is_chosen[i] {
+                continue;
             }
-            continue;
+            let Some(now) = self.key(i) else { continue };
+            if now < top && self.heap.peek().is_some_and(|next| now < *next) {
+                self.heap.push(now);
+                continue;
+            }
+            let cost = self.counter.count(self.lines[i].text).0 as usize + 1 + self.opening(i);
+            if cost > left {
+                misses.push(now);
+                if misses.len() > MOST_MISSES {
+                    break;
+                }
+                continue;
+            }
+            left -= cost;
+            self.take(i, cost);
         }
-        left -= cost;
-        is_chosen[i] = true;
-        chosen.push(i);
-        for &atom in lines[i].atoms {
-            is_covered[atom as usize] = true;
+        self.heap.extend(misses);
+    }
+
+    /// How many stretches have lines in the view.
+    pub(crate) fn n_open(&self) -> usize {
+        self.is_open.iter().filter(|is_open| **is_open).count()
+    }
+
+    fn take(&mut self, i: usize, cost: usize) {
+        self.is_chosen[i] = true;
+        self.chosen.push((i, cost));
+        for &atom in self.lines[i].atoms {
+            self.values[atom as usize] = 0.0;
         }
-        if !is_open[stretch as usize] {
-            is_open[stretch as usize] = true;
+        let stretch = self.of_stretch[i];
+        if !std::mem::replace(&mut self.is_open[stretch as usize], true) {
             // Its other lines have become cheaper.
-            let first = of_stretch.partition_point(|other| *other < stretch);
-            let others = (first..lines.len()).take_while(|&i| of_stretch[i] == stretch);
-            let others = others.filter(|&i| !is_chosen[i]).map(|i| (i, gain(i, &is_covered)));
-            heap.extend(others.filter(|(_, gain)| *gain > LEAST).map(|(i, gain)| key(i, gain, &is_open)));
+            let first = self.of_stretch.partition_point(|other| *other < stretch);
+            let others = (first..self.lines.len()).take_while(|&i| self.of_stretch[i] == stretch);
+            let keys: Vec<u64> = others.filter(|&i| !self.is_chosen[i]).filter_map(|i| self.key(i)).collect();
+            self.heap.extend(keys);
         }
     }
-    chosen
+
+    /// What the first line of a stretch costs in addition: a handle.
+    fn opening(&self, i: usize) -> usize {
+        if self.is_open[self.of_stretch[i] as usize] { 0 } else { HANDLE }
+    }
+
+    /// What a line adds for what it costs, and behind that its number, as one number to sort by.
+    fn key(&self, i: usize) -> Option<u64> {
+        let line = &self.lines[i];
+        let gain = self.whole[i] + line.atoms.iter().map(|atom| self.values[*atom as usize]).sum::<f32>();
+        if gain <= LEAST {
+            return None;
+        }
+        let ratio = gain / (line.text.len() / 3 + self.opening(i) + 6) as f32;
+        // A ratio is never negative, so its bits sort like it; the newest of equal lines comes first.
+        Some(u64::from(ratio.to_bits()) << 32 | i as u64)
+    }
 }
+
+/// About what a handle costs in a view.
+pub(crate) const HANDLE: usize = 4;
 
 /// What adds less than this is left out even where there is room.
 const LEAST: f32 = 0.0004;
@@ -162,8 +200,9 @@ mod tests {
         let line =
             |at, text, atoms| Line { entry: EntryId(0), at, text, atoms, is: LineOf::Rest, worth: 0.0 };
         let lines = [line(0, "one two", &[0, 1]), line(1, "two", &[1]), line(2, "three", &[2])];
-        let task = Task { lines: &lines, of_stretch: &[0, 0, 0], n_atoms: 3, room: 100, opening: 1 };
-        let chosen = choose(&task, |_| 0.1, &Words);
+        let mut chooser = Chooser::new(&lines, &[0, 0, 0], vec![0.1; 3], &Words);
+        chooser.choose(100);
+        let chosen: Vec<usize> = chooser.chosen.iter().map(|(i, _)| *i).collect();
         assert_eq!(chosen, [0, 2]);
     }
 }

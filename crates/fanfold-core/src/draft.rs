@@ -13,7 +13,7 @@ use crate::ledger::{Fold, Ledger, Original, Standing};
 use crate::policy::{Policy, Stage, ToolFold, Users};
 use crate::recall::{original_at, places_of};
 use crate::report::{Left, What};
-use crate::scan::Scan;
+use crate::scan::{Parts, Scan, take_apart};
 use crate::segment::Segment;
 pub(crate) use crate::slices::slices;
 use crate::tokens::{Count, Tokens};
@@ -319,8 +319,13 @@ impl<'a> Draft<'a> {
         if let Some(scan) = self.ledger.scans.get(&id) {
             return Arc::clone(scan);
         }
-        let lexicon = Arc::make_mut(&mut self.ledger.lexicon);
-        let scan = Arc::new(Scan::of(self.transcript.entry(id), lexicon));
+        let parts = take_apart(&[self.transcript.entry(id)]);
+        let scans = parts.into_iter().map(|parts| self.keep(id, parts));
+        scans.last().expect("one for each entry")
+    }
+
+    fn keep(&mut self, id: EntryId, parts: Parts) -> Arc<Scan> {
+        let scan = Arc::new(parts.known_by(Arc::make_mut(&mut self.ledger.lexicon)));
         self.ledger.hashes.insert(id, scan.hash);
         self.ledger.scans.insert(id, Arc::clone(&scan));
         scan
@@ -391,8 +396,10 @@ impl<'a> Draft<'a> {
         if let Some(worth) = &self.worth {
             return Rc::clone(worth);
         }
-        for i in self.ledger.lexicon.learnt()..self.transcript.len() {
-            let scan = self.scan(EntryId::from(i));
+        let new = self.ledger.lexicon.learnt()..self.transcript.len();
+        let entries: Vec<&Entry> = self.transcript.entries()[new.clone()].iter().collect();
+        for (i, parts) in new.zip(take_apart(&entries)) {
+            let scan = self.keep(EntryId::from(i), parts);
             Arc::make_mut(&mut self.ledger.lexicon).learn(self.transcript, &scan);
         }
         let tail: Vec<_> = (self.tail..self.transcript.len()).map(|i| self.scan(EntryId::from(i))).collect();

@@ -2,10 +2,13 @@
 //!
 //! Both questions of a fold need it: what stays in view, and which lines of what goes are worth keeping.
 
-use crate::atoms::each_atom;
+use std::thread;
+
+use crate::atoms::{Atom, each_atom};
+use crate::deed::{Deed, deed_of, line_and_failure};
 use crate::handle::Hash;
 use crate::recall::each_piece;
-use crate::transcript::Entry;
+use crate::transcript::{Call, Entry};
 use crate::value::{AtomId, Lexicon};
 
 /// An entry taken apart.
@@ -20,6 +23,7 @@ pub(crate) struct Scan {
     pub(crate) atoms: Vec<AtomId>,
     /// Lines of arguments as they are meant, one after another.
     plain: String,
+    pub(crate) calls: Vec<CallScan>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -53,10 +57,71 @@ pub(crate) struct ScanLine<'a> {
     pub(crate) piece: Piece,
 }
 
-impl Scan {
-    pub(crate) fn of(entry: &Entry, lexicon: &mut Lexicon) -> Scan {
-        let (mut script, mut plain) = (String::new(), String::new());
-        let (mut lines, mut atoms) = (Vec::new(), Vec::<AtomId>::new());
+/// A call of an entry.
+#[derive(Debug, Clone)]
+pub(crate) struct CallScan {
+    pub(crate) deed: Deed,
+    /// What it did and how that ended, in our words.
+    pub(crate) line: String,
+    pub(crate) has_failed: bool,
+}
+
+/// An entry taken apart, its atoms not yet known by their numbers.
+pub(crate) struct Parts {
+    scan: Scan,
+    atoms: Vec<Atom>,
+}
+
+/// Takes entries apart, on several threads where there is much to do. What comes out does not depend on that.
+pub(crate) fn take_apart(entries: &[&Entry]) -> Vec<Parts> {
+    const MUCH: usize = 100_000;
+    let sizes: Vec<usize> = entries.iter().map(|entry| size_of(entry)).collect();
+    let size: usize = sizes.iter().sum();
+    let n_threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+    if size < MUCH || n_threads < 2 {
+        return entries.iter().map(|entry| Parts::of(entry)).collect();
+    }
+    thread::scope(|scope| {
+        let mut running = Vec::new();
+        let (mut from, mut sum) = (0, 0);
+        for (i, one) in sizes.iter().enumerate() {
+            sum += one;
+            let is_enough = sum * n_threads >= size * (running.len() + 1);
+            if is_enough && running.len() + 1 < n_threads {
+                let share = &entries[from..=i];
+                running.push(scope.spawn(move || share.iter().map(|entry| Parts::of(entry)).collect::<Vec<_>>()));
+                from = i + 1;
+            }
+        }
+        let last: Vec<Parts> = entries[from..].iter().map(|entry| Parts::of(entry)).collect();
+        let mut all = Vec::with_capacity(entries.len());
+        for share in running {
+            all.extend(share.join().expect("taking apart does not panic"));
+        }
+        all.extend(last);
+        all
+    })
+}
+
+const MOST_THREADS: usize = 4;
+
+/// About how many bytes there are in an entry.
+fn size_of(entry: &Entry) -> usize {
+    match entry {
+        Entry::Prompt(prompt) => prompt.body.original().len(),
+        Entry::Step(step) => {
+            let result = |call: &Call| call.result.as_ref().map_or(0, |outcome| outcome.body.original().len());
+            let calls = step.calls.iter().map(|call| call.arguments.original().len() + result(call));
+            step.text.original().len() + calls.sum::<usize>()
+        }
+    }
+}
+
+impl Parts {
+    fn of(entry: &Entry) -> Parts {
+        let size = size_of(entry);
+        let (mut script, mut plain) = (String::with_capacity(size + size / 16 + 32), String::new());
+        let (mut lines, mut atoms) = (Vec::with_capacity(size / 40), Vec::<Atom>::with_capacity(size / 24));
         each_piece(entry, |piece, label, text| {
             let from = script.len();
             script.push_str(label);
@@ -65,13 +130,7 @@ impl Scan {
                 script.push('\n');
             }
             each_line(&script[from..], |at, line| {
-                let first = atoms.len();
-                each_atom(line, |atom| {
-                    let id = lexicon.id_of(atom);
-                    if !atoms[first..].contains(&id) {
-                        atoms.push(id);
-                    }
-                });
+                each_atom(line, |atom| atoms.push(atom));
                 let is_escaped = matches!(piece, Piece::Asked(_)) && line.contains('\\');
                 let plain = is_escaped.then(|| {
                     let start = plain.len();
@@ -83,9 +142,39 @@ impl Scan {
             });
         });
         let hash = Hash::of(script.as_bytes());
-        Scan { script, hash, lines, atoms, plain }
+        let calls = entry.step().map_or(&[][..], |step| &step.calls).iter().map(CallScan::of).collect();
+        Parts { scan: Scan { script, hash, lines, atoms: Vec::new(), plain, calls }, atoms }
     }
 
+    /// The entry with its atoms known by their numbers.
+    pub(crate) fn known_by(self, lexicon: &mut Lexicon) -> Scan {
+        let Parts { mut scan, atoms } = self;
+        scan.atoms.reserve_exact(atoms.len());
+        let mut from = 0;
+        for line in &mut scan.lines {
+            let first = scan.atoms.len();
+            for &atom in &atoms[from..line.atoms_end as usize] {
+                let id = lexicon.id_of(atom);
+                if !scan.atoms[first..].contains(&id) {
+                    scan.atoms.push(id);
+                }
+            }
+            from = line.atoms_end as usize;
+            line.atoms_end = scan.atoms.len() as u32;
+        }
+        scan
+    }
+}
+
+impl CallScan {
+    fn of(call: &Call) -> CallScan {
+        let deed = deed_of(&call.tool, call.arguments.as_str());
+        let (line, has_failed) = line_and_failure(call, &deed);
+        CallScan { deed, line, has_failed }
+    }
+}
+
+impl Scan {
     /// The lines, in their order.
     pub(crate) fn lines(&self) -> impl Iterator<Item = ScanLine<'_>> {
         let mut from = 0;

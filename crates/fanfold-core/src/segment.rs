@@ -3,21 +3,20 @@
 //! A segment covers entries; its parts stand in the view where runs of them stood, between what people said.
 //! Segments are only added behind one another; the newest is merged with what comes, and now and then with those before.
 
-use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::atoms::each_atom;
-use crate::choice::{Line, LineOf, Task, choose, without_number};
+use crate::choice::{Chooser, HANDLE, Line, LineOf, without_number};
 use crate::condense::signs::{Sign, sign_of};
-use crate::deed::{Deed, Verb, line_and_failure};
+use crate::deed::{Deed, Verb};
 use crate::draft::Draft;
 use crate::handle::Handle;
 use crate::scan::{Piece, Scan};
 use crate::stretch::{Stretch, coarsened, join_bare, stretches};
 use crate::tokens::Tokens;
-use crate::transcript::{CallId, EntryId};
-use crate::value::{AtomId, Worth};
+use crate::transcript::EntryId;
+use crate::value::{AtomId, Lexicon, Worth};
 use crate::view::Voice;
 
 /// Folded entries and what stands for them.
@@ -149,8 +148,7 @@ struct Source {
 
 /// A call of an entry.
 struct SourceCall {
-    /// What it did, in our words.
-    line: String,
+    /// The atoms of what it did, in our words.
     atoms: Vec<AtomId>,
     /// How likely a line of its result is to be copied.
     copied: f32,
@@ -159,19 +157,18 @@ struct SourceCall {
 fn sources(draft: &mut Draft<'_>, entries: &[EntryId]) -> Vec<Source> {
     let mut found: Vec<Source> = Vec::with_capacity(entries.len());
     for &id in entries {
-        let entry = draft.transcript.entry(id);
-        let (mut calls, mut has_failures) = (Vec::new(), false);
-        for (i, call) in entry.step().map_or(&[][..], |step| &step.calls).iter().enumerate() {
-            let deed = draft.deed(CallId { step: id, call: i as u16 });
-            let (line, has_failed) = line_and_failure(call, &deed);
+        let scan = draft.scan(id);
+        let lexicon = Arc::make_mut(&mut draft.ledger.lexicon);
+        let age = lexicon.age(id);
+        let calls = scan.calls.iter().map(|call| {
             let mut atoms = Vec::new();
-            let lexicon = Arc::make_mut(&mut draft.ledger.lexicon);
-            each_atom(&line, |atom| atoms.push(lexicon.id_of(atom)));
-            let copied = chance_of_copy(&deed, lexicon.age(id));
-            calls.push(SourceCall { line, atoms, copied });
-            has_failures |= has_failed;
-        }
-        found.push(Source { entry: id, scan: draft.scan(id), calls, has_failures, is_user: entry.is_user() });
+            each_atom(&call.line, |atom| atoms.push(lexicon.id_of(atom)));
+            SourceCall { atoms, copied: chance_of_copy(&call.deed, age) }
+        });
+        let calls = calls.collect();
+        let has_failures = scan.calls.iter().any(|call| call.has_failed);
+        let is_user = draft.transcript.entry(id).is_user();
+        found.push(Source { entry: id, scan, calls, has_failures, is_user });
     }
     found
 }
@@ -191,9 +188,9 @@ fn lines_of<'a>(sources: &'a [Source], worth: &Worth) -> Vec<Line<'a>> {
     let mut out = Vec::new();
     for source in sources {
         let entry = source.entry;
-        for SourceCall { line, atoms, .. } in &source.calls {
+        for (call, SourceCall { atoms, .. }) in source.scan.calls.iter().zip(&source.calls) {
             let is = LineOf::Deed;
-            out.push(Line { entry, at: 0, text: line, atoms, is, worth: is.worth() });
+            out.push(Line { entry, at: 0, text: &call.line, atoms, is, worth: is.worth() });
         }
         let mut is_first = true;
         for line in source.scan.lines() {
@@ -241,53 +238,82 @@ fn compose(
     stays: &[Arc<Kept>],
 ) -> Segment {
     let Material { entries, stretches, tier } = material;
+    let budget = budget.0 as usize;
     // Handles take no more than half of the budget.
-    let stretches = coarsened(stretches, (budget.0 as usize / 2 / HANDLE).max(4));
+    let stretches = coarsened(stretches, (budget / 2 / HANDLE).max(4));
     let runs = runs(&entries);
     let bare = draft.bare_slice();
-    let least_handles = join_bare(&stretches, &vec![false; stretches.len()], bare).len();
-    let fixed_cost = HANDLE * least_handles + 24 * runs.len();
-    let room = (budget.0 as usize).saturating_sub(fixed_cost);
+    let told = |chosen: &[(usize, usize)], of_stretch: &[u32]| {
+        let mut is_told = vec![false; stretches.len()];
+        chosen.iter().for_each(|(i, _)| is_told[of_stretch[*i] as usize] = true);
+        join_bare(&stretches, &is_told, bare)
+    };
     let of_stretch = stretch_of(&stretches, lines);
-    let in_digest: HashSet<AtomId> = stays.iter().flat_map(|kept| kept.atoms.iter().copied()).collect();
+    let values = values(&draft.ledger.lexicon, lines, worth, stays);
+    let mut chooser = Chooser::new(lines, &of_stretch, values, draft.counter);
+    // How many handles there will be shows when the lines are chosen: what that leaves is chosen again.
+    for _ in 0..3 {
+        let n_handles = told(&chooser.chosen, &of_stretch).len();
+        let of_lines: usize = chooser.chosen.iter().map(|(_, cost)| cost).sum();
+        let openings = HANDLE * chooser.n_open();
+        let cost = of_lines - openings + HANDLE * n_handles + FENCES * runs.len();
+        let left = budget.saturating_sub(cost);
+        if left * 40 < budget {
+            break;
+        }
+        chooser.choose(left);
+    }
+    let mut order = chooser.chosen;
     let first_live = draft.ledger.live.first().map(|&live| draft.ledger.segments[live as usize].span().0);
     let is_first = first_live.is_none_or(|first| first >= entries[0]);
-    // What lines and handles cost beside one another is an estimate; the second choice knows how far off it was.
-    let mut room = room;
-    let mut best = None;
-    for _ in 0..3 {
-        let lexicon = &draft.ledger.lexicon;
-        let value = |atom: AtomId| if in_digest.contains(&atom) { 0.0 } else { worth.of(lexicon, atom) };
-        let task = Task { lines, of_stretch: &of_stretch, n_atoms: lexicon.len(), room, opening: HANDLE };
-        let mut chosen = choose(&task, value, draft.counter);
-        let is_all = chosen.len() == lines.len();
-        chosen.sort_unstable();
-        let mut is_told = vec![false; stretches.len()];
-        chosen.iter().for_each(|&i| is_told[of_stretch[i] as usize] = true);
-        let told = join_bare(&stretches, &is_told, bare);
-        let handles: Vec<Handle> = told.iter().map(|stretch| stretch.name(draft)).collect();
-        let parts = write_parts(draft, &runs, &told, &handles, lines, &chosen, is_first);
-        let cost: Tokens = parts.iter().map(|part| part.tokens).sum();
-        let is_better = cost <= budget || best.is_none();
-        if is_better {
-            best = Some((chosen, told, handles, parts));
-        }
-        if cost > budget {
-            room = room.saturating_sub((cost - budget).0 as usize + 4);
-        } else if is_all || (budget - cost).0 * 50 < budget.0 {
+    let mut written = Written::default();
+    for _ in 0..4 {
+        written.stretches = told(&order, &of_stretch);
+        written.handles = written.stretches.iter_mut().map(|stretch| stretch.name(draft)).collect();
+        written.chosen = order.iter().map(|(i, _)| *i).collect();
+        written.chosen.sort_unstable();
+        written.parts = write_parts(draft, &runs, &written, lines, is_first);
+        let cost: Tokens = written.parts.iter().map(|part| part.tokens).sum();
+        let mut over = (cost.0 as usize).saturating_sub(budget);
+        if over == 0 || order.is_empty() {
             break;
-        } else {
-            room += (budget - cost).0 as usize;
+        }
+        while let Some((_, cost)) = order.pop_if(|_| over > 0) {
+            over = over.saturating_sub(cost);
         }
     }
-    let (chosen, told, handles, parts) = best.expect("it was tried at least once");
     let handle = draft.ledger.name_entries(draft.transcript, &entries);
+    let Written { stretches, handles, chosen, parts } = written;
     let kept = Arc::new(Kept::of(chosen.into_iter().map(|i| lines[i])));
-    Segment { entries, tier, handle, parts, voice: Voice::Fanfold, handles, stretches: told, kept }
+    Segment { entries, tier, handle, parts, voice: Voice::Fanfold, handles, stretches, kept }
 }
 
-/// About what a handle costs in a view.
-const HANDLE: usize = 4;
+/// About what the fence and the frame of a part cost.
+const FENCES: usize = 14;
+
+/// What was made of the lines.
+#[derive(Default)]
+struct Written {
+    stretches: Vec<Stretch>,
+    handles: Vec<Handle>,
+    chosen: Vec<usize>,
+    parts: Vec<Part>,
+}
+
+/// What each atom of the lines is worth: nothing where it stands in a segment that stays.
+fn values(lexicon: &Lexicon, lines: &[Line<'_>], worth: &Worth, stays: &[Arc<Kept>]) -> Vec<f32> {
+    const UNKNOWN: f32 = -1.0;
+    let mut values = vec![UNKNOWN; lexicon.len()];
+    for &atom in stays.iter().flat_map(|kept| &kept.atoms) {
+        values[atom as usize] = 0.0;
+    }
+    for &atom in lines.iter().flat_map(|line| line.atoms) {
+        if values[atom as usize] == UNKNOWN {
+            values[atom as usize] = worth.of(lexicon, atom);
+        }
+    }
+    values
+}
 
 /// The stretch in which each line stands. Both are in order.
 fn stretch_of(stretches: &[Stretch], lines: &[Line<'_>]) -> Vec<u32> {
@@ -309,15 +335,13 @@ pub(crate) fn runs(entries: &[EntryId]) -> Vec<&[EntryId]> {
 fn write_parts(
     draft: &Draft<'_>,
     runs: &[&[EntryId]],
-    stretches: &[Stretch],
-    handles: &[Handle],
+    written: &Written,
     lines: &[Line<'_>],
-    chosen: &[usize],
     is_first: bool,
 ) -> Vec<Part> {
     let mut parts = Vec::with_capacity(runs.len());
-    let mut stretches = stretches.iter().zip(handles).peekable();
-    let mut chosen = chosen.iter().map(|&i| &lines[i]).peekable();
+    let mut stretches = written.stretches.iter().zip(&written.handles).peekable();
+    let mut chosen = written.chosen.iter().map(|&i| &lines[i]).peekable();
     for (n, run) in runs.iter().enumerate() {
         let last = run[run.len() - 1];
         let mut text = String::from(if is_first && n == 0 { FENCE_TOLD } else { FENCE });

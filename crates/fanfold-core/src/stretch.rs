@@ -21,6 +21,8 @@ pub(crate) struct Stretch {
     /// The bytes of the entry's script, for a slice.
     bytes: Option<Range<usize>>,
     tokens: Tokens,
+    /// Its name, once it was needed.
+    name: Option<Handle>,
 }
 
 impl Stretch {
@@ -29,9 +31,12 @@ impl Stretch {
         (self.first, self.bytes.as_ref().map_or(0, |bytes| bytes.start))
     }
 
-    /// Names it.
-    pub(crate) fn name(&self, draft: &mut Draft<'_>) -> Handle {
-        match &self.bytes {
+    /// Its name.
+    pub(crate) fn name(&mut self, draft: &mut Draft<'_>) -> Handle {
+        if let Some(name) = self.name {
+            return name;
+        }
+        let name = match &self.bytes {
             None => {
                 let entries: Vec<EntryId> = (self.first.0..=self.last.0).map(EntryId).collect();
                 draft.ledger.name_entries(draft.transcript, &entries)
@@ -41,7 +46,9 @@ impl Stretch {
                 let hash = Hash::of(scan.script[bytes.clone()].as_bytes());
                 draft.ledger.name(Original::EntrySlice(self.first, bytes.clone()), hash)
             }
-        }
+        };
+        self.name = Some(name);
+        name
     }
 
     /// This one and the next as one, if they stand side by side and are no more than `most` together.
@@ -56,14 +63,15 @@ impl Stretch {
             }
             _ => return None,
         };
-        Some(Stretch { first, last, bytes, tokens })
+        Some(Stretch { first, last, bytes, tokens, name: None })
     }
 
     /// This one and the next as one, whatever they are, if nothing that stays is between them.
     fn swallowed(&self, next: &Stretch) -> Option<Stretch> {
         let is_beside = next.first.0 <= self.last.0 + 1;
         let tokens = self.tokens + next.tokens;
-        is_beside.then(|| Stretch { first: self.first, last: self.last.max(next.last), bytes: None, tokens })
+        let last = self.last.max(next.last);
+        is_beside.then(|| Stretch { first: self.first, last, bytes: None, tokens, name: None })
     }
 }
 
@@ -76,11 +84,11 @@ pub(crate) fn stretches(draft: &mut Draft<'_>, entries: &[EntryId], most: Tokens
             let scan = draft.scan(entry);
             let cut = slices(&scan.script, tokens, most);
             let tokens = Tokens(tokens.0 / cut.len() as u64);
-            let slice = |bytes| Stretch { first: entry, last: entry, bytes: Some(bytes), tokens };
+            let slice = |bytes| Stretch { first: entry, last: entry, bytes: Some(bytes), tokens, name: None };
             out.extend(cut.into_iter().map(slice));
             continue;
         }
-        let one = Stretch { first: entry, last: entry, bytes: None, tokens };
+        let one = Stretch { first: entry, last: entry, bytes: None, tokens, name: None };
         match out.last().and_then(|last| last.joined(&one, most)) {
             Some(joined) => *out.last_mut().expect("there is one") = joined,
             None => out.push(one),

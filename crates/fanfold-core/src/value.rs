@@ -18,10 +18,14 @@ pub(crate) type AtomId = u32;
 pub(crate) struct Lexicon {
     ids: AtomMap<AtomId>,
     known: Vec<Known>,
+    /// Atoms that came lately: most come again soon, and this is nearer than the map.
+    recent: Vec<(Atom, AtomId)>,
     /// Where each entry that was learnt ends, in tokens from the beginning.
     ends: Vec<u64>,
     n_pieces: u32,
 }
+
+const RECENT: usize = 4096;
 
 /// What is known of an atom.
 #[derive(Debug, Clone, Copy)]
@@ -58,7 +62,16 @@ impl Lexicon {
     /// The number of an atom; a new one is taken in.
     pub(crate) fn id_of(&mut self, atom: Atom) -> AtomId {
         let next = self.known.len() as AtomId;
+        let slot = atom.slot(self.recent.len());
+        if let Some(&(known, id)) = self.recent.get(slot).filter(|(known, _)| *known == atom) {
+            debug_assert!(self.known[id as usize].atom == known, "atoms keep their numbers");
+            return id;
+        }
         let id = *self.ids.entry(atom).or_insert(next);
+        if self.recent.is_empty() {
+            self.recent = vec![(atom, id); RECENT];
+        }
+        self.recent[atom.slot(RECENT)] = (atom, id);
         if id == next {
             self.known.push(Known {
                 atom,

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use fanfold_core::{Body, Budget, Call, Count as _, Entry, Origin, Outcome, Policy, Session, Step, Tokens};
 use fanfold_tokens::o200k;
 use fanfold_wire::{Change, Conversation};
+use rayon::prelude::*;
 
 const WINDOW: Tokens = Tokens(200_000);
 
@@ -66,7 +67,9 @@ fn cold(body: &str) -> Session<'static> {
 }
 
 /// Counts everything and folds as it goes: what a process does that has never seen the conversation.
-fn follow(changes: Vec<Change>) -> Session<'static> {
+fn follow(mut changes: Vec<Change>) -> Session<'static> {
+    // On all cores, as the command does it.
+    changes.par_iter_mut().for_each(|change| change.count(o200k()));
     let mut session = Session::new(Policy::fanfold(), Budget::of_window(WINDOW), o200k());
     for change in changes {
         match change {
