@@ -37,11 +37,6 @@ impl Atom {
         Atom(xxh3_64(text) & !15 | size << 2 | look as u64)
     }
 
-    /// Where it goes among so many slots.
-    pub(crate) fn slot(self, n: usize) -> usize {
-        (self.0 >> 8) as usize & n.wrapping_sub(1)
-    }
-
     /// What it is.
     pub(crate) fn look(self) -> Look {
         match self.0 & 3 {

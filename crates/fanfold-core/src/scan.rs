@@ -4,7 +4,9 @@
 
 use std::thread;
 
-use crate::atoms::{Atom, each_atom};
+use memchr::memrchr2;
+
+use crate::atoms::{Atom, AtomMap, each_atom};
 use crate::deed::{Deed, deed_of, line_and_failure};
 use crate::handle::Hash;
 use crate::recall::each_piece;
@@ -66,10 +68,16 @@ pub(crate) struct CallScan {
     pub(crate) has_failed: bool,
 }
 
-/// An entry taken apart, its atoms not yet known by their numbers.
+/// An entry taken apart, its atoms not yet known by their numbers in the session but by those among its own.
 pub(crate) struct Parts {
     scan: Scan,
-    atoms: Vec<Atom>,
+    own: Vec<Atom>,
+}
+
+/// What one thread takes entries apart with.
+#[derive(Default)]
+struct Bench {
+    numbers: AtomMap<AtomId>,
 }
 
 /// Takes entries apart, on several threads where there is much to do. What comes out does not depend on that.
@@ -79,7 +87,7 @@ pub(crate) fn take_apart(entries: &[&Entry]) -> Vec<Parts> {
     let size: usize = sizes.iter().sum();
     let n_threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
     if size < MUCH || n_threads < 2 {
-        return entries.iter().map(|entry| Parts::of(entry)).collect();
+        return Bench::default().take_apart(entries);
     }
     thread::scope(|scope| {
         let mut running = Vec::new();
@@ -89,11 +97,11 @@ pub(crate) fn take_apart(entries: &[&Entry]) -> Vec<Parts> {
             let is_enough = sum * n_threads >= size * (running.len() + 1);
             if is_enough && running.len() + 1 < n_threads {
                 let share = &entries[from..=i];
-                running.push(scope.spawn(move || share.iter().map(|entry| Parts::of(entry)).collect::<Vec<_>>()));
+                running.push(scope.spawn(move || Bench::default().take_apart(share)));
                 from = i + 1;
             }
         }
-        let last: Vec<Parts> = entries[from..].iter().map(|entry| Parts::of(entry)).collect();
+        let last = Bench::default().take_apart(&entries[from..]);
         let mut all = Vec::with_capacity(entries.len());
         for share in running {
             all.extend(share.join().expect("taking apart does not panic"));
@@ -117,11 +125,17 @@ fn size_of(entry: &Entry) -> usize {
     }
 }
 
-impl Parts {
-    fn of(entry: &Entry) -> Parts {
+impl Bench {
+    fn take_apart(&mut self, entries: &[&Entry]) -> Vec<Parts> {
+        entries.iter().map(|entry| self.parts_of(entry)).collect()
+    }
+
+    fn parts_of(&mut self, entry: &Entry) -> Parts {
         let size = size_of(entry);
         let (mut script, mut plain) = (String::with_capacity(size + size / 16 + 32), String::new());
-        let (mut lines, mut atoms) = (Vec::with_capacity(size / 40), Vec::<Atom>::with_capacity(size / 24));
+        let (mut lines, mut atoms) = (Vec::with_capacity(size / 40), Vec::<AtomId>::with_capacity(size / 24));
+        let mut own = Vec::new();
+        self.numbers.clear();
         each_piece(entry, |piece, label, text| {
             let from = script.len();
             script.push_str(label);
@@ -130,7 +144,16 @@ impl Parts {
                 script.push('\n');
             }
             each_line(&script[from..], |at, line| {
-                each_atom(line, |atom| atoms.push(atom));
+                let first = atoms.len();
+                each_atom(line, |atom| {
+                    let number = *self.numbers.entry(atom).or_insert_with(|| {
+                        own.push(atom);
+                        own.len() as AtomId - 1
+                    });
+                    if !atoms[first..].contains(&number) {
+                        atoms.push(number);
+                    }
+                });
                 let is_escaped = matches!(piece, Piece::Asked(_)) && line.contains('\\');
                 let plain = is_escaped.then(|| {
                     let start = plain.len();
@@ -143,25 +166,16 @@ impl Parts {
         });
         let hash = Hash::of(script.as_bytes());
         let calls = entry.step().map_or(&[][..], |step| &step.calls).iter().map(CallScan::of).collect();
-        Parts { scan: Scan { script, hash, lines, atoms: Vec::new(), plain, calls }, atoms }
+        Parts { scan: Scan { script, hash, lines, atoms, plain, calls }, own }
     }
+}
 
-    /// The entry with its atoms known by their numbers.
+impl Parts {
+    /// The entry with its atoms known by their numbers in the session.
     pub(crate) fn known_by(self, lexicon: &mut Lexicon) -> Scan {
-        let Parts { mut scan, atoms } = self;
-        scan.atoms.reserve_exact(atoms.len());
-        let mut from = 0;
-        for line in &mut scan.lines {
-            let first = scan.atoms.len();
-            for &atom in &atoms[from..line.atoms_end as usize] {
-                let id = lexicon.id_of(atom);
-                if !scan.atoms[first..].contains(&id) {
-                    scan.atoms.push(id);
-                }
-            }
-            from = line.atoms_end as usize;
-            line.atoms_end = scan.atoms.len() as u32;
-        }
+        let Parts { mut scan, own } = self;
+        let ids: Vec<AtomId> = own.into_iter().map(|atom| lexicon.id_of(atom)).collect();
+        scan.atoms.iter_mut().for_each(|atom| *atom = ids[*atom as usize]);
         scan
     }
 }
@@ -230,7 +244,7 @@ fn each_line<'a>(text: &'a str, mut found: impl FnMut(usize, &'a str)) {
         let mut rest = line.trim();
         while rest.len() > LONGEST {
             let mut cut = rest.floor_char_boundary(PIECE);
-            if let Some(space) = rest[..cut].rfind([' ', ',']).filter(|at| *at > PIECE / 2) {
+            if let Some(space) = memrchr2(b' ', b',', &rest.as_bytes()[..cut]).filter(|at| *at > PIECE / 2) {
                 cut = space + 1;
             }
             found(rest.as_ptr() as usize - start, rest[..cut].trim());

@@ -10,6 +10,7 @@ use std::ops::Range;
 use crate::draft::{Draft, slices};
 use crate::handle::{Handle, Hash};
 use crate::ledger::Original;
+use crate::recall::write_script;
 use crate::tokens::Tokens;
 use crate::transcript::EntryId;
 
@@ -42,8 +43,14 @@ impl Stretch {
                 draft.ledger.name_entries(draft.transcript, &entries)
             }
             Some(bytes) => {
-                let scan = draft.scan(self.first);
-                let hash = Hash::of(scan.script[bytes.clone()].as_bytes());
+                let hash = match draft.ledger.scans.get(&self.first) {
+                    Some(scan) => Hash::of(scan.script[bytes.clone()].as_bytes()),
+                    None => {
+                        let mut script = String::new();
+                        write_script(draft.transcript.entry(self.first), &mut script);
+                        Hash::of(script[bytes.clone()].as_bytes())
+                    }
+                };
                 draft.ledger.name(Original::EntrySlice(self.first, bytes.clone()), hash)
             }
         };

@@ -18,14 +18,10 @@ pub(crate) type AtomId = u32;
 pub(crate) struct Lexicon {
     ids: AtomMap<AtomId>,
     known: Vec<Known>,
-    /// Atoms that came lately: most come again soon, and this is nearer than the map.
-    recent: Vec<(Atom, AtomId)>,
     /// Where each entry that was learnt ends, in tokens from the beginning.
     ends: Vec<u64>,
     n_pieces: u32,
 }
-
-const RECENT: usize = 4096;
 
 /// What is known of an atom.
 #[derive(Debug, Clone, Copy)]
@@ -62,16 +58,7 @@ impl Lexicon {
     /// The number of an atom; a new one is taken in.
     pub(crate) fn id_of(&mut self, atom: Atom) -> AtomId {
         let next = self.known.len() as AtomId;
-        let slot = atom.slot(self.recent.len());
-        if let Some(&(known, id)) = self.recent.get(slot).filter(|(known, _)| *known == atom) {
-            debug_assert!(self.known[id as usize].atom == known, "atoms keep their numbers");
-            return id;
-        }
         let id = *self.ids.entry(atom).or_insert(next);
-        if self.recent.is_empty() {
-            self.recent = vec![(atom, id); RECENT];
-        }
-        self.recent[atom.slot(RECENT)] = (atom, id);
         if id == next {
             self.known.push(Known {
                 atom,
@@ -246,12 +233,11 @@ const WEIGHTS: Weights = Weights {
 
 const LOG2_1000: f32 = 9.953;
 
-/// The logarithm to base 2, exact at powers of two and on a straight line between them.
+/// The logarithm to base 2, exact at powers of two and on a straight line between them: the exponent of a number and
+/// its digits, read as one.
 fn log2(n: u32) -> f32 {
-    let n = n.max(1);
-    let whole = 31 - n.leading_zeros();
-    let rest = (n << (31 - whole)) & 0x7fff_ffff;
-    whole as f32 + rest as f32 / 2_147_483_648.0
+    const ONE: u32 = 1.0_f32.to_bits();
+    (((n.max(1) as f32).to_bits() - ONE) as f32) * (1.0 / 8_388_608.0)
 }
 
 /// The chance that belongs to the logarithm of some odds, from a table.

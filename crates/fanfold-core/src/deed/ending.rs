@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use memchr::{memchr_iter, memchr2};
 use regex::Regex;
 use serde_json::Value;
 
@@ -73,8 +74,13 @@ pub(super) fn ending_in(deed: &Deed, outcome: &Outcome, inner: Option<&str>) -> 
         Verdict::Unknown if is_run && !is_history(&deed.target) => first_error(output),
         Verdict::Passed | Verdict::Unknown => None,
     };
-    let n_lines = if output.trim().is_empty() { 0 } else { output.trim_end().split('\n').count() };
+    let n_lines = if output.trim().is_empty() { 0 } else { n_lines(output.trim_end()) };
     Ending { verdict, exit, error, tests, n_lines }
+}
+
+/// How many lines a text has.
+pub(super) fn n_lines(text: &str) -> usize {
+    memchr_iter(b'\n', text.as_bytes()).count() + 1
 }
 
 /// Whether a command shows old words, in which an error is somebody's subject.
@@ -110,7 +116,7 @@ fn first_string(text: &str) -> Option<String> {
     let mut out = String::with_capacity(rest.len());
     let mut rest = rest;
     loop {
-        let at = rest.find(['"', '\\'])?;
+        let at = memchr2(b'"', b'\\', rest.as_bytes())?;
         out.push_str(&rest[..at]);
         if rest.as_bytes()[at] == b'"' {
             return Some(out).filter(|text| !text.trim().is_empty());
@@ -198,9 +204,10 @@ fn first_line(text: &str) -> Option<String> {
 fn first_error(text: &str) -> Option<String> {
     let is_traceback =
         |line: &str| line.starts_with("Traceback (most") || line.starts_with("--- Logging error");
-    let alarms = || text.lines().filter(|line| sign_of(line) == Sign::Alarm && !is_traceback(line.trim()));
+    let mut alarms = text.lines().filter(|line| sign_of(line) == Sign::Alarm && !is_traceback(line.trim()));
     // A line that is itself the message says more than a mark such as `FAIL`.
-    let line = alarms().find(|line| line.contains(':')).or_else(|| alarms().next())?;
+    let first = alarms.next()?;
+    let line = if first.contains(':') { first } else { alarms.find(|line| line.contains(':')).unwrap_or(first) };
     Some(head(line.trim(), 400).to_owned())
 }
 
@@ -210,6 +217,10 @@ fn test_counts(text: &str) -> Option<TestCounts> {
     let mut n_go = TestCounts::default();
     for line in text.lines() {
         let line = line.trim();
+        let may_count = line.as_bytes().first().is_some_and(|byte| b"tT=FORP#-o0123456789".contains(byte));
+        if !may_count {
+            continue;
+        }
         let is_summary = is_summary(line) && COUNTED.is_match(head(line, 200));
         if is_summary {
             let counts = counts_in(line);

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
-use super::ending::{ending_in, inner_text};
+use super::ending::{ending_in, inner_text, n_lines};
 use super::{Deed, Ending, LineRange, Lines, Verb, Verdict, deed_of, patch};
 use crate::condense::signs::{head, tail};
 use crate::tokens::thousands;
@@ -115,7 +115,7 @@ fn count(n: usize, one: &str, many: &str) -> String {
 }
 
 fn size(text: &str) -> String {
-    match text.trim().split('\n').count() {
+    match n_lines(text.trim()) {
         0 | 1 => count(text.chars().count(), "char", "chars"),
         n => count(n, "line", "lines"),
     }
@@ -161,7 +161,7 @@ fn lines_seen(deed: &Deed, text: &str, inner: Option<&str>) -> String {
     let numbers = numbered(shown);
     let total = TOTAL.captures(head(text, 400)).or_else(|| TOTAL.captures(tail(text, 400)));
     let total = total.and_then(|found| found[1].parse::<u32>().ok());
-    let n_lines = shown.trim_end().split('\n').count() as u32;
+    let n_lines = n_lines(shown.trim_end()) as u32;
     let range = match (numbers, deed.reads.first().map(|sight| sight.lines)) {
         (Some(range), _) => Some(range),
         (None, Some(Lines::Range(range))) => Some(range),
