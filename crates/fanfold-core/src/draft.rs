@@ -15,11 +15,14 @@ use crate::recall::{original_at, places_of};
 use crate::report::{Left, What};
 use crate::scan::{Parts, Scan, take_apart};
 use crate::segment::Segment;
-pub(crate) use crate::slices::slices;
+use crate::slices::slices;
 use crate::tokens::{Count, Tokens};
 use crate::transcript::{Call, CallId, Entry, EntryId, Speaker, Transcript};
 use crate::value::Worth;
 use crate::view::Place;
+
+/// What one handle opens at most, so that a recall does not fill the window again.
+pub(crate) const SLICE: Tokens = Tokens(650);
 
 /// A view in the making.
 pub struct Draft<'a> {
@@ -163,7 +166,7 @@ impl<'a> Draft<'a> {
         let original = original_at(self.transcript, place).expect("a place holds something");
         let handle = self.ledger.name(Original::Place(place), Hash::of(original.as_bytes()));
         let tokens = self.ledger.whole_cost(self.transcript, place);
-        let slices = slices(&original, tokens, self.slice());
+        let slices = slices(&original, tokens, SLICE);
         if slices.len() < 2 {
             return (vec![handle], handle.to_string());
         }
@@ -177,16 +180,6 @@ impl<'a> Draft<'a> {
             handles.push(name);
         }
         (handles, tag)
-    }
-
-    /// What one handle should open at most, so that a recall does not fill the window again.
-    pub(crate) fn slice(&self) -> Tokens {
-        self.room.permille(130).max(Tokens(600)).min(Tokens(700))
-    }
-
-    /// The same for what nothing in the view tells of.
-    pub(crate) fn bare_slice(&self) -> Tokens {
-        self.slice().permille(1300)
     }
 
     fn record(&mut self, fold: Fold, before: Tokens) {
@@ -319,14 +312,16 @@ impl<'a> Draft<'a> {
         if let Some(scan) = self.ledger.scans.get(&id) {
             return Arc::clone(scan);
         }
-        let parts = take_apart(&[self.transcript.entry(id)]);
+        let parts = take_apart(&[(self.transcript.entry(id), self.transcript.tokens(id))]);
         let scans = parts.into_iter().map(|parts| self.keep(id, parts));
         scans.last().expect("one for each entry")
     }
 
     fn keep(&mut self, id: EntryId, parts: Parts) -> Arc<Scan> {
         let scan = Arc::new(parts.known_by(Arc::make_mut(&mut self.ledger.lexicon)));
-        self.ledger.hashes.insert(id, scan.hash);
+        if let Some(hash) = scan.hash {
+            self.ledger.hashes.insert(id, hash);
+        }
         self.ledger.scans.insert(id, Arc::clone(&scan));
         scan
     }
@@ -397,7 +392,11 @@ impl<'a> Draft<'a> {
             return Rc::clone(worth);
         }
         let new = self.ledger.lexicon.learnt()..self.transcript.len();
-        let entries: Vec<&Entry> = self.transcript.entries()[new.clone()].iter().collect();
+        let with_tokens = |i: usize| {
+            let id = EntryId::from(i);
+            (self.transcript.entry(id), self.transcript.tokens(id))
+        };
+        let entries: Vec<_> = new.clone().map(with_tokens).collect();
         for (i, parts) in new.zip(take_apart(&entries)) {
             let scan = self.keep(EntryId::from(i), parts);
             Arc::make_mut(&mut self.ledger.lexicon).learn(self.transcript, &scan);

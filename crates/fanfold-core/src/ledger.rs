@@ -54,6 +54,8 @@ pub enum Original {
     Entries(Vec<EntryId>),
     /// Some bytes of one entry as it is written in a script.
     EntrySlice(EntryId, Range<usize>),
+    /// What several handles open, one after another; the entries are those they are in.
+    Several(Vec<EntryId>, Vec<Handle>),
     /// The words themselves, where the entries have changed since: a result came late.
     Words(Vec<EntryId>, Arc<str>),
 }
@@ -63,11 +65,16 @@ impl Original {
     pub fn entries(&self) -> Vec<EntryId> {
         match self {
             Original::Place(place) | Original::PlaceSlice(place, _) => vec![place.entry()],
-            Original::Entries(entries) | Original::Words(entries, _) => entries.clone(),
+            Original::Entries(entries) | Original::Several(entries, _) | Original::Words(entries, _) => {
+                entries.clone()
+            }
             Original::EntrySlice(entry, _) => vec![*entry],
         }
     }
 }
+
+/// Every handle ever given, with what it opens and the hash of that.
+pub(crate) type Originals = BTreeMap<Handle, (Original, Hash)>;
 
 /// The folds of a session and all that follows from them.
 #[derive(Debug, Clone, Default)]
@@ -77,7 +84,7 @@ pub struct Ledger {
     /// The segments that stand in the view, in the order of what they cover.
     pub(crate) live: Vec<u32>,
     pub(crate) standing: Vec<Standing>,
-    pub(crate) originals: BTreeMap<Handle, (Original, Hash)>,
+    pub(crate) originals: Originals,
     /// The hash of each entry's script, once it was needed.
     pub(crate) hashes: BTreeMap<EntryId, Hash>,
     /// Entries in the view that were taken apart.
@@ -94,6 +101,8 @@ pub struct Ledger {
     pub(crate) shortened: BTreeSet<EntryId>,
     /// What one image or file costs.
     pub(crate) media: Tokens,
+    /// How long the transcript was at the last fold, and what it cost.
+    pub(crate) folded: Option<(usize, Tokens)>,
     /// How many folds in a row won less than a tenth.
     pub(crate) weak: u32,
     /// Whether it was told that folding rests.
@@ -216,7 +225,7 @@ impl Ledger {
         for (original, _) in self.originals.values_mut() {
             let is_script = matches!(original, Original::Entries(_) | Original::EntrySlice(..));
             if is_script && original.entries().contains(&step) {
-                let words = Arc::from(content_of(transcript, original));
+                let words = Arc::from(content_of(transcript, &Originals::new(), original));
                 *original = Original::Words(original.entries(), words);
             }
         }
@@ -237,6 +246,7 @@ impl Ledger {
                 let hashes = entries.iter().map(|&entry| hash_of_entry(transcript, entry));
                 *hash == Hash::of_all(hashes) && handle.names(*hash)
             }
+            Original::Several(_, handles) => *hash == self.hash_of_all(handles) && handle.names(*hash),
             Original::Words(..) => handle.names(*hash),
             Original::Place(_) | Original::PlaceSlice(..) | Original::EntrySlice(..) => {
                 *hash == Hash::of(content.as_bytes()) && handle.names(*hash)
@@ -269,6 +279,16 @@ impl Ledger {
         let hashes: Vec<_> = entries.iter().map(|&entry| self.hash_of(transcript, entry)).collect();
         let hash = Hash::of_all(hashes.into_iter());
         self.name(Original::Entries(entries.to_vec()), hash)
+    }
+
+    /// Names what several handles open, one after another.
+    pub(crate) fn name_several(&mut self, entries: Vec<EntryId>, handles: Vec<Handle>) -> Handle {
+        let hash = self.hash_of_all(&handles);
+        self.name(Original::Several(entries, handles), hash)
+    }
+
+    fn hash_of_all(&self, handles: &[Handle]) -> Hash {
+        Hash::of_all(handles.iter().filter_map(|handle| self.originals.get(handle).map(|(_, hash)| *hash)))
     }
 
     fn hash_of(&mut self, transcript: &Transcript, entry: EntryId) -> Hash {

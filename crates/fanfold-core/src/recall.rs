@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::handle::{Handle, Hash};
-use crate::ledger::{Ledger, Original};
+use crate::ledger::{Ledger, Original, Originals};
 use crate::scan::Piece;
 use crate::transcript::{Body, Entry, EntryId, Speaker, Transcript};
 use crate::view::Place;
@@ -54,7 +54,7 @@ pub fn recall(
     extent: &Extent,
 ) -> Result<String, RecallError> {
     let original = ledger.original(handle).ok_or(RecallError::Unknown(handle))?;
-    extent.of(content_of(transcript, original), handle)
+    extent.of(content_of(transcript, &ledger.originals, original), handle)
 }
 
 impl Extent {
@@ -169,11 +169,16 @@ pub(crate) fn original_at(transcript: &Transcript, place: Place) -> Option<Arc<s
 }
 
 /// What a handle opens, as text.
-pub(crate) fn content_of(transcript: &Transcript, original: &Original) -> String {
+pub(crate) fn content_of(transcript: &Transcript, named: &Originals, original: &Original) -> String {
     let whole = |place: Place| original_at(transcript, place).expect("a fold stands for something");
     match original {
         Original::Place(place) => whole(*place).to_string(),
         Original::Words(_, words) => words.to_string(),
+        Original::Several(_, handles) => {
+            let of_handle =
+                |handle: &Handle| named.get(handle).map(|(one, _)| content_of(transcript, named, one));
+            handles.iter().filter_map(of_handle).collect()
+        }
         Original::PlaceSlice(place, bytes) => whole(*place)[bytes.clone()].to_owned(),
         Original::Entries(entries) => {
             let mut out = String::new();

@@ -2,14 +2,18 @@
 //!
 //! Both questions of a fold need it: what stays in view, and which lines of what goes are worth keeping.
 
+use std::ops::Range;
 use std::thread;
 
 use memchr::memrchr2;
 
 use crate::atoms::{Atom, AtomMap, each_atom};
 use crate::deed::{Deed, deed_of, line_and_failure};
+use crate::draft::SLICE;
 use crate::handle::Hash;
 use crate::recall::each_piece;
+use crate::slices::slices;
+use crate::tokens::Tokens;
 use crate::transcript::{Call, Entry};
 use crate::value::{AtomId, Lexicon};
 
@@ -18,8 +22,10 @@ use crate::value::{AtomId, Lexicon};
 pub(crate) struct Scan {
     /// The entry written out as text.
     pub(crate) script: String,
-    /// The hash of the script.
-    pub(crate) hash: Hash,
+    /// The hash of the script, if it is one stretch.
+    pub(crate) hash: Option<Hash>,
+    /// Where it is cut, if it is longer, with the hash of each slice.
+    pub(crate) slices: Vec<(Range<usize>, Hash)>,
     lines: Vec<LineSpan>,
     /// The atoms of all lines, one line after another.
     pub(crate) atoms: Vec<AtomId>,
@@ -81,9 +87,9 @@ struct Bench {
 }
 
 /// Takes entries apart, on several threads where there is much to do. What comes out does not depend on that.
-pub(crate) fn take_apart(entries: &[&Entry]) -> Vec<Parts> {
+pub(crate) fn take_apart(entries: &[(&Entry, Tokens)]) -> Vec<Parts> {
     const MUCH: usize = 100_000;
-    let sizes: Vec<usize> = entries.iter().map(|entry| size_of(entry)).collect();
+    let sizes: Vec<usize> = entries.iter().map(|(entry, _)| size_of(entry)).collect();
     let size: usize = sizes.iter().sum();
     let n_threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
     if size < MUCH || n_threads < 2 {
@@ -118,7 +124,8 @@ fn size_of(entry: &Entry) -> usize {
     match entry {
         Entry::Prompt(prompt) => prompt.body.original().len(),
         Entry::Step(step) => {
-            let result = |call: &Call| call.result.as_ref().map_or(0, |outcome| outcome.body.original().len());
+            let result =
+                |call: &Call| call.result.as_ref().map_or(0, |outcome| outcome.body.original().len());
             let calls = step.calls.iter().map(|call| call.arguments.original().len() + result(call));
             step.text.original().len() + calls.sum::<usize>()
         }
@@ -126,11 +133,11 @@ fn size_of(entry: &Entry) -> usize {
 }
 
 impl Bench {
-    fn take_apart(&mut self, entries: &[&Entry]) -> Vec<Parts> {
-        entries.iter().map(|entry| self.parts_of(entry)).collect()
+    fn take_apart(&mut self, entries: &[(&Entry, Tokens)]) -> Vec<Parts> {
+        entries.iter().map(|(entry, tokens)| self.parts_of(entry, *tokens)).collect()
     }
 
-    fn parts_of(&mut self, entry: &Entry) -> Parts {
+    fn parts_of(&mut self, entry: &Entry, tokens: Tokens) -> Parts {
         let size = size_of(entry);
         let (mut script, mut plain) = (String::with_capacity(size + size / 16 + 32), String::new());
         let (mut lines, mut atoms) = (Vec::with_capacity(size / 40), Vec::<AtomId>::with_capacity(size / 24));
@@ -164,9 +171,13 @@ impl Bench {
                 lines.push(LineSpan { at, len, atoms_end: atoms.len() as u32, piece, plain });
             });
         });
-        let hash = Hash::of(script.as_bytes());
+        let is_one = tokens <= SLICE;
+        let hash = is_one.then(|| Hash::of(script.as_bytes()));
+        let cut = if is_one { Vec::new() } else { slices(&script, tokens, SLICE) };
+        let hashed = |bytes: Range<usize>| (bytes.clone(), Hash::of(script[bytes].as_bytes()));
+        let slices = cut.into_iter().map(hashed).collect();
         let calls = entry.step().map_or(&[][..], |step| &step.calls).iter().map(CallScan::of).collect();
-        Parts { scan: Scan { script, hash, lines, atoms, plain, calls }, own }
+        Parts { scan: Scan { script, hash, slices, lines, atoms, plain, calls }, own }
     }
 }
 

@@ -106,9 +106,7 @@ impl Segment {
 /// Writes fresh entries, and segments that give way, into one of at most about `budget` tokens.
 pub(crate) fn write(draft: &mut Draft<'_>, ids: &[u32], fresh: &[EntryId], budget: Tokens) -> Segment {
     let worth = draft.worth();
-    let most = draft.slice();
-    let mut material =
-        Material { entries: fresh.to_vec(), stretches: stretches(draft, fresh, most), tier: 0 };
+    let mut material = Material { entries: fresh.to_vec(), stretches: stretches(draft, fresh), tier: 0 };
     let mut kept: Vec<Arc<Kept>> = Vec::new();
     for &id in ids {
         let segment = &draft.ledger.segments[id as usize];
@@ -242,11 +240,10 @@ fn compose(
     // Handles take no more than half of the budget.
     let stretches = coarsened(stretches, (budget / 2 / HANDLE).max(4));
     let runs = runs(&entries);
-    let bare = draft.bare_slice();
     let told = |chosen: &[(usize, usize)], of_stretch: &[u32]| {
         let mut is_told = vec![false; stretches.len()];
         chosen.iter().for_each(|(i, _)| is_told[of_stretch[*i] as usize] = true);
-        join_bare(&stretches, &is_told, bare)
+        join_bare(&stretches, &is_told)
     };
     let of_stretch = stretch_of(&stretches, lines);
     let values = values(&draft.ledger.lexicon, lines, worth, stays);
@@ -282,8 +279,8 @@ fn compose(
             over = over.saturating_sub(cost);
         }
     }
-    let handle = draft.ledger.name_entries(draft.transcript, &entries);
     let Written { stretches, handles, chosen, parts } = written;
+    let handle = draft.ledger.name_several(entries.clone(), handles.clone());
     let kept = Arc::new(Kept::of(chosen.into_iter().map(|i| lines[i])));
     Segment { entries, tier, handle, parts, voice: Voice::Fanfold, handles, stretches, kept }
 }

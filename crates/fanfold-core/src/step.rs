@@ -162,6 +162,11 @@ fn reason_to_fold(ledger: &mut Ledger, now: &Moment<'_>, notices: &mut Vec<Notic
         _ => {}
     }
     let trigger = now.policy.strategy.trigger(now.budget)?;
+    // What could be folded at this moment was.
+    let is_done = now.event.is_none() && ledger.folded == Some(moment_of(now));
+    if is_done {
+        return None;
+    }
     if total > now.budget.room() {
         return Some(Reason::Window);
     }
@@ -179,12 +184,18 @@ fn reason_to_fold(ledger: &mut Ledger, now: &Moment<'_>, notices: &mut Vec<Notic
     Some(Reason::Threshold(trigger))
 }
 
+/// The moment as far as the transcript makes it.
+fn moment_of(now: &Moment<'_>) -> (usize, Tokens) {
+    (now.transcript.len(), now.transcript.total())
+}
+
 fn fold(ledger: &mut Ledger, now: &Moment<'_>, order: &Order<'_>, outlook: &mut Outlook) {
     let range = match now.event {
         Some(Event::FoldAsked { range }) => *range,
         _ => None,
     };
     fold_in(ledger, now, order, range, outlook);
+    ledger.folded = Some(moment_of(now));
 }
 
 fn fold_in(

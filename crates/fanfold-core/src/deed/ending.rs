@@ -207,7 +207,8 @@ fn first_error(text: &str) -> Option<String> {
     let mut alarms = text.lines().filter(|line| sign_of(line) == Sign::Alarm && !is_traceback(line.trim()));
     // A line that is itself the message says more than a mark such as `FAIL`.
     let first = alarms.next()?;
-    let line = if first.contains(':') { first } else { alarms.find(|line| line.contains(':')).unwrap_or(first) };
+    let line =
+        if first.contains(':') { first } else { alarms.find(|line| line.contains(':')).unwrap_or(first) };
     Some(head(line.trim(), 400).to_owned())
 }
 
