@@ -1,6 +1,6 @@
 //! A conversation and its session, followed together: bytes in, a view out.
 
-use fanfold_core::{Entry, EntryId, Event, Refusal, Session, Tokens, View};
+use fanfold_core::{Entry, EntryId, Event, Refusal, Session, Tokens, View, Workers};
 use fanfold_wire::{Change, Conversation, DecodeError, Format};
 use rayon::prelude::*;
 use serde_json::value::RawValue;
@@ -69,6 +69,7 @@ impl Followed {
 
     fn start(conversation: Conversation, terms: &Terms) -> Followed {
         let mut session = Session::new(terms.policy.clone(), terms.budget, terms.counter);
+        session.set_workers(&Threads);
         if !terms.focus.is_empty() {
             session.on(Event::Focused(terms.focus.clone()));
         }
@@ -207,5 +208,18 @@ fn n_bytes(change: &Change) -> usize {
             step.text.as_str().len() + step.reasoning.as_str().len() + calls.sum::<usize>()
         }
         Change::Answer(_, outcome) => outcome.body.as_str().len(),
+    }
+}
+
+/// All cores.
+struct Threads;
+
+impl Workers for Threads {
+    fn count(&self) -> usize {
+        rayon::current_num_threads()
+    }
+
+    fn run(&self, n: usize, job: &(dyn Fn(usize) + Sync)) {
+        (0..n).into_par_iter().with_max_len(1).for_each(job);
     }
 }

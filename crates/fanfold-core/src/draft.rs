@@ -20,15 +20,20 @@ use crate::tokens::{Count, Tokens};
 use crate::transcript::{Call, CallId, Entry, EntryId, Speaker, Transcript};
 use crate::value::Worth;
 use crate::view::Place;
+use crate::workers::Workers;
 
 /// What one handle opens at most, so that a recall does not fill the window again.
 pub(crate) const SLICE: Tokens = Tokens(650);
+
+/// A stub names no more parts of its original than this.
+const MOST_PARTS: u64 = 48;
 
 /// A view in the making.
 pub struct Draft<'a> {
     pub(crate) transcript: &'a Transcript,
     pub(crate) ledger: &'a mut Ledger,
     pub(crate) counter: &'a dyn Count,
+    pub(crate) workers: &'a dyn Workers,
     pub(crate) policy: &'a Policy,
     pub(crate) stage: &'a Stage,
     pub(crate) room: Tokens,
@@ -48,6 +53,7 @@ pub struct Draft<'a> {
 /// What a draft is made from, beside the transcript and the ledger.
 pub(crate) struct Terms<'a> {
     pub(crate) counter: &'a dyn Count,
+    pub(crate) workers: &'a dyn Workers,
     pub(crate) policy: &'a Policy,
     pub(crate) stage: &'a Stage,
     pub(crate) room: Tokens,
@@ -57,10 +63,11 @@ pub(crate) struct Terms<'a> {
 
 impl<'a> Draft<'a> {
     pub(crate) fn new(transcript: &'a Transcript, ledger: &'a mut Ledger, terms: &Terms<'a>) -> Draft<'a> {
-        let Terms { counter, policy, stage, room, range } = *terms;
+        let Terms { counter, workers, policy, stage, room, range } = *terms;
         let has_images = |entry: &Entry| entry.is_user() && entry.has_media();
         Draft {
             counter,
+            workers,
             policy,
             stage,
             room,
@@ -166,7 +173,7 @@ impl<'a> Draft<'a> {
         let original = original_at(self.transcript, place).expect("a place holds something");
         let handle = self.ledger.name(Original::Place(place), Hash::of(original.as_bytes()));
         let tokens = self.ledger.whole_cost(self.transcript, place);
-        let slices = slices(&original, tokens, SLICE);
+        let slices = slices(&original, tokens, SLICE.max(Tokens(tokens.0 / MOST_PARTS)));
         if slices.len() < 2 {
             return (vec![handle], handle.to_string());
         }
@@ -312,7 +319,7 @@ impl<'a> Draft<'a> {
         if let Some(scan) = self.ledger.scans.get(&id) {
             return Arc::clone(scan);
         }
-        let parts = take_apart(&[(self.transcript.entry(id), self.transcript.tokens(id))]);
+        let parts = take_apart(&[(self.transcript.entry(id), self.transcript.tokens(id))], self.workers);
         let scans = parts.into_iter().map(|parts| self.keep(id, parts));
         scans.last().expect("one for each entry")
     }
@@ -397,7 +404,7 @@ impl<'a> Draft<'a> {
             (self.transcript.entry(id), self.transcript.tokens(id))
         };
         let entries: Vec<_> = new.clone().map(with_tokens).collect();
-        for (i, parts) in new.zip(take_apart(&entries)) {
+        for (i, parts) in new.zip(take_apart(&entries, self.workers)) {
             let scan = self.keep(EntryId::from(i), parts);
             Arc::make_mut(&mut self.ledger.lexicon).learn(self.transcript, &scan);
         }

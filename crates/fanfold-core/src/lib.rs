@@ -1,6 +1,7 @@
 //! Fits a conversation into a token budget without losing a word of it.
 
 mod tokens; //     what text costs
+mod workers; //    who does what can be done side by side
 mod transcript; // what was said, exactly as it was said
 mod notation; //   how a conversation is written down for people
 mod budget; //     how much room there is
@@ -56,4 +57,5 @@ pub use transcript::{
     Transcript, Turn,
 };
 pub use view::{Edit, Item, Place, View, Voice, assemble};
+pub use workers::{Alone, Workers};
 pub use working::{FileSeen, WorkingContext, working_context};

@@ -3,7 +3,7 @@
 //! Both questions of a fold need it: what stays in view, and which lines of what goes are worth keeping.
 
 use std::ops::Range;
-use std::thread;
+use std::sync::OnceLock;
 
 use memchr::memrchr2;
 
@@ -16,6 +16,7 @@ use crate::slices::slices;
 use crate::tokens::Tokens;
 use crate::transcript::{Call, Entry};
 use crate::value::{AtomId, Lexicon};
+use crate::workers::Workers;
 
 /// An entry taken apart.
 #[derive(Debug, Clone)]
@@ -86,38 +87,39 @@ struct Bench {
     numbers: AtomMap<AtomId>,
 }
 
-/// Takes entries apart, on several threads where there is much to do. What comes out does not depend on that.
-pub(crate) fn take_apart(entries: &[(&Entry, Tokens)]) -> Vec<Parts> {
+/// Takes entries apart, side by side where there is much to do. What comes out does not depend on that.
+pub(crate) fn take_apart(entries: &[(&Entry, Tokens)], workers: &dyn Workers) -> Vec<Parts> {
     const MUCH: usize = 100_000;
     let sizes: Vec<usize> = entries.iter().map(|(entry, _)| size_of(entry)).collect();
     let size: usize = sizes.iter().sum();
-    let n_threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
-    if size < MUCH || n_threads < 2 {
+    if size < MUCH || workers.count() < 2 {
         return Bench::default().take_apart(entries);
     }
-    thread::scope(|scope| {
-        let mut running = Vec::new();
-        let (mut from, mut sum) = (0, 0);
-        for (i, one) in sizes.iter().enumerate() {
-            sum += one;
-            let is_enough = sum * n_threads >= size * (running.len() + 1);
-            if is_enough && running.len() + 1 < n_threads {
-                let share = &entries[from..=i];
-                running.push(scope.spawn(move || Bench::default().take_apart(share)));
-                from = i + 1;
-            }
-        }
-        let last = Bench::default().take_apart(&entries[from..]);
-        let mut all = Vec::with_capacity(entries.len());
-        for share in running {
-            all.extend(share.join().expect("taking apart does not panic"));
-        }
-        all.extend(last);
-        all
-    })
+    let shares = shares(&sizes, workers.count());
+    let done: Vec<OnceLock<Vec<Parts>>> = shares.iter().map(|_| OnceLock::new()).collect();
+    workers.run(shares.len(), &|i| {
+        done[i].get_or_init(|| Bench::default().take_apart(&entries[shares[i].clone()]));
+    });
+    done.into_iter().flat_map(|share| share.into_inner().expect("every job was done")).collect()
 }
 
-const MOST_THREADS: usize = 4;
+/// Cuts a list into runs of about the same size.
+fn shares(sizes: &[usize], n: usize) -> Vec<Range<usize>> {
+    let most = sizes.iter().sum::<usize>().div_ceil(n);
+    let mut shares = Vec::with_capacity(n);
+    let (mut from, mut sum) = (0, 0);
+    for (i, size) in sizes.iter().enumerate() {
+        sum += size;
+        if sum >= most {
+            shares.push(from..i + 1);
+            (from, sum) = (i + 1, 0);
+        }
+    }
+    if from < sizes.len() {
+        shares.push(from..sizes.len());
+    }
+    shares
+}
 
 /// About how many bytes there are in an entry.
 fn size_of(entry: &Entry) -> usize {

@@ -16,6 +16,7 @@ use crate::step::{Moment, Outlook, Pin, step, unfold};
 use crate::tokens::{Count, Tokens};
 use crate::transcript::{CallId, Entry, EntryId, Outcome, Transcript};
 use crate::view::{Item, View, Voice, assemble, grow};
+use crate::workers::{Alone, Workers};
 use crate::working::working_context;
 
 /// Why there is no view.
@@ -33,6 +34,7 @@ pub enum Refusal {
 #[derive(Clone)]
 pub struct Session<'c> {
     counter: &'c dyn Count,
+    workers: &'c dyn Workers,
     policy: Policy,
     budget: Budget,
     transcript: Transcript,
@@ -54,6 +56,7 @@ impl<'c> Session<'c> {
     pub fn new(policy: Policy, budget: Budget, counter: &'c dyn Count) -> Session<'c> {
         Session {
             counter,
+            workers: &Alone,
             policy,
             budget,
             transcript: Transcript::new(),
@@ -70,6 +73,11 @@ impl<'c> Session<'c> {
         }
     }
 
+    /// Lends it workers: a long conversation that is new to it is then folded sooner, to the same view.
+    pub fn set_workers(&mut self, workers: &'c dyn Workers) {
+        self.workers = workers;
+    }
+
     /// A copy that goes its own way from here.
     pub fn fork(&self) -> Session<'c> {
         self.clone()
@@ -77,7 +85,9 @@ impl<'c> Session<'c> {
 
     /// Forgets all that was said.
     pub fn reset(&mut self) {
+        let workers = self.workers;
         *self = Session::new(self.policy.clone(), self.budget, self.counter);
+        self.workers = workers;
     }
 
     /// Takes note of what the provider reported for the last request.
@@ -253,6 +263,7 @@ impl<'c> Session<'c> {
             policy: &self.policy,
             budget: self.budget,
             counter: self.counter,
+            workers: self.workers,
             event,
         };
         let (ledger, outlook) = step(std::mem::take(&mut self.ledger), &now);

@@ -12,6 +12,7 @@ use crate::policy::{Policy, Reach, Stage};
 use crate::report::{Contributor, Left, Notice, Overflow, PassReport, Reason, Receipt};
 use crate::tokens::{Count, Tokens};
 use crate::transcript::{Entry, EntryId, Speaker, Transcript};
+use crate::workers::Workers;
 
 /// What a step looks at beside the ledger.
 #[derive(Clone, Copy)]
@@ -24,6 +25,8 @@ pub struct Moment<'a> {
     pub budget: Budget,
     /// What text costs.
     pub counter: &'a dyn Count,
+    /// Who works.
+    pub workers: &'a dyn Workers,
     /// Something that happened beside the conversation.
     pub event: Option<&'a Event>,
 }
@@ -218,7 +221,8 @@ fn fold_in(
             continue;
         }
         let goal = if range.is_some() { 0 } else { stage.goal.unwrap_or(now.policy.low_mark) };
-        let terms = Terms { counter: now.counter, policy: now.policy, stage, room, range };
+        let terms =
+            Terms { counter: now.counter, workers: now.workers, policy: now.policy, stage, room, range };
         let mut draft = Draft::new(now.transcript, ledger, &terms);
         draft.run(room.permille(goal));
         let (more, first, users) = draft.finish();

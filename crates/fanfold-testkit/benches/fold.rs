@@ -7,7 +7,9 @@
 
 use std::time::{Duration, Instant};
 
-use fanfold_core::{Body, Budget, Call, Count as _, Entry, Origin, Outcome, Policy, Session, Step, Tokens};
+use fanfold_core::{
+    Body, Budget, Call, Count as _, Entry, Origin, Outcome, Policy, Session, Step, Tokens, Workers,
+};
 use fanfold_tokens::o200k;
 use fanfold_wire::{Change, Conversation};
 use rayon::prelude::*;
@@ -71,6 +73,7 @@ fn follow(mut changes: Vec<Change>) -> Session<'static> {
     // On all cores, as the command does it.
     changes.par_iter_mut().for_each(|change| change.count(o200k()));
     let mut session = Session::new(Policy::fanfold(), Budget::of_window(WINDOW), o200k());
+    session.set_workers(&Threads);
     for change in changes {
         match change {
             Change::Append(entry) => {
@@ -83,6 +86,19 @@ fn follow(mut changes: Vec<Change>) -> Session<'static> {
     }
     session.view().expect("it fits");
     session
+}
+
+/// All cores.
+struct Threads;
+
+impl Workers for Threads {
+    fn count(&self) -> usize {
+        rayon::current_num_threads()
+    }
+
+    fn run(&self, n: usize, job: &(dyn Fn(usize) + Sync)) {
+        (0..n).into_par_iter().with_max_len(1).for_each(job);
+    }
 }
 
 /// A reply with a call and its result of two kilobytes, and the view for the next request.

@@ -103,6 +103,7 @@ mod tests {
     use crate::tokens::{Count, Frame};
     use crate::transcript::Transcript;
     use crate::view::assemble;
+    use crate::workers::Alone;
 
     /// Each pass with its file, the policy it belongs to, and how many of the newest steps stay.
     const SOURCES: &[(Pass, &str, &str, usize)] = &[
@@ -192,7 +193,8 @@ mod tests {
         let mut ledger = Ledger { media: Quarters.frame().media, ..Ledger::default() };
         ledger.standing.resize(transcript.len(), Standing::Whole);
         let room = Budget::with_reserve(Tokens(400), Tokens::ZERO).room();
-        let terms = Terms { counter: &Quarters, policy: &policy, stage: &stage, room, range: None };
+        let terms =
+            Terms { counter: &Quarters, workers: &Alone, policy: &policy, stage: &stage, room, range: None };
         let mut draft = Draft::new(&transcript, &mut ledger, &terms);
         // A digest fills what room it is given, and so does a level; the others fold what they can.
         let target = match pass.name {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fanfold_core::{EntryId, Item, Left, Moment, Place, Policy, Session, View, step};
+use fanfold_core::{Alone, EntryId, Item, Left, Moment, Place, Policy, Session, View, step};
 
 use crate::cases::{Verdict, hold, no};
 use crate::walks::{view_of, walk};
@@ -55,6 +55,7 @@ pub(crate) fn check_again(session: &Session<'_>) -> Verdict {
         policy: session.policy(),
         budget: session.budget(),
         counter: session.counter(),
+        workers: &Alone,
         event: None,
     };
     let n = session.ledger().receipts().len();
