@@ -20,6 +20,8 @@ pub(crate) struct Line<'a> {
     pub(crate) at: usize,
     pub(crate) text: &'a str,
     pub(crate) atoms: &'a [AtomId],
+    /// What it is from, in a word or two; nothing where that goes without saying.
+    pub(crate) source: &'a str,
     pub(crate) is: LineOf,
     /// What the line is worth as a whole, whatever its atoms.
     pub(crate) worth: f32,
@@ -140,9 +142,9 @@ impl<'a> Chooser<'a> {
         }
     }
 
-    /// What the first line of a stretch costs in addition: a handle.
+    /// What the first line of a stretch costs in addition: a handle and the source.
     fn opening(&self, i: usize) -> usize {
-        if self.is_open[self.of_stretch[i] as usize] { 0 } else { HANDLE }
+        if self.is_open[self.of_stretch[i] as usize] { 0 } else { HANDLE + SOURCE }
     }
 
     /// What a line adds for what it costs, and behind that its number, as one number to sort by.
@@ -160,6 +162,8 @@ impl<'a> Chooser<'a> {
 
 /// About what a handle costs in a view.
 pub(crate) const HANDLE: usize = 4;
+/// About what the name of a source costs.
+const SOURCE: usize = 3;
 
 /// What adds less than this is left out even where there is room.
 const LEAST: f32 = 0.0004;
@@ -197,8 +201,15 @@ mod tests {
 
     #[test]
     fn an_atom_counts_once() {
-        let line =
-            |at, text, atoms| Line { entry: EntryId(0), at, text, atoms, is: LineOf::Rest, worth: 0.0 };
+        let line = |at, text, atoms| Line {
+            entry: EntryId(0),
+            at,
+            text,
+            atoms,
+            source: "",
+            is: LineOf::Rest,
+            worth: 0.0,
+        };
         let lines = [line(0, "one two", &[0, 1]), line(1, "two", &[1]), line(2, "three", &[2])];
         let mut chooser = Chooser::new(&lines, &[0, 0, 0], vec![0.1; 3], &Words);
         chooser.choose(100);

@@ -14,8 +14,8 @@ mod ending; //  how it ended
 mod line; //    all of it in one line
 
 pub use ending::{Ending, TestCounts, Verdict, ending_of};
-pub(crate) use line::line_and_failure;
 pub use line::line_of;
+pub(crate) use line::{line_and_failure, source_of};
 
 use crate::transcript::Call;
 

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use memchr::memrchr2;
 
 use crate::atoms::{Atom, AtomMap, each_atom};
-use crate::deed::{Deed, deed_of, line_and_failure};
+use crate::deed::{Deed, deed_of, line_and_failure, source_of};
 use crate::draft::SLICE;
 use crate::handle::Hash;
 use crate::recall::each_piece;
@@ -73,6 +73,8 @@ pub(crate) struct CallScan {
     /// What it did and how that ended, in our words.
     pub(crate) line: String,
     pub(crate) has_failed: bool,
+    /// What its lines are from, in a word or two.
+    pub(crate) source: String,
 }
 
 /// An entry taken apart, its atoms not yet known by their numbers in the session but by those among its own.
@@ -197,7 +199,8 @@ impl CallScan {
     fn of(call: &Call) -> CallScan {
         let deed = deed_of(&call.tool, call.arguments.as_str());
         let (line, has_failed) = line_and_failure(call, &deed);
-        CallScan { deed, line, has_failed }
+        let source = source_of(call, &deed);
+        CallScan { deed, line, has_failed, source }
     }
 }
 

@@ -55,6 +55,7 @@ pub(crate) struct Kept {
     lines: Vec<KeptLine>,
     text: String,
     atoms: Vec<AtomId>,
+    sources: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -65,26 +66,29 @@ struct KeptLine {
     worth: f32,
     text_end: usize,
     atoms_end: usize,
+    source_end: usize,
 }
 
 impl Kept {
     fn of<'a>(lines: impl Iterator<Item = Line<'a>>) -> Kept {
         let mut kept = Kept::default();
-        for Line { entry, at, text, atoms, is, worth } in lines {
+        for Line { entry, at, text, atoms, source, is, worth } in lines {
             kept.text.push_str(text);
             kept.atoms.extend_from_slice(atoms);
-            let (text_end, atoms_end) = (kept.text.len(), kept.atoms.len());
-            kept.lines.push(KeptLine { entry, at, is, worth, text_end, atoms_end });
+            kept.sources.push_str(source);
+            let (text_end, atoms_end, source_end) = (kept.text.len(), kept.atoms.len(), kept.sources.len());
+            kept.lines.push(KeptLine { entry, at, is, worth, text_end, atoms_end, source_end });
         }
         kept
     }
 
     fn lines(&self) -> impl Iterator<Item = Line<'_>> {
-        let (mut text_from, mut atoms_from) = (0, 0);
-        self.lines.iter().map(move |&KeptLine { entry, at, is, worth, text_end, atoms_end }| {
+        let (mut text_from, mut atoms_from, mut source_from) = (0, 0, 0);
+        self.lines.iter().map(move |&KeptLine { entry, at, is, worth, text_end, atoms_end, source_end }| {
             let (text, atoms) = (&self.text[text_from..text_end], &self.atoms[atoms_from..atoms_end]);
-            (text_from, atoms_from) = (text_end, atoms_end);
-            Line { entry, at, text, atoms, is, worth }
+            let source = &self.sources[source_from..source_end];
+            (text_from, atoms_from, source_from) = (text_end, atoms_end, source_end);
+            Line { entry, at, text, atoms, source, is, worth }
         })
     }
 }
@@ -188,7 +192,8 @@ fn lines_of<'a>(sources: &'a [Source], worth: &Worth) -> Vec<Line<'a>> {
         let entry = source.entry;
         for (call, SourceCall { atoms, .. }) in source.scan.calls.iter().zip(&source.calls) {
             let is = LineOf::Deed;
-            out.push(Line { entry, at: 0, text: &call.line, atoms, is, worth: is.worth() });
+            let (text, source) = (&call.line, &call.source);
+            out.push(Line { entry, at: 0, text, atoms, source, is, worth: is.worth() });
         }
         let mut is_first = true;
         for line in source.scan.lines() {
@@ -199,9 +204,13 @@ fn lines_of<'a>(sources: &'a [Source], worth: &Worth) -> Vec<Line<'a>> {
                 _ => LineOf::Rest,
             };
             is_first = false;
-            let copied = match line.piece {
-                Piece::Result(call) => source.calls[usize::from(call)].copied,
-                Piece::Said | Piece::Asked(_) => 0.0,
+            let (copied, from) = match line.piece {
+                Piece::Result(call) => (
+                    source.calls[usize::from(call)].copied,
+                    source.scan.calls[usize::from(call)].source.as_str(),
+                ),
+                Piece::Asked(call) => (0.0, source.scan.calls[usize::from(call)].source.as_str()),
+                Piece::Said => (0.0, ""),
             };
             let text = if copied > 0.0 { without_number(line.text) } else { line.text };
             let mut worth = is.worth() + worth.about_focus(text) as f32 * 0.1;
@@ -211,7 +220,7 @@ fn lines_of<'a>(sources: &'a [Source], worth: &Worth) -> Vec<Line<'a>> {
             // A line that nothing speaks for is never chosen.
             let is_worthless = worth == 0.0 && line.atoms.is_empty();
             if !is_worthless {
-                out.push(Line { entry, at: line.at, text, atoms: line.atoms, is, worth });
+                out.push(Line { entry, at: line.at, text, atoms: line.atoms, source: from, is, worth });
             }
         }
     }
@@ -343,6 +352,7 @@ fn write_parts(
         let last = run[run.len() - 1];
         let mut text = String::from(if is_first && n == 0 { FENCE_TOLD } else { FENCE });
         let mut is_bare = false;
+        let mut source = "";
         while let Some((_, handle)) = stretches.next_if(|(stretch, _)| stretch.first <= last) {
             let end = stretches.peek().map_or((EntryId(u32::MAX), 0), |(next, _)| next.start());
             let is_here = |line: &&Line<'_>| (line.entry, line.at) < end;
@@ -353,6 +363,11 @@ fn write_parts(
             let mut before = Before::Handle;
             while let Some(line) = chosen.next_if(is_here) {
                 let is_deed = line.is == LineOf::Deed;
+                if line.source != source && !is_deed && !line.source.is_empty() {
+                    text.push_str(if matches!(before, Before::Handle) { " " } else { "\n" });
+                    text.push_str(line.source);
+                }
+                source = line.source;
                 text.push_str(match (is_deed, before) {
                     (true, Before::Handle) => " ",
                     (true, Before::Deed) => "; ",

@@ -21,18 +21,18 @@ fn the_demo() {
         The model's window is 16,000 tokens; 4,000 of them are kept for its answer.
 
         before  ▒█████████████████████████████████████████████████████████████ 27,120
-        after   ▒█░░░░░░░░░■■■■■■■■■■■■ 10,096
+        after   ▒█░░░░░░░░░■■■■■■■■■■■ 10,047
         room                              ▲ 12,000
-                ▒ tools 139  █ verbatim 201  ░ digest 4,607  ■ tail 5,149
+                ▒ tools 139  █ verbatim 201  ░ digest 4,558  ■ tail 5,149
         growth  ▁▁▁▁▂▂▂▂▂▃▃▄▄▅▆▆▆▇▇▇▅▅▅▅▆▆▆▆▆▅▆▆▆▆▆▆▆▆▆▆▇▇▇▇▇▇▇▇▇▇▄▅▆▆▆▆▆▆▆▆▆▆ of 12,000
         folds                       ▲        ▲                    ▲            3
 
-        fold 3 after entry 53: 11,841 → 6,248 tokens
+        fold 3 after entry 53: 11,843 → 6,199 tokens
           why      the view passed 11,400 tokens
           stage    normal
           passes   dedupe           2 folded  −424
-                   digest           1 folded  −5,169
-          rewrote  5,886 of 6,248 tokens, which the provider reads anew
+                   digest           1 folded  −5,220
+          rewrote  5,837 of 6,199 tokens, which the provider reads anew
 
         a fold opens again, as `fanfold recall FILE 291227` does
           sent     [291227] [read] harbour/export.py lines 1–49

@@ -29,6 +29,24 @@ pub(crate) fn line_and_failure(call: &Call, deed: &Deed) -> (String, bool) {
     (line, ending.verdict == Verdict::Failed)
 }
 
+/// What the lines of a call are from, in a word or two: the name of a file, what was looked for, a command.
+pub(crate) fn source_of(call: &Call, deed: &Deed) -> String {
+    const LONGEST: usize = 32;
+    let target = one_line(&deed.target);
+    match deed.verb {
+        Verb::Read | Verb::Edit | Verb::Write => {
+            let name = target.rsplit('/').next().unwrap_or_default();
+            if name.is_empty() { target } else { name.to_owned() }
+        }
+        Verb::Search => format!("\"{}\"", head(&target, LONGEST)),
+        Verb::Run => format!("`{}`", head(&target, LONGEST)),
+        Verb::List | Verb::Fetch if !target.is_empty() => head(&target, LONGEST).to_owned(),
+        Verb::List | Verb::Fetch | Verb::Ask | Verb::Plan | Verb::Other => {
+            head(&call.tool, LONGEST).to_owned()
+        }
+    }
+}
+
 const LONGEST: usize = 120;
 
 fn done(call: &Call, deed: &Deed, inner: Option<&str>, ending: &Ending) -> String {
