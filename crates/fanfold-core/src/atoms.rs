@@ -37,6 +37,11 @@ impl Atom {
         Atom(xxh3_64(text) & !15 | size << 2 | look as u64)
     }
 
+    /// A hash of which all bits are as good: the lowest of its own tell how it looks.
+    pub(crate) fn hash(self) -> u64 {
+        mixed(self.0)
+    }
+
     /// What it is.
     pub(crate) fn look(self) -> Look {
         match self.0 & 3 {
@@ -53,7 +58,7 @@ impl Atom {
     }
 }
 
-/// Atoms are their own hashes.
+/// Atoms are hashes already.
 #[derive(Default, Clone, Copy)]
 pub(crate) struct Same(u64);
 
@@ -67,8 +72,12 @@ impl Hasher for Same {
     }
 
     fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
+        self.0 = mixed(hash);
     }
+}
+
+fn mixed(hash: u64) -> u64 {
+    (hash >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 pub(crate) type AtomMap<T> = HashMap<Atom, T, BuildHasherDefault<Same>>;
@@ -131,6 +140,13 @@ pub(crate) fn each_atom(line: &str, mut found: impl FnMut(Atom)) {
 
 /// Reads the name, path or number that begins here. Gives where it ends.
 fn name_at(bytes: &[u8], begin: usize, found: &mut impl FnMut(Atom)) -> usize {
+    // Most words are plain.
+    let plain_end =
+        begin + bytes[begin..].iter().position(|byte| class(*byte) != LOWER).unwrap_or(bytes.len() - begin);
+    let is_bounded = bytes.get(plain_end).is_none_or(|byte| class(*byte) & (WORD | JOINT) == 0);
+    if is_bounded && (begin == 0 || bytes[begin - 1] != b'/') {
+        return plain_end;
+    }
     // An absolute path begins with its slash.
     let start = if begin > 0 && bytes[begin - 1] == b'/' { begin - 1 } else { begin };
     let mut i = begin;

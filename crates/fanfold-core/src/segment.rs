@@ -177,7 +177,7 @@ fn sources(draft: &mut Draft<'_>, entries: &[EntryId]) -> Vec<Source> {
 
 /// How likely a line of a result is to be copied word for word: the text of a file that was looked at is, what a
 /// search or a command printed is not.
-fn chance_of_copy(deed: &Deed, age: u64) -> f32 {
+fn chance_of_copy(deed: &Deed, age: u32) -> f32 {
     if deed.verb != Verb::Read || deed.reads.is_empty() {
         return 0.0;
     }

@@ -5,7 +5,9 @@
 
 use std::cell::Cell;
 
-use crate::atoms::{Atom, AtomMap, Look, each_atom};
+use hashbrown::HashTable;
+
+use crate::atoms::{Atom, Look, each_atom};
 use crate::scan::{Piece, Scan};
 use crate::tokens::Tokens;
 use crate::transcript::{Entry, EntryId, Speaker, Transcript};
@@ -16,10 +18,11 @@ pub(crate) type AtomId = u32;
 /// What the conversation has shown of its atoms, learnt entry by entry.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lexicon {
-    ids: AtomMap<AtomId>,
+    /// The numbers by the atoms' hashes; what they are numbers of stands in `known`.
+    ids: HashTable<AtomId>,
     known: Vec<Known>,
     /// Where each entry that was learnt ends, in tokens from the beginning.
-    ends: Vec<u64>,
+    ends: Vec<u32>,
     n_pieces: u32,
 }
 
@@ -28,7 +31,7 @@ pub(crate) struct Lexicon {
 struct Known {
     atom: Atom,
     /// Where it stood last, in tokens from the beginning.
-    at: u64,
+    at: u32,
     /// The piece in which it was seen last.
     piece: u32,
     n_pieces: u16,
@@ -51,18 +54,21 @@ struct PieceSeen {
     is_said: bool,
     is_from_result: bool,
     size: u16,
-    at: u64,
+    at: u32,
 }
 
 impl Lexicon {
     /// The number of an atom; a new one is taken in.
     pub(crate) fn id_of(&mut self, atom: Atom) -> AtomId {
         let next = self.known.len() as AtomId;
-        let id = *self.ids.entry(atom).or_insert(next);
+        let known = &self.known;
+        let is_same = |id: &AtomId| known[*id as usize].atom == atom;
+        let hash = |id: &AtomId| known[*id as usize].atom.hash();
+        let id = *self.ids.entry(atom.hash(), is_same, hash).or_insert(next).get();
         if id == next {
             self.known.push(Known {
                 atom,
-                at: self.ends.last().copied().unwrap_or(0),
+                at: self.now(),
                 piece: 0,
                 n_pieces: 0,
                 n_uses: 0,
@@ -90,8 +96,7 @@ impl Lexicon {
     /// Learns the next entry.
     pub(crate) fn learn(&mut self, transcript: &Transcript, scan: &Scan) {
         let id = EntryId::from(self.ends.len());
-        let begin = self.ends.last().copied().unwrap_or(0);
-        let end = begin + transcript.tokens(id).0;
+        let end = self.now().saturating_add(transcript.tokens(id).0.min(u64::from(u32::MAX)) as u32);
         let entry = transcript.entry(id);
         let mut ids: Vec<AtomId> = Vec::new();
         for (piece, atoms) in scan.pieces() {
@@ -114,9 +119,13 @@ impl Lexicon {
     }
 
     /// How many tokens ago an entry ended.
-    pub(crate) fn age(&self, entry: EntryId) -> u64 {
-        let now = self.ends.last().copied().unwrap_or(0);
-        now - self.ends.get(entry.index()).copied().unwrap_or(now)
+    pub(crate) fn age(&self, entry: EntryId) -> u32 {
+        self.now() - self.ends.get(entry.index()).copied().unwrap_or(self.now())
+    }
+
+    /// How many tokens there are so far.
+    fn now(&self) -> u32 {
+        self.ends.last().copied().unwrap_or(0)
     }
 
     /// How likely an atom is to be what the agent writes before it comes up by itself.
@@ -125,19 +134,18 @@ impl Lexicon {
         if known.is_said {
             return 0.0;
         }
-        let now = self.ends.last().copied().unwrap_or(0);
-        chance(known.score(now))
+        chance(known.score(self.now()))
     }
 
     /// The chance of an atom that is known, by its text.
     fn chance_of(&self, atom: Atom) -> Option<(AtomId, f32)> {
-        let id = *self.ids.get(&atom)?;
+        let id = *self.ids.find(atom.hash(), |id| self.known[*id as usize].atom == atom)?;
         Some((id, self.chance(id)))
     }
 }
 
 impl PieceSeen {
-    fn of(entry: &Entry, piece: Piece, at: u64) -> PieceSeen {
+    fn of(entry: &Entry, piece: Piece, at: u32) -> PieceSeen {
         let (is_used, is_said) = match entry {
             Entry::Step(_) => (!matches!(piece, Piece::Result(_)), false),
             Entry::Prompt(prompt) => (false, prompt.speaker != Speaker::Harness),
@@ -170,9 +178,9 @@ impl Known {
     }
 
     /// The logarithm of the odds that it is used next.
-    fn score(&self, now: u64) -> f32 {
+    fn score(&self, now: u32) -> f32 {
         let weights = &WEIGHTS;
-        let thousands = |n: u64| log2(1000 + n.min(1 << 31) as u32) - LOG2_1000;
+        let thousands = |n: u32| log2(n.saturating_add(1000)) - LOG2_1000;
         let is_path = self.atom.look() == Look::Path;
         let mut score =
             weights.base + weights.looks[self.atom.look() as usize] + weights.sizes[self.atom.size()];
@@ -186,7 +194,7 @@ impl Known {
             score += weights.from_result;
         }
         score += weights.age * thousands(now - self.at);
-        score += weights.size * thousands(u64::from(self.size));
+        score += weights.size * thousands(u32::from(self.size));
         score += weights.uses * log2(1 + u32::from(self.n_uses));
         score += weights.idle * log2(1 + u32::from(self.n_pieces.saturating_sub(self.n_uses)));
         score += weights.beside * log2(1 + u32::from(self.beside));

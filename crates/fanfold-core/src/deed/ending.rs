@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use memchr::{memchr_iter, memchr2};
+use memchr::{memchr_iter, memchr2, memmem};
 use regex::Regex;
 use serde_json::Value;
 
@@ -163,6 +163,11 @@ const FRAMES: [&str; 9] = [
 
 fn exit_code(text: &str) -> Option<i32> {
     let code = |part: &str| {
+        // Cheaper than the pattern, and nearly always enough.
+        let may_tell = |word: &str| memmem::find(part.as_bytes(), word.as_bytes()).is_some();
+        if !["xit", "return", "failed with"].into_iter().any(may_tell) {
+            return None;
+        }
         let found = EXIT.captures(part)?;
         found.iter().skip(1).flatten().next()?.as_str().parse().ok()
     };

@@ -2,7 +2,8 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
+use memchr::memmem;
+use regex::{Captures, Regex};
 use serde_json::Value;
 
 use super::ending::{ending_in, inner_text, n_lines};
@@ -177,7 +178,7 @@ fn failure(deed: &Deed, ending: &Ending) -> String {
 fn lines_seen(deed: &Deed, text: &str, inner: Option<&str>) -> String {
     let shown = inner.unwrap_or(text);
     let numbers = numbered(shown);
-    let total = TOTAL.captures(head(text, 400)).or_else(|| TOTAL.captures(tail(text, 400)));
+    let total = found(&TOTAL, text, &["otal"]);
     let total = total.and_then(|found| found[1].parse::<u32>().ok());
     let n_lines = n_lines(shown.trim_end()) as u32;
     let range = match (numbers, deed.reads.first().map(|sight| sight.lines)) {
@@ -196,16 +197,28 @@ fn lines_seen(deed: &Deed, text: &str, inner: Option<&str>) -> String {
     }
 }
 
+/// Looks for a pattern at the beginning and the end of a text, if one of the words stands there without which it can't.
+fn found<'t>(pattern: &Regex, text: &'t str, words: &[&str]) -> Option<Captures<'t>> {
+    let look = |part: &'t str| {
+        let may_match = words.iter().any(|word| memmem::find(part.as_bytes(), word.as_bytes()).is_some());
+        if may_match { pattern.captures(part) } else { None }
+    };
+    look(head(text, 400)).or_else(|| look(tail(text, 400)))
+}
+
 /// The first and the last line number of a listing with numbers: `12→`, `12|`, `12` and a tab.
 fn numbered(text: &str) -> Option<LineRange> {
-    let number = |line: &str| NUMBER.captures(line)?[1].parse::<u32>().ok();
+    let number = |line: &str| {
+        let line = line.trim_start();
+        let n_digits = line.bytes().take_while(u8::is_ascii_digit).count();
+        let is_number = (1..=7).contains(&n_digits) && line[n_digits..].starts_with(['→', '|', '\t']);
+        if is_number { line[..n_digits].parse::<u32>().ok() } else { None }
+    };
     let first = text.lines().take(4).find_map(number)?;
     let last = tail(text, 4_000).lines().rev().find_map(number).filter(|last| *last >= first)?;
     Some(LineRange { first, last })
 }
 
-static NUMBER: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^\s*(\d{1,7})(?:→|\||\t)").expect("a pattern"));
 static TOTAL: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r#""?(?:total_lines|totalLines)"?\s*[:=]\s*(\d+)"#).expect("a pattern"));
 static HITS: LazyLock<Regex> = LazyLock::new(|| {
@@ -214,7 +227,7 @@ static HITS: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 fn hits(text: &str, n_lines: usize) -> String {
-    let found = HITS.captures(head(text, 400)).or_else(|| HITS.captures(tail(text, 400)));
+    let found = found(&HITS, text, &["otal", "numMatches", "Found "]);
     let number = found.and_then(|found| found.iter().skip(1).flatten().next()?.as_str().parse().ok());
     let says_none = head(text, 60).to_ascii_lowercase().starts_with("no ");
     count(number.unwrap_or(if says_none { 0 } else { n_lines }), "hit", "hits")
