@@ -1,6 +1,8 @@
 //! 7. The same values give the same bytes: replayed, followed, or fed in any portions.
 
-use fanfold_core::{Budget, Entry, EntryId, Event, Outcome, Policy, Refusal, Session, Tokens, View, Words};
+use fanfold_core::{
+    Budget, Entry, EntryId, Event, Outcome, Policy, Refusal, Session, Tokens, View, Words, Workers, parse,
+};
 use fanfold_testkit::Rng;
 
 use crate::cases::{Case, Verdict, hold, no};
@@ -196,4 +198,37 @@ fn events_keep_every_promise() {
         }
         Ok(())
     });
+}
+
+/// Three workers, the last job first.
+struct Backwards;
+
+impl Workers for Backwards {
+    fn count(&self) -> usize {
+        3
+    }
+
+    fn run(&self, n: usize, job: &(dyn Fn(usize) + Sync)) {
+        (0..n).rev().for_each(job);
+    }
+}
+
+#[test]
+fn workers_change_nothing() {
+    let budget = Budget::with_reserve(Tokens(20_000), Tokens::ZERO);
+    let mut alone = Session::new(Policy::fanfold(), budget, &Words);
+    let mut helped = alone.fork();
+    helped.set_workers(&Backwards);
+    let mut said = "user    look at all of them\n".to_owned();
+    for i in 0..400 {
+        said += &format!("call    read {{\"path\":\"src/file_{i}.rs\"}}\nresult  use super::name_{i};\n");
+        (0..8 + i % 40)
+            .for_each(|line| said += &format!("        let value_{i}_{line} = read_it({line}) + {i};\n"));
+    }
+    for entry in parse(&said).unwrap() {
+        alone.append(entry.clone());
+        helped.append(entry);
+    }
+    assert_eq!(alone.view().unwrap(), helped.view().unwrap());
+    assert!(!alone.ledger().receipts().is_empty(), "something is folded");
 }
