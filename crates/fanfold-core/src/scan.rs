@@ -5,7 +5,7 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use memchr::memrchr2;
+use memchr::{memchr_iter, memmem, memrchr2};
 
 use crate::atoms::{Atom, AtomMap, each_atom};
 use crate::deed::{Deed, deed_of, line_and_failure, source_of};
@@ -257,26 +257,32 @@ fn each_line<'a>(text: &'a str, mut found: impl FnMut(usize, &'a str)) {
     const SHORTEST: usize = 4;
     let start = text.as_ptr() as usize;
     let mut add = |line: &'a str| {
-        let mut rest = line.trim();
+        let mut rest = line.trim_ascii();
         while rest.len() > LONGEST {
             let mut cut = rest.floor_char_boundary(PIECE);
             if let Some(space) = memrchr2(b' ', b',', &rest.as_bytes()[..cut]).filter(|at| *at > PIECE / 2) {
                 cut = space + 1;
             }
-            found(rest.as_ptr() as usize - start, rest[..cut].trim());
-            rest = rest[cut..].trim_start();
+            found(rest.as_ptr() as usize - start, rest[..cut].trim_ascii());
+            rest = rest[cut..].trim_ascii_start();
         }
         if rest.len() >= SHORTEST {
             found(rest.as_ptr() as usize - start, rest);
         }
     };
-    for line in text.split('\n') {
+    let mut from = 0;
+    for end in memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
+        let line = &text[from..end];
+        from = end + 1;
         // One long line with its line ends escaped: a JSON dump of a file or an output.
-        if line.len() > LONGEST && line.contains("\\n") {
-            line.split("\\n").for_each(&mut add);
-        } else {
-            add(line);
+        let mut begin = 0;
+        if line.len() > LONGEST {
+            for end in memmem::find_iter(line.as_bytes(), b"\\n") {
+                add(&line[begin..end]);
+                begin = end + 2;
+            }
         }
+        add(&line[begin..]);
     }
 }
 

@@ -1,10 +1,12 @@
 //! How a call ended: the exit code, whether it failed, the first error line, the counts of a test run.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use memchr::{memchr_iter, memchr2, memmem};
 use regex::Regex;
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::{Deed, Verb};
 use crate::condense::signs::{Sign, head, sign_of, tail};
@@ -98,9 +100,12 @@ pub(super) fn inner_text(text: &str) -> Option<String> {
     if let Some(inner) = first_string(text) {
         return Some(inner);
     }
-    let value: Value = serde_json::from_str(text).ok()?;
-    let field =
-        |name: &str| value.get(name)?.as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned);
+    // What is not wanted is skipped, not read.
+    let fields: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(text).ok()?;
+    let field = |name: &str| {
+        let text: String = serde_json::from_str(fields.get(name)?.get()).ok()?;
+        Some(text).filter(|text| !text.trim().is_empty())
+    };
     field("error")
         .or_else(|| field("stderr"))
         .or_else(|| field("output"))
