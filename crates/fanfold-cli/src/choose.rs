@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fanfold_core::{Budget, Count, Policy, Strategy, Tokens, ToolFold, ToolRule};
+use fanfold_core::{Budget, Cadence, Count, Policy, Strategy, Tokens, ToolFold, ToolRule};
 use fanfold_replay::{Cliff, Match, PriceChange, Prices};
 use fanfold_tokens::{Models, TokenizerJson, counter_for, o200k};
 use fanfold_wire::Format;
@@ -112,6 +112,12 @@ pub(crate) fn policy(options: &Options) -> anyhow::Result<Policy> {
         }
         (None, name) => named_policy(name.unwrap_or(Policy::NAMES[0]))?,
     };
+    if let Some(name) = &options.cadence {
+        let cadence = name.parse::<Cadence>().map_err(|error| {
+            Failure::new(error.to_string(), "set `cadence` to one of these, or leave it out")
+        })?;
+        policy = policy.with_cadence(cadence);
+    }
     if let Some(name) = &options.strategy {
         policy.strategy = name.parse::<Strategy>().map_err(|error| {
             Failure::new(error.to_string(), "set `strategy` to one of these, or leave it to the policy")

@@ -30,7 +30,7 @@ mod session; //    a conversation being followed
 mod working; //    what the agent has seen and done
 mod engine; //     the contract by which an engine can be replaced
 
-pub use budget::{Budget, Pressure, Strategy, StrategyError};
+pub use budget::{Budget, Cadence, CadenceError, Pressure, Strategy, StrategyError};
 pub use check::{Fault, check, check_deeply};
 pub use condense::{Kind, Wish, condense, kind_of};
 pub use deed::{

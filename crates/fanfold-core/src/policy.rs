@@ -1,6 +1,6 @@
 //! What may be folded, from when on, and in which order: plain data.
 
-use crate::budget::Strategy;
+use crate::budget::{Cadence, Strategy};
 use crate::passes::{self, Pass};
 use crate::tokens::Tokens;
 
@@ -11,6 +11,8 @@ pub struct Policy {
     pub name: &'static str,
     /// From when on a view is folded.
     pub strategy: Strategy,
+    /// What it is folded for before that; none leaves it to the strategy alone, as the presets do.
+    pub cadence: Option<Cadence>,
     /// How far a fold goes down, in per mille of the room, so that folds are rare.
     pub low_mark: u32,
     /// What of the end stays as it is.
@@ -288,6 +290,7 @@ impl Policy {
         Policy {
             name: "fanfold",
             strategy: Strategy::Light,
+            cadence: Some(Cadence::Cost),
             low_mark: 550,
             tail: Tail { share: 100, steps: 2, results: 0, ceiling: 1500 },
             head: Head::FirstTurn { steps: 1 },
@@ -319,6 +322,7 @@ impl Policy {
         Policy {
             name: "hermes",
             strategy: Strategy::From(500),
+            cadence: None,
             low_mark: 0,
             tail: Tail { share: 200, steps: 1, results: 0, ceiling: 1000 },
             head: Head::Messages(3),
@@ -361,6 +365,7 @@ impl Policy {
         Policy {
             name: "rules",
             strategy: if rules.enabled { Strategy::From(rules.trigger) } else { Strategy::Off },
+            cadence: None,
             low_mark: 0,
             tail: Tail { share: 0, steps: rules.protect_last_n_turns, results: 0, ceiling: 1000 },
             head: Head::FirstTurn { steps: 0 },
@@ -399,6 +404,7 @@ impl Policy {
         Policy {
             name: "hamr",
             strategy: Strategy::From(600),
+            cadence: None,
             low_mark: 0,
             tail: Tail { share: 400, steps: 3, results: 0, ceiling: 1000 },
             head: Head::FirstTurn { steps: 0 },
@@ -436,6 +442,7 @@ impl Policy {
         Policy {
             name: "mask",
             strategy: Strategy::From(0),
+            cadence: None,
             low_mark: 0,
             tail: Tail { share: 0, steps: 0, results: 10, ceiling: 1000 },
             head: Head::FirstTurn { steps: 0 },
@@ -466,6 +473,7 @@ impl Policy {
         Policy {
             name: "window",
             strategy: Strategy::From(1000),
+            cadence: None,
             low_mark: 1000,
             tail: Tail { share: 0, steps: 1, results: 0, ceiling: 1000 },
             head: Head::FirstTurn { steps: 0 },
@@ -492,6 +500,19 @@ impl Policy {
     /// Whether a rule caps what one result of the tool may take.
     pub(crate) fn has_caps(&self) -> bool {
         self.tools.iter().any(|rule| rule.cap.is_some())
+    }
+
+    /// Folds at another cadence. A preset keeps its own trigger.
+    pub fn with_cadence(mut self, cadence: Cadence) -> Policy {
+        if self.cadence.is_none() {
+            return self;
+        }
+        self.cadence = Some(cadence);
+        if cadence == Cadence::Window {
+            // Every request is counted before it leaves, so nothing is won by folding earlier.
+            self.strategy = Strategy::From(1000);
+        }
+        self
     }
 
     /// Forbids touching what people said, even as a last resort before refusing.

@@ -24,6 +24,8 @@ pub(crate) struct Options {
     pub(crate) rules: Option<PathBuf>,
     /// From when on it is folded: aggressive (60 %), moderate (80 %), light (95 %), off.
     pub(crate) strategy: Option<String>,
+    /// What it is folded for: cost (when that pays), window (only when it no longer fits).
+    pub(crate) cadence: Option<String>,
     /// The format of conversations: chat, responses, anthropic, sharegpt, hermes. Default: recognised.
     pub(crate) format: Option<String>,
     /// A topic of which more is kept.

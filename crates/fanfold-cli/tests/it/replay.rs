@@ -54,6 +54,29 @@ fn what_leaves_is_what_pipe_would_send() {
 }
 
 #[test]
+fn the_cadence_window_folds_nothing_that_fits() {
+    let sandbox = Sandbox::new();
+    sandbox.write("runs.jsonl", &record("a", &long_chat(40)));
+    let early = |flags: &str| {
+        let row = &figures(&sandbox, &format!("replay runs.jsonl --json --window 6k {flags}"))["summary"][0];
+        (
+            row["sums"]["early"]["calls"].clone(),
+            row["sums"]["early"]["sent"].clone(),
+            row["sums"]["peak"].clone(),
+        )
+    };
+    let (calls, sent, peak) = early("--cadence window");
+    // What is sent while everything fits is all there is, as under a policy that only drops what does not fit.
+    let (window_calls, window_sent, _) = early("--policy window");
+    assert_eq!((&calls, &sent), (&window_calls, &window_sent));
+    assert!(calls.as_u64() > Some(5) && peak.as_u64() <= Some(6_000), "{calls} calls, {peak} tokens");
+    // A preset keeps its own trigger.
+    assert_eq!(early("--policy hermes"), early("--policy hermes --cadence window"));
+    let ran = sandbox.run("replay runs.jsonl --cadence often");
+    assert_eq!(ran.code, 2, "{}", ran.err);
+}
+
+#[test]
 fn a_fifth_is_kept_aside() {
     let sandbox = Sandbox::new();
     let messages = long_chat(20);
