@@ -73,7 +73,9 @@ taken as new if it does not begin with what is held and `call` is one more than
 the last, or if the request says "incremental": true.
 `window` is what messages and tools may fill: nothing is kept for the answer
 unless "reserve" or --reserve says so. "model" and "format" may be given, too;
-what a later request leaves out stays as it was.
+what a later request leaves out stays as it was. With a "model" whose price is
+known it is folded when that pays (--cadence); "idle" tells for how many seconds
+nothing was sent, so that a cold cache is known.
 
 On what is held, by "session":
   {"op": "expand", "handle": "3f2a91bc"}   answered by {"content": "..."}
@@ -265,6 +267,9 @@ pub(crate) struct ReplayArgs {
     /// Use a conversation at a window if it is so many times as long [default: 1.5; for sessions 0]
     #[arg(long, value_name = "RATIO")]
     pub(crate) min_ratio: Option<f64>,
+    /// Only conversations of so many tokens
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) least: Option<Size>,
     /// At most so many conversations of each file, chosen by a hash of their ids
     #[arg(long, value_name = "N")]
     pub(crate) max: Option<usize>,

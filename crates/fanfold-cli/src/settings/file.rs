@@ -122,7 +122,7 @@ pub(crate) const TEMPLATE: &str = r#"# Settings of fanfold. Flags and FANFOLD_* 
 # output = 2.0
 # write = 1.0                # to and from the cache, as multiples of base
 # read = 0.1
-# match = "prefix"           # ends, none
+# match = "prefix"           # marks, ends, none
 "#;
 
 #[cfg(test)]

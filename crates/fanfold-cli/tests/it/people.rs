@@ -21,18 +21,20 @@ fn the_demo() {
         The model's window is 16,000 tokens; 4,000 of them are kept for its answer.
 
         before  ▒█████████████████████████████████████████████████████████████ 27,120
-        after   ▒█░░░░░░░░░■■■■■■■■■■■■■ 10,687
+        after   ▒█▞░░░░░░░░■■■■■■■■■■ 9,555
         room                              ▲ 12,000
-                ▒ tools 139  █ verbatim 201  ░ digest 4,791  ■ tail 5,556
-        growth  ▁▁▁▁▂▂▂▂▂▃▃▄▄▅▆▆▆▇▇▇▅▅▅▅▆▆▆▆▆▅▆▆▆▆▆▆▆▆▆▇▇▇▇▇▇▇▇▇▇▄▄▆▆▆▆▆▆▆▆▇▇▇ of 12,000
-        folds                       ▲        ▲                   ▲             3
+                ▒ tools 139  █ verbatim 201  ▞ stubs 119  ░ digest 4,789  ■ tail 4,307
+        growth  ▁▁▁▁▂▂▂▂▂▃▃▄▄▅▆▆▆▇▇▇▅▅▅▅▆▆▆▆▆▅▆▆▆▆▆▆▆▆▆▇▇▇▇▇▇▇▇▇▇▇▇▅▅▅▅▆▆▆▆▆▆▆ of 12,000
+        folds                       ▲        ▲                     ▲           3
 
-        fold 3 after entry 52: 11,405 → 6,380 tokens
-          why      the view passed 11,400 tokens
+        fold 3 after entry 54: 13,928 → 7,771 tokens
+          why      the view no longer fitted
           stage    normal
-          passes   dedupe           2 folded  −424
-                   digest           1 folded  −4,601
-          rewrote  6,018 of 6,380 tokens, which the provider reads anew
+          passes   dedupe           4 folded  −848
+                   digest           1 folded  −5,309
+          rewrote  7,409 of 7,771 tokens, which the provider reads anew
+          costs    as much as 2,672 new tokens, for the broken cache
+          won      6,157 tokens of room
 
         a fold opens again, as `fanfold recall FILE 291227` does
           sent     [291227] [read] harbour/export.py lines 1–49
@@ -66,6 +68,7 @@ fn the_budget() {
         reserve         4,000  kept for the answer
         room           12,000  what a request may cost
         trigger        11,400  where folding starts: light (policy fanfold)
+        cadence          cost  waiting: the backlog of 1,730 tokens has not reached 4,000
         low mark        6,600  how far a fold goes down
         transcript      4,460  37.2 % of the room, 8 entries
         tools               0  their schemas, counted in both
@@ -109,7 +112,7 @@ fn why_nothing_was_folded() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &body(&long_chat(2)));
     expect![[r#"
-        nothing was folded: 1,671 of 119,808 tokens, and folding starts at 113,817
+        nothing was folded: 1,671 of 119,808 tokens, and waiting: the backlog of 0 tokens has not reached 4,000
         1,671 tokens fit into 119,808; nothing was folded
     "#]]
     .assert_eq(&sandbox.run("fold chat.json --explain").err);
