@@ -235,3 +235,29 @@ pub(crate) fn may_go(transcript: &Transcript, ledger: &Ledger, policy: &Policy, 
     };
     is_free && !ledger.pinned.contains(&EntryId::from(i)) && !transcript.is_running(EntryId::from(i))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::economy::start;
+
+    #[test]
+    fn what_is_dear_to_keep_stands_before_the_start() {
+        let prices = Prices { write: 1.25, read: 0.1, ..Prices::without_cache() };
+        let economy = crate::Policy::fanfold().economy.expect("it folds for economy");
+        let check = |kept: u64, expected: usize| {
+            let entries = [(Tokens(100), true), (Tokens(kept), false), (Tokens(1_000), true)];
+            let end = |n_entries: usize| End {
+                n_entries,
+                tokens: entries[..n_entries].iter().map(|(cost, _)| *cost).sum(),
+            };
+            let backlog =
+                Backlog { may_go: Tokens(1_100), tail_tokens: Tokens(30), tail: 3, ..Backlog::default() };
+            let ends = (0..3).map(end).collect();
+            let account = Account { n_requests: 100, backlog, ends, ..Account::default() };
+            assert_eq!(start(&account, &economy, &prices, entries.into_iter()), Some(expected), "{kept}");
+        };
+        check(10, 0);
+        check(500, 2);
+    }
+}

@@ -119,6 +119,9 @@ impl fmt::Display for Weighed {
         let Weighed { backlog, enough, pays_in, verdict } = self;
         let calls = if *pays_in == 1 { "call" } else { "calls" };
         match verdict {
+            Verdict::Pays if *pays_in == 0 => {
+                write!(f, "the backlog of {backlog} tokens has reached {enough}: folding pays at once")
+            }
             Verdict::Pays => write!(
                 f,
                 "the backlog of {backlog} tokens has reached {enough}: folding pays within {pays_in} {calls}"
@@ -210,4 +213,101 @@ pub(crate) fn start(
 
 fn float(tokens: Tokens) -> f64 {
     tokens.0 as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::budget::Budget;
+    use crate::event::Event;
+    use crate::notation::parse;
+    use crate::policy::Policy;
+    use crate::prices::PriceCliff;
+    use crate::session::Session;
+    use crate::tokens::Words;
+
+    const SMALL: Economy = Economy {
+        tail: Tokens(30),
+        steps: 1,
+        keep: 200,
+        usual: Tokens(200),
+        least: Tokens(40),
+        patience: 1000,
+        horizon: 25,
+        limit: 1050,
+    };
+
+    fn classic() -> Prices {
+        Prices { write: 1.25, read: 0.1, ..Prices::without_cache() }
+    }
+
+    /// A session of so many steps of about thirty words.
+    fn session(n_steps: usize, prices: Prices) -> Session<'static> {
+        let policy = Policy { economy: Some(SMALL), ..Policy::fanfold() };
+        let budget = Budget::with_reserve(Tokens(100_000), Tokens::ZERO);
+        let mut session = Session::new(policy, budget, &Words).with_prices(prices);
+        let mut text = "user    mend the parser\n".to_owned();
+        for i in 0..n_steps {
+            let words = format!("line {i} of a file that is long enough to be folded ").repeat(2);
+            text.push_str(&format!("call    read file_{i}.rs\nresult  {words}\n"));
+        }
+        for entry in parse(&text).expect("the notation is right") {
+            session.append(entry);
+        }
+        session.view().expect("everything fits");
+        session
+    }
+
+    fn check_last_reason(session: &Session<'_>, expected: &Expect) {
+        let receipt = session.ledger().receipts().last();
+        expected.assert_eq(&receipt.map_or_else(|| "none".to_owned(), |last| last.reason.to_string()));
+    }
+
+    #[test]
+    fn it_waits_until_folding_pays() {
+        let waiting = session(6, classic());
+        check_last_reason(&waiting, &expect!["none"]);
+        expect![
+            "waiting: folding the backlog of 84 tokens now would cost more than this conversation may risk"
+        ]
+        .assert_eq(&waiting.weighed().expect("there are prices").to_string());
+        let folded = session(60, classic());
+        check_last_reason(
+            &folded,
+            &expect!["the backlog of 239 tokens has reached 217: folding pays within 6 calls"],
+        );
+    }
+
+    #[test]
+    fn a_cold_cache_makes_a_fold_free() {
+        let mut session = session(6, classic());
+        session.on(Event::Cooled);
+        check_last_reason(&session, &expect!["the cache is cold, so folding 84 tokens costs nothing"]);
+        assert_eq!(session.ledger().receipts()[0].price, Some(Tokens::ZERO));
+    }
+
+    #[test]
+    fn a_cliff_ahead_is_a_reason() {
+        let cliffs = vec![PriceCliff { above: Tokens(400), times: 2.0 }];
+        check_last_reason(
+            &session(16, Prices { cliffs, ..classic() }),
+            &expect!["requests above 400 tokens cost more"],
+        );
+    }
+
+    #[test]
+    fn without_a_cache_every_fold_pays() {
+        check_last_reason(
+            &session(8, Prices::without_cache()),
+            &expect!["the backlog of 42 tokens has reached 40: folding pays at once"],
+        );
+    }
+
+    #[test]
+    fn less_is_kept_of_more() {
+        let kept = [100, 200, 800, 3_200].map(|folded| SMALL.kept(Tokens(folded)).0);
+        assert_eq!(kept, [20, 40, 80, 160]);
+    }
 }
