@@ -218,18 +218,21 @@ fn fold_if_it_pays(ledger: &mut Ledger, now: &Moment<'_>, prices: &Prices, outlo
     account.wait = wait;
     ledger.account = account;
     let Some(first) = first else { return };
-    let before = ledger.clone();
+    // How long the segment is, is known when it is written. Where even one that removes nothing would do, there is no need
+    // to be able to take it back.
+    let is_safe =
+        ledger.account.may_cost(ledger.account.view, ledger.account.cached_before(first), &economy, prices);
+    let before = (!is_safe).then(|| ledger.clone());
     let mut tried = Outlook::default();
     let stage = economy.stage(ledger.account.backlog.may_go);
     let range = Some((EntryId::from(first), EntryId::from(tail - 1)));
     fold_in(ledger, now, &Order { reason: Reason::Economy(weighed), stages: &[stage] }, range, &mut tried);
-    // How long a segment is, is known when it is written.
-    let is_kept = tried.is_changed && ledger.account.is_within(&economy, prices);
-    if is_kept {
-        outlook.is_changed = true;
-        outlook.notices.extend(tried.notices);
-    } else {
-        *ledger = before;
+    match before {
+        Some(before) if !ledger.account.is_within(&economy, prices) => *ledger = before,
+        _ => {
+            outlook.is_changed |= tried.is_changed;
+            outlook.notices.extend(tried.notices);
+        }
     }
 }
 
