@@ -191,6 +191,20 @@ fn copy_tree(from: &Path, to: &Path) -> anyhow::Result<()> {
 /// The faults, by the promise they break.
 const FAULTS: &[Fault] = &[
     Fault {
+        name: "a fold for economy is made whatever it costs",
+        breaks: "economy: regret",
+        file: "crates/fanfold-core/src/account.rs",
+        find: "cost * 1000.0 <= whole_cost * f64::from(economy.limit)",
+        replace: "cost >= 0.0 && whole_cost >= 0.0 && economy.limit > 0",
+    },
+    Fault {
+        name: "what a fold breaks is taken as cached still",
+        breaks: "economy: regret",
+        file: "crates/fanfold-core/src/account.rs",
+        find: "        self.ends.truncate(self.ends.partition_point(|end| end.n_entries <= first));",
+        replace: "",
+    },
+    Fault {
         name: "user text may be folded at any stage",
         breaks: "1 verbatim",
         file: "crates/fanfold-core/src/draft.rs",

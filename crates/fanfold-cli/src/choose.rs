@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use fanfold_core::{Budget, Count, Policy, Strategy, Tokens, ToolFold, ToolRule};
-use fanfold_replay::{Cliff, Match, PriceChange, Prices};
+use fanfold_core::{Budget, Cadence, Count, Policy, Prices, Strategy, Tokens, ToolFold, ToolRule};
+use fanfold_replay::{Cliff, Match, PriceChange, PriceTable};
 use fanfold_tokens::{Models, TokenizerJson, counter_for, o200k};
 use fanfold_wire::Format;
 
@@ -19,6 +19,8 @@ const USUAL_WINDOW: Tokens = Tokens(128_000);
 pub(crate) struct Terms {
     pub(crate) policy: Policy,
     pub(crate) budget: Budget,
+    /// What the model is charged at, if that is known and counts.
+    pub(crate) prices: Option<Prices>,
     /// Counters are few and live as long as the program.
     pub(crate) counter: &'static dyn Count,
     pub(crate) format: Option<Format>,
@@ -54,14 +56,28 @@ pub(crate) fn terms(options: &Options, asked: Asked<'_>) -> anyhow::Result<Terms
         Some(reserve) => Budget::with_reserve(window, Tokens(reserve.0)),
         None => Budget::of_window(window),
     };
+    let prices = model.and_then(|model| session_prices(&prices(options), model));
     Ok(Terms {
-        policy: policy(options)?,
+        policy: policy(&with_cadence(options, prices.is_some()))?,
         budget,
+        prices,
         counter: counter(options, model, &models)?,
         format: format(options)?,
         focus: options.focus.clone().unwrap_or_default(),
         assumed,
     })
+}
+
+/// The settings with the cadence that holds if none is set: `cost` where there are prices.
+pub(crate) fn with_cadence(options: &Options, has_prices: bool) -> Options {
+    let usual = if has_prices { Cadence::Cost } else { Cadence::Window };
+    let cadence = options.cadence.clone().unwrap_or_else(|| usual.to_string());
+    Options { cadence: Some(cadence), ..options.clone() }
+}
+
+/// What a session needs to know of a model's price.
+pub(crate) fn session_prices(table: &PriceTable, model: &str) -> Option<Prices> {
+    table.find(model).map(|found| found.price.for_session())
 }
 
 /// The table of models with the user's own before the rest.
@@ -71,13 +87,14 @@ pub(crate) fn models(options: &Options) -> Models {
 }
 
 /// The table of prices with the user's own before the rest.
-pub(crate) fn prices(options: &Options) -> Prices {
-    options.prices.iter().rev().fold(Prices::built_in(), |prices, own| prices.with(&price_change(own)))
+pub(crate) fn prices(options: &Options) -> PriceTable {
+    options.prices.iter().rev().fold(PriceTable::built_in(), |prices, own| prices.with(&price_change(own)))
 }
 
 fn price_change(own: &PriceOptions) -> PriceChange {
     let matching = |rule: MatchRule| match rule {
         MatchRule::Prefix => Match::Prefix,
+        MatchRule::Marks => Match::Marks,
         MatchRule::Ends => Match::Ends,
         MatchRule::None => Match::None,
     };
@@ -112,6 +129,12 @@ pub(crate) fn policy(options: &Options) -> anyhow::Result<Policy> {
         }
         (None, name) => named_policy(name.unwrap_or(Policy::NAMES[0]))?,
     };
+    if let Some(name) = &options.cadence {
+        let cadence = name.parse::<Cadence>().map_err(|error| {
+            Failure::new(error.to_string(), "set `cadence` to one of these, or leave it out")
+        })?;
+        policy = policy.with_cadence(cadence);
+    }
     if let Some(name) = &options.strategy {
         policy.strategy = name.parse::<Strategy>().map_err(|error| {
             Failure::new(error.to_string(), "set `strategy` to one of these, or leave it to the policy")

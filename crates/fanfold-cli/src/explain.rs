@@ -12,7 +12,11 @@ pub(crate) fn session(session: &Session<'_>) -> String {
     if receipts.is_empty() {
         return why_nothing(session);
     }
-    receipts.iter().enumerate().map(|(i, receipt)| fold(i + 1, receipt)).collect()
+    let mut out: String = receipts.iter().enumerate().map(|(i, receipt)| fold(i + 1, receipt)).collect();
+    if let Some(weighed) = session.weighed() {
+        let _ = writeln!(out, "since then {weighed}");
+    }
+    out
 }
 
 fn why_nothing(session: &Session<'_>) -> String {
@@ -20,7 +24,10 @@ fn why_nothing(session: &Session<'_>) -> String {
     let room = session.budget().room();
     let why = match session.policy().strategy.trigger(session.budget()) {
         None => "the strategy is off".to_owned(),
-        Some(trigger) if total <= trigger => format!("folding starts at {trigger}"),
+        Some(trigger) if total <= trigger => match session.weighed() {
+            Some(weighed) => weighed.to_string(),
+            None => format!("folding starts at {trigger}"),
+        },
         Some(trigger) => {
             format!("it is over {trigger}, but all of it is people's words, system text, pinned or too new")
         }
@@ -43,6 +50,10 @@ pub(crate) fn fold(number: usize, receipt: &Receipt) -> String {
     }
     let _ =
         writeln!(out, "  rewrote  {} of {after} tokens, which the provider reads anew", receipt.rewritten);
+    if let Some(price) = receipt.price {
+        let _ = writeln!(out, "  costs    as much as {price} new tokens, for the broken cache");
+    }
+    let _ = writeln!(out, "  won      {} tokens of room", receipt.won());
     if !receipt.user_text.is_empty() {
         let entries: Vec<String> = receipt.user_text.iter().map(|entry| entry.0.to_string()).collect();
         let text = format!("people's words were shortened, as a last resort: entries {}", entries.join(", "));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use fanfold_core::{Handle, Policy, Strategy};
+use fanfold_core::{Cadence, Handle, Policy, Strategy};
 
 use crate::settings::{Color, Options, Size, UserText};
 
@@ -73,7 +73,9 @@ taken as new if it does not begin with what is held and `call` is one more than
 the last, or if the request says "incremental": true.
 `window` is what messages and tools may fill: nothing is kept for the answer
 unless "reserve" or --reserve says so. "model" and "format" may be given, too;
-what a later request leaves out stays as it was.
+what a later request leaves out stays as it was. With a "model" whose price is
+known it is folded when that pays (--cadence); "idle" tells for how many seconds
+nothing was sent, so that a cold cache is known.
 
 On what is held, by "session":
   {"op": "expand", "handle": "3f2a91bc"}   answered by {"content": "..."}
@@ -124,6 +126,9 @@ pub(crate) struct FoldFlags {
     /// From when on it is folded
     #[arg(long, value_name = "NAME", value_parser = Strategy::NAMES)]
     strategy: Option<String>,
+    /// What it is folded for: cost (when that pays), window (only when it no longer fits)
+    #[arg(long, value_name = "NAME", value_parser = Cadence::NAMES, hide_possible_values = true)]
+    cadence: Option<String>,
     /// A topic of which more is kept
     #[arg(long, value_name = "TOPIC")]
     focus: Option<String>,
@@ -256,9 +261,15 @@ pub(crate) struct ReplayArgs {
     /// Windows in tokens [default: 16k; for sessions 32k 64k 128k 200k]
     #[arg(short, long, value_name = "TOKENS", num_args = 1.., value_delimiter = ',')]
     pub(crate) window: Vec<Size>,
+    /// What it is folded for: cost (when that pays), window (only when it no longer fits)
+    #[arg(long, value_name = "NAME", value_parser = Cadence::NAMES, hide_possible_values = true)]
+    pub(crate) cadence: Option<String>,
     /// Use a conversation at a window if it is so many times as long [default: 1.5; for sessions 0]
     #[arg(long, value_name = "RATIO")]
     pub(crate) min_ratio: Option<f64>,
+    /// Only conversations of so many tokens
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) least: Option<Size>,
     /// At most so many conversations of each file, chosen by a hash of their ids
     #[arg(long, value_name = "N")]
     pub(crate) max: Option<usize>,
@@ -339,11 +350,10 @@ impl Cli {
             Command::Show(args) => Some(&args.fold),
             Command::Inspect(args) => Some(&args.fold),
             Command::Pipe(args) => Some(&args.fold),
-            Command::Replay(_)
-            | Command::Prices(_)
-            | Command::Demo(_)
-            | Command::Config(_)
-            | Command::Completions { .. } => None,
+            Command::Replay(args) => {
+                return Options { color: self.color, cadence: args.cadence.clone(), ..Options::default() };
+            }
+            Command::Prices(_) | Command::Demo(_) | Command::Config(_) | Command::Completions { .. } => None,
         };
         Options { color: self.color, ..fold.map(FoldFlags::options).unwrap_or_default() }
     }
@@ -358,6 +368,7 @@ impl FoldFlags {
             policy: self.policy.clone(),
             rules: self.rules.clone(),
             strategy: self.strategy.clone(),
+            cadence: self.cadence.clone(),
             format: self.format.clone(),
             focus: self.focus.clone(),
             user_text: self.user_text,

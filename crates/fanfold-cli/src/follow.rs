@@ -70,6 +70,9 @@ impl Followed {
     fn start(conversation: Conversation, terms: &Terms) -> Followed {
         let mut session = Session::new(terms.policy.clone(), terms.budget, terms.counter);
         session.set_workers(&Threads);
+        if let Some(prices) = &terms.prices {
+            session = session.with_prices(prices.clone());
+        }
         if !terms.focus.is_empty() {
             session.on(Event::Focused(terms.focus.clone()));
         }

@@ -33,6 +33,7 @@ pub(crate) fn receipt(receipt: &Receipt) -> Value {
         "after": receipt.after.0,
         "won": receipt.won().0,
         "rewritten": receipt.rewritten.0,
+        "price": receipt.price.map(|price| price.0),
         "passes": passes,
         "user_text": user_text,
         "left": left,
@@ -48,6 +49,7 @@ fn reason(reason: Reason) -> &'static str {
     match reason {
         Reason::Threshold(_) => "threshold",
         Reason::Window => "window",
+        Reason::Economy(_) => "economy",
         Reason::Asked => "asked",
         Reason::Refused => "refused",
         Reason::Cap => "cap",

@@ -104,6 +104,46 @@ impl FromStr for Strategy {
     }
 }
 
+/// What a fold is made for, beside the strategy's threshold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cadence {
+    /// When it pays, by the provider's prices.
+    Cost,
+    /// Only when the view no longer fits.
+    Window,
+}
+
+impl Cadence {
+    /// The names a person may give.
+    pub const NAMES: [&'static str; 2] = ["cost", "window"];
+}
+
+impl fmt::Display for Cadence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Cadence::Cost => "cost",
+            Cadence::Window => "window",
+        })
+    }
+}
+
+/// Why a text names no cadence.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no cadence `{0}`; there are cost and window")]
+pub struct CadenceError(String);
+
+impl FromStr for Cadence {
+    type Err = CadenceError;
+
+    fn from_str(name: &str) -> Result<Cadence, CadenceError> {
+        match name {
+            "cost" => Ok(Cadence::Cost),
+            "window" => Ok(Cadence::Window),
+            other => Err(CadenceError(other.to_owned())),
+        }
+    }
+}
+
 /// How full the room is. Told to people, once for each level until a fold, and never to the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Pressure {

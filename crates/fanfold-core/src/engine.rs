@@ -139,7 +139,10 @@ impl Engine for Session<'_> {
             }
             Some(trigger) => Should {
                 fold: false,
-                reason: format!("{tokens} tokens are within the threshold of {trigger}"),
+                reason: match self.weighed() {
+                    Some(weighed) => weighed.to_string(),
+                    None => format!("{tokens} tokens are within the threshold of {trigger}"),
+                },
             },
         }
     }
@@ -197,6 +200,7 @@ impl Engine for Session<'_> {
 
     fn on_model(&mut self, budget: Budget) {
         self.on(Event::Budget(budget));
+        self.on(Event::Cooled);
     }
 
     fn status(&self) -> Status {

@@ -15,6 +15,8 @@ pub enum Event {
         /// What the provider takes at most.
         limit: Option<Tokens>,
     },
+    /// The provider has forgotten what was sent: nothing came for longer than its cache lives, or the model changed.
+    Cooled,
     /// An entry that must not be folded.
     Pinned(EntryId),
     /// An entry that may be folded again.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::account::Account;
 use crate::budget::Pressure;
 use crate::deed::Deed;
 use crate::handle::{Handle, Hash};
@@ -103,6 +104,8 @@ pub struct Ledger {
     pub(crate) media: Tokens,
     /// How long the transcript was at the last fold, and what it cost.
     pub(crate) folded: Option<(usize, Tokens)>,
+    /// What requests have cost, where prices are known.
+    pub(crate) account: Account,
     /// How many folds in a row won less than a tenth.
     pub(crate) weak: u32,
     /// Whether it was told that folding rests.

@@ -5,12 +5,15 @@ mod workers; //    who does what can be done side by side
 mod transcript; // what was said, exactly as it was said
 mod notation; //   how a conversation is written down for people
 mod budget; //     how much room there is
+mod prices; //     what a provider charges
 mod event; //      what matters but was not said
 mod handle; //     how an original is named
 mod deed; //       what a call did
 mod condense; //   long texts made short by what they are
 mod atoms; //      names, paths and ids in a text
 mod value; //      how likely they are to be used again
+mod economy; //    when a fold pays
+mod account; //    what requests have cost
 mod policy; //     what may be folded, from when on, in which order
 mod edges; //      the oldest and the newest, which stay
 mod slices; //     large originals in parts
@@ -31,13 +34,14 @@ mod session; //    a conversation being followed
 mod working; //    what the agent has seen and done
 mod engine; //     the contract by which an engine can be replaced
 
-pub use budget::{Budget, Pressure, Strategy, StrategyError};
+pub use budget::{Budget, Cadence, CadenceError, Pressure, Strategy, StrategyError};
 pub use check::{Fault, check, check_deeply};
 pub use condense::{Kind, Wish, condense, kind_of};
 pub use deed::{
     Deed, Ending, LineRange, Lines, Sight, TestCounts, Verb, Verdict, deed_of, ending_of, line_of, overtakes,
 };
 pub use draft::Draft;
+pub use economy::{Economy, Verdict as EconomyVerdict, Weighed};
 pub use engine::{Ask, Engine, SessionChange, Should, Status, ToolOffer, Usage};
 pub use event::Event;
 pub use handle::{Handle, HandleError};
@@ -45,6 +49,7 @@ pub use ledger::{Fold, Ledger, Original};
 pub use notation::{NotationError, parse, print_entries, print_view};
 pub use passes::{ALL as ALL_PASSES, Pass};
 pub use policy::{Digest, Head, Policy, Reach, Rules, Stage, SummaryCounts, Tail, ToolFold, ToolRule, Users};
+pub use prices::{CacheEnds, PriceCliff, Prices};
 pub use recall::{Extent, RecallError, find_by_content, recall};
 pub use recount::recount;
 pub use report::{Contributor, Left, Notice, Overflow, PassReport, Reason, Receipt, What};

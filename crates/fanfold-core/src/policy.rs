@@ -1,6 +1,7 @@
 //! What may be folded, from when on, and in which order: plain data.
 
-use crate::budget::Strategy;
+use crate::budget::{Cadence, Strategy};
+use crate::economy::Economy;
 use crate::passes::{self, Pass};
 use crate::tokens::Tokens;
 
@@ -11,6 +12,8 @@ pub struct Policy {
     pub name: &'static str,
     /// From when on a view is folded.
     pub strategy: Strategy,
+    /// How it is folded before that where it pays; none leaves it to the strategy alone.
+    pub economy: Option<Economy>,
     /// How far a fold goes down, in per mille of the room, so that folds are rare.
     pub low_mark: u32,
     /// What of the end stays as it is.
@@ -120,6 +123,8 @@ pub struct Stage {
     pub above: u32,
     /// How far it goes, in per mille of the room; by itself to the policy's low mark.
     pub goal: Option<u32>,
+    /// A segment is added behind those that are there and keeps this much, in per mille of what it stands for.
+    pub keep: Option<u32>,
 }
 
 /// What a stage may touch beside old steps.
@@ -246,6 +251,7 @@ impl Policy {
             reach: Reach::default(),
             above: 0,
             goal: None,
+            keep: None,
         };
         let smaller = |name, tail| Stage {
             name,
@@ -272,6 +278,7 @@ impl Policy {
             reach: Reach { tail: true, users, ..Reach::default() },
             above: 1000,
             goal: Some(FULL),
+            keep: None,
         };
         let mut older = users("older user messages", Users::Older);
         // What people's messages became is a segment by now, and may be merged further.
@@ -284,10 +291,21 @@ impl Policy {
             above: 1000,
             // As few as must go.
             goal: Some(1000),
+            keep: None,
         };
         Policy {
             name: "fanfold",
             strategy: Strategy::Light,
+            economy: Some(Economy {
+                tail: Tokens(1_000),
+                steps: 3,
+                keep: 220,
+                usual: Tokens(6_000),
+                least: Tokens(4_000),
+                patience: 1200,
+                horizon: 25,
+                limit: 1030,
+            }),
             low_mark: 550,
             tail: Tail { share: 100, steps: 2, results: 0, ceiling: 1500 },
             head: Head::FirstTurn { steps: 1 },
@@ -319,6 +337,7 @@ impl Policy {
         Policy {
             name: "hermes",
             strategy: Strategy::From(500),
+            economy: None,
             low_mark: 0,
             tail: Tail { share: 200, steps: 1, results: 0, ceiling: 1000 },
             head: Head::Messages(3),
@@ -334,6 +353,7 @@ impl Policy {
                     reach: Reach { users: Users::Freely, ..Reach::default() },
                     above: 0,
                     goal: None,
+                    keep: None,
                 },
                 last_resort(),
             ],
@@ -361,6 +381,7 @@ impl Policy {
         Policy {
             name: "rules",
             strategy: if rules.enabled { Strategy::From(rules.trigger) } else { Strategy::Off },
+            economy: None,
             low_mark: 0,
             tail: Tail { share: 0, steps: rules.protect_last_n_turns, results: 0, ceiling: 1000 },
             head: Head::FirstTurn { steps: 0 },
@@ -373,6 +394,7 @@ impl Policy {
                     reach: Reach { late_system: rules.drop_system_after_turn.is_some(), ..Reach::default() },
                     above: 0,
                     goal: None,
+                    keep: None,
                 },
                 last_resort(),
             ],
@@ -395,10 +417,12 @@ impl Policy {
             reach: Reach { users: Users::Freely, ..Reach::default() },
             above: 1000,
             goal: Some(1000),
+            keep: None,
         };
         Policy {
             name: "hamr",
             strategy: Strategy::From(600),
+            economy: None,
             low_mark: 0,
             tail: Tail { share: 400, steps: 3, results: 0, ceiling: 1000 },
             head: Head::FirstTurn { steps: 0 },
@@ -414,6 +438,7 @@ impl Policy {
                     reach: Reach::default(),
                     above: 0,
                     goal: None,
+                    keep: None,
                 },
                 summary("summary", 1000),
                 summary("summary, smaller tail", 600),
@@ -436,6 +461,7 @@ impl Policy {
         Policy {
             name: "mask",
             strategy: Strategy::From(0),
+            economy: None,
             low_mark: 0,
             tail: Tail { share: 0, steps: 0, results: 10, ceiling: 1000 },
             head: Head::FirstTurn { steps: 0 },
@@ -448,6 +474,7 @@ impl Policy {
                     reach: Reach::default(),
                     above: 0,
                     goal: None,
+                    keep: None,
                 },
                 last_resort(),
             ],
@@ -466,6 +493,7 @@ impl Policy {
         Policy {
             name: "window",
             strategy: Strategy::From(1000),
+            economy: None,
             low_mark: 1000,
             tail: Tail { share: 0, steps: 1, results: 0, ceiling: 1000 },
             head: Head::FirstTurn { steps: 0 },
@@ -494,6 +522,16 @@ impl Policy {
         self.tools.iter().any(|rule| rule.cap.is_some())
     }
 
+    /// Folds at another cadence. A preset keeps its own trigger.
+    pub fn with_cadence(mut self, cadence: Cadence) -> Policy {
+        if self.economy.is_some() && cadence == Cadence::Window {
+            self.economy = None;
+            // Every request is counted before it leaves, so nothing is won by folding earlier.
+            self.strategy = Strategy::From(1000);
+        }
+        self
+    }
+
     /// Forbids touching what people said, even as a last resort before refusing.
     pub fn without_user_text(mut self) -> Policy {
         let is_last_resort =
@@ -519,5 +557,6 @@ fn last_resort() -> Stage {
         reach: Reach { tail: true, users: Users::Freely, ..Reach::default() },
         above: 1000,
         goal: Some(1000),
+        keep: None,
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::budget::Pressure;
+use crate::economy::Weighed;
 use crate::handle::Handle;
 use crate::tokens::Tokens;
 use crate::transcript::EntryId;
@@ -15,6 +16,8 @@ pub enum Reason {
     Threshold(Tokens),
     /// The view no longer fits.
     Window,
+    /// It pays.
+    Economy(Weighed),
     /// A result was over its tool's cap.
     Cap,
     /// Somebody asked.
@@ -28,6 +31,7 @@ impl fmt::Display for Reason {
         match self {
             Reason::Threshold(at) => write!(f, "the view passed {at} tokens"),
             Reason::Window => f.write_str("the view no longer fitted"),
+            Reason::Economy(weighed) => weighed.fmt(f),
             Reason::Cap => f.write_str("a result was over its tool's cap"),
             Reason::Asked => f.write_str("asked for by hand"),
             Reason::Refused => f.write_str("the provider refused the request for its length"),
@@ -89,6 +93,8 @@ pub struct Receipt {
     pub left: Vec<Left>,
     /// How much of the view, from the first changed piece on, the provider has to read anew.
     pub rewritten: Tokens,
+    /// What that costs more than reading it from the cache, in tokens at the base price; none without prices.
+    pub price: Option<Tokens>,
     /// User messages that had to be shortened: a last resort that is always told.
     pub user_text: Vec<EntryId>,
 }

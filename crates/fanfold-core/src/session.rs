@@ -5,11 +5,13 @@
 
 use crate::budget::Budget;
 use crate::check::{Fault, check, check_growth};
+use crate::economy::{Weighed, weigh};
 use crate::engine::Usage;
 use crate::event::Event;
 use crate::handle::Handle;
 use crate::ledger::Ledger;
 use crate::policy::Policy;
+use crate::prices::Prices;
 use crate::recall::{Extent, RecallError, recall};
 use crate::report::{Notice, Overflow};
 use crate::step::{Moment, Outlook, Pin, step, unfold};
@@ -35,6 +37,7 @@ pub enum Refusal {
 pub struct Session<'c> {
     counter: &'c dyn Count,
     workers: &'c dyn Workers,
+    prices: Option<Prices>,
     policy: Policy,
     budget: Budget,
     transcript: Transcript,
@@ -57,6 +60,7 @@ impl<'c> Session<'c> {
         Session {
             counter,
             workers: &Alone,
+            prices: None,
             policy,
             budget,
             transcript: Transcript::new(),
@@ -78,6 +82,12 @@ impl<'c> Session<'c> {
         self.workers = workers;
     }
 
+    /// The same with what its provider charges, so that it folds when that pays.
+    pub fn with_prices(mut self, prices: Prices) -> Session<'c> {
+        self.prices = Some(prices);
+        self
+    }
+
     /// A copy that goes its own way from here.
     pub fn fork(&self) -> Session<'c> {
         self.clone()
@@ -85,9 +95,8 @@ impl<'c> Session<'c> {
 
     /// Forgets all that was said.
     pub fn reset(&mut self) {
-        let workers = self.workers;
-        *self = Session::new(self.policy.clone(), self.budget, self.counter);
-        self.workers = workers;
+        let (workers, prices) = (self.workers, self.prices.take());
+        *self = Session { workers, prices, ..Session::new(self.policy.clone(), self.budget, self.counter) };
     }
 
     /// Takes note of what the provider reported for the last request.
@@ -130,6 +139,9 @@ impl<'c> Session<'c> {
         self.is_settled = false;
         if call.step.index() < self.transcript.len() && !self.ledger.is_whole(call.step) {
             self.is_rebuilt |= unfold(&mut self.ledger, &self.transcript, &[call.step], Pin::No);
+        }
+        if is_late {
+            self.ledger.account.forget();
         }
         self.ledger.forget(&self.transcript, call.step);
         self.transcript.answer(call, outcome, self.counter)
@@ -230,6 +242,17 @@ impl<'c> Session<'c> {
         &self.policy
     }
 
+    /// What its provider charges, if that is known.
+    pub fn prices(&self) -> Option<&Prices> {
+        self.prices.as_ref()
+    }
+
+    /// Whether a fold for economy pays now; none where nothing is folded for that.
+    pub fn weighed(&self) -> Option<Weighed> {
+        let (prices, economy) = (self.prices.as_ref()?, self.policy.economy?);
+        Some(weigh(&self.ledger().account, &economy.within(self.budget.room()), prices))
+    }
+
     /// The budget as it is now.
     pub fn budget(&self) -> Budget {
         self.budget
@@ -264,6 +287,7 @@ impl<'c> Session<'c> {
             budget: self.budget,
             counter: self.counter,
             workers: self.workers,
+            prices: self.prices.as_ref(),
             event,
         };
         let (ledger, outlook) = step(std::mem::take(&mut self.ledger), &now);

@@ -3,12 +3,15 @@
 //! `step` is pure. The same transcript, events and policy give the same ledger, on every machine; so a process that
 //! has never seen a conversation replays it and arrives where the one that has followed it stands.
 
+use crate::account::{Backlog, may_go};
 use crate::budget::{Budget, Pressure};
 use crate::draft::{Draft, Terms};
+use crate::economy;
 use crate::event::Event;
 use crate::ledger::{Ledger, Standing};
 use crate::passes;
 use crate::policy::{Policy, Reach, Stage};
+use crate::prices::Prices;
 use crate::report::{Contributor, Left, Notice, Overflow, PassReport, Reason, Receipt};
 use crate::tokens::{Count, Tokens};
 use crate::transcript::{Entry, EntryId, Speaker, Transcript};
@@ -27,6 +30,8 @@ pub struct Moment<'a> {
     pub counter: &'a dyn Count,
     /// Who works.
     pub workers: &'a dyn Workers,
+    /// What the provider charges, if that is known.
+    pub prices: Option<&'a Prices>,
     /// Something that happened beside the conversation.
     pub event: Option<&'a Event>,
 }
@@ -47,13 +52,20 @@ pub fn step(mut ledger: Ledger, now: &Moment<'_>) -> (Ledger, Outlook) {
     let mut outlook = Outlook::default();
     ledger.standing.resize(now.transcript.len(), Standing::Whole);
     ledger.media = now.counter.frame().media;
+    if let Some(prices) = now.prices {
+        ledger.account.see(now.transcript, prices);
+    }
     let has_news = now.event.is_some() || now.transcript.entries().last().is_some_and(Entry::is_user);
     if has_news {
         ledger.weak = 0;
         ledger.is_rest_told = false;
     }
     if let Some(event) = now.event {
-        outlook.is_changed |= take_event(&mut ledger, now.transcript, event);
+        let is_changed = take_event(&mut ledger, now.transcript, event);
+        if is_changed {
+            ledger.account.forget();
+        }
+        outlook.is_changed |= is_changed;
     }
     if now.policy.has_caps() && now.policy.strategy.trigger(now.budget).is_some() {
         cap_newest(&mut ledger, now, &mut outlook);
@@ -61,8 +73,11 @@ pub fn step(mut ledger: Ledger, now: &Moment<'_>) -> (Ledger, Outlook) {
     if let Some(reason) = reason_to_fold(&mut ledger, now, &mut outlook.notices) {
         let stages = stages(now);
         fold(&mut ledger, now, &Order { reason, stages: &stages }, &mut outlook);
+    } else if let Some(prices) = now.prices {
+        fold_if_it_pays(&mut ledger, now, prices, &mut outlook);
     }
     let total = ledger.total(now.transcript);
+    ledger.account.close(total, now.transcript.total());
     let room = now.budget.room();
     if total > room {
         outlook.overflow = Some(overflow(&ledger, now, total));
@@ -83,7 +98,7 @@ fn cap_newest(ledger: &mut Ledger, now: &Moment<'_>, outlook: &mut Outlook) {
     let newest = EntryId::from(newest);
     let reach = Reach { tail: true, ..Reach::default() };
     let passes = vec![passes::TOOL_RULES];
-    let stage = Stage { name: "cap", tail: 0, passes, reach, above: 0, goal: None };
+    let stage = Stage { name: "cap", tail: 0, passes, reach, above: 0, goal: None, keep: None };
     fold_in(ledger, now, &Order { reason: Reason::Cap, stages: &[stage] }, Some((newest, newest)), outlook);
 }
 
@@ -98,7 +113,7 @@ fn stages(now: &Moment<'_>) -> Vec<Stage> {
     match now.event {
         Some(Event::FoldAsked { range: Some(_) }) => {
             let (reach, passes) = (Reach::default(), vec![passes::DIGEST]);
-            vec![Stage { name: "asked", tail: 0, passes, reach, above: 0, goal: None }]
+            vec![Stage { name: "asked", tail: 0, passes, reach, above: 0, goal: None, keep: None }]
         }
         _ => now.policy.stages.clone(),
     }
@@ -119,6 +134,7 @@ fn take_event(ledger: &mut Ledger, transcript: &Transcript, event: &Event) -> bo
             let Some(original) = ledger.original(*handle).cloned() else { return false };
             return unfold(ledger, transcript, &original.entries(), Pin::Yes);
         }
+        Event::Cooled => ledger.account.cool(),
         Event::Budget(_) | Event::Refused { .. } | Event::FoldAsked { .. } => {}
     }
     false
@@ -192,6 +208,47 @@ fn moment_of(now: &Moment<'_>) -> (usize, Tokens) {
     (now.transcript.len(), now.transcript.total())
 }
 
+/// Folds what came since the last fold, if that pays and keeps what all requests cost under the limit.
+fn fold_if_it_pays(ledger: &mut Ledger, now: &Moment<'_>, prices: &Prices, outlook: &mut Outlook) {
+    let is_off = now.policy.strategy.trigger(now.budget).is_none();
+    // One fold is enough for one moment.
+    let is_folded = ledger.receipts.last().is_some_and(|receipt| receipt.at == now.transcript.len());
+    let Some(economy) = now.policy.economy.filter(|_| !is_off && !is_folded) else { return };
+    let economy = economy.within(now.budget.room());
+    let mut account = std::mem::take(&mut ledger.account);
+    account.close(ledger.total(now.transcript), now.transcript.total());
+    account.grow(now.transcript, ledger, now.policy, &economy);
+    let weighed = economy::weigh(&account, &economy, prices);
+    let Backlog { from, tail, .. } = account.backlog;
+    let entry =
+        |i| (ledger.cost(now.transcript, EntryId::from(i)), may_go(now.transcript, ledger, now.policy, i));
+    let first = match weighed.verdict.is_fold() {
+        true => economy::start(&account, &economy, prices, (from..tail).map(entry)),
+        false => None,
+    };
+    // What is tried in vain is not tried again before there is more.
+    let wait = if weighed.verdict.is_fold() { weighed.backlog.permille(1100) } else { account.wait };
+    account.wait = wait;
+    ledger.account = account;
+    let Some(first) = first else { return };
+    // How long the segment is, is known when it is written. Where even one that removes nothing would do, there is no need
+    // to be able to take it back.
+    let is_safe =
+        ledger.account.may_cost(ledger.account.view, ledger.account.cached_before(first), &economy, prices);
+    let before = (!is_safe).then(|| ledger.clone());
+    let mut tried = Outlook::default();
+    let stage = economy.stage(ledger.account.backlog.may_go);
+    let range = Some((EntryId::from(first), EntryId::from(tail - 1)));
+    fold_in(ledger, now, &Order { reason: Reason::Economy(weighed), stages: &[stage] }, range, &mut tried);
+    match before {
+        Some(before) if !ledger.account.is_within(&economy, prices) => *ledger = before,
+        _ => {
+            outlook.is_changed |= tried.is_changed;
+            outlook.notices.extend(tried.notices);
+        }
+    }
+}
+
 fn fold(ledger: &mut Ledger, now: &Moment<'_>, order: &Order<'_>, outlook: &mut Outlook) {
     let range = match now.event {
         Some(Event::FoldAsked { range }) => *range,
@@ -211,6 +268,7 @@ fn fold_in(
     let reason = order.reason;
     let room = now.budget.room();
     let before = ledger.total(now.transcript);
+    ledger.account.close(before, now.transcript.total());
     let mut left: Vec<Left> = Vec::new();
     let mut first_changed = now.transcript.len();
     let mut user_text = Vec::new();
@@ -241,12 +299,18 @@ fn fold_in(
         return;
     }
     let after = ledger.total(now.transcript);
-    if reason != Reason::Cap {
+    let is_of_all = !matches!(reason, Reason::Cap | Reason::Economy(_));
+    if is_of_all {
         let is_weak = (before - after).0 * 10 < before.0;
         ledger.weak = if is_weak { ledger.weak + 1 } else { 0 };
+    }
+    if reason != Reason::Cap {
         ledger.told = Pressure::None;
     }
     outlook.is_changed = true;
+    let mut account = std::mem::take(&mut ledger.account);
+    let price = now.prices.map(|prices| account.broke(now.transcript, ledger, first_changed, prices));
+    ledger.account = account;
     ledger.shortened.extend(&user_text);
     ledger.receipts.push(Receipt {
         at: now.transcript.len(),
@@ -256,6 +320,7 @@ fn fold_in(
         after,
         passes: by_pass(&left),
         rewritten: cost_from(ledger, now.transcript, first_changed),
+        price,
         left,
         user_text,
     });

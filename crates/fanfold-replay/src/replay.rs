@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::atoms::Known;
 use crate::moment::{Moment, pieces};
-use crate::prices::{Meter, Price, Prices, Request};
+use crate::prices::{Meter, Price, PriceTable, Request};
 use crate::recalled::Originals;
 use crate::record::Record;
 use crate::run::Run;
@@ -28,9 +28,11 @@ pub struct Terms {
     /// A conversation is used at a window if it is so many times as long.
     pub min_ratio: f64,
     /// The table of prices.
-    pub prices: Prices,
+    pub prices: PriceTable,
     /// What all are charged at; else each by its own model.
     pub price: Option<Price>,
+    /// Only conversations of so many tokens.
+    pub least: u64,
     /// Whether the receipt of each fold is wanted.
     pub has_receipts: bool,
 }
@@ -79,7 +81,8 @@ pub struct FoldMade {
 
 /// Replays one conversation under every policy and window for which it is long enough.
 pub fn replay(record: &Record, terms: &Terms, known: &Known, counter: &'static dyn Count) -> Vec<Outcome> {
-    let is_long = |tokens: u64, window: u64| tokens as f64 >= terms.min_ratio * window as f64;
+    let is_long =
+        |tokens: u64, window: u64| tokens >= terms.least && tokens as f64 >= terms.min_ratio * window as f64;
     let is_short = |tokens: u64| !terms.windows.iter().any(|window| is_long(tokens, *window));
     if record.tokens.is_some_and(is_short) {
         return Vec::new();
@@ -90,23 +93,32 @@ pub fn replay(record: &Record, terms: &Terms, known: &Known, counter: &'static d
     for &window in terms.windows.iter().filter(|window| is_long(trajectory.total(), **window)) {
         for (i, policy) in terms.policies.iter().enumerate() {
             let budget = Budget::with_reserve(Tokens(window), Tokens(terms.reserve));
-            let mut session = Session::new(policy.clone(), budget, counter);
+            let mut session = Session::new(policy.clone(), budget, counter).with_prices(price.for_session());
             session.set_tools(Tokens(trajectory.base));
             runs.push(Run::new((i, window), session, Meter::new(price.clone()), terms.has_receipts));
         }
     }
     let mut followed = Followed::new();
     let mut originals = Originals::default();
+    let lifetime = price.lifetime;
     let mut untouched = Meter::new(price);
+    let mut last: Option<f64> = None;
     for n in 0..if runs.is_empty() { 0 } else { trajectory.replies.len() } {
         let moment = Moment::new(&trajectory, n);
         let changes = followed.grow(&record.messages[..moment.reply], counter);
         let pieces = pieces(&trajectory, &trajectory.look_of[..moment.reply]);
-        untouched.take(&Request { pieces, output: moment.output, at: moment.at });
+        untouched.take(&Request { pieces, mark: None, output: moment.output, at: moment.at });
+        let idle = moment.at.zip(last).map(|(now, last)| now - last);
+        let is_cold = idle.zip(lifetime).is_some_and(|(idle, lifetime)| idle > lifetime as f64);
+        last = moment.at.or(last);
         for run in &mut runs {
             run.take(&changes);
+            if is_cold {
+                run.cool();
+            }
             let sent = run.sent(&followed, &mut trajectory, moment.reply);
             run.measure(&trajectory, &mut originals, &moment, sent);
+            run.compare(untouched.bill());
         }
     }
     let raw = trajectory.total();

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use fanfold_core::{Entry, Handle, Receipt, Refusal, Session, View};
+use fanfold_core::{Entry, Event, Handle, Receipt, Refusal, Session, View};
 use fanfold_wire::Change;
 use rustc_hash::FxHashMap;
 
 use crate::atoms::Class;
 use crate::moment::{Moment, pieces};
-use crate::prices::{Meter, Request};
+use crate::prices::{Bill, Meter, Request};
 use crate::readable::NewText;
 use crate::recalled::{Named, Originals};
 use crate::replay::{FoldMade, Followed};
@@ -21,6 +21,9 @@ use crate::trajectory::{LookId, Trajectory};
 const READ: f64 = 0.1;
 const WRITE_A: f64 = 1.25;
 const WRITE_O: f64 = 1.0;
+
+/// How the working context begins, which is no segment.
+const CONTEXT: &str = "<fanfold>\nWorking context";
 
 /// One policy at one window.
 pub(crate) struct Run {
@@ -86,6 +89,18 @@ impl Run {
         }
     }
 
+    /// Takes note that the provider has forgotten what was sent.
+    pub(crate) fn cool(&mut self) {
+        self.session.on(Event::Cooled);
+    }
+
+    /// Compares what all requests until now cost with what they had cost as they came.
+    pub(crate) fn compare(&mut self, untouched: Bill) {
+        if untouched.dollars > 0.0 {
+            self.sums.worst = self.sums.worst.max(self.meter.bill().dollars / untouched.dollars);
+        }
+    }
+
     /// The messages to send now. Where there is no view, the conversation goes out as it came.
     pub(crate) fn sent(
         &mut self,
@@ -148,7 +163,14 @@ impl Run {
 
     /// Charges the request, and says what a break with the one before has cost.
     fn charge(&mut self, trajectory: &Trajectory<'_>, moment: &Moment, looks: &[LookId]) {
-        let request = Request { pieces: pieces(trajectory, looks), output: moment.output, at: moment.at };
+        let is_note = |look: &LookId| {
+            let text = &trajectory.looks[*look as usize].text;
+            text.starts_with("<fanfold>") && !text.starts_with(CONTEXT)
+        };
+        // The tool schemas are a piece before the messages.
+        let mark = looks.iter().rposition(is_note).map(|last| last + 2);
+        let pieces = pieces(trajectory, looks);
+        let request = Request { pieces, mark, output: moment.output, at: moment.at };
         let charge = self.meter.take(&request);
         let is_broken = self.before.as_ref().is_some_and(|before| n_shared(before, looks) < before.len());
         if is_broken {

@@ -89,6 +89,8 @@ pub struct Sums {
     pub bill: Bill,
     /// What they would have cost as they came.
     pub bill_raw: Bill,
+    /// The most that all requests up to one cost, as a share of what they had cost as they came.
+    pub worst: f64,
     /// What was written anew where views broke with the ones before, in tokens.
     pub break_tokens: u64,
     /// What that cost, in dollars.
@@ -155,6 +157,7 @@ impl Sums {
         self.removed_unique += other.removed_unique;
         self.bill.add(&other.bill);
         self.bill_raw.add(&other.bill_raw);
+        self.worst = self.worst.max(other.worst);
         self.break_tokens += other.break_tokens;
         self.break_dollars += other.break_dollars;
         self.repeats += other.repeats;

@@ -30,6 +30,8 @@ pub struct Shares {
     pub rewrite_rate: Option<f64>,
     /// Atoms that could be read, under pressure.
     pub recall: Option<f64>,
+    /// Atoms that could be read, at all replies.
+    pub recall_all: Option<f64>,
     /// Old ones.
     pub old: Option<f64>,
     /// The 95 % interval of `old`, by drawing conversations again.
@@ -81,6 +83,7 @@ fn shares(sums: &Sums, outcomes: &[&Outcome]) -> Shares {
         tokens_pressed: share(part.sent, part.calls),
         rewrite_rate: share(sums.rewrites, sums.calls),
         recall: share(part.read, part.atoms),
+        recall_all: share(part.read + sums.early.read, part.atoms + sums.early.atoms),
         old: share(part.old_read, part.old),
         old_interval: interval(outcomes),
         old_bare: share(part.old_there, part.old),

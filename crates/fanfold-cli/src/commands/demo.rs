@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use fanfold_core::{Entry, EntryId, Extent, Handle, Item, Original, Session, View, thousands};
+use fanfold_core::{Cadence, Entry, EntryId, Extent, Handle, Item, Original, Session, View, thousands};
 
 use super::{Viewed, view};
 use crate::choose::{self, Asked};
@@ -25,7 +25,9 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
     }
     let (conversation, changes) =
         follow::decode(EXAMPLE, None).map_err(|error| not_decoded("the example", &error))?;
-    let options = Options { window: Some(args.window), ..Options::default() };
+    // It shows how a conversation is made to fit, not when that pays.
+    let cadence = Some(Cadence::Window.to_string());
+    let options = Options { window: Some(args.window), cadence, ..Options::default() };
     let terms = choose::terms(&options, Asked { model: conversation.model() })?;
     let wishes = Wishes { has_course: true, ..Wishes::default() };
     let mut followed = Followed::body(conversation, changes, &terms, &wishes);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use fanfold_core::{Ledger, Pressure, Session, Tokens, WorkingContext, working_context};
+use fanfold_core::{Cadence, Ledger, Policy, Pressure, Session, Tokens, WorkingContext, working_context};
 use serde_json::{Value, json};
 
 use super::{Opened, Say, open};
@@ -58,6 +58,7 @@ impl Numbers<'_> {
         let state = if self.view > room { " — it does not fit".to_owned() } else { String::new() };
         let n_folds = session.ledger().receipts().len();
         let entries = session.transcript().len();
+        let weighed = session.weighed().map_or_else(String::new, |weighed| weighed.to_string());
         let rows = [
             ("window", budget.window().to_string(), String::new()),
             ("reserve", budget.reserve().to_string(), "kept for the answer".to_owned()),
@@ -67,6 +68,7 @@ impl Numbers<'_> {
                 trigger,
                 format!("where folding starts: {} (policy {})", policy.strategy, policy.name),
             ),
+            ("cadence", cadence(session), weighed),
             ("low mark", room.permille(policy.low_mark).to_string(), "how far a fold goes down".to_owned()),
             (
                 "transcript",
@@ -102,6 +104,8 @@ impl Numbers<'_> {
             "window": budget.window().0,
             "reserve": budget.reserve().0,
             "room": budget.room().0,
+            "cadence": cadence(session),
+            "weighed": session.weighed().map(|weighed| weighed.to_string()),
             "trigger": self.trigger.map(|at| at.0),
             "low_mark": budget.room().permille(policy.low_mark).0,
             "transcript": self.whole.0,
@@ -112,6 +116,15 @@ impl Numbers<'_> {
             "entries": session.transcript().len(),
             "folds": session.ledger().receipts().len(),
         })
+    }
+}
+
+/// What it is folded for, beside the trigger.
+fn cadence(session: &Session<'_>) -> String {
+    match session.weighed() {
+        Some(_) => Cadence::Cost.to_string(),
+        None if session.policy().name == Policy::NAMES[0] => Cadence::Window.to_string(),
+        None => "-".to_owned(),
     }
 }
 

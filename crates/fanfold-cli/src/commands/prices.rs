@@ -1,6 +1,6 @@
 //! `fanfold prices`: what providers charge, and how their caches match.
 
-use fanfold_replay::{Found, Match, Price, Prices, Why};
+use fanfold_replay::{Found, Match, Price, PriceTable, Why};
 use serde_json::json;
 
 use crate::choose;
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &PricesArgs, options: &Options) -> anyhow::Result<()> {
 }
 
 /// The row of a model or of a name, or what is wrong with the name.
-pub(crate) fn find<'p>(prices: &'p Prices, name: &str) -> Result<Found<'p>, Failure> {
+pub(crate) fn find<'p>(prices: &'p PriceTable, name: &str) -> Result<Found<'p>, Failure> {
     prices.find(name).ok_or_else(|| {
         let hint = match nearest(name, prices.all().map(|price| price.name.as_str())) {
             Some(near) => format!("did you mean `{near}`?"),
@@ -40,7 +40,7 @@ pub(crate) fn find<'p>(prices: &'p Prices, name: &str) -> Result<Found<'p>, Fail
     })
 }
 
-fn table(prices: &Prices) -> String {
+fn table(prices: &PriceTable) -> String {
     let head = format!(
         "{:<24} {:>7} {:>7} {:>6} {:>6} {:>8} {:>7} {:>7}  {}\n",
         "model", "input", "output", "write", "read", "lifetime", "match", "minimum", "cliffs"
@@ -113,6 +113,7 @@ fn lifetime(price: &Price) -> String {
 fn matching(price: &Price) -> &'static str {
     match price.matching {
         Match::Prefix => "prefix",
+        Match::Marks => "marks",
         Match::Ends => "ends",
         Match::None => "none",
     }

@@ -17,6 +17,7 @@ pub(crate) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Options, Fail
         policy: env.parsed("policy")?,
         rules: env.parsed("rules")?,
         strategy: env.parsed("strategy")?,
+        cadence: env.parsed("cadence")?,
         format: env.parsed("format")?,
         focus: env.parsed("focus")?,
         user_text: env.named("user_text")?,

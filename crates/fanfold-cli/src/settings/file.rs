@@ -97,6 +97,7 @@ pub(crate) const TEMPLATE: &str = r#"# Settings of fanfold. Flags and FANFOLD_* 
 # policy = "fanfold"         # fanfold, hermes, rules, hamr, mask, window
 # rules = "compaction.yaml"  # a `compaction:` block for the policy `rules`
 # strategy = "light"         # aggressive (60 %), moderate (80 %), light (95 %), off
+# cadence = "cost"           # fold when that pays, or "window": only when it no longer fits
 # format = "chat"            # chat, responses, anthropic, sharegpt, hermes; default: recognised
 # focus = ""                 # a topic of which more is kept
 # user_text = "last_resort"  # or "never": what people said is not even shortened before refusing
@@ -121,7 +122,7 @@ pub(crate) const TEMPLATE: &str = r#"# Settings of fanfold. Flags and FANFOLD_* 
 # output = 2.0
 # write = 1.0                # to and from the cache, as multiples of base
 # read = 0.1
-# match = "prefix"           # ends, none
+# match = "prefix"           # marks, ends, none
 "#;
 
 #[cfg(test)]

@@ -57,6 +57,7 @@ macro_rules! each_single_setting {
             policy,
             rules,
             strategy,
+            cadence,
             format,
             focus,
             user_text,

@@ -24,6 +24,8 @@ pub(crate) struct Options {
     pub(crate) rules: Option<PathBuf>,
     /// From when on it is folded: aggressive (60 %), moderate (80 %), light (95 %), off.
     pub(crate) strategy: Option<String>,
+    /// What it is folded for: cost (when that pays), window (only when it no longer fits).
+    pub(crate) cadence: Option<String>,
     /// The format of conversations: chat, responses, anthropic, sharegpt, hermes. Default: recognised.
     pub(crate) format: Option<String>,
     /// A topic of which more is kept.
@@ -127,7 +129,8 @@ pub(crate) struct PriceOptions {
     pub(crate) read: Option<f64>,
     /// How long a cached prefix lives after it was last used, in seconds.
     pub(crate) lifetime: Option<u64>,
-    /// Where a cached prefix can end: prefix (anywhere), ends (where an earlier request ended), none.
+    /// Where a cached prefix can end: prefix (anywhere), marks (where an earlier request ended or fanfold
+    /// set a breakpoint), ends (only where an earlier request ended), none.
     #[serde(rename = "match")]
     pub(crate) matching: Option<MatchRule>,
     /// Shorter prefixes are not cached, in tokens.
@@ -144,6 +147,8 @@ pub(crate) struct PriceOptions {
 pub(crate) enum MatchRule {
     /// At any message up to which two requests are equal.
     Prefix,
+    /// Where an earlier request ended, or where a breakpoint was set behind a fold.
+    Marks,
     /// Only where an earlier request ended.
     Ends,
     /// Nothing is cached.

@@ -21,18 +21,20 @@ fn the_demo() {
         The model's window is 16,000 tokens; 4,000 of them are kept for its answer.
 
         before  ▒█████████████████████████████████████████████████████████████ 27,120
-        after   ▒█░░░░░░░░░■■■■■■■■■■■ 10,047
+        after   ▒█▞░░░░░░░░■■■■■■■■■■ 9,311
         room                              ▲ 12,000
-                ▒ tools 139  █ verbatim 201  ░ digest 4,558  ■ tail 5,149
-        growth  ▁▁▁▁▂▂▂▂▂▃▃▄▄▅▆▆▆▇▇▇▅▅▅▅▆▆▆▆▆▅▆▆▆▆▆▆▆▆▆▆▇▇▇▇▇▇▇▇▇▇▄▅▆▆▆▆▆▆▆▆▆▆ of 12,000
-        folds                       ▲        ▲                    ▲            3
+                ▒ tools 139  █ verbatim 201  ▞ stubs 119  ░ digest 4,545  ■ tail 4,307
+        growth  ▁▁▁▁▂▂▂▂▂▃▃▄▄▅▆▆▆▇▇▇▅▅▅▅▆▆▆▆▆▇▅▅▅▆▆▆▆▆▆▆▆▆▆▆▇▇▇▇▇▇▇▅▅▅▅▅▅▆▆▆▆▆ of 12,000
+        folds                       ▲         ▲                    ▲           3
 
-        fold 3 after entry 53: 11,843 → 6,199 tokens
-          why      the view passed 11,400 tokens
+        fold 3 after entry 54: 13,354 → 7,527 tokens
+          why      the view no longer fitted
           stage    normal
           passes   dedupe           2 folded  −424
-                   digest           1 folded  −5,220
-          rewrote  5,837 of 6,199 tokens, which the provider reads anew
+                   digest           1 folded  −5,403
+          rewrote  7,165 of 7,527 tokens, which the provider reads anew
+          costs    as much as 2,550 new tokens, for the broken cache
+          won      5,827 tokens of room
 
         a fold opens again, as `fanfold recall FILE 291227` does
           sent     [291227] [read] harbour/export.py lines 1–49
@@ -66,6 +68,7 @@ fn the_budget() {
         reserve         4,000  kept for the answer
         room           12,000  what a request may cost
         trigger        11,400  where folding starts: light (policy fanfold)
+        cadence          cost  waiting: the backlog of 1,730 tokens has not reached 4,000
         low mark        6,600  how far a fold goes down
         transcript      4,460  37.2 % of the room, 8 entries
         tools               0  their schemas, counted in both
@@ -109,7 +112,7 @@ fn why_nothing_was_folded() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &body(&long_chat(2)));
     expect![[r#"
-        nothing was folded: 1,671 of 119,808 tokens, and folding starts at 113,817
+        nothing was folded: 1,671 of 119,808 tokens, and waiting: the backlog of 0 tokens has not reached 4,000
         1,671 tokens fit into 119,808; nothing was folded
     "#]]
     .assert_eq(&sandbox.run("fold chat.json --explain").err);

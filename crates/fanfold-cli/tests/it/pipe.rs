@@ -221,3 +221,23 @@ fn a_missing_increment_is_an_error() {
     let answers = answers(&lines, "");
     assert!(answers[3].contains("call 5 came after call 3: messages are missing"), "{}", answers[3]);
 }
+
+#[test]
+fn a_model_with_a_price_is_folded_when_that_pays() {
+    let messages = long_chat(90);
+    let request = |idle: Option<f64>| {
+        json!({ "session": "a", "window": 1_000_000, "model": "claude-sonnet-4-5", "messages": messages, "idle": idle })
+            .to_string()
+    };
+    let all = answers(&[request(None), request(Some(100.0)), request(Some(400.0))], "");
+    let all: Vec<Value> = all.iter().map(|answer| serde_json::from_str(answer).unwrap()).collect();
+    let reasons = |answer: &Value| -> Vec<String> {
+        let receipts = answer["report"]["receipts"].as_array().unwrap();
+        receipts.iter().map(|receipt| receipt["why"].as_str().unwrap().to_owned()).collect()
+    };
+    assert!(!reasons(&all[0]).is_empty() && reasons(&all[0]).iter().all(|why| why.contains("folding pays")));
+    assert!(reasons(&all[1]).is_empty());
+    assert!(reasons(&all[2]).iter().all(|why| why.contains("the cache is cold")));
+    let never = answers(&[request(None)], "--cadence window");
+    assert!(never[0].contains("\"folds\":0"));
+}

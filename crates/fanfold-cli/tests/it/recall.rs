@@ -42,12 +42,12 @@ fn a_result_opens_byte_for_byte_whatever_the_flags() {
 fn a_segment_opens_with_the_flags_of_the_fold() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &body(&long_chat(60)));
-    let ran = sandbox.run("inspect chat.json -w 12k --ledger --json");
+    let ran = sandbox.run("inspect chat.json -w 12k --cadence window --ledger --json");
     let ledger: Value = serde_json::from_str(&ran.out).unwrap();
     let handle = ledger["segments"][0]["handle"].as_str().unwrap();
-    let opened = sandbox.run(&format!("recall chat.json {handle} -w 12k")).out;
+    let opened = sandbox.run(&format!("recall chat.json {handle} -w 12k --cadence window")).out;
     assert!(opened.contains("call read: {\"path\":\"src/stage_"), "{opened}");
-    let ran = sandbox.run(&format!("recall chat.json {handle} -w 900k"));
+    let ran = sandbox.run(&format!("recall chat.json {handle} -w 900k --cadence window"));
     assert_eq!((ran.code, &*ran.out), (1, ""));
     assert!(
         ran.err.contains("nothing is folded") && ran.err.contains("hint: pass the same --window"),

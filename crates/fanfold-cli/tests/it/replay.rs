@@ -21,7 +21,10 @@ fn what_leaves_is_what_pipe_would_send() {
     let sandbox = Sandbox::new();
     sandbox.write("runs.jsonl", &record("a", &messages));
     for policy in ["fanfold", "window", "mask"] {
-        let replayed = figures(&sandbox, &format!("replay runs.jsonl --json --window 6k --policy {policy}"));
+        let replayed = figures(
+            &sandbox,
+            &format!("replay runs.jsonl --json --window 6k --cadence window --policy {policy}"),
+        );
         let sums = &replayed["results"][0]["sums"];
         let replies: Vec<usize> =
             (1..messages.len()).filter(|i| messages[*i]["role"] == "assistant").collect();
@@ -51,6 +54,29 @@ fn what_leaves_is_what_pipe_would_send() {
         assert_eq!(sums["over"], 0, "{policy}");
         assert_eq!(sums["invalid"], 0, "{policy}");
     }
+}
+
+#[test]
+fn the_cadence_window_folds_nothing_that_fits() {
+    let sandbox = Sandbox::new();
+    sandbox.write("runs.jsonl", &record("a", &long_chat(40)));
+    let early = |flags: &str| {
+        let row = &figures(&sandbox, &format!("replay runs.jsonl --json --window 6k {flags}"))["summary"][0];
+        (
+            row["sums"]["early"]["calls"].clone(),
+            row["sums"]["early"]["sent"].clone(),
+            row["sums"]["peak"].clone(),
+        )
+    };
+    let (calls, sent, peak) = early("--cadence window");
+    // What is sent while everything fits is all there is, as under a policy that only drops what does not fit.
+    let (window_calls, window_sent, _) = early("--policy window");
+    assert_eq!((&calls, &sent), (&window_calls, &window_sent));
+    assert!(calls.as_u64() > Some(5) && peak.as_u64() <= Some(6_000), "{calls} calls, {peak} tokens");
+    // A preset keeps its own trigger.
+    assert_eq!(early("--policy hermes"), early("--policy hermes --cadence window"));
+    let ran = sandbox.run("replay runs.jsonl --cadence often");
+    assert_eq!(ran.code, 2, "{}", ran.err);
 }
 
 #[test]
@@ -135,14 +161,14 @@ fn ones_own_sessions_are_told_in_money() {
     let money: Vec<&str> = ran.out.lines().skip_while(|line| !line.contains("as it came")).collect();
     expect![[r#"
         2 sessions, 183 messages; by the providers' own counts they cost $2.46
-        $1.45 instead of $2.79 with fanfold at a window of 16,000: 48 % saved
+        $1.36 instead of $2.79 with fanfold at a window of 16,000: 51 % saved
     "#]]
     .assert_eq(&ran.out.lines().take(2).map(|line| format!("{line}\n")).collect::<String>());
     expect![[r#"
-        policy   window  folds   cost  as it came  saved  saved%  breaks  break cost  repeats  folded  recall tok  copied
-        fanfold   16000     22  $1.45       $2.79  $1.34    48.0      22       $0.56        0       0           -       -
-        fanfold   32000      8  $1.50       $2.79  $1.28    46.1       8       $0.35        0       0           -       -
-        fanfold  200000      0  $2.79       $2.79  $0.00     0.0       0       $0.00        0       0           -       -
+        policy   window  folds   cost  as it came  saved  saved%  worst  breaks  break cost  repeats  folded  recall tok  recall all  copied
+        fanfold   16000     22  $1.36       $2.79  $1.42    51.1  1.288      22       $0.47        0       0           -           -       -
+        fanfold   32000      8  $1.45       $2.79  $1.34    48.1  1.179       8       $0.30        0       0           -           -       -
+        fanfold  200000      6  $1.39       $2.79  $1.40    50.1  1.041       6       $0.13        0       0           -           -       -
     "#]].assert_eq(&(money.join("\n") + "\n"));
     let none = Sandbox::new().run("replay");
     assert_eq!(none.code, 1);
@@ -177,7 +203,7 @@ fn prices_are_told_and_can_be_set() {
         output    $20 a million tokens
         cache     written at 1.25×, read at 0.05×
         lifetime  5 min
-        match     ends
+        match     marks
         minimum   512 tokens
         cliffs    -
     "#]]

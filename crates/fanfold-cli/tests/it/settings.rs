@@ -59,6 +59,7 @@ fn values_are_shown_with_their_sources() {
         policy          rules                FANFOLD_POLICY
         rules           not set
         strategy        not set
+        cadence         not set
         format          not set
         focus           not set
         user_text       not set

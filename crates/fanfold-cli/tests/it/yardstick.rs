@@ -62,7 +62,8 @@ fn the_figures_are_those_of_the_yardstick() {
     for policy in ["fanfold", "mask"] {
         let ours = sandbox
             .command()
-            .args(["replay", "--json", "--max", "3", "--policy", policy, "--window", "8k", "16k", "--"])
+            .args(["replay", "--json", "--max", "3", "--policy", policy, "--window", "8k", "16k"])
+            .args(["--cadence", "window", "--"])
             .args(&data)
             .output()
             .unwrap();

@@ -45,6 +45,12 @@ pub(crate) const PASS: Pass = Pass { name: "digest", run };
 fn run(draft: &mut Draft<'_>, target: Tokens) {
     let Digest::Segments { share, most, recent } = draft.policy.digest else { return };
     let fresh = Fresh::of(draft);
+    if let Some(keep) = draft.stage.keep {
+        if !fresh.entries.is_empty() {
+            replace(draft, &[], &fresh, fresh.cost.permille(keep));
+        }
+        return;
+    }
     // Before people's words are touched, the digest is as small as it can be.
     let is_minimal = draft.stage.reach.tail;
     let most = draft.room.permille(if is_minimal { share / 4 } else { share }).min(most);

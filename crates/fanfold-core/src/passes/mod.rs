@@ -185,7 +185,8 @@ mod tests {
         };
         let (tail, late_system) = (matches!(pass.name, "squeeze" | "level"), pass.name == "late_system");
         let reach = Reach { tail, users, images: false, late_system };
-        let stage = Stage { name: "test", tail: 1000, passes: vec![pass], reach, above: 0, goal: None };
+        let stage =
+            Stage { name: "test", tail: 1000, passes: vec![pass], reach, above: 0, goal: None, keep: None };
         let mut transcript = Transcript::new();
         for entry in parse(before).expect("the example is in the notation") {
             transcript.append(entry, &Quarters);

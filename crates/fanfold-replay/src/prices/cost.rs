@@ -31,6 +31,8 @@ pub struct Piece {
 pub struct Request {
     /// Its pieces.
     pub pieces: Vec<Piece>,
+    /// Up to which piece there is a breakpoint behind a fold.
+    pub mark: Option<usize>,
     /// The length of the answer.
     pub output: u64,
     /// When it was sent, in seconds. Without it the cache is taken as warm.
@@ -131,6 +133,10 @@ impl Meter {
         let is_written = price.matching != Match::None && tokens >= price.minimum;
         let ends = match price.matching {
             Match::Prefix => prints,
+            Match::Marks => {
+                let mark = request.mark.and_then(|n| prints.get(n.checked_sub(1)?));
+                matched.into_iter().chain(mark.copied()).chain(prints.last().copied()).collect()
+            }
             Match::Ends => matched.into_iter().chain(prints.last().copied()).collect(),
             Match::None => Vec::new(),
         };
@@ -159,11 +165,11 @@ fn mixed(before: u64, print: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prices::{Cliff, Prices};
+    use crate::prices::{Cliff, PriceTable};
 
     /// A price of one dollar a token, written at 1.25 and read at 0.1.
     fn price(matching: Match) -> Price {
-        let prices = Prices::built_in();
+        let prices = PriceTable::built_in();
         let none = prices.find("none").expect("it is in the table").price.clone();
         Price { base: 1e6, output: 5e6, write: 1.25, read: 0.1, matching, ..none }
     }

@@ -4,6 +4,7 @@ mod cost; // what a sequence of requests costs
 
 use std::collections::BTreeMap;
 
+use fanfold_core::{CacheEnds, PriceCliff, Tokens};
 use serde::{Deserialize, Serialize};
 
 pub use cost::{Bill, Charge, Meter, Piece, Request, cost};
@@ -45,6 +46,8 @@ pub struct Price {
 pub enum Match {
     /// At any message up to which two requests are equal.
     Prefix,
+    /// Where an earlier request ended, or where a breakpoint was set behind a fold.
+    Marks,
     /// Only where an earlier request ended.
     Ends,
     /// Nothing is cached.
@@ -115,7 +118,7 @@ fn one() -> u64 {
 
 /// The table of prices, the user's rows before the built-in ones.
 #[derive(Debug, Clone)]
-pub struct Prices {
+pub struct PriceTable {
     own: Vec<Price>,
     built_in: Vec<Price>,
 }
@@ -138,9 +141,9 @@ pub enum Why {
     Begins,
 }
 
-impl Prices {
+impl PriceTable {
     /// The table as it comes with this crate.
-    pub fn built_in() -> Prices {
+    pub fn built_in() -> PriceTable {
         let table: BTreeMap<String, Provider> =
             toml::from_str(include_str!("table.toml")).expect("a test reads the embedded table");
         let mut built_in = Vec::new();
@@ -163,11 +166,11 @@ impl Prices {
             built_in.extend(models.iter().map(|model| own.changed(model)));
             built_in.push(own);
         }
-        Prices { own: Vec::new(), built_in }
+        PriceTable { own: Vec::new(), built_in }
     }
 
     /// The table with one more row. What it leaves out is as the row that held for its name, or a cache-less price.
-    pub fn with(mut self, change: &PriceChange) -> Prices {
+    pub fn with(mut self, change: &PriceChange) -> PriceTable {
         let known = self.find(&change.name).or_else(|| self.find("none")).map(|found| found.price.clone());
         let mut price = known.expect("the table has a row `none`").changed(change);
         price.provider = "your settings".to_owned();
@@ -223,6 +226,24 @@ impl Price {
         }
     }
 
+    /// What a session needs to know of it.
+    pub fn for_session(&self) -> fanfold_core::Prices {
+        let has_cache = self.matching != Match::None;
+        let cliff = |cliff: &Cliff| PriceCliff { above: Tokens(cliff.above), times: cliff.base / self.base };
+        fanfold_core::Prices {
+            write: if has_cache { self.write } else { 1.0 },
+            read: if has_cache { self.read } else { 1.0 },
+            lifetime: self.lifetime,
+            minimum: Tokens(if has_cache { self.minimum } else { 0 }),
+            ends: match self.matching {
+                Match::Prefix | Match::None => CacheEnds::Anywhere,
+                Match::Marks => CacheEnds::Marks,
+                Match::Ends => CacheEnds::Requests,
+            },
+            cliffs: self.cliffs.iter().map(cliff).collect(),
+        }
+    }
+
     /// Dollars per million tokens of input and of output, for a request of this length.
     pub fn at(&self, tokens: u64) -> (f64, f64) {
         let passed = self.cliffs.iter().filter(|cliff| tokens > cliff.above);
@@ -236,7 +257,7 @@ mod tests {
     use super::*;
 
     fn check(model: &str, row: &str) {
-        let prices = Prices::built_in();
+        let prices = PriceTable::built_in();
         let found = prices.find(model).map(|found| found.price.name.as_str());
         assert_eq!(found.unwrap_or("nothing"), row, "{model}");
     }
@@ -255,7 +276,7 @@ mod tests {
 
     #[test]
     fn the_ratios_are_those_of_the_providers() {
-        let prices = Prices::built_in();
+        let prices = PriceTable::built_in();
         let ratios = |name: &str| {
             let price = prices.find(name).expect("it is in the table").price;
             (price.write, price.read)
@@ -274,7 +295,7 @@ mod tests {
     #[test]
     fn a_row_of_ones_own_comes_first_and_keeps_what_it_leaves_out() {
         let change = PriceChange { name: "gpt-5".to_owned(), base: Some(1.0), ..PriceChange::default() };
-        let prices = Prices::built_in().with(&change);
+        let prices = PriceTable::built_in().with(&change);
         let found = prices.find("gpt-5.1").expect("it is in the table").price;
         assert_eq!((found.base, found.output, found.read), (1.0, 10.0, 0.10));
         let change = PriceChange { name: "mine".to_owned(), base: Some(0.5), ..PriceChange::default() };
@@ -285,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_cliff_lifts_the_whole_request() {
-        let prices = Prices::built_in();
+        let prices = PriceTable::built_in();
         let price = prices.find("gpt-5.6").expect("it is in the table").price;
         assert_eq!(price.at(272_000), (4.0, 20.0));
         assert_eq!(price.at(272_001), (8.0, 30.0));

@@ -1,10 +1,11 @@
 //! What a replay promises.
 
 mod harmless; // any input can be replayed
+mod regret; //   folding is never much dearer
 mod whole; //    where everything fits, nothing is lost and nothing is saved
 
 use fanfold_core::Policy;
-use fanfold_replay::{Prices, Terms};
+use fanfold_replay::{PriceTable, Terms};
 
 /// Every policy at these windows, for conversations of any length.
 fn terms(windows: &[u64]) -> Terms {
@@ -13,8 +14,9 @@ fn terms(windows: &[u64]) -> Terms {
         windows: windows.to_vec(),
         reserve: 0,
         min_ratio: 0.0,
-        prices: Prices::built_in(),
+        prices: PriceTable::built_in(),
         price: None,
+        least: 0,
         has_receipts: true,
     }
 }

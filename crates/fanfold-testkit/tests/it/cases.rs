@@ -4,7 +4,10 @@ use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
-use fanfold_core::{Body, Budget, Entry, Policy, Prompt, Session, Tokens, Words, parse, print_entries};
+use fanfold_core::{
+    Body, Budget, CacheEnds, Economy, Entry, Policy, Prices, Prompt, Session, Tokens, Words, parse,
+    print_entries,
+};
 use fanfold_testkit::Rng;
 use fanfold_testkit::conversations::{Size, conversation};
 use rayon::prelude::*;
@@ -54,8 +57,32 @@ impl Case {
         Budget::with_reserve(Tokens(self.window), Tokens(reserve))
     }
 
+    /// Every third session has prices, and folds for economy as often as a conversation of words allows.
     pub(crate) fn session(&self) -> Session<'static> {
-        Session::new(self.policy(), self.budget(), &Words)
+        self.session_by(self.policy())
+    }
+
+    /// The same with another policy.
+    pub(crate) fn session_by(&self, mut policy: Policy) -> Session<'static> {
+        let budget = self.budget();
+        if self.seed % 3 != 2 || policy.economy.is_none() {
+            return Session::new(policy, budget, &Words);
+        }
+        policy.economy = policy.economy.map(|economy| Economy {
+            tail: Tokens(20),
+            steps: 1,
+            usual: Tokens(100),
+            least: Tokens(20),
+            limit: 1100,
+            ..economy
+        });
+        let ends = [CacheEnds::Anywhere, CacheEnds::Marks, CacheEnds::Requests][self.seed as usize / 3 % 3];
+        Session::new(policy, budget, &Words).with_prices(Prices {
+            write: 1.25,
+            read: 0.25,
+            ends,
+            ..Prices::without_cache()
+        })
     }
 
     /// Numbers that belong to this case.

@@ -20,5 +20,6 @@ mod newest; //        what is new stays as it is
 mod harmless; //      9: hostile bodies, refusals
 mod transparent; //   10: what is not known passes through
 mod wishes; //        pins, focus, unfold, folds by hand
+mod regret; //        folding for economy never costs much more than not folding
 mod speed; //         megabytes take linear time
 mod trajectories; //  all of it on recorded conversations

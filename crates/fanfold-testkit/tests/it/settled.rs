@@ -54,6 +54,7 @@ pub(crate) fn check_again(session: &Session<'_>) -> Verdict {
         transcript: session.transcript(),
         policy: session.policy(),
         budget: session.budget(),
+        prices: session.prices(),
         counter: session.counter(),
         workers: &Alone,
         event: None,

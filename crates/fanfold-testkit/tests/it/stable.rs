@@ -3,7 +3,7 @@
 //! `rules`, `mask` and `window` roll: they fold at almost every step, so that it holds between their folds only, as for
 //! all others. How rare folds are is a measure and not a promise.
 
-use fanfold_core::{Policy, Reason, Session};
+use fanfold_core::{Policy, Reason, Session, Words};
 
 use crate::cases::{Verdict, hold, no};
 use crate::walks::{Sent, walk_case_in_chat};
@@ -22,7 +22,8 @@ pub(crate) fn check_sent(last: &mut Last, sent: &Sent<'_>) -> Verdict {
     for receipt in &receipts[last.n_receipts..] {
         let trigger = sent.session.policy().strategy.trigger(sent.session.budget());
         let is_due = trigger.is_some_and(|trigger| receipt.before > trigger);
-        let is_asked = matches!(receipt.reason, Reason::Asked | Reason::Refused | Reason::Cap);
+        let is_asked =
+            matches!(receipt.reason, Reason::Asked | Reason::Refused | Reason::Cap | Reason::Economy(_));
         if !is_due && !is_asked {
             return no(format!("a fold was made at {} tokens", receipt.before));
         }
@@ -51,7 +52,7 @@ fn a_view_begins_with_the_last_one() {
 #[test]
 fn what_fits_is_never_folded() {
     hold(2_000, &["fanfold", "hermes", "rules", "hamr", "window"], |case| {
-        let mut session = case.session();
+        let mut session = Session::new(case.policy(), case.budget(), &Words);
         for entry in &case.entries {
             session.append(entry.clone());
             let is_small = fits(&session);

@@ -195,5 +195,5 @@ fn old_words_go_before_the_newest() {
 }
 
 fn strict(case: &Case) -> Session<'static> {
-    Session::new(case.policy().without_user_text(), case.budget(), &Words)
+    case.session_by(case.policy().without_user_text())
 }

@@ -99,6 +99,17 @@ fn can_carry(block: &str) -> bool {
     is_known && kind(&object) != Kind::Blank
 }
 
+/// Puts a breakpoint on a note that stands for folded entries, if one of the messages behind it has some: the next fold
+/// begins there, and what stands before it is found again. It is like the first of those behind it, since a breakpoint
+/// that lives longer must not follow one that lives shorter.
+pub(super) fn mark_fold(from_note: &mut [Out<'_>]) {
+    let Some((note, behind)) = from_note.split_first_mut() else { return };
+    let mut found = behind.iter().flat_map(|out| blocks_of(&out.json)).filter(|block| block.contains(MARK));
+    if let Some(breakpoint) = found.find_map(|block| breakpoints(&block).into_iter().next()) {
+        carry(note, &breakpoint);
+    }
+}
+
 /// Takes the oldest breakpoints away where there are more than the provider takes.
 pub(super) fn limit(outs: &mut [Out<'_>], n_outside: usize) {
     let counted: Vec<usize> = outs.iter().map(|out| count(&out.json)).collect();
@@ -165,6 +176,22 @@ mod tests {
         );
         let mut thought = out(r#"{"role":"assistant","content":[{"type":"thinking","thinking":"t"}]}"#);
         assert!(!carry(&mut thought, "{}"));
+    }
+
+    #[test]
+    fn the_end_of_a_fold_gets_a_breakpoint_like_the_next_one() {
+        let note = r#"{"role":"user","content":[{"type":"text","text":"folded"}]}"#;
+        let newest = r#"{"role":"user","content":[{"type":"text","text":"a","cache_control":{"ttl":"1h"}}]}"#;
+        let mut outs = [out(note), out(r#"{"role":"assistant","content":"b"}"#), out(newest)];
+        mark_fold(&mut outs);
+        assert_eq!(
+            outs[0].json,
+            r#"{"role":"user","content":[{"type":"text","text":"folded","cache_control":{"ttl":"1h"}}]}"#
+        );
+        // A client that sets none has no cache.
+        let mut outs = [out(note), out(r#"{"role":"assistant","content":"b"}"#)];
+        mark_fold(&mut outs);
+        assert_eq!(outs[0].json, note);
     }
 
     #[test]

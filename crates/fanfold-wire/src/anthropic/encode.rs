@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use fanfold_core::{CallId, EntryId, Place, Voice};
 
 use super::blocks::{alternate, with_blocks};
-use super::cache::{carry, limit, lost_in_edit, lost_in_gap, run_end};
+use super::cache::{carry, limit, lost_in_edit, lost_in_gap, mark_fold, run_end};
 use super::{Kind, is_blank, kind, kind_of};
 use crate::book::Role;
 use crate::chat::set_text;
@@ -23,6 +23,7 @@ pub(crate) fn encode<'a>(
 ) -> Vec<Out<'a>> {
     let thinking = keeps_thinking(source, sends);
     let mut outs: Vec<Out<'a>> = Vec::with_capacity(sends.len());
+    let mut newest_note = None;
     for send in sends {
         match send {
             Send::Group { message, pieces, is_raw, .. } => {
@@ -37,10 +38,16 @@ pub(crate) fn encode<'a>(
                 outs.push(Out { role: note.role, json });
                 carry_back(&mut outs, lost.as_deref());
             }
-            Send::Note { text, voice } => outs.push(note(text, *voice)),
+            Send::Note { text, voice } => {
+                newest_note = Some(outs.len());
+                outs.push(note(text, *voice));
+            }
             Send::Missing(call) => outs.extend(missing(source, *call)),
             Send::Gap(gap) => carry_back(&mut outs, lost_in_gap(source, gap.clone()).as_deref()),
         }
+    }
+    if let Some(note) = newest_note {
+        mark_fold(&mut outs[note..]);
     }
     system_behind_users(&mut outs);
     let mut outs = alternate(outs);

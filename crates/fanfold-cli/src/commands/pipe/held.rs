@@ -79,6 +79,12 @@ impl Sessions {
         if says_budget && held.followed.session.budget() != terms.budget {
             held.followed.session.on(Event::Budget(terms.budget));
         }
+        let session = &mut held.followed.session;
+        let lifetime = session.prices().and_then(|prices| prices.lifetime);
+        let is_cold = request.idle.zip(lifetime).is_some_and(|(idle, lifetime)| idle > lifetime as f64);
+        if is_cold {
+            session.on(Event::Cooled);
+        }
         let answer = answer_of(&mut held);
         self.keep(name, held);
         Ok(answer)

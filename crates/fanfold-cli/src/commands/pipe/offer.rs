@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use fanfold_core::{Budget, Count, Tokens};
+use fanfold_core::{Budget, Count, Policy, Tokens};
+use fanfold_replay::PriceTable;
 use fanfold_tokens::Models;
 
 use super::request::Request;
@@ -19,7 +20,10 @@ pub(crate) struct Offer {
     window: Option<Tokens>,
     reserve: Tokens,
     has_tokenizer: bool,
+    /// How models are folded whose prices are known.
+    priced: Policy,
     models: Models,
+    prices: PriceTable,
     counters: BTreeMap<String, &'static dyn Count>,
 }
 
@@ -31,7 +35,9 @@ impl Offer {
             // The caller has taken its answer off the window already, unless somebody says otherwise.
             reserve: options.reserve.map_or(Tokens::ZERO, |reserve| Tokens(reserve.0)),
             has_tokenizer: options.tokenizer.is_some(),
+            priced: choose::policy(&choose::with_cadence(options, true))?,
             models: choose::models(options),
+            prices: choose::prices(options),
             counters: BTreeMap::new(),
         })
     }
@@ -50,6 +56,10 @@ impl Offer {
         let window = request.window.map(Tokens).or(self.window).or(known).unwrap_or(terms.budget.window());
         let reserve = request.reserve.map_or(self.reserve, Tokens);
         terms.budget = Budget::with_reserve(window, reserve);
+        if let Some(prices) = model.and_then(|model| choose::session_prices(&self.prices, model)) {
+            terms.policy = self.priced.clone();
+            terms.prices = Some(prices);
+        }
         if let Some(model) = model.filter(|_| !self.has_tokenizer) {
             terms.counter = self.counter(model);
         }

@@ -18,6 +18,8 @@ pub(crate) struct Request<'a> {
     pub(crate) call: Option<u64>,
     pub(crate) window: Option<u64>,
     pub(crate) reserve: Option<u64>,
+    /// For how many seconds nothing was sent.
+    pub(crate) idle: Option<f64>,
     #[serde(borrow)]
     messages: Option<&'a RawValue>,
     #[serde(borrow, default)]

@@ -93,6 +93,7 @@ fn terms(args: &ReplayArgs, options: &Options) -> anyhow::Result<Terms> {
         min_ratio: args.min_ratio.unwrap_or(if is_of_sessions { 0.0 } else { USUAL_RATIO }),
         prices,
         price,
+        least: args.least.map_or(0, |least| least.0),
         has_receipts: args.receipts,
     })
 }

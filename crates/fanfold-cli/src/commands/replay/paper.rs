@@ -79,9 +79,9 @@ fn held(terms: &Terms, rows: &[Row]) -> String {
 
 /// What the table of costs has in its columns.
 #[rustfmt::skip]
-const COSTS: [&str; 13] = [
-    "policy", "window", "folds", "cost", "as it came", "saved", "saved%", "breaks", "break cost",
-    "repeats", "folded", "recall tok", "copied",
+const COSTS: [&str; 15] = [
+    "policy", "window", "folds", "cost", "as it came", "saved", "saved%", "worst", "breaks", "break cost",
+    "repeats", "folded", "recall tok", "recall all", "copied",
 ];
 
 fn costs(terms: &Terms, rows: &[Row]) -> String {
@@ -96,11 +96,13 @@ fn costs(terms: &Terms, rows: &[Row]) -> String {
             dollars(sums.bill_raw.dollars),
             dollars(saved),
             shares.cost.map_or_else(dash, |cost| format!("{:.1}", 100.0 * (1.0 - cost))),
+            format!("{:.3}", sums.worst),
             sums.rewrites.to_string(),
             dollars(sums.break_dollars),
             sums.repeats.to_string(),
             sums.repeats_folded.to_string(),
             shares.rec_tokens.map_or_else(dash, |tokens| format!("{tokens:.0}")),
+            three(shares.recall_all),
             three(shares.copied),
         ]
     };

@@ -1,0 +1,66 @@
+//! At no request of a recorded conversation has folding for economy cost more than a tenth above not folding, whatever
+//! the provider charges; at its end a long one has not cost more at all.
+
+use std::collections::BTreeSet;
+
+use fanfold_core::Policy;
+use fanfold_replay::{Known, Price, PriceTable, Record, Terms, read, replay};
+use fanfold_testkit::trajectories::{Trajectory, trajectories};
+use fanfold_tokens::o200k;
+use serde_json::json;
+
+use crate::terms;
+
+/// The shipped prices that differ in more than their base.
+fn all_prices() -> Vec<Price> {
+    let mut seen = BTreeSet::new();
+    let is_new = |price: &&Price| {
+        let ratios = format!(
+            "{} {} {:?} {} {} {:?}",
+            price.write,
+            price.read,
+            price.matching,
+            price.minimum,
+            price.step,
+            price.cliffs.iter().map(|cliff| cliff.above).collect::<Vec<_>>()
+        );
+        seen.insert(ratios)
+    };
+    PriceTable::built_in().all().filter(is_new).cloned().collect()
+}
+
+fn record_of(trajectory: &Trajectory) -> Record {
+    let messages: Vec<serde_json::Value> = trajectory
+        .messages
+        .iter()
+        .map(|message| serde_json::from_str(message.get()).expect("a message is JSON"))
+        .collect();
+    let line = json!({ "id": trajectory.id, "source": trajectory.source, "messages": messages }).to_string();
+    read(&line, "x").remove(0)
+}
+
+#[test]
+fn recorded_conversations_are_never_much_dearer() {
+    let Some(trajectories) = trajectories() else { return };
+    // A build without optimisation takes its time: some of each file.
+    let step = if cfg!(debug_assertions) { 12 } else { 1 };
+    let records: Vec<Record> = trajectories.iter().step_by(step).map(record_of).collect();
+    let mut n_folds = 0;
+    for price in all_prices() {
+        let name = price.name.clone();
+        let terms = Terms {
+            policies: vec![Policy::fanfold()],
+            price: Some(price),
+            has_receipts: false,
+            ..terms(&[1_000_000])
+        };
+        for outcome in records.iter().flat_map(|record| replay(record, &terms, &Known::new(), o200k())) {
+            let sums = &outcome.sums;
+            assert!(sums.worst <= 1.10, "{} at {name}: {:.3} times as much", outcome.id, sums.worst);
+            let ratio = sums.bill.dollars / sums.bill_raw.dollars;
+            assert!(ratio <= 1.03, "{} at {name}: {ratio:.3} in the end", outcome.id);
+            n_folds += sums.folds;
+        }
+    }
+    assert!(n_folds > 50, "there were only {n_folds} folds");
+}
