@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 
 use crate::choose::Terms;
 
-/// From this many bytes of text on, counting on several threads pays.
-const MANY_BYTES: usize = 256 * 1024;
+/// From this many bytes of text on, counting on several threads pays for their memory.
+const MANY_BYTES: usize = 1024 * 1024;
 
 /// A conversation being followed.
 pub(crate) struct Followed {
