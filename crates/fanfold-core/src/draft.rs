@@ -148,10 +148,7 @@ impl<'a> Draft<'a> {
         if !self.may_fold(place) {
             return false;
         }
-        let before = match self.ledger.fold_at(place) {
-            Some(fold) => fold.tokens,
-            None => self.ledger.whole_cost(self.transcript, place) - self.folded_media(place),
-        };
+        let before = self.place_cost(place);
         // A stub is a handle and some words: nothing this short gets shorter.
         let is_tiny = before <= self.counter.count("[folded, 000000]");
         if is_tiny {
@@ -166,6 +163,14 @@ impl<'a> Draft<'a> {
         }
         self.record(Fold { place, stub: Arc::from(stub), tokens, handles, pass: self.pass }, before);
         true
+    }
+
+    /// What a place costs as it stands.
+    pub(crate) fn place_cost(&self, place: Place) -> Tokens {
+        match self.ledger.fold_at(place) {
+            Some(fold) => fold.tokens,
+            None => self.ledger.whole_cost(self.transcript, place) - self.folded_media(place),
+        }
     }
 
     /// The handle of a place and the words that name it in a stub: large originals open in slices.

@@ -1,7 +1,7 @@
 //! How likely an atom is to be used again: a small fixed scorer over what the conversation has shown of it.
 //!
-//! The weights were fitted to recorded conversations; `docs/decisions` tells how. All arithmetic is the same on every
-//! machine: no function here depends on a mathematics library.
+//! Most weights were fitted to recorded conversations, some set by hand; `docs/decisions/8-which-lines-stay.md` tells which.
+//! All arithmetic is the same on every machine: no function here depends on a mathematics library.
 
 use std::cell::Cell;
 

@@ -45,11 +45,7 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
     let of_anchor =
         |place: Place| place.entry() == anchor && matches!(place, Place::Result(_) | Place::Arguments(_));
     for place in draft.places(of_anchor) {
-        let cost = match draft.ledger.fold_at(place) {
-            Some(fold) => fold.tokens,
-            None => draft.ledger.whole_cost(draft.transcript, place),
-        };
-        if cost > most {
+        if draft.place_cost(place) > most {
             squeeze(draft, place, most);
         }
     }

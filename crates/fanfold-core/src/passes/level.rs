@@ -62,11 +62,7 @@ const SHORTEST: u64 = 64;
 /// Results that may be folded, or folded deeper, and what they cost.
 fn results(draft: &Draft<'_>) -> Vec<(Place, Tokens)> {
     let places = draft.places(|place| matches!(place, Place::Result(_)));
-    let cost = |place: Place| match draft.ledger.fold_at(place) {
-        Some(fold) => fold.tokens,
-        None => draft.ledger.whole_cost(draft.transcript, place),
-    };
-    places.into_iter().map(|place| (place, cost(place))).collect()
+    places.into_iter().map(|place| (place, draft.place_cost(place))).collect()
 }
 
 /// The length to which the largest must be cut for so much to go.

@@ -38,11 +38,7 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
 
 /// The places that cost more than `most`, oldest first.
 fn long_places(draft: &Draft<'_>, most: Tokens) -> Vec<Place> {
-    let cost = |place: Place| match draft.ledger.fold_at(place) {
-        Some(fold) => fold.tokens,
-        None => draft.ledger.whole_cost(draft.transcript, place),
-    };
-    draft.places(|place| body_at(draft.transcript, place).is_some() && cost(place) > most)
+    draft.places(|place| body_at(draft.transcript, place).is_some() && draft.place_cost(place) > most)
 }
 
 /// Shortens one place to about so many tokens.
