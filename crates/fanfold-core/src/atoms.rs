@@ -118,8 +118,8 @@ fn is_word(byte: u8) -> bool {
     class(byte) & WORD != 0
 }
 
-/// Calls back with each atom of a line, in order, repeats included.
-pub(crate) fn each_atom(line: &str, mut found: impl FnMut(Atom)) {
+/// Calls back with each atom of a line and its text, in order, repeats included.
+pub(crate) fn each_atom(line: &str, mut found: impl FnMut(Atom, &[u8])) {
     let bytes = line.as_bytes();
     let mut i = 0;
     let mut quoted_to = 0;
@@ -139,7 +139,7 @@ pub(crate) fn each_atom(line: &str, mut found: impl FnMut(Atom)) {
 }
 
 /// Reads the name, path or number that begins here. Gives where it ends.
-fn name_at(bytes: &[u8], begin: usize, found: &mut impl FnMut(Atom)) -> usize {
+fn name_at(bytes: &[u8], begin: usize, found: &mut impl FnMut(Atom, &[u8])) -> usize {
     // Most words are plain.
     let plain_end =
         begin + bytes[begin..].iter().position(|byte| class(*byte) != LOWER).unwrap_or(bytes.len() - begin);
@@ -185,16 +185,16 @@ fn name_at(bytes: &[u8], begin: usize, found: &mut impl FnMut(Atom)) -> usize {
             (_, _, true) => Look::Number,
             _ => Look::Name,
         };
-        found(Atom::of(&bytes[start..i], look));
+        found(Atom::of(&bytes[start..i], look), &bytes[start..i]);
         if has_slash && piece > start && i - piece >= 4 {
-            found(Atom::of(&bytes[piece..i], Look::Name));
+            found(Atom::of(&bytes[piece..i], Look::Name), &bytes[piece..i]);
         }
     }
     i
 }
 
 /// Reads what stands between quotes that open here. Gives where they close.
-fn quoted_at(bytes: &[u8], open: usize, found: &mut impl FnMut(Atom)) -> Option<usize> {
+fn quoted_at(bytes: &[u8], open: usize, found: &mut impl FnMut(Atom, &[u8])) -> Option<usize> {
     const SHORTEST: usize = 5;
     const LONGEST: usize = 80;
     let quote = bytes[open];
@@ -216,7 +216,7 @@ fn quoted_at(bytes: &[u8], open: usize, found: &mut impl FnMut(Atom)) -> Option<
         !text.first().is_some_and(|byte| matches!(byte, b' ' | b'-')) && text.last() != Some(&b' ');
     let is_atom = text.len() >= SHORTEST && is_closed && !is_bare && is_tight;
     if is_atom && text.iter().any(u8::is_ascii_alphanumeric) {
-        found(Atom::of(text, Look::Quoted));
+        found(Atom::of(text, Look::Quoted), text);
         return Some(close);
     }
     is_atom.then_some(close)
@@ -228,7 +228,7 @@ mod tests {
 
     fn check(text: &str, expected: &[(&str, Look)]) {
         let mut found = Vec::new();
-        each_atom(text, |atom| found.push(atom));
+        each_atom(text, |atom, _| found.push(atom));
         let expected: Vec<_> = expected.iter().map(|(atom, look)| Atom::of(atom.as_bytes(), *look)).collect();
         assert_eq!(found, expected, "{text}");
     }

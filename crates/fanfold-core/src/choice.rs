@@ -175,17 +175,21 @@ fn whole_worth(lines: &[Line<'_>]) -> Vec<f32> {
     let mut worth = vec![0.0; lines.len()];
     let mut said = HashSet::new();
     for (i, line) in lines.iter().enumerate().rev() {
-        if line.worth > 0.0 && said.insert(xxh3_64(without_number(line.text).as_bytes())) {
+        if line.worth > 0.0
+            && said.insert(xxh3_64(without_number(line.text.trim_start()).trim_start().as_bytes()))
+        {
             worth[i] = line.worth;
         }
     }
     worth
 }
 
-/// A line without the number that a reading tool put before it.
+/// A line without the number that a reading tool put before it, its indentation left.
 pub(crate) fn without_number(line: &str) -> &str {
-    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
-    rest.strip_prefix(['→', '|', ':', '\t']).unwrap_or(line).trim_start()
+    let digits = line.trim_start();
+    let rest = digits.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_numbered = rest.len() < digits.len();
+    rest.strip_prefix(['→', '|', ':', '\t']).filter(|_| is_numbered).unwrap_or(line)
 }
 
 #[cfg(test)]
@@ -195,7 +199,8 @@ mod tests {
 
     #[test]
     fn a_numbered_line_is_known_by_its_text() {
-        assert_eq!(without_number("  12→\tlet x = 1;".trim()), "let x = 1;");
+        assert_eq!(without_number("  12→\tlet x = 1;"), "\tlet x = 1;");
+        assert_eq!(without_number("    let x = 1;"), "    let x = 1;");
         assert_eq!(without_number("1 apple"), "1 apple");
     }
 

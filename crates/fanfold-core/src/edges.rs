@@ -26,16 +26,17 @@ pub(crate) fn head_end(transcript: &Transcript, ledger: &Ledger, terms: &Terms<'
             };
             entries.iter().take_while(is_head).count()
         }
-        Head::FirstTurn { steps } => {
+        Head::FirstTurn { steps, share } => {
             let first_user = entries.iter().position(Entry::is_user).map_or(0, |i| i + 1);
-            // Folding twice at one moment is still the first time.
-            let is_first_time = ledger.receipts.iter().all(|receipt| receipt.at == transcript.len());
-            let is_first_fold = is_first_time && !terms.stage.reach.tail;
-            if !is_first_fold {
+            // What framed it goes when the segment behind it is written anew: the provider's cache breaks then anyway.
+            let is_merged = ledger.segments.iter().any(|segment| segment.tier > 0);
+            let is_merge_due = terms.stage.keep.is_none() && ledger.live.len() > terms.policy.digest.behind();
+            if is_merged || is_merge_due || terms.stage.reach.tail {
                 return first_user;
             }
-            let framed = entries[first_user..].iter().take(steps).take_while(|entry| entry.step().is_some());
-            first_user + framed.count()
+            let is_small = |i: usize| ledger.cost(transcript, EntryId::from(i)) <= terms.room.permille(share);
+            let is_frame = |i: &usize| entries[*i].step().is_some() && is_small(*i);
+            first_user + (first_user..entries.len()).take(steps).take_while(is_frame).count()
         }
     }
 }

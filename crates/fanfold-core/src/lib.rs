@@ -19,6 +19,7 @@ mod edges; //      the oldest and the newest, which stay
 mod slices; //     large originals in parts
 mod draft; //      which parts are being folded away
 mod scan; //       entries taken apart once
+mod words; //      the words of texts and names
 mod choice; //     which of their lines stay
 mod stretch; //    what one handle opens
 mod segment; //    folded steps as a few lines

@@ -56,10 +56,12 @@ pub struct Tail {
 /// The oldest entries, which stay as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Head {
-    /// System text and the first user message, and on the first fold so many steps behind it.
+    /// System text and the first user message, and on the first folds so many steps behind it.
     FirstTurn {
-        /// How many steps stay on the first fold; later they may go.
+        /// How many steps stay on the first folds; they go when what stands behind them is written anew.
         steps: usize,
+        /// What a step may cost to stay, in per mille of the room.
+        share: u32,
     },
     /// So many messages, always; a reply and its results are not torn apart.
     Messages(usize),
@@ -74,8 +76,8 @@ pub enum Digest {
         share: u32,
         /// What they may take at most: they are read at every request.
         most: Tokens,
-        /// How often the newest segment is written anew before it is merged with those before it.
-        recent: u32,
+        /// How many segments are added behind the first before all are merged.
+        behind: usize,
     },
     /// One summary that is rewritten at each fold.
     Summary {
@@ -88,6 +90,16 @@ pub enum Digest {
     CallLines,
     /// A line that says how much is gone, and the handle.
     Marker,
+}
+
+impl Digest {
+    /// How many segments are added behind the first before all are merged.
+    pub(crate) fn behind(self) -> usize {
+        match self {
+            Digest::Segments { behind, .. } => behind,
+            Digest::Summary { .. } | Digest::CallLines | Digest::Marker => 0,
+        }
+    }
 }
 
 /// How many of each thing a summary names, newest kept.
@@ -263,7 +275,7 @@ impl Policy {
         };
         let large = Stage {
             name: "large results",
-            passes: vec![passes::LEVEL],
+            passes: vec![passes::DIGEST, passes::LEVEL],
             reach: Reach { tail: true, ..Reach::default() },
             above: 1000,
             ..smaller("", 400)
@@ -306,10 +318,10 @@ impl Policy {
                 horizon: 25,
                 limit: 1030,
             }),
-            low_mark: 550,
-            tail: Tail { share: 100, steps: 2, results: 0, ceiling: 1500 },
-            head: Head::FirstTurn { steps: 1 },
-            digest: Digest::Segments { share: 400, most: Tokens(32_000), recent: 2 },
+            low_mark: 600,
+            tail: Tail { share: 40, steps: 1, results: 0, ceiling: 1500 },
+            head: Head::FirstTurn { steps: 1, share: 20 },
+            digest: Digest::Segments { share: 560, most: Tokens(40_000), behind: 3 },
             stages: vec![
                 normal.clone(),
                 smaller("smaller tail", 600),
@@ -384,7 +396,7 @@ impl Policy {
             economy: None,
             low_mark: 0,
             tail: Tail { share: 0, steps: rules.protect_last_n_turns, results: 0, ceiling: 1000 },
-            head: Head::FirstTurn { steps: 0 },
+            head: Head::FirstTurn { steps: 0, share: 0 },
             digest: Digest::CallLines,
             stages: vec![
                 Stage {
@@ -425,7 +437,7 @@ impl Policy {
             economy: None,
             low_mark: 0,
             tail: Tail { share: 400, steps: 3, results: 0, ceiling: 1000 },
-            head: Head::FirstTurn { steps: 0 },
+            head: Head::FirstTurn { steps: 0, share: 0 },
             digest: Digest::Summary {
                 share: 150,
                 counts: SummaryCounts { asks: 4, actions: 10, files: 20, errors: 4, texts: 5 },
@@ -464,7 +476,7 @@ impl Policy {
             economy: None,
             low_mark: 0,
             tail: Tail { share: 0, steps: 0, results: 10, ceiling: 1000 },
-            head: Head::FirstTurn { steps: 0 },
+            head: Head::FirstTurn { steps: 0, share: 0 },
             digest: Digest::Marker,
             stages: vec![
                 Stage {
@@ -496,7 +508,7 @@ impl Policy {
             economy: None,
             low_mark: 1000,
             tail: Tail { share: 0, steps: 1, results: 0, ceiling: 1000 },
-            head: Head::FirstTurn { steps: 0 },
+            head: Head::FirstTurn { steps: 0, share: 0 },
             digest: Digest::Marker,
             stages: vec![last_resort()],
             tools: Vec::new(),

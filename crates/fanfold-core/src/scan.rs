@@ -80,7 +80,8 @@ pub(crate) struct CallScan {
 /// An entry taken apart, its atoms not yet known by their numbers in the session but by those among its own.
 pub(crate) struct Parts {
     scan: Scan,
-    own: Vec<Atom>,
+    /// Its atoms, each with a place of the script where it stands.
+    own: Vec<(Atom, Range<usize>)>,
 }
 
 /// What one thread takes entries apart with.
@@ -156,9 +157,10 @@ impl Bench {
             }
             each_line(&script[from..], |at, line| {
                 let first = atoms.len();
-                each_atom(line, |atom| {
+                each_atom(line, |atom, text| {
                     let number = *self.numbers.entry(atom).or_insert_with(|| {
-                        own.push(atom);
+                        let begin = text.as_ptr() as usize - line.as_ptr() as usize + from + at;
+                        own.push((atom, begin..begin + text.len()));
                         own.len() as AtomId - 1
                     });
                     if !atoms[first..].contains(&number) {
@@ -189,7 +191,8 @@ impl Parts {
     /// The entry with its atoms known by their numbers in the session.
     pub(crate) fn known_by(self, lexicon: &mut Lexicon) -> Scan {
         let Parts { mut scan, own } = self;
-        let ids: Vec<AtomId> = own.into_iter().map(|atom| lexicon.id_of(atom)).collect();
+        let id_of = |(atom, place): (Atom, Range<usize>)| lexicon.id_of(atom, &scan.script.as_bytes()[place]);
+        let ids: Vec<AtomId> = own.into_iter().map(id_of).collect();
         scan.atoms.iter_mut().for_each(|atom| *atom = ids[*atom as usize]);
         scan
     }
@@ -218,6 +221,16 @@ impl Scan {
             };
             ScanLine { at, text, atoms, piece: line.piece }
         })
+    }
+
+    /// The text of a line with the blanks before it.
+    pub(crate) fn indented<'a>(&'a self, line: &ScanLine<'a>) -> &'a str {
+        let before = &self.script[..line.at];
+        let n_blanks = before.len() - before.trim_end_matches([' ', '\t']).len();
+        self.script
+            .get(line.at - n_blanks..line.at + line.text.len())
+            .filter(|text| text.ends_with(line.text))
+            .unwrap_or(line.text)
     }
 
     /// The atoms of what was said, and of each result.

@@ -1,7 +1,7 @@
 //! Folded entries as a few lines: what was done, the lines worth most, and a handle for each stretch of them.
 //!
 //! A segment covers entries; its parts stand in the view where runs of them stood, between what people said.
-//! Segments are only added behind one another; the newest is merged with what comes, and now and then with those before.
+//! Segments are only added behind one another, and merged now and then.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -162,10 +162,13 @@ fn sources(draft: &mut Draft<'_>, entries: &[EntryId]) -> Vec<Source> {
         let scan = draft.scan(id);
         let lexicon = Arc::make_mut(&mut draft.ledger.lexicon);
         let age = lexicon.age(id);
-        let calls = scan.calls.iter().map(|call| {
+        let step = draft.transcript.entry(id).step();
+        let calls = scan.calls.iter().enumerate().map(|(i, call)| {
             let mut atoms = Vec::new();
-            each_atom(&call.line, |atom| atoms.push(lexicon.id_of(atom)));
-            SourceCall { atoms, copied: chance_of_copy(&call.deed, age) }
+            each_atom(&call.line, |atom, text| atoms.push(lexicon.id_of(atom, text)));
+            let result = step.and_then(|step| step.calls[i].result.as_ref());
+            let size = result.map_or(Tokens::ZERO, |result| result.body.tokens());
+            SourceCall { atoms, copied: chance_of_copy(&call.deed, age, size) }
         });
         let calls = calls.collect();
         let has_failures = scan.calls.iter().any(|call| call.has_failed);
@@ -175,14 +178,14 @@ fn sources(draft: &mut Draft<'_>, entries: &[EntryId]) -> Vec<Source> {
     found
 }
 
-/// How likely a line of a result is to be copied word for word: the text of a file that was looked at is, what a
-/// search or a command printed is not.
-fn chance_of_copy(deed: &Deed, age: u32) -> f32 {
+/// How likely a line of a result is to be copied word for word: the text of a file that was looked at is, most of all
+/// soon after and where little was looked at; what a search or a command printed is not.
+fn chance_of_copy(deed: &Deed, age: u32, size: Tokens) -> f32 {
     if deed.verb != Verb::Read || deed.reads.is_empty() {
         return 0.0;
     }
-    let thousands = age as f32 / 1000.0;
-    0.03 / (1.0 + thousands * 0.2)
+    let thousands = |n: f32| n / 1000.0;
+    0.12 / ((1.0 + 0.3 * thousands(age as f32)) * (1.0 + thousands(size.0 as f32)))
 }
 
 /// The lines of entries that could stand in a segment, in their order.
@@ -212,7 +215,8 @@ fn lines_of<'a>(sources: &'a [Source], worth: &Worth) -> Vec<Line<'a>> {
                 Piece::Asked(call) => (0.0, source.scan.calls[usize::from(call)].source.as_str()),
                 Piece::Said => (0.0, ""),
             };
-            let text = if copied > 0.0 { without_number(line.text) } else { line.text };
+            // Code is copied with its indentation.
+            let text = if copied > 0.0 { without_number(source.scan.indented(&line)) } else { line.text };
             let mut worth = is.worth() + worth.about_focus(text) as f32 * 0.1;
             if copied > 0.0 && is_copyable(text) {
                 worth += copied;

@@ -10,7 +10,8 @@ use hashbrown::HashTable;
 use crate::atoms::{Atom, Look, each_atom};
 use crate::scan::{Piece, Scan};
 use crate::tokens::Tokens;
-use crate::transcript::{Entry, EntryId, Speaker, Transcript};
+use crate::transcript::{Entry, EntryId, Prompt, Speaker, Transcript};
+use crate::words::{Word, WordSet, each_word};
 
 /// An atom of the session, by the order in which they first came.
 pub(crate) type AtomId = u32;
@@ -24,6 +25,8 @@ pub(crate) struct Lexicon {
     /// Where each entry that was learnt ends, in tokens from the beginning.
     ends: Vec<u32>,
     n_pieces: u32,
+    /// The words that people used.
+    asked: WordSet,
 }
 
 /// What is known of an atom.
@@ -46,6 +49,8 @@ struct Known {
     /// It stands in system text or people's words, which stay in view.
     is_said: bool,
     is_from_result: bool,
+    /// Its last words.
+    words: [Word; 4],
 }
 
 /// A piece of an entry that counts for itself.
@@ -59,13 +64,18 @@ struct PieceSeen {
 
 impl Lexicon {
     /// The number of an atom; a new one is taken in.
-    pub(crate) fn id_of(&mut self, atom: Atom) -> AtomId {
+    pub(crate) fn id_of(&mut self, atom: Atom, text: &[u8]) -> AtomId {
         let next = self.known.len() as AtomId;
         let known = &self.known;
         let is_same = |id: &AtomId| known[*id as usize].atom == atom;
         let hash = |id: &AtomId| known[*id as usize].atom.hash();
         let id = *self.ids.entry(atom.hash(), is_same, hash).or_insert(next).get();
         if id == next {
+            let mut words = [0; 4];
+            each_word(text, |word| {
+                words.rotate_left(1);
+                words[3] = word;
+            });
             self.known.push(Known {
                 atom,
                 at: self.now(),
@@ -78,6 +88,7 @@ impl Lexicon {
                 is_coined: false,
                 is_said: false,
                 is_from_result: false,
+                words,
             });
         }
         id
@@ -98,6 +109,9 @@ impl Lexicon {
         let id = EntryId::from(self.ends.len());
         let end = self.now().saturating_add(transcript.tokens(id).0.min(u64::from(u32::MAX)) as u32);
         let entry = transcript.entry(id);
+        if let Entry::Prompt(Prompt { speaker: Speaker::User, body, .. }) = entry {
+            each_word(body.original().as_bytes(), |word| self.asked.insert(word));
+        }
         let mut ids: Vec<AtomId> = Vec::new();
         for (piece, atoms) in scan.pieces() {
             let seen = PieceSeen::of(entry, piece, end);
@@ -134,7 +148,7 @@ impl Lexicon {
         if known.is_said {
             return 0.0;
         }
-        chance(known.score(self.now()))
+        chance(known.score(self.now()) + WEIGHTS.asked * self.asked.share(&known.words))
     }
 
     /// The chance of an atom that is known, by its text.
@@ -217,6 +231,8 @@ struct Weights {
     idle: f32,
     beside: f32,
     fewest_beside: f32,
+    /// By the share of its words that people used, too.
+    asked: f32,
     /// By `Look`.
     looks: [f32; 4],
     /// By `Atom::size`.
@@ -235,6 +251,7 @@ const WEIGHTS: Weights = Weights {
     idle: 0.02,
     beside: -0.13,
     fewest_beside: -0.21,
+    asked: 1.0,
     looks: [0.0, -0.44, -0.82, -0.13],
     sizes: [-0.6, 0.0, -0.13, -0.4],
 };
@@ -298,7 +315,7 @@ impl Worth {
     pub(crate) fn of_line(&self, lexicon: &Lexicon, line: &str) -> f32 {
         const LIKELY: f32 = 0.04;
         let mut worth = 0.0;
-        each_atom(line, |atom| {
+        each_atom(line, |atom, _| {
             if let Some((_, chance)) = lexicon.chance_of(atom).filter(|(id, _)| !self.is_seen(*id)) {
                 worth += chance / LIKELY;
             }

@@ -1,7 +1,7 @@
 //! Folds whole old steps into a segment: what was done, the lines worth most, and handles to all of it.
 //!
-//! The first segment is left alone by most folds, and with it the provider's cached prefix. Behind it stands one of what
-//! came since, which each fold writes anew; after some folds the two are merged.
+//! Segments are left alone by most folds, and with them the provider's cached prefix: new ones are added behind them.
+//! After some folds all are merged into one.
 //!
 //! ```text
 //! user    fix the parser
@@ -43,7 +43,7 @@ use crate::transcript::EntryId;
 pub(crate) const PASS: Pass = Pass { name: "digest", run };
 
 fn run(draft: &mut Draft<'_>, target: Tokens) {
-    let Digest::Segments { share, most, recent } = draft.policy.digest else { return };
+    let Digest::Segments { share, most, behind } = draft.policy.digest else { return };
     let fresh = Fresh::of(draft);
     if let Some(keep) = draft.stage.keep {
         if !fresh.entries.is_empty() {
@@ -52,13 +52,13 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
         return;
     }
     // Before people's words are touched, the digest is as small as it can be.
-    let is_minimal = draft.stage.reach.tail;
+    let is_minimal = draft.stage.reach.tail && draft.stage.tail == 0;
     let most = draft.room.permille(if is_minimal { share / 4 } else { share }).min(most);
     // A tail that is too large is cut by itself: it must not push out what is known.
     let excess = draft.tail_cost() - draft.room.permille(draft.policy.tail.share);
     let others = draft.total() - used(draft) - fresh.cost - excess;
-    let limit = most.min(target - others).max(draft.room.permille(share / 4).min(most));
-    let plan = Plan::of(draft, limit, recent);
+    let limit = most.min(target - others).max(draft.room.permille(share / 2).min(most));
+    let plan = Plan::of(draft, limit, behind);
     if !fresh.entries.is_empty() || plan.merged.len() > 1 {
         replace(draft, &plan.merged, &fresh, plan.budget);
     }
@@ -91,23 +91,17 @@ struct Plan {
 }
 
 impl Plan {
-    /// An old segment stays as it is, so that the provider's cache does; behind it stands one of what came since, which
-    /// is written anew at each fold. After some folds, or when there is no room left, both become one.
-    fn of(draft: &Draft<'_>, limit: Tokens, recent: u32) -> Plan {
-        let segment = |id: u32| &draft.ledger.segments[id as usize];
-        let base = limit.permille(700);
+    /// Segments stay as they are, so that the provider's cache does; new ones are added behind them. After some folds, or
+    /// when there is no room left, all become one.
+    fn of(draft: &Draft<'_>, limit: Tokens, behind: usize) -> Plan {
         let live = &draft.ledger.live;
-        let (merged, n_merges) = match live[..] {
-            [] => return Plan { merged: Vec::new(), budget: base },
-            [_] => (Vec::new(), 0),
-            [.., newest] => (vec![newest], segment(newest).tier + 1),
-        };
-        let giving_way: Tokens = merged.iter().map(|&id| segment(id).tokens()).sum();
-        let free = limit - (used(draft) - giving_way);
-        if n_merges >= recent || free < limit.permille(150) {
-            return Plan { merged: live.clone(), budget: base };
+        let free = limit - used(draft);
+        if live.is_empty() || live.len() > behind || free < limit.permille(100) {
+            return Plan { merged: live.clone(), budget: limit.permille(700) };
         }
-        Plan { merged, budget: free }
+        // What is newest is worth more than an even share.
+        let n_more = behind as u64 + 1 - live.len() as u64;
+        Plan { merged: Vec::new(), budget: free.min(Tokens(free.0 * 3 / (2 * n_more))) }
     }
 }
 

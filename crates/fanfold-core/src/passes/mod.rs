@@ -177,7 +177,8 @@ mod tests {
         policy.tail = Tail { share: 0, steps, results: 0, ceiling: 1000 };
         policy.anchors = pass.name == "anchor";
         policy.long_result = 40;
-        policy.head = if pass.name == "summary" { Head::Messages(0) } else { Head::FirstTurn { steps: 0 } };
+        policy.head =
+            if pass.name == "summary" { Head::Messages(0) } else { Head::FirstTurn { steps: 0, share: 0 } };
         let users = match pass.name {
             "user_text" => Users::Pastes,
             "summary" | "drop" => Users::Freely,

@@ -1,0 +1,96 @@
+//! The words of which texts and names are made.
+//!
+//! ```text
+//! readHeader, read_header, "Read the header"  ->  read, header
+//! ```
+
+/// A word by its hash, in any case; zero is none.
+pub(crate) type Word = u16;
+
+/// Calls back with each word of a text or a name.
+pub(crate) fn each_word(text: &[u8], mut found: impl FnMut(Word)) {
+    const SHORTEST: usize = 3;
+    let mut i = 0;
+    while i < text.len() {
+        let start = i;
+        let (mut hash, mut n_capitals) = (0x811c_9dc5_u32, 0);
+        while i < text.len() && text[i].is_ascii_alphabetic() {
+            if text[i].is_ascii_uppercase() {
+                // `fooBar`, `HTTPServer`
+                let is_small_behind = text.get(i + 1).is_some_and(u8::is_ascii_lowercase);
+                if i > start && (n_capitals < i - start || is_small_behind) {
+                    break;
+                }
+                n_capitals += 1;
+            }
+            hash = (hash ^ u32::from(text[i] | 0x20)).wrapping_mul(0x0100_0193);
+            i += 1;
+        }
+        if i - start >= SHORTEST {
+            found((hash >> 16 ^ hash) as Word | 1);
+        }
+        i += usize::from(i == start);
+    }
+}
+
+/// Words, for asking which are there.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WordSet {
+    bits: Vec<u64>,
+}
+
+impl WordSet {
+    pub(crate) fn insert(&mut self, word: Word) {
+        self.bits.resize(1024, 0);
+        self.bits[usize::from(word >> 6)] |= 1 << (word & 63);
+    }
+
+    /// Which share of some words are there.
+    pub(crate) fn share(&self, words: &[Word]) -> f32 {
+        let is_there = |word: &&Word| {
+            self.bits.get(usize::from(**word >> 6)).is_some_and(|bits| bits >> (**word & 63) & 1 == 1)
+        };
+        let n_words = words.iter().filter(|word| **word != 0).count();
+        let n_there = words.iter().filter(is_there).count();
+        n_there as f32 / n_words.max(1) as f32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<Word> {
+        let mut words = Vec::new();
+        each_word(text.as_bytes(), |word| words.push(word));
+        words
+    }
+
+    #[test]
+    fn a_word_is_the_same_in_every_spelling() {
+        let expected = words("read header");
+        assert_eq!(expected.len(), 2);
+        for text in [
+            "readHeader",
+            "read_header",
+            "ReadHeader",
+            "READ_HEADER",
+            "src/read/header.x",
+            "12 read, é header",
+            "READHeader",
+        ] {
+            assert_eq!(words(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn shares_are_of_the_words_that_there_are() {
+        let mut set = WordSet::default();
+        assert_eq!(set.share(&words("read")), 0.0);
+        words("read the header").into_iter().for_each(|word| set.insert(word));
+        let mut some = words("readFooter");
+        some.push(0);
+        assert_eq!(set.share(&some), 0.5);
+        assert_eq!(set.share(&[]), 0.0);
+    }
+}
