@@ -4,6 +4,7 @@ mod tidy; //   checks that a compiler does not make
 mod guide; //  the guide's page on passes
 mod faults; // plants faults and sees whether a property fails
 mod bench; //  fanfold and Hermes on the same conversations
+mod weights; // makes the scorer's weights again
 mod page; //   tables in pages that people write
 
 use anyhow::bail;
@@ -16,7 +17,9 @@ usage: cargo xtask <chore>
   faults [--write] [PART…]  plant faults one by one, those whose name has a PART in it, and tell which test fails;
                             --write puts the table into docs/faults.md
   bench [--write]           time fanfold beside Hermes in one run (needs python3 and ../shared);
-                            --write puts the table into docs/benchmarks.md";
+                            --write puts the table into docs/benchmarks.md
+  weights [--write]         fit the scorer's weights to recorded conversations (needs ../shared);
+                            --write puts them into crates/fanfold-core/src/value/weights.rs";
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -25,6 +28,7 @@ fn main() -> anyhow::Result<()> {
         Some((chore, _)) if chore == "guide" => guide::run(),
         Some((chore, rest)) if chore == "faults" => faults::run(rest),
         Some((chore, rest)) if chore == "bench" => bench::run(rest),
+        Some((chore, rest)) if chore == "weights" => weights::run(rest),
         Some((chore, _)) => bail!("there is no chore `{chore}`\n\nhint: {USAGE}"),
         None => bail!("no chore was named\n\nhint: {USAGE}"),
     }

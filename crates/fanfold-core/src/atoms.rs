@@ -28,13 +28,7 @@ pub(crate) enum Look {
 
 impl Atom {
     fn of(text: &[u8], look: Look) -> Atom {
-        let size = match text.len() {
-            0..6 => 0,
-            6..25 => 1,
-            25..41 => 2,
-            _ => 3,
-        };
-        Atom(xxh3_64(text) & !15 | size << 2 | look as u64)
+        Atom(xxh3_64(text) & !3 | look as u64)
     }
 
     /// A hash of which all bits are as good: the lowest of its own tell how it looks.
@@ -50,11 +44,6 @@ impl Atom {
             2 => Look::Number,
             _ => Look::Quoted,
         }
-    }
-
-    /// How long it is: 0 is short, 3 very long.
-    pub(crate) fn size(self) -> usize {
-        (self.0 >> 2 & 3) as usize
     }
 }
 
@@ -77,7 +66,7 @@ impl Hasher for Same {
 }
 
 fn mixed(hash: u64) -> u64 {
-    (hash >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    (hash >> 2).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 pub(crate) type AtomMap<T> = HashMap<Atom, T, BuildHasherDefault<Same>>;

@@ -62,6 +62,8 @@ pub use transcript::{
     Body, Call, CallId, Entry, EntryId, Media, NO_RESULT, OPENING, Origin, Outcome, Prompt, Speaker, Step,
     Transcript, Turn,
 };
+#[doc(hidden)]
+pub use value::study;
 pub use view::{Edit, Item, Place, View, Voice, assemble};
 pub use workers::{Alone, Workers};
 pub use working::{FileSeen, WorkingContext, working_context};

@@ -1,7 +1,11 @@
 //! How likely an atom is to be used again: a small fixed scorer over what the conversation has shown of it.
 //!
-//! Most weights were fitted to recorded conversations, some set by hand; `docs/decisions/8-which-lines-stay.md` tells which.
+//! The weights are fitted to recorded conversations by `cargo xtask weights`; `docs/decisions/8-which-lines-stay.md` tells how.
 //! All arithmetic is the same on every machine: no function here depends on a mathematics library.
+
+mod feature; // what it looks at
+mod weights; // how much each of that counts
+pub mod study; // its own eyes, for the command that makes the weights
 
 use std::cell::Cell;
 
@@ -9,9 +13,11 @@ use hashbrown::HashTable;
 
 use crate::atoms::{Atom, Look, each_atom};
 use crate::scan::{Piece, Scan};
-use crate::tokens::Tokens;
 use crate::transcript::{Entry, EntryId, Prompt, Speaker, Transcript};
 use crate::words::{Word, WordSet, each_word};
+
+use feature::Feature;
+use weights::WEIGHTS;
 
 /// An atom of the session, by the order in which they first came.
 pub(crate) type AtomId = u32;
@@ -24,7 +30,8 @@ pub(crate) struct Lexicon {
     known: Vec<Known>,
     /// Where each entry that was learnt ends, in tokens from the beginning.
     ends: Vec<u32>,
-    n_pieces: u32,
+    /// The pieces of all entries that were learnt; the first is the second here, behind none.
+    pieces: Vec<PieceKnown>,
     /// The words that people used.
     asked: WordSet,
 }
@@ -33,32 +40,40 @@ pub(crate) struct Lexicon {
 #[derive(Debug, Clone, Copy)]
 struct Known {
     atom: Atom,
-    /// Where it stood last, in tokens from the beginning.
+    /// Where it stood last, in tokens from the beginning, and where the agent used it last.
     at: u32,
-    /// The piece in which it was seen last.
+    used_at: u32,
+    /// The piece in which it was seen last; zero is none.
     piece: u32,
-    n_pieces: u16,
+    /// In how many lines of that piece it stands.
+    n_lines: u16,
     /// How often the agent used it.
     n_uses: u16,
-    /// How many atoms stood beside it, where they were fewest and where it stood last.
+    /// How many atoms stood beside it, where they were fewest.
     fewest_beside: u16,
-    beside: u16,
-    /// The size of the piece in which it stood last.
-    size: u16,
+    /// What the piece in which it stood last is the result of.
+    from: Option<Feature>,
     is_coined: bool,
     /// It stands in system text or people's words, which stay in view.
     is_said: bool,
-    is_from_result: bool,
     /// Its last words.
     words: [Word; 4],
+}
+
+/// A piece of an entry that was learnt.
+#[derive(Debug, Clone, Copy, Default)]
+struct PieceKnown {
+    /// Where the agent last used something that stood here last; zero is nowhere.
+    used_at: u32,
+    /// What the call asked for that it belongs to: its path, or what else comes first.
+    subject: Option<AtomId>,
 }
 
 /// A piece of an entry that counts for itself.
 struct PieceSeen {
     is_used: bool,
     is_said: bool,
-    is_from_result: bool,
-    size: u16,
+    from: Option<Feature>,
     at: u32,
 }
 
@@ -79,15 +94,14 @@ impl Lexicon {
             self.known.push(Known {
                 atom,
                 at: self.now(),
+                used_at: 0,
                 piece: 0,
-                n_pieces: 0,
+                n_lines: 0,
                 n_uses: 0,
                 fewest_beside: u16::MAX,
-                beside: 0,
-                size: 0,
+                from: None,
                 is_coined: false,
                 is_said: false,
-                is_from_result: false,
                 words,
             });
         }
@@ -113,23 +127,43 @@ impl Lexicon {
             each_word(body.original().as_bytes(), |word| self.asked.insert(word));
         }
         let mut ids: Vec<AtomId> = Vec::new();
+        let mut subject = None;
+        self.pieces.resize(self.pieces.len().max(1), PieceKnown::default());
         for (piece, atoms) in scan.pieces() {
-            let seen = PieceSeen::of(entry, piece, end);
-            self.n_pieces += 1;
+            let seen = PieceSeen::of(entry, scan, piece, end);
+            let number = self.pieces.len() as u32;
             ids.clear();
             for &atom in atoms {
                 let known = &mut self.known[atom as usize];
-                if known.piece != self.n_pieces {
-                    known.piece = self.n_pieces;
-                    ids.push(atom);
+                if known.piece == number {
+                    known.n_lines = known.n_lines.saturating_add(1);
+                    continue;
                 }
+                if seen.is_used {
+                    known.is_coined |= known.piece == 0;
+                    self.pieces[known.piece as usize].used_at = end;
+                }
+                (known.piece, known.n_lines) = (number, 1);
+                ids.push(atom);
             }
             let beside = ids.len().min(usize::from(u16::MAX)) as u16;
             for &atom in &ids {
                 self.known[atom as usize].see(&seen, beside);
             }
+            subject = match piece {
+                Piece::Said => None,
+                Piece::Asked(_) => self.subject(&ids),
+                Piece::Result(_) => subject,
+            };
+            self.pieces.push(PieceKnown { used_at: 0, subject });
         }
         self.ends.push(end);
+    }
+
+    /// What a call asked for: the first path among its atoms, or what else comes first.
+    fn subject(&self, asked: &[AtomId]) -> Option<AtomId> {
+        let is_path = |atom: &&AtomId| self.known[**atom as usize].atom.look() == Look::Path;
+        asked.iter().find(is_path).or(asked.first()).copied()
     }
 
     /// How many tokens ago an entry ended.
@@ -144,11 +178,51 @@ impl Lexicon {
 
     /// How likely an atom is to be what the agent writes before it comes up by itself.
     fn chance(&self, atom: AtomId) -> f32 {
-        let known = &self.known[atom as usize];
-        if known.is_said {
+        if self.known[atom as usize].is_said {
             return 0.0;
         }
-        chance(known.score(self.now()) + WEIGHTS.asked * self.asked.share(&known.words))
+        let mut score = 0.0;
+        self.each_feature(atom, |feature, value| score += WEIGHTS[feature as usize] * value);
+        chance(score)
+    }
+
+    /// Calls back with what the scorer sees of an atom.
+    fn each_feature(&self, atom: AtomId, mut see: impl FnMut(Feature, f32)) {
+        let known = &self.known[atom as usize];
+        let since = |at: u32| log2((self.now() - at).saturating_add(1000)) - LOG2_1000;
+        let look = known.atom.look();
+        see(Feature::Base, 1.0);
+        match look {
+            Look::Name => {}
+            Look::Path => see(Feature::Path, 1.0),
+            Look::Number => see(Feature::Number, 1.0),
+            Look::Quoted => see(Feature::Quoted, 1.0),
+        }
+        if known.is_coined {
+            see(if look == Look::Path { Feature::CoinedPath } else { Feature::Coined }, 1.0);
+        }
+        if known.n_uses > 0 {
+            see(Feature::Used, 1.0);
+            see(Feature::Uses, log2(1 + u32::from(known.n_uses)));
+        } else {
+            see(Feature::Asked, self.asked.share(&known.words));
+        }
+        if let Some(from) = known.from {
+            see(from, 1.0);
+        }
+        see(Feature::Age, since(known.at));
+        see(Feature::FewestBeside, log2(1 + u32::from(known.fewest_beside.min(2_000))));
+        see(Feature::Lines, log2(1 + u32::from(known.n_lines)));
+        let piece = self.pieces.get(known.piece as usize).copied().unwrap_or_default();
+        if piece.used_at > 0 {
+            see(Feature::PieceUsed, since(piece.used_at));
+        }
+        if let Some(subject) = piece.subject {
+            let subject = &self.known[subject as usize];
+            see(Feature::Subject, 1.0);
+            see(Feature::SubjectUses, log2(1 + u32::from(subject.n_uses)));
+            see(Feature::SubjectUsed, since(subject.used_at));
+        }
     }
 
     /// The chance of an atom that is known, by its text.
@@ -159,102 +233,31 @@ impl Lexicon {
 }
 
 impl PieceSeen {
-    fn of(entry: &Entry, piece: Piece, at: u32) -> PieceSeen {
+    fn of(entry: &Entry, scan: &Scan, piece: Piece, at: u32) -> PieceSeen {
         let (is_used, is_said) = match entry {
             Entry::Step(_) => (!matches!(piece, Piece::Result(_)), false),
             Entry::Prompt(prompt) => (false, prompt.speaker != Speaker::Harness),
         };
-        let tokens = match (entry, piece) {
-            (Entry::Step(step), Piece::Result(call)) => step.calls[usize::from(call)]
-                .result
-                .as_ref()
-                .map_or(Tokens::ZERO, |result| result.body.tokens()),
-            (Entry::Step(step), Piece::Asked(call)) => step.calls[usize::from(call)].arguments.tokens(),
-            (Entry::Step(step), Piece::Said) => step.text.tokens(),
-            (Entry::Prompt(prompt), _) => prompt.body.tokens(),
+        let from = match piece {
+            Piece::Result(call) => Feature::of_result(scan.calls[usize::from(call)].deed.verb),
+            Piece::Said | Piece::Asked(_) => None,
         };
-        let size = tokens.0.min(u64::from(u16::MAX)) as u16;
-        PieceSeen { is_used, is_said, is_from_result: matches!(piece, Piece::Result(_)), size, at }
+        PieceSeen { is_used, is_said, from, at }
     }
 }
 
 impl Known {
     fn see(&mut self, seen: &PieceSeen, beside: u16) {
-        self.is_coined |= self.n_pieces == 0 && seen.is_used;
-        self.n_pieces = self.n_pieces.saturating_add(1);
-        self.n_uses = self.n_uses.saturating_add(u16::from(seen.is_used));
+        if seen.is_used {
+            self.n_uses = self.n_uses.saturating_add(1);
+            self.used_at = seen.at;
+        }
         self.is_said |= seen.is_said;
         self.fewest_beside = self.fewest_beside.min(beside);
-        self.beside = beside;
-        self.size = seen.size;
         self.at = seen.at;
-        self.is_from_result = seen.is_from_result;
-    }
-
-    /// The logarithm of the odds that it is used next.
-    fn score(&self, now: u32) -> f32 {
-        let weights = &WEIGHTS;
-        let thousands = |n: u32| log2(n.saturating_add(1000)) - LOG2_1000;
-        let is_path = self.atom.look() == Look::Path;
-        let mut score =
-            weights.base + weights.looks[self.atom.look() as usize] + weights.sizes[self.atom.size()];
-        if self.is_coined {
-            score += if is_path { weights.coined_path } else { weights.coined };
-        }
-        if self.n_uses > 0 {
-            score += weights.used;
-        }
-        if self.is_from_result {
-            score += weights.from_result;
-        }
-        score += weights.age * thousands(now - self.at);
-        score += weights.size * thousands(u32::from(self.size));
-        score += weights.uses * log2(1 + u32::from(self.n_uses));
-        score += weights.idle * log2(1 + u32::from(self.n_pieces.saturating_sub(self.n_uses)));
-        score += weights.beside * log2(1 + u32::from(self.beside));
-        score + weights.fewest_beside * log2(1 + u32::from(self.fewest_beside.min(2_000)))
+        self.from = seen.from;
     }
 }
-
-/// What each thing adds to the logarithm of the odds.
-struct Weights {
-    base: f32,
-    coined: f32,
-    coined_path: f32,
-    used: f32,
-    from_result: f32,
-    /// By the logarithm (to base 2) of thousands of tokens since it stood there last, and of the size of that piece.
-    age: f32,
-    size: f32,
-    /// By the logarithm of the agent's uses, of the other sightings, and of the atoms beside it.
-    uses: f32,
-    idle: f32,
-    beside: f32,
-    fewest_beside: f32,
-    /// By the share of its words that people used, too.
-    asked: f32,
-    /// By `Look`.
-    looks: [f32; 4],
-    /// By `Atom::size`.
-    sizes: [f32; 4],
-}
-
-const WEIGHTS: Weights = Weights {
-    base: -0.9,
-    coined: -1.9,
-    coined_path: 1.4,
-    used: 0.73,
-    from_result: -0.31,
-    age: -0.56,
-    size: 0.62,
-    uses: 0.42,
-    idle: 0.02,
-    beside: -0.13,
-    fewest_beside: -0.21,
-    asked: 1.0,
-    looks: [0.0, -0.44, -0.82, -0.13],
-    sizes: [-0.6, 0.0, -0.13, -0.4],
-};
 
 const LOG2_1000: f32 = 9.953;
 

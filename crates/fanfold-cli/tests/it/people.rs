@@ -21,23 +21,23 @@ fn the_demo() {
         The model's window is 16,000 tokens; 4,000 of them are kept for its answer.
 
         before  ▒█████████████████████████████████████████████████████████████ 27,120
-        after   ▒█▞░░░░░░░░■■■■■■■■■■ 9,311
+        after   ▒█▞░░░░░░░░■■■■■■■■■■ 9,355
         room                              ▲ 12,000
-                ▒ tools 139  █ verbatim 201  ▞ stubs 119  ░ digest 4,545  ■ tail 4,307
+                ▒ tools 139  █ verbatim 201  ▞ stubs 119  ░ digest 4,589  ■ tail 4,307
         growth  ▁▁▁▁▂▂▂▂▂▃▃▄▄▅▆▆▆▇▇▇▅▅▅▅▆▆▆▆▆▇▅▅▅▆▆▆▆▆▆▆▆▆▆▆▇▇▇▇▇▇▇▅▅▅▅▅▅▆▆▆▆▆ of 12,000
         folds                       ▲         ▲                    ▲           3
 
-        fold 3 after entry 54: 13,354 → 7,527 tokens
+        fold 3 after entry 54: 13,333 → 7,571 tokens
           why      the view no longer fitted
           stage    normal
           passes   dedupe           2 folded  −424
-                   digest           1 folded  −5,403
-          rewrote  7,165 of 7,527 tokens, which the provider reads anew
-          costs    as much as 2,550 new tokens, for the broken cache
-          won      5,827 tokens of room
+                   digest           1 folded  −5,338
+          rewrote  7,209 of 7,571 tokens, which the provider reads anew
+          costs    as much as 2,572 new tokens, for the broken cache
+          won      5,762 tokens of room
 
         a fold opens again, as `fanfold recall FILE 291227` does
-          sent     [291227] [read] harbour/export.py lines 1–49
+          sent     [291227] export.py
           opened   call read: {"path":"harbour/export.py"}
                        1  """Schedules as files for agents, pilots and the customs offi…
                        2  

@@ -166,8 +166,8 @@ fn ones_own_sessions_are_told_in_money() {
     .assert_eq(&ran.out.lines().take(2).map(|line| format!("{line}\n")).collect::<String>());
     expect![[r#"
         policy   window  folds   cost  as it came  saved  saved%  worst  breaks  break cost  repeats  folded  recall tok  recall all  copied
-        fanfold   16000     22  $1.36       $2.79  $1.42    51.1  1.288      22       $0.47        0       0           -           -       -
-        fanfold   32000      8  $1.45       $2.79  $1.34    48.1  1.179       8       $0.30        0       0           -           -       -
+        fanfold   16000     22  $1.36       $2.79  $1.42    51.0  1.288      22       $0.47        0       0           -           -       -
+        fanfold   32000      8  $1.45       $2.79  $1.34    48.1  1.180       8       $0.30        0       0           -           -       -
         fanfold  200000      6  $1.39       $2.79  $1.40    50.1  1.041       6       $0.13        0       0           -           -       -
     "#]].assert_eq(&(money.join("\n") + "\n"));
     let none = Sandbox::new().run("replay");

@@ -25,9 +25,9 @@
 //! user    fix the parser
 //! note    <fanfold>
 //!         Earlier steps, folded by fanfold (not the user's words). Recall a [handle] for the original.
-//!         [491127] `cargo test reads_a_header`
-//!          thread 'parser::reads_a_header' panicked at src/parser.rs:120:9:
-//!          assertion `left == right` failed
+//!         [491127] [bash] read src/parser.rs lines 115–121
+//!          fn read_header(input: &mut Input) -> Header {
+//!          let width = input.next_number();
 //!         </fanfold>
 //! say     the height is off by one
 //! ```

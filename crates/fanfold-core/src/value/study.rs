@@ -1,0 +1,93 @@
+//! The scorer's own eyes, for `cargo xtask weights`: what it sees of the old atoms of a conversation that is over, and
+//! which of them the agent used next. No part of what this crate promises.
+
+use super::feature::{FEATURES, Feature};
+use super::{AtomId, Lexicon, weights};
+use crate::atoms::Look;
+use crate::scan::{Piece, Scan, take_apart};
+use crate::transcript::{EntryId, Transcript};
+use crate::workers::Alone;
+
+/// How many features there are.
+pub const N_FEATURES: usize = Feature::COUNT;
+/// The features' names, in the order of their weights.
+pub const NAMES: [&str; N_FEATURES] = FEATURES;
+/// The weights as they are.
+pub const WEIGHTS: [f32; N_FEATURES] = weights::WEIGHTS;
+
+/// An atom that is no longer in view, as the scorer sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Case {
+    /// By feature.
+    pub features: [f32; N_FEATURES],
+    /// Whether the agent writes it before it comes up by itself.
+    pub is_used: bool,
+    /// Whether the agent wrote it first, and it is no path.
+    pub is_coined: bool,
+}
+
+/// A conversation that is over, learnt once more entry by entry.
+pub struct Study<'t> {
+    transcript: &'t Transcript,
+    scans: Vec<Scan>,
+    lexicon: Lexicon,
+    /// By atom: each entry in which it stands, and whether the agent wrote it there before it came from elsewhere.
+    stands: Vec<Vec<(usize, bool)>>,
+}
+
+impl<'t> Study<'t> {
+    /// Takes a conversation apart; nothing of it is learnt yet.
+    pub fn new(transcript: &'t Transcript) -> Study<'t> {
+        let mut lexicon = Lexicon::default();
+        let ids = (0..transcript.len()).map(EntryId::from);
+        let entries: Vec<_> = ids.map(|id| (transcript.entry(id), transcript.tokens(id))).collect();
+        let parts = take_apart(&entries, &Alone);
+        let scans: Vec<Scan> = parts.into_iter().map(|parts| parts.known_by(&mut lexicon)).collect();
+        let mut stands: Vec<Vec<(usize, bool)>> = vec![Vec::new(); lexicon.len()];
+        for (i, scan) in scans.iter().enumerate() {
+            let is_step = entries[i].0.step().is_some();
+            // What a reply says and asks for stands before all its results.
+            let (results, words): (Vec<_>, Vec<_>) =
+                scan.pieces().into_iter().partition(|(piece, _)| matches!(piece, Piece::Result(_)));
+            let pieces = words.iter().map(|words| (words, is_step)).chain(results.iter().map(|r| (r, false)));
+            for ((_, atoms), is_use) in pieces {
+                for &atom in *atoms {
+                    let stands = &mut stands[atom as usize];
+                    if stands.last().is_none_or(|(entry, _)| *entry != i) {
+                        stands.push((i, is_use));
+                    }
+                }
+            }
+        }
+        Study { transcript, scans, lexicon, stands }
+    }
+
+    /// Learns the next entry. Gives how many tokens there are by then; nothing at the end.
+    pub fn learn(&mut self) -> Option<u32> {
+        let scan = self.scans.get(self.lexicon.learnt())?;
+        self.lexicon.learn(self.transcript, scan);
+        Some(self.lexicon.now())
+    }
+
+    /// The atoms known so far that stand neither in the newest so many tokens nor in what people said.
+    pub fn cases(&self, newest: u32) -> Vec<Case> {
+        let learnt = self.lexicon.learnt();
+        let is_new = |entry: &usize| self.lexicon.age(EntryId::from(*entry)) < newest;
+        let tail = learnt - (0..learnt).rev().take_while(is_new).count();
+        let atoms = self.stands.iter().enumerate();
+        atoms.filter_map(|(atom, stands)| self.case(atom as AtomId, stands, learnt, tail)).collect()
+    }
+
+    fn case(&self, atom: AtomId, stands: &[(usize, bool)], learnt: usize, tail: usize) -> Option<Case> {
+        let (before, after) = stands.split_at(stands.partition_point(|(entry, _)| *entry < learnt));
+        let known = &self.lexicon.known[atom as usize];
+        let is_old = before.last().is_some_and(|(entry, _)| *entry < tail);
+        if !is_old || known.is_said {
+            return None;
+        }
+        let mut features = [0.0; N_FEATURES];
+        self.lexicon.each_feature(atom, |feature, value| features[feature as usize] = value);
+        let is_used = after.first().is_some_and(|(_, is_use)| *is_use);
+        Some(Case { features, is_used, is_coined: known.is_coined && known.atom.look() != Look::Path })
+    }
+}

@@ -1,0 +1,99 @@
+//! What recorded conversations show of the atoms that are no longer in view.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::Path;
+
+use anyhow::{Context as _, ensure};
+use fanfold_core::Transcript;
+use fanfold_core::study::{Case, N_FEATURES, Study};
+use fanfold_replay::{Record, read};
+use fanfold_tokens::o200k;
+use fanfold_wire::{Conversation, Format};
+use flate2::read::MultiGzDecoder;
+
+/// The windows for which it would be folded, in tokens.
+const WINDOWS: [u32; 4] = [8_000, 16_000, 32_000, 64_000];
+/// From one fold to the next, and what stays as it is, in per cent of the window.
+const STRIDE: u32 = 45;
+const NEWEST: u32 = 5;
+/// What the use of an atom counts that the agent coined: what it coined it can coin again.
+pub(super) const COINED: f64 = 0.05;
+
+/// Cases in the order in which they came.
+#[derive(Default)]
+pub(super) struct Cases(Vec<([f32; N_FEATURES], f32)>);
+
+/// The cases of the conversations to fit to, and of those that are kept aside.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) fitted: Cases,
+    pub(super) aside: Cases,
+}
+
+impl Cases {
+    /// Each with what it counts as positive.
+    pub(super) fn iter(&self) -> impl Iterator<Item = ([f64; N_FEATURES], f64)> {
+        self.0.iter().map(|(features, used)| (features.map(f64::from), f64::from(*used)))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// What all positive ones count.
+    pub(super) fn positive(&self) -> f64 {
+        self.0.iter().map(|(_, used)| f64::from(*used)).sum()
+    }
+
+    fn add(&mut self, case: &Case) {
+        let used = if case.is_coined { COINED as f32 } else { 1.0 };
+        self.0.push((case.features, if case.is_used { used } else { 0.0 }));
+    }
+}
+
+/// Walks every recorded conversation of a folder, but for those made to be odd.
+pub(super) fn gather(folder: &Path) -> anyhow::Result<Found> {
+    let mut files = Vec::new();
+    let hint = "the recorded conversations lie there; without them the weights stay as they are";
+    let list = fs::read_dir(folder)
+        .with_context(|| format!("{} can't be read\n\nhint: {hint}", folder.display()))?;
+    for file in list {
+        let path = file?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if name.ends_with(".jsonl.gz") && !name.starts_with("stress") {
+            files.push((path, name));
+        }
+    }
+    files.sort();
+    ensure!(!files.is_empty(), "{} has no recorded conversations\n\nhint: {hint}", folder.display());
+    let mut found = Found::default();
+    for (path, name) in files {
+        let mut text = String::new();
+        let file = File::open(&path).with_context(|| path.display().to_string())?;
+        MultiGzDecoder::new(file).read_to_string(&mut text).with_context(|| path.display().to_string())?;
+        for record in read(&text, &name) {
+            walk(&record, if record.is_aside() { &mut found.aside } else { &mut found.fitted });
+        }
+    }
+    Ok(found)
+}
+
+/// Takes the cases of one conversation, at each moment at which some window would be full.
+fn walk(record: &Record, cases: &mut Cases) {
+    let messages: Vec<_> = record.messages.iter().map(|message| &**message).collect();
+    let mut transcript = Transcript::new();
+    for change in Conversation::of_messages(Format::Chat).append(&messages) {
+        change.apply(&mut transcript, o200k());
+    }
+    for window in WINDOWS {
+        let mut study = Study::new(&transcript);
+        let mut full = window;
+        while let Some(now) = study.learn() {
+            if now >= full {
+                study.cases(window / 100 * NEWEST).iter().for_each(|case| cases.add(case));
+                full = now + window / 100 * STRIDE;
+            }
+        }
+    }
+}
