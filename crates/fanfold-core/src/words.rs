@@ -75,7 +75,7 @@ mod tests {
             "read_header",
             "ReadHeader",
             "READ_HEADER",
-            "src/read/header.x",
+            "a/read/header.x1",
             "12 read, é header",
             "READHeader",
         ] {

@@ -27,7 +27,7 @@
 //!         Earlier steps, folded by fanfold (not the user's words). Recall a [handle] for the original.
 //!         [491127] [bash] read src/parser.rs lines 115–121
 //!          fn read_header(input: &mut Input) -> Header {
-//!          let width = input.next_number();
+//!              let width = input.next_number();
 //!         </fanfold>
 //! say     the height is off by one
 //! ```
