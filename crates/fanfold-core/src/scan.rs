@@ -7,10 +7,12 @@ use std::sync::OnceLock;
 
 use memchr::{memchr_iter, memmem, memrchr2};
 
-use crate::atoms::{Atom, AtomMap, each_atom};
+use crate::atoms::{Atom, each_atom_in};
 use crate::deed::{Deed, deed_of, line_and_failure, source_of};
 use crate::draft::SLICE;
 use crate::handle::Hash;
+use crate::marks::MarkedText;
+use crate::numbers::Numbers;
 use crate::recall::each_piece;
 use crate::slices::slices;
 use crate::tokens::Tokens;
@@ -86,7 +88,8 @@ pub(crate) struct Parts {
 /// What one thread takes entries apart with.
 #[derive(Default)]
 struct Bench {
-    numbers: AtomMap<AtomId>,
+    numbers: Numbers,
+    marked: MarkedText,
 }
 
 /// Takes entries apart, side by side where there is much to do. What comes out does not depend on that.
@@ -145,8 +148,9 @@ impl Bench {
         let size = size_of(entry);
         let (mut script, mut plain) = (String::with_capacity(size + size / 16 + 32), String::new());
         let (mut lines, mut atoms) = (Vec::with_capacity(size / 40), Vec::<AtomId>::with_capacity(size / 24));
-        let mut own = Vec::new();
-        self.numbers.clear();
+        let mut own: Vec<Atom> = Vec::new();
+        // One atom in thirty bytes is many.
+        self.numbers.restart(size / 32);
         each_piece(entry, |piece, label, text| {
             let from = script.len();
             script.push_str(label);
@@ -154,13 +158,16 @@ impl Bench {
             if !text.ends_with('\n') {
                 script.push('\n');
             }
-            each_line(&script[from..], |at, line| {
+            let text = &script[from..];
+            self.marked.read(text);
+            each_line(text, |at, line| {
                 let first = atoms.len();
-                each_atom(line, |atom| {
-                    let number = *self.numbers.entry(atom).or_insert_with(|| {
+                each_atom_in(text, &self.marked, at..at + line.len(), |atom| {
+                    let next = own.len() as AtomId;
+                    let number = self.numbers.find_or_take(atom, next, |n| own[n as usize] == atom);
+                    if number == next {
                         own.push(atom);
-                        own.len() as AtomId - 1
-                    });
+                    }
                     if !atoms[first..].contains(&number) {
                         atoms.push(number);
                     }

@@ -5,9 +5,8 @@
 
 use std::cell::Cell;
 
-use hashbrown::HashTable;
-
 use crate::atoms::{Atom, Look, each_atom};
+use crate::numbers::Numbers;
 use crate::scan::{Piece, Scan};
 use crate::tokens::Tokens;
 use crate::transcript::{Entry, EntryId, Speaker, Transcript};
@@ -18,8 +17,8 @@ pub(crate) type AtomId = u32;
 /// What the conversation has shown of its atoms, learnt entry by entry.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lexicon {
-    /// The numbers by the atoms' hashes; what they are numbers of stands in `known`.
-    ids: HashTable<AtomId>,
+    /// The numbers by the atoms; what they are numbers of stands in `known`.
+    ids: Numbers,
     known: Vec<Known>,
     /// Where each entry that was learnt ends, in tokens from the beginning.
     ends: Vec<u32>,
@@ -62,9 +61,7 @@ impl Lexicon {
     pub(crate) fn id_of(&mut self, atom: Atom) -> AtomId {
         let next = self.known.len() as AtomId;
         let known = &self.known;
-        let is_same = |id: &AtomId| known[*id as usize].atom == atom;
-        let hash = |id: &AtomId| known[*id as usize].atom.hash();
-        let id = *self.ids.entry(atom.hash(), is_same, hash).or_insert(next).get();
+        let id = self.ids.find_or_take(atom, next, |id| known[id as usize].atom == atom);
         if id == next {
             self.known.push(Known {
                 atom,
@@ -139,7 +136,7 @@ impl Lexicon {
 
     /// The chance of an atom that is known, by its text.
     fn chance_of(&self, atom: Atom) -> Option<(AtomId, f32)> {
-        let id = *self.ids.find(atom.hash(), |id| self.known[*id as usize].atom == atom)?;
+        let id = self.ids.find(atom, |id| self.known[id as usize].atom == atom)?;
         Some((id, self.chance(id)))
     }
 }
