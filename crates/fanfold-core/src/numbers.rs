@@ -17,13 +17,14 @@ impl Numbers {
     /// Forgets everything. About so many atoms will come.
     pub(crate) fn restart(&mut self, n_expected: usize) {
         self.slots.clear();
-        self.slots.resize((2 * n_expected).next_power_of_two().max(LEAST), 0);
+        self.slots.resize((3 * n_expected).next_power_of_two().max(LEAST), 0);
         self.n_taken = 0;
     }
 
     /// The number of an atom, or `next` from now on; `is_it` says whether a number is the atom's.
     pub(crate) fn find_or_take(&mut self, atom: Atom, next: u32, is_it: impl Fn(u32) -> bool) -> u32 {
-        if 4 * self.n_taken >= 3 * self.slots.len() {
+        // Half of the slots are free: then the free one that ends a search is near.
+        if 2 * self.n_taken >= self.slots.len() {
             self.grow();
         }
         match self.find_slot(atom, is_it) {
@@ -34,6 +35,20 @@ impl Numbers {
                 next
             }
         }
+    }
+
+    /// What stands where each atom should, with nothing to wait for in between: most are found this way, and the place
+    /// of the others is in the cache when they are looked for.
+    pub(crate) fn guesses(&self, atoms: &[Atom]) -> Vec<u32> {
+        if self.slots.is_empty() {
+            return vec![0; atoms.len()];
+        }
+        let guess = |atom: &Atom| {
+            let slot = self.slots[self.place(half(*atom))];
+            let is_likely = (slot >> 32) as u32 == half(*atom);
+            if is_likely { slot as u32 - 1 } else { 0 }
+        };
+        atoms.iter().map(guess).collect()
     }
 
     /// The number of an atom, if it has one.

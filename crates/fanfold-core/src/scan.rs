@@ -196,7 +196,7 @@ impl Parts {
     /// The entry with its atoms known by their numbers in the session.
     pub(crate) fn known_by(self, lexicon: &mut Lexicon) -> Scan {
         let Parts { mut scan, own } = self;
-        let ids: Vec<AtomId> = own.into_iter().map(|atom| lexicon.id_of(atom)).collect();
+        let ids = lexicon.ids_of(&own);
         scan.atoms.iter_mut().for_each(|atom| *atom = ids[*atom as usize]);
         scan
     }

@@ -80,6 +80,21 @@ impl Lexicon {
         id
     }
 
+    /// The numbers of atoms; new ones are taken in.
+    pub(crate) fn ids_of(&mut self, atoms: &[Atom]) -> Vec<AtomId> {
+        let mut ids = self.ids.guesses(atoms);
+        for (id, atom) in ids.iter_mut().zip(atoms) {
+            let is_right = self.known.get(*id as usize).is_some_and(|known| known.atom == *atom);
+            *id = if is_right { *id } else { AtomId::MAX };
+        }
+        for (id, atom) in ids.iter_mut().zip(atoms) {
+            if *id == AtomId::MAX {
+                *id = self.id_of(*atom);
+            }
+        }
+        ids
+    }
+
     /// How many atoms are known.
     pub(crate) fn len(&self) -> usize {
         self.known.len()
