@@ -3,8 +3,6 @@
 //! Most weights were fitted to recorded conversations, some set by hand; `docs/decisions/8-which-lines-stay.md` tells which.
 //! All arithmetic is the same on every machine: no function here depends on a mathematics library.
 
-use std::cell::Cell;
-
 use crate::atoms::{Atom, Look, each_atom};
 use crate::numbers::Numbers;
 use crate::scan::{Piece, Scan};
@@ -141,7 +139,7 @@ impl Lexicon {
     }
 
     /// How likely an atom is to be what the agent writes before it comes up by itself.
-    fn chance(&self, atom: AtomId) -> f32 {
+    pub(crate) fn chance(&self, atom: AtomId) -> f32 {
         let known = &self.known[atom as usize];
         if known.is_said {
             return 0.0;
@@ -273,37 +271,37 @@ pub(crate) fn chance(score: f32) -> f32 {
     TABLE[below] + (TABLE[below + 1] - TABLE[below]) * (place - below as f32)
 }
 
-/// What atoms are worth at the moment of a fold, given what stays in view. Worked out when first asked for.
+/// What atoms are worth at the moment of a fold, given what stays in view.
 pub(crate) struct Worth {
-    values: Vec<Cell<f32>>,
+    /// Nothing where an atom stays in view; the others are worked out by who wants to know.
+    values: Vec<f32>,
     /// The words of the topic that a person wants to keep.
     pub(crate) focus: Vec<String>,
 }
 
 impl Worth {
     pub(crate) fn new(lexicon: &Lexicon, focus: &str) -> Worth {
-        Worth { values: vec![Cell::new(UNKNOWN); lexicon.len()], focus: focus_words(focus) }
+        Worth { values: vec![UNKNOWN; lexicon.len()], focus: focus_words(focus) }
     }
 
     /// Takes note of atoms that stay in view: they need no second place.
-    pub(crate) fn see(&self, atoms: &[AtomId]) {
+    pub(crate) fn see(&mut self, atoms: &[AtomId]) {
         for &atom in atoms {
-            self.values[atom as usize].set(0.0);
+            self.values[atom as usize] = 0.0;
         }
     }
 
     /// Whether an atom stays in view.
     pub(crate) fn is_seen(&self, atom: AtomId) -> bool {
-        self.values.get(atom as usize).is_some_and(|value| value.get() == 0.0)
+        self.values.get(atom as usize).is_some_and(|value| *value == 0.0)
     }
 
-    /// What an atom is worth.
-    pub(crate) fn of(&self, lexicon: &Lexicon, atom: AtomId) -> f32 {
-        let Some(value) = self.values.get(atom as usize) else { return lexicon.chance(atom) };
-        if value.get() == UNKNOWN {
-            value.set(lexicon.chance(atom));
-        }
-        value.get()
+    /// What so many atoms are worth: nothing if they stay in view, else it is not yet known.
+    pub(crate) fn values(&self, n: usize) -> Vec<f32> {
+        let mut values = Vec::with_capacity(n);
+        values.extend_from_slice(&self.values);
+        values.resize(n, UNKNOWN);
+        values
     }
 
     /// What a line is worth by itself: 1 for a name that is likely in use.
@@ -328,7 +326,8 @@ impl Worth {
     }
 }
 
-const UNKNOWN: f32 = -1.0;
+/// What is not yet worked out.
+pub(crate) const UNKNOWN: f32 = -1.0;
 
 /// The words of a topic that are worth looking for.
 fn focus_words(topic: &str) -> Vec<String> {
