@@ -1,10 +1,11 @@
 //! How a call ended: the exit code, whether it failed, the first error line, the counts of a test run.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use memchr::{memchr_iter, memchr2, memmem};
+use memchr::{memchr_iter, memchr2, memmem, memrchr};
 use regex::Regex;
 use serde_json::value::RawValue;
 
@@ -51,16 +52,16 @@ pub struct Ending {
 
 /// Reads the ending from a result.
 pub fn ending_of(deed: &Deed, outcome: &Outcome) -> Ending {
-    ending_in(deed, outcome, inner_text(outcome.body.as_str()).as_deref())
+    let output = Output::of(outcome.body.as_str());
+    Ending { n_lines: output.n_lines(), ..ending_in(deed, outcome, &output) }
 }
 
-/// Reads the ending from a result whose inner text is known.
-pub(super) fn ending_in(deed: &Deed, outcome: &Outcome, inner: Option<&str>) -> Ending {
+/// Reads the ending from a result, all but the lines of the output.
+pub(super) fn ending_in(deed: &Deed, outcome: &Outcome, output: &Output<'_>) -> Ending {
     let text = outcome.body.as_str();
-    let output = strip_frame(inner.unwrap_or(text));
     let exit = exit_code(text);
     let is_run = deed.verb == Verb::Run;
-    let tests = if is_run { test_counts(output) } else { None };
+    let tests = if is_run { test_counts(output.bare()) } else { None };
     let found_nothing = deed.verb == Verb::Search && exit == Some(1);
     let verdict = match (exit, tests) {
         _ if found_nothing => Verdict::Passed,
@@ -72,12 +73,39 @@ pub(super) fn ending_in(deed: &Deed, outcome: &Outcome, inner: Option<&str>) -> 
         _ => Verdict::Unknown,
     };
     let error = match verdict {
-        Verdict::Failed => first_error(output).or_else(|| first_line(output)),
-        Verdict::Unknown if is_run && !is_history(&deed.target) => first_error(output),
+        Verdict::Failed => first_error(output.bare()).or_else(|| first_line(output.bare())),
+        Verdict::Unknown if is_run && !is_history(&deed.target) => first_error(output.bare()),
         Verdict::Passed | Verdict::Unknown => None,
     };
-    let n_lines = if output.trim().is_empty() { 0 } else { n_lines(output.trim_end()) };
-    Ending { verdict, exit, error, tests, n_lines }
+    Ending { verdict, exit, error, tests, n_lines: 0 }
+}
+
+/// What a tool said, taken out of what its harness made of it when that is asked for: most calls tell all without.
+pub(super) struct Output<'a> {
+    text: &'a str,
+    inner: OnceCell<Option<String>>,
+}
+
+impl<'a> Output<'a> {
+    pub(super) fn of(text: &'a str) -> Output<'a> {
+        Output { text, inner: OnceCell::new() }
+    }
+
+    /// The text inside a JSON result, or all of it.
+    pub(super) fn text(&self) -> &str {
+        self.inner.get_or_init(|| inner_text(self.text)).as_deref().unwrap_or(self.text)
+    }
+
+    /// The text without the lines that a harness puts around it.
+    fn bare(&self) -> &str {
+        strip_frame(self.text())
+    }
+
+    /// How many lines the tool said.
+    pub(super) fn n_lines(&self) -> usize {
+        let output = self.bare();
+        if output.trim().is_empty() { 0 } else { n_lines(output.trim_end()) }
+    }
 }
 
 /// How many lines a text has.
@@ -92,7 +120,7 @@ fn is_history(command: &str) -> bool {
 }
 
 /// The text inside a JSON result.
-pub(super) fn inner_text(text: &str) -> Option<String> {
+fn inner_text(text: &str) -> Option<String> {
     let is_object = text.trim_start().starts_with('{') && text.len() < 1 << 20;
     if !is_object {
         return None;
@@ -167,16 +195,62 @@ const FRAMES: [&str; 9] = [
 ];
 
 fn exit_code(text: &str) -> Option<i32> {
-    let code = |part: &str| {
-        // Cheaper than the pattern, and nearly always enough.
-        let may_tell = |word: &str| memmem::find(part.as_bytes(), word.as_bytes()).is_some();
-        if !["xit", "return", "failed with"].into_iter().any(may_tell) {
+    const SEARCH: NumberSearch = NumberSearch {
+        pattern: &EXIT,
+        // The longest before a word is `Error: E`.
+        words: &[("xit", 8), ("return", 1), ("failed with", 0)],
+        fields: &["exit_code", "exitCode", "returncode", "return_code"],
+        n_bytes: 500,
+    };
+    SEARCH.numbers(text).find_map(|number| number.parse().ok())
+}
+
+/// Looks for a number at the beginning and at the end of a text.
+pub(super) struct NumberSearch {
+    /// Its first group is the number.
+    pub(super) pattern: &'static LazyLock<Regex>,
+    /// Words without which the pattern can't be there, and how many bytes of it can stand before each.
+    pub(super) words: &'static [(&'static str, usize)],
+    /// What the pattern takes as the name of a field in JSON: the usual case, which needs no pattern.
+    pub(super) fields: &'static [&'static str],
+    /// So many bytes at either end.
+    pub(super) n_bytes: usize,
+}
+
+impl NumberSearch {
+    /// The first number in each end that has one.
+    pub(super) fn numbers<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
+        let end = Some(tail(text, self.n_bytes)).filter(|_| text.len() > self.n_bytes);
+        [Some(head(text, self.n_bytes)), end].into_iter().flatten().filter_map(|part| self.number_in(part))
+    }
+
+    fn number_in<'t>(&self, part: &'t str) -> Option<&'t str> {
+        // The first of the words, and where a match with any of them can begin.
+        let (mut first, mut from) = (part.len(), part.len());
+        for (word, before) in self.words {
+            if let Some(at) = memmem::find(part.as_bytes(), word.as_bytes()) {
+                (first, from) = (first.min(at), from.min(at.saturating_sub(*before)));
+            }
+        }
+        if first == part.len() {
             return None;
         }
-        let found = EXIT.captures(part)?;
-        found.iter().skip(1).flatten().next()?.as_str().parse().ok()
-    };
-    code(head(text, 500)).or_else(|| code(tail(text, 500)))
+        self.number_of_field(part, first).or_else(|| {
+            let found = self.pattern.captures_at(part, part.floor_char_boundary(from))?;
+            Some(found.iter().skip(1).flatten().next()?.as_str())
+        })
+    }
+
+    /// The number behind the field whose name the word at `at` is in: `"exit_code": 0`.
+    fn number_of_field<'t>(&self, part: &'t str, at: usize) -> Option<&'t str> {
+        let behind = &part[memrchr(b'"', &part.as_bytes()[..at])? + 1..];
+        let behind = self.fields.iter().find_map(|field| behind.strip_prefix(field)?.strip_prefix('"'))?;
+        let number = behind.trim_ascii_start().strip_prefix(':')?.trim_ascii_start();
+        let n_digits = number.bytes().take_while(u8::is_ascii_digit).count();
+        // A digit of another script would belong to the number.
+        let is_whole = n_digits > 0 && number.as_bytes().get(n_digits).is_none_or(u8::is_ascii);
+        is_whole.then(|| &number[..n_digits])
+    }
 }
 
 static EXIT: LazyLock<Regex> = LazyLock::new(|| {
@@ -232,7 +306,7 @@ fn test_counts(text: &str) -> Option<TestCounts> {
         if !may_count {
             continue;
         }
-        let is_summary = is_summary(line) && COUNTED.is_match(head(line, 200));
+        let is_summary = is_summary(line) && may_count_tests(line) && COUNTED.is_match(head(line, 200));
         if is_summary {
             let counts = counts_in(line);
             let sum = sum.get_or_insert_default();
@@ -264,6 +338,16 @@ fn is_summary(line: &str) -> bool {
     ];
     let is_short = line.len() < 120 && line.starts_with(|c: char| c.is_ascii_digit());
     starts.iter().any(|start| line.starts_with(start)) || is_short
+}
+
+/// Whether the pattern of counts could be in a line: `3 passed`, `failures=1`. Cheaper, and nearly always enough.
+fn may_count_tests(line: &str) -> bool {
+    let is_pair = |bytes: &[u8]| {
+        bytes[0].is_ascii_digit() && bytes[1] == b' ' && b"pfesit".contains(&bytes[2].to_ascii_lowercase())
+    };
+    memchr2(b':', b'=', line.as_bytes()).is_some()
+        || !line.is_ascii()
+        || line.as_bytes().windows(3).any(is_pair)
 }
 
 fn counts_in(line: &str) -> TestCounts {
