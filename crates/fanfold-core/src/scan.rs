@@ -149,8 +149,8 @@ impl Bench {
         let (mut script, mut plain) = (String::with_capacity(size + size / 16 + 32), String::new());
         let (mut lines, mut atoms) = (Vec::with_capacity(size / 40), Vec::<AtomId>::with_capacity(size / 24));
         let mut own: Vec<Atom> = Vec::new();
-        // One atom in thirty bytes is many.
-        self.numbers.restart(size / 32);
+        // One atom in fifty bytes is usual.
+        self.numbers.restart(size / 48);
         each_piece(entry, |piece, label, text| {
             let from = script.len();
             script.push_str(label);

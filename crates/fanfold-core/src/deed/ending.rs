@@ -300,12 +300,15 @@ fn first_error(text: &str) -> Option<String> {
 fn test_counts(text: &str) -> Option<TestCounts> {
     let mut sum: Option<TestCounts> = None;
     let mut n_go = TestCounts::default();
-    for line in text.lines() {
-        let line = line.trim();
+    let mut from = 0;
+    for end in memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
+        let line = text[from..end].trim_start();
+        from = end + 1;
         let may_count = line.as_bytes().first().is_some_and(|byte| b"tT=FORP#-o0123456789".contains(byte));
         if !may_count {
             continue;
         }
+        let line = line.trim_end();
         let is_summary = is_summary(line) && may_count_tests(line) && COUNTED.is_match(head(line, 200));
         if is_summary {
             let counts = counts_in(line);
