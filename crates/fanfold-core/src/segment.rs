@@ -6,12 +6,13 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use crate::atoms::each_atom;
+use crate::atoms::each_atom_in;
 use crate::choice::{Chooser, Chosen, HANDLE, Line, LineOf, without_number};
 use crate::condense::signs::{Sign, sign_of};
 use crate::deed::{Deed, Verb};
 use crate::draft::Draft;
 use crate::handle::Handle;
+use crate::marks::MarkedText;
 use crate::scan::{Piece, Scan};
 use crate::stretch::{Stretch, coarsened, join_bare, stretches};
 use crate::tokens::Tokens;
@@ -161,13 +162,15 @@ struct SourceCall {
 
 fn sources(draft: &mut Draft<'_>, entries: &[EntryId]) -> Vec<Source> {
     let mut found: Vec<Source> = Vec::with_capacity(entries.len());
+    let mut marked = MarkedText::default();
     for &id in entries {
         let scan = draft.scan(id);
         let lexicon = Arc::make_mut(&mut draft.ledger.lexicon);
         let age = lexicon.age(id);
         let calls = scan.calls.iter().map(|call| {
             let mut atoms = Vec::new();
-            each_atom(&call.line, |atom| atoms.push(lexicon.id_of(atom)));
+            marked.read(&call.line);
+            each_atom_in(&call.line, &marked, 0..call.line.len(), |atom| atoms.push(lexicon.id_of(atom)));
             SourceCall { atoms, copied: chance_of_copy(&call.deed, age) }
         });
         let calls = calls.collect();

@@ -5,7 +5,8 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use memchr::{memchr_iter, memchr2, memmem, memrchr};
+use memchr::memmem::Finder;
+use memchr::{memchr_iter, memchr2, memrchr};
 use regex::Regex;
 use serde_json::value::RawValue;
 
@@ -113,6 +114,16 @@ pub(super) fn n_lines(text: &str) -> usize {
     memchr_iter(b'\n', text.as_bytes()).count() + 1
 }
 
+/// The lines of a text, as `str::lines` gives them but found faster; one more, empty, behind a last line end.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut from = 0;
+    memchr_iter(b'\n', text.as_bytes()).chain([text.len()]).map(move |end| {
+        let line = &text[from..end];
+        from = end + 1;
+        if end < text.len() { line.strip_suffix('\r').unwrap_or(line) } else { line }
+    })
+}
+
 /// Whether a command shows old words, in which an error is somebody's subject.
 fn is_history(command: &str) -> bool {
     let shows = ["log", "diff", "show", "blame", "status", "branch", "reflog", "stash"];
@@ -195,29 +206,33 @@ const FRAMES: [&str; 9] = [
 ];
 
 fn exit_code(text: &str) -> Option<i32> {
-    const SEARCH: NumberSearch = NumberSearch {
-        pattern: &EXIT,
-        // The longest before a word is `Error: E`.
-        words: &[("xit", 8), ("return", 1), ("failed with", 0)],
-        fields: &["exit_code", "exitCode", "returncode", "return_code"],
-        n_bytes: 500,
-    };
-    SEARCH.numbers(text).find_map(|number| number.parse().ok())
+    EXIT.numbers(text).find_map(|number| number.parse().ok())
 }
 
 /// Looks for a number at the beginning and at the end of a text.
 pub(super) struct NumberSearch {
     /// Its first group is the number.
-    pub(super) pattern: &'static LazyLock<Regex>,
+    pattern: Regex,
     /// Words without which the pattern can't be there, and how many bytes of it can stand before each.
-    pub(super) words: &'static [(&'static str, usize)],
+    words: Vec<(Finder<'static>, usize)>,
     /// What the pattern takes as the name of a field in JSON: the usual case, which needs no pattern.
-    pub(super) fields: &'static [&'static str],
+    fields: &'static [&'static str],
     /// So many bytes at either end.
-    pub(super) n_bytes: usize,
+    n_bytes: usize,
 }
 
 impl NumberSearch {
+    pub(super) fn new(
+        pattern: &str,
+        words: &[(&'static str, usize)],
+        fields: &'static [&'static str],
+        n_bytes: usize,
+    ) -> NumberSearch {
+        let pattern = Regex::new(pattern).expect("a pattern");
+        let words = words.iter().map(|(word, before)| (Finder::new(*word), *before)).collect();
+        NumberSearch { pattern, words, fields, n_bytes }
+    }
+
     /// The first number in each end that has one.
     pub(super) fn numbers<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
         let end = Some(tail(text, self.n_bytes)).filter(|_| text.len() > self.n_bytes);
@@ -227,8 +242,8 @@ impl NumberSearch {
     fn number_in<'t>(&self, part: &'t str) -> Option<&'t str> {
         // The first of the words, and where a match with any of them can begin.
         let (mut first, mut from) = (part.len(), part.len());
-        for (word, before) in self.words {
-            if let Some(at) = memmem::find(part.as_bytes(), word.as_bytes()) {
+        for (word, before) in &self.words {
+            if let Some(at) = word.find(part.as_bytes()) {
                 (first, from) = (first.min(at), from.min(at.saturating_sub(*before)));
             }
         }
@@ -253,7 +268,7 @@ impl NumberSearch {
     }
 }
 
-static EXIT: LazyLock<Regex> = LazyLock::new(|| {
+static EXIT: LazyLock<NumberSearch> = LazyLock::new(|| {
     let patterns = [
         r"<returncode>(-?\d+)</returncode>",
         r#""(?:exit_code|exitCode|returncode|return_code)"\s*:\s*(-?\d+)"#,
@@ -261,7 +276,10 @@ static EXIT: LazyLock<Regex> = LazyLock::new(|| {
         r"(?:exited|failed) with (?:exit )?(?:code|status)[ :]+(-?\d+)",
         r"(?m)^exit_code: (-?\d+)",
     ];
-    Regex::new(&patterns.join("|")).expect("a pattern")
+    // The longest before a word is `Error: E`.
+    let words = [("xit", 8), ("return", 1), ("failed with", 0)];
+    let fields = &["exit_code", "exitCode", "returncode", "return_code"];
+    NumberSearch::new(&patterns.join("|"), &words, fields, 500)
 });
 
 /// Whether the result itself says at its very beginning that the tool failed.
@@ -288,7 +306,7 @@ fn first_line(text: &str) -> Option<String> {
 fn first_error(text: &str) -> Option<String> {
     let is_traceback =
         |line: &str| line.starts_with("Traceback (most") || line.starts_with("--- Logging error");
-    let mut alarms = text.lines().filter(|line| sign_of(line) == Sign::Alarm && !is_traceback(line.trim()));
+    let mut alarms = lines(text).filter(|line| sign_of(line) == Sign::Alarm && !is_traceback(line.trim()));
     // A line that is itself the message says more than a mark such as `FAIL`.
     let first = alarms.next()?;
     let line =
@@ -300,10 +318,8 @@ fn first_error(text: &str) -> Option<String> {
 fn test_counts(text: &str) -> Option<TestCounts> {
     let mut sum: Option<TestCounts> = None;
     let mut n_go = TestCounts::default();
-    let mut from = 0;
-    for end in memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
-        let line = text[from..end].trim_start();
-        from = end + 1;
+    for line in lines(text) {
+        let line = line.trim_start();
         let may_count = line.as_bytes().first().is_some_and(|byte| b"tT=FORP#-o0123456789".contains(byte));
         if !may_count {
             continue;

@@ -2,7 +2,6 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
 use serde_json::Value;
 
 use super::ending::{NumberSearch, Output, ending_in, n_lines};
@@ -176,7 +175,7 @@ fn failure(deed: &Deed, ending: &Ending) -> String {
 /// Which lines a read showed, by its numbered lines where it has them, and of how many.
 fn lines_seen(deed: &Deed, text: &str, shown: &str) -> String {
     let numbers = numbered(shown);
-    let total = TOTAL_SEARCH.numbers(text).next().and_then(|number| number.parse::<u32>().ok());
+    let total = TOTAL.numbers(text).next().and_then(|number| number.parse::<u32>().ok());
     let range = match (numbers, deed.reads.first().map(|sight| sight.lines)) {
         (Some(range), _) => Some(range),
         (None, Some(Lines::Range(range))) => Some(range),
@@ -206,28 +205,18 @@ fn numbered(text: &str) -> Option<LineRange> {
     Some(LineRange { first, last })
 }
 
-static TOTAL: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r#""?(?:total_lines|totalLines)"?\s*[:=]\s*(\d+)"#).expect("a pattern"));
-const TOTAL_SEARCH: NumberSearch = NumberSearch {
-    pattern: &TOTAL,
-    words: &[("otal", 2)],
-    fields: &["total_lines", "totalLines"],
-    n_bytes: 400,
-};
-static HITS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#""?(?:total_count|total_matches|numMatches)"?\s*[:=]\s*(\d+)|Found (\d+)"#)
-        .expect("a pattern")
+static TOTAL: LazyLock<NumberSearch> = LazyLock::new(|| {
+    let pattern = r#""?(?:total_lines|totalLines)"?\s*[:=]\s*(\d+)"#;
+    NumberSearch::new(pattern, &[("otal", 2)], &["total_lines", "totalLines"], 400)
+});
+static HITS: LazyLock<NumberSearch> = LazyLock::new(|| {
+    let pattern = r#""?(?:total_count|total_matches|numMatches)"?\s*[:=]\s*(\d+)|Found (\d+)"#;
+    let words = [("otal", 2), ("numMatches", 1), ("Found ", 0)];
+    NumberSearch::new(pattern, &words, &["total_count", "total_matches", "numMatches"], 400)
 });
 
-const HITS_SEARCH: NumberSearch = NumberSearch {
-    pattern: &HITS,
-    words: &[("otal", 2), ("numMatches", 1), ("Found ", 0)],
-    fields: &["total_count", "total_matches", "numMatches"],
-    n_bytes: 400,
-};
-
 fn hits(text: &str, n_lines: usize) -> String {
-    let number = HITS_SEARCH.numbers(text).next().and_then(|number| number.parse().ok());
+    let number = HITS.numbers(text).next().and_then(|number| number.parse().ok());
     let says_none = head(text, 60).to_ascii_lowercase().starts_with("no ");
     count(number.unwrap_or(if says_none { 0 } else { n_lines }), "hit", "hits")
 }
