@@ -74,7 +74,7 @@ impl Numbers {
 
     /// Where a slot with this half of a hash should stand: in a table twice as large, twice as far.
     fn place(&self, half: u32) -> usize {
-        (u64::from(half) * self.slots.len() as u64 >> 32) as usize
+        ((u64::from(half) * self.slots.len() as u64) >> 32) as usize
     }
 
     fn grow(&mut self) {
