@@ -418,8 +418,8 @@ const FAULTS: &[Fault] = &[
         name: "lines stand in the order of a hash set",
         breaks: "7 deterministic",
         file: "crates/fanfold-core/src/segment.rs",
-        find: "        written.chosen.sort_unstable();",
-        replace: "        let set: std::collections::HashSet<_> = written.chosen.drain(..).collect();\n        written.chosen.extend(set);",
+        find: "        written.chosen.sort_unstable_by_key(|chosen| chosen.line);",
+        replace: "        let map: std::collections::HashMap<_, _> = written.chosen.drain(..).map(|chosen| (chosen.line, chosen)).collect();\n        written.chosen.extend(map.into_values());",
     },
     Fault {
         name: "running steps may be folded",

@@ -4,6 +4,7 @@
 //! more in the next.
 
 use std::collections::{BinaryHeap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -25,6 +26,8 @@ pub(crate) struct Line<'a> {
     pub(crate) is: LineOf,
     /// What the line is worth as a whole, whatever its atoms.
     pub(crate) worth: f32,
+    /// What its text costs, where that was counted before.
+    pub(crate) cost: Option<u32>,
 }
 
 /// What a line tells.
@@ -52,6 +55,17 @@ impl LineOf {
     }
 }
 
+/// A line that was chosen.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Chosen {
+    /// Which of the lines it is.
+    pub(crate) line: usize,
+    /// What its text costs.
+    pub(crate) text: u32,
+    /// What it costs in the view, with what it opens.
+    pub(crate) cost: usize,
+}
+
 /// Chooses among lines, the one that adds most for what it costs first.
 pub(crate) struct Chooser<'a> {
     lines: &'a [Line<'a>],
@@ -65,8 +79,8 @@ pub(crate) struct Chooser<'a> {
     is_open: Vec<bool>,
     is_chosen: Vec<bool>,
     heap: BinaryHeap<u64>,
-    /// The chosen lines, the best first, and what each costs.
-    pub(crate) chosen: Vec<(usize, usize)>,
+    /// The chosen lines, the best first.
+    pub(crate) chosen: Vec<Chosen>,
 }
 
 impl<'a> Chooser<'a> {
@@ -107,7 +121,9 @@ impl<'a> Chooser<'a> {
                 self.heap.push(now);
                 continue;
             }
-            let cost = self.counter.count(self.lines[i].text).0 as usize + 1 + self.opening(i);
+            let line = &self.lines[i];
+            let text = line.cost.unwrap_or_else(|| self.counter.count(line.text).0 as u32);
+            let cost = text as usize + 1 + self.opening(i);
             if cost > left {
                 misses.push(now);
                 if misses.len() > MOST_MISSES {
@@ -116,7 +132,7 @@ impl<'a> Chooser<'a> {
                 continue;
             }
             left -= cost;
-            self.take(i, cost);
+            self.take(Chosen { line: i, text, cost });
         }
         self.heap.extend(misses);
     }
@@ -126,9 +142,10 @@ impl<'a> Chooser<'a> {
         self.is_open.iter().filter(|is_open| **is_open).count()
     }
 
-    fn take(&mut self, i: usize, cost: usize) {
+    fn take(&mut self, chosen: Chosen) {
+        let i = chosen.line;
         self.is_chosen[i] = true;
-        self.chosen.push((i, cost));
+        self.chosen.push(chosen);
         for &atom in self.lines[i].atoms {
             self.values[atom as usize] = 0.0;
         }
@@ -173,23 +190,41 @@ const MOST_MISSES: usize = 40;
 /// What lines are worth as a whole; a line that comes again counts once, at its newest place.
 fn whole_worth(lines: &[Line<'_>]) -> Vec<f32> {
     let mut worth = vec![0.0; lines.len()];
-    let mut said = HashSet::new();
+    let mut said: HashSet<u64, BuildHasherDefault<Hashed>> = HashSet::default();
     for (i, line) in lines.iter().enumerate().rev() {
-        if line.worth > 0.0
-            && said.insert(xxh3_64(without_number(line.text.trim_start()).trim_start().as_bytes()))
-        {
+        if line.worth > 0.0 && said.insert(xxh3_64(without_number(line.text).trim_ascii_start().as_bytes())) {
             worth[i] = line.worth;
         }
     }
     worth
 }
 
+/// Takes a hash for what it is.
+#[derive(Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = xxh3_64(bytes);
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
 /// A line without the number that a reading tool put before it, its indentation left.
 pub(crate) fn without_number(line: &str) -> &str {
-    let digits = line.trim_start();
-    let rest = digits.trim_start_matches(|c: char| c.is_ascii_digit());
-    let is_numbered = rest.len() < digits.len();
-    rest.strip_prefix(['→', '|', ':', '\t']).filter(|_| is_numbered).unwrap_or(line)
+    let number = line.trim_ascii_start();
+    let n_digits = number.bytes().take_while(u8::is_ascii_digit).count();
+    if n_digits == 0 {
+        return line;
+    }
+    number[n_digits..].strip_prefix(['→', '|', ':', '\t']).unwrap_or(line)
 }
 
 #[cfg(test)]
@@ -214,11 +249,12 @@ mod tests {
             source: "",
             is: LineOf::Rest,
             worth: 0.0,
+            cost: None,
         };
         let lines = [line(0, "one two", &[0, 1]), line(1, "two", &[1]), line(2, "three", &[2])];
         let mut chooser = Chooser::new(&lines, &[0, 0, 0], vec![0.1; 3], &Words);
         chooser.choose(100);
-        let chosen: Vec<usize> = chooser.chosen.iter().map(|(i, _)| *i).collect();
+        let chosen: Vec<usize> = chooser.chosen.iter().map(|chosen| chosen.line).collect();
         assert_eq!(chosen, [0, 2]);
     }
 }

@@ -7,10 +7,12 @@ use std::sync::OnceLock;
 
 use memchr::{memchr_iter, memmem, memrchr2};
 
-use crate::atoms::{Atom, AtomMap, each_atom};
+use crate::atoms::{Atom, each_atom_in};
 use crate::deed::{Deed, deed_of, line_and_failure, source_of};
 use crate::draft::SLICE;
 use crate::handle::Hash;
+use crate::marks::MarkedText;
+use crate::numbers::Numbers;
 use crate::recall::each_piece;
 use crate::slices::slices;
 use crate::tokens::Tokens;
@@ -80,14 +82,16 @@ pub(crate) struct CallScan {
 /// An entry taken apart, its atoms not yet known by their numbers in the session but by those among its own.
 pub(crate) struct Parts {
     scan: Scan,
-    /// Its atoms, each with a place of the script where it stands.
-    own: Vec<(Atom, Range<usize>)>,
+    own: Vec<Atom>,
+    /// Where each of them stands first in the script.
+    places: Vec<Range<usize>>,
 }
 
 /// What one thread takes entries apart with.
 #[derive(Default)]
 struct Bench {
-    numbers: AtomMap<AtomId>,
+    numbers: Numbers,
+    marked: MarkedText,
 }
 
 /// Takes entries apart, side by side where there is much to do. What comes out does not depend on that.
@@ -146,8 +150,9 @@ impl Bench {
         let size = size_of(entry);
         let (mut script, mut plain) = (String::with_capacity(size + size / 16 + 32), String::new());
         let (mut lines, mut atoms) = (Vec::with_capacity(size / 40), Vec::<AtomId>::with_capacity(size / 24));
-        let mut own = Vec::new();
-        self.numbers.clear();
+        let (mut own, mut places): (Vec<Atom>, Vec<Range<usize>>) = (Vec::new(), Vec::new());
+        // One atom in fifty bytes is usual.
+        self.numbers.restart(size / 48);
         each_piece(entry, |piece, label, text| {
             let from = script.len();
             script.push_str(label);
@@ -155,14 +160,18 @@ impl Bench {
             if !text.ends_with('\n') {
                 script.push('\n');
             }
-            each_line(&script[from..], |at, line| {
+            let text = &script[from..];
+            self.marked.read(text);
+            each_line(text, |at, line| {
                 let first = atoms.len();
-                each_atom(line, |atom, text| {
-                    let number = *self.numbers.entry(atom).or_insert_with(|| {
-                        let begin = text.as_ptr() as usize - line.as_ptr() as usize + from + at;
-                        own.push((atom, begin..begin + text.len()));
-                        own.len() as AtomId - 1
-                    });
+                each_atom_in(text, &self.marked, at..at + line.len(), |atom, name| {
+                    let next = own.len() as AtomId;
+                    let number = self.numbers.find_or_take(atom, next, |n| own[n as usize] == atom);
+                    if number == next {
+                        own.push(atom);
+                        let begin = from + (name.as_ptr() as usize - text.as_ptr() as usize);
+                        places.push(begin..begin + name.len());
+                    }
                     if !atoms[first..].contains(&number) {
                         atoms.push(number);
                     }
@@ -183,16 +192,15 @@ impl Bench {
         let hashed = |bytes: Range<usize>| (bytes.clone(), Hash::of(script[bytes].as_bytes()));
         let slices = cut.into_iter().map(hashed).collect();
         let calls = entry.step().map_or(&[][..], |step| &step.calls).iter().map(CallScan::of).collect();
-        Parts { scan: Scan { script, hash, slices, lines, atoms, plain, calls }, own }
+        Parts { scan: Scan { script, hash, slices, lines, atoms, plain, calls }, own, places }
     }
 }
 
 impl Parts {
     /// The entry with its atoms known by their numbers in the session.
     pub(crate) fn known_by(self, lexicon: &mut Lexicon) -> Scan {
-        let Parts { mut scan, own } = self;
-        let id_of = |(atom, place): (Atom, Range<usize>)| lexicon.id_of(atom, &scan.script.as_bytes()[place]);
-        let ids: Vec<AtomId> = own.into_iter().map(id_of).collect();
+        let Parts { mut scan, own, places } = self;
+        let ids = lexicon.ids_of(&own, |i| &scan.script.as_bytes()[places[i].clone()]);
         scan.atoms.iter_mut().for_each(|atom| *atom = ids[*atom as usize]);
         scan
     }

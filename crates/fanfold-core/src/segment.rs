@@ -6,17 +6,18 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use crate::atoms::each_atom;
-use crate::choice::{Chooser, HANDLE, Line, LineOf, without_number};
+use crate::atoms::each_atom_in;
+use crate::choice::{Chooser, Chosen, HANDLE, Line, LineOf, without_number};
 use crate::condense::signs::{Sign, sign_of};
 use crate::deed::{Deed, Verb};
 use crate::draft::Draft;
 use crate::handle::Handle;
+use crate::marks::MarkedText;
 use crate::scan::{Piece, Scan};
 use crate::stretch::{Stretch, coarsened, join_bare, stretches};
 use crate::tokens::Tokens;
 use crate::transcript::EntryId;
-use crate::value::{AtomId, Lexicon, Worth};
+use crate::value::{AtomId, Lexicon, UNKNOWN, Worth};
 use crate::view::Voice;
 
 /// Folded entries and what stands for them.
@@ -64,6 +65,7 @@ struct KeptLine {
     at: usize,
     is: LineOf,
     worth: f32,
+    cost: Option<u32>,
     text_end: usize,
     atoms_end: usize,
     source_end: usize,
@@ -72,24 +74,26 @@ struct KeptLine {
 impl Kept {
     fn of<'a>(lines: impl Iterator<Item = Line<'a>>) -> Kept {
         let mut kept = Kept::default();
-        for Line { entry, at, text, atoms, source, is, worth } in lines {
+        for Line { entry, at, text, atoms, source, is, worth, cost } in lines {
             kept.text.push_str(text);
             kept.atoms.extend_from_slice(atoms);
             kept.sources.push_str(source);
             let (text_end, atoms_end, source_end) = (kept.text.len(), kept.atoms.len(), kept.sources.len());
-            kept.lines.push(KeptLine { entry, at, is, worth, text_end, atoms_end, source_end });
+            kept.lines.push(KeptLine { entry, at, is, worth, cost, text_end, atoms_end, source_end });
         }
         kept
     }
 
     fn lines(&self) -> impl Iterator<Item = Line<'_>> {
         let (mut text_from, mut atoms_from, mut source_from) = (0, 0, 0);
-        self.lines.iter().map(move |&KeptLine { entry, at, is, worth, text_end, atoms_end, source_end }| {
-            let (text, atoms) = (&self.text[text_from..text_end], &self.atoms[atoms_from..atoms_end]);
-            let source = &self.sources[source_from..source_end];
-            (text_from, atoms_from, source_from) = (text_end, atoms_end, source_end);
-            Line { entry, at, text, atoms, source, is, worth }
-        })
+        self.lines.iter().map(
+            move |&KeptLine { entry, at, is, worth, cost, text_end, atoms_end, source_end }| {
+                let (text, atoms) = (&self.text[text_from..text_end], &self.atoms[atoms_from..atoms_end]);
+                let source = &self.sources[source_from..source_end];
+                (text_from, atoms_from, source_from) = (text_end, atoms_end, source_end);
+                Line { entry, at, text, atoms, source, is, worth, cost }
+            },
+        )
     }
 }
 
@@ -158,6 +162,7 @@ struct SourceCall {
 
 fn sources(draft: &mut Draft<'_>, entries: &[EntryId]) -> Vec<Source> {
     let mut found: Vec<Source> = Vec::with_capacity(entries.len());
+    let mut marked = MarkedText::default();
     for &id in entries {
         let scan = draft.scan(id);
         let lexicon = Arc::make_mut(&mut draft.ledger.lexicon);
@@ -165,7 +170,10 @@ fn sources(draft: &mut Draft<'_>, entries: &[EntryId]) -> Vec<Source> {
         let step = draft.transcript.entry(id).step();
         let calls = scan.calls.iter().enumerate().map(|(i, call)| {
             let mut atoms = Vec::new();
-            each_atom(&call.line, |atom, text| atoms.push(lexicon.id_of(atom, text)));
+            marked.read(&call.line);
+            each_atom_in(&call.line, &marked, 0..call.line.len(), |atom, text| {
+                atoms.push(lexicon.id_of(atom, text));
+            });
             let result = step.and_then(|step| step.calls[i].result.as_ref());
             let size = result.map_or(Tokens::ZERO, |result| result.body.tokens());
             SourceCall { atoms, copied: chance_of_copy(&call.deed, age, size) }
@@ -196,7 +204,7 @@ fn lines_of<'a>(sources: &'a [Source], worth: &Worth) -> Vec<Line<'a>> {
         for (call, SourceCall { atoms, .. }) in source.scan.calls.iter().zip(&source.calls) {
             let is = LineOf::Deed;
             let (text, source) = (&call.line, &call.source);
-            out.push(Line { entry, at: 0, text, atoms, source, is, worth: is.worth() });
+            out.push(Line { entry, at: 0, text, atoms, source, is, worth: is.worth(), cost: None });
         }
         let mut is_first = true;
         for line in source.scan.lines() {
@@ -224,7 +232,8 @@ fn lines_of<'a>(sources: &'a [Source], worth: &Worth) -> Vec<Line<'a>> {
             // A line that nothing speaks for is never chosen.
             let is_worthless = worth == 0.0 && line.atoms.is_empty();
             if !is_worthless {
-                out.push(Line { entry, at: line.at, text, atoms: line.atoms, source: from, is, worth });
+                let (at, atoms) = (line.at, line.atoms);
+                out.push(Line { entry, at, text, atoms, source: from, is, worth, cost: None });
             }
         }
     }
@@ -235,7 +244,7 @@ fn lines_of<'a>(sources: &'a [Source], worth: &Worth) -> Vec<Line<'a>> {
 fn is_copyable(line: &str) -> bool {
     const SHORTEST: usize = 30;
     const WORDS: usize = 3;
-    let words = line.split(|c: char| !c.is_ascii_alphabetic()).filter(|word| word.len() > 1);
+    let words = line.as_bytes().split(|byte| !byte.is_ascii_alphabetic()).filter(|word| word.len() > 1);
     line.len() >= SHORTEST && words.take(WORDS).count() == WORDS
 }
 
@@ -253,9 +262,9 @@ fn compose(
     // Handles take no more than half of the budget.
     let stretches = coarsened(stretches, (budget / 2 / HANDLE).max(4));
     let runs = runs(&entries);
-    let told = |chosen: &[(usize, usize)], of_stretch: &[u32]| {
+    let told = |chosen: &[Chosen], of_stretch: &[u32]| {
         let mut is_told = vec![false; stretches.len()];
-        chosen.iter().for_each(|(i, _)| is_told[of_stretch[*i] as usize] = true);
+        chosen.iter().for_each(|chosen| is_told[of_stretch[chosen.line] as usize] = true);
         join_bare(&stretches, &is_told)
     };
     let of_stretch = stretch_of(&stretches, lines);
@@ -264,7 +273,7 @@ fn compose(
     // How many handles there will be shows when the lines are chosen: what that leaves is chosen again.
     for _ in 0..3 {
         let n_handles = told(&chooser.chosen, &of_stretch).len();
-        let of_lines: usize = chooser.chosen.iter().map(|(_, cost)| cost).sum();
+        let of_lines: usize = chooser.chosen.iter().map(|chosen| chosen.cost).sum();
         let openings = HANDLE * chooser.n_open();
         let cost = of_lines - openings + HANDLE * n_handles + FENCES * runs.len();
         let left = budget.saturating_sub(cost);
@@ -280,21 +289,22 @@ fn compose(
     for _ in 0..4 {
         written.stretches = told(&order, &of_stretch);
         written.handles = written.stretches.iter_mut().map(|stretch| stretch.name(draft)).collect();
-        written.chosen = order.iter().map(|(i, _)| *i).collect();
-        written.chosen.sort_unstable();
+        written.chosen = order.clone();
+        written.chosen.sort_unstable_by_key(|chosen| chosen.line);
         written.parts = write_parts(draft, &runs, &written, lines, is_first);
         let cost: Tokens = written.parts.iter().map(|part| part.tokens).sum();
         let mut over = (cost.0 as usize).saturating_sub(budget);
         if over == 0 || order.is_empty() {
             break;
         }
-        while let Some((_, cost)) = order.pop_if(|_| over > 0) {
-            over = over.saturating_sub(cost);
+        while let Some(chosen) = order.pop_if(|_| over > 0) {
+            over = over.saturating_sub(chosen.cost);
         }
     }
     let Written { stretches, handles, chosen, parts } = written;
     let handle = draft.ledger.name_several(entries.clone(), handles.clone());
-    let kept = Arc::new(Kept::of(chosen.into_iter().map(|i| lines[i])));
+    let line = |chosen: Chosen| Line { cost: Some(chosen.text), ..lines[chosen.line] };
+    let kept = Arc::new(Kept::of(chosen.into_iter().map(line)));
     Segment { entries, tier, handle, parts, voice: Voice::Fanfold, handles, stretches, kept }
 }
 
@@ -306,20 +316,20 @@ const FENCES: usize = 14;
 struct Written {
     stretches: Vec<Stretch>,
     handles: Vec<Handle>,
-    chosen: Vec<usize>,
+    chosen: Vec<Chosen>,
     parts: Vec<Part>,
 }
 
 /// What each atom of the lines is worth: nothing where it stands in a segment that stays.
 fn values(lexicon: &Lexicon, lines: &[Line<'_>], worth: &Worth, stays: &[Arc<Kept>]) -> Vec<f32> {
-    const UNKNOWN: f32 = -1.0;
-    let mut values = vec![UNKNOWN; lexicon.len()];
+    let mut values = worth.values(lexicon.len());
     for &atom in stays.iter().flat_map(|kept| &kept.atoms) {
         values[atom as usize] = 0.0;
     }
     for &atom in lines.iter().flat_map(|line| line.atoms) {
-        if values[atom as usize] == UNKNOWN {
-            values[atom as usize] = worth.of(lexicon, atom);
+        let value = &mut values[atom as usize];
+        if *value == UNKNOWN {
+            *value = lexicon.chance(atom);
         }
     }
     values
@@ -351,7 +361,7 @@ fn write_parts(
 ) -> Vec<Part> {
     let mut parts = Vec::with_capacity(runs.len());
     let mut stretches = written.stretches.iter().zip(&written.handles).peekable();
-    let mut chosen = written.chosen.iter().map(|&i| &lines[i]).peekable();
+    let mut chosen = written.chosen.iter().map(|chosen| &lines[chosen.line]).peekable();
     for (n, run) in runs.iter().enumerate() {
         let last = run[run.len() - 1];
         let mut text = String::from(if is_first && n == 0 { FENCE_TOLD } else { FENCE });

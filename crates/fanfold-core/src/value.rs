@@ -7,11 +7,8 @@ mod feature; // what it looks at
 mod weights; // how much each of that counts
 pub mod study; // its own eyes, for the command that makes the weights
 
-use std::cell::Cell;
-
-use hashbrown::HashTable;
-
 use crate::atoms::{Atom, Look, each_atom};
+use crate::numbers::Numbers;
 use crate::scan::{Piece, Scan};
 use crate::transcript::{Entry, EntryId, Prompt, Speaker, Transcript};
 use crate::words::{Word, WordSet, each_word};
@@ -25,8 +22,8 @@ pub(crate) type AtomId = u32;
 /// What the conversation has shown of its atoms, learnt entry by entry.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lexicon {
-    /// The numbers by the atoms' hashes; what they are numbers of stands in `known`.
-    ids: HashTable<AtomId>,
+    /// The numbers by the atoms; what they are numbers of stands in `known`.
+    ids: Numbers,
     known: Vec<Known>,
     /// Where each entry that was learnt ends, in tokens from the beginning.
     ends: Vec<u32>,
@@ -82,9 +79,7 @@ impl Lexicon {
     pub(crate) fn id_of(&mut self, atom: Atom, text: &[u8]) -> AtomId {
         let next = self.known.len() as AtomId;
         let known = &self.known;
-        let is_same = |id: &AtomId| known[*id as usize].atom == atom;
-        let hash = |id: &AtomId| known[*id as usize].atom.hash();
-        let id = *self.ids.entry(atom.hash(), is_same, hash).or_insert(next).get();
+        let id = self.ids.find_or_take(atom, next, |id| known[id as usize].atom == atom);
         if id == next {
             let mut words = [0; 4];
             each_word(text, |word| {
@@ -106,6 +101,21 @@ impl Lexicon {
             });
         }
         id
+    }
+
+    /// The numbers of atoms; new ones are taken in, by their texts.
+    pub(crate) fn ids_of<'a>(&mut self, atoms: &[Atom], text: impl Fn(usize) -> &'a [u8]) -> Vec<AtomId> {
+        let mut ids = self.ids.guesses(atoms);
+        for (id, atom) in ids.iter_mut().zip(atoms) {
+            let is_right = self.known.get(*id as usize).is_some_and(|known| known.atom == *atom);
+            *id = if is_right { *id } else { AtomId::MAX };
+        }
+        for (i, id) in ids.iter_mut().enumerate() {
+            if *id == AtomId::MAX {
+                *id = self.id_of(atoms[i], text(i));
+            }
+        }
+        ids
     }
 
     /// How many atoms are known.
@@ -177,7 +187,7 @@ impl Lexicon {
     }
 
     /// How likely an atom is to be what the agent writes before it comes up by itself.
-    fn chance(&self, atom: AtomId) -> f32 {
+    pub(crate) fn chance(&self, atom: AtomId) -> f32 {
         if self.known[atom as usize].is_said {
             return 0.0;
         }
@@ -227,7 +237,7 @@ impl Lexicon {
 
     /// The chance of an atom that is known, by its text.
     fn chance_of(&self, atom: Atom) -> Option<(AtomId, f32)> {
-        let id = *self.ids.find(atom.hash(), |id| self.known[*id as usize].atom == atom)?;
+        let id = self.ids.find(atom, |id| self.known[id as usize].atom == atom)?;
         Some((id, self.chance(id)))
     }
 }
@@ -281,37 +291,37 @@ pub(crate) fn chance(score: f32) -> f32 {
     TABLE[below] + (TABLE[below + 1] - TABLE[below]) * (place - below as f32)
 }
 
-/// What atoms are worth at the moment of a fold, given what stays in view. Worked out when first asked for.
+/// What atoms are worth at the moment of a fold, given what stays in view.
 pub(crate) struct Worth {
-    values: Vec<Cell<f32>>,
+    /// Nothing where an atom stays in view; the others are worked out by who wants to know.
+    values: Vec<f32>,
     /// The words of the topic that a person wants to keep.
     pub(crate) focus: Vec<String>,
 }
 
 impl Worth {
     pub(crate) fn new(lexicon: &Lexicon, focus: &str) -> Worth {
-        Worth { values: vec![Cell::new(UNKNOWN); lexicon.len()], focus: focus_words(focus) }
+        Worth { values: vec![UNKNOWN; lexicon.len()], focus: focus_words(focus) }
     }
 
     /// Takes note of atoms that stay in view: they need no second place.
-    pub(crate) fn see(&self, atoms: &[AtomId]) {
+    pub(crate) fn see(&mut self, atoms: &[AtomId]) {
         for &atom in atoms {
-            self.values[atom as usize].set(0.0);
+            self.values[atom as usize] = 0.0;
         }
     }
 
     /// Whether an atom stays in view.
     pub(crate) fn is_seen(&self, atom: AtomId) -> bool {
-        self.values.get(atom as usize).is_some_and(|value| value.get() == 0.0)
+        self.values.get(atom as usize).is_some_and(|value| *value == 0.0)
     }
 
-    /// What an atom is worth.
-    pub(crate) fn of(&self, lexicon: &Lexicon, atom: AtomId) -> f32 {
-        let Some(value) = self.values.get(atom as usize) else { return lexicon.chance(atom) };
-        if value.get() == UNKNOWN {
-            value.set(lexicon.chance(atom));
-        }
-        value.get()
+    /// What so many atoms are worth: nothing if they stay in view, else it is not yet known.
+    pub(crate) fn values(&self, n: usize) -> Vec<f32> {
+        let mut values = Vec::with_capacity(n);
+        values.extend_from_slice(&self.values);
+        values.resize(n, UNKNOWN);
+        values
     }
 
     /// What a line is worth by itself: 1 for a name that is likely in use.
@@ -336,7 +346,8 @@ impl Worth {
     }
 }
 
-const UNKNOWN: f32 = -1.0;
+/// What is not yet worked out.
+pub(crate) const UNKNOWN: f32 = -1.0;
 
 /// The words of a topic that are worth looking for.
 fn focus_words(topic: &str) -> Vec<String> {

@@ -1,10 +1,12 @@
 //! How a call ended: the exit code, whether it failed, the first error line, the counts of a test run.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use memchr::{memchr_iter, memchr2, memmem};
+use memchr::memmem::Finder;
+use memchr::{memchr_iter, memchr2, memrchr};
 use regex::Regex;
 use serde_json::value::RawValue;
 
@@ -51,16 +53,16 @@ pub struct Ending {
 
 /// Reads the ending from a result.
 pub fn ending_of(deed: &Deed, outcome: &Outcome) -> Ending {
-    ending_in(deed, outcome, inner_text(outcome.body.as_str()).as_deref())
+    let output = Output::of(outcome.body.as_str());
+    Ending { n_lines: output.n_lines(), ..ending_in(deed, outcome, &output) }
 }
 
-/// Reads the ending from a result whose inner text is known.
-pub(super) fn ending_in(deed: &Deed, outcome: &Outcome, inner: Option<&str>) -> Ending {
+/// Reads the ending from a result, all but the lines of the output.
+pub(super) fn ending_in(deed: &Deed, outcome: &Outcome, output: &Output<'_>) -> Ending {
     let text = outcome.body.as_str();
-    let output = strip_frame(inner.unwrap_or(text));
     let exit = exit_code(text);
     let is_run = deed.verb == Verb::Run;
-    let tests = if is_run { test_counts(output) } else { None };
+    let tests = if is_run { test_counts(output.bare()) } else { None };
     let found_nothing = deed.verb == Verb::Search && exit == Some(1);
     let verdict = match (exit, tests) {
         _ if found_nothing => Verdict::Passed,
@@ -72,17 +74,54 @@ pub(super) fn ending_in(deed: &Deed, outcome: &Outcome, inner: Option<&str>) -> 
         _ => Verdict::Unknown,
     };
     let error = match verdict {
-        Verdict::Failed => first_error(output).or_else(|| first_line(output)),
-        Verdict::Unknown if is_run && !is_history(&deed.target) => first_error(output),
+        Verdict::Failed => first_error(output.bare()).or_else(|| first_line(output.bare())),
+        Verdict::Unknown if is_run && !is_history(&deed.target) => first_error(output.bare()),
         Verdict::Passed | Verdict::Unknown => None,
     };
-    let n_lines = if output.trim().is_empty() { 0 } else { n_lines(output.trim_end()) };
-    Ending { verdict, exit, error, tests, n_lines }
+    Ending { verdict, exit, error, tests, n_lines: 0 }
+}
+
+/// What a tool said, taken out of what its harness made of it when that is asked for: most calls tell all without.
+pub(super) struct Output<'a> {
+    text: &'a str,
+    inner: OnceCell<Option<String>>,
+}
+
+impl<'a> Output<'a> {
+    pub(super) fn of(text: &'a str) -> Output<'a> {
+        Output { text, inner: OnceCell::new() }
+    }
+
+    /// The text inside a JSON result, or all of it.
+    pub(super) fn text(&self) -> &str {
+        self.inner.get_or_init(|| inner_text(self.text)).as_deref().unwrap_or(self.text)
+    }
+
+    /// The text without the lines that a harness puts around it.
+    fn bare(&self) -> &str {
+        strip_frame(self.text())
+    }
+
+    /// How many lines the tool said.
+    pub(super) fn n_lines(&self) -> usize {
+        let output = self.bare();
+        if output.trim().is_empty() { 0 } else { n_lines(output.trim_end()) }
+    }
 }
 
 /// How many lines a text has.
 pub(super) fn n_lines(text: &str) -> usize {
     memchr_iter(b'\n', text.as_bytes()).count() + 1
+}
+
+/// The lines of a text, as `str::lines` gives them but found faster; one more, empty, behind a last line end.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut from = 0;
+    memchr_iter(b'\n', text.as_bytes()).chain([text.len()]).map(move |end| {
+        let line = &text[from..end];
+        from = end + 1;
+        if end < text.len() { line.strip_suffix('\r').unwrap_or(line) } else { line }
+    })
 }
 
 /// Whether a command shows old words, in which an error is somebody's subject.
@@ -92,7 +131,7 @@ fn is_history(command: &str) -> bool {
 }
 
 /// The text inside a JSON result.
-pub(super) fn inner_text(text: &str) -> Option<String> {
+fn inner_text(text: &str) -> Option<String> {
     let is_object = text.trim_start().starts_with('{') && text.len() < 1 << 20;
     if !is_object {
         return None;
@@ -167,19 +206,69 @@ const FRAMES: [&str; 9] = [
 ];
 
 fn exit_code(text: &str) -> Option<i32> {
-    let code = |part: &str| {
-        // Cheaper than the pattern, and nearly always enough.
-        let may_tell = |word: &str| memmem::find(part.as_bytes(), word.as_bytes()).is_some();
-        if !["xit", "return", "failed with"].into_iter().any(may_tell) {
-            return None;
-        }
-        let found = EXIT.captures(part)?;
-        found.iter().skip(1).flatten().next()?.as_str().parse().ok()
-    };
-    code(head(text, 500)).or_else(|| code(tail(text, 500)))
+    EXIT.numbers(text).find_map(|number| number.parse().ok())
 }
 
-static EXIT: LazyLock<Regex> = LazyLock::new(|| {
+/// Looks for a number at the beginning and at the end of a text.
+pub(super) struct NumberSearch {
+    /// Its first group is the number.
+    pattern: Regex,
+    /// Words without which the pattern can't be there, and how many bytes of it can stand before each.
+    words: Vec<(Finder<'static>, usize)>,
+    /// What the pattern takes as the name of a field in JSON: the usual case, which needs no pattern.
+    fields: &'static [&'static str],
+    /// So many bytes at either end.
+    n_bytes: usize,
+}
+
+impl NumberSearch {
+    pub(super) fn new(
+        pattern: &str,
+        words: &[(&'static str, usize)],
+        fields: &'static [&'static str],
+        n_bytes: usize,
+    ) -> NumberSearch {
+        let pattern = Regex::new(pattern).expect("a pattern");
+        let words = words.iter().map(|(word, before)| (Finder::new(*word), *before)).collect();
+        NumberSearch { pattern, words, fields, n_bytes }
+    }
+
+    /// The first number in each end that has one.
+    pub(super) fn numbers<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
+        let end = Some(tail(text, self.n_bytes)).filter(|_| text.len() > self.n_bytes);
+        [Some(head(text, self.n_bytes)), end].into_iter().flatten().filter_map(|part| self.number_in(part))
+    }
+
+    fn number_in<'t>(&self, part: &'t str) -> Option<&'t str> {
+        // The first of the words, and where a match with any of them can begin.
+        let (mut first, mut from) = (part.len(), part.len());
+        for (word, before) in &self.words {
+            if let Some(at) = word.find(part.as_bytes()) {
+                (first, from) = (first.min(at), from.min(at.saturating_sub(*before)));
+            }
+        }
+        if first == part.len() {
+            return None;
+        }
+        self.number_of_field(part, first).or_else(|| {
+            let found = self.pattern.captures_at(part, part.floor_char_boundary(from))?;
+            Some(found.iter().skip(1).flatten().next()?.as_str())
+        })
+    }
+
+    /// The number behind the field whose name the word at `at` is in: `"exit_code": 0`.
+    fn number_of_field<'t>(&self, part: &'t str, at: usize) -> Option<&'t str> {
+        let behind = &part[memrchr(b'"', &part.as_bytes()[..at])? + 1..];
+        let behind = self.fields.iter().find_map(|field| behind.strip_prefix(field)?.strip_prefix('"'))?;
+        let number = behind.trim_ascii_start().strip_prefix(':')?.trim_ascii_start();
+        let n_digits = number.bytes().take_while(u8::is_ascii_digit).count();
+        // A digit of another script would belong to the number.
+        let is_whole = n_digits > 0 && number.as_bytes().get(n_digits).is_none_or(u8::is_ascii);
+        is_whole.then(|| &number[..n_digits])
+    }
+}
+
+static EXIT: LazyLock<NumberSearch> = LazyLock::new(|| {
     let patterns = [
         r"<returncode>(-?\d+)</returncode>",
         r#""(?:exit_code|exitCode|returncode|return_code)"\s*:\s*(-?\d+)"#,
@@ -187,7 +276,10 @@ static EXIT: LazyLock<Regex> = LazyLock::new(|| {
         r"(?:exited|failed) with (?:exit )?(?:code|status)[ :]+(-?\d+)",
         r"(?m)^exit_code: (-?\d+)",
     ];
-    Regex::new(&patterns.join("|")).expect("a pattern")
+    // The longest before a word is `Error: E`.
+    let words = [("xit", 8), ("return", 1), ("failed with", 0)];
+    let fields = &["exit_code", "exitCode", "returncode", "return_code"];
+    NumberSearch::new(&patterns.join("|"), &words, fields, 500)
 });
 
 /// Whether the result itself says at its very beginning that the tool failed.
@@ -214,7 +306,7 @@ fn first_line(text: &str) -> Option<String> {
 fn first_error(text: &str) -> Option<String> {
     let is_traceback =
         |line: &str| line.starts_with("Traceback (most") || line.starts_with("--- Logging error");
-    let mut alarms = text.lines().filter(|line| sign_of(line) == Sign::Alarm && !is_traceback(line.trim()));
+    let mut alarms = lines(text).filter(|line| sign_of(line) == Sign::Alarm && !is_traceback(line.trim()));
     // A line that is itself the message says more than a mark such as `FAIL`.
     let first = alarms.next()?;
     let line =
@@ -226,13 +318,14 @@ fn first_error(text: &str) -> Option<String> {
 fn test_counts(text: &str) -> Option<TestCounts> {
     let mut sum: Option<TestCounts> = None;
     let mut n_go = TestCounts::default();
-    for line in text.lines() {
-        let line = line.trim();
+    for line in lines(text) {
+        let line = line.trim_start();
         let may_count = line.as_bytes().first().is_some_and(|byte| b"tT=FORP#-o0123456789".contains(byte));
         if !may_count {
             continue;
         }
-        let is_summary = is_summary(line) && COUNTED.is_match(head(line, 200));
+        let line = line.trim_end();
+        let is_summary = is_summary(line) && may_count_tests(line) && COUNTED.is_match(head(line, 200));
         if is_summary {
             let counts = counts_in(line);
             let sum = sum.get_or_insert_default();
@@ -264,6 +357,16 @@ fn is_summary(line: &str) -> bool {
     ];
     let is_short = line.len() < 120 && line.starts_with(|c: char| c.is_ascii_digit());
     starts.iter().any(|start| line.starts_with(start)) || is_short
+}
+
+/// Whether the pattern of counts could be in a line: `3 passed`, `failures=1`. Cheaper, and nearly always enough.
+fn may_count_tests(line: &str) -> bool {
+    let is_pair = |bytes: &[u8]| {
+        bytes[0].is_ascii_digit() && bytes[1] == b' ' && b"pfesit".contains(&bytes[2].to_ascii_lowercase())
+    };
+    memchr2(b':', b'=', line.as_bytes()).is_some()
+        || !line.is_ascii()
+        || line.as_bytes().windows(3).any(is_pair)
 }
 
 fn counts_in(line: &str) -> TestCounts {

@@ -2,11 +2,9 @@
 
 use std::sync::LazyLock;
 
-use memchr::memmem;
-use regex::{Captures, Regex};
 use serde_json::Value;
 
-use super::ending::{ending_in, inner_text, n_lines};
+use super::ending::{NumberSearch, Output, ending_in, n_lines};
 use super::{Deed, Ending, LineRange, Lines, Verb, Verdict, deed_of, patch};
 use crate::condense::signs::{head, tail};
 use crate::tokens::thousands;
@@ -23,9 +21,9 @@ pub(crate) fn line_and_failure(call: &Call, deed: &Deed) -> (String, bool) {
     let Some(outcome) = &call.result else {
         return (format!("[{tool}] `{}` → no result", target(deed)), false);
     };
-    let inner = inner_text(outcome.body.as_str());
-    let ending = ending_in(deed, outcome, inner.as_deref());
-    let done = done(call, deed, inner.as_deref(), &ending);
+    let output = Output::of(outcome.body.as_str());
+    let ending = ending_in(deed, outcome, &output);
+    let done = done(call, deed, &output, &ending);
     let line = format!("[{tool}] {done}{}", failure(deed, &ending));
     (line, ending.verdict == Verdict::Failed)
 }
@@ -50,7 +48,7 @@ pub(crate) fn source_of(call: &Call, deed: &Deed) -> String {
 
 const LONGEST: usize = 120;
 
-fn done(call: &Call, deed: &Deed, inner: Option<&str>, ending: &Ending) -> String {
+fn done(call: &Call, deed: &Deed, output: &Output<'_>, ending: &Ending) -> String {
     let arguments = call.arguments.as_str();
     let text = call.result.as_ref().map_or("", |outcome| outcome.body.as_str());
     let target = target(deed);
@@ -58,21 +56,21 @@ fn done(call: &Call, deed: &Deed, inner: Option<&str>, ending: &Ending) -> Strin
     let more = if deed.has_more { " and more" } else { "" };
     let said = |verb: &str| if is_told { String::new() } else { format!("{verb} ") };
     match deed.verb {
-        Verb::Read => format!("{}{target}{}{more}", said("read"), lines_seen(deed, text, inner)),
+        Verb::Read => format!("{}{target}{}{more}", said("read"), lines_seen(deed, text, output.text())),
         Verb::List => format!(
             "{}{target}{} → {}",
             said("listed"),
             place(deed),
-            count(ending.n_lines, "entry", "entries")
+            count(output.n_lines(), "entry", "entries")
         ),
         Verb::Search => {
-            format!("{}\"{target}\"{} → {}", said("searched"), place(deed), hits(text, ending.n_lines))
+            format!("{}\"{target}\"{} → {}", said("searched"), place(deed), hits(text, output.n_lines()))
         }
         Verb::Run => format!(
             "ran `{target}` → {}{}{}",
             exit(ending),
             tests(ending),
-            count(ending.n_lines, "line", "lines")
+            count(output.n_lines(), "line", "lines")
         ),
         Verb::Edit => format!("{}{target}{more}{}", said("edited"), hunks(arguments)),
         Verb::Write => format!("{}{target}{more}{}", said("wrote"), written(arguments)),
@@ -175,12 +173,9 @@ fn failure(deed: &Deed, ending: &Ending) -> String {
 }
 
 /// Which lines a read showed, by its numbered lines where it has them, and of how many.
-fn lines_seen(deed: &Deed, text: &str, inner: Option<&str>) -> String {
-    let shown = inner.unwrap_or(text);
+fn lines_seen(deed: &Deed, text: &str, shown: &str) -> String {
     let numbers = numbered(shown);
-    let total = found(&TOTAL, text, &["otal"]);
-    let total = total.and_then(|found| found[1].parse::<u32>().ok());
-    let n_lines = n_lines(shown.trim_end()) as u32;
+    let total = TOTAL.numbers(text).next().and_then(|number| number.parse::<u32>().ok());
     let range = match (numbers, deed.reads.first().map(|sight| sight.lines)) {
         (Some(range), _) => Some(range),
         (None, Some(Lines::Range(range))) => Some(range),
@@ -193,17 +188,8 @@ fn lines_seen(deed: &Deed, text: &str, inner: Option<&str>) -> String {
             format!(" ({})", count(last as usize, "line", "lines"))
         }
         Some(LineRange { first, last }) => format!(" lines {first}–{last}{of}"),
-        None => format!(" ({}{of})", count(n_lines as usize, "line", "lines")),
+        None => format!(" ({}{of})", count(n_lines(shown.trim_end()), "line", "lines")),
     }
-}
-
-/// Looks for a pattern at the beginning and the end of a text, if one of the words stands there without which it can't.
-fn found<'t>(pattern: &Regex, text: &'t str, words: &[&str]) -> Option<Captures<'t>> {
-    let look = |part: &'t str| {
-        let may_match = words.iter().any(|word| memmem::find(part.as_bytes(), word.as_bytes()).is_some());
-        if may_match { pattern.captures(part) } else { None }
-    };
-    look(head(text, 400)).or_else(|| look(tail(text, 400)))
 }
 
 /// The first and the last line number of a listing with numbers: `12→`, `12|`, `12` and a tab.
@@ -219,16 +205,18 @@ fn numbered(text: &str) -> Option<LineRange> {
     Some(LineRange { first, last })
 }
 
-static TOTAL: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r#""?(?:total_lines|totalLines)"?\s*[:=]\s*(\d+)"#).expect("a pattern"));
-static HITS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#""?(?:total_count|total_matches|numMatches)"?\s*[:=]\s*(\d+)|Found (\d+)"#)
-        .expect("a pattern")
+static TOTAL: LazyLock<NumberSearch> = LazyLock::new(|| {
+    let pattern = r#""?(?:total_lines|totalLines)"?\s*[:=]\s*(\d+)"#;
+    NumberSearch::new(pattern, &[("otal", 2)], &["total_lines", "totalLines"], 400)
+});
+static HITS: LazyLock<NumberSearch> = LazyLock::new(|| {
+    let pattern = r#""?(?:total_count|total_matches|numMatches)"?\s*[:=]\s*(\d+)|Found (\d+)"#;
+    let words = [("otal", 2), ("numMatches", 1), ("Found ", 0)];
+    NumberSearch::new(pattern, &words, &["total_count", "total_matches", "numMatches"], 400)
 });
 
 fn hits(text: &str, n_lines: usize) -> String {
-    let found = found(&HITS, text, &["otal", "numMatches", "Found "]);
-    let number = found.and_then(|found| found.iter().skip(1).flatten().next()?.as_str().parse().ok());
+    let number = HITS.numbers(text).next().and_then(|number| number.parse().ok());
     let says_none = head(text, 60).to_ascii_lowercase().starts_with("no ");
     count(number.unwrap_or(if says_none { 0 } else { n_lines }), "hit", "hits")
 }
