@@ -1,6 +1,7 @@
 //! Chores of this repository, run as `cargo xtask <chore>`.
 
 mod tidy; //   checks that a compiler does not make
+mod fuzz; //   the fuzzer's manifest
 mod guide; //  the guide's page on passes
 mod faults; // plants faults and sees whether a property fails
 mod bench; //  fanfold and Hermes on the same conversations
