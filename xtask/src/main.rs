@@ -1,10 +1,13 @@
 //! Chores of this repository, run as `cargo xtask <chore>`.
 
 mod tidy; //   checks that a compiler does not make
+mod fuzz; //   the fuzzer's manifest
 mod guide; //  the guide's page on passes
 mod faults; // plants faults and sees whether a property fails
 mod bench; //  fanfold and Hermes on the same conversations
 mod weights; // makes the scorer's weights again
+mod replayed; // runs of `fanfold replay`
+mod tables; // what they hold and cost, in docs/benchmarks.md
 mod page; //   tables in pages that people write
 
 use anyhow::bail;
@@ -18,6 +21,8 @@ usage: cargo xtask <chore>
                             --write puts the table into docs/faults.md
   bench [--write]           time fanfold beside Hermes in one run (needs python3 and ../shared);
                             --write puts the table into docs/benchmarks.md
+  tables [--write]          replay recorded conversations and tell what views hold and cost (needs ../shared);
+                            --write puts the tables into docs/benchmarks.md
   weights [--write]         fit the scorer's weights to recorded conversations (needs ../shared);
                             --write puts them into crates/fanfold-core/src/value/weights.rs";
 
@@ -28,6 +33,7 @@ fn main() -> anyhow::Result<()> {
         Some((chore, _)) if chore == "guide" => guide::run(),
         Some((chore, rest)) if chore == "faults" => faults::run(rest),
         Some((chore, rest)) if chore == "bench" => bench::run(rest),
+        Some((chore, rest)) if chore == "tables" => tables::run(rest),
         Some((chore, rest)) if chore == "weights" => weights::run(rest),
         Some((chore, _)) => bail!("there is no chore `{chore}`\n\nhint: {USAGE}"),
         None => bail!("no chore was named\n\nhint: {USAGE}"),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail, ensure};
 
-use crate::guide;
+use crate::{fuzz, guide};
 
 /// Each crate with the crates of ours that it may use, as the list in docs/ARCHITECTURE.md has it.
 const EDGES: &[(&str, &[&str])] = &[
@@ -31,12 +31,13 @@ type Check = fn(&Path) -> anyhow::Result<()>;
 /// Runs every check.
 pub(crate) fn run() -> anyhow::Result<()> {
     let root = root();
-    let checks: [(&str, Check); 6] = [
+    let checks: [(&str, Check); 7] = [
         ("crate edges", edges),
         ("pure crates", purity),
         ("passes", passes),
         ("generated docs", generated),
         ("the test command", test_command),
+        ("the fuzzer's manifest", fuzz::check),
         ("stray words", stray_words),
     ];
     for (name, check) in checks {

@@ -13,7 +13,7 @@ use std::fs;
 use anyhow::Context as _;
 use fanfold_core::study::{N_FEATURES, NAMES, WEIGHTS};
 
-use crate::page;
+use crate::{page, replayed};
 use cases::{COINED, Cases};
 
 const FILE: &str = "crates/fanfold-core/src/value/weights.rs";
@@ -21,7 +21,7 @@ const FILE: &str = "crates/fanfold-core/src/value/weights.rs";
 /// Fits the weights and prints them beside those that are in use.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     let root = crate::tidy::root();
-    let cases::Found { fitted, aside } = cases::gather(&root.join("../shared/trajectories"))?;
+    let cases::Found { fitted, aside } = cases::gather(&replayed::files(&root)?)?;
     let weights = logistic::fit(&fitted).map(|weight| (weight * 100.0).round() / 100.0);
     let figures = [("fitted to", &fitted), ("kept aside", &aside)].map(|(name, cases)| {
         let now = logistic::figures(cases, &weights);

@@ -110,6 +110,7 @@ fn price_change(own: &PriceOptions) -> PriceChange {
         minimum: own.minimum.map(|size| size.0),
         step: own.step.map(|size| size.0),
         cliffs: own.cliffs.as_ref().map(|cliffs| cliffs.iter().map(cliff).collect()),
+        source: None,
     }
 }
 

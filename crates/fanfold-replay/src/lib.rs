@@ -22,7 +22,8 @@ mod table; //      outcomes added up
 
 pub use atoms::{Class, Known};
 pub use prices::{
-    Bill, Charge, Cliff, Found, Match, Meter, Piece, Price, PriceChange, PriceTable, Request, Why, cost,
+    Bill, Charge, Cliff, Found, Match, Meter, Piece, Price, PriceChange, PriceTable, Request, Source, Why,
+    cost,
 };
 pub use record::{Record, RecordError, Reported, sample, without_beginnings};
 pub use replay::{FoldMade, Outcome, Terms, USUAL_PRICE, replay};

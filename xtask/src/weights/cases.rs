@@ -1,10 +1,10 @@
 //! What recorded conversations show of the atoms that are no longer in view.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::PathBuf;
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use fanfold_core::Transcript;
 use fanfold_core::study::{Case, N_FEATURES, Study};
 use fanfold_replay::{Record, read};
@@ -52,27 +52,14 @@ impl Cases {
     }
 }
 
-/// Walks every recorded conversation of a folder, but for those made to be odd.
-pub(super) fn gather(folder: &Path) -> anyhow::Result<Found> {
-    let mut files = Vec::new();
-    let hint = "the recorded conversations lie there; without them the weights stay as they are";
-    let list = fs::read_dir(folder)
-        .with_context(|| format!("{} can't be read\n\nhint: {hint}", folder.display()))?;
-    for file in list {
-        let path = file?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if name.ends_with(".jsonl.gz") && !name.starts_with("stress") {
-            files.push((path, name));
-        }
-    }
-    files.sort();
-    ensure!(!files.is_empty(), "{} has no recorded conversations\n\nhint: {hint}", folder.display());
+/// Walks every recorded conversation.
+pub(super) fn gather(files: &[PathBuf]) -> anyhow::Result<Found> {
     let mut found = Found::default();
-    for (path, name) in files {
+    for path in files {
         let mut text = String::new();
-        let file = File::open(&path).with_context(|| path.display().to_string())?;
+        let file = File::open(path).with_context(|| path.display().to_string())?;
         MultiGzDecoder::new(file).read_to_string(&mut text).with_context(|| path.display().to_string())?;
-        for record in read(&text, &name) {
+        for record in read(&text, "") {
             walk(&record, if record.is_aside() { &mut found.aside } else { &mut found.fitted });
         }
     }

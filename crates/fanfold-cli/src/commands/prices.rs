@@ -1,6 +1,6 @@
 //! `fanfold prices`: what providers charge, and how their caches match.
 
-use fanfold_replay::{Found, Match, Price, PriceTable, Why};
+use fanfold_replay::{Found, Match, Price, PriceTable, Source, Why};
 use serde_json::json;
 
 use crate::choose;
@@ -42,8 +42,8 @@ pub(crate) fn find<'p>(prices: &'p PriceTable, name: &str) -> Result<Found<'p>, 
 
 fn table(prices: &PriceTable) -> String {
     let head = format!(
-        "{:<24} {:>7} {:>7} {:>6} {:>6} {:>8} {:>7} {:>7}  {}\n",
-        "model", "input", "output", "write", "read", "lifetime", "match", "minimum", "cliffs"
+        "{:<24} {:>7} {:>7} {:>6} {:>6} {:>8} {:>7} {:>7}  {:<9}  {}\n",
+        "model", "input", "output", "write", "read", "lifetime", "match", "minimum", "source", "cliffs"
     );
     let mut page = paint(style::BOLD, head.trim_end()) + "\n";
     let mut provider = "";
@@ -53,7 +53,7 @@ fn table(prices: &PriceTable) -> String {
             page.push_str(&format!("{}\n", paint(style::DIM, provider)));
         }
         page.push_str(&format!(
-            "{:<24} {:>7} {:>7} {:>6} {:>6} {:>8} {:>7} {:>7}  {}\n",
+            "{:<24} {:>7} {:>7} {:>6} {:>6} {:>8} {:>7} {:>7}  {:<9}  {}\n",
             price.name,
             dollars(price.base),
             dollars(price.output),
@@ -62,10 +62,15 @@ fn table(prices: &PriceTable) -> String {
             lifetime(price),
             matching(price),
             price.minimum,
+            price.source.name(),
             cliffs(price),
         ));
     }
-    page.push_str("\nDollars per million tokens; writing and reading as multiples of the input price.\n");
+    page.push_str(
+        "\nDollars per million tokens; writing and reading as multiples of the input price. Where the figures come from:\n\
+         published, by the provider; cache, the same but for the dollars, for which nobody is noted; disputed, lists\n\
+         differ; settings, yours; none, nobody is noted.\n",
+    );
     page
 }
 
@@ -82,6 +87,7 @@ fn one(found: Found<'_>, model: &str) -> String {
         ("match", matching(price).to_owned()),
         ("minimum", format!("{} tokens", price.minimum)),
         ("cliffs", cliffs(price)),
+        ("source", source(price).to_owned()),
     ];
     lines.iter().map(|(name, value)| format!("{name:<9} {value}\n")).collect()
 }
@@ -90,6 +96,16 @@ fn why(found: Found<'_>, model: &str) -> String {
     match found.why {
         Why::Named => format!("it is named `{model}`"),
         Why::Begins => "no longer row stands at the beginning of the model's name".to_owned(),
+    }
+}
+
+fn source(price: &Price) -> &'static str {
+    match price.source {
+        Source::Published => "published by the provider",
+        Source::Cache => "the cache's terms are published by the provider; nobody is noted for the dollars",
+        Source::Disputed => "published, but lists differ",
+        Source::Settings => "your settings",
+        Source::None => "nobody is noted",
     }
 }
 

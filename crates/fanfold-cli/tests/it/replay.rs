@@ -206,6 +206,7 @@ fn prices_are_told_and_can_be_set() {
         match     marks
         minimum   512 tokens
         cliffs    -
+        source    the cache's terms are published by the provider; nobody is noted for the dollars
     "#]]
     .assert_eq(&sandbox.run("prices us.anthropic.claude-opus-5-5-v1").out);
     expect![[r#"

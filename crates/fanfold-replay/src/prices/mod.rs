@@ -35,9 +35,41 @@ pub struct Price {
     pub step: u64,
     /// Lengths from which on the whole request costs more.
     pub cliffs: Vec<Cliff>,
+    /// Where the figures come from.
+    pub source: Source,
     /// Whether it is a provider's way of charging, which holds for no model unless it is named.
     #[serde(skip)]
     pub is_general: bool,
+}
+
+/// Where the figures of a row come from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The provider published them.
+    Published,
+    /// The provider published how its cache charges; nobody is noted for the dollars.
+    Cache,
+    /// The same, but lists differ.
+    Disputed,
+    /// The user's settings.
+    Settings,
+    /// Nobody is noted.
+    #[default]
+    None,
+}
+
+impl Source {
+    /// The word for it in tables and data.
+    pub fn name(self) -> &'static str {
+        match self {
+            Source::Published => "published",
+            Source::Cache => "cache",
+            Source::Disputed => "disputed",
+            Source::Settings => "settings",
+            Source::None => "none",
+        }
+    }
 }
 
 /// Where a cached prefix can end.
@@ -91,12 +123,16 @@ pub struct PriceChange {
     pub step: Option<u64>,
     /// See [`Price`].
     pub cliffs: Option<Vec<Cliff>>,
+    /// See [`Price`].
+    pub source: Option<Source>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Provider {
     provider: String,
+    #[serde(default)]
+    source: Source,
     base: f64,
     output: f64,
     write: f64,
@@ -161,6 +197,7 @@ impl PriceTable {
                 minimum: provider.minimum,
                 step: provider.step,
                 cliffs: Vec::new(),
+                source: provider.source,
                 is_general: true,
             };
             built_in.extend(models.iter().map(|model| own.changed(model)));
@@ -174,6 +211,7 @@ impl PriceTable {
         let known = self.find(&change.name).or_else(|| self.find("none")).map(|found| found.price.clone());
         let mut price = known.expect("the table has a row `none`").changed(change);
         price.provider = "your settings".to_owned();
+        price.source = Source::Settings;
         self.own.retain(|own| own.name != price.name);
         self.own.push(price);
         self
@@ -222,6 +260,7 @@ impl Price {
             minimum: change.minimum.unwrap_or(self.minimum),
             step: change.step.unwrap_or(self.step).max(1),
             cliffs: change.cliffs.unwrap_or_else(|| self.cliffs.clone()),
+            source: change.source.unwrap_or(self.source),
             is_general: false,
         }
     }
@@ -290,6 +329,16 @@ mod tests {
         assert_eq!(ratios("gpt-4.1"), (1.0, 0.25));
         assert_eq!(ratios("gpt-4o"), (1.0, 0.50));
         assert_eq!(ratios("none"), (1.0, 1.0));
+    }
+
+    #[test]
+    fn rows_tell_where_they_come_from() {
+        let prices = PriceTable::built_in();
+        let source = |name: &str| prices.find(name).expect("it is in the table").price.source;
+        assert_eq!(source("claude-sonnet-5"), Source::Published);
+        assert_eq!(source("gpt-5.6"), Source::Cache);
+        assert_eq!(source("claude-sonnet-5-5"), Source::Disputed);
+        assert_eq!(source("claude-3-opus"), Source::None);
     }
 
     #[test]

@@ -1,0 +1,98 @@
+//! The manifest of the fuzz targets, which is a workspace of its own: what it must have because the program has it.
+//!
+//! The target `pipe` is built from the sources of the program `fanfold`, so it needs what that needs, in the same
+//! versions and with the same features. No compiler sees the two lists together.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, ensure};
+use toml::{Table, Value};
+
+/// Compares the two lists.
+pub(crate) fn check(root: &Path) -> anyhow::Result<()> {
+    let read = |path: &str| -> anyhow::Result<Table> {
+        let text = fs::read_to_string(root.join(path)).with_context(|| path.to_owned())?;
+        text.parse().with_context(|| path.to_owned())
+    };
+    compare(&read("Cargo.toml")?, &read("crates/fanfold-cli/Cargo.toml")?, &read("fuzz/Cargo.toml")?)
+}
+
+fn compare(workspace: &Table, program: &Table, fuzz: &Table) -> anyhow::Result<()> {
+    let list =
+        |table: &Table| table.get("dependencies").and_then(Value::as_table).cloned().unwrap_or_default();
+    let shared = workspace.get("workspace").and_then(Value::as_table).map(list).unwrap_or_default();
+    let fuzzed = list(fuzz);
+    for (name, wanted) in list(program) {
+        let wanted = Wanted::of(&wanted, shared.get(&name));
+        let Some(found) = fuzzed.get(&name) else {
+            anyhow::bail!(
+                "fuzz/Cargo.toml lacks `{name}`, which fanfold-cli uses\n\nhint: add {}",
+                wanted.words()
+            );
+        };
+        let found = Wanted::of(found, None);
+        ensure!(
+            found == wanted,
+            "fuzz/Cargo.toml has `{name}` as {}, fanfold-cli as {}\n\nhint: make the former like the latter",
+            found.words(),
+            wanted.words()
+        );
+    }
+    Ok(())
+}
+
+/// What is wanted of a dependency; where ours lie needs no comparing.
+#[derive(Debug, PartialEq, Eq)]
+struct Wanted {
+    version: String,
+    features: Vec<String>,
+    has_defaults: bool,
+}
+
+impl Wanted {
+    /// From a manifest, and from the workspace's where it says so.
+    fn of(own: &Value, shared: Option<&Value>) -> Wanted {
+        let mut features: Vec<String> = Vec::new();
+        let (mut version, mut has_defaults) = (String::new(), true);
+        for value in shared.into_iter().chain([own]) {
+            if let Some(text) = value.as_str().or(value.get("version").and_then(Value::as_str)) {
+                version = text.to_owned();
+            }
+            let more = value.get("features").and_then(Value::as_array).into_iter().flatten();
+            features.extend(more.filter_map(|feature| feature.as_str().map(str::to_owned)));
+            has_defaults &= value.get("default-features").and_then(Value::as_bool).unwrap_or(true);
+        }
+        features.sort();
+        Wanted { version, features, has_defaults }
+    }
+
+    fn words(&self) -> String {
+        let Wanted { version, features, has_defaults } = self;
+        format!("version \"{version}\", features {features:?}, default-features = {has_defaults}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WORKSPACE: &str = r#"workspace.dependencies = { a = "1.0", b = { version = "2", features = ["x"] }, c = { path = "c" } }"#;
+    const PROGRAM: &str = r#"dependencies = { a = { workspace = true }, b = { workspace = true, features = ["y"] }, c = { workspace = true } }"#;
+
+    fn told(fuzz: &str) -> String {
+        let [workspace, program, fuzz] =
+            [WORKSPACE, PROGRAM, fuzz].map(|text| text.parse().expect("the example is TOML"));
+        compare(&workspace, &program, &fuzz).err().map_or_else(String::new, |error| error.to_string())
+    }
+
+    #[test]
+    fn what_the_program_uses_the_fuzzer_must_have() {
+        let b = r#"{ version = "2", features = ["x", "y"] }"#;
+        let same = format!(r#"dependencies = {{ a = "1.0", b = {b}, c = {{ path = "../c" }}, more = "1" }}"#);
+        assert_eq!(told(&same), "");
+        assert!(told(&same.replace("a = ", "z = ")).starts_with("fuzz/Cargo.toml lacks `a`"));
+        assert!(told(&same.replace("1.0", "1.1")).starts_with("fuzz/Cargo.toml has `a` as version \"1.1\""));
+        assert!(told(&same.replace(r#", "y""#, "")).starts_with("fuzz/Cargo.toml has `b`"));
+    }
+}
