@@ -21,18 +21,105 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::Wish;
-use super::lines::{FRAME, NONE, PLAIN, Rows, SHAPE};
+use super::lines::{FRAME, MUST, NONE, PLAIN, Rows, SHAPE};
+use super::outline::{Definition, definitions};
 use super::signs::head;
+use super::{FileShown, Wish};
 
 pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
-    let mut rows = Rows::new(wish);
-    for line in text.split('\n') {
-        rows.push(line, weight(unnumbered(line)));
+    let lines: Vec<&str> = text.split('\n').collect();
+    let n_numbered = lines.iter().filter(|line| unnumbered(line).len() < line.len()).count();
+    let n_filled = lines.iter().filter(|line| !line.trim().is_empty()).count();
+    let source = Source { lines, is_numbered: n_numbered * 5 > n_filled * 4 };
+    let outline = wish.file.and_then(|file| Some((definitions(&source.bare(), file.path)?, file)));
+    match outline {
+        Some((outline, file)) => source.by_outline(&outline, &file, wish),
+        None => source.by_look(wish),
     }
-    rows.lend();
-    rows.choose()
 }
+
+/// The lines of a file, as a tool showed them.
+struct Source<'a> {
+    lines: Vec<&'a str>,
+    /// Each begins with its number.
+    is_numbered: bool,
+}
+
+impl<'a> Source<'a> {
+    fn line(&self, i: usize) -> &'a str {
+        if self.is_numbered { unnumbered(self.lines[i]) } else { self.lines[i] }
+    }
+
+    /// The text without numbers.
+    fn bare(&self) -> String {
+        let lines: Vec<&str> = (0..self.lines.len()).map(|i| self.line(i)).collect();
+        lines.join("\n")
+    }
+
+    /// The lines that look like definitions, and those of value.
+    fn by_look(&self, wish: &Wish<'_>) -> String {
+        let mut rows = Rows::new(wish);
+        for (i, line) in self.lines.iter().enumerate() {
+            rows.push(line, weight(self.line(i)));
+        }
+        rows.lend();
+        rows.choose()
+    }
+
+    /// The signatures, the definitions that are worked on, and the lines of value, all with their numbers.
+    fn by_outline(&self, outline: &[Definition], file: &FileShown<'_>, wish: &Wish<'_>) -> String {
+        let mut weights: Vec<f32> =
+            (0..self.lines.len()).map(|i| weight(self.line(i)).min(PLAIN * 3.0)).collect();
+        for definition in outline {
+            let weight = match definition.depth {
+                0 => FRAME,
+                1 => FRAME * 0.6,
+                _ => SHAPE,
+            };
+            for lined in &mut weights[definition.first..=definition.signature] {
+                *lined = weight;
+            }
+        }
+        let mut rows = Rows::numbered(wish);
+        for (i, line) in self.lines.iter().enumerate() {
+            if self.is_numbered {
+                rows.push(line.trim_start_matches(' '), weights[i]);
+            } else {
+                rows.push_numbered(i + 1, line, weights[i]);
+            }
+        }
+        let mut left = wish.room / 4 * 3;
+        for definition in self.worked_on(outline, file) {
+            let all = definition.first..=definition.last;
+            let n_bytes: usize = all.clone().map(|i| self.lines[i].len() + NUMBER).sum();
+            if n_bytes <= left {
+                left -= n_bytes;
+                all.for_each(|i| rows.raise(i, MUST));
+            }
+        }
+        rows.lend();
+        rows.choose()
+    }
+
+    /// The innermost definitions with lines that were changed, those with most of them first.
+    fn worked_on(&self, outline: &[Definition], file: &FileShown<'_>) -> Vec<Definition> {
+        let is_changed: Vec<bool> =
+            (0..self.lines.len()).map(|i| (file.is_worked_on)(self.line(i))).collect();
+        let mut found: Vec<(usize, Definition)> = Vec::new();
+        for (i, &definition) in outline.iter().enumerate() {
+            let holds_next = outline.get(i + 1).is_some_and(|next| next.first <= definition.last);
+            let n_changed = is_changed[definition.first..=definition.last].iter().filter(|is| **is).count();
+            if n_changed > 0 && !holds_next {
+                found.push((n_changed, definition));
+            }
+        }
+        found.sort_by_key(|(n_changed, _)| std::cmp::Reverse(*n_changed));
+        found.into_iter().map(|(_, definition)| definition).collect()
+    }
+}
+
+/// What a line number takes, about.
+const NUMBER: usize = 8;
 
 /// The weight of a line of code, without its number.
 pub(super) fn weight(line: &str) -> f32 {

@@ -12,7 +12,7 @@ use crate::tokens::thousands;
 pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
     let size = format!("… {} bytes in all", thousands(text.len() as u64));
     let room = wish.room.saturating_sub(size.len() + 1);
-    let inner = Wish { room, value: wish.value };
+    let inner = Wish { room, ..*wish };
     let mut parts = Rows::new(&inner);
     for line in text.split('\n') {
         // Minified code falls into statements, which can be valued one by one; base64 into nothing.

@@ -53,7 +53,7 @@ impl Parts<'_> {
 
     fn print(&self, wish: &Wish<'_>, depth: usize) -> String {
         let room = if self.texts.is_empty() { wish.room } else { wish.room / 2 };
-        let mut out = self.print_rows(&Wish { room, value: wish.value });
+        let mut out = self.print_rows(&Wish { room, ..*wish });
         let mut n_left: usize = self.texts.iter().map(|(_, text)| text.len()).sum();
         for (path, text) in &self.texts {
             let left = wish.room.saturating_sub(out.len());
@@ -63,7 +63,7 @@ impl Parts<'_> {
             if room < 40 {
                 continue;
             }
-            let inner = Wish { room, value: wish.value };
+            let inner = Wish { room, ..*wish };
             let body = condense_within(text, &inner, depth + 1);
             let label = if path.is_empty() { String::new() } else { format!("{path}:\n") };
             let line_end = if out.is_empty() { "" } else { "\n" };

@@ -45,11 +45,18 @@ pub(super) struct Rows<'a, 'w> {
     rows: Vec<Row<'a>>,
     wish: &'w Wish<'w>,
     longest: usize,
+    /// Every row begins with its number, so that gaps need no marks.
+    is_numbered: bool,
 }
 
 impl<'a, 'w> Rows<'a, 'w> {
     pub(super) fn new(wish: &'w Wish<'w>) -> Rows<'a, 'w> {
-        Rows { rows: Vec::new(), wish, longest: (wish.room / 2).clamp(40, LONGEST) }
+        Rows { rows: Vec::new(), wish, longest: (wish.room / 2).clamp(40, LONGEST), is_numbered: false }
+    }
+
+    /// Rows whose gaps are told by the numbers of the lines.
+    pub(super) fn numbered(wish: &'w Wish<'w>) -> Rows<'a, 'w> {
+        Rows { is_numbered: true, ..Rows::new(wish) }
     }
 
     /// Adds a line. Its value is added to its weight.
@@ -65,6 +72,22 @@ impl<'a, 'w> Rows<'a, 'w> {
             return;
         }
         let (text, value) = cut(line, self.longest, self.wish);
+        self.rows.push(Row { text: Cow::Owned(text), weight: weight + value, is_repeat: false });
+    }
+
+    /// Adds a line under its number.
+    pub(super) fn push_numbered(&mut self, number: usize, line: &str, weight: f32) {
+        if line.trim().is_empty() {
+            self.push("", NONE);
+            return;
+        }
+        let line = line.trim_end();
+        let (text, value) = if line.len() <= self.longest {
+            (format!("{number}→{line}"), self.value(line))
+        } else {
+            let (text, value) = cut(line, self.longest, self.wish);
+            (format!("{number}→{text}"), value)
+        };
         self.rows.push(Row { text: Cow::Owned(text), weight: weight + value, is_repeat: false });
     }
 
@@ -127,13 +150,14 @@ impl<'a, 'w> Rows<'a, 'w> {
         }
     }
 
-    fn value(&self, line: &str) -> f32 {
+    /// What a later step may need of a line.
+    pub(super) fn value(&self, line: &str) -> f32 {
         value_of(line, self.wish)
     }
 
     /// The chosen lines.
     pub(super) fn choose(&self) -> String {
-        let mut choice = Choice::new(&self.rows, self.wish.room);
+        let mut choice = Choice::new(self);
         choice.by_weight();
         choice.by_position();
         choice.print()
@@ -154,12 +178,14 @@ struct Choice<'r> {
     room: usize,
     /// The most that the mark of a gap can take.
     mark: usize,
+    is_numbered: bool,
 }
 
 impl<'r> Choice<'r> {
-    fn new(rows: &'r [Row<'r>], room: usize) -> Choice<'r> {
-        let mark = mark_of(rows.len(), false).len() + 1;
-        Choice { rows, is_shown: vec![false; rows.len()], used: mark, room, mark }
+    fn new(all: &'r Rows<'r, '_>) -> Choice<'r> {
+        let (rows, is_numbered) = (&all.rows, all.is_numbered);
+        let mark = if is_numbered { 0 } else { mark_of(rows.len(), false).len() + 1 };
+        Choice { rows, is_shown: vec![false; rows.len()], used: mark, room: all.wish.room, mark, is_numbered }
     }
 
     /// Shows a line if it fits. The gap that it splits, shortens or closes is accounted for.
@@ -226,7 +252,9 @@ impl<'r> Choice<'r> {
                 continue;
             }
             let n_hidden = self.is_shown[i..].iter().take_while(|is_shown| !**is_shown).count();
-            self.print_gap(&self.rows[i..i + n_hidden], &mut out);
+            if !self.is_numbered {
+                self.print_gap(&self.rows[i..i + n_hidden], &mut out);
+            }
             i += n_hidden;
         }
         out.truncate(out.trim_end().len());

@@ -14,6 +14,9 @@ mod trace; //            stack traces
 mod runs; //             output of test runners
 mod diff; //             patches
 mod code; //             source files
+mod outline; //          where their definitions stand
+#[cfg(feature = "outline")]
+mod parse; //            as a parser of the language sees it
 mod search; //           hits of a grep
 mod listing; //          names of files
 mod table; //            rows of columns
@@ -27,11 +30,30 @@ mod check; //            what the tests share
 pub use kind::{Kind, kind_of};
 
 /// What a condensed text should be like.
+#[derive(Clone, Copy)]
 pub struct Wish<'a> {
     /// The bytes that it may have.
     pub room: usize,
     /// How much later work may need a line: 0 for nothing special, 1 for a name that is in use, more for more of it.
     pub value: &'a dyn Fn(&str) -> f32,
+    /// The file that the text shows, where it is known to show one.
+    pub file: Option<FileShown<'a>>,
+}
+
+/// The file that a text shows.
+#[derive(Clone, Copy)]
+pub struct FileShown<'a> {
+    /// Its path, which tells the language of code.
+    pub path: &'a str,
+    /// Whether a line of it was worked on: what is defined around that line stays whole, where there is room.
+    pub is_worked_on: &'a dyn Fn(&str) -> bool,
+}
+
+impl<'a> Wish<'a> {
+    /// A wish for a text of which nothing more is known.
+    pub fn new(room: usize, value: &'a dyn Fn(&str) -> f32) -> Wish<'a> {
+        Wish { room, value, file: None }
+    }
 }
 
 /// The text within the room, or nothing where it would not be clearly shorter.
@@ -59,7 +81,7 @@ fn condense_within(text: &str, wish: &Wish<'_>, depth: usize) -> String {
         return body_within(text, wish, depth);
     }
     let room = wish.room - frame.len();
-    let inner = Wish { room, value: wish.value };
+    let inner = Wish { room, ..*wish };
     frame.around(&body_within(frame.body, &inner, depth))
 }
 
