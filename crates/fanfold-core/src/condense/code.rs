@@ -21,7 +21,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::lines::{FRAME, MUST, NONE, PLAIN, Rows, SHAPE};
+use super::lines::{FRAME, Gap, MUST, NONE, PLAIN, Rows, SHAPE};
 use super::outline::{Definition, definitions};
 use super::signs::head;
 use super::{FileShown, Wish};
@@ -80,10 +80,11 @@ impl<'a> Source<'a> {
                 *lined = weight;
             }
         }
-        let mut rows = Rows::numbered(wish);
+        let mut rows = Rows::new(wish);
         for (i, line) in self.lines.iter().enumerate() {
             if self.is_numbered {
                 rows.push(line.trim_start_matches(' '), weights[i]);
+                rows.gap(Gap::Silent);
             } else {
                 rows.push_numbered(i + 1, line, weights[i]);
             }

@@ -85,16 +85,16 @@ mod tests {
             160,
             &[],
             &expect![[r#"
-            <returncode>1</returncode>
-            <output>
-            10:00:00 got 0 jobs
-            10:00:01 got 1 jobs
-            … 55 alike
-            10:00:57 got 57 jobs
-            10:00:58 got 58 jobs
-            … 2 alike
-            </output>
-        "#]],
+                <returncode>1</returncode>
+                <output>
+                10:00:00 got 0 jobs
+                10:00:01 got 1 jobs
+                … 55 alike
+                10:00:57 got 57 jobs
+                10:00:58 got 58 jobs
+                … 1 alike
+                </output>
+            "#]],
         );
     }
 }

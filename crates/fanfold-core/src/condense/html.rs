@@ -39,6 +39,7 @@ pub(super) fn is_html(start: &str) -> bool {
 fn text_of(page: &str) -> String {
     let mut out = String::with_capacity(page.len() / 3);
     let mut rest = page;
+    let mut link = "";
     while let Some(at) = rest.find('<') {
         push_text(&mut out, &rest[..at]);
         rest = &rest[at..];
@@ -58,6 +59,11 @@ fn text_of(page: &str) -> String {
             "/h1" | "/h2" | "/h3" | "/title" | "p" | "/p" | "br" | "br/" | "li" | "tr" | "div" | "/div"
             | "table" | "pre" | "section" | "h4" | "h5" | "option" => out.push('\n'),
             "td" | "th" => out.push_str(" | "),
+            "a" => link = href(&rest[..end.unwrap_or(rest.len())]),
+            "/a" if !link.is_empty() => {
+                out.push_str(&format!(" ({link})"));
+                link = "";
+            }
             _ => {}
         }
         let Some(end) = end else { return out };
@@ -65,6 +71,19 @@ fn text_of(page: &str) -> String {
     }
     push_text(&mut out, rest);
     out
+}
+
+/// Where a link leads to, if to another page.
+fn href(tag: &str) -> &str {
+    let Some(at) = tag.find("href=") else { return "" };
+    let rest = &tag[at + "href=".len()..];
+    let target = match rest.as_bytes().first() {
+        Some(b'"') => rest[1..].split('"').next(),
+        Some(b'\'') => rest[1..].split('\'').next(),
+        _ => rest.split([' ', '>']).next(),
+    };
+    let is_page = |target: &&str| target.len() <= 120 && !target.starts_with(['#', 'j']);
+    target.filter(is_page).unwrap_or_default()
 }
 
 /// Where the element that starts here ends.

@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::lines::{FRAME, MUST, NONE, Rows};
+use super::lines::{FRAME, Gap, MUST, NONE, Rows};
 use super::log::{template, weigh};
 use super::signs::{Sign, head, sign_of, tail};
 use super::{Wish, trace};
@@ -35,6 +35,7 @@ pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
         if is_pass(start) {
             is_failing = false;
             rows.push_repeat(line);
+            rows.gap(Gap::Passed);
         } else if COUNTS.is_match(start) {
             is_failing = false;
             rows.push(line, MUST + FRAME);
@@ -81,8 +82,8 @@ fn is_pass(line: &str) -> bool {
         "[ RUN ",
     ];
     starts.iter().any(|mark| start.starts_with(mark))
-        || (start.starts_with("test ") && tail(line, 4) == " ok")
-        || (tail(line, 4) == " ok" && start.contains(" ... "))
+        || (start.starts_with("test ") && tail(line, 3) == " ok")
+        || (tail(line, 3) == " ok" && start.contains(" ... "))
         || start.contains("::") && (start.contains(" PASSED") || start.contains(" SKIPPED"))
         || (start.starts_with("PASS ") && start.len() > 5)
         || PROGRESS.is_match(start)
@@ -166,21 +167,20 @@ mod tests {
             400,
             &[],
             &expect![[r#"
-            running 41 tests
-            test unit::t0 ... ok
-            … 39 alike
-            test unit::bad ... FAILED
+                running 41 tests
+                … 40 passed
+                test unit::bad ... FAILED
 
-            failures:
+                failures:
 
-            ---- unit::bad stdout ----
-            thread 'unit::bad' panicked at src/a.rs:3:5:
-            assertion `left == right` failed
-              left: 1
-             right: 2
+                ---- unit::bad stdout ----
+                thread 'unit::bad' panicked at src/a.rs:3:5:
+                assertion `left == right` failed
+                  left: 1
+                 right: 2
 
-            test result: FAILED. 40 passed; 1 failed; 0 ignored
-        "#]],
+                test result: FAILED. 40 passed; 1 failed; 0 ignored
+            "#]],
         );
     }
 }

@@ -10,14 +10,15 @@
 //!                                   5:fn three()
 //! ```
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::Wish;
-use super::lines::{FRAME, PLAIN, Rows, SHAPE};
+use super::lines::{FRAME, Gap, PLAIN, Rows, SHAPE};
 use super::signs::head;
+use super::{Wish, listing};
 
 pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
     let mut files: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -30,11 +31,16 @@ pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
         });
         files[at].1.push(hit);
     }
+    let n_path_bytes: usize = files.iter().map(|(path, _)| path.len() + 6).sum();
+    if n_path_bytes > wish.room * 3 / 5 {
+        return listing::by_directory(&directories(&files), wish);
+    }
     let mut rows = Rows::new(wish);
     for (path, hits) in &files {
         if !path.is_empty() {
             let n = if hits.len() > 1 { format!(" ({})", hits.len()) } else { String::new() };
             rows.push_made(format!("{path}{n}"), FRAME);
+            rows.gap(Gap::Hit);
         }
         for (i, hit) in hits.iter().enumerate() {
             let weight = match (path.is_empty(), i) {
@@ -46,9 +52,28 @@ pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
             let (number, code) = number_of(hit);
             let indent = if path.is_empty() { "" } else { "  " };
             rows.push_made(format!("{indent}{number}{}", code.trim()), weight);
+            rows.gap(Gap::Hit);
         }
     }
     rows.choose()
+}
+
+/// The files with their number of hits, by directory: there are too many for a line each.
+fn directories<'a>(files: &[(&'a str, Vec<&str>)]) -> Vec<(&'a str, Vec<Cow<'a, str>>)> {
+    let mut found: Vec<(&str, Vec<Cow<'_, str>>)> = Vec::new();
+    let mut known: HashMap<&str, usize> = HashMap::new();
+    for (path, hits) in files {
+        let (directory, name) = path.split_at(path.rfind('/').map_or(0, |at| at + 1));
+        let at = *known.entry(directory).or_insert_with(|| {
+            found.push((directory, Vec::new()));
+            found.len() - 1
+        });
+        found[at].1.push(match hits.len() {
+            1 => Cow::Borrowed(name),
+            n => Cow::Owned(format!("{name} ({n})")),
+        });
+    }
+    found
 }
 
 /// Whether a line is a hit of a grep, or its context.
@@ -96,21 +121,21 @@ mod tests {
             240,
             &["found = 17"],
             &expect![[r#"
-            src/a.rs (20)
-              1:let found = 1;
-              2:let found = 2;
-              3:let found = 3;
-            … 13 lines
-              17:let found = 17;
-            … 3 lines
-            src/b.rs
-              1:let found = 1;
-            src/c.rs (9)
-              1:let found = 1;
-              2:let found = 2;
-              3:let found = 3;
-            … 6 lines
-        "#]],
+                src/a.rs (20)
+                  1:let found = 1;
+                  2:let found = 2;
+                  3:let found = 3;
+                … 13 hits
+                  17:let found = 17;
+                … 3 hits
+                src/b.rs
+                  1:let found = 1;
+                src/c.rs (9)
+                  1:let found = 1;
+                  2:let found = 2;
+                  3:let found = 3;
+                … 6 hits
+            "#]],
         );
     }
 }

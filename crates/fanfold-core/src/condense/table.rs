@@ -9,23 +9,55 @@
 //! ```
 
 use super::Wish;
-use super::lines::{FRAME, MUST, PLAIN, Rows, SHAPE};
+use super::lines::{Gap, MUST, NONE, PLAIN, Rows, SHAPE};
 use super::signs::{Sign, head, sign_of};
 
 pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
     let mut rows = Rows::new(wish);
-    for (i, line) in text.split('\n').enumerate() {
-        let weight = match i {
+    let mut n_rows = 0;
+    for line in text.split('\n') {
+        if is_rule(line) {
+            rows.push("", NONE);
+            rows.gap(Gap::Silent);
+            continue;
+        }
+        let weight = match n_rows {
             0 => MUST,
-            1 => FRAME,
-            2..=4 => SHAPE,
-            _ if sign_of(line) == Sign::Alarm => SHAPE,
+            _ if sign_of(line) == Sign::Alarm => MUST,
+            1..=3 => SHAPE,
             _ => PLAIN,
         };
-        rows.push(line, weight);
+        rows.push_made(narrow(line), weight);
+        rows.gap(Gap::Row);
+        n_rows += 1;
     }
     rows.frame(1, 1);
     rows.choose()
+}
+
+/// Whether a line only separates: `|----|------|`.
+fn is_rule(line: &str) -> bool {
+    line.trim().is_empty() || line.bytes().all(|b| b"-=+| :".contains(&b))
+}
+
+/// A row without the space that lined its columns up.
+fn narrow(line: &str) -> String {
+    let mut out = String::with_capacity(line.len().min(1_000));
+    let mut last = (' ', 0);
+    for c in line.trim().chars() {
+        let n = if c == last.0 { last.1 + 1 } else { 1 };
+        last = (c, n);
+        // Two spaces tell columns without bars apart; three dashes are a bar of a graph.
+        let most = match c {
+            ' ' => 2,
+            '-' | '+' | '=' | '#' | '*' => 3,
+            _ => usize::MAX,
+        };
+        if n <= most {
+            out.push(c);
+        }
+    }
+    if out.contains('|') { out.replace("  ", " ") } else { out }
 }
 
 /// Whether the lines have columns: bars, tabs or commas, as many in each.
@@ -62,18 +94,17 @@ mod tests {
             160,
             &["name33"],
             &expect![[r#"
-            | id | name |
-            |----|------|
-            | 0 | name0 |
-            | 1 | name1 |
-            | 2 | name2 |
-            | 3 | name3 |
-            … 29 lines
-            | 33 | name33 |
-            … 24 lines
-            | 58 | name58 |
-            | 59 | name59 |
-        "#]],
+                | id | name |
+                | 0 | name0 |
+                | 1 | name1 |
+                | 2 | name2 |
+                | 3 | name3 |
+                … 29 rows
+                | 33 | name33 |
+                … 24 rows
+                | 58 | name58 |
+                | 59 | name59 |
+            "#]],
         );
     }
 }
