@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use fanfold_core::{Count as _, FileShown, Kind, Verb, Wish, condense, deed_of, kind_of};
+use fanfold_core::{Count as _, FileShown, Kind, Verb, Wish, condense, deed_of, kind_of, usual_room};
 use fanfold_testkit::marks::marks;
 use fanfold_testkit::trajectories::trajectories;
 use fanfold_tokens::o200k;
@@ -76,9 +76,9 @@ fn results() -> Option<Vec<Text>> {
     Some(found)
 }
 
-/// A fifth of a text, as the pass condenses it, with nothing known of what is in use.
+/// What the pass makes of a text, with nothing known of what is in use.
 fn short(text: &Text) -> String {
-    let room = (text.body.len() / 5).clamp(160, 1_600);
+    let room = usual_room(&text.body);
     let is_worked_on = |_: &str| false;
     let file = text.path.as_deref().map(|path| FileShown { path, is_worked_on: &is_worked_on });
     let wish = Wish { room, value: &|_| 0.0, file };

@@ -233,8 +233,9 @@ impl<'r> Choice<'r> {
         let mut notable: Vec<(bool, f32, u32)> = Vec::new();
         for (i, row) in self.rows.iter().enumerate().filter(|(_, row)| row.weight >= NOTABLE) {
             let is_must = row.weight >= MUST;
-            let weight = if is_must { row.weight - MUST + 1.0 } else { row.weight };
-            notable.push((is_must, weight / (row.text.len() + 24) as f32, i as u32));
+            // What must stay goes by its weight alone: a long error is no worse than a short one.
+            let length = if is_must { 1 } else { row.text.len() + 24 };
+            notable.push((is_must, row.weight / length as f32, i as u32));
         }
         let order = |a: &(bool, f32, u32), b: &(bool, f32, u32)| {
             b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2))

@@ -11,7 +11,7 @@
 //! 10:00:05 ERROR db is gone
 //! ```
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -53,6 +53,13 @@ pub(super) fn weigh<'a>(rows: &mut Rows<'a, '_>, line: &'a str, above: &str, n_s
         (Sign::Alarm | Sign::Hint, _) | (Sign::Calm, 2..) => rows.push_repeat(line),
         (Sign::Calm, _) => rows.push(line, PLAIN),
     }
+}
+
+/// The bytes of the lines that say what went wrong, each kind of them once.
+pub(super) fn n_error_bytes(text: &str) -> usize {
+    let mut seen: HashSet<u64> = HashSet::new();
+    let alarms = text.split('\n').filter(|line| sign_of(line) == Sign::Alarm && !trace::is_head(line));
+    alarms.filter(|line| seen.insert(template(line))).map(|line| line.len().min(400) + 12).sum()
 }
 
 /// A hash of the line without its numbers: lines of one template are alike.

@@ -69,6 +69,25 @@ pub fn condense(text: &str, wish: &Wish<'_>) -> Option<String> {
     is_clearly_shorter.then_some(short)
 }
 
+/// The bytes that a text is condensed to where nothing else says how many: a fifth, and what its errors take.
+pub fn usual_room(text: &str) -> usize {
+    let room = (text.len() / 5).clamp(LEAST, MOST);
+    let has_errors = match kind_of(text) {
+        Kind::Log | Kind::Trace | Kind::Tests | Kind::Json | Kind::Table | Kind::Dense => true,
+        // In these the words stand for other things.
+        Kind::Diff | Kind::Code | Kind::Search | Kind::Listing | Kind::Html | Kind::Prose => false,
+    };
+    if !has_errors {
+        return room;
+    }
+    (room + log::n_error_bytes(text)).min(text.len() / 2).clamp(room, MOST)
+}
+
+/// A text is condensed to at least so many bytes.
+const LEAST: usize = 160;
+/// And to no more than this, however long it is.
+const MOST: usize = 1_600;
+
 /// How deep a text may lie in another: a log in a string of JSON in a string of JSON.
 const DEEPEST: usize = 4;
 

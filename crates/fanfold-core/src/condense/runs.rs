@@ -38,16 +38,14 @@ pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
             rows.gap(Gap::Passed);
         } else if COUNTS.is_match(start) {
             is_failing = false;
-            rows.push(line, MUST + FRAME);
+            rows.push(line, MUST + 4.0);
         } else if FAILURE.is_match(start) {
             is_failing = true;
-            rows.push(line, MUST + 1.0);
+            rows.push(line, MUST + 2.0);
         } else if DETAIL.is_match(start) {
-            rows.push(line, MUST);
+            rows.push(line, MUST + 1.0);
         } else if is_failing {
-            let is_alarm = sign_of(line) == Sign::Alarm;
-            let weight = trace::weight(line, above).unwrap_or(if is_alarm { MUST } else { FRAME / 2.0 });
-            rows.push(line, weight);
+            rows.push(line, failing(line, above, *n_seen));
         } else {
             weigh(&mut rows, line, above, *n_seen);
         }
@@ -56,6 +54,17 @@ pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
     rows.frame(1, 2);
     rows.lend();
     rows.choose()
+}
+
+/// The weight of a line below the name of a test that failed: what went wrong before how it came to it.
+fn failing(line: &str, above: &str, n_seen: u32) -> f32 {
+    let is_alarm = sign_of(line) == Sign::Alarm && !trace::is_head(line);
+    match (is_alarm, n_seen) {
+        (true, 1) => MUST + 3.0,
+        (true, 2..=3) => MUST + 1.0,
+        (true, _) => FRAME,
+        (false, _) => trace::weight(line, above).unwrap_or(FRAME / 2.0),
+    }
 }
 
 /// Whether the lines are those of a test runner.

@@ -25,6 +25,9 @@ pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
 
 /// The weight of a line of a trace, or nothing where it is none.
 pub(super) fn weight(line: &str, above: &str) -> Option<f32> {
+    if is_head(line) {
+        return Some(FRAME);
+    }
     if is_frame(line) {
         return Some(if is_foreign(line) { PLAIN } else { FRAME });
     }
@@ -35,6 +38,11 @@ pub(super) fn weight(line: &str, above: &str) -> Option<f32> {
     let ends_trace = is_frame(above) || above.starts_with("    ");
     let is_message = ends_trace && !line.starts_with([' ', '\t']) && sign_of(line) == Sign::Alarm;
     is_message.then_some(MUST + 1.0)
+}
+
+/// Whether a line only says that a trace follows.
+pub(super) fn is_head(line: &str) -> bool {
+    line.trim_start().starts_with("Traceback (most recent") || line.trim() == "stack backtrace:"
 }
 
 /// Whether a line names a frame of a call stack.

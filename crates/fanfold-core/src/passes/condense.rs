@@ -27,17 +27,23 @@
 //!         test result: FAILED. 11 passed; 1 failed; 0 ignored; finished in 0.02s
 //! ->
 //! call    bash {"command":"cargo test"}
-//! result  … 5 lines
+//! result  running 12 tests
+//!         … 4 passed
 //!         test parser::reads_a_header ... FAILED
-//!         … 9 lines
+//!         … 7 passed
+//!         ---- parser::reads_a_header stdout ----
 //!         thread 'parser::reads_a_header' panicked at src/parser.rs:120:9:
-//!         … 5 lines
+//!         assertion `left == right` failed
+//!           left: 3
+//!          right: 4
+//!
+//!         test result: FAILED. 11 passed; 1 failed; 0 ignored; finished in 0.02s
 //!         [condensed from 21 lines, 087059]
 //! ```
 
 use super::Pass;
 use crate::changed::Changed;
-use crate::condense::{FileShown, Wish, condense};
+use crate::condense::{FileShown, Wish, condense, usual_room};
 use crate::deed::Verb;
 use crate::draft::Draft;
 use crate::tokens::Tokens;
@@ -55,7 +61,7 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
             return;
         }
         if text.len() >= LONG {
-            fold_condensed(draft, place, text, (text.len() / 5).clamp(160, 1_600));
+            fold_condensed(draft, place, text, usual_room(text));
         }
     }
 }
