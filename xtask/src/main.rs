@@ -1,9 +1,10 @@
 //! Chores of this repository, run as `cargo xtask <chore>`.
 
 mod tidy; //   checks that a compiler does not make
-mod guide; //  the guide's page on passes
+mod guide; //  the guide's pages on passes and condensers
 mod faults; // plants faults and sees whether a property fails
 mod bench; //  fanfold and Hermes on the same conversations
+mod condensers; // what condensing saves and keeps
 mod page; //   tables in pages that people write
 
 use anyhow::bail;
@@ -12,11 +13,13 @@ const USAGE: &str = "\
 usage: cargo xtask <chore>
 
   tidy                      check crate edges, purity, passes and docs (a test does this, too)
-  guide                     write the guide's page on passes from their headers
+  guide                     write the guide's pages on passes and condensers from their headers
   faults [--write] [PART…]  plant faults one by one, those whose name has a PART in it, and tell which test fails;
                             --write puts the table into docs/faults.md
   bench [--write]           time fanfold beside Hermes in one run (needs python3 and ../shared);
-                            --write puts the table into docs/benchmarks.md";
+                            --write puts the table into docs/benchmarks.md
+  condensers [--write]      measure what condensing saves and keeps (needs ../shared/trajectories);
+                            --write puts the table into the guide";
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -25,6 +28,7 @@ fn main() -> anyhow::Result<()> {
         Some((chore, _)) if chore == "guide" => guide::run(),
         Some((chore, rest)) if chore == "faults" => faults::run(rest),
         Some((chore, rest)) if chore == "bench" => bench::run(rest),
+        Some((chore, rest)) if chore == "condensers" => condensers::run(rest),
         Some((chore, _)) => bail!("there is no chore `{chore}`\n\nhint: {USAGE}"),
         None => bail!("no chore was named\n\nhint: {USAGE}"),
     }

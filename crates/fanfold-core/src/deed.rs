@@ -76,6 +76,17 @@ pub enum Lines {
     Part,
 }
 
+impl Lines {
+    /// The number of the first of them, where it can be told.
+    pub fn first(self) -> Option<u32> {
+        match self {
+            Lines::All => Some(1),
+            Lines::Range(range) => Some(range.first),
+            Lines::Part => None,
+        }
+    }
+}
+
 /// A file that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sight {

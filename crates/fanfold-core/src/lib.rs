@@ -37,7 +37,7 @@ mod engine; //     the contract by which an engine can be replaced
 
 pub use budget::{Budget, Cadence, CadenceError, Pressure, Strategy, StrategyError};
 pub use check::{Fault, check, check_deeply};
-pub use condense::{FileShown, Kind, Wish, condense, kind_of, usual_room};
+pub use condense::{FileShown, Kind, Wish, condense, condense_written, kind_of, usual_room};
 pub use deed::{
     Deed, Ending, LineRange, Lines, Sight, TestCounts, Verb, Verdict, deed_of, ending_of, line_of, overtakes,
 };

@@ -8,7 +8,9 @@
 
 use std::collections::BTreeMap;
 
-use fanfold_core::{Count as _, FileShown, Kind, Verb, Wish, condense, deed_of, kind_of, usual_room};
+use fanfold_core::{
+    Count as _, FileShown, Verb, Wish, condense, condense_written, deed_of, kind_of, usual_room,
+};
 use fanfold_testkit::marks::marks;
 use fanfold_testkit::trajectories::trajectories;
 use fanfold_tokens::o200k;
@@ -17,8 +19,39 @@ use serde_json::Value;
 
 /// A text that could be condensed, and the file that it shows.
 struct Text {
+    origin: Origin,
     body: String,
     path: Option<String>,
+}
+
+/// Who wrote a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// A tool.
+    Result,
+    /// An agent, as an argument of a call.
+    Written,
+    /// An agent, to be read.
+    Said,
+}
+
+impl Text {
+    /// What it is counted as.
+    fn name(&self) -> String {
+        match self.origin {
+            Origin::Result => format!("{:?}", kind_of(&self.body)).to_lowercase(),
+            Origin::Written => "written".to_owned(),
+            Origin::Said => "said".to_owned(),
+        }
+    }
+
+    /// Shorter ones are left alone, as the passes do.
+    fn is_long(&self) -> bool {
+        match self.origin {
+            Origin::Result | Origin::Said => self.body.len() >= 400,
+            Origin::Written => self.body.len() > 240,
+        }
+    }
 }
 
 /// What became of the texts of a kind.
@@ -33,28 +66,24 @@ struct Sums {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    let Some(texts) = results() else { return };
-    let long: Vec<(Kind, &Text)> =
-        texts.iter().filter(|text| text.body.len() >= LONG).map(|text| (kind_of(&text.body), text)).collect();
+    let Some(texts) = texts() else { return };
+    let long: Vec<&Text> = texts.iter().filter(|text| text.is_long()).collect();
     if let Some(at) = arguments.iter().position(|argument| argument == "--show") {
         show(&long, &arguments[at + 1..]);
         return;
     }
-    let each: Vec<(Kind, Sums)> = long.par_iter().map(|(kind, text)| (*kind, measure(text))).collect();
-    let mut by_kind: BTreeMap<Kind, Sums> = BTreeMap::new();
-    for (kind, sums) in each {
-        by_kind.entry(kind).or_default().add(&sums);
+    let each: Vec<(String, Sums)> = long.par_iter().map(|text| (text.name(), measure(text))).collect();
+    let mut by_name: BTreeMap<String, Sums> = BTreeMap::new();
+    for (name, sums) in each {
+        by_name.entry(name).or_default().add(&sums);
     }
-    for (kind, sums) in by_kind {
-        println!("{}\t{sums}", format!("{kind:?}").to_lowercase());
+    for (name, sums) in by_name {
+        println!("{name}\t{sums}");
     }
 }
 
-/// Shorter results are left alone, as the pass does.
-const LONG: usize = 400;
-
-/// Every result of every conversation.
-fn results() -> Option<Vec<Text>> {
+/// Every result, every argument and every text of an agent's in every conversation.
+fn texts() -> Option<Vec<Text>> {
     let mut found = Vec::new();
     for trajectory in trajectories()? {
         let mut paths: BTreeMap<String, String> = BTreeMap::new();
@@ -63,13 +92,22 @@ fn results() -> Option<Vec<Text>> {
             for call in message["tool_calls"].as_array().into_iter().flatten() {
                 let field = |name: &str| call["function"][name].as_str().unwrap_or_default();
                 let deed = deed_of(field("name"), field("arguments"));
+                let path = deed.changes.first().cloned();
+                let arguments: Value = serde_json::from_str(field("arguments")).unwrap_or_default();
+                for body in arguments.as_object().into_iter().flat_map(|fields| fields.values()) {
+                    let body = body.as_str().unwrap_or_default().to_owned();
+                    found.push(Text { origin: Origin::Written, body, path: path.clone() });
+                }
                 if let (Verb::Read, [only], Some(id)) = (deed.verb, &deed.reads[..], call["id"].as_str()) {
                     paths.insert(id.to_owned(), only.path.clone());
                 }
             }
+            let body = message["content"].as_str().unwrap_or_default().to_owned();
             if message["role"] == "tool" {
                 let path = message["tool_call_id"].as_str().and_then(|id| paths.get(id)).cloned();
-                found.push(Text { body: message["content"].as_str().unwrap_or_default().to_owned(), path });
+                found.push(Text { origin: Origin::Result, body, path });
+            } else if message["role"] == "assistant" {
+                found.push(Text { origin: Origin::Said, body, path: None });
             }
         }
     }
@@ -78,11 +116,19 @@ fn results() -> Option<Vec<Text>> {
 
 /// What the pass makes of a text, with nothing known of what is in use.
 fn short(text: &Text) -> String {
-    let room = usual_room(&text.body);
+    let room = match text.origin {
+        Origin::Result | Origin::Said => usual_room(&text.body),
+        Origin::Written => (text.body.len() / 5).clamp(80, 800),
+    };
     let is_worked_on = |_: &str| false;
-    let file = text.path.as_deref().map(|path| FileShown { path, is_worked_on: &is_worked_on });
+    let first_line = Some(1);
+    let file = text.path.as_deref().map(|path| FileShown { path, first_line, is_worked_on: &is_worked_on });
     let wish = Wish { room, value: &|_| 0.0, file };
-    condense(&text.body, &wish).unwrap_or_else(|| text.body.clone())
+    let short = match text.origin {
+        Origin::Result | Origin::Said => condense(&text.body, &wish),
+        Origin::Written => condense_written(&text.body, &wish),
+    };
+    short.unwrap_or_else(|| text.body.clone())
 }
 
 fn measure(text: &Text) -> Sums {
@@ -113,12 +159,11 @@ impl std::fmt::Display for Sums {
     }
 }
 
-fn show(long: &[(Kind, &Text)], wanted: &[String]) {
-    let [kind, n] = wanted else { return eprintln!("usage: --show KIND N") };
+fn show(long: &[&Text], wanted: &[String]) {
+    let [name, n, ..] = wanted else { return eprintln!("usage: --show KIND N") };
     let n: usize = n.parse().unwrap_or_default();
-    let mut of_kind = long.iter().filter(|(found, _)| format!("{found:?}").eq_ignore_ascii_case(kind));
-    match of_kind.nth(n) {
-        Some((_, text)) => {
+    match long.iter().filter(|text| text.name() == *name).nth(n) {
+        Some(text) => {
             println!("{}\n\n===> {:?}\n\n{}", text.body, text.path, short(text));
         }
         None => eprintln!("there are not so many"),

@@ -1,6 +1,51 @@
 //! Patches: which files with how much of a change, which places, and the changed lines from the top of each place.
 //!
 //! The lines around a change are in the file. Lock files and other generated ones are counted and not shown.
+//!
+//! In 420 bytes:
+//!
+//! ```text
+//! diff --git a/src/parser.rs b/src/parser.rs
+//! index 3f1c2aa..9be01d4 100644
+//! --- a/src/parser.rs
+//! +++ b/src/parser.rs
+//! @@ -115,7 +115,7 @@ fn read_header(input: &mut Input) -> Header {
+//!      let width = input.next_number();
+//!      // The first line is the title, which is not counted.
+//! -    let height = input.next_number() - 1;
+//! +    let height = input.next_number();
+//!      Header { width, height }
+//!  }
+//!
+//! @@ -140,3 +140,9 @@ fn read_row(input: &mut Input) -> Row {
+//!      let cells = input.cells();
+//!      Row { cells }
+//!  }
+//! +
+//! +/// Reads what follows the last row, if anything does.
+//! +fn read_footer(input: &mut Input) -> Option<Footer> {
+//! +    input.rest().map(|text| Footer { text })
+//! +}
+//! diff --git a/Cargo.lock b/Cargo.lock
+//! index 77aa012..81c0de9 100644
+//! --- a/Cargo.lock
+//! +++ b/Cargo.lock
+//! @@ -3,2 +3,4 @@
+//! +[[package]]
+//! +name = "footer"
+//! ->
+//! src/parser.rs +6 -1
+//! @@ -115,7 +115,7 @@ fn read_header(input: &mut Input) -> Header {
+//! -    let height = input.next_number() - 1;
+//! +    let height = input.next_number();
+//! @@ -140,3 +140,9 @@ fn read_row(input: &mut Input) -> Row {
+//! … 2 changed
+//! +fn read_footer(input: &mut Input) -> Option<Footer> {
+//! … 1 changed
+//! +}
+//! Cargo.lock +2 -0
+//! … 2 changed
+//! ```
 
 use super::Wish;
 use super::lines::{FRAME, Gap, NONE, PLAIN, Rows, SHAPE};
@@ -27,7 +72,8 @@ pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
         } else if line.starts_with("@@") {
             (is_head, n_changed) = (false, 0);
             // Where nothing follows the marks, the numbers tell the place.
-            rows.push(line, if is_generated { PLAIN / 10.0 } else { FRAME / 2.0 });
+            let evenly = (head(line, 200).len() + 24) as f32 / 24.0;
+            rows.push(line, if is_generated { NONE } else { SHAPE * 1.2 * evenly });
             rows.gap(Gap::Silent);
         } else if is_head && HEAD.iter().any(|mark| line.starts_with(mark)) {
             rows.push("", NONE);
@@ -50,7 +96,10 @@ pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
 /// The weight of a changed line: the first ones of a place tell most, definitions anywhere.
 fn weight(line: &str, n_before: usize, is_generated: bool) -> f32 {
     let bare = &line[1..];
-    if is_generated || bare.trim().len() <= 2 {
+    if is_generated {
+        return NONE;
+    }
+    if bare.trim().len() <= 2 {
         return PLAIN / 10.0;
     }
     let is_definition = super::code::weight(bare) >= SHAPE;

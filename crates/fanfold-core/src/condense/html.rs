@@ -1,8 +1,23 @@
-//! Web pages: their text without the tags, headings and links first.
+//! Web pages: their text without the tags, headings first, links with where they lead.
+//!
+//! Scripts, styles and pictures are left out.
+//!
+//! In 260 bytes:
 //!
 //! ```text
-//! <h1>News</h1><script>…</script><p>It <b>rains</b>.</p>   ->   # News
-//!                                                               It rains.
+//! <!DOCTYPE html><html><head><title>Harbour times</title><style>body { color: #222 }</style>
+//! <script>var tracker = "<p>not text</p>";</script></head><body><div class="nav"><a href="/">Home</a>
+//! <a href="/ferries">Ferries</a></div><h1>Ferries &amp; tides</h1>
+//! <p>The ferry to the island leaves <b>every hour</b> from the north pier, as long as the tide allows it.</p>
+//! <table><tr><th>Day</th><th>First</th></tr><tr><td>Monday</td><td>06:10</td></tr></table>
+//! <p>See the <a href="https://harbour.example/tides/2024">table of tides</a> before you set out.</p></body></html>
+//! ->
+//! # Harbour times
+//! Home (/) Ferries (/ferries)
+//! # Ferries & tides
+//! The ferry to the island leaves every hour from the north pier, as long as the tide allows it.
+//! … 2 lines
+//! See the table of tides (https://harbour.example/tides/2024) before you set out.
 //! ```
 
 use super::Wish;

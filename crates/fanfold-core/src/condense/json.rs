@@ -1,11 +1,34 @@
-//! Answers of programs: the small fields as `name: value`, long texts inside by what they are, lists by their first
-//! items and those of value.
+//! Answers of programs: which fields there are and what the small ones say, long texts inside by what they are, lists
+//! by their first items and those in use.
+//!
+//! What identifies a thing comes first: ids, names, paths, states. A small object takes one line; nulls, empty strings and
+//! links are the first to go. An error, a failed `exit_code` and `"ok": false` always stay.
+//!
+//! In 460 bytes:
 //!
 //! ```text
-//! {"output": "a\nb\n…", "exit_code": 0}   ->   exit_code: 0
-//!                                              output:
-//!                                              a
-//!                                              … 40 lines
+//! {"id": "W2378156", "status": "pending", "placed_at": "2024-05-15T10:12:09Z", "gift_note": null, "coupon": "",
+//!  "self_url": "https://shop.example/api/v2/orders/W2378156?expand=items,customer,payments",
+//!  "customer": {"id": "sara_doe_496", "name": "Sara Doe", "email": "sara.doe@example.com", "is_member": true},
+//!  "items": [{"sku": "K-1101", "name": "kettle", "price": 3499, "in_stock": true},
+//!   {"sku": "T-0420", "name": "teapot", "price": 2250, "in_stock": false},
+//!   {"sku": "C-0007", "name": "cup, blue", "price": 450, "in_stock": true},
+//!   {"sku": "C-0008", "name": "cup, green", "price": 450, "in_stock": true},
+//!   {"sku": "S-0300", "name": "spoon", "price": 190, "in_stock": true}],
+//!  "payment": {"ok": false, "error": "card declined: insufficient funds", "attempts": 2, "provider": null}}
+//! ->
+//! id: W2378156
+//! status: pending
+//! placed_at: 2024-05-15T10:12:09Z
+//! customer: id: sara_doe_496, name: Sara Doe, email: sara.doe@example.com, is_member: true
+//! items: 5 items of {sku, name, price, in_stock}
+//! - sku: K-1101, name: kettle, price: 3499, in_stock: true
+//! - sku: T-0420, name: teapot, price: 2250, in_stock: false
+//! … 3 items
+//! payment.ok: false
+//! payment.error: card declined: insufficient funds
+//! payment.attempts: 2
+//! … 1 field
 //! ```
 
 use serde_json::Value;
@@ -135,7 +158,8 @@ fn flatten<'v>(value: &'v Value, path: &str, depth: usize, parts: &mut Parts<'v>
                 && map.values().all(is_small)
                 && !map.keys().any(|name| is_error_field(name))
             {
-                parts.push(named(&compact(value)), SHAPE, Gap::Silent);
+                let is_named = map.keys().any(|name| is_name_field(name));
+                parts.push(named(&compact(value)), if is_named { FRAME } else { SHAPE }, Gap::Silent);
                 return;
             }
             for (name, field) in map {

@@ -13,6 +13,7 @@ mod log; //              output of programs, and whatever else has lines
 mod trace; //            stack traces
 mod runs; //             output of test runners
 mod diff; //             patches
+mod written; //          what an agent wrote: commands with scripts, files, patches
 mod code; //             source files
 mod outline; //          where their definitions stand
 #[cfg(feature = "outline")]
@@ -26,8 +27,11 @@ mod dense; //            encoded and minified data
 
 #[cfg(test)]
 mod check; //            what the tests share
+#[cfg(test)]
+mod examples; //         runs those in the headers
 
 pub use kind::{Kind, kind_of};
+pub use written::condense_written;
 
 /// What a condensed text should be like.
 #[derive(Clone, Copy)]
@@ -45,6 +49,8 @@ pub struct Wish<'a> {
 pub struct FileShown<'a> {
     /// Its path, which tells the language of code.
     pub path: &'a str,
+    /// The number of the first line that the text shows, where it is known.
+    pub first_line: Option<u32>,
     /// Whether a line of it was worked on: what is defined around that line stays whole, where there is room.
     pub is_worked_on: &'a dyn Fn(&str) -> bool,
 }
@@ -111,7 +117,13 @@ fn body_within(text: &str, wish: &Wish<'_>, depth: usize) -> String {
     if let (true, Some(plain)) = (depth < DEEPEST, escaped::unescape(text)) {
         return condense_within(&plain, wish, depth + 1);
     }
-    match kind_of(text) {
+    let kind = kind_of(text);
+    // A file with many comments looks like prose, one with many names like a listing: its name tells more.
+    let may_be_code = matches!(kind, Kind::Log | Kind::Listing | Kind::Table | Kind::Prose);
+    if may_be_code && let Some(outline) = code::outlined(text, wish) {
+        return outline;
+    }
+    match kind {
         Kind::Json => json::condense(text, wish, depth).unwrap_or_else(|| log::condense(text, wish)),
         Kind::Log => log::condense(text, wish),
         Kind::Trace => trace::condense(text, wish),

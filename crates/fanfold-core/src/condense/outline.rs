@@ -5,7 +5,6 @@
 
 /// Something that a file defines: a function, a type, a class with its methods. Lines are counted from zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(not(feature = "outline"), expect(dead_code, reason = "only a parser makes one"))]
 pub(super) struct Definition {
     /// Its first line.
     pub(super) first: usize,

@@ -1,13 +1,30 @@
-//! Hits of a grep: grouped by file, every file named, the best hits of each.
+//! Hits of a grep: grouped by file, every file named, the first hits of each and those in use.
 //!
-//! The path is said once and the number stays with its line.
+//! The path is said once and the number stays with its line. Where there are too many files for a line each, they are
+//! listed by directory, with their number of hits.
+//!
+//! In 260 bytes:
 //!
 //! ```text
-//! src/a.rs:3:fn one()             src/a.rs
-//! src/a.rs:9:fn two()         ->    3:fn one()
-//! src/b.rs:5:fn three()             … 1 line
-//!                                 src/b.rs
-//!                                   5:fn three()
+//! src/parser.rs:12:use crate::input::Input;
+//! src/parser.rs:31:    pub fn new(input: Input) -> Parser {
+//! src/parser.rs:48:    fn peek(input: &Input) -> Option<char> {
+//! src/parser.rs:77:    fn skip(input: &mut Input) {
+//! src/parser.rs:115:fn read_header(input: &mut Input) -> Header {
+//! src/parser.rs:140:fn read_row(input: &mut Input) -> Row {
+//! src/lexer.rs:9:use crate::input::Input;
+//! src/lexer.rs:20:    pub fn of(input: &Input) -> Lexer {
+//! tests/it/parser.rs:5:use shop::input::Input;
+//! ->
+//! src/parser.rs (6)
+//!   12:use crate::input::Input;
+//!   31:pub fn new(input: Input) -> Parser {
+//! … 4 hits
+//! src/lexer.rs (2)
+//!   9:use crate::input::Input;
+//!   20:pub fn of(input: &Input) -> Lexer {
+//! tests/it/parser.rs
+//!   5:use shop::input::Input;
 //! ```
 
 use std::borrow::Cow;

@@ -1,11 +1,25 @@
-//! Rows of columns: the header, the first rows, the last, and those of value.
+//! Rows of columns: the header, the first rows and the last, those that tell of a failure, and those in use.
+//!
+//! The space that lined the columns up, and the rules between them, are left out.
+//!
+//! In 200 bytes:
 //!
 //! ```text
-//! | id | name |        | id | name |
-//! |----|------|        |----|------|
-//! | 1  | a    |   ->   | 1  | a    |
-//! (300 rows)           … 298 lines
-//! | 301| z    |        | 301| z    |
+//! | id   | name             | state     | updated             |
+//! |------|------------------|-----------|---------------------|
+//! | 1001 | nightly import   | done      | 2024-05-14 02:00:11 |
+//! | 1002 | nightly export   | done      | 2024-05-14 02:10:45 |
+//! | 1003 | invoices         | failed: disk full | 2024-05-14 03:00:02 |
+//! | 1004 | stock count      | done      | 2024-05-14 04:00:00 |
+//! | 1005 | price update     | done      | 2024-05-14 05:30:20 |
+//! | 1006 | nightly import   | done      | 2024-05-15 02:00:09 |
+//! | 1007 | nightly export   | running   | 2024-05-15 02:10:44 |
+//! ->
+//! | id | name | state | updated |
+//! … 2 rows
+//! | 1003 | invoices | failed: disk full | 2024-05-14 03:00:02 |
+//! … 3 rows
+//! | 1007 | nightly export | running | 2024-05-15 02:10:44 |
 //! ```
 
 use super::Wish;

@@ -1,14 +1,34 @@
 //! Stack traces: the message and the frames in one's own code.
 //!
-//! Frames of libraries and runtimes are many and never where the fault is mended.
+//! Frames of libraries and runtimes are many, and never where the fault is mended.
+//!
+//! In 320 bytes:
 //!
 //! ```text
-//! Traceback (most recent call last):            Traceback (most recent call last):
-//!   File "app/main.py", line 3, in main           File "app/main.py", line 3, in main
-//!     run()                                         run()
-//!   File "/usr/lib/python3/x.py", line 9    ->    … 2 lines
-//!     y()                                       ValueError: no
-//! ValueError: no
+//! Traceback (most recent call last):
+//!   File "shop/main.py", line 41, in <module>
+//!     main()
+//!   File "shop/main.py", line 33, in main
+//!     app.run(load(path))
+//!   File "/usr/lib/python3/site-packages/frame/app.py", line 812, in run
+//!     return self._dispatch(request)
+//!   File "/usr/lib/python3/site-packages/frame/app.py", line 790, in _dispatch
+//!     response = handler(request)
+//!   File "/usr/lib/python3/site-packages/frame/wrap.py", line 55, in inner
+//!     return call(*args)
+//!   File "shop/orders.py", line 118, in place
+//!     total = price(item) * item.count
+//! TypeError: unsupported operand type(s) for *: 'NoneType' and 'int'
+//! ->
+//! Traceback (most recent call last):
+//!   File "shop/main.py", line 41, in <module>
+//!     main()
+//!   File "shop/main.py", line 33, in main
+//!     app.run(load(path))
+//! … 6 lines
+//!   File "shop/orders.py", line 118, in place
+//!     total = price(item) * item.count
+//! TypeError: unsupported operand type(s) for *: 'NoneType' and 'int'
 //! ```
 
 use std::sync::LazyLock;

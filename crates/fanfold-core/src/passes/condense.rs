@@ -44,7 +44,7 @@
 use super::Pass;
 use crate::changed::Changed;
 use crate::condense::{FileShown, Wish, condense, usual_room};
-use crate::deed::Verb;
+use crate::deed::{Sight, Verb};
 use crate::draft::Draft;
 use crate::tokens::Tokens;
 use crate::view::Place;
@@ -68,24 +68,28 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
 
 /// Folds a place to at most about `room` bytes of its text.
 pub(super) fn fold_condensed(draft: &mut Draft<'_>, place: Place, text: &str, room: usize) -> bool {
-    let file = file_read(draft, place);
-    let changed = file.as_deref().map(|file| Changed::of(draft, file)).unwrap_or_default();
+    let sight = file_read(draft, place);
+    let changed = sight.as_ref().map(|sight| Changed::of(draft, &sight.path)).unwrap_or_default();
     let worth = draft.worth();
     let lexicon = &draft.ledger.lexicon;
     let value = |line: &str| worth.of_line(lexicon, line);
     let is_worked_on = |line: &str| changed.holds(line);
-    let file = file.as_deref().map(|path| FileShown { path, is_worked_on: &is_worked_on });
+    let file = sight.as_ref().map(|sight| FileShown {
+        path: &sight.path,
+        first_line: sight.lines.first(),
+        is_worked_on: &is_worked_on,
+    });
     let Some(short) = condense(text, &Wish { room, value: &value, file }) else { return false };
     let n_lines = text.lines().count();
     draft.fold_to(place, |tag| format!("{short}\n[condensed from {n_lines} lines, {tag}]"))
 }
 
 /// The file that a result shows, if it shows one.
-fn file_read(draft: &mut Draft<'_>, place: Place) -> Option<String> {
+fn file_read(draft: &mut Draft<'_>, place: Place) -> Option<Sight> {
     let Place::Result(call) = place else { return None };
     let deed = draft.deed(call);
     match (deed.verb, deed.reads.as_slice()) {
-        (Verb::Read, [only]) => Some(only.path.clone()),
+        (Verb::Read, [only]) => Some(only.clone()),
         _ => None,
     }
 }

@@ -79,7 +79,7 @@ pub const ALL: &[Pass] = &[
     ONE_LINE,    // old results to one informative line
     ANCHOR,      // results beside the newest thing the agent said
     DIGEST,      // whole old steps into a segment
-    LEVEL,       // the largest results, also new, to one length
+    LEVEL,       // the largest results and arguments, also new, to one length
     SQUEEZE,     // anything long, also new: the last thing before people's words
     USER_TEXT,   // people's words: pasted blocks, old messages, the newest; told loudly
     SUMMARY,     // hermes, hamr: all old entries into one static summary
