@@ -31,31 +31,42 @@ const LEAST: usize = 80;
 const MOST: usize = 800;
 
 fn run(draft: &mut Draft<'_>, target: Tokens) {
+    let is_long = |text: &str| text.len() > LONG;
+    let room_of = |text: &str| if is_long(text) { (text.len() / 5).clamp(LEAST, MOST) } else { text.len() };
     for place in draft.open_places(|place| matches!(place, Place::Arguments(_))) {
         if draft.total() <= target {
             return;
         }
-        fold_arguments(draft, place, &|text| {
-            if text.len() > LONG { (text.len() / 5).clamp(LEAST, MOST) } else { text.len() }
-        });
+        if is_long(arguments_at(draft, place)) {
+            fold_arguments(draft, place, &room_of);
+        }
     }
 }
 
 /// Folds arguments to about so many bytes.
 pub(super) fn squeeze_arguments(draft: &mut Draft<'_>, place: Place, room: usize) -> bool {
-    let Place::Arguments(call) = place else { return false };
-    let n_bytes = draft.transcript.call(call).arguments.as_str().len().max(1);
-    // Each string gives way in the same measure; the shortest say what the call is about.
+    let n_bytes = arguments_at(draft, place).len();
+    if n_bytes <= room / 2 {
+        return false;
+    }
+    // Each long string gives way in the same measure; the short ones say what the call is about.
     let room_of = |text: &str| {
         if text.len() > room / 2 { (text.len() * room / n_bytes / 2).max(16) } else { text.len() }
     };
     fold_arguments(draft, place, &room_of)
 }
 
+fn arguments_at<'a>(draft: &Draft<'a>, place: Place) -> &'a str {
+    match place {
+        Place::Arguments(call) => draft.transcript.call(call).arguments.as_str(),
+        _ => "",
+    }
+}
+
 /// Folds arguments: each string to the bytes that are given for it, in JSON where it was JSON.
 fn fold_arguments(draft: &mut Draft<'_>, place: Place, room_of: &dyn Fn(&str) -> usize) -> bool {
     let Place::Arguments(call) = place else { return false };
-    let text = draft.transcript.call(call).arguments.as_str();
+    let text = arguments_at(draft, place);
     let deed = draft.deed(call);
     let file = deed.changes.first().or(deed.reads.first().map(|sight| &sight.path));
     let worth = draft.worth();

@@ -171,6 +171,13 @@ mod tests {
         assert!(wrong.is_empty(), "these examples should read:\n{wrong}");
     }
 
+    #[test]
+    fn short_arguments_stay() {
+        let call = r#"call    read {"path":"src/parser/tests/headers.rs","lines":[115,121],"why":"to see which line it is"}"#;
+        let before = format!("{call}\nresult  ok");
+        assert_eq!(run_on(ARGUMENTS, "fanfold", 0, &before).trim_end(), before);
+    }
+
     /// The conversation after the pass ran on all of it, but for the newest steps.
     fn run_on(pass: Pass, policy: &str, steps: usize, before: &str) -> String {
         let mut policy = Policy::named(policy).expect("a policy of ours");
