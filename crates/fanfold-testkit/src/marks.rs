@@ -81,7 +81,7 @@ fn is_id(word: &str) -> bool {
     let (n_digits, n_letters) = (has(u8::is_ascii_digit), has(u8::is_ascii_alphabetic));
     let is_plain = word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
     let is_number = n_digits >= 6 && n_letters == 0;
-    (6..=64).contains(&word.len()) && is_plain && (is_number || n_digits >= 2 && n_letters >= 2)
+    (6..=64).contains(&word.len()) && is_plain && (is_number || n_digits >= 2 && n_letters >= 1)
 }
 
 #[cfg(test)]
