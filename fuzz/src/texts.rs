@@ -3,7 +3,8 @@
 //! Two bytes give the room; then come a tool's name, its arguments and its result, with a NUL between them.
 
 use fanfold_core::{
-    Body, Call, Media, Origin, Outcome, Wish, condense, deed_of, ending_of, kind_of, line_of, overtakes,
+    Body, Call, FileShown, Media, Origin, Outcome, Wish, condense, condense_written, deed_of, ending_of, kind_of,
+    line_of, overtakes,
 };
 
 /// How much a condensed text may be longer than its room: a mark for what is left out.
@@ -26,7 +27,14 @@ pub fn check(data: &[u8]) {
 
 fn check_condense(text: &str, room: usize) {
     let value = |line: &str| if line.len() % 7 == 3 { 1.5 } else { 0.0 };
-    let wish = Wish { room, value: &value };
+    let is_worked_on = |line: &str| line.len() % 11 == 5;
+    // Any text as a file of any language: what a parser makes of it must do no harm.
+    let path = ["a.rs", "a.py", "a.ts", "a.js", "a.go", "a.java", "a.c", "a.txt"][text.len() % 8];
+    let file = FileShown { path, first_line: (room % 2 == 0).then_some(1), is_worked_on: &is_worked_on };
+    let wish = Wish { room, value: &value, file: Some(file) };
+    if let Some(short) = condense_written(text, &wish) {
+        assert!(short.len() < text.len(), "what was written is not shorter");
+    }
     let _ = kind_of(text);
     let Some(short) = condense(text, &wish) else { return };
     assert!(short.len() <= room + MARK, "{} bytes in a room of {room}:\n{short}", short.len());

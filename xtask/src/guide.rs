@@ -1,21 +1,32 @@
-//! The guide's page on passes, made of the headers of their files.
+//! The guide's pages on passes and condensers, made of the headers of their files.
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::Context as _;
 
-/// Where the page is.
-pub(crate) const PAGE: &str = "docs/guide/passes.md";
+use crate::condensers;
 
-/// Writes the page.
+const PASSES: &str = "docs/guide/passes.md";
+const CONDENSERS: &str = "docs/guide/condensers";
+
+/// Writes the pages.
 pub(crate) fn run() -> anyhow::Result<()> {
     let root = crate::tidy::root();
-    fs::write(root.join(PAGE), page(&root)?).with_context(|| PAGE.to_owned())
+    for (name, page) in pages(&root)? {
+        fs::write(root.join(&name), page).with_context(|| name)?;
+    }
+    Ok(())
 }
 
-/// The page as it should be.
-pub(crate) fn page(root: &Path) -> anyhow::Result<String> {
+/// The pages as they should be, by their names.
+pub(crate) fn pages(root: &Path) -> anyhow::Result<Vec<(String, String)>> {
+    let mut pages = vec![(PASSES.to_owned(), passes(root)?)];
+    pages.extend(condenser_pages(root)?);
+    Ok(pages)
+}
+
+fn passes(root: &Path) -> anyhow::Result<String> {
     let folder = root.join("crates/fanfold-core/src/passes");
     let list = fs::read_to_string(folder.join("mod.rs"))?;
     let mut page = String::from(
@@ -27,10 +38,57 @@ pub(crate) fn page(root: &Path) -> anyhow::Result<String> {
     let end = start + list[start..].find("];").context("the list has no end")?;
     for line in list[start..end].lines().filter(|line| line.starts_with("    ")) {
         let name = line.trim().split(',').next().unwrap_or_default().to_lowercase();
-        let source = fs::read_to_string(folder.join(format!("{name}.rs"))).with_context(|| name.clone())?;
-        let header = source.lines().take_while(|line| line.starts_with("//!"));
-        let text: Vec<_> = header.map(|line| line.strip_prefix("//! ").unwrap_or("")).collect();
-        page.push_str(&format!("\n## `{name}`\n\n{}\n", text.join("\n").trim_end()));
+        page.push_str(&format!("\n## `{name}`\n\n{}\n", header(&folder, &name)?));
     }
     Ok(page)
+}
+
+/// A page for each condenser whose example is run.
+fn condenser_pages(root: &Path) -> anyhow::Result<Vec<(String, String)>> {
+    let folder = root.join("crates/fanfold-core/src/condense");
+    let list = fs::read_to_string(folder.join("examples.rs"))?;
+    let table = fs::read_to_string(root.join(condensers::TABLE)).context(condensers::TABLE)?;
+    let mut pages = Vec::new();
+    for line in list.lines() {
+        let Some(name) = line.trim().strip_prefix("(\"").and_then(|line| line.split('"').next()) else {
+            continue;
+        };
+        let page = format!(
+            "# Condensing: `{name}`\n\n{}\n\n{HELD}\n\n{}\n\n\
+             (This page is made from the header of `crates/fanfold-core/src/condense/{name}.rs` by `cargo xtask guide`; \
+             the example is run as a test. [All condensers](README.md).)\n",
+            header(&folder, name)?,
+            measured(&table, name),
+        );
+        pages.push((format!("{CONDENSERS}/{name}.md"), page));
+    }
+    Ok(pages)
+}
+
+const HELD: &str = "**Held by tests**, on generated texts and on every result of the recorded conversations: the errors, \
+paths and ids of the original are in the condensed text, or behind the handle that it names, which gives the original back \
+byte for byte; it is never longer than the original; the same text gives the same bytes; a line of a megabyte is no trouble.";
+
+/// What was measured of a condenser: its row of the table.
+fn measured(table: &str, name: &str) -> String {
+    let page = format!("]({name}.md)");
+    let head = table.lines().skip_while(|line| !line.starts_with("| what it is")).take(2);
+    match table.lines().find(|line| line.starts_with("| [") && line.contains(&page)) {
+        Some(row) => {
+            let head: Vec<&str> = head.collect();
+            format!(
+                "**On recorded conversations** ([how it was measured](README.md#figures)):\n\n{}\n{row}",
+                head.join("\n")
+            )
+        }
+        None => "It has no figures of its own: what it uncovers is counted as what that is.".to_owned(),
+    }
+}
+
+/// The header of a file as text.
+fn header(folder: &Path, name: &str) -> anyhow::Result<String> {
+    let source = fs::read_to_string(folder.join(format!("{name}.rs"))).with_context(|| name.to_owned())?;
+    let header = source.lines().take_while(|line| line.starts_with("//!"));
+    let text: Vec<_> = header.map(|line| line.strip_prefix("//! ").unwrap_or("")).collect();
+    Ok(text.join("\n").trim_end().to_owned())
 }

@@ -2,9 +2,10 @@
 
 mod tidy; //   checks that a compiler does not make
 mod fuzz; //   the fuzzer's manifest
-mod guide; //  the guide's page on passes
+mod guide; //  the guide's pages on passes and condensers
 mod faults; // plants faults and sees whether a property fails
 mod bench; //  fanfold and Hermes on the same conversations
+mod condensers; // what condensing saves and keeps
 mod weights; // makes the scorer's weights again
 mod replayed; // runs of `fanfold replay`
 mod tables; // what they hold and cost, in docs/benchmarks.md
@@ -16,13 +17,15 @@ const USAGE: &str = "\
 usage: cargo xtask <chore>
 
   tidy                      check crate edges, purity, passes and docs (a test does this, too)
-  guide                     write the guide's page on passes from their headers
+  guide                     write the guide's pages on passes and condensers from their headers
   faults [--write] [PART…]  plant faults one by one, those whose name has a PART in it, and tell which test fails;
                             --write puts the table into docs/faults.md
   bench [--write]           time fanfold beside Hermes in one run (needs python3 and ../shared);
                             --write puts the table into docs/benchmarks.md
   tables [--write]          replay recorded conversations and tell what views hold and cost (needs ../shared);
                             --write puts the tables into docs/benchmarks.md
+  condensers [--write]      measure what condensing saves and keeps (needs ../shared/trajectories);
+                            --write puts the table into the guide
   weights [--write]         fit the scorer's weights to recorded conversations (needs ../shared);
                             --write puts them into crates/fanfold-core/src/value/weights.rs";
 
@@ -35,6 +38,7 @@ fn main() -> anyhow::Result<()> {
         Some((chore, rest)) if chore == "bench" => bench::run(rest),
         Some((chore, rest)) if chore == "tables" => tables::run(rest),
         Some((chore, rest)) if chore == "weights" => weights::run(rest),
+        Some((chore, rest)) if chore == "condensers" => condensers::run(rest),
         Some((chore, _)) => bail!("there is no chore `{chore}`\n\nhint: {USAGE}"),
         None => bail!("no chore was named\n\nhint: {USAGE}"),
     }

@@ -92,9 +92,10 @@ fn passes(root: &Path) -> anyhow::Result<()> {
 }
 
 fn generated(root: &Path) -> anyhow::Result<()> {
-    let file = root.join(guide::PAGE);
-    let found = fs::read_to_string(&file).unwrap_or_default();
-    ensure!(found == guide::page(root)?, "{} is out of date\n\nhint: cargo xtask guide", guide::PAGE);
+    for (name, page) in guide::pages(root)? {
+        let found = fs::read_to_string(root.join(&name)).unwrap_or_default();
+        ensure!(found == page, "{name} is out of date\n\nhint: cargo xtask guide");
+    }
     Ok(())
 }
 

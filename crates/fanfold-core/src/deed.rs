@@ -76,6 +76,17 @@ pub enum Lines {
     Part,
 }
 
+impl Lines {
+    /// The number of the first of them, where it can be told.
+    pub fn first(self) -> Option<u32> {
+        match self {
+            Lines::All => Some(1),
+            Lines::Range(range) => Some(range.first),
+            Lines::Part => None,
+        }
+    }
+}
+
 /// A file that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sight {
@@ -127,6 +138,11 @@ impl Deed {
             Lines::All | Lines::Part => None,
         }
     }
+
+    /// Whether it changed the file.
+    pub(crate) fn has_changed(&self, file: &str) -> bool {
+        self.changes.iter().any(|path| path::is_same_file(path, file))
+    }
 }
 
 /// What a call did, by its tool and its arguments. Anything may stand in either.
@@ -159,7 +175,7 @@ pub fn overtakes(newer: &Deed, older: &Deed) -> bool {
 }
 
 fn is_overtaken(newer: &Deed, sight: &Sight) -> bool {
-    let is_changed = newer.changes.iter().any(|path| path::is_same_file(path, &sight.path));
+    let is_changed = newer.has_changed(&sight.path);
     let is_read_again = newer.reads.iter().any(|again| {
         let covers = match (again.lines, sight.lines) {
             (Lines::All, _) => true,

@@ -23,6 +23,7 @@ mod draft; //      which parts are being folded away
 mod scan; //       entries taken apart once
 mod words; //      the words of texts and names
 mod choice; //     which of their lines stay
+mod changed; //    which lines of a file were worked on
 mod stretch; //    what one handle opens
 mod segment; //    folded steps as a few lines
 mod passes; //     who decides that, and in which order
@@ -39,7 +40,7 @@ mod engine; //     the contract by which an engine can be replaced
 
 pub use budget::{Budget, Cadence, CadenceError, Pressure, Strategy, StrategyError};
 pub use check::{Fault, check, check_deeply};
-pub use condense::{Kind, Wish, condense, kind_of};
+pub use condense::{FileShown, Kind, Wish, condense, condense_written, kind_of, usual_room};
 pub use deed::{
     Deed, Ending, LineRange, Lines, Sight, TestCounts, Verb, Verdict, deed_of, ending_of, line_of, overtakes,
 };

@@ -3,6 +3,8 @@
 mod rng; //               numbers from a seed
 pub mod bodies; //        conversations as clients write them, and as they should not
 pub mod conversations; // conversations as entries, with all that happens in long ones
+pub mod kinds; //         texts of every kind that a tool may answer with
+pub mod marks; //         errors, paths and ids of a text, which must not be lost
 pub mod trajectories; //  recorded conversations, where they are at hand
 pub mod valid; //         what each provider accepts, by its documentation
 

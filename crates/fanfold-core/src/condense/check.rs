@@ -9,7 +9,7 @@ use super::{Kind, Wish, condense, kind_of};
 pub(super) fn check(kind: Kind, text: &str, room: usize, in_use: &[&str], expected: &Expect) {
     assert_eq!(kind_of(text), kind);
     let value = |line: &str| in_use.iter().filter(|word| line.contains(**word)).count() as f32;
-    let wish = Wish { room, value: &value };
+    let wish = Wish::new(room, &value);
     let short = condense(text, &wish).expect("something worth shortening");
     assert!(short.len() <= room, "{} bytes in a room of {room}:\n{short}", short.len());
     expected.assert_eq(&(short + "\n"));
@@ -74,23 +74,23 @@ proptest! {
     #[test]
     fn the_room_is_kept(text in text(), room in 0..2_000_usize, word in "[a-z]") {
         let value = |line: &str| if line.contains(&word) { 1.5 } else { 0.0 };
-        if let Some(short) = condense(&text, &Wish { room, value: &value }) {
+        if let Some(short) = condense(&text, &Wish::new(room, &value)) {
             prop_assert!(short.len() <= room + 64, "{} > {room}", short.len());
             prop_assert!(short.len() < text.len() && !short.is_empty());
-            prop_assert_eq!(&short, &condense(&text, &Wish { room, value: &value }).expect("the same again"));
+            prop_assert_eq!(&short, &condense(&text, &Wish::new(room, &value)).expect("the same again"));
         }
     }
 
     #[test]
     fn odd_values_do_no_harm(text in text(), value in prop::num::f32::ANY) {
-        condense(&text, &Wish { room: 300, value: &|_| value });
+        condense(&text, &Wish::new(300, &|_| value));
     }
 
     #[test]
     fn an_error_survives(lines in prop::collection::vec("[a-z ]{10,60}", 30..200), at in 0..30_usize) {
         let mut lines = lines;
         lines.insert(at, "error: the disk is full".to_owned());
-        let short = condense(&lines.join("\n"), &Wish { room: 200, value: &|_| 0.0 });
+        let short = condense(&lines.join("\n"), &Wish::new(200, &|_| 0.0));
         prop_assert!(short.expect("long enough").contains("error: the disk is full"));
     }
 }
@@ -115,7 +115,7 @@ fn huge_texts_are_no_trouble() {
         "ü".repeat(mega / 2),
     ];
     for text in texts {
-        let short = condense(&text, &Wish { room: 1_000, value: &|_| 0.0 }).expect("much to shorten");
+        let short = condense(&text, &Wish::new(1_000, &|_| 0.0)).expect("much to shorten");
         assert!(short.len() <= 1_064, "{}", short.len());
     }
 }

@@ -1,8 +1,12 @@
 //! Encoded and minified data: how much there is of it, its beginning and its end, and what of it is in use.
 //!
+//! In 120 bytes:
+//!
 //! ```text
-//! iVBORw0KGgo…(48 kB)…ggg==   ->   iVBORw0KGgo…ggg==
-//!                                  … 48,000 bytes in all
+//! iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJgggiVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJgggiVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJgggiVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNgGAWjYBSMglEwCgAAAABJRU5ErkJgggiVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII==
+//! ->
+//! iVBORw0KGgoAAAANSUhEUgAAAAEAAAABC…ORK5CYII==
+//! … 465 bytes in all
 //! ```
 
 use super::Wish;
@@ -12,7 +16,7 @@ use crate::tokens::thousands;
 pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
     let size = format!("… {} bytes in all", thousands(text.len() as u64));
     let room = wish.room.saturating_sub(size.len() + 1);
-    let inner = Wish { room, value: wish.value };
+    let inner = Wish { room, ..*wish };
     let mut parts = Rows::new(&inner);
     for line in text.split('\n') {
         // Minified code falls into statements, which can be valued one by one; base64 into nothing.

@@ -1,9 +1,18 @@
-//! Dumps in which line breaks are written as `\n`: a text inside a text, all on one long line.
+//! Dumps in which line breaks are written as `\\n`: a text inside a text, all on one long line. The lines are made real,
+//! and what they are is condensed as such.
+//!
+//! In 150 bytes:
 //!
 //! ```text
-//! content=[Text(text='one\ntwo\nthree')]   ->   content=[Text(text='one
-//!                                               two
-//!                                               three')]
+//! content=[Text(text='10:00:01 start\n10:00:02 got 3 jobs\n10:00:03 got 5 jobs\n10:00:04 got 9 jobs\n10:00:05 got 2 jobs\n10:00:06 got 7 jobs\n10:00:07 ERROR db is gone\n10:00:08 got 4 jobs\n10:00:09 stop\n')]
+//! ->
+//! content=[Text(text='10:00:01 start
+//! 10:00:02 got 3 jobs
+//! … 4 alike
+//! 10:00:07 ERROR db is gone
+//! 10:00:08 got 4 jobs
+//! 10:00:09 stop
+//! ')]
 //! ```
 
 use serde_json::Value;

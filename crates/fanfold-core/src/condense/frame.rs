@@ -1,10 +1,30 @@
-//! What a harness puts around a result: the exit code, tags, timings. Kept as it is; what stands inside is condensed.
+//! What a harness puts around a result: the exit code, tags, timings. It is kept as it is; what stands inside is
+//! condensed.
+//!
+//! In 150 bytes:
 //!
 //! ```text
-//! <returncode>1</returncode>      <returncode>1</returncode>
-//! <output>                        <output>
-//! (300 lines)                 ->  (what is kept of them)
-//! </output>                       </output>
+//! <returncode>1</returncode>
+//! <output>
+//! 10:00:01 start
+//! 10:00:02 got 3 jobs
+//! 10:00:03 got 5 jobs
+//! 10:00:04 got 9 jobs
+//! 10:00:05 got 2 jobs
+//! 10:00:06 got 7 jobs
+//! 10:00:07 ERROR db is gone
+//! 10:00:08 got 4 jobs
+//! 10:00:09 stop
+//! </output>
+//! ->
+//! <returncode>1</returncode>
+//! <output>
+//! 10:00:01 start
+//! … 5 lines
+//! 10:00:07 ERROR db is gone
+//! 10:00:08 got 4 jobs
+//! 10:00:09 stop
+//! </output>
 //! ```
 
 /// A text as its frame and what stands in it.
@@ -85,16 +105,16 @@ mod tests {
             160,
             &[],
             &expect![[r#"
-            <returncode>1</returncode>
-            <output>
-            10:00:00 got 0 jobs
-            10:00:01 got 1 jobs
-            … 55 alike
-            10:00:57 got 57 jobs
-            10:00:58 got 58 jobs
-            … 2 alike
-            </output>
-        "#]],
+                <returncode>1</returncode>
+                <output>
+                10:00:00 got 0 jobs
+                10:00:01 got 1 jobs
+                … 55 alike
+                10:00:57 got 57 jobs
+                10:00:58 got 58 jobs
+                … 1 alike
+                </output>
+            "#]],
         );
     }
 }

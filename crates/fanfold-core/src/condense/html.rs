@@ -1,8 +1,23 @@
-//! Web pages: their text without the tags, headings and links first.
+//! Web pages: their text without the tags, headings first, links with where they lead.
+//!
+//! Scripts, styles and pictures are left out.
+//!
+//! In 260 bytes:
 //!
 //! ```text
-//! <h1>News</h1><script>…</script><p>It <b>rains</b>.</p>   ->   # News
-//!                                                               It rains.
+//! <!DOCTYPE html><html><head><title>Harbour times</title><style>body { color: #222 }</style>
+//! <script>var tracker = "<p>not text</p>";</script></head><body><div class="nav"><a href="/">Home</a>
+//! <a href="/ferries">Ferries</a></div><h1>Ferries &amp; tides</h1>
+//! <p>The ferry to the island leaves <b>every hour</b> from the north pier, as long as the tide allows it.</p>
+//! <table><tr><th>Day</th><th>First</th></tr><tr><td>Monday</td><td>06:10</td></tr></table>
+//! <p>See the <a href="https://harbour.example/tides/2024">table of tides</a> before you set out.</p></body></html>
+//! ->
+//! # Harbour times
+//! Home (/) Ferries (/ferries)
+//! # Ferries & tides
+//! The ferry to the island leaves every hour from the north pier, as long as the tide allows it.
+//! … 2 lines
+//! See the table of tides (https://harbour.example/tides/2024) before you set out.
 //! ```
 
 use super::Wish;
@@ -39,6 +54,7 @@ pub(super) fn is_html(start: &str) -> bool {
 fn text_of(page: &str) -> String {
     let mut out = String::with_capacity(page.len() / 3);
     let mut rest = page;
+    let mut link = "";
     while let Some(at) = rest.find('<') {
         push_text(&mut out, &rest[..at]);
         rest = &rest[at..];
@@ -58,6 +74,11 @@ fn text_of(page: &str) -> String {
             "/h1" | "/h2" | "/h3" | "/title" | "p" | "/p" | "br" | "br/" | "li" | "tr" | "div" | "/div"
             | "table" | "pre" | "section" | "h4" | "h5" | "option" => out.push('\n'),
             "td" | "th" => out.push_str(" | "),
+            "a" => link = href(&rest[..end.unwrap_or(rest.len())]),
+            "/a" if !link.is_empty() => {
+                out.push_str(&format!(" ({link})"));
+                link = "";
+            }
             _ => {}
         }
         let Some(end) = end else { return out };
@@ -65,6 +86,19 @@ fn text_of(page: &str) -> String {
     }
     push_text(&mut out, rest);
     out
+}
+
+/// Where a link leads to, if to another page.
+fn href(tag: &str) -> &str {
+    let Some(at) = tag.find("href=") else { return "" };
+    let rest = &tag[at + "href=".len()..];
+    let target = match rest.as_bytes().first() {
+        Some(b'"') => rest[1..].split('"').next(),
+        Some(b'\'') => rest[1..].split('\'').next(),
+        _ => rest.split([' ', '>']).next(),
+    };
+    let is_page = |target: &&str| target.len() <= 120 && !target.starts_with(['#', 'j']);
+    target.filter(is_page).unwrap_or_default()
 }
 
 /// Where the element that starts here ends.

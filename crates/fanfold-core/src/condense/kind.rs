@@ -63,8 +63,10 @@ pub fn kind_of(text: &str) -> Kind {
         lines.iter().filter(|line| is_so(line)).count() as f32 / lines.len() as f32
     };
     let is_numbered = share(&|line| code::unnumbered(line).len() < line.len()) > 0.8;
-    let is_diff = lines.iter().any(|line| line.starts_with("@@ -") || line.starts_with("diff --git "));
-    if is_diff && !is_numbered && share(&|line| line.starts_with(['+', '-', ' ', '@', 'd', 'i'])) > 0.6 {
+    let is_diff = lines.iter().any(|line| {
+        line.starts_with("@@ -") || line.starts_with("diff --git ") || *line == "*** Begin Patch"
+    });
+    if is_diff && !is_numbered && share(&|line| line.starts_with(['+', '-', ' ', '@', 'd', 'i', '*'])) > 0.6 {
         return Kind::Diff;
     }
     if !is_numbered {

@@ -36,8 +36,28 @@ const MOST_VALUE: f32 = 60.0;
 pub(super) struct Row<'a> {
     text: Cow<'a, str>,
     weight: f32,
+    gap: Gap,
+}
+
+/// What the mark of a gap says of a line that is not shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Gap {
+    /// There is a line.
+    Line,
     /// It repeats one before it, but for its numbers.
-    is_repeat: bool,
+    Alike,
+    /// It tells of a test that passed.
+    Passed,
+    /// It was added or taken away.
+    Changed,
+    /// It is an item of a list.
+    Item,
+    /// It is a row of a table.
+    Row,
+    /// It is what a search found.
+    Hit,
+    /// Nothing: that it is missing is clear from what is shown, or does not matter.
+    Silent,
 }
 
 /// The lines of a text with their weights.
@@ -55,37 +75,60 @@ impl<'a, 'w> Rows<'a, 'w> {
     /// Adds a line. Its value is added to its weight.
     pub(super) fn push(&mut self, line: &'a str, weight: f32) {
         if line.trim().is_empty() {
-            self.rows.push(Row { text: Cow::Borrowed(""), weight: NONE, is_repeat: false });
+            self.rows.push(Row { text: Cow::Borrowed(""), weight: NONE, gap: Gap::Line });
             return;
         }
         let line = line.trim_end();
         if line.len() <= self.longest {
             let weight = weight + self.value(line);
-            self.rows.push(Row { text: Cow::Borrowed(line), weight, is_repeat: false });
+            self.rows.push(Row { text: Cow::Borrowed(line), weight, gap: Gap::Line });
             return;
         }
         let (text, value) = cut(line, self.longest, self.wish);
-        self.rows.push(Row { text: Cow::Owned(text), weight: weight + value, is_repeat: false });
+        self.rows.push(Row { text: Cow::Owned(text), weight: weight + value, gap: Gap::Line });
+    }
+
+    /// Adds a line under its number, which tells the gaps.
+    pub(super) fn push_numbered(&mut self, number: usize, line: &str, weight: f32) {
+        if line.trim().is_empty() {
+            self.push("", NONE);
+            self.gap(Gap::Silent);
+            return;
+        }
+        let line = line.trim_end();
+        let (text, value) = if line.len() <= self.longest {
+            (format!("{number}→{line}"), self.value(line))
+        } else {
+            let (text, value) = cut(line, self.longest, self.wish);
+            (format!("{number}→{text}"), value)
+        };
+        self.rows.push(Row { text: Cow::Owned(text), weight: weight + value, gap: Gap::Silent });
     }
 
     /// Adds a line that repeats an earlier one but for its numbers. Only its value can bring it in.
     pub(super) fn push_repeat(&mut self, line: &'a str) {
         self.push(line, NONE);
+        self.gap(Gap::Alike);
+    }
+
+    /// Says what a gap tells of the last line.
+    pub(super) fn gap(&mut self, gap: Gap) {
         if let Some(row) = self.rows.last_mut() {
-            row.is_repeat = true;
+            row.gap = gap;
         }
+    }
+
+    /// Adds a line of our own making that is not cut.
+    pub(super) fn push_whole(&mut self, line: String, weight: f32) {
+        let value = self.value(head(&line, 4 * LONGEST));
+        self.rows.push(Row { text: Cow::Owned(line), weight: weight + value, gap: Gap::Line });
     }
 
     /// Adds a line of our own making.
     pub(super) fn push_made(&mut self, line: String, weight: f32) {
         let value = self.value(head(&line, 4 * LONGEST));
         let text = if line.len() > self.longest { cut(&line, self.longest, self.wish).0 } else { line };
-        self.rows.push(Row { text: Cow::Owned(text), weight: weight + value, is_repeat: false });
-    }
-
-    /// The longest that a line is shown.
-    pub(super) fn longest(&self) -> usize {
-        self.longest
+        self.rows.push(Row { text: Cow::Owned(text), weight: weight + value, gap: Gap::Line });
     }
 
     fn len(&self) -> usize {
@@ -106,7 +149,7 @@ impl<'a, 'w> Rows<'a, 'w> {
         let last: Vec<usize> =
             (0..self.len()).rev().filter(|&i| filled(&self.rows[i])).take(n_last).collect();
         for i in first.into_iter().chain(last) {
-            let weight = if self.rows[i].is_repeat { SHAPE } else { FRAME };
+            let weight = if self.rows[i].gap == Gap::Alike { SHAPE } else { FRAME };
             self.raise(i, weight);
         }
     }
@@ -127,13 +170,14 @@ impl<'a, 'w> Rows<'a, 'w> {
         }
     }
 
-    fn value(&self, line: &str) -> f32 {
+    /// What a later step may need of a line.
+    pub(super) fn value(&self, line: &str) -> f32 {
         value_of(line, self.wish)
     }
 
     /// The chosen lines.
     pub(super) fn choose(&self) -> String {
-        let mut choice = Choice::new(&self.rows, self.wish.room);
+        let mut choice = Choice::new(self);
         choice.by_weight();
         choice.by_position();
         choice.print()
@@ -157,9 +201,14 @@ struct Choice<'r> {
 }
 
 impl<'r> Choice<'r> {
-    fn new(rows: &'r [Row<'r>], room: usize) -> Choice<'r> {
-        let mark = mark_of(rows.len(), false).len() + 1;
-        Choice { rows, is_shown: vec![false; rows.len()], used: mark, room, mark }
+    fn new(all: &'r Rows<'r, '_>) -> Choice<'r> {
+        let rows = &all.rows;
+        let widest = rows.iter().filter(|row| row.gap != Gap::Silent);
+        let mark = widest
+            .map(|row| row.gap.word().len())
+            .max()
+            .map_or(0, |n| n + mark_of(rows.len(), Gap::Silent).len() + 1);
+        Choice { rows, is_shown: vec![false; rows.len()], used: mark, room: all.wish.room, mark }
     }
 
     /// Shows a line if it fits. The gap that it splits, shortens or closes is accounted for.
@@ -184,8 +233,9 @@ impl<'r> Choice<'r> {
         let mut notable: Vec<(bool, f32, u32)> = Vec::new();
         for (i, row) in self.rows.iter().enumerate().filter(|(_, row)| row.weight >= NOTABLE) {
             let is_must = row.weight >= MUST;
-            let weight = if is_must { row.weight - MUST + 1.0 } else { row.weight };
-            notable.push((is_must, weight / (row.text.len() + 24) as f32, i as u32));
+            // What must stay goes by its weight alone: a long error is no worse than a short one.
+            let length = if is_must { 1 } else { row.text.len() + 24 };
+            notable.push((is_must, row.weight / length as f32, i as u32));
         }
         let order = |a: &(bool, f32, u32), b: &(bool, f32, u32)| {
             b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2))
@@ -226,38 +276,59 @@ impl<'r> Choice<'r> {
                 continue;
             }
             let n_hidden = self.is_shown[i..].iter().take_while(|is_shown| !**is_shown).count();
-            self.print_gap(&self.rows[i..i + n_hidden], &mut out);
+            print_gap(&self.rows[i..i + n_hidden], &mut out);
             i += n_hidden;
         }
         out.truncate(out.trim_end().len());
         out
     }
-
-    /// A gap as its mark, or as its lines where these are shorter than the mark.
-    fn print_gap(&self, hidden: &[Row<'_>], out: &mut String) {
-        let is_repeat = hidden.iter().all(|row| row.is_repeat || row.text.is_empty());
-        let mark = mark_of(hidden.len(), is_repeat && !hidden.iter().all(|row| row.text.is_empty()));
-        let n_bytes: usize = hidden.iter().take(mark.len()).map(|row| row.text.len() + 1).sum();
-        if n_bytes <= mark.len() && hidden.len() <= mark.len() {
-            for row in hidden.iter().filter(|row| !row.text.is_empty()) {
-                out.push_str(&row.text);
-                out.push('\n');
-            }
-            if hidden.iter().all(|row| row.text.is_empty()) {
-                out.push('\n');
-            }
-            return;
-        }
-        out.push_str(&mark);
-        out.push('\n');
-    }
 }
 
-fn mark_of(n_lines: usize, is_repeat: bool) -> String {
-    match (n_lines, is_repeat) {
-        (n, true) => format!("… {n} alike"),
-        (1, false) => "… 1 line".to_owned(),
-        (n, false) => format!("… {n} lines"),
+/// A gap as its mark, or as its lines where these are shorter than the mark.
+fn print_gap(hidden: &[Row<'_>], out: &mut String) {
+    let told = || hidden.iter().filter(|row| row.gap != Gap::Silent);
+    let filled = || told().filter(|row| !row.text.is_empty());
+    let first = filled().next().map_or(Gap::Line, |row| row.gap);
+    let gap = if filled().all(|row| row.gap == first) { first } else { Gap::Line };
+    let n_told = if gap == Gap::Line { told().count() } else { filled().count() };
+    if n_told == 0 {
+        return;
+    }
+    let mark = mark_of(n_told, gap);
+    let n_bytes: usize = told().take(mark.len()).map(|row| row.text.len() + 1).sum();
+    if n_bytes <= mark.len() && n_told <= mark.len() {
+        for row in filled() {
+            out.push_str(&row.text);
+            out.push('\n');
+        }
+        if filled().next().is_none() {
+            out.push('\n');
+        }
+        return;
+    }
+    out.push_str(&mark);
+    out.push('\n');
+}
+
+fn mark_of(n: usize, gap: Gap) -> String {
+    let word = gap.word();
+    // One line, one item: a mark in good grammar is read without a thought.
+    let word = if n == 1 { word.strip_suffix('s').unwrap_or(word) } else { word };
+    format!("… {n} {word}")
+}
+
+impl Gap {
+    fn word(self) -> &'static str {
+        match self {
+            Gap::Line => "lines",
+            Gap::Alike => "alike",
+            Gap::Passed => "passed",
+            Gap::Changed => "changed",
+            Gap::Item => "items",
+            Gap::Row => "rows",
+            Gap::Hit => "hits",
+            Gap::Silent => "",
+        }
     }
 }
 

@@ -1,19 +1,40 @@
-//! Names of files: grouped by directory, those in use first in line.
+//! Names of files: grouped by directory, those in use first. Sizes, owners and dates are left out.
+//!
+//! In 260 bytes:
 //!
 //! ```text
-//! src/passes/mod.rs
-//! src/passes/dedupe.rs      ->  src/passes/ (3): mod.rs dedupe.rs media.rs
-//! src/passes/media.rs           src/ (1): lib.rs
-//! src/lib.rs
+//! ./Cargo.toml
+//! ./src/lib.rs
+//! ./src/main.rs
+//! ./src/passes/mod.rs
+//! ./src/passes/dedupe.rs
+//! ./src/passes/media.rs
+//! ./src/passes/condense.rs
+//! ./src/passes/one_line.rs
+//! ./src/passes/anchor.rs
+//! ./src/passes/digest.rs
+//! ./src/passes/level.rs
+//! ./src/passes/squeeze.rs
+//! ./src/passes/user_text.rs
+//! ./docs/guide.md
+//! ./docs/decisions/1-handles.md
+//! ./docs/decisions/2-segments.md
+//! ->
+//! ./: Cargo.toml
+//! ./src/ (2): lib.rs main.rs
+//! ./src/passes/ (10): mod.rs dedupe.rs media.rs condense.rs … 6 more
+//! ./docs/: guide.md
+//! ./docs/decisions/ (2): 1-handles.md 2-segments.md
 //! ```
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
 use super::Wish;
-use super::lines::{FRAME, PLAIN, Rows, SHAPE};
+use super::lines::{FRAME, Rows, SHAPE};
 use super::signs::head;
 
 pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
@@ -28,6 +49,9 @@ pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
             continue;
         }
         let name = name_of(line);
+        if matches!(name, "." | "..") {
+            continue;
+        }
         let (directory, name) = match name.trim_end_matches('/').rfind('/') {
             Some(at) if !name.contains(' ') => name.split_at(at + 1),
             _ => (section, name),
@@ -38,47 +62,74 @@ pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
         });
         groups[at].1.push(name);
     }
-    let n_names: usize = groups.iter().map(|(_, names)| names.len()).sum();
+    let groups: Vec<(&str, Vec<Cow<'_, str>>)> = groups
+        .into_iter()
+        .map(|(directory, names)| (directory, names.into_iter().map(Cow::Borrowed).collect()))
+        .collect();
+    by_directory(&groups, wish)
+}
+
+/// A line for each directory with as many of its names as its part of the room holds, and how many more there are.
+pub(super) fn by_directory(groups: &[(&str, Vec<Cow<'_, str>>)], wish: &Wish<'_>) -> String {
+    let need: Vec<usize> = groups
+        .iter()
+        .map(|(directory, names)| {
+            directory.len() + 16 + names.iter().map(|name| name.len() + 1).sum::<usize>()
+        })
+        .collect();
+    let most = level(need, wish.room.saturating_sub(MARK));
     let mut rows = Rows::new(wish);
-    for (directory, names) in &groups {
-        // A directory gets its part of the room, so that none is left out for another's sake.
-        let room = (wish.room * names.len() / n_names.max(1)).clamp(40, rows.longest());
+    for (directory, names) in groups {
         let label = match (directory.is_empty(), names.len()) {
             (true, _) => String::new(),
             (false, 1) => format!("{directory}: "),
             (false, n) => format!("{directory} ({n}): "),
         };
-        for (i, line) in joined(&label, names, room, wish).into_iter().enumerate() {
-            rows.push_made(line, if i == 0 { FRAME } else { PLAIN });
-        }
+        rows.push_whole(joined(&label, names, most, wish), FRAME);
     }
     rows.raise(0, FRAME + SHAPE);
     rows.choose()
 }
 
-/// The names in lines of at most so many bytes; those of value first where not all fit the first line.
-fn joined(label: &str, names: &[&str], room: usize, wish: &Wish<'_>) -> Vec<String> {
-    let is_long = names.iter().map(|name| name.len() + 1).sum::<usize>() > room;
-    let mut order: Vec<&str> = names.to_vec();
+/// What the mark of a gap may take.
+const MARK: usize = 24;
+
+/// What each may take at most so that all fit: the small ones take what they need, the large ones share the rest.
+fn level(mut need: Vec<usize>, room: usize) -> usize {
+    need.sort_unstable();
+    let mut left = room;
+    let n = need.len();
+    for (i, bytes) in need.into_iter().enumerate() {
+        let share = left / (n - i);
+        if bytes > share {
+            return share.max(40);
+        }
+        left -= bytes;
+    }
+    room
+}
+
+/// The names in one line of about so many bytes; those of value first where not all fit.
+fn joined(label: &str, names: &[Cow<'_, str>], room: usize, wish: &Wish<'_>) -> String {
+    let is_long = label.len() + names.iter().map(|name| name.len() + 1).sum::<usize>() > room;
+    let mut order: Vec<&str> = names.iter().map(|name| &**name).collect();
     if is_long {
         order.sort_by(|a, b| (wish.value)(b).total_cmp(&(wish.value)(a)));
     }
-    let mut lines = vec![label.to_owned()];
-    for name in order {
-        let is_full = lines.last().is_some_and(|line| {
-            line.len() > label.len().min(2) && line.len() + name.len() > room.max(label.len() + 24)
-        });
-        if is_full {
-            lines.push("  ".to_owned());
+    let mut line = label.to_owned();
+    for (i, name) in order.iter().enumerate() {
+        let n_more = order.len() - i;
+        let more = format!("… {n_more} more");
+        let is_full = is_long && line.len() + name.len() + 1 + more.len() > room;
+        if is_full && i > 0 {
+            line.push_str(&more);
+            return line;
         }
-        if let Some(line) = lines.last_mut() {
-            if !line.ends_with(' ') && !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(name);
-        }
+        line.push_str(head(name, 160));
+        line.push(' ');
     }
-    lines
+    line.truncate(line.trim_end().len());
+    line
 }
 
 /// Whether a line is the name of a file, alone or in a long listing or a tree.
@@ -131,9 +182,7 @@ mod tests {
             &["pass42.rs"],
             &expect![[r#"
                 ./: Cargo.toml
-                ./src/passes/ (60): pass42.rs pass0.rs pass1.rs pass2.rs pass3.rs pass4.rs pass5.rs pass6.rs pass7.rs pass8.rs pass9.rs
-                … 4 lines
-                  pass55.rs pass56.rs pass57.rs pass58.rs pass59.rs
+                ./src/passes/ (60): pass42.rs pass0.rs pass1.rs pass2.rs pass3.rs pass4.rs pass5.rs pass6.rs pass7.rs pass8.rs … 50 more
                 ./src/: lib.rs
                 ./docs/: guide.md
             "#]],
@@ -153,9 +202,7 @@ mod tests {
             200,
             &[],
             &expect![[r#"
-                file0.txt file1.txt file2.txt file3.txt file4.txt file5.txt file6.txt file7.txt file8.txt file9.txt
-                … 2 lines
-                  file28.txt file29.txt
+                file0.txt file1.txt file2.txt file3.txt file4.txt file5.txt file6.txt file7.txt file8.txt file9.txt file10.txt file11.txt file12.txt file13.txt file14.txt … 15 more
             "#]],
         );
     }

@@ -1,17 +1,40 @@
 //! Output of programs, and whatever else has lines.
 //!
-//! Errors stay, each kind of them once; so do the first and the last lines. Lines that repeat an earlier one but for
-//! their numbers say nothing new.
+//! Errors stay word for word, each kind of them once; so do the first and the last lines. Lines that repeat an earlier one
+//! but for their numbers are counted.
+//!
+//! In 300 bytes:
 //!
 //! ```text
-//! 10:00:01 start                   10:00:01 start
-//! 10:00:02 got 3 jobs              10:00:02 got 3 jobs
-//! 10:00:03 got 5 jobs          ->  … 2 alike
-//! 10:00:04 got 9 jobs              10:00:05 ERROR db is gone
-//! 10:00:05 ERROR db is gone
+//! 10:00:01 INFO start pid=4121 config=/etc/shop/shop.toml
+//! 10:00:02 INFO got 3 jobs in 12 ms
+//! 10:00:03 INFO got 5 jobs in 9 ms
+//! 10:00:04 INFO got 9 jobs in 14 ms
+//! 10:00:05 INFO got 2 jobs in 11 ms
+//! 10:00:06 WARN queue is slow
+//! 10:00:07 ERROR db is gone: connection to 10.0.3.7:5432 refused
+//! 10:00:07 INFO retry in 1 s
+//! 10:00:08 ERROR db is gone: connection to 10.0.3.7:5432 refused
+//! 10:00:08 INFO retry in 2 s
+//! 10:00:10 ERROR db is gone: connection to 10.0.3.7:5432 refused
+//! 10:00:10 INFO retry in 4 s
+//! 10:00:14 INFO db is back after 3 tries
+//! 10:00:15 INFO got 40 jobs in 61 ms
+//! 10:00:16 INFO got 8 jobs in 13 ms
+//! 10:00:17 INFO stop
+//! ->
+//! 10:00:01 INFO start pid=4121 config=/etc/shop/shop.toml
+//! 10:00:02 INFO got 3 jobs in 12 ms
+//! … 3 alike
+//! 10:00:06 WARN queue is slow
+//! 10:00:07 ERROR db is gone: connection to 10.0.3.7:5432 refused
+//! 10:00:07 INFO retry in 1 s
+//! … 6 lines
+//! 10:00:16 INFO got 8 jobs in 13 ms
+//! 10:00:17 INFO stop
 //! ```
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -53,6 +76,13 @@ pub(super) fn weigh<'a>(rows: &mut Rows<'a, '_>, line: &'a str, above: &str, n_s
         (Sign::Alarm | Sign::Hint, _) | (Sign::Calm, 2..) => rows.push_repeat(line),
         (Sign::Calm, _) => rows.push(line, PLAIN),
     }
+}
+
+/// The bytes of the lines that say what went wrong, each kind of them once.
+pub(super) fn n_error_bytes(text: &str) -> usize {
+    let mut seen: HashSet<u64> = HashSet::new();
+    let alarms = text.split('\n').filter(|line| sign_of(line) == Sign::Alarm && !trace::is_head(line));
+    alarms.filter(|line| seen.insert(template(line))).map(|line| line.len().min(400) + 12).sum()
 }
 
 /// A hash of the line without its numbers: lines of one template are alike.

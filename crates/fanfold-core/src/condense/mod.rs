@@ -13,7 +13,11 @@ mod log; //              output of programs, and whatever else has lines
 mod trace; //            stack traces
 mod runs; //             output of test runners
 mod diff; //             patches
+mod written; //          what an agent wrote: commands with scripts, files, patches
 mod code; //             source files
+mod outline; //          where their definitions stand
+#[cfg(feature = "outline")]
+mod parse; //            as a parser of the language sees it
 mod search; //           hits of a grep
 mod listing; //          names of files
 mod table; //            rows of columns
@@ -23,15 +27,39 @@ mod dense; //            encoded and minified data
 
 #[cfg(test)]
 mod check; //            what the tests share
+#[cfg(test)]
+mod examples; //         runs those in the headers
 
 pub use kind::{Kind, kind_of};
+pub use written::condense_written;
 
 /// What a condensed text should be like.
+#[derive(Clone, Copy)]
 pub struct Wish<'a> {
     /// The bytes that it may have.
     pub room: usize,
     /// How much later work may need a line: 0 for nothing special, 1 for a name that is in use, more for more of it.
     pub value: &'a dyn Fn(&str) -> f32,
+    /// The file that the text shows, where it is known to show one.
+    pub file: Option<FileShown<'a>>,
+}
+
+/// The file that a text shows.
+#[derive(Clone, Copy)]
+pub struct FileShown<'a> {
+    /// Its path, which tells the language of code.
+    pub path: &'a str,
+    /// The number of the first line that the text shows, where it is known.
+    pub first_line: Option<u32>,
+    /// Whether a line of it was worked on: what is defined around that line stays whole, where there is room.
+    pub is_worked_on: &'a dyn Fn(&str) -> bool,
+}
+
+impl<'a> Wish<'a> {
+    /// A wish for a text of which nothing more is known.
+    pub fn new(room: usize, value: &'a dyn Fn(&str) -> f32) -> Wish<'a> {
+        Wish { room, value, file: None }
+    }
 }
 
 /// The text within the room, or nothing where it would not be clearly shorter.
@@ -47,6 +75,25 @@ pub fn condense(text: &str, wish: &Wish<'_>) -> Option<String> {
     is_clearly_shorter.then_some(short)
 }
 
+/// The bytes that a text is condensed to where nothing else says how many: a fifth, and what its errors take.
+pub fn usual_room(text: &str) -> usize {
+    let room = (text.len() / 5).clamp(LEAST, MOST);
+    let has_errors = match kind_of(text) {
+        Kind::Log | Kind::Trace | Kind::Tests | Kind::Json | Kind::Table | Kind::Dense => true,
+        // In these the words stand for other things.
+        Kind::Diff | Kind::Code | Kind::Search | Kind::Listing | Kind::Html | Kind::Prose => false,
+    };
+    if !has_errors {
+        return room;
+    }
+    (room + log::n_error_bytes(text)).min(text.len() / 2).clamp(room, MOST)
+}
+
+/// A text is condensed to at least so many bytes.
+const LEAST: usize = 160;
+/// And to no more than this, however long it is.
+const MOST: usize = 1_600;
+
 /// How deep a text may lie in another: a log in a string of JSON in a string of JSON.
 const DEEPEST: usize = 4;
 
@@ -59,7 +106,7 @@ fn condense_within(text: &str, wish: &Wish<'_>, depth: usize) -> String {
         return body_within(text, wish, depth);
     }
     let room = wish.room - frame.len();
-    let inner = Wish { room, value: wish.value };
+    let inner = Wish { room, ..*wish };
     frame.around(&body_within(frame.body, &inner, depth))
 }
 
@@ -70,7 +117,13 @@ fn body_within(text: &str, wish: &Wish<'_>, depth: usize) -> String {
     if let (true, Some(plain)) = (depth < DEEPEST, escaped::unescape(text)) {
         return condense_within(&plain, wish, depth + 1);
     }
-    match kind_of(text) {
+    let kind = kind_of(text);
+    // A file with many comments looks like prose, one with many names like a listing: its name tells more.
+    let may_be_code = matches!(kind, Kind::Log | Kind::Listing | Kind::Table | Kind::Prose);
+    if may_be_code && let Some(outline) = code::outlined(text, wish) {
+        return outline;
+    }
+    match kind {
         Kind::Json => json::condense(text, wish, depth).unwrap_or_else(|| log::condense(text, wish)),
         Kind::Log => log::condense(text, wish),
         Kind::Trace => trace::condense(text, wish),

@@ -1,9 +1,35 @@
 //! Texts for people: headings, the first sentence of each paragraph, and the sentences in use.
 //!
+//! In 400 bytes:
+//!
 //! ```text
-//! # Storage                           # Storage
-//! All is in SQLite. The file is   ->  All is in SQLite.
-//! made on first use. It grows.        … 2 lines
+//! # Storage
+//!
+//! All of it is kept in one SQLite file in the home directory of the user. The file is made when it is first needed,
+//! and grows by about a megabyte for every thousand messages. It can be copied while nothing is running.
+//!
+//! ## Limits
+//!
+//! A session may have a million messages before it gets slow. Searching takes longer from there on, and so does opening
+//! it. Old sessions can be moved to another file, which is then read only.
+//!
+//! ## Moving house
+//!
+//! Copy the file, and the folder beside it. Nothing else has to be done, since no path in it is absolute. If the new
+//! machine has another version, the first start brings the file up to date, and keeps the old one under another name.
+//! ->
+//! # Storage
+//!
+//! All of it is kept in one SQLite file in the home directory of the user.
+//! … 4 lines
+//! ## Limits
+//!
+//! A session may have a million messages before it gets slow.
+//! … 3 lines
+//! ## Moving house
+//!
+//! Copy the file, and the folder beside it. Nothing else has to be done, since no path in it is absolute.
+//! … 2 lines
 //! ```
 
 use super::Wish;
@@ -33,7 +59,7 @@ pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
         let is_alarm = sign_of(bare) == Sign::Alarm && bare.len() < 300;
         let weight = match () {
             () if is_heading && !is_fenced => FRAME,
-            () if is_alarm => SHAPE,
+            () if is_alarm => FRAME,
             () if is_fenced => code::weight(unnumbered(line)) / 2.0,
             () if starts_paragraph => SHAPE,
             () if is_item => PLAIN * 4.0,
@@ -48,7 +74,7 @@ pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
 
 /// Adds a line, the sentences of a long one by themselves. The first has the line's weight.
 fn push_sentences<'a>(rows: &mut Rows<'a, '_>, line: &'a str, weight: f32) {
-    const LONG: usize = 160;
+    const LONG: usize = 100;
     if line.len() <= LONG {
         rows.push(line, weight);
         return;

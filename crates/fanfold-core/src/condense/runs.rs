@@ -1,12 +1,49 @@
-//! Output of test runners: failures word for word, the counts, and none of what passed.
+//! Output of test runners: failures word for word, the counts, and how many passed.
+//!
+//! In 460 bytes:
 //!
 //! ```text
-//! test a ... ok                        … 2 lines
-//! test b ... ok                        test c ... FAILED
-//! test c ... FAILED                ->  ---- c stdout ----
-//! ---- c stdout ----                   assertion `left == right` failed
-//! assertion `left == right` failed     test result: FAILED. 2 passed; 1 failed
-//! test result: FAILED. 2 passed; 1 failed
+//! running 9 tests
+//! test lexer::reads_an_empty_file ... ok
+//! test lexer::reads_comments ... ok
+//! test lexer::reads_numbers ... ok
+//! test parser::reads_a_header ... FAILED
+//! test parser::reads_a_list ... ok
+//! test parser::reads_a_map ... ok
+//! test printer::prints_a_header ... ok
+//! test printer::prints_a_list ... ok
+//! test printer::round_trips ... ok
+//!
+//! failures:
+//!
+//! ---- parser::reads_a_header stdout ----
+//! thread 'parser::reads_a_header' panicked at src/parser.rs:120:9:
+//! assertion `left == right` failed
+//!   left: 3
+//!  right: 4
+//! note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace
+//!
+//! failures:
+//!     parser::reads_a_header
+//!
+//! test result: FAILED. 8 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.02s
+//! ->
+//! running 9 tests
+//! … 3 passed
+//! test parser::reads_a_header ... FAILED
+//! … 5 passed
+//! failures:
+//!
+//! ---- parser::reads_a_header stdout ----
+//! thread 'parser::reads_a_header' panicked at src/parser.rs:120:9:
+//! assertion `left == right` failed
+//!   left: 3
+//!  right: 4
+//! … 2 lines
+//! failures:
+//!     parser::reads_a_header
+//!
+//! test result: FAILED. 8 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.02s
 //! ```
 
 use std::collections::HashMap;
@@ -14,7 +51,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::lines::{FRAME, MUST, NONE, Rows};
+use super::lines::{FRAME, Gap, MUST, NONE, Rows};
 use super::log::{template, weigh};
 use super::signs::{Sign, head, sign_of, tail};
 use super::{Wish, trace};
@@ -35,18 +72,18 @@ pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
         if is_pass(start) {
             is_failing = false;
             rows.push_repeat(line);
+            rows.gap(Gap::Passed);
         } else if COUNTS.is_match(start) {
             is_failing = false;
-            rows.push(line, MUST + FRAME);
+            rows.push(line, MUST + 4.0);
         } else if FAILURE.is_match(start) {
             is_failing = true;
-            rows.push(line, MUST + 1.0);
+            rows.push(line, MUST + 2.0);
         } else if DETAIL.is_match(start) {
-            rows.push(line, MUST);
+            // Where it went wrong, and then how.
+            rows.push(line, if start.contains("panicked at") { MUST + 3.0 } else { MUST + 1.0 });
         } else if is_failing {
-            let is_alarm = sign_of(line) == Sign::Alarm;
-            let weight = trace::weight(line, above).unwrap_or(if is_alarm { MUST } else { FRAME / 2.0 });
-            rows.push(line, weight);
+            rows.push(line, failing(line, above, *n_seen));
         } else {
             weigh(&mut rows, line, above, *n_seen);
         }
@@ -55,6 +92,17 @@ pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
     rows.frame(1, 2);
     rows.lend();
     rows.choose()
+}
+
+/// The weight of a line below the name of a test that failed: what went wrong before how it came to it.
+fn failing(line: &str, above: &str, n_seen: u32) -> f32 {
+    let is_alarm = sign_of(line) == Sign::Alarm && !trace::is_head(line);
+    match (is_alarm, n_seen) {
+        (true, 1) => MUST + 3.0,
+        (true, 2..=3) => MUST + 1.0,
+        (true, _) => FRAME,
+        (false, _) => trace::weight(line, above).unwrap_or(FRAME / 2.0),
+    }
 }
 
 /// Whether the lines are those of a test runner.
@@ -81,8 +129,8 @@ fn is_pass(line: &str) -> bool {
         "[ RUN ",
     ];
     starts.iter().any(|mark| start.starts_with(mark))
-        || (start.starts_with("test ") && tail(line, 4) == " ok")
-        || (tail(line, 4) == " ok" && start.contains(" ... "))
+        || (start.starts_with("test ") && tail(line, 3) == " ok")
+        || (tail(line, 3) == " ok" && start.contains(" ... "))
         || start.contains("::") && (start.contains(" PASSED") || start.contains(" SKIPPED"))
         || (start.starts_with("PASS ") && start.len() > 5)
         || PROGRESS.is_match(start)
@@ -166,21 +214,20 @@ mod tests {
             400,
             &[],
             &expect![[r#"
-            running 41 tests
-            test unit::t0 ... ok
-            … 39 alike
-            test unit::bad ... FAILED
+                running 41 tests
+                … 40 passed
+                test unit::bad ... FAILED
 
-            failures:
+                failures:
 
-            ---- unit::bad stdout ----
-            thread 'unit::bad' panicked at src/a.rs:3:5:
-            assertion `left == right` failed
-              left: 1
-             right: 2
+                ---- unit::bad stdout ----
+                thread 'unit::bad' panicked at src/a.rs:3:5:
+                assertion `left == right` failed
+                  left: 1
+                 right: 2
 
-            test result: FAILED. 40 passed; 1 failed; 0 ignored
-        "#]],
+                test result: FAILED. 40 passed; 1 failed; 0 ignored
+            "#]],
         );
     }
 }

@@ -1,23 +1,41 @@
-//! Hits of a grep: grouped by file, every file named, the best hits of each.
+//! Hits of a grep: grouped by file, every file named, the first hits of each and those in use.
 //!
-//! The path is said once and the number stays with its line.
+//! The path is said once and the number stays with its line. Where there are too many files for a line each, they are
+//! listed by directory, with their number of hits.
+//!
+//! In 260 bytes:
 //!
 //! ```text
-//! src/a.rs:3:fn one()             src/a.rs
-//! src/a.rs:9:fn two()         ->    3:fn one()
-//! src/b.rs:5:fn three()             … 1 line
-//!                                 src/b.rs
-//!                                   5:fn three()
+//! src/parser.rs:12:use crate::input::Input;
+//! src/parser.rs:31:    pub fn new(input: Input) -> Parser {
+//! src/parser.rs:48:    fn peek(input: &Input) -> Option<char> {
+//! src/parser.rs:77:    fn skip(input: &mut Input) {
+//! src/parser.rs:115:fn read_header(input: &mut Input) -> Header {
+//! src/parser.rs:140:fn read_row(input: &mut Input) -> Row {
+//! src/lexer.rs:9:use crate::input::Input;
+//! src/lexer.rs:20:    pub fn of(input: &Input) -> Lexer {
+//! tests/it/parser.rs:5:use shop::input::Input;
+//! ->
+//! src/parser.rs (6)
+//!   12:use crate::input::Input;
+//!   31:pub fn new(input: Input) -> Parser {
+//! … 4 hits
+//! src/lexer.rs (2)
+//!   9:use crate::input::Input;
+//!   20:pub fn of(input: &Input) -> Lexer {
+//! tests/it/parser.rs
+//!   5:use shop::input::Input;
 //! ```
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::Wish;
-use super::lines::{FRAME, PLAIN, Rows, SHAPE};
+use super::lines::{FRAME, Gap, PLAIN, Rows, SHAPE};
 use super::signs::head;
+use super::{Wish, listing};
 
 pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
     let mut files: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -30,11 +48,16 @@ pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
         });
         files[at].1.push(hit);
     }
+    let n_path_bytes: usize = files.iter().map(|(path, _)| path.len() + 6).sum();
+    if n_path_bytes > wish.room * 3 / 5 {
+        return listing::by_directory(&directories(&files), wish);
+    }
     let mut rows = Rows::new(wish);
     for (path, hits) in &files {
         if !path.is_empty() {
             let n = if hits.len() > 1 { format!(" ({})", hits.len()) } else { String::new() };
             rows.push_made(format!("{path}{n}"), FRAME);
+            rows.gap(Gap::Hit);
         }
         for (i, hit) in hits.iter().enumerate() {
             let weight = match (path.is_empty(), i) {
@@ -46,9 +69,28 @@ pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
             let (number, code) = number_of(hit);
             let indent = if path.is_empty() { "" } else { "  " };
             rows.push_made(format!("{indent}{number}{}", code.trim()), weight);
+            rows.gap(Gap::Hit);
         }
     }
     rows.choose()
+}
+
+/// The files with their number of hits, by directory: there are too many for a line each.
+fn directories<'a>(files: &[(&'a str, Vec<&str>)]) -> Vec<(&'a str, Vec<Cow<'a, str>>)> {
+    let mut found: Vec<(&str, Vec<Cow<'_, str>>)> = Vec::new();
+    let mut known: HashMap<&str, usize> = HashMap::new();
+    for (path, hits) in files {
+        let (directory, name) = path.split_at(path.rfind('/').map_or(0, |at| at + 1));
+        let at = *known.entry(directory).or_insert_with(|| {
+            found.push((directory, Vec::new()));
+            found.len() - 1
+        });
+        found[at].1.push(match hits.len() {
+            1 => Cow::Borrowed(name),
+            n => Cow::Owned(format!("{name} ({n})")),
+        });
+    }
+    found
 }
 
 /// Whether a line is a hit of a grep, or its context.
@@ -96,21 +138,21 @@ mod tests {
             240,
             &["found = 17"],
             &expect![[r#"
-            src/a.rs (20)
-              1:let found = 1;
-              2:let found = 2;
-              3:let found = 3;
-            … 13 lines
-              17:let found = 17;
-            … 3 lines
-            src/b.rs
-              1:let found = 1;
-            src/c.rs (9)
-              1:let found = 1;
-              2:let found = 2;
-              3:let found = 3;
-            … 6 lines
-        "#]],
+                src/a.rs (20)
+                  1:let found = 1;
+                  2:let found = 2;
+                  3:let found = 3;
+                … 13 hits
+                  17:let found = 17;
+                … 3 hits
+                src/b.rs
+                  1:let found = 1;
+                src/c.rs (9)
+                  1:let found = 1;
+                  2:let found = 2;
+                  3:let found = 3;
+                … 6 hits
+            "#]],
         );
     }
 }

@@ -1,31 +1,77 @@
-//! Rows of columns: the header, the first rows, the last, and those of value.
+//! Rows of columns: the header, the first rows and the last, those that tell of a failure, and those in use.
+//!
+//! The space that lined the columns up, and the rules between them, are left out.
+//!
+//! In 200 bytes:
 //!
 //! ```text
-//! | id | name |        | id | name |
-//! |----|------|        |----|------|
-//! | 1  | a    |   ->   | 1  | a    |
-//! (300 rows)           … 298 lines
-//! | 301| z    |        | 301| z    |
+//! | id   | name             | state     | updated             |
+//! |------|------------------|-----------|---------------------|
+//! | 1001 | nightly import   | done      | 2024-05-14 02:00:11 |
+//! | 1002 | nightly export   | done      | 2024-05-14 02:10:45 |
+//! | 1003 | invoices         | failed: disk full | 2024-05-14 03:00:02 |
+//! | 1004 | stock count      | done      | 2024-05-14 04:00:00 |
+//! | 1005 | price update     | done      | 2024-05-14 05:30:20 |
+//! | 1006 | nightly import   | done      | 2024-05-15 02:00:09 |
+//! | 1007 | nightly export   | running   | 2024-05-15 02:10:44 |
+//! ->
+//! | id | name | state | updated |
+//! … 2 rows
+//! | 1003 | invoices | failed: disk full | 2024-05-14 03:00:02 |
+//! … 3 rows
+//! | 1007 | nightly export | running | 2024-05-15 02:10:44 |
 //! ```
 
 use super::Wish;
-use super::lines::{FRAME, MUST, PLAIN, Rows, SHAPE};
+use super::lines::{Gap, MUST, NONE, PLAIN, Rows, SHAPE};
 use super::signs::{Sign, head, sign_of};
 
 pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
     let mut rows = Rows::new(wish);
-    for (i, line) in text.split('\n').enumerate() {
-        let weight = match i {
+    let mut n_rows = 0;
+    for line in text.split('\n') {
+        if is_rule(line) {
+            rows.push("", NONE);
+            rows.gap(Gap::Silent);
+            continue;
+        }
+        let weight = match n_rows {
             0 => MUST,
-            1 => FRAME,
-            2..=4 => SHAPE,
-            _ if sign_of(line) == Sign::Alarm => SHAPE,
+            _ if sign_of(line) == Sign::Alarm => MUST,
+            1..=3 => SHAPE,
             _ => PLAIN,
         };
-        rows.push(line, weight);
+        rows.push_made(narrow(line), weight);
+        rows.gap(Gap::Row);
+        n_rows += 1;
     }
     rows.frame(1, 1);
     rows.choose()
+}
+
+/// Whether a line only separates: `|----|------|`.
+fn is_rule(line: &str) -> bool {
+    line.trim().is_empty() || line.bytes().all(|b| b"-=+| :".contains(&b))
+}
+
+/// A row without the space that lined its columns up.
+fn narrow(line: &str) -> String {
+    let mut out = String::with_capacity(line.len().min(1_000));
+    let mut last = (' ', 0);
+    for c in line.trim().chars() {
+        let n = if c == last.0 { last.1 + 1 } else { 1 };
+        last = (c, n);
+        // Two spaces tell columns without bars apart; three dashes are a bar of a graph.
+        let most = match c {
+            ' ' => 2,
+            '-' | '+' | '=' | '#' | '*' => 3,
+            _ => usize::MAX,
+        };
+        if n <= most {
+            out.push(c);
+        }
+    }
+    if out.contains('|') { out.replace("  ", " ") } else { out }
 }
 
 /// Whether the lines have columns: bars, tabs or commas, as many in each.
@@ -62,18 +108,17 @@ mod tests {
             160,
             &["name33"],
             &expect![[r#"
-            | id | name |
-            |----|------|
-            | 0 | name0 |
-            | 1 | name1 |
-            | 2 | name2 |
-            | 3 | name3 |
-            … 29 lines
-            | 33 | name33 |
-            … 24 lines
-            | 58 | name58 |
-            | 59 | name59 |
-        "#]],
+                | id | name |
+                | 0 | name0 |
+                | 1 | name1 |
+                | 2 | name2 |
+                | 3 | name3 |
+                … 29 rows
+                | 33 | name33 |
+                … 24 rows
+                | 58 | name58 |
+                | 59 | name59 |
+            "#]],
         );
     }
 }

@@ -1,14 +1,34 @@
 //! Stack traces: the message and the frames in one's own code.
 //!
-//! Frames of libraries and runtimes are many and never where the fault is mended.
+//! Frames of libraries and runtimes are many, and never where the fault is mended.
+//!
+//! In 320 bytes:
 //!
 //! ```text
-//! Traceback (most recent call last):            Traceback (most recent call last):
-//!   File "app/main.py", line 3, in main           File "app/main.py", line 3, in main
-//!     run()                                         run()
-//!   File "/usr/lib/python3/x.py", line 9    ->    … 2 lines
-//!     y()                                       ValueError: no
-//! ValueError: no
+//! Traceback (most recent call last):
+//!   File "shop/main.py", line 41, in <module>
+//!     main()
+//!   File "shop/main.py", line 33, in main
+//!     app.run(load(path))
+//!   File "/usr/lib/python3/site-packages/frame/app.py", line 812, in run
+//!     return self._dispatch(request)
+//!   File "/usr/lib/python3/site-packages/frame/app.py", line 790, in _dispatch
+//!     response = handler(request)
+//!   File "/usr/lib/python3/site-packages/frame/wrap.py", line 55, in inner
+//!     return call(*args)
+//!   File "shop/orders.py", line 118, in place
+//!     total = price(item) * item.count
+//! TypeError: unsupported operand type(s) for *: 'NoneType' and 'int'
+//! ->
+//! Traceback (most recent call last):
+//!   File "shop/main.py", line 41, in <module>
+//!     main()
+//!   File "shop/main.py", line 33, in main
+//!     app.run(load(path))
+//! … 6 lines
+//!   File "shop/orders.py", line 118, in place
+//!     total = price(item) * item.count
+//! TypeError: unsupported operand type(s) for *: 'NoneType' and 'int'
 //! ```
 
 use std::sync::LazyLock;
@@ -25,6 +45,9 @@ pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
 
 /// The weight of a line of a trace, or nothing where it is none.
 pub(super) fn weight(line: &str, above: &str) -> Option<f32> {
+    if is_head(line) {
+        return Some(FRAME);
+    }
     if is_frame(line) {
         return Some(if is_foreign(line) { PLAIN } else { FRAME });
     }
@@ -35,6 +58,11 @@ pub(super) fn weight(line: &str, above: &str) -> Option<f32> {
     let ends_trace = is_frame(above) || above.starts_with("    ");
     let is_message = ends_trace && !line.starts_with([' ', '\t']) && sign_of(line) == Sign::Alarm;
     is_message.then_some(MUST + 1.0)
+}
+
+/// Whether a line only says that a trace follows.
+pub(super) fn is_head(line: &str) -> bool {
+    line.trim_start().starts_with("Traceback (most recent") || line.trim() == "stack backtrace:"
 }
 
 /// Whether a line names a frame of a call stack.

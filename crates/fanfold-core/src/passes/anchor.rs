@@ -20,7 +20,7 @@
 //! call    bash {"command":"cargo test"}
 //! result  … 2 lines
 //!         test parser::reads_a_header ... FAILED
-//!         … 1 line
+//!         … 1 passed
 //!         thread 'parser::reads_a_header' panicked at src/parser.rs:120:9:
 //!         assertion `left == right` failed
 //!           left: 3

@@ -1,17 +1,22 @@
-//! Shortens the long arguments of old calls; valid JSON stays valid JSON.
+//! Shortens the long arguments of old calls by what they are; valid JSON stays valid JSON.
 //!
-//! Written files, patches and long commands stand in the transcript twice: as an argument, and in the file. The
-//! short arguments stay, so that it can still be seen what the call was about.
+//! Written files, patches and long commands stand in the transcript twice: as an argument, and in the file. Of a file
+//! its outline stays, of a patch its places, of a command what the shell reads. The short arguments stay as they are, so
+//! that it can still be seen what the call was about.
 //!
 //! ```text
-//! call    write {"path":"a.txt","content":"one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty and so on until the line is long enough to fold, which it is only after about two hundred characters have gone by, as they now have"}
+//! call    write {"path":"limits.toml","content":"# Limits of the shop, as agreed with the warehouse.\n[orders]\nper_day = 400\nper_customer = 12\nlargest = 2_500\n\n[stock]\n# Counted once a week, on Sundays, when nothing is sent.\ncount_on = \"sunday\"\nwarn_below = 20\nrefill_to = 120\n\n[returns]\ndays = 30\nneeds_receipt = true\n"}
 //! result  ok
 //! ->
-//! call    write {"path":"a.txt","content":"one two three four five six seven eight nine ten eleven twelve thirteen… [1 line, 365412]"}
+//! call    write {"path":"limits.toml","content":"… 1 line\n[orders]\nper_day = 400\n… 6 lines\nwarn_below = 20\n… 5 lines\n[15 lines, 894257]"}
 //! result  ok
 //! ```
 
+use serde_json::Value;
+
 use super::Pass;
+use crate::condense::{FileShown, Wish, condense_written};
+use crate::deed::Verb;
 use crate::draft::Draft;
 use crate::tokens::Tokens;
 use crate::view::Place;
@@ -19,62 +24,113 @@ use crate::view::Place;
 /// Shortens long arguments.
 pub(crate) const PASS: Pass = Pass { name: "arguments", run };
 
-/// A string in the arguments longer than this is cut.
+/// A string in the arguments longer than this is shortened.
 const LONG: usize = 240;
-/// What stays of it.
-const SHORT: usize = 80;
+/// A fifth of it stays, and at least and at most so much.
+const LEAST: usize = 80;
+const MOST: usize = 800;
 
 fn run(draft: &mut Draft<'_>, target: Tokens) {
+    let is_long = |text: &str| text.len() > LONG;
+    let room_of = |text: &str| if is_long(text) { (text.len() / 5).clamp(LEAST, MOST) } else { text.len() };
     for place in draft.open_places(|place| matches!(place, Place::Arguments(_))) {
         if draft.total() <= target {
             return;
         }
-        fold_arguments(draft, place, LONG, SHORT);
+        if is_long(arguments_at(draft, place)) {
+            fold_arguments(draft, place, &room_of);
+        }
     }
 }
 
-/// Folds arguments: strings longer than `long` bytes to their first `short`, in JSON where it was JSON.
-pub(super) fn fold_arguments(draft: &mut Draft<'_>, place: Place, long: usize, short: usize) -> bool {
-    let Place::Arguments(call) = place else { return false };
-    let text = draft.transcript.call(call).arguments.as_str();
-    if text.len() <= long {
+/// Folds arguments to about so many bytes.
+pub(super) fn squeeze_arguments(draft: &mut Draft<'_>, place: Place, room: usize) -> bool {
+    let n_bytes = arguments_at(draft, place).len();
+    if n_bytes <= room / 2 {
         return false;
     }
-    match serde_json::from_str::<serde_json::Value>(text) {
-        Ok(mut value) => draft.fold_to(place, |tag| {
-            let mut is_tagged = false;
-            shorten(&mut value, &Cut { long, short, tag }, &mut is_tagged);
-            if !is_tagged {
-                // Many short values: what they are is behind the handle.
-                value = serde_json::json!({ "folded": format!("{} characters, {tag}", text.len()) });
-            }
-            value.to_string()
-        }),
-        Err(_) => draft.fold_to(place, |tag| format!("{} [{}, {tag}]", start_of(text, short), lines(text))),
+    // Each long string gives way in the same measure; the short ones say what the call is about.
+    let room_of = |text: &str| {
+        if text.len() > room / 2 { (text.len() * room / n_bytes / 2).max(16) } else { text.len() }
+    };
+    fold_arguments(draft, place, &room_of)
+}
+
+fn arguments_at<'a>(draft: &Draft<'a>, place: Place) -> &'a str {
+    match place {
+        Place::Arguments(call) => draft.transcript.call(call).arguments.as_str(),
+        _ => "",
     }
 }
 
-struct Cut<'a> {
-    long: usize,
-    short: usize,
-    tag: &'a str,
+/// Folds arguments: each string to the bytes that are given for it, in JSON where it was JSON.
+fn fold_arguments(draft: &mut Draft<'_>, place: Place, room_of: &dyn Fn(&str) -> usize) -> bool {
+    let Place::Arguments(call) = place else { return false };
+    let text = arguments_at(draft, place);
+    let deed = draft.deed(call);
+    let file = deed.changes.first().or(deed.reads.first().map(|sight| &sight.path));
+    let worth = draft.worth();
+    let lexicon = &draft.ledger.lexicon;
+    let value = |line: &str| worth.of_line(lexicon, line);
+    let first_line = (deed.verb == Verb::Write).then_some(1);
+    let file = file.map(|path| FileShown { path, first_line, is_worked_on: &|_| false });
+    let short_of = |text: &str| -> Option<String> {
+        let room = room_of(text);
+        if text.len() <= room {
+            return None;
+        }
+        let short = condense_written(text, &Wish { room, value: &value, file });
+        Some(short.unwrap_or_else(|| start_of(text, room)))
+    };
+    match serde_json::from_str::<Value>(text) {
+        Ok(mut value) => {
+            let mut notes: Vec<Option<String>> = Vec::new();
+            each_string(&mut value, &mut |text| {
+                let short = short_of(text);
+                notes.push(short.as_ref().map(|_| lines(text)));
+                if let Some(short) = short {
+                    *text = short;
+                }
+            });
+            draft.fold_to(place, |tag| told(value, &notes, text.len(), tag))
+        }
+        Err(_) => {
+            let Some(short) = short_of(text) else { return false };
+            draft.fold_to(place, |tag| noted(&short, &format!("{}, {tag}", lines(text))))
+        }
+    }
 }
 
-fn shorten(value: &mut serde_json::Value, cut: &Cut<'_>, is_tagged: &mut bool) {
+/// The arguments with a note at each string that was shortened, the first with the tag: it opens all of them.
+fn told(mut value: Value, notes: &[Option<String>], n_bytes: usize, tag: &str) -> String {
+    let mut notes = notes.iter();
+    let mut is_tagged = false;
+    each_string(&mut value, &mut |text| {
+        let Some(Some(note)) = notes.next() else { return };
+        let note = if is_tagged { note.clone() } else { format!("{note}, {tag}") };
+        is_tagged = true;
+        *text = noted(text, &note);
+    });
+    if !is_tagged {
+        // Many short values: what they are is behind the handle.
+        value = serde_json::json!({ "folded": format!("{n_bytes} characters, {tag}") });
+    }
+    value.to_string()
+}
+
+fn noted(short: &str, note: &str) -> String {
+    let short = short.trim_end();
+    let space = if short.contains('\n') { '\n' } else { ' ' };
+    format!("{short}{space}[{note}]")
+}
+
+/// Calls back with every string in a value, in order; names of fields are none.
+fn each_string(value: &mut Value, found: &mut dyn FnMut(&mut String)) {
     match value {
-        serde_json::Value::String(text) if text.len() > cut.long => {
-            // One tag is enough: the handle opens the whole arguments.
-            let tag = if *is_tagged { String::new() } else { format!(", {}", cut.tag) };
-            *is_tagged = true;
-            *text = format!("{} [{}{tag}]", start_of(text, cut.short), lines(text));
-        }
-        serde_json::Value::Array(values) => {
-            values.iter_mut().for_each(|value| shorten(value, cut, is_tagged));
-        }
-        serde_json::Value::Object(fields) => {
-            fields.values_mut().for_each(|value| shorten(value, cut, is_tagged));
-        }
-        _ => {}
+        Value::String(text) => found(text),
+        Value::Array(values) => values.iter_mut().for_each(|value| each_string(value, found)),
+        Value::Object(fields) => fields.values_mut().for_each(|value| each_string(value, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

@@ -27,16 +27,24 @@
 //!         test result: FAILED. 11 passed; 1 failed; 0 ignored; finished in 0.02s
 //! ->
 //! call    bash {"command":"cargo test"}
-//! result  … 5 lines
+//! result  running 12 tests
+//!         … 4 passed
 //!         test parser::reads_a_header ... FAILED
-//!         … 9 lines
+//!         … 7 passed
+//!         ---- parser::reads_a_header stdout ----
 //!         thread 'parser::reads_a_header' panicked at src/parser.rs:120:9:
-//!         … 5 lines
+//!         assertion `left == right` failed
+//!           left: 3
+//!          right: 4
+//!
+//!         test result: FAILED. 11 passed; 1 failed; 0 ignored; finished in 0.02s
 //!         [condensed from 21 lines, 087059]
 //! ```
 
 use super::Pass;
-use crate::condense::{Wish, condense};
+use crate::changed::Changed;
+use crate::condense::{FileShown, Wish, condense, usual_room};
+use crate::deed::{Sight, Verb};
 use crate::draft::Draft;
 use crate::tokens::Tokens;
 use crate::view::Place;
@@ -53,17 +61,35 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
             return;
         }
         if text.len() >= LONG {
-            fold_condensed(draft, place, text, (text.len() / 5).clamp(160, 1_600));
+            fold_condensed(draft, place, text, usual_room(text));
         }
     }
 }
 
 /// Folds a place to at most about `room` bytes of its text.
 pub(super) fn fold_condensed(draft: &mut Draft<'_>, place: Place, text: &str, room: usize) -> bool {
+    let sight = file_read(draft, place);
+    let changed = sight.as_ref().map(|sight| Changed::of(draft, &sight.path)).unwrap_or_default();
     let worth = draft.worth();
     let lexicon = &draft.ledger.lexicon;
     let value = |line: &str| worth.of_line(lexicon, line);
-    let Some(short) = condense(text, &Wish { room, value: &value }) else { return false };
+    let is_worked_on = |line: &str| changed.holds(line);
+    let file = sight.as_ref().map(|sight| FileShown {
+        path: &sight.path,
+        first_line: sight.lines.first(),
+        is_worked_on: &is_worked_on,
+    });
+    let Some(short) = condense(text, &Wish { room, value: &value, file }) else { return false };
     let n_lines = text.lines().count();
     draft.fold_to(place, |tag| format!("{short}\n[condensed from {n_lines} lines, {tag}]"))
+}
+
+/// The file that a result shows, if it shows one.
+fn file_read(draft: &mut Draft<'_>, place: Place) -> Option<Sight> {
+    let Place::Result(call) = place else { return None };
+    let deed = draft.deed(call);
+    match (deed.verb, deed.reads.as_slice()) {
+        (Verb::Read, [only]) => Some(only.clone()),
+        _ => None,
+    }
 }

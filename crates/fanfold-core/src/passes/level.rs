@@ -1,5 +1,5 @@
-//! Cuts the largest results to one length, the newest too, so that what was just read need not push out all that was
-//! known.
+//! Cuts the largest results and arguments to one length, the newest too, so that what was just read or written need not
+//! push out all that was known.
 //!
 //! ```text
 //! call    bash {"command":"cargo test"}
@@ -36,7 +36,7 @@ use crate::draft::Draft;
 use crate::tokens::Tokens;
 use crate::view::Place;
 
-/// Cuts the largest results to one length.
+/// Cuts the largest results and arguments to one length.
 pub(crate) const PASS: Pass = Pass { name: "level", run };
 
 fn run(draft: &mut Draft<'_>, target: Tokens) {
@@ -46,9 +46,9 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
         if over == Tokens::ZERO {
             return;
         }
-        let results = results(draft);
-        let most = level(results.iter().map(|(_, cost)| cost.0).collect(), over.0).max(SHORTEST);
-        for (place, cost) in results {
+        let places = places(draft);
+        let most = level(places.iter().map(|(_, cost)| cost.0).collect(), over.0).max(SHORTEST);
+        for (place, cost) in places {
             if cost > Tokens(most) {
                 squeeze(draft, place, Tokens(most));
             }
@@ -56,12 +56,12 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
     }
 }
 
-/// A result is not cut below this many tokens here.
+/// Nothing is cut below this many tokens here.
 const SHORTEST: u64 = 64;
 
-/// Results that may be folded, or folded deeper, and what they cost.
-fn results(draft: &Draft<'_>) -> Vec<(Place, Tokens)> {
-    let places = draft.places(|place| matches!(place, Place::Result(_)));
+/// Results and arguments that may be folded, or folded deeper, and what they cost.
+fn places(draft: &Draft<'_>) -> Vec<(Place, Tokens)> {
+    let places = draft.places(|place| matches!(place, Place::Result(_) | Place::Arguments(_)));
     places.into_iter().map(|place| (place, draft.place_cost(place))).collect()
 }
 

@@ -79,7 +79,7 @@ pub const ALL: &[Pass] = &[
     ONE_LINE,    // old results to one informative line
     ANCHOR,      // results beside the newest thing the agent said
     DIGEST,      // whole old steps into a segment
-    LEVEL,       // the largest results, also new, to one length
+    LEVEL,       // the largest results and arguments, also new, to one length
     SQUEEZE,     // anything long, also new: the last thing before people's words
     USER_TEXT,   // people's words: pasted blocks, old messages, the newest; told loudly
     SUMMARY,     // hermes, hamr: all old entries into one static summary
@@ -169,6 +169,13 @@ mod tests {
             }
         }
         assert!(wrong.is_empty(), "these examples should read:\n{wrong}");
+    }
+
+    #[test]
+    fn short_arguments_stay() {
+        let call = r#"call    read {"path":"src/parser/tests/headers.rs","lines":[115,121],"why":"to see which line it is"}"#;
+        let before = format!("{call}\nresult  ok");
+        assert_eq!(run_on(ARGUMENTS, "fanfold", 0, &before).trim_end(), before);
     }
 
     /// The conversation after the pass ran on all of it, but for the newest steps.

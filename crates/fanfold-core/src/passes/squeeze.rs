@@ -13,7 +13,7 @@
 //! ```
 
 use super::Pass;
-use super::arguments::fold_arguments;
+use super::arguments::squeeze_arguments;
 use super::condense::fold_condensed;
 use crate::draft::Draft;
 use crate::recall::body_at;
@@ -48,14 +48,20 @@ pub(super) fn squeeze(draft: &mut Draft<'_>, place: Place, most: Tokens) {
     // As many bytes as `most` tokens of this very text take, less the handle.
     let room = (text.len() as u64 * most.0.saturating_sub(16) / tokens).max(40) as usize;
     if matches!(place, Place::Arguments(_)) {
-        fold_arguments(draft, place, room / 2, room / 4);
+        squeeze_arguments(draft, place, room);
         return;
     }
-    let is_condensed = matches!(place, Place::Result(_)) && fold_condensed(draft, place, text, room);
+    // A text of which little may stay is best told by its beginning and end; so are people's words.
+    let is_result = matches!(place, Place::Result(_));
+    let is_agents = !draft.transcript.entry(place.entry()).is_user() && room >= SENTENCES;
+    let is_condensed = (is_result || is_agents) && fold_condensed(draft, place, text, room);
     if !is_condensed {
         draft.fold_to(place, |tag| ends_of(text, room, tag));
     }
 }
+
+/// The bytes that a few sentences take.
+const SENTENCES: usize = 200;
 
 /// The beginning and the end of a text, with the handle between them.
 pub(super) fn ends_of(text: &str, room: usize, tag: &str) -> String {

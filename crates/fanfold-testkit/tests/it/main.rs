@@ -21,5 +21,6 @@ mod harmless; //      9: hostile bodies, refusals
 mod transparent; //   10: what is not known passes through
 mod wishes; //        pins, focus, unfold, folds by hand
 mod regret; //        folding for economy never costs much more than not folding
+mod condensed; //     texts made short by what they are
 mod speed; //         megabytes take linear time
 mod trajectories; //  all of it on recorded conversations

@@ -1,0 +1,99 @@
+//! What must not be lost of a text: its errors, paths and ids, found in the plainest way.
+//!
+//! The condensers find them by other rules; these here are for holding them to account.
+
+use std::collections::BTreeSet;
+
+/// The errors, paths and ids of a text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Marks<'a> {
+    /// Lines that say that something went wrong, without the space around them.
+    pub errors: BTreeSet<&'a str>,
+    /// Words with a slash in them that look like files.
+    pub paths: BTreeSet<&'a str>,
+    /// Words of letters and digits, and long numbers.
+    pub ids: BTreeSet<&'a str>,
+}
+
+/// Finds them.
+pub fn marks(text: &str) -> Marks<'_> {
+    let mut found = Marks::default();
+    for line in text.split('\n').map(str::trim) {
+        if is_error(line) {
+            found.errors.insert(line);
+        }
+        for word in line.split(|c: char| c.is_whitespace() || "\"'`()[]{}<>,;=|\\→".contains(c)) {
+            let word = word.trim_matches(['.', ':', '/', '-', '*', '#']);
+            if is_path(word) {
+                let path = word.split(':').next().unwrap_or(word);
+                // A patch names a file twice.
+                found.paths.insert(path.strip_prefix("a/").or(path.strip_prefix("b/")).unwrap_or(path));
+            } else if is_id(word) {
+                found.ids.insert(word);
+            }
+        }
+    }
+    found
+}
+
+impl Marks<'_> {
+    /// How many errors, paths and ids there are, and how many of each stand in another text.
+    ///
+    /// A path stands there too where its directory does and its name: listings say a directory once.
+    pub fn kept_in(&self, text: &str) -> [(usize, usize); 3] {
+        let has_path = |path: &str| match path.rsplit_once('/') {
+            Some((directory, name)) => text.contains(directory) && text.contains(name),
+            None => text.contains(path),
+        };
+        let kept =
+            |all: &BTreeSet<&str>| (all.len(), all.iter().filter(|mark| text.contains(**mark)).count());
+        let paths = (self.paths.len(), self.paths.iter().filter(|path| has_path(path)).count());
+        [kept(&self.errors), paths, kept(&self.ids)]
+    }
+}
+
+fn is_error(line: &str) -> bool {
+    const WORDS: [&str; 9] = [
+        "error:",
+        "error[",
+        "Error:",
+        "Exception:",
+        "FAILED",
+        "panicked at",
+        "fatal:",
+        "Traceback (most",
+        "FAIL:",
+    ];
+    const CALM: [&str; 4] = ["0 FAILED", "no error", "except ", "raise "];
+    line.len() < 300
+        && WORDS.iter().any(|word| line.contains(word))
+        && !CALM.iter().any(|word| line.contains(word))
+}
+
+fn is_path(word: &str) -> bool {
+    let is_plain = word.bytes().all(|b| b.is_ascii_alphanumeric() || b"/._-:@+".contains(&b));
+    let has_name = word.rsplit('/').next().is_some_and(|name| name.contains('.') && name.len() > 2);
+    word.len() < 200 && word.contains('/') && is_plain && has_name && !word.contains("//")
+}
+
+fn is_id(word: &str) -> bool {
+    let has = |is_so: fn(&u8) -> bool| word.bytes().filter(is_so).count();
+    let (n_digits, n_letters) = (has(u8::is_ascii_digit), has(u8::is_ascii_alphabetic));
+    let is_plain = word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    let is_number = n_digits >= 6 && n_letters == 0;
+    (6..=64).contains(&word.len()) && is_plain && (is_number || n_digits >= 2 && n_letters >= 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_paths_and_ids_are_found() {
+        let text = "src/a.rs:3:5: error: no such thing\n  order #W2378156 of (user sara_doe_496) in /tmp/x/y.json.\n0 FAILED, all fine";
+        let found = marks(text);
+        assert_eq!(Vec::from_iter(found.errors), ["src/a.rs:3:5: error: no such thing"]);
+        assert_eq!(Vec::from_iter(found.paths), ["src/a.rs", "tmp/x/y.json"]);
+        assert_eq!(Vec::from_iter(found.ids), ["W2378156", "sara_doe_496"]);
+    }
+}

@@ -1,0 +1,224 @@
+//! What condensing promises, for generated texts of every kind and for all results of the recorded conversations.
+//!
+//! Errors, paths and ids of a text are in what stands for it, or behind a handle that it names and that gives the text
+//! back byte for byte. It is never longer than the text, and the same text gives the same bytes.
+
+use fanfold_core::{
+    Body, Budget, Call, Entry, Extent, Origin, Outcome, Place, Policy, Session, Step, Tokens, Words,
+    condense, condense_written, kind_of, usual_room,
+};
+use fanfold_core::{FileShown, Kind, Wish};
+use fanfold_testkit::Rng;
+use fanfold_testkit::kinds::{KINDS, text_of};
+use fanfold_testkit::marks::marks;
+use fanfold_testkit::trajectories::trajectories;
+use rayon::prelude::*;
+use serde_json::Value;
+
+use crate::cases::{Verdict, is_fast, no};
+
+/// Condenses a text by itself, in several rooms.
+fn check(text: &str, path: Option<&str>) -> Verdict {
+    let is_worked_on = |line: &str| line.len() % 7 == 3;
+    let file = path.map(|path| FileShown { path, first_line: Some(1), is_worked_on: &is_worked_on });
+    let value = |line: &str| if line.len() % 5 == 2 { 1.0 } else { 0.0 };
+    for room in [usual_room(text), 80, text.len() / 2] {
+        let wish = Wish { room, value: &value, file };
+        for (name, short) in [("condense", condense(text, &wish)), ("written", condense_written(text, &wish))]
+        {
+            let Some(short) = short else { continue };
+            if short.len() >= text.len() || short.len() > room + 64 {
+                return no(format!("{name}: {} bytes of {} in a room of {room}", short.len(), text.len()));
+            }
+            if short.trim().is_empty() {
+                return no(format!("{name}: nothing is left of {} bytes", text.len()));
+            }
+            let again =
+                if name == "condense" { condense(text, &wish) } else { condense_written(text, &wish) };
+            if again.as_ref() != Some(&short) {
+                return no(format!("{name}: different the second time"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Puts a text into a conversation that has to be folded, and looks at what stands for it there.
+fn check_folded(text: &str, path: &str) -> Verdict {
+    let budget = Budget::with_reserve(Tokens(text.split_whitespace().count() as u64 / 2 + 60), Tokens::ZERO);
+    let mut session = Session::new(Policy::fanfold(), budget, &Words);
+    for entry in conversation(text, path) {
+        session.append(entry);
+    }
+    let Ok(view) = session.view().cloned() else { return Ok(()) };
+    let sent: String = fanfold_core::print_view(session.transcript(), &view);
+    let found = marks(text);
+    let all = found.errors.iter().chain(&found.paths).chain(&found.ids);
+    let lost: Vec<&str> = all.copied().filter(|mark| !sent.contains(*mark)).collect();
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let opens = |handle: &fanfold_core::Handle| {
+        session.recall(*handle, &Extent::Whole).is_ok_and(|original| original.contains(text))
+    };
+    match view.handles.iter().any(opens) {
+        true => Ok(()),
+        false => no(format!("{lost:?} are neither in the view nor behind a handle of it")),
+    }
+}
+
+fn conversation(text: &str, path: &str) -> Vec<Entry> {
+    let origin = Origin::message(0);
+    let arguments = serde_json::json!({ "file_path": path }).to_string();
+    let outcome = Outcome { body: Body::text(text), is_error: false, media: Vec::new(), origin };
+    let call = Call {
+        id: "1".to_owned(),
+        tool: "Read".to_owned(),
+        arguments: Body::text(arguments),
+        result: Some(outcome),
+        origin,
+    };
+    let step = |text: &str, calls| {
+        Entry::Step(Step { text: Body::text(text), reasoning: Body::text(""), calls, origin })
+    };
+    let user = fanfold_core::parse("user    what is wrong with it?\n").expect("notation");
+    user.into_iter().chain([step("Let me see.", vec![call]), step("I see.", Vec::new())]).collect()
+}
+
+#[test]
+fn generated_texts_of_every_kind_keep_what_matters() {
+    let n_seeds = if is_fast() { 20 } else { 200 };
+    let failed: Vec<String> = (0..n_seeds)
+        .into_par_iter()
+        .flat_map(|seed| KINDS.par_iter().map(move |kind| (seed, *kind)))
+        .filter_map(|(seed, kind)| {
+            let (text, path) = text_of(kind, &mut Rng::new(seed));
+            let verdict = check(&text, Some(path)).and_then(|()| check_folded(&text, path));
+            verdict.err().map(|message| format!("{kind:?}, seed {seed}: {message}"))
+        })
+        .collect();
+    assert!(failed.is_empty(), "{} fail:\n{}", failed.len(), failed.join("\n"));
+}
+
+#[test]
+fn generated_texts_are_taken_for_what_they_are() {
+    for kind in KINDS {
+        let n_right =
+            (0..40).filter(|seed| kind_of(&text_of(*kind, &mut Rng::new(*seed)).0) == *kind).count();
+        assert!(n_right >= 36, "{kind:?}: {n_right} of 40");
+    }
+}
+
+/// An error is the last thing to go.
+#[test]
+fn errors_are_kept_where_there_is_room() {
+    for kind in [Kind::Log, Kind::Trace, Kind::Tests] {
+        for seed in 0..40 {
+            let (text, _) = text_of(kind, &mut Rng::new(seed));
+            let short =
+                condense(&text, &Wish::new(usual_room(&text), &|_| 0.0)).unwrap_or_else(|| text.clone());
+            let [(all, kept), ..] = marks(&text).kept_in(&short);
+            assert!(kept * 10 >= all * 9, "{kind:?}, seed {seed}: {kept} of {all} errors in\n{short}");
+        }
+    }
+}
+
+#[test]
+fn results_of_recorded_conversations_keep_what_matters() {
+    let Some(all) = trajectories() else { return };
+    let step = if is_fast() { 20 } else { 1 };
+    let failed: Vec<String> = all
+        .par_iter()
+        .step_by(step)
+        .flat_map_iter(|trajectory| {
+            let results = trajectory.messages.iter().filter_map(|message| {
+                let message: Value = serde_json::from_str(message.get()).ok()?;
+                (message["role"] == "tool")
+                    .then(|| message["content"].as_str().unwrap_or_default().to_owned())
+            });
+            results.enumerate().filter_map(|(i, text)| {
+                let path = ["a.go", "a.py", "a.rs", "a.ts", "a.java", "a.c"][i % 6];
+                let verdict = check(&text, Some(path)).and_then(|()| check_folded(&text, path));
+                verdict.err().map(|message| format!("{}, result {i}: {message}", trajectory.id))
+            })
+        })
+        .collect();
+    assert!(
+        failed.is_empty(),
+        "{} fail:\n{}",
+        failed.len(),
+        failed.iter().take(20).cloned().collect::<Vec<_>>().join("\n")
+    );
+}
+
+/// Twice the text takes about twice the time: nothing here may be quadratic. It is told by finishing at all.
+#[test]
+fn lines_of_a_megabyte_are_no_trouble() {
+    let mega = 1 << 20;
+    for unit in [
+        "a",
+        "a b ",
+        "{\"a\": ",
+        "<p>",
+        "- x",
+        "@@ -1 +1 @@",
+        "src/a.rs:1:",
+        "error: ",
+        "fn f() {",
+        "\\n",
+        "| a ",
+        "EOF << ",
+    ] {
+        let text = unit.repeat(mega / unit.len());
+        for text in
+            [text.clone(), format!("cat <<EOF > a.py\n{text}\nEOF"), format!("diff --git a/x b/x\n+{text}")]
+        {
+            check(&text, Some("a.py")).unwrap_or_else(|message| panic!("{unit}: {message}"));
+        }
+    }
+}
+
+/// Arguments are shortened as what they are, and valid JSON stays valid JSON.
+#[test]
+fn written_texts_are_behind_their_handle() {
+    for kind in KINDS {
+        for seed in 0..20 {
+            let (content, path) = text_of(*kind, &mut Rng::new(seed));
+            let command = format!("cat > {path} <<'EOF'\n{content}\nEOF\nls -l {path}");
+            for arguments in [
+                serde_json::json!({ "file_path": path, "content": content }),
+                serde_json::json!({ "command": command }),
+            ] {
+                check_written(&arguments.to_string())
+                    .unwrap_or_else(|message| panic!("{kind:?}, {seed}: {message}"));
+            }
+        }
+    }
+}
+
+fn check_written(arguments: &str) -> Verdict {
+    let budget =
+        Budget::with_reserve(Tokens(arguments.split_whitespace().count() as u64 * 2 / 3 + 40), Tokens::ZERO);
+    let mut session = Session::new(Policy::fanfold(), budget, &Words);
+    for mut entry in conversation("done", "a.txt") {
+        if let Entry::Step(step) = &mut entry {
+            step.calls.iter_mut().for_each(|call| call.arguments = Body::text(arguments));
+        }
+        session.append(entry);
+    }
+    let Ok(view) = session.view().cloned() else { return Ok(()) };
+    for item in &view.items {
+        let fanfold_core::Item::Edited(_, edits) = item else { continue };
+        for edit in edits.iter().filter(|edit| matches!(edit.place, Place::Arguments(_))) {
+            if serde_json::from_str::<Value>(&edit.stub).is_err() {
+                return no(format!("no JSON any more: {}", edit.stub));
+            }
+            let fold = session.ledger().fold_at(edit.place);
+            let opened = fold.map(|fold| session.recall(fold.handles[0], &Extent::Whole));
+            if opened != Some(Ok(arguments.to_owned())) {
+                return no("the handle opens to something else");
+            }
+        }
+    }
+    Ok(())
+}
