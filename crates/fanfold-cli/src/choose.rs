@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fanfold_core::{Budget, Cadence, Count, Policy, Prices, Strategy, Tokens, ToolFold, ToolRule};
+use fanfold_core::{Budget, Cadence, Count, Need, Policy, Prices, Strategy, Tokens, ToolFold, ToolRule};
 use fanfold_replay::{Cliff, Match, PriceChange, PriceTable};
 use fanfold_tokens::{Models, TokenizerJson, counter_for, o200k};
 use fanfold_wire::Format;
@@ -150,6 +150,9 @@ pub(crate) fn policy(options: &Options) -> anyhow::Result<Policy> {
     // The first rule that matches a tool counts, so the user's come before the policy's.
     policy.tools.splice(0..0, options.tools.iter().map(tool_rule));
     policy.working_context |= options.working_context.unwrap_or_default();
+    if let Some(is_on) = options.need {
+        policy.need = is_on.then(Need::default);
+    }
     if options.user_text == Some(UserText::Never) {
         policy = policy.without_user_text();
     }

@@ -144,6 +144,9 @@ pub(crate) struct FoldFlags {
     /// Let what the agent has seen and done ride at the end: files, verdicts, errors
     #[arg(long)]
     working_context: bool,
+    /// Bring a few lines of something folded back when a message mentions it
+    #[arg(long)]
+    need: bool,
 }
 
 /// The names of the formats, as `Format` prints them.
@@ -264,6 +267,9 @@ pub(crate) struct ReplayArgs {
     /// What it is folded for: cost (when that pays), window (only when it no longer fits)
     #[arg(long, value_name = "NAME", value_parser = Cadence::NAMES, hide_possible_values = true)]
     pub(crate) cadence: Option<String>,
+    /// Bring a few lines of something folded back when a message mentions it
+    #[arg(long)]
+    pub(crate) need: bool,
     /// Use a conversation at a window if it is so many times as long [default: 1.5; for sessions 0]
     #[arg(long, value_name = "RATIO")]
     pub(crate) min_ratio: Option<f64>,
@@ -351,7 +357,8 @@ impl Cli {
             Command::Inspect(args) => Some(&args.fold),
             Command::Pipe(args) => Some(&args.fold),
             Command::Replay(args) => {
-                return Options { color: self.color, cadence: args.cadence.clone(), ..Options::default() };
+                let (color, cadence, need) = (self.color, args.cadence.clone(), args.need.then_some(true));
+                return Options { color, cadence, need, ..Options::default() };
             }
             Command::Prices(_) | Command::Demo(_) | Command::Config(_) | Command::Completions { .. } => None,
         };
@@ -374,6 +381,7 @@ impl FoldFlags {
             user_text: self.user_text,
             tokenizer: self.tokenizer.clone(),
             working_context: self.working_context.then_some(true),
+            need: self.need.then_some(true),
             ..Options::default()
         }
     }

@@ -13,7 +13,7 @@ use crate::ledger::{Fold, Ledger, Original, Standing};
 use crate::policy::{Policy, Stage, ToolFold, Users};
 use crate::recall::{original_at, places_of};
 use crate::report::{Left, What};
-use crate::scan::{Parts, Scan, take_apart};
+use crate::scan::Scan;
 use crate::segment::Segment;
 use crate::slices::slices;
 use crate::tokens::{Count, Tokens};
@@ -321,21 +321,7 @@ impl<'a> Draft<'a> {
 
     /// An entry taken apart. What is gone into a segment is not kept.
     pub(crate) fn scan(&mut self, id: EntryId) -> Arc<Scan> {
-        if let Some(scan) = self.ledger.scans.get(&id) {
-            return Arc::clone(scan);
-        }
-        let parts = take_apart(&[(self.transcript.entry(id), self.transcript.tokens(id))], self.workers);
-        let scans = parts.into_iter().map(|parts| self.keep(id, parts));
-        scans.last().expect("one for each entry")
-    }
-
-    fn keep(&mut self, id: EntryId, parts: Parts) -> Arc<Scan> {
-        let scan = Arc::new(parts.known_by(Arc::make_mut(&mut self.ledger.lexicon)));
-        if let Some(hash) = scan.hash {
-            self.ledger.hashes.insert(id, hash);
-        }
-        self.ledger.scans.insert(id, Arc::clone(&scan));
-        scan
+        self.ledger.scan(self.transcript, self.workers, id)
     }
 
     /// What a call did.
@@ -403,16 +389,7 @@ impl<'a> Draft<'a> {
         if let Some(worth) = &self.worth {
             return Rc::clone(worth);
         }
-        let new = self.ledger.lexicon.learnt()..self.transcript.len();
-        let with_tokens = |i: usize| {
-            let id = EntryId::from(i);
-            (self.transcript.entry(id), self.transcript.tokens(id))
-        };
-        let entries: Vec<_> = new.clone().map(with_tokens).collect();
-        for (i, parts) in new.zip(take_apart(&entries, self.workers)) {
-            let scan = self.keep(EntryId::from(i), parts);
-            Arc::make_mut(&mut self.ledger.lexicon).learn(self.transcript, &scan);
-        }
+        self.ledger.learn(self.transcript, self.workers, self.transcript.len());
         let tail: Vec<_> = (self.tail..self.transcript.len()).map(|i| self.scan(EntryId::from(i))).collect();
         let mut worth = Worth::new(&self.ledger.lexicon, &self.ledger.focus);
         tail.iter().for_each(|scan| worth.see(&scan.atoms));

@@ -8,14 +8,16 @@ use crate::account::Account;
 use crate::budget::Pressure;
 use crate::deed::Deed;
 use crate::handle::{Handle, Hash};
+use crate::need::Excerpt;
 use crate::recall::{body_at, content_of, write_script};
 use crate::report::Receipt;
-use crate::scan::Scan;
+use crate::scan::{Parts, Scan, take_apart};
 use crate::segment::Segment;
 use crate::tokens::Tokens;
 use crate::transcript::{Body, CallId, EntryId, Transcript};
 use crate::value::Lexicon;
 use crate::view::Place;
+use crate::workers::Workers;
 
 /// A stub standing for an original.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,6 +96,10 @@ pub struct Ledger {
     pub(crate) pinned: BTreeSet<EntryId>,
     pub(crate) focus: String,
     pub(crate) lexicon: Arc<Lexicon>,
+    /// Excerpts of what is folded, by the entry that they stand behind.
+    pub(crate) excerpts: BTreeMap<EntryId, Excerpt>,
+    /// How many entries there were when it was last looked whether something folded is needed.
+    pub(crate) looked: usize,
     /// What the view costs less than the transcript.
     pub(crate) saved: i64,
     /// What calls did, once it was needed.
@@ -130,6 +136,11 @@ impl Ledger {
         self.live.iter().map(|&i| &self.segments[i as usize])
     }
 
+    /// The excerpts that stand in the view now, each with the entry it stands behind.
+    pub fn excerpts(&self) -> impl Iterator<Item = (EntryId, &Excerpt)> {
+        self.excerpts.iter().map(|(behind, excerpt)| (*behind, excerpt))
+    }
+
     /// A receipt for each fold, oldest first.
     pub fn receipts(&self) -> &[Receipt] {
         &self.receipts
@@ -164,6 +175,7 @@ impl Ledger {
             }
         }
         handles.extend(self.live_segments().flat_map(|segment| &segment.handles));
+        handles.extend(self.excerpts.values().flat_map(|excerpt| &excerpt.handles));
         handles
     }
 
@@ -187,8 +199,13 @@ impl Ledger {
         }
     }
 
-    /// What an entry costs as it stands; nothing if it is inside a segment.
+    /// What an entry costs as it stands, with the excerpt behind it; nothing if it is inside a segment.
     pub(crate) fn cost(&self, transcript: &Transcript, entry: EntryId) -> Tokens {
+        let excerpt = self.excerpts.get(&entry).map_or(Tokens::ZERO, |excerpt| excerpt.tokens);
+        excerpt + self.cost_alone(transcript, entry)
+    }
+
+    fn cost_alone(&self, transcript: &Transcript, entry: EntryId) -> Tokens {
         match &self.standing[entry.index()] {
             Standing::Whole => transcript.tokens(entry),
             Standing::Segment(_) => Tokens::ZERO,
@@ -214,6 +231,39 @@ impl Ledger {
             Place::Text(_) | Place::Reasoning(_) | Place::Arguments(_) => 0,
         };
         body + Tokens(self.media.0 * n_media as u64)
+    }
+
+    /// An entry taken apart. What is gone into a segment is not kept.
+    pub(crate) fn scan(&mut self, transcript: &Transcript, workers: &dyn Workers, id: EntryId) -> Arc<Scan> {
+        if let Some(scan) = self.scans.get(&id) {
+            return Arc::clone(scan);
+        }
+        let parts = take_apart(&[(transcript.entry(id), transcript.tokens(id))], workers);
+        let scans = parts.into_iter().map(|parts| self.keep(id, parts));
+        scans.last().expect("one for each entry")
+    }
+
+    fn keep(&mut self, id: EntryId, parts: Parts) -> Arc<Scan> {
+        let scan = Arc::new(parts.known_by(Arc::make_mut(&mut self.lexicon)));
+        if let Some(hash) = scan.hash {
+            self.hashes.insert(id, hash);
+        }
+        self.scans.insert(id, Arc::clone(&scan));
+        scan
+    }
+
+    /// Learns what the entries before `end` show of their atoms, those that are not learnt yet.
+    pub(crate) fn learn(&mut self, transcript: &Transcript, workers: &dyn Workers, end: usize) {
+        let new = self.lexicon.learnt()..end;
+        let with_tokens = |i: usize| {
+            let id = EntryId::from(i);
+            (transcript.entry(id), transcript.tokens(id))
+        };
+        let entries: Vec<_> = new.clone().map(with_tokens).collect();
+        for (i, parts) in new.zip(take_apart(&entries, workers)) {
+            let scan = self.keep(EntryId::from(i), parts);
+            Arc::make_mut(&mut self.lexicon).learn(transcript, &scan);
+        }
     }
 
     /// Forgets what was derived from a step that is about to change; what handles name stays as it was.

@@ -16,6 +16,7 @@ mod numbers; //    their numbers, by hash
 mod value; //      how likely they are to be used again
 mod economy; //    when a fold pays
 mod account; //    what requests have cost
+mod need; //       what is recalled when it is mentioned
 mod policy; //     what may be folded, from when on, in which order
 mod edges; //      the oldest and the newest, which stay
 mod slices; //     large originals in parts
@@ -50,6 +51,7 @@ pub use engine::{Ask, Engine, SessionChange, Should, Status, ToolOffer, Usage};
 pub use event::Event;
 pub use handle::{Handle, HandleError};
 pub use ledger::{Fold, Ledger, Original};
+pub use need::{Excerpt, Need};
 pub use notation::{NotationError, parse, print_entries, print_view};
 pub use passes::{ALL as ALL_PASSES, Pass};
 pub use policy::{Digest, Head, Policy, Reach, Rules, Stage, SummaryCounts, Tail, ToolFold, ToolRule, Users};

@@ -2,6 +2,7 @@
 
 use crate::budget::{Cadence, Strategy};
 use crate::economy::Economy;
+use crate::need::Need;
 use crate::passes::{self, Pass};
 use crate::tokens::Tokens;
 
@@ -38,6 +39,8 @@ pub struct Policy {
     pub rests: bool,
     /// Whether the working context rides at the end of each view.
     pub working_context: bool,
+    /// What is recalled when a new entry mentions something folded; none recalls nothing by itself.
+    pub need: Option<Need>,
 }
 
 /// The newest entries, which stay as they are.
@@ -341,6 +344,7 @@ impl Policy {
             anchors: true,
             rests: true,
             working_context: false,
+            need: None,
         }
     }
 
@@ -376,6 +380,7 @@ impl Policy {
             anchors: false,
             rests: false,
             working_context: false,
+            need: None,
         }
     }
 
@@ -417,6 +422,7 @@ impl Policy {
             anchors: false,
             rests: false,
             working_context: false,
+            need: None,
         }
     }
 
@@ -465,6 +471,7 @@ impl Policy {
             anchors: false,
             rests: false,
             working_context: false,
+            need: None,
         }
     }
 
@@ -497,6 +504,7 @@ impl Policy {
             anchors: false,
             rests: false,
             working_context: false,
+            need: None,
         }
     }
 
@@ -518,6 +526,7 @@ impl Policy {
             anchors: false,
             rests: false,
             working_context: false,
+            need: None,
         }
     }
 

@@ -103,6 +103,11 @@ impl Segment {
         self.parts.iter().map(|part| part.tokens).sum()
     }
 
+    /// The atoms of the lines that stand in it.
+    pub(crate) fn atoms(&self) -> &[AtomId] {
+        &self.kept.atoms
+    }
+
     /// The first and the last entry.
     pub fn span(&self) -> (EntryId, EntryId) {
         let first = self.entries.first().expect("a segment covers something");

@@ -9,10 +9,11 @@ use crate::draft::{Draft, Terms};
 use crate::economy;
 use crate::event::Event;
 use crate::ledger::{Ledger, Standing};
+use crate::need::{self, drop_excerpts};
 use crate::passes;
 use crate::policy::{Policy, Reach, Stage};
 use crate::prices::Prices;
-use crate::report::{Contributor, Left, Notice, Overflow, PassReport, Reason, Receipt};
+use crate::report::{Contributor, Left, Notice, Overflow, PassReport, Reason, Receipt, What};
 use crate::tokens::{Count, Tokens};
 use crate::transcript::{Entry, EntryId, Speaker, Transcript};
 use crate::workers::Workers;
@@ -75,6 +76,9 @@ pub fn step(mut ledger: Ledger, now: &Moment<'_>) -> (Ledger, Outlook) {
         fold(&mut ledger, now, &Order { reason, stages: &stages }, &mut outlook);
     } else if let Some(prices) = now.prices {
         fold_if_it_pays(&mut ledger, now, prices, &mut outlook);
+    }
+    if let Some(need) = &now.policy.need {
+        outlook.is_changed |= need.look(&mut ledger, now);
     }
     let total = ledger.total(now.transcript);
     ledger.account.close(total, now.transcript.total());
@@ -150,6 +154,10 @@ pub(crate) enum Pin {
 /// Brings entries back into the view as they came.
 pub(crate) fn unfold(ledger: &mut Ledger, transcript: &Transcript, entries: &[EntryId], pin: Pin) -> bool {
     let mut is_changed = false;
+    // What comes back needs no excerpt, and changes the view before all of them.
+    if entries.iter().any(|entry| !ledger.is_whole(*entry)) {
+        drop_excerpts(ledger, 0);
+    }
     for &entry in entries {
         let before = ledger.cost(transcript, entry);
         if let Standing::Segment(id) = ledger.standing[entry.index()] {
@@ -269,10 +277,20 @@ fn fold_in(
     let room = now.budget.room();
     let before = ledger.total(now.transcript);
     ledger.account.close(before, now.transcript.total());
-    let mut left: Vec<Left> = Vec::new();
-    let mut first_changed = now.transcript.len();
+    // What is written anew from here on is written without them; a cap is for what was not sent yet.
+    let from = if reason == Reason::Cap {
+        now.transcript.len()
+    } else {
+        range.map_or(0, |(first, _)| first.index())
+    };
+    let mut left = drop_excerpts(ledger, from);
+    let first_excerpt = left.iter().find_map(|left| match left.what {
+        What::Excerpt(behind) => Some(behind.index()),
+        What::Place(_) | What::Entries(..) => None,
+    });
+    let mut first_changed = first_excerpt.unwrap_or(now.transcript.len());
     let mut user_text = Vec::new();
-    let mut reached = "";
+    let mut reached = if left.is_empty() { "" } else { need::NAME };
     for stage in order.stages {
         let is_over = ledger.total(now.transcript) > room.permille(stage.above);
         if stage.above > 0 && !is_over {

@@ -41,6 +41,11 @@ impl Stretch {
         name
     }
 
+    /// Its name, where it has one already.
+    pub(crate) fn handle(&self) -> Option<Handle> {
+        if let [name] = self.handles[..] { Some(name) } else { None }
+    }
+
     /// This one and the next as one, if nothing that stays is between them.
     fn joined(&self, next: &Stretch) -> Option<Stretch> {
         let is_beside = next.first.0 <= self.last.0 + 1;

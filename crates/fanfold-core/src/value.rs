@@ -176,6 +176,17 @@ impl Lexicon {
         asked.iter().find(is_path).or(asked.first()).copied()
     }
 
+    /// The entry in which an atom stood last.
+    pub(crate) fn last_seen(&self, atom: AtomId) -> Option<EntryId> {
+        let known = &self.known[atom as usize];
+        (known.piece > 0).then(|| EntryId::from(self.ends.partition_point(|end| *end < known.at)))
+    }
+
+    /// Whether an atom stands in system text or people's words, which stay in view.
+    pub(crate) fn is_said(&self, atom: AtomId) -> bool {
+        self.known[atom as usize].is_said
+    }
+
     /// How many tokens ago an entry ended.
     pub(crate) fn age(&self, entry: EntryId) -> u32 {
         self.now() - self.ends.get(entry.index()).copied().unwrap_or(self.now())

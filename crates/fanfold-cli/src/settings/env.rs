@@ -26,6 +26,7 @@ pub(crate) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Options, Fail
         low_mark: env.parsed("low_mark")?,
         tail: env.parsed("tail")?,
         working_context: env.parsed("working_context")?,
+        need: env.parsed("need")?,
         tools: Vec::new(),
         models: Vec::new(),
         prices: Vec::new(),

@@ -106,6 +106,7 @@ pub(crate) const TEMPLATE: &str = r#"# Settings of fanfold. Flags and FANFOLD_* 
 # low_mark = 0.6             # how far a fold goes down, as a share of the room
 # tail = 0.2                 # how much of the end stays as it is
 # working_context = false    # files seen, verdicts and errors ride at the end of each view
+# need = false               # a few lines of something folded come back when a message mentions it
 
 # [[tools]]
 # name = "read_*"            # a `*` at the end matches any rest

@@ -65,7 +65,8 @@ macro_rules! each_single_setting {
             color,
             low_mark,
             tail,
-            working_context
+            working_context,
+            need
         )
     };
 }

@@ -42,6 +42,8 @@ pub(crate) struct Options {
     pub(crate) tail: Option<Share>,
     /// Whether what the agent has seen and done rides at the end of each view.
     pub(crate) working_context: Option<bool>,
+    /// Whether a few lines of something folded are recalled when a new message mentions it.
+    pub(crate) need: Option<bool>,
     /// What is said of single tools.
     #[serde(default, alias = "tool")]
     pub(crate) tools: Vec<ToolOptions>,

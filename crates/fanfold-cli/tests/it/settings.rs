@@ -68,6 +68,7 @@ fn values_are_shown_with_their_sources() {
         low_mark        0.5                  HERE/.fanfold.toml
         tail            not set
         working_context not set
+        need            not set
         tools           todo                 HERE/.fanfold.toml
         models          not set
         prices          not set

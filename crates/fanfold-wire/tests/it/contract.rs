@@ -120,6 +120,10 @@ fn any_view(transcript: &Transcript, rng: &mut Rng) -> View {
             }
             _ => items.push(Item::Whole(id)),
         }
+        // An excerpt of something folded may stand behind any entry that is news.
+        if !entry.is_system() && !transcript.is_running(id) && rng.percent(15) {
+            items.push(Item::Note { text: "an excerpt".into(), voice: Voice::Fanfold });
+        }
     }
     if rng.percent(70) {
         items.push(Item::Note { text: "go on".into(), voice: Voice::Fanfold });
