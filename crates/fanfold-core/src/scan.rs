@@ -166,7 +166,7 @@ impl Bench {
                 let first = atoms.len();
                 each_atom_in(text, &self.marked, at..at + line.len(), |atom, name| {
                     let next = own.len() as AtomId;
-                    let number = self.numbers.find_or_take(atom, next, |n| own[n as usize] == atom);
+                    let number = self.numbers.find_or_take(atom, next);
                     if number == next {
                         own.push(atom);
                         let begin = from + (name.as_ptr() as usize - text.as_ptr() as usize);

@@ -326,10 +326,11 @@ fn values(lexicon: &Lexicon, lines: &[Line<'_>], worth: &Worth, stays: &[Arc<Kep
     for &atom in stays.iter().flat_map(|kept| &kept.atoms) {
         values[atom as usize] = 0.0;
     }
+    let chances = lexicon.chances();
     for &atom in lines.iter().flat_map(|line| line.atoms) {
         let value = &mut values[atom as usize];
         if *value == UNKNOWN {
-            *value = lexicon.chance(atom);
+            *value = chances.of(atom);
         }
     }
     values

@@ -37,8 +37,7 @@ pub(crate) struct Lexicon {
 #[derive(Debug, Clone, Copy)]
 struct Known {
     atom: Atom,
-    /// Where it stood last, in tokens from the beginning, and where the agent used it last.
-    at: u32,
+    /// Where the agent used it last, in tokens from the beginning.
     used_at: u32,
     /// The piece in which it was seen last; zero is none.
     piece: u32,
@@ -48,8 +47,6 @@ struct Known {
     n_uses: u16,
     /// How many atoms stood beside it, where they were fewest.
     fewest_beside: u16,
-    /// What the piece in which it stood last is the result of.
-    from: Option<Feature>,
     is_coined: bool,
     /// It stands in system text or people's words, which stay in view.
     is_said: bool,
@@ -60,26 +57,21 @@ struct Known {
 /// A piece of an entry that was learnt.
 #[derive(Debug, Clone, Copy, Default)]
 struct PieceKnown {
+    /// Where it ends, in tokens from the beginning.
+    at: u32,
+    /// What it is the result of.
+    from: Option<Feature>,
     /// Where the agent last used something that stood here last; zero is nowhere.
     used_at: u32,
     /// What the call asked for that it belongs to: its path, or what else comes first.
     subject: Option<AtomId>,
 }
 
-/// A piece of an entry that counts for itself.
-struct PieceSeen {
-    is_used: bool,
-    is_said: bool,
-    from: Option<Feature>,
-    at: u32,
-}
-
 impl Lexicon {
     /// The number of an atom; a new one is taken in.
     pub(crate) fn id_of(&mut self, atom: Atom, text: &[u8]) -> AtomId {
         let next = self.known.len() as AtomId;
-        let known = &self.known;
-        let id = self.ids.find_or_take(atom, next, |id| known[id as usize].atom == atom);
+        let id = self.ids.find_or_take(atom, next);
         if id == next {
             let mut words = [0; 4];
             each_word(text, |word| {
@@ -88,13 +80,11 @@ impl Lexicon {
             });
             self.known.push(Known {
                 atom,
-                at: self.now(),
                 used_at: 0,
                 piece: 0,
                 n_lines: 0,
                 n_uses: 0,
                 fewest_beside: u16::MAX,
-                from: None,
                 is_coined: false,
                 is_said: false,
                 words,
@@ -106,12 +96,8 @@ impl Lexicon {
     /// The numbers of atoms; new ones are taken in, by their texts.
     pub(crate) fn ids_of<'a>(&mut self, atoms: &[Atom], text: impl Fn(usize) -> &'a [u8]) -> Vec<AtomId> {
         let mut ids = self.ids.guesses(atoms);
-        for (id, atom) in ids.iter_mut().zip(atoms) {
-            let is_right = self.known.get(*id as usize).is_some_and(|known| known.atom == *atom);
-            *id = if is_right { *id } else { AtomId::MAX };
-        }
         for (i, id) in ids.iter_mut().enumerate() {
-            if *id == AtomId::MAX {
+            if *id == Numbers::UNKNOWN {
                 *id = self.id_of(atoms[i], text(i));
             }
         }
@@ -140,7 +126,10 @@ impl Lexicon {
         let mut subject = None;
         self.pieces.resize(self.pieces.len().max(1), PieceKnown::default());
         for (piece, atoms) in scan.pieces() {
-            let seen = PieceSeen::of(entry, scan, piece, end);
+            let (is_used, is_said) = match entry {
+                Entry::Step(_) => (!matches!(piece, Piece::Result(_)), false),
+                Entry::Prompt(prompt) => (false, prompt.speaker != Speaker::Harness),
+            };
             let number = self.pieces.len() as u32;
             ids.clear();
             for &atom in atoms {
@@ -149,23 +138,31 @@ impl Lexicon {
                     known.n_lines = known.n_lines.saturating_add(1);
                     continue;
                 }
-                if seen.is_used {
+                if is_used {
                     known.is_coined |= known.piece == 0;
+                    known.n_uses = known.n_uses.saturating_add(1);
+                    known.used_at = end;
                     self.pieces[known.piece as usize].used_at = end;
                 }
+                known.is_said |= is_said;
                 (known.piece, known.n_lines) = (number, 1);
                 ids.push(atom);
             }
             let beside = ids.len().min(usize::from(u16::MAX)) as u16;
             for &atom in &ids {
-                self.known[atom as usize].see(&seen, beside);
+                let fewest = &mut self.known[atom as usize].fewest_beside;
+                *fewest = beside.min(*fewest);
             }
             subject = match piece {
                 Piece::Said => None,
                 Piece::Asked(_) => self.subject(&ids),
                 Piece::Result(_) => subject,
             };
-            self.pieces.push(PieceKnown { used_at: 0, subject });
+            let from = match piece {
+                Piece::Result(call) => Feature::of_result(scan.calls[usize::from(call)].deed.verb),
+                Piece::Said | Piece::Asked(_) => None,
+            };
+            self.pieces.push(PieceKnown { at: end, from, used_at: 0, subject });
         }
         self.ends.push(end);
     }
@@ -186,20 +183,33 @@ impl Lexicon {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// How likely an atom is to be what the agent writes before it comes up by itself.
-    pub(crate) fn chance(&self, atom: AtomId) -> f32 {
-        if self.known[atom as usize].is_said {
+    /// How likely atoms are to be what the agent writes before they come up by themselves, with what their pieces say
+    /// worked out for all.
+    pub(crate) fn chances(&self) -> Chances<'_> {
+        Chances {
+            lexicon: self,
+            pieces: self.pieces.iter().map(|piece| self.score_of_piece(piece)).collect(),
+        }
+    }
+
+    /// The chance of one atom, given what its piece adds to the logarithm of the odds.
+    fn chance(&self, known: &Known, of_piece: f32) -> f32 {
+        if known.is_said {
             return 0.0;
         }
-        let mut score = 0.0;
-        self.each_feature(atom, |feature, value| score += WEIGHTS[feature as usize] * value);
+        let mut score = of_piece;
+        self.each_feature(known, |feature, value| score += WEIGHTS[feature as usize] * value);
         chance(score)
     }
 
+    fn score_of_piece(&self, piece: &PieceKnown) -> f32 {
+        let mut score = 0.0;
+        self.each_feature_of_piece(piece, |feature, value| score += WEIGHTS[feature as usize] * value);
+        score
+    }
+
     /// Calls back with what the scorer sees of an atom.
-    fn each_feature(&self, atom: AtomId, mut see: impl FnMut(Feature, f32)) {
-        let known = &self.known[atom as usize];
-        let since = |at: u32| log2((self.now() - at).saturating_add(1000)) - LOG2_1000;
+    fn each_feature(&self, known: &Known, mut see: impl FnMut(Feature, f32)) {
         let look = known.atom.look();
         see(Feature::Base, 1.0);
         match look {
@@ -217,13 +227,17 @@ impl Lexicon {
         } else {
             see(Feature::Asked, self.asked.share(&known.words));
         }
-        if let Some(from) = known.from {
-            see(from, 1.0);
-        }
-        see(Feature::Age, since(known.at));
         see(Feature::FewestBeside, log2(1 + u32::from(known.fewest_beside.min(2_000))));
         see(Feature::Lines, log2(1 + u32::from(known.n_lines)));
-        let piece = self.pieces.get(known.piece as usize).copied().unwrap_or_default();
+    }
+
+    /// Calls back with what the scorer sees of the piece in which an atom stood last.
+    fn each_feature_of_piece(&self, piece: &PieceKnown, mut see: impl FnMut(Feature, f32)) {
+        let since = |at: u32| log2((self.now() - at).saturating_add(1000)) - LOG2_1000;
+        if let Some(from) = piece.from {
+            see(from, 1.0);
+        }
+        see(Feature::Age, since(piece.at));
         if piece.used_at > 0 {
             see(Feature::PieceUsed, since(piece.used_at));
         }
@@ -235,37 +249,31 @@ impl Lexicon {
         }
     }
 
-    /// The chance of an atom that is known, by its text.
+    /// The piece in which an atom stood last.
+    fn piece_of(&self, known: &Known) -> PieceKnown {
+        self.pieces.get(known.piece as usize).copied().unwrap_or_default()
+    }
+
+    /// The chance of an atom that is known.
     fn chance_of(&self, atom: Atom) -> Option<(AtomId, f32)> {
-        let id = self.ids.find(atom, |id| self.known[id as usize].atom == atom)?;
-        Some((id, self.chance(id)))
+        let id = self.ids.find(atom)?;
+        let known = &self.known[id as usize];
+        Some((id, self.chance(known, self.score_of_piece(&self.piece_of(known)))))
     }
 }
 
-impl PieceSeen {
-    fn of(entry: &Entry, scan: &Scan, piece: Piece, at: u32) -> PieceSeen {
-        let (is_used, is_said) = match entry {
-            Entry::Step(_) => (!matches!(piece, Piece::Result(_)), false),
-            Entry::Prompt(prompt) => (false, prompt.speaker != Speaker::Harness),
-        };
-        let from = match piece {
-            Piece::Result(call) => Feature::of_result(scan.calls[usize::from(call)].deed.verb),
-            Piece::Said | Piece::Asked(_) => None,
-        };
-        PieceSeen { is_used, is_said, from, at }
-    }
+/// How likely atoms are to be used, with what their pieces say worked out.
+pub(crate) struct Chances<'a> {
+    lexicon: &'a Lexicon,
+    /// What each piece adds to the logarithm of the odds.
+    pieces: Vec<f32>,
 }
 
-impl Known {
-    fn see(&mut self, seen: &PieceSeen, beside: u16) {
-        if seen.is_used {
-            self.n_uses = self.n_uses.saturating_add(1);
-            self.used_at = seen.at;
-        }
-        self.is_said |= seen.is_said;
-        self.fewest_beside = self.fewest_beside.min(beside);
-        self.at = seen.at;
-        self.from = seen.from;
+impl Chances<'_> {
+    /// How likely an atom is to be what the agent writes before it comes up by itself.
+    pub(crate) fn of(&self, atom: AtomId) -> f32 {
+        let known = &self.lexicon.known[atom as usize];
+        self.lexicon.chance(known, self.pieces.get(known.piece as usize).copied().unwrap_or_default())
     }
 }
 

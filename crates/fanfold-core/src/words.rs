@@ -13,7 +13,7 @@ pub(crate) fn each_word(text: &[u8], mut found: impl FnMut(Word)) {
     let mut i = 0;
     while i < text.len() {
         let start = i;
-        let (mut hash, mut n_capitals) = (0x811c_9dc5_u32, 0);
+        let mut n_capitals = 0;
         while i < text.len() && text[i].is_ascii_alphabetic() {
             if text[i].is_ascii_uppercase() {
                 // `fooBar`, `HTTPServer`
@@ -23,14 +23,22 @@ pub(crate) fn each_word(text: &[u8], mut found: impl FnMut(Word)) {
                 }
                 n_capitals += 1;
             }
-            hash = (hash ^ u32::from(text[i] | 0x20)).wrapping_mul(0x0100_0193);
             i += 1;
         }
         if i - start >= SHORTEST {
-            found((hash >> 16 ^ hash) as Word | 1);
+            found(word_of(&text[start..i]));
         }
         i += usize::from(i == start);
     }
+}
+
+/// A word is told by its last eight letters.
+fn word_of(letters: &[u8]) -> Word {
+    let last = &letters[letters.len().saturating_sub(8)..];
+    let mut bytes = [0; 8];
+    bytes[..last.len()].copy_from_slice(last);
+    let lower = u64::from_le_bytes(bytes) | 0x2020_2020_2020_2020;
+    (lower.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as Word | 1
 }
 
 /// Words, for asking which are there.
