@@ -11,7 +11,7 @@ use crate::atoms::{Atom, Look, each_atom};
 use crate::numbers::Numbers;
 use crate::scan::{Piece, Scan};
 use crate::transcript::{Entry, EntryId, Prompt, Speaker, Transcript};
-use crate::words::{Word, WordSet, each_word};
+use crate::words::{Word, WordSet, each_word, last_words};
 
 use feature::Feature;
 use weights::WEIGHTS;
@@ -51,7 +51,7 @@ struct Known {
     /// It stands in system text or people's words, which stay in view.
     is_said: bool,
     /// Its last words.
-    words: [Word; 4],
+    words: [Word; 3],
 }
 
 /// A piece of an entry that was learnt.
@@ -73,11 +73,7 @@ impl Lexicon {
         let next = self.known.len() as AtomId;
         let id = self.ids.find_or_take(atom, next);
         if id == next {
-            let mut words = [0; 4];
-            each_word(text, |word| {
-                words.rotate_left(1);
-                words[3] = word;
-            });
+            let words = last_words(text);
             self.known.push(Known {
                 atom,
                 used_at: 0,

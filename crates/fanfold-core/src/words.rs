@@ -32,6 +32,14 @@ pub(crate) fn each_word(text: &[u8], mut found: impl FnMut(Word)) {
     }
 }
 
+/// The last three words of a name, of which its last bytes are looked at.
+pub(crate) fn last_words(name: &[u8]) -> [Word; 3] {
+    const MOST: usize = 32;
+    let mut words = [0; 3];
+    each_word(&name[name.len().saturating_sub(MOST)..], |word| words = [words[1], words[2], word]);
+    words
+}
+
 /// A word is told by its last eight letters.
 fn word_of(letters: &[u8]) -> Word {
     let last = &letters[letters.len().saturating_sub(8)..];
