@@ -7,28 +7,50 @@
 /// A word by its hash, in any case; zero is none.
 pub(crate) type Word = u16;
 
+const LOWER: u8 = 1;
+const UPPER: u8 = 2;
+
+const LETTER: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut i = 0;
+    while i < 26 {
+        table[b'a' as usize + i] = LOWER;
+        table[b'A' as usize + i] = UPPER;
+        i += 1;
+    }
+    table
+};
+
 /// Calls back with each word of a text or a name.
 pub(crate) fn each_word(text: &[u8], mut found: impl FnMut(Word)) {
     const SHORTEST: usize = 3;
-    let mut i = 0;
-    while i < text.len() {
-        let start = i;
-        let mut n_capitals = 0;
-        while i < text.len() && text[i].is_ascii_alphabetic() {
-            if text[i].is_ascii_uppercase() {
-                // `fooBar`, `HTTPServer`
-                let is_small_behind = text.get(i + 1).is_some_and(u8::is_ascii_lowercase);
-                if i > start && (n_capitals < i - start || is_small_behind) {
-                    break;
-                }
-                n_capitals += 1;
+    let mut take = |letters: &[u8]| {
+        if letters.len() >= SHORTEST {
+            found(word_of(letters));
+        }
+    };
+    let (mut start, mut before) = (0, 0);
+    for (i, byte) in text.iter().enumerate() {
+        let letter = LETTER[usize::from(*byte)];
+        if letter == before && letter != 0 {
+            continue;
+        }
+        match (before, letter) {
+            (0, _) => start = i,
+            // `HTTPServer`: the last capital belongs to what follows.
+            (UPPER, LOWER) => {
+                take(&text[start..i - 1]);
+                start = i - 1;
             }
-            i += 1;
+            _ => {
+                take(&text[start..i]);
+                start = i;
+            }
         }
-        if i - start >= SHORTEST {
-            found(word_of(&text[start..i]));
-        }
-        i += usize::from(i == start);
+        before = letter;
+    }
+    if before != 0 {
+        take(&text[start..]);
     }
 }
 
