@@ -12,6 +12,7 @@ use std::cell::Cell;
 use hashbrown::HashTable;
 
 use crate::atoms::{Atom, Look, each_atom};
+use crate::policy::{Choice, Scorer};
 use crate::scan::{Piece, Scan};
 use crate::transcript::{Entry, EntryId, Speaker, Transcript};
 
@@ -172,6 +173,20 @@ impl Lexicon {
         chance(score)
     }
 
+    /// What an atom is worth by a rule of thumb, about as much on the whole.
+    fn simple_chance(&self, atom: AtomId, scorer: Scorer) -> f32 {
+        const USUAL: f32 = 0.02;
+        let known = &self.known[atom as usize];
+        let thousands = (self.now() - known.at) as f32 / 1000.0;
+        match scorer {
+            _ if known.is_said => 0.0,
+            Scorer::Learnt => self.chance(atom),
+            Scorer::ByUses => USUAL * (0.5 + f32::from(known.n_uses)),
+            Scorer::ByAge => USUAL * 8.0 / (1.0 + thousands),
+            Scorer::Even => USUAL,
+        }
+    }
+
     /// Calls back with what the scorer sees of an atom.
     fn each_feature(&self, atom: AtomId, mut see: impl FnMut(Feature, f32)) {
         let known = &self.known[atom as usize];
@@ -270,11 +285,12 @@ pub(crate) struct Worth {
     values: Vec<Cell<f32>>,
     /// The words of the topic that a person wants to keep.
     pub(crate) focus: Vec<String>,
+    pub(crate) choice: Choice,
 }
 
 impl Worth {
-    pub(crate) fn new(lexicon: &Lexicon, focus: &str) -> Worth {
-        Worth { values: vec![Cell::new(UNKNOWN); lexicon.len()], focus: focus_words(focus) }
+    pub(crate) fn new(lexicon: &Lexicon, focus: &str, choice: Choice) -> Worth {
+        Worth { values: vec![Cell::new(UNKNOWN); lexicon.len()], focus: focus_words(focus), choice }
     }
 
     /// Takes note of atoms that stay in view: they need no second place.
@@ -291,9 +307,13 @@ impl Worth {
 
     /// What an atom is worth.
     pub(crate) fn of(&self, lexicon: &Lexicon, atom: AtomId) -> f32 {
-        let Some(value) = self.values.get(atom as usize) else { return lexicon.chance(atom) };
+        let chance = || match self.choice.scorer {
+            Scorer::Learnt => lexicon.chance(atom),
+            other => lexicon.simple_chance(atom, other),
+        };
+        let Some(value) = self.values.get(atom as usize) else { return chance() };
         if value.get() == UNKNOWN {
-            value.set(lexicon.chance(atom));
+            value.set(chance());
         }
         value.get()
     }
