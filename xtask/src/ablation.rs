@@ -22,10 +22,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
         let run = replay(&["--cadence", "window", "--without", mechanism])?;
         runs.push((mechanism.to_owned(), run));
     }
-    runs.push((
-        "nothing, and it folds when that pays, too".to_owned(),
-        replay(&["--cadence", "cost"])?,
-    ));
+    runs.push(("nothing, and it folds when that pays, too".to_owned(), replay(&["--cadence", "cost"])?));
     let text = text(&runs, &whole);
     if arguments.iter().any(|argument| argument == "--write") {
         std::fs::write(crate::tidy::root().join(PAGE), &text).context(PAGE)?;
