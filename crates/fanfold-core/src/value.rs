@@ -9,6 +9,7 @@ pub mod study; // its own eyes, for the command that makes the weights
 
 use crate::atoms::{Atom, Look, each_atom};
 use crate::numbers::Numbers;
+use crate::policy::{Choice, Scorer};
 use crate::scan::{Piece, Scan};
 use crate::transcript::{Entry, EntryId, Prompt, Speaker, Transcript};
 use crate::words::{Word, WordSet, each_word, last_words};
@@ -181,8 +182,9 @@ impl Lexicon {
 
     /// How likely atoms are to be what the agent writes before they come up by themselves, with what their pieces say
     /// worked out for all.
-    pub(crate) fn chances(&self) -> Chances<'_> {
+    pub(crate) fn chances(&self, scorer: Scorer) -> Chances<'_> {
         Chances {
+            scorer,
             lexicon: self,
             pieces: self.pieces.iter().map(|piece| self.score_of_piece(piece)).collect(),
         }
@@ -196,6 +198,18 @@ impl Lexicon {
         let mut score = of_piece;
         self.each_feature(known, |feature, value| score += WEIGHTS[feature as usize] * value);
         chance(score)
+    }
+
+    /// What an atom is worth by a rule of thumb, about as much on the whole.
+    fn simple_chance(&self, known: &Known, scorer: Scorer) -> f32 {
+        const USUAL: f32 = 0.02;
+        let thousands = (self.now() - self.piece_of(known).at) as f32 / 1000.0;
+        match scorer {
+            _ if known.is_said => 0.0,
+            Scorer::ByUses => USUAL * (0.5 + f32::from(known.n_uses)),
+            Scorer::ByAge => USUAL * 8.0 / (1.0 + thousands),
+            Scorer::Learnt | Scorer::Even => USUAL,
+        }
     }
 
     fn score_of_piece(&self, piece: &PieceKnown) -> f32 {
@@ -261,6 +275,7 @@ impl Lexicon {
 /// How likely atoms are to be used, with what their pieces say worked out.
 pub(crate) struct Chances<'a> {
     lexicon: &'a Lexicon,
+    scorer: Scorer,
     /// What each piece adds to the logarithm of the odds.
     pieces: Vec<f32>,
 }
@@ -269,7 +284,12 @@ impl Chances<'_> {
     /// How likely an atom is to be what the agent writes before it comes up by itself.
     pub(crate) fn of(&self, atom: AtomId) -> f32 {
         let known = &self.lexicon.known[atom as usize];
-        self.lexicon.chance(known, self.pieces.get(known.piece as usize).copied().unwrap_or_default())
+        match self.scorer {
+            Scorer::Learnt => {
+                self.lexicon.chance(known, self.pieces.get(known.piece as usize).copied().unwrap_or_default())
+            }
+            other => self.lexicon.simple_chance(known, other),
+        }
     }
 }
 
@@ -301,11 +321,12 @@ pub(crate) struct Worth {
     values: Vec<f32>,
     /// The words of the topic that a person wants to keep.
     pub(crate) focus: Vec<String>,
+    pub(crate) choice: Choice,
 }
 
 impl Worth {
-    pub(crate) fn new(lexicon: &Lexicon, focus: &str) -> Worth {
-        Worth { values: vec![UNKNOWN; lexicon.len()], focus: focus_words(focus) }
+    pub(crate) fn new(lexicon: &Lexicon, focus: &str, choice: Choice) -> Worth {
+        Worth { values: vec![UNKNOWN; lexicon.len()], focus: focus_words(focus), choice }
     }
 
     /// Takes note of atoms that stay in view: they need no second place.

@@ -112,7 +112,8 @@ fn responses(items: &[Value]) -> Result<(), String> {
                 return Err(format!("item {i}: a thought without its item"));
             }
         } else if matches!(kinds[i], "function_call" | "custom_tool_call" | "local_shell_call") {
-            if !open.insert(id.clone()) {
+            // An id that was answered is no longer free: nobody could tell whose a second output is.
+            if answered.contains(&id) || !open.insert(id.clone()) {
                 return Err(format!("item {i}: the id {id} comes twice"));
             }
         } else if kinds[i].ends_with("_output") {
