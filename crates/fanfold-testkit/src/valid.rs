@@ -104,10 +104,15 @@ fn responses(items: &[Value]) -> Result<(), String> {
         return Err("the first item is the model's".to_owned());
     }
     for (i, item) in items.iter().enumerate() {
-        let id = text(item, "call_id").to_owned();
+        let is_under_id = text(item, "call_id").is_empty();
+        let id = text(item, if is_under_id { "id" } else { "call_id" }).to_owned();
         if kinds[i] == "reasoning" {
             let next = (i + 1..items.len()).find(|i| kinds[*i] != "reasoning");
-            let is_unknown = |i: usize| kinds[i] == "hologram";
+            // An item of an unknown kind may be the model's.
+            let is_unknown = |i: usize| {
+                let is_listed = matches!(kinds[i], "" | "message" | "compaction");
+                !is_listed && !kinds[i].ends_with("_output")
+            };
             if !next.is_some_and(|next| is_models(next) || is_unknown(next)) {
                 return Err(format!("item {i}: a thought without its item"));
             }
