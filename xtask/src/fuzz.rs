@@ -24,7 +24,9 @@ fn compare(workspace: &Table, program: &Table, fuzz: &Table) -> anyhow::Result<(
     let shared = workspace.get("workspace").and_then(Value::as_table).map(list).unwrap_or_default();
     let fuzzed = list(fuzz);
     for (name, wanted) in list(program) {
-        let wanted = Wanted::of(&wanted, shared.get(&name));
+        let mut wanted = Wanted::of(&wanted, shared.get(&name));
+        wanted.features.extend(by_default(program, &name));
+        wanted.features.sort();
         let Some(found) = fuzzed.get(&name) else {
             anyhow::bail!(
                 "fuzz/Cargo.toml lacks `{name}`, which fanfold-cli uses\n\nhint: add {}",
@@ -40,6 +42,17 @@ fn compare(workspace: &Table, program: &Table, fuzz: &Table) -> anyhow::Result<(
         );
     }
     Ok(())
+}
+
+/// The features of a dependency that the program's own default features switch on.
+fn by_default(program: &Table, name: &str) -> Vec<String> {
+    let own = program.get("features").and_then(Value::as_table);
+    let list = |feature: &str| -> Vec<String> {
+        let list = own.and_then(|own| own.get(feature)?.as_array()).into_iter().flatten();
+        list.filter_map(|feature| feature.as_str().map(str::to_owned)).collect()
+    };
+    let switched = list("default").into_iter().flat_map(|feature| list(&feature));
+    switched.filter_map(|feature| feature.strip_prefix(name)?.strip_prefix('/').map(str::to_owned)).collect()
 }
 
 /// What is wanted of a dependency; where ours lie needs no comparing.
@@ -78,7 +91,8 @@ mod tests {
     use super::*;
 
     const WORKSPACE: &str = r#"workspace.dependencies = { a = "1.0", b = { version = "2", features = ["x"] }, c = { path = "c" } }"#;
-    const PROGRAM: &str = r#"dependencies = { a = { workspace = true }, b = { workspace = true, features = ["y"] }, c = { workspace = true } }"#;
+    const PROGRAM: &str = r#"features = { default = ["d"], d = ["c/z"], e = ["a/w"] }
+dependencies = { a = { workspace = true }, b = { workspace = true, features = ["y"] }, c = { workspace = true } }"#;
 
     fn told(fuzz: &str) -> String {
         let [workspace, program, fuzz] =
@@ -89,10 +103,13 @@ mod tests {
     #[test]
     fn what_the_program_uses_the_fuzzer_must_have() {
         let b = r#"{ version = "2", features = ["x", "y"] }"#;
-        let same = format!(r#"dependencies = {{ a = "1.0", b = {b}, c = {{ path = "../c" }}, more = "1" }}"#);
+        let same = format!(
+            r#"dependencies = {{ a = "1.0", b = {b}, c = {{ path = "../c", features = ["z"] }}, more = "1" }}"#
+        );
         assert_eq!(told(&same), "");
         assert!(told(&same.replace("a = ", "z = ")).starts_with("fuzz/Cargo.toml lacks `a`"));
         assert!(told(&same.replace("1.0", "1.1")).starts_with("fuzz/Cargo.toml has `a` as version \"1.1\""));
         assert!(told(&same.replace(r#", "y""#, "")).starts_with("fuzz/Cargo.toml has `b`"));
+        assert!(told(&same.replace(r#", features = ["z"]"#, "")).starts_with("fuzz/Cargo.toml has `c`"));
     }
 }

@@ -9,6 +9,7 @@ mod condensers; // what condensing saves and keeps
 mod weights; // makes the scorer's weights again
 mod replayed; // runs of `fanfold replay`
 mod tables; // what they hold and cost, in docs/benchmarks.md
+mod ablation; // what each mechanism adds
 mod page; //   tables in pages that people write
 
 use anyhow::bail;
@@ -26,6 +27,8 @@ usage: cargo xtask <chore>
                             --write puts the tables into docs/benchmarks.md
   condensers [--write]      measure what condensing saves and keeps (needs ../shared/trajectories);
                             --write puts the table into the guide
+  ablation [--write]        replay without one mechanism of the policy at a time (needs ../shared);
+                            --write makes docs/ablation.md of it
   weights [--write]         fit the scorer's weights to recorded conversations (needs ../shared);
                             --write puts them into crates/fanfold-core/src/value/weights.rs";
 
@@ -37,6 +40,7 @@ fn main() -> anyhow::Result<()> {
         Some((chore, rest)) if chore == "faults" => faults::run(rest),
         Some((chore, rest)) if chore == "bench" => bench::run(rest),
         Some((chore, rest)) if chore == "tables" => tables::run(rest),
+        Some((chore, rest)) if chore == "ablation" => ablation::run(rest),
         Some((chore, rest)) if chore == "weights" => weights::run(rest),
         Some((chore, rest)) if chore == "condensers" => condensers::run(rest),
         Some((chore, _)) => bail!("there is no chore `{chore}`\n\nhint: {USAGE}"),

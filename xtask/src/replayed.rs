@@ -23,8 +23,8 @@ impl Replays {
         cargo.args(["--message-format", "json-render-diagnostics"]);
         let built = said(&mut cargo)?;
         let lines = built.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let programs = lines.filter_map(|line| Some(PathBuf::from(line["executable"].as_str()?)));
-        let program = programs.last().context("cargo did not tell where the program is")?;
+        let mut programs = lines.filter_map(|line| Some(PathBuf::from(line["executable"].as_str()?)));
+        let program = programs.next_back().context("cargo did not tell where the program is")?;
         Ok(Replays { program, files })
     }
 

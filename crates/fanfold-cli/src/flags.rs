@@ -285,6 +285,9 @@ pub(crate) struct ReplayArgs {
     /// All but that fifth
     #[arg(long, conflicts_with = "only_aside")]
     pub(crate) without_aside: bool,
+    /// Leave one mechanism of the policies out, to see what it adds
+    #[arg(long, value_name = "MECHANISM", hide = true)]
+    pub(crate) without: Option<String>,
     /// A list of texts that models know anyway, one per line
     #[arg(long, value_name = "FILE")]
     pub(crate) known: Option<PathBuf>,

@@ -30,7 +30,9 @@ pub(crate) enum Look {
 
 impl Atom {
     fn of(text: &[u8], look: Look) -> Atom {
-        Atom(xxh3_64(text) & !3 | look as u64)
+        // The upper bits tell atoms apart, so they know how it looks, too.
+        let hash = xxh3_64(text) ^ (look as u64) << 40;
+        Atom(hash & !3 | look as u64)
     }
 
     /// Its hash. The lowest bits tell how it looks.

@@ -76,6 +76,8 @@ pub(crate) struct Chooser<'a> {
     values: Vec<f32>,
     /// What each line is worth as a whole.
     whole: Vec<f32>,
+    /// Whether an atom counts once.
+    pub(crate) is_once: bool,
     is_open: Vec<bool>,
     is_chosen: Vec<bool>,
     heap: BinaryHeap<u64>,
@@ -97,6 +99,7 @@ impl<'a> Chooser<'a> {
             counter,
             values,
             whole: whole_worth(lines),
+            is_once: true,
             is_open: vec![false; of_stretch.last().map_or(0, |last| *last as usize + 1)],
             is_chosen: vec![false; lines.len()],
             heap: BinaryHeap::new(),
@@ -146,8 +149,10 @@ impl<'a> Chooser<'a> {
         let i = chosen.line;
         self.is_chosen[i] = true;
         self.chosen.push(chosen);
-        for &atom in self.lines[i].atoms {
-            self.values[atom as usize] = 0.0;
+        if self.is_once {
+            for &atom in self.lines[i].atoms {
+                self.values[atom as usize] = 0.0;
+            }
         }
         let stretch = self.of_stretch[i];
         if !std::mem::replace(&mut self.is_open[stretch as usize], true) {

@@ -391,7 +391,7 @@ impl<'a> Draft<'a> {
         }
         self.ledger.learn(self.transcript, self.workers, self.transcript.len());
         let tail: Vec<_> = (self.tail..self.transcript.len()).map(|i| self.scan(EntryId::from(i))).collect();
-        let mut worth = Worth::new(&self.ledger.lexicon, &self.ledger.focus);
+        let mut worth = Worth::new(&self.ledger.lexicon, &self.ledger.focus, self.policy.choice);
         tail.iter().for_each(|scan| worth.see(&scan.atoms));
         let worth = Rc::new(worth);
         self.worth = Some(Rc::clone(&worth));

@@ -54,6 +54,8 @@ pub use ledger::{Fold, Ledger, Original};
 pub use need::{Excerpt, Need};
 pub use notation::{NotationError, parse, print_entries, print_view};
 pub use passes::{ALL as ALL_PASSES, Pass};
+#[doc(hidden)]
+pub use policy::{Choice, Scorer};
 pub use policy::{Digest, Head, Policy, Reach, Rules, Stage, SummaryCounts, Tail, ToolFold, ToolRule, Users};
 pub use prices::{CacheEnds, PriceCliff, Prices};
 pub use recall::{Extent, RecallError, find_by_content, recall};

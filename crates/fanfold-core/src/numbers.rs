@@ -1,19 +1,22 @@
 //! The numbers of atoms, found by their hashes.
 //!
-//! A slot holds half of an atom's hash and its number, and stands where the hash says or soon behind. So most lookups
+//! A slot holds most of an atom's hash and its number, and stands where the hash says or soon behind. So most lookups
 //! touch one line of the cache, and a table that grows is copied in order, without looking at an atom.
 
 use crate::atoms::Atom;
 
-/// A table from atoms to their numbers. What a number stands for, its owner knows.
+/// A table from atoms to their numbers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Numbers {
-    /// Half of a hash above, a number and one more below; zero where nothing is.
+    /// Most of a hash above, a number and one more below; zero where nothing is.
     slots: Vec<u64>,
     n_taken: usize,
 }
 
 impl Numbers {
+    /// No atom's number.
+    pub(crate) const UNKNOWN: u32 = u32::MAX;
+
     /// Forgets everything. About so many atoms will come.
     pub(crate) fn restart(&mut self, n_expected: usize) {
         self.slots.clear();
@@ -21,67 +24,67 @@ impl Numbers {
         self.n_taken = 0;
     }
 
-    /// The number of an atom, or `next` from now on; `is_it` says whether a number is the atom's.
-    pub(crate) fn find_or_take(&mut self, atom: Atom, next: u32, is_it: impl Fn(u32) -> bool) -> u32 {
+    /// The number of an atom, or `next` from now on. There are no more numbers than slots can hold: behind the last,
+    /// all new atoms share it.
+    pub(crate) fn find_or_take(&mut self, atom: Atom, next: u32) -> u32 {
         // Half of the slots are free: then the free one that ends a search is near.
         if 2 * self.n_taken >= self.slots.len() {
             self.grow();
         }
-        match self.find_slot(atom, is_it) {
+        match self.find_slot(atom) {
             Ok(number) => number,
             Err(at) => {
-                self.slots[at] = u64::from(half(atom)) << 32 | u64::from(next + 1);
+                let next = next.min(LAST);
+                self.slots[at] = atom.hash() & !NUMBER | u64::from(next + 1);
                 self.n_taken += 1;
                 next
             }
         }
     }
 
-    /// What stands where each atom should, with nothing to wait for in between: most are found this way, and the place
-    /// of the others is in the cache when they are looked for.
+    /// The number of each atom that stands where it should, with nothing to wait for in between: most are found this
+    /// way, and the place of the others is in the cache when they are looked for.
     pub(crate) fn guesses(&self, atoms: &[Atom]) -> Vec<u32> {
         if self.slots.is_empty() {
-            return vec![0; atoms.len()];
+            return vec![Numbers::UNKNOWN; atoms.len()];
         }
         let guess = |atom: &Atom| {
-            let slot = self.slots[self.place(half(*atom))];
-            let is_likely = (slot >> 32) as u32 == half(*atom);
-            if is_likely { slot as u32 - 1 } else { 0 }
+            let slot = self.slots[self.place(atom.hash())];
+            if is_of(slot, *atom) { number_in(slot) } else { Numbers::UNKNOWN }
         };
         atoms.iter().map(guess).collect()
     }
 
     /// The number of an atom, if it has one.
-    pub(crate) fn find(&self, atom: Atom, is_it: impl Fn(u32) -> bool) -> Option<u32> {
-        if self.slots.is_empty() { None } else { self.find_slot(atom, is_it).ok() }
+    pub(crate) fn find(&self, atom: Atom) -> Option<u32> {
+        if self.slots.is_empty() { None } else { self.find_slot(atom).ok() }
     }
 
     /// The number of an atom, or the slot where it would stand.
-    fn find_slot(&self, atom: Atom, is_it: impl Fn(u32) -> bool) -> Result<u32, usize> {
-        let mut at = self.place(half(atom));
+    fn find_slot(&self, atom: Atom) -> Result<u32, usize> {
+        let mut at = self.place(atom.hash());
         loop {
             let slot = self.slots[at];
             if slot == 0 {
                 return Err(at);
             }
-            let number = (slot as u32) - 1;
-            if (slot >> 32) as u32 == half(atom) && is_it(number) {
-                return Ok(number);
+            if is_of(slot, atom) {
+                return Ok(number_in(slot));
             }
             at = (at + 1) & (self.slots.len() - 1);
         }
     }
 
-    /// Where a slot with this half of a hash should stand: in a table twice as large, twice as far.
-    fn place(&self, half: u32) -> usize {
-        ((u64::from(half) * self.slots.len() as u64) >> 32) as usize
+    /// Where a slot with this hash should stand: in a table twice as large, twice as far.
+    fn place(&self, hash: u64) -> usize {
+        (((hash >> 32) * self.slots.len() as u64) >> 32) as usize
     }
 
     fn grow(&mut self) {
         let larger = vec![0; (2 * self.slots.len()).max(LEAST)];
         let slots = std::mem::replace(&mut self.slots, larger);
         for slot in slots.into_iter().filter(|slot| *slot != 0) {
-            let mut at = self.place((slot >> 32) as u32);
+            let mut at = self.place(slot);
             while self.slots[at] != 0 {
                 at = (at + 1) & (self.slots.len() - 1);
             }
@@ -92,9 +95,17 @@ impl Numbers {
 
 const LEAST: usize = 16;
 
-/// The half of an atom's hash that says nothing about its looks.
-fn half(atom: Atom) -> u32 {
-    (atom.hash() >> 32) as u32
+/// The bits of a slot that hold a number and one more; the forty above tell atoms apart.
+const NUMBER: u64 = (1 << 24) - 1;
+const LAST: u32 = NUMBER as u32 - 1;
+
+fn is_of(slot: u64, atom: Atom) -> bool {
+    // An empty slot has a number of its own: none.
+    (slot ^ atom.hash()) & !NUMBER == 0 && slot & NUMBER != 0
+}
+
+fn number_in(slot: u64) -> u32 {
+    (slot & NUMBER) as u32 - 1
 }
 
 #[cfg(test)]
@@ -107,15 +118,15 @@ mod tests {
         let mut atoms = Vec::new();
         (0..5000).for_each(|i| each_atom(&format!("name_{i}"), |atom, _| atoms.push(atom)));
         let mut numbers = Numbers::default();
-        assert_eq!(numbers.find(atoms[0], |_| true), None);
+        assert_eq!(numbers.find(atoms[0]), None);
         for n_expected in [0, 100, 10_000] {
             numbers.restart(n_expected);
             for round in 0..2 {
                 for (i, &atom) in atoms.iter().enumerate() {
                     let next = if round == 0 { i as u32 } else { 9_999 };
-                    let number = numbers.find_or_take(atom, next, |n| atoms[n as usize] == atom);
+                    let number = numbers.find_or_take(atom, next);
                     assert_eq!(number, i as u32);
-                    assert_eq!(numbers.find(atom, |n| atoms[n as usize] == atom), Some(i as u32));
+                    assert_eq!(numbers.find(atom), Some(i as u32));
                 }
             }
         }

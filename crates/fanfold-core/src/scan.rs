@@ -166,7 +166,7 @@ impl Bench {
                 let first = atoms.len();
                 each_atom_in(text, &self.marked, at..at + line.len(), |atom, name| {
                     let next = own.len() as AtomId;
-                    let number = self.numbers.find_or_take(atom, next, |n| own[n as usize] == atom);
+                    let number = self.numbers.find_or_take(atom, next);
                     if number == next {
                         own.push(atom);
                         let begin = from + (name.as_ptr() as usize - text.as_ptr() as usize);
@@ -233,12 +233,11 @@ impl Scan {
 
     /// The text of a line with the blanks before it.
     pub(crate) fn indented<'a>(&'a self, line: &ScanLine<'a>) -> &'a str {
-        let before = &self.script[..line.at];
-        let n_blanks = before.len() - before.trim_end_matches([' ', '\t']).len();
-        self.script
-            .get(line.at - n_blanks..line.at + line.text.len())
-            .filter(|text| text.ends_with(line.text))
-            .unwrap_or(line.text)
+        let before = self.script.as_bytes()[..line.at].iter().rev();
+        let from = line.at - before.take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        let text = self.script.get(from..line.at + line.text.len());
+        // What was escaped stands otherwise in the script.
+        text.filter(|text| text.ends_with(line.text)).unwrap_or(line.text)
     }
 
     /// The atoms of what was said, and of each result.

@@ -204,12 +204,14 @@ fn chance_of_copy(deed: &Deed, age: u32, size: Tokens) -> f32 {
 /// The lines of entries that could stand in a segment, in their order.
 fn lines_of<'a>(sources: &'a [Source], worth: &Worth) -> Vec<Line<'a>> {
     let mut out = Vec::new();
+    let choice = worth.choice;
+    let own = |is: LineOf| if choice.has_tellings { is.worth() } else { 0.0 };
     for source in sources {
         let entry = source.entry;
         for (call, SourceCall { atoms, .. }) in source.scan.calls.iter().zip(&source.calls) {
             let is = LineOf::Deed;
             let (text, source) = (&call.line, &call.source);
-            out.push(Line { entry, at: 0, text, atoms, source, is, worth: is.worth(), cost: None });
+            out.push(Line { entry, at: 0, text, atoms, source, is, worth: own(is), cost: None });
         }
         let mut is_first = true;
         for line in source.scan.lines() {
@@ -230,8 +232,8 @@ fn lines_of<'a>(sources: &'a [Source], worth: &Worth) -> Vec<Line<'a>> {
             };
             // Code is copied with its indentation.
             let text = if copied > 0.0 { without_number(source.scan.indented(&line)) } else { line.text };
-            let mut worth = is.worth() + worth.about_focus(text) as f32 * 0.1;
-            if copied > 0.0 && is_copyable(text) {
+            let mut worth = own(is) + worth.about_focus(text) as f32 * 0.1;
+            if copied > 0.0 && choice.has_copies && is_copyable(text) {
                 worth += copied;
             }
             // A line that nothing speaks for is never chosen.
@@ -275,6 +277,7 @@ fn compose(
     let of_stretch = stretch_of(&stretches, lines);
     let values = values(&draft.ledger.lexicon, lines, worth, stays);
     let mut chooser = Chooser::new(lines, &of_stretch, values, draft.counter);
+    chooser.is_once = worth.choice.is_once;
     // How many handles there will be shows when the lines are chosen: what that leaves is chosen again.
     for _ in 0..3 {
         let n_handles = told(&chooser.chosen, &of_stretch).len();
@@ -331,10 +334,11 @@ fn values(lexicon: &Lexicon, lines: &[Line<'_>], worth: &Worth, stays: &[Arc<Kep
     for &atom in stays.iter().flat_map(|kept| &kept.atoms) {
         values[atom as usize] = 0.0;
     }
+    let chances = lexicon.chances(worth.choice.scorer);
     for &atom in lines.iter().flat_map(|line| line.atoms) {
         let value = &mut values[atom as usize];
         if *value == UNKNOWN {
-            *value = lexicon.chance(atom);
+            *value = chances.of(atom);
         }
     }
     values

@@ -9,9 +9,10 @@ pub mod study; // its own eyes, for the command that makes the weights
 
 use crate::atoms::{Atom, Look, each_atom};
 use crate::numbers::Numbers;
+use crate::policy::{Choice, Scorer};
 use crate::scan::{Piece, Scan};
 use crate::transcript::{Entry, EntryId, Prompt, Speaker, Transcript};
-use crate::words::{Word, WordSet, each_word};
+use crate::words::{Word, WordSet, each_word, last_words};
 
 use feature::Feature;
 use weights::WEIGHTS;
@@ -37,8 +38,7 @@ pub(crate) struct Lexicon {
 #[derive(Debug, Clone, Copy)]
 struct Known {
     atom: Atom,
-    /// Where it stood last, in tokens from the beginning, and where the agent used it last.
-    at: u32,
+    /// Where the agent used it last, in tokens from the beginning.
     used_at: u32,
     /// The piece in which it was seen last; zero is none.
     piece: u32,
@@ -48,53 +48,40 @@ struct Known {
     n_uses: u16,
     /// How many atoms stood beside it, where they were fewest.
     fewest_beside: u16,
-    /// What the piece in which it stood last is the result of.
-    from: Option<Feature>,
     is_coined: bool,
     /// It stands in system text or people's words, which stay in view.
     is_said: bool,
     /// Its last words.
-    words: [Word; 4],
+    words: [Word; 3],
 }
 
 /// A piece of an entry that was learnt.
 #[derive(Debug, Clone, Copy, Default)]
 struct PieceKnown {
+    /// Where it ends, in tokens from the beginning.
+    at: u32,
+    /// What it is the result of.
+    from: Option<Feature>,
     /// Where the agent last used something that stood here last; zero is nowhere.
     used_at: u32,
     /// What the call asked for that it belongs to: its path, or what else comes first.
     subject: Option<AtomId>,
 }
 
-/// A piece of an entry that counts for itself.
-struct PieceSeen {
-    is_used: bool,
-    is_said: bool,
-    from: Option<Feature>,
-    at: u32,
-}
-
 impl Lexicon {
     /// The number of an atom; a new one is taken in.
     pub(crate) fn id_of(&mut self, atom: Atom, text: &[u8]) -> AtomId {
         let next = self.known.len() as AtomId;
-        let known = &self.known;
-        let id = self.ids.find_or_take(atom, next, |id| known[id as usize].atom == atom);
+        let id = self.ids.find_or_take(atom, next);
         if id == next {
-            let mut words = [0; 4];
-            each_word(text, |word| {
-                words.rotate_left(1);
-                words[3] = word;
-            });
+            let words = last_words(text);
             self.known.push(Known {
                 atom,
-                at: self.now(),
                 used_at: 0,
                 piece: 0,
                 n_lines: 0,
                 n_uses: 0,
                 fewest_beside: u16::MAX,
-                from: None,
                 is_coined: false,
                 is_said: false,
                 words,
@@ -106,12 +93,8 @@ impl Lexicon {
     /// The numbers of atoms; new ones are taken in, by their texts.
     pub(crate) fn ids_of<'a>(&mut self, atoms: &[Atom], text: impl Fn(usize) -> &'a [u8]) -> Vec<AtomId> {
         let mut ids = self.ids.guesses(atoms);
-        for (id, atom) in ids.iter_mut().zip(atoms) {
-            let is_right = self.known.get(*id as usize).is_some_and(|known| known.atom == *atom);
-            *id = if is_right { *id } else { AtomId::MAX };
-        }
         for (i, id) in ids.iter_mut().enumerate() {
-            if *id == AtomId::MAX {
+            if *id == Numbers::UNKNOWN {
                 *id = self.id_of(atoms[i], text(i));
             }
         }
@@ -140,7 +123,10 @@ impl Lexicon {
         let mut subject = None;
         self.pieces.resize(self.pieces.len().max(1), PieceKnown::default());
         for (piece, atoms) in scan.pieces() {
-            let seen = PieceSeen::of(entry, scan, piece, end);
+            let (is_used, is_said) = match entry {
+                Entry::Step(_) => (!matches!(piece, Piece::Result(_)), false),
+                Entry::Prompt(prompt) => (false, prompt.speaker != Speaker::Harness),
+            };
             let number = self.pieces.len() as u32;
             ids.clear();
             for &atom in atoms {
@@ -149,23 +135,31 @@ impl Lexicon {
                     known.n_lines = known.n_lines.saturating_add(1);
                     continue;
                 }
-                if seen.is_used {
+                if is_used {
                     known.is_coined |= known.piece == 0;
+                    known.n_uses = known.n_uses.saturating_add(1);
+                    known.used_at = end;
                     self.pieces[known.piece as usize].used_at = end;
                 }
+                known.is_said |= is_said;
                 (known.piece, known.n_lines) = (number, 1);
                 ids.push(atom);
             }
             let beside = ids.len().min(usize::from(u16::MAX)) as u16;
             for &atom in &ids {
-                self.known[atom as usize].see(&seen, beside);
+                let fewest = &mut self.known[atom as usize].fewest_beside;
+                *fewest = beside.min(*fewest);
             }
             subject = match piece {
                 Piece::Said => None,
                 Piece::Asked(_) => self.subject(&ids),
                 Piece::Result(_) => subject,
             };
-            self.pieces.push(PieceKnown { used_at: 0, subject });
+            let from = match piece {
+                Piece::Result(call) => Feature::of_result(scan.calls[usize::from(call)].deed.verb),
+                Piece::Said | Piece::Asked(_) => None,
+            };
+            self.pieces.push(PieceKnown { at: end, from, used_at: 0, subject });
         }
         self.ends.push(end);
     }
@@ -179,7 +173,8 @@ impl Lexicon {
     /// The entry in which an atom stood last.
     pub(crate) fn last_seen(&self, atom: AtomId) -> Option<EntryId> {
         let known = &self.known[atom as usize];
-        (known.piece > 0).then(|| EntryId::from(self.ends.partition_point(|end| *end < known.at)))
+        let at = self.piece_of(known).at;
+        (known.piece > 0).then(|| EntryId::from(self.ends.partition_point(|end| *end < at)))
     }
 
     /// Whether an atom stands in system text or people's words, which stay in view.
@@ -197,20 +192,46 @@ impl Lexicon {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// How likely an atom is to be what the agent writes before it comes up by itself.
-    pub(crate) fn chance(&self, atom: AtomId) -> f32 {
-        if self.known[atom as usize].is_said {
+    /// How likely atoms are to be what the agent writes before they come up by themselves, with what their pieces say
+    /// worked out for all.
+    pub(crate) fn chances(&self, scorer: Scorer) -> Chances<'_> {
+        Chances {
+            scorer,
+            lexicon: self,
+            pieces: self.pieces.iter().map(|piece| self.score_of_piece(piece)).collect(),
+        }
+    }
+
+    /// The chance of one atom, given what its piece adds to the logarithm of the odds.
+    fn chance(&self, known: &Known, of_piece: f32) -> f32 {
+        if known.is_said {
             return 0.0;
         }
-        let mut score = 0.0;
-        self.each_feature(atom, |feature, value| score += WEIGHTS[feature as usize] * value);
+        let mut score = of_piece;
+        self.each_feature(known, |feature, value| score += WEIGHTS[feature as usize] * value);
         chance(score)
     }
 
+    /// What an atom is worth by a rule of thumb, about as much on the whole.
+    fn simple_chance(&self, known: &Known, scorer: Scorer) -> f32 {
+        const USUAL: f32 = 0.02;
+        let thousands = (self.now() - self.piece_of(known).at) as f32 / 1000.0;
+        match scorer {
+            _ if known.is_said => 0.0,
+            Scorer::ByUses => USUAL * (0.5 + f32::from(known.n_uses)),
+            Scorer::ByAge => USUAL * 8.0 / (1.0 + thousands),
+            Scorer::Learnt | Scorer::Even => USUAL,
+        }
+    }
+
+    fn score_of_piece(&self, piece: &PieceKnown) -> f32 {
+        let mut score = 0.0;
+        self.each_feature_of_piece(piece, |feature, value| score += WEIGHTS[feature as usize] * value);
+        score
+    }
+
     /// Calls back with what the scorer sees of an atom.
-    fn each_feature(&self, atom: AtomId, mut see: impl FnMut(Feature, f32)) {
-        let known = &self.known[atom as usize];
-        let since = |at: u32| log2((self.now() - at).saturating_add(1000)) - LOG2_1000;
+    fn each_feature(&self, known: &Known, mut see: impl FnMut(Feature, f32)) {
         let look = known.atom.look();
         see(Feature::Base, 1.0);
         match look {
@@ -228,13 +249,17 @@ impl Lexicon {
         } else {
             see(Feature::Asked, self.asked.share(&known.words));
         }
-        if let Some(from) = known.from {
-            see(from, 1.0);
-        }
-        see(Feature::Age, since(known.at));
         see(Feature::FewestBeside, log2(1 + u32::from(known.fewest_beside.min(2_000))));
         see(Feature::Lines, log2(1 + u32::from(known.n_lines)));
-        let piece = self.pieces.get(known.piece as usize).copied().unwrap_or_default();
+    }
+
+    /// Calls back with what the scorer sees of the piece in which an atom stood last.
+    fn each_feature_of_piece(&self, piece: &PieceKnown, mut see: impl FnMut(Feature, f32)) {
+        let since = |at: u32| log2((self.now() - at).saturating_add(1000)) - LOG2_1000;
+        if let Some(from) = piece.from {
+            see(from, 1.0);
+        }
+        see(Feature::Age, since(piece.at));
         if piece.used_at > 0 {
             see(Feature::PieceUsed, since(piece.used_at));
         }
@@ -246,37 +271,37 @@ impl Lexicon {
         }
     }
 
-    /// The chance of an atom that is known, by its text.
+    /// The piece in which an atom stood last.
+    fn piece_of(&self, known: &Known) -> PieceKnown {
+        self.pieces.get(known.piece as usize).copied().unwrap_or_default()
+    }
+
+    /// The chance of an atom that is known.
     fn chance_of(&self, atom: Atom) -> Option<(AtomId, f32)> {
-        let id = self.ids.find(atom, |id| self.known[id as usize].atom == atom)?;
-        Some((id, self.chance(id)))
+        let id = self.ids.find(atom)?;
+        let known = &self.known[id as usize];
+        Some((id, self.chance(known, self.score_of_piece(&self.piece_of(known)))))
     }
 }
 
-impl PieceSeen {
-    fn of(entry: &Entry, scan: &Scan, piece: Piece, at: u32) -> PieceSeen {
-        let (is_used, is_said) = match entry {
-            Entry::Step(_) => (!matches!(piece, Piece::Result(_)), false),
-            Entry::Prompt(prompt) => (false, prompt.speaker != Speaker::Harness),
-        };
-        let from = match piece {
-            Piece::Result(call) => Feature::of_result(scan.calls[usize::from(call)].deed.verb),
-            Piece::Said | Piece::Asked(_) => None,
-        };
-        PieceSeen { is_used, is_said, from, at }
-    }
+/// How likely atoms are to be used, with what their pieces say worked out.
+pub(crate) struct Chances<'a> {
+    lexicon: &'a Lexicon,
+    scorer: Scorer,
+    /// What each piece adds to the logarithm of the odds.
+    pieces: Vec<f32>,
 }
 
-impl Known {
-    fn see(&mut self, seen: &PieceSeen, beside: u16) {
-        if seen.is_used {
-            self.n_uses = self.n_uses.saturating_add(1);
-            self.used_at = seen.at;
+impl Chances<'_> {
+    /// How likely an atom is to be what the agent writes before it comes up by itself.
+    pub(crate) fn of(&self, atom: AtomId) -> f32 {
+        let known = &self.lexicon.known[atom as usize];
+        match self.scorer {
+            Scorer::Learnt => {
+                self.lexicon.chance(known, self.pieces.get(known.piece as usize).copied().unwrap_or_default())
+            }
+            other => self.lexicon.simple_chance(known, other),
         }
-        self.is_said |= seen.is_said;
-        self.fewest_beside = self.fewest_beside.min(beside);
-        self.at = seen.at;
-        self.from = seen.from;
     }
 }
 
@@ -308,11 +333,12 @@ pub(crate) struct Worth {
     values: Vec<f32>,
     /// The words of the topic that a person wants to keep.
     pub(crate) focus: Vec<String>,
+    pub(crate) choice: Choice,
 }
 
 impl Worth {
-    pub(crate) fn new(lexicon: &Lexicon, focus: &str) -> Worth {
-        Worth { values: vec![UNKNOWN; lexicon.len()], focus: focus_words(focus) }
+    pub(crate) fn new(lexicon: &Lexicon, focus: &str, choice: Choice) -> Worth {
+        Worth { values: vec![UNKNOWN; lexicon.len()], focus: focus_words(focus), choice }
     }
 
     /// Takes note of atoms that stay in view: they need no second place.

@@ -7,30 +7,68 @@
 /// A word by its hash, in any case; zero is none.
 pub(crate) type Word = u16;
 
+const LOWER: u8 = 1;
+const UPPER: u8 = 2;
+
+const LETTER: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut i = 0;
+    while i < 26 {
+        table[b'a' as usize + i] = LOWER;
+        table[b'A' as usize + i] = UPPER;
+        i += 1;
+    }
+    table
+};
+
 /// Calls back with each word of a text or a name.
 pub(crate) fn each_word(text: &[u8], mut found: impl FnMut(Word)) {
     const SHORTEST: usize = 3;
-    let mut i = 0;
-    while i < text.len() {
-        let start = i;
-        let (mut hash, mut n_capitals) = (0x811c_9dc5_u32, 0);
-        while i < text.len() && text[i].is_ascii_alphabetic() {
-            if text[i].is_ascii_uppercase() {
-                // `fooBar`, `HTTPServer`
-                let is_small_behind = text.get(i + 1).is_some_and(u8::is_ascii_lowercase);
-                if i > start && (n_capitals < i - start || is_small_behind) {
-                    break;
-                }
-                n_capitals += 1;
+    let mut take = |letters: &[u8]| {
+        if letters.len() >= SHORTEST {
+            found(word_of(letters));
+        }
+    };
+    let (mut start, mut before) = (0, 0);
+    for (i, byte) in text.iter().enumerate() {
+        let letter = LETTER[usize::from(*byte)];
+        if letter == before && letter != 0 {
+            continue;
+        }
+        match (before, letter) {
+            (0, _) => start = i,
+            // `HTTPServer`: the last capital belongs to what follows.
+            (UPPER, LOWER) => {
+                take(&text[start..i - 1]);
+                start = i - 1;
             }
-            hash = (hash ^ u32::from(text[i] | 0x20)).wrapping_mul(0x0100_0193);
-            i += 1;
+            _ => {
+                take(&text[start..i]);
+                start = i;
+            }
         }
-        if i - start >= SHORTEST {
-            found((hash >> 16 ^ hash) as Word | 1);
-        }
-        i += usize::from(i == start);
+        before = letter;
     }
+    if before != 0 {
+        take(&text[start..]);
+    }
+}
+
+/// The last three words of a name, of which its last bytes are looked at.
+pub(crate) fn last_words(name: &[u8]) -> [Word; 3] {
+    const MOST: usize = 32;
+    let mut words = [0; 3];
+    each_word(&name[name.len().saturating_sub(MOST)..], |word| words = [words[1], words[2], word]);
+    words
+}
+
+/// A word is told by its last eight letters.
+fn word_of(letters: &[u8]) -> Word {
+    let last = &letters[letters.len().saturating_sub(8)..];
+    let mut bytes = [0; 8];
+    bytes[..last.len()].copy_from_slice(last);
+    let lower = u64::from_le_bytes(bytes) | 0x2020_2020_2020_2020;
+    (lower.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as Word | 1
 }
 
 /// Words, for asking which are there.

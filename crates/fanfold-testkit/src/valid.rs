@@ -104,15 +104,21 @@ fn responses(items: &[Value]) -> Result<(), String> {
         return Err("the first item is the model's".to_owned());
     }
     for (i, item) in items.iter().enumerate() {
-        let id = text(item, "call_id").to_owned();
+        let is_under_id = text(item, "call_id").is_empty();
+        let id = text(item, if is_under_id { "id" } else { "call_id" }).to_owned();
         if kinds[i] == "reasoning" {
             let next = (i + 1..items.len()).find(|i| kinds[*i] != "reasoning");
-            let is_unknown = |i: usize| kinds[i] == "hologram";
+            // An item of an unknown kind may be the model's.
+            let is_unknown = |i: usize| {
+                let is_listed = matches!(kinds[i], "" | "message" | "compaction");
+                !is_listed && !kinds[i].ends_with("_output")
+            };
             if !next.is_some_and(|next| is_models(next) || is_unknown(next)) {
                 return Err(format!("item {i}: a thought without its item"));
             }
         } else if matches!(kinds[i], "function_call" | "custom_tool_call" | "local_shell_call") {
-            if !open.insert(id.clone()) {
+            // An id that was answered is no longer free: nobody could tell whose a second output is.
+            if answered.contains(&id) || !open.insert(id.clone()) {
                 return Err(format!("item {i}: the id {id} comes twice"));
             }
         } else if kinds[i].ends_with("_output") {

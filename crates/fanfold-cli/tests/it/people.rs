@@ -21,20 +21,20 @@ fn the_demo() {
         The model's window is 16,000 tokens; 4,000 of them are kept for its answer.
 
         before  ▒█████████████████████████████████████████████████████████████ 27,120
-        after   ▒█▞░░░░░░░░■■■■■■■■■■ 9,355
+        after   ▒█▞░░░░░░░░░░░■■■■■■■■ 10,043
         room                              ▲ 12,000
-                ▒ tools 139  █ verbatim 201  ▞ stubs 119  ░ digest 4,589  ■ tail 4,307
-        growth  ▁▁▁▁▂▂▂▂▂▃▃▄▄▅▆▆▆▇▇▇▅▅▅▅▆▆▆▆▆▇▅▅▅▆▆▆▆▆▆▆▆▆▆▆▇▇▇▇▇▇▇▅▅▅▅▅▅▆▆▆▆▆ of 12,000
-        folds                       ▲         ▲                    ▲           3
+                ▒ tools 139  █ verbatim 341  ▞ stubs 119  ░ digest 5,596  ■ tail 3,848
+        growth  ▁▁▁▁▂▂▂▂▂▃▃▄▄▅▆▆▆▇▇▇▅▅▆▆▆▆▆▆▇▅▆▆▆▆▆▆▆▆▆▆▆▆▇▇▇▇▇▇▇▇▇▅▆▆▆▆▆▆▆▆▆▆ of 12,000
+        folds                       ▲        ▲                     ▲           3
 
-        fold 3 after entry 54: 13,333 → 7,571 tokens
+        fold 3 after entry 54: 13,717 → 8,259 tokens
           why      the view no longer fitted
           stage    normal
-          passes   dedupe           2 folded  −424
-                   digest           1 folded  −5,338
-          rewrote  7,209 of 7,571 tokens, which the provider reads anew
-          costs    as much as 2,572 new tokens, for the broken cache
-          won      5,762 tokens of room
+          passes   dedupe           3 folded  −425
+                   digest           1 folded  −5,033
+          rewrote  2,984 of 8,259 tokens, which the provider reads anew
+          costs    as much as 460 new tokens, for the broken cache
+          won      5,458 tokens of room
 
         a fold opens again, as `fanfold recall FILE 291227` does
           sent     [291227] export.py
@@ -68,8 +68,8 @@ fn the_budget() {
         reserve         4,000  kept for the answer
         room           12,000  what a request may cost
         trigger        11,400  where folding starts: light (policy fanfold)
-        cadence          cost  waiting: the backlog of 1,730 tokens has not reached 4,000
-        low mark        6,600  how far a fold goes down
+        cadence          cost  waiting: the backlog of 1,663 tokens has not reached 4,000
+        low mark        6,960  how far a fold goes down
         transcript      4,460  37.2 % of the room, 8 entries
         tools               0  their schemas, counted in both
         view            4,460  37.2 % of the room after 0 folds

@@ -161,14 +161,14 @@ fn ones_own_sessions_are_told_in_money() {
     let money: Vec<&str> = ran.out.lines().skip_while(|line| !line.contains("as it came")).collect();
     expect![[r#"
         2 sessions, 183 messages; by the providers' own counts they cost $2.46
-        $1.36 instead of $2.79 with fanfold at a window of 16,000: 51 % saved
+        $1.08 instead of $2.79 with fanfold at a window of 16,000: 61 % saved
     "#]]
     .assert_eq(&ran.out.lines().take(2).map(|line| format!("{line}\n")).collect::<String>());
     expect![[r#"
         policy   window  folds   cost  as it came  saved  saved%  worst  breaks  break cost  repeats  folded  recall tok  recall all  copied
-        fanfold   16000     22  $1.36       $2.79  $1.42    51.0  1.288      22       $0.47        0       0           -           -       -
-        fanfold   32000      8  $1.45       $2.79  $1.34    48.1  1.180       8       $0.30        0       0           -           -       -
-        fanfold  200000      6  $1.39       $2.79  $1.40    50.1  1.041       6       $0.13        0       0           -           -       -
+        fanfold   16000     20  $1.08       $2.79  $1.71    61.2  1.196      20       $0.19        0       0           -           -       -
+        fanfold   32000      9  $1.32       $2.79  $1.47    52.7  1.168       9       $0.17        0       0           -           -       -
+        fanfold  200000      6  $1.43       $2.79  $1.35    48.5  1.039       6       $0.14        0       0           -           -       -
     "#]].assert_eq(&(money.join("\n") + "\n"));
     let none = Sandbox::new().run("replay");
     assert_eq!(none.code, 1);

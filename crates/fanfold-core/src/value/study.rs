@@ -86,7 +86,9 @@ impl<'t> Study<'t> {
             return None;
         }
         let mut features = [0.0; N_FEATURES];
-        self.lexicon.each_feature(atom, |feature, value| features[feature as usize] = value);
+        let mut see = |feature: Feature, value: f32| features[feature as usize] = value;
+        self.lexicon.each_feature(known, &mut see);
+        self.lexicon.each_feature_of_piece(&self.lexicon.piece_of(known), &mut see);
         let is_used = after.first().is_some_and(|(_, is_use)| *is_use);
         Some(Case { features, is_used, is_coined: known.is_coined && known.atom.look() != Look::Path })
     }

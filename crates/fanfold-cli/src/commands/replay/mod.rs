@@ -76,7 +76,13 @@ fn terms(args: &ReplayArgs, options: &Options) -> anyhow::Result<Terms> {
     if names.is_empty() {
         names.push(options.policy.as_deref().unwrap_or(Policy::NAMES[0]));
     }
-    let policy = |name: &str| choose::policy(&Options { policy: Some(name.to_owned()), ..options.clone() });
+    let policy = |name: &str| -> anyhow::Result<Policy> {
+        let policy = choose::policy(&Options { policy: Some(name.to_owned()), ..options.clone() })?;
+        let Some(mechanism) = &args.without else { return Ok(policy) };
+        let hint = format!("it has {}", policy.mechanisms().join(", "));
+        let without = policy.without(mechanism);
+        without.ok_or_else(|| Failure::new(format!("`{name}` has no `{mechanism}`"), hint).into())
+    };
     let mut windows: Vec<u64> = args.window.iter().map(|window| window.0).collect();
     if windows.is_empty() {
         windows = if is_of_sessions { SESSION_WINDOWS.to_vec() } else { USUAL_WINDOWS.to_vec() };

@@ -1,0 +1,80 @@
+//! What each mechanism of our policy adds: replays without one of them at a time, as docs/ablation.md.
+
+use std::fmt::Write as _;
+
+use anyhow::Context as _;
+use fanfold_core::Policy;
+use serde_json::Value;
+
+use crate::page;
+use crate::replayed::{Replays, digits, number, rows};
+
+const PAGE: &str = "docs/ablation.md";
+const TERMS: [&str; 5] = ["--without-aside", "--window", "8k,16k,32k,64k", "--policy", "fanfold"];
+
+/// Replays without each mechanism and prints the page.
+pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
+    let replays = Replays::new()?;
+    let replay = |more: &[&str]| replays.run(&[&TERMS[..], more].concat());
+    let whole = replay(&["--cadence", "window"])?;
+    let mut runs = vec![("nothing".to_owned(), whole.clone())];
+    for mechanism in Policy::fanfold().mechanisms() {
+        let run = replay(&["--cadence", "window", "--without", mechanism])?;
+        runs.push((mechanism.to_owned(), run));
+    }
+    runs.push(("nothing, and it folds when that pays, too".to_owned(), replay(&["--cadence", "cost"])?));
+    let text = text(&runs, &whole);
+    if arguments.iter().any(|argument| argument == "--write") {
+        std::fs::write(crate::tidy::root().join(PAGE), &text).context(PAGE)?;
+    }
+    page::say(&text);
+    Ok(())
+}
+
+fn text(runs: &[(String, Value)], whole: &Value) -> String {
+    let mut text = String::from(HEAD);
+    for (i, row) in rows(whole).iter().enumerate() {
+        let _ = write!(
+            text,
+            "\n## Window {}k, {} conversations\n\n\
+             | without | over | old | | tool-only | lines | copied | tokens | bill | rewritten |\n\
+             | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+            row["window"].as_u64().unwrap_or_default() / 1000,
+            row["trajectories"],
+        );
+        let before = number(row, "/shares/old").unwrap_or_default();
+        for (name, run) in runs {
+            let Some(row) = rows(run).get(i) else { continue };
+            let share = |key: &str| digits(number(row, &format!("/shares/{key}")), 3);
+            let change = number(row, "/shares/old").map(|old| old - before);
+            let _ = writeln!(
+                text,
+                "| {name} | {} | {} | {} | {} | {} | {} | {} | {} M | {} % |",
+                row["sums"]["over"],
+                share("old"),
+                change.map_or_else(String::new, |change| format!("{change:+.3}")),
+                share("tool_only"),
+                share("lines"),
+                share("copied"),
+                digits(number(row, "/shares/tokens_pressed"), 0),
+                digits(number(row, "/sums/billed_a").map(|billed| billed / 1e6), 2),
+                digits(number(row, "/shares/rewrite_rate").map(|share| 100.0 * share), 1),
+            );
+        }
+    }
+    text
+}
+
+const HEAD: &str = "\
+# What each mechanism adds
+
+Written by `cargo xtask ablation --write`: the policy `fanfold` on the recorded conversations that are not kept aside, folded when they
+no longer fit, with one mechanism left out at a time (`fanfold replay DIR --without-aside --policy fanfold --window 8k 16k 32k 64k
+--cadence window --without NAME`). `over`, `old`, `tool-only`, `lines`, `copied` and `rewritten` as in [the figures](benchmarks.md);
+`tokens`: what is sent at a call under pressure; `bill`: tokens, written at 1.25 and read at 0.10.
+
+A name of one word is a pass. The others: `weights`, the scorer's learnt weights, with what there is instead; `each atom once`, an
+atom in a chosen line adds nothing in the next; `deeds and failures` and `lines of files` are worth something whatever their atoms;
+`first step`, which stays at the first fold; `newest words` of the agent's stay, however old; `segments that stay`: most folds leave them
+alone; `low mark`, to which a fold goes down; `rest`, after two folds in a row that won little.
+";
