@@ -1,7 +1,7 @@
 //! What condensing promises, for generated texts of every kind and for all results of the recorded conversations.
 //!
-//! Errors, paths and ids of a text are in what stands for it, or behind a handle that it names and that gives the text
-//! back byte for byte. It is never longer than the text, and the same text gives the same bytes.
+//! Errors, paths and ids of a text are in what stands for it, or behind a handle that it names, or several for its slices,
+//! and these give the text back byte for byte. It is never longer than the text, and the same text gives the same bytes.
 
 use fanfold_core::{
     Body, Budget, Call, Entry, Extent, Origin, Outcome, Place, Policy, Session, Step, Tokens, Words,
@@ -58,10 +58,10 @@ fn check_folded(text: &str, path: &str) -> Verdict {
     if lost.is_empty() {
         return Ok(());
     }
-    let opens = |handle: &fanfold_core::Handle| {
-        session.recall(*handle, &Extent::Whole).is_ok_and(|original| original.contains(text))
-    };
-    match view.handles.iter().any(opens) {
+    // One handle opens it, or several one after another.
+    let open = |handle: &fanfold_core::Handle| session.recall(*handle, &Extent::Whole).ok();
+    let originals: Vec<String> = view.handles.iter().filter_map(open).collect();
+    match originals.iter().any(|original| original.contains(text)) || originals.concat().contains(text) {
         true => Ok(()),
         false => no(format!("{lost:?} are neither in the view nor behind a handle of it")),
     }
