@@ -16,6 +16,7 @@ use super::Pass;
 use super::arguments::squeeze_arguments;
 use super::condense::fold_condensed;
 use crate::draft::Draft;
+use crate::policy::Digest;
 use crate::recall::body_at;
 use crate::tokens::Tokens;
 use crate::view::Place;
@@ -54,7 +55,9 @@ pub(super) fn squeeze(draft: &mut Draft<'_>, place: Place, most: Tokens) {
     // A text of which little may stay is best told by its beginning and end; so are people's words.
     let is_result = matches!(place, Place::Result(_));
     let is_agents = !draft.transcript.entry(place.entry()).is_user() && room >= SENTENCES;
-    let is_condensed = (is_result || is_agents) && fold_condensed(draft, place, text, room);
+    // The systems that the presets are of cut by length.
+    let is_ours = matches!(draft.policy.digest, Digest::Segments { .. });
+    let is_condensed = is_ours && (is_result || is_agents) && fold_condensed(draft, place, text, room);
     if !is_condensed {
         draft.fold_to(place, |tag| ends_of(text, room, tag));
     }
