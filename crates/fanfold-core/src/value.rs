@@ -74,7 +74,8 @@ impl Lexicon {
         let next = self.known.len() as AtomId;
         let id = self.ids.find_or_take(atom, next);
         if id == next {
-            let words = last_words(text);
+            // There are no words in a number.
+            let words = if atom.look() == Look::Number { [0; 3] } else { last_words(text) };
             self.known.push(Known {
                 atom,
                 used_at: 0,
