@@ -54,15 +54,15 @@ fn replay(replays: &Replays, arguments: &str) -> anyhow::Result<Value> {
 /// What the views of our policy hold.
 fn views(all: &Value, aside: &Value) -> String {
     let mut table = String::from(
-        "| policy | window | trajectories | over | inval | old | tool-only | lines | recov | a recall | user | rewritten | copied |\n\
-         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+        "| policy | window | trajectories | over | inval | old | tool-only | lines | recov | a recall | user | bill | rewritten | copied |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for (name, replay) in [("`fanfold`", all), ("`fanfold`, the fifth kept aside", aside)] {
         for row in rows(replay).iter().filter(|row| row["policy"] == "fanfold") {
             let share = |key: &str| digits(number(row, &format!("/shares/{key}")), 3);
             let _ = writeln!(
                 table,
-                "| {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} % | {} |",
+                "| {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} M | {} % | {} |",
                 window(row),
                 row["trajectories"],
                 row["sums"]["over"],
@@ -73,6 +73,7 @@ fn views(all: &Value, aside: &Value) -> String {
                 share("old_rec"),
                 digits(number(row, "/shares/rec_tokens"), 0),
                 share("user"),
+                digits(number(row, "/sums/billed_a").map(|billed| billed / 1e6), 2),
                 digits(number(row, "/shares/rewrite_rate").map(|share| 100.0 * share), 1),
                 share("copied"),
             );
