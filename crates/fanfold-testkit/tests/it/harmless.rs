@@ -193,3 +193,31 @@ fn a_refusal_costs_nothing() {
         Ok(())
     });
 }
+
+/// Arguments that are no JSON, of letters that take two bytes: wherever they are cut, it is between two of them.
+#[test]
+fn arguments_are_cut_between_letters() {
+    use fanfold_core::{Body, Budget, Call, Entry, Origin, Outcome, Policy, Session, Step, Tokens};
+    let origin = Origin::message(0);
+    for n in 0..4 {
+        let arguments = format!("{}{}", "x".repeat(n), "é".repeat(4_000));
+        let outcome = Outcome { body: Body::text("done"), is_error: false, media: Vec::new(), origin };
+        let call = Call {
+            id: "1".to_owned(),
+            tool: "run".to_owned(),
+            arguments: Body::text(arguments),
+            result: Some(outcome),
+            origin,
+        };
+        let step = Step { text: Body::text("I do."), reasoning: Body::text(""), calls: vec![call], origin };
+        let budget = Budget::with_reserve(Tokens(400), Tokens::ZERO);
+        let mut session = Session::new(Policy::fanfold(), budget, fanfold_tokens::o200k());
+        for entry in fanfold_core::parse("user    go on\n").expect("notation") {
+            session.append(entry);
+        }
+        session.append(Entry::Step(step));
+        let view = session.view().expect("it fits once the arguments are cut").clone();
+        let sent = fanfold_core::print_view(session.transcript(), &view);
+        assert!(sent.contains('é') && sent.len() < 4_000, "{sent}");
+    }
+}
