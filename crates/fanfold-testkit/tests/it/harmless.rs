@@ -3,7 +3,10 @@
 //! What can be shown here: nothing panics, what is untouched leaves byte for byte, and a refusal costs nothing. That the
 //! request then goes out is the engine's to show.
 
-use fanfold_core::{Budget, EntryId, Extent, Handle, Item, Policy, Refusal, Session, Tokens, View, Words};
+use fanfold_core::{
+    Body, Budget, Call, Entry, EntryId, Extent, Handle, Item, Origin, Outcome, Policy, Refusal, Session,
+    Step, Tokens, View, Words, parse, print_view,
+};
 use fanfold_testkit::Rng;
 use fanfold_testkit::bodies::{Kind, hostile, rich};
 use fanfold_testkit::conversations::{Size, chat_body, conversation};
@@ -194,13 +197,12 @@ fn a_refusal_costs_nothing() {
     });
 }
 
-/// Arguments that are no JSON, of letters that take two bytes: wherever they are cut, it is between two of them.
+/// A command that is longer than its script, of letters that take two bytes: wherever it is cut, it is between two of them.
 #[test]
 fn arguments_are_cut_between_letters() {
-    use fanfold_core::{Body, Budget, Call, Entry, Origin, Outcome, Policy, Session, Step, Tokens};
     let origin = Origin::message(0);
     for n in 0..4 {
-        let arguments = format!("{}{}", "x".repeat(n), "é".repeat(4_000));
+        let arguments = format!("{}{} <<EOF\nhello\nEOF\n", "x".repeat(n), "é".repeat(4_000));
         let outcome = Outcome { body: Body::text("done"), is_error: false, media: Vec::new(), origin };
         let call = Call {
             id: "1".to_owned(),
@@ -212,12 +214,12 @@ fn arguments_are_cut_between_letters() {
         let step = Step { text: Body::text("I do."), reasoning: Body::text(""), calls: vec![call], origin };
         let budget = Budget::with_reserve(Tokens(400), Tokens::ZERO);
         let mut session = Session::new(Policy::fanfold(), budget, fanfold_tokens::o200k());
-        for entry in fanfold_core::parse("user    go on\n").expect("notation") {
+        for entry in parse("user    go on\n").expect("notation") {
             session.append(entry);
         }
         session.append(Entry::Step(step));
         let view = session.view().expect("it fits once the arguments are cut").clone();
-        let sent = fanfold_core::print_view(session.transcript(), &view);
+        let sent = print_view(session.transcript(), &view);
         assert!(sent.contains('é') && sent.len() < 4_000, "{sent}");
     }
 }
