@@ -83,20 +83,24 @@ fn is_word(byte: u8) -> bool {
     class(byte) & WORD != 0
 }
 
-/// Calls back with each atom of a line and its text, in order, repeats included.
-pub(crate) fn each_atom(line: &str, found: impl FnMut(Atom, &[u8])) {
+/// Calls back with each atom of a line and its place, in order, repeats included.
+pub(crate) fn each_atom(line: &str, found: impl FnMut(Atom, Range<usize>)) {
     let mut marked = MarkedText::default();
     marked.read(line);
     each_atom_in(line, &marked, 0..line.len(), found);
 }
 
-/// Calls back with each atom of a line in a text whose marks are known.
+/// Calls back with each atom of a line in a text whose marks are known, and its place in the text.
 pub(crate) fn each_atom_in(
     text: &str,
     marked: &MarkedText,
     range: Range<usize>,
-    mut found: impl FnMut(Atom, &[u8]),
+    mut found: impl FnMut(Atom, Range<usize>),
 ) {
+    let mut found = |atom: Atom, name: &[u8]| {
+        let begin = name.as_ptr() as usize - text.as_ptr() as usize;
+        found(atom, begin..begin + name.len());
+    };
     let line = &text.as_bytes()[range.clone()];
     let before = &text.as_bytes()[..range.start];
     // What was escaped from a line before is a letter in this one.

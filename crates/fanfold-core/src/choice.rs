@@ -196,6 +196,7 @@ const MOST_MISSES: usize = 40;
 fn whole_worth(lines: &[Line<'_>]) -> Vec<f32> {
     let mut worth = vec![0.0; lines.len()];
     let mut said: HashSet<u64, BuildHasherDefault<Hashed>> = HashSet::default();
+    said.reserve(lines.iter().filter(|line| line.worth > 0.0).count());
     for (i, line) in lines.iter().enumerate().rev() {
         if line.worth > 0.0 && said.insert(xxh3_64(without_number(line.text).trim_ascii_start().as_bytes())) {
             worth[i] = line.worth;

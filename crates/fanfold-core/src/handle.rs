@@ -75,8 +75,13 @@ impl Handle {
 
 impl fmt::Display for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all = format!("{:018}", self.number);
-        f.write_str(&all[..usize::from(self.digits)])
+        let mut text = [b'0'; Handle::LONG as usize];
+        let mut rest = self.number;
+        for digit in text.iter_mut().rev() {
+            *digit += (rest % 10) as u8;
+            rest /= 10;
+        }
+        f.write_str(std::str::from_utf8(&text[..usize::from(self.digits)]).expect("they are digits"))
     }
 }
 

@@ -40,14 +40,15 @@ impl MarkedText {
     pub(crate) fn read(&mut self, text: &str) {
         self.blocks.clear();
         self.blocks.reserve(text.len() / 64 + 2);
-        let mut was_escape = 0;
+        let mut before = 0;
         let (blocks, rest) = text.as_bytes().as_chunks::<64>();
         for block in blocks {
-            self.blocks.push(marks_of(block, &mut was_escape));
+            self.blocks.push(marks_of(block, before));
+            before = block[63];
         }
         let mut last = [0; 64];
         last[..rest.len()].copy_from_slice(rest);
-        self.blocks.push(marks_of(&last, &mut was_escape));
+        self.blocks.push(marks_of(&last, before));
         // A window that begins in the last block ends behind it.
         self.blocks.push(Marks::default());
     }
@@ -65,70 +66,61 @@ impl MarkedText {
 
 const LOWER: u8 = 1;
 const UPPER: u8 = 2;
-const DIGIT: u8 = 4;
-const UNDERSCORE: u8 = 8;
-const JOINT: u8 = 16;
-const QUOTE: u8 = 32;
-const ESCAPE: u8 = 64;
-/// What is a blank once it is escaped.
-const BLANK: u8 = 128;
+const DIGIT: u8 = 3;
+const UNDERSCORE: u8 = 4;
+const JOINT: u8 = 5;
+const QUOTE: u8 = 6;
 
-fn marks_of(block: &[u8; 64], was_escape: &mut u64) -> Marks {
-    let [lower, upper, digit, underscore, joint, quote, escape, blank] = turned(&classes(block));
-    let escaped = (escape << 1 | *was_escape) & blank;
-    *was_escape = escape >> 63;
-    Marks { lower: lower & !escaped, upper, digit, underscore, joint, quote }
+fn marks_of(block: &[u8; 64], before: u8) -> Marks {
+    let [one, two, four] = planes(&classes(block, before));
+    let class = |class: u8| {
+        let bit = |plane: u64, bit: u8| if class & bit != 0 { plane } else { !plane };
+        bit(one, 1) & bit(two, 2) & bit(four, 4)
+    };
+    Marks {
+        lower: class(LOWER),
+        upper: class(UPPER),
+        digit: class(DIGIT),
+        underscore: class(UNDERSCORE),
+        joint: class(JOINT),
+        quote: class(QUOTE),
+    }
 }
 
-/// The class of each byte. Plain arithmetic, so that many are worked out at once.
-fn classes(block: &[u8; 64]) -> [u8; 64] {
+/// The class of each byte, or zero. Plain arithmetic, so that many are worked out at once.
+fn classes(block: &[u8; 64], before: u8) -> [u8; 64] {
+    let mut previous = [before; 64];
+    previous[1..].copy_from_slice(&block[..63]);
     let mut out = [0; 64];
-    for (class, &byte) in out.iter_mut().zip(block) {
-        let is = |other: u8, class: u8| if byte == other { class } else { 0 };
-        let within = |first: u8, n: u8, class: u8| if byte.wrapping_sub(first) < n { class } else { 0 };
-        *class = within(b'a', 26, LOWER)
-            | within(b'A', 26, UPPER)
-            | within(b'0', 10, DIGIT)
-            | is(b'_', UNDERSCORE)
-            | within(b'-', 3, JOINT)
-            | is(b'@', JOINT)
-            | is(b'#', JOINT)
-            | is(b'"', QUOTE)
-            | is(b'\'', QUOTE)
-            | is(b'`', QUOTE)
-            | is(b'\\', ESCAPE)
-            | is(b'n', BLANK)
-            | is(b't', BLANK)
-            | is(b'r', BLANK);
+    for ((class, &byte), &previous) in out.iter_mut().zip(block).zip(&previous) {
+        // All bits of what is so, none of what is not.
+        let is = |other: u8| if byte == other { u8::MAX } else { 0 };
+        let within = |first: u8, n: u8| if byte.wrapping_sub(first) < n { u8::MAX } else { 0 };
+        let blank = is(b'n') | is(b't') | is(b'r');
+        let escaped = if previous == b'\\' { blank } else { 0 };
+        *class = within(b'a', 26) & !escaped & LOWER
+            | within(b'A', 26) & UPPER
+            | within(b'0', 10) & DIGIT
+            | is(b'_') & UNDERSCORE
+            | (within(b'-', 3) | is(b'@') | is(b'#')) & JOINT
+            | (is(b'"') | is(b'\'') | is(b'`')) & QUOTE;
     }
     out
 }
 
-/// The bits of sixty-four bytes, turned: the first word has the lowest bit of each.
-fn turned(bytes: &[u8; 64]) -> [u64; 8] {
-    let mut words = [0; 8];
-    for (word, chunk) in words.iter_mut().zip(bytes.as_chunks().0) {
-        // Eight bytes as a square of bits, turned by swapping ever larger squares in it.
-        let mut square = u64::from_le_bytes(*chunk);
-        for (shift, mask) in
-            [(7, 0x00aa_00aa_00aa_00aa), (14, 0x0000_cccc_0000_cccc), (28, 0x0000_0000_f0f0_f0f0)]
-        {
-            let swap = (square ^ square >> shift) & mask;
-            square ^= swap ^ swap << shift;
-        }
-        *word = square;
-    }
-    // The same with eight words as a square of bytes.
-    for (step, shift, mask) in
-        [(1, 8, 0x00ff_00ff_00ff_00ff_u64), (2, 16, 0x0000_ffff_0000_ffff), (4, 32, 0x0000_0000_ffff_ffff)]
-    {
-        for i in (0..8).filter(|i| i & step == 0) {
-            let swap = (words[i] >> shift ^ words[i + step]) & mask;
-            words[i] ^= swap << shift;
-            words[i + step] ^= swap;
+/// The lowest three bits of sixty-four bytes, each as a word.
+fn planes(bytes: &[u8; 64]) -> [u64; 3] {
+    const ONES: u64 = u64::MAX / 255;
+    // Brings the lowest bits of eight bytes together in the highest byte.
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let mut planes = [0; 3];
+    for (i, chunk) in bytes.as_chunks::<8>().0.iter().enumerate() {
+        let word = u64::from_le_bytes(*chunk);
+        for (bit, plane) in planes.iter_mut().enumerate() {
+            *plane |= ((word >> bit & ONES).wrapping_mul(GATHER) >> 56) << (8 * i);
         }
     }
-    words
+    planes
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use memchr::{memchr_iter, memmem, memrchr2};
 
-use crate::atoms::{Atom, each_atom_in};
+use crate::atoms::{Atom, Look, each_atom_in};
 use crate::deed::{Deed, deed_of, line_and_failure, source_of};
 use crate::draft::SLICE;
 use crate::handle::Hash;
@@ -18,6 +18,7 @@ use crate::slices::slices;
 use crate::tokens::Tokens;
 use crate::transcript::{Call, Entry};
 use crate::value::{AtomId, Lexicon};
+use crate::words::{Word, last_words};
 use crate::workers::Workers;
 
 /// An entry taken apart.
@@ -83,8 +84,8 @@ pub(crate) struct CallScan {
 pub(crate) struct Parts {
     scan: Scan,
     own: Vec<Atom>,
-    /// Where each of them stands first in the script.
-    places: Vec<Range<usize>>,
+    /// The words of each of them.
+    words: Vec<[Word; 3]>,
 }
 
 /// What one thread takes entries apart with.
@@ -150,9 +151,10 @@ impl Bench {
         let size = size_of(entry);
         let (mut script, mut plain) = (String::with_capacity(size + size / 16 + 32), String::new());
         let (mut lines, mut atoms) = (Vec::with_capacity(size / 40), Vec::<AtomId>::with_capacity(size / 24));
-        let (mut own, mut places): (Vec<Atom>, Vec<Range<usize>>) = (Vec::new(), Vec::new());
         // One atom in fifty bytes is usual.
-        self.numbers.restart(size / 48);
+        let n_own = size / 48;
+        let (mut own, mut words) = (Vec::with_capacity(n_own), Vec::with_capacity(n_own));
+        self.numbers.restart(n_own);
         each_piece(entry, |piece, label, text| {
             let from = script.len();
             script.push_str(label);
@@ -164,13 +166,12 @@ impl Bench {
             self.marked.read(text);
             each_line(text, |at, line| {
                 let first = atoms.len();
-                each_atom_in(text, &self.marked, at..at + line.len(), |atom, name| {
+                each_atom_in(text, &self.marked, at..at + line.len(), |atom, place| {
                     let next = own.len() as AtomId;
                     let number = self.numbers.find_or_take(atom, next);
                     if number == next {
                         own.push(atom);
-                        let begin = from + (name.as_ptr() as usize - text.as_ptr() as usize);
-                        places.push(begin..begin + name.len());
+                        words.push(words_of(atom, text.as_bytes(), &self.marked, place));
                     }
                     if !atoms[first..].contains(&number) {
                         atoms.push(number);
@@ -192,18 +193,24 @@ impl Bench {
         let hashed = |bytes: Range<usize>| (bytes.clone(), Hash::of(script[bytes].as_bytes()));
         let slices = cut.into_iter().map(hashed).collect();
         let calls = entry.step().map_or(&[][..], |step| &step.calls).iter().map(CallScan::of).collect();
-        Parts { scan: Scan { script, hash, slices, lines, atoms, plain, calls }, own, places }
+        Parts { scan: Scan { script, hash, slices, lines, atoms, plain, calls }, own, words }
     }
 }
 
 impl Parts {
     /// The entry with its atoms known by their numbers in the session.
     pub(crate) fn known_by(self, lexicon: &mut Lexicon) -> Scan {
-        let Parts { mut scan, own, places } = self;
-        let ids = lexicon.ids_of(&own, |i| &scan.script.as_bytes()[places[i].clone()]);
+        let Parts { mut scan, own, words } = self;
+        let ids = lexicon.ids_of(&own, &words);
         scan.atoms.iter_mut().for_each(|atom| *atom = ids[*atom as usize]);
         scan
     }
+}
+
+/// The last words of an atom that stands in a text.
+pub(crate) fn words_of(atom: Atom, text: &[u8], marked: &MarkedText, place: Range<usize>) -> [Word; 3] {
+    // There are no words in a number.
+    if atom.look() == Look::Number { [0; 3] } else { last_words(text, marked, place) }
 }
 
 impl CallScan {
@@ -216,6 +223,11 @@ impl CallScan {
 }
 
 impl Scan {
+    /// How many lines there are.
+    pub(crate) fn n_lines(&self) -> usize {
+        self.lines.len()
+    }
+
     /// The lines, in their order.
     pub(crate) fn lines(&self) -> impl Iterator<Item = ScanLine<'_>> {
         let mut from = 0;

@@ -13,8 +13,8 @@ use crate::deed::{Deed, Verb};
 use crate::draft::Draft;
 use crate::handle::Handle;
 use crate::marks::MarkedText;
-use crate::scan::{Piece, Scan};
-use crate::stretch::{Stretch, coarsened, join_bare, stretches};
+use crate::scan::{Piece, Scan, words_of};
+use crate::stretch::{Stretch, coarsened, join_bare, n_joined, stretches};
 use crate::tokens::Tokens;
 use crate::transcript::EntryId;
 use crate::value::{AtomId, Lexicon, UNKNOWN, Worth};
@@ -176,8 +176,8 @@ fn sources(draft: &mut Draft<'_>, entries: &[EntryId]) -> Vec<Source> {
         let calls = scan.calls.iter().enumerate().map(|(i, call)| {
             let mut atoms = Vec::new();
             marked.read(&call.line);
-            each_atom_in(&call.line, &marked, 0..call.line.len(), |atom, text| {
-                atoms.push(lexicon.id_of(atom, text));
+            each_atom_in(&call.line, &marked, 0..call.line.len(), |atom, place| {
+                atoms.push(lexicon.id_of(atom, words_of(atom, call.line.as_bytes(), &marked, place)));
             });
             let result = step.and_then(|step| step.calls[i].result.as_ref());
             let size = result.map_or(Tokens::ZERO, |result| result.body.tokens());
@@ -203,7 +203,8 @@ fn chance_of_copy(deed: &Deed, age: u32, size: Tokens) -> f32 {
 
 /// The lines of entries that could stand in a segment, in their order.
 fn lines_of<'a>(sources: &'a [Source], worth: &Worth) -> Vec<Line<'a>> {
-    let mut out = Vec::new();
+    let n_lines = |source: &Source| source.calls.len() + source.scan.n_lines();
+    let mut out = Vec::with_capacity(sources.iter().map(n_lines).sum());
     let choice = worth.choice;
     let own = |is: LineOf| if choice.has_tellings { is.worth() } else { 0.0 };
     for source in sources {
@@ -269,18 +270,18 @@ fn compose(
     // Handles take no more than half of the budget.
     let stretches = coarsened(stretches, (budget / 2 / HANDLE).max(4));
     let runs = runs(&entries);
-    let told = |chosen: &[Chosen], of_stretch: &[u32]| {
+    let of_stretch = stretch_of(&stretches, lines);
+    let told = |chosen: &[Chosen]| {
         let mut is_told = vec![false; stretches.len()];
         chosen.iter().for_each(|chosen| is_told[of_stretch[chosen.line] as usize] = true);
-        join_bare(&stretches, &is_told)
+        is_told
     };
-    let of_stretch = stretch_of(&stretches, lines);
     let values = values(&draft.ledger.lexicon, lines, worth, stays);
     let mut chooser = Chooser::new(lines, &of_stretch, values, draft.counter);
     chooser.is_once = worth.choice.is_once;
     // How many handles there will be shows when the lines are chosen: what that leaves is chosen again.
     for _ in 0..3 {
-        let n_handles = told(&chooser.chosen, &of_stretch).len();
+        let n_handles = n_joined(&stretches, &told(&chooser.chosen));
         let of_lines: usize = chooser.chosen.iter().map(|chosen| chosen.cost).sum();
         let openings = HANDLE * chooser.n_open();
         let cost = of_lines - openings + HANDLE * n_handles + FENCES * runs.len();
@@ -295,7 +296,7 @@ fn compose(
     let is_first = first_live.is_none_or(|first| first >= entries[0]);
     let mut written = Written::default();
     for _ in 0..4 {
-        written.stretches = told(&order, &of_stretch);
+        written.stretches = join_bare(&stretches, &told(&order));
         written.handles = written.stretches.iter_mut().map(|stretch| stretch.name(draft)).collect();
         written.chosen = order.clone();
         written.chosen.sort_unstable_by_key(|chosen| chosen.line);

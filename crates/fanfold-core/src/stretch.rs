@@ -6,6 +6,8 @@
 //!
 //! Neighbours are joined where nothing of them is told in the view; their handle opens to theirs.
 
+use std::ops::Range;
+
 use crate::draft::{Draft, SLICE};
 use crate::handle::Handle;
 use crate::ledger::Original;
@@ -103,17 +105,41 @@ impl Group {
 
 /// Neighbours joined as long as they are small, where nothing of them is told.
 pub(crate) fn join_bare(all: &[Stretch], is_told: &[bool]) -> Vec<Stretch> {
-    let mut out: Vec<(Stretch, bool)> = Vec::with_capacity(all.len());
-    for (stretch, &is_told) in all.iter().zip(is_told) {
-        let is_bare = |(before, is_told_before): &&(Stretch, bool)| {
-            !is_told && !is_told_before && before.tokens + stretch.tokens <= SLICE.permille(1200)
-        };
-        match out.last().filter(is_bare).and_then(|(before, _)| before.joined(stretch)) {
-            Some(joined) => *out.last_mut().expect("there is one") = (joined, false),
-            None => out.push((stretch.clone(), is_told)),
+    let join = |run: Range<usize>| {
+        let (first, last) = (&all[run.start], &all[run.end - 1]);
+        Stretch {
+            last: last.last,
+            tokens: all[run.clone()].iter().map(|stretch| stretch.tokens).sum(),
+            handles: all[run].iter().flat_map(|stretch| &stretch.handles).copied().collect(),
+            ..*first
         }
-    }
-    out.into_iter().map(|(stretch, _)| stretch).collect()
+    };
+    bare_runs(all, is_told).map(join).collect()
+}
+
+/// How many there are once they are joined.
+pub(crate) fn n_joined(all: &[Stretch], is_told: &[bool]) -> usize {
+    bare_runs(all, is_told).count()
+}
+
+/// Neighbours that are joined; one that is told stays alone.
+fn bare_runs(all: &[Stretch], is_told: &[bool]) -> impl Iterator<Item = Range<usize>> {
+    let most = SLICE.permille(1200);
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let mut tokens = all.get(from)?.tokens;
+        let mut end = from + 1;
+        while let Some(next) = all.get(end)
+            && !is_told[end - 1]
+            && !is_told[end]
+            && tokens + next.tokens <= most
+            && next.first.0 <= all[end - 1].last.0 + 1
+        {
+            tokens += next.tokens;
+            end += 1;
+        }
+        Some(std::mem::replace(&mut from, end)..end)
+    })
 }
 
 /// Stretches joined with their neighbours until there are no more than `most`, as far as that goes.

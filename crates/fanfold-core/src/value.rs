@@ -12,7 +12,7 @@ use crate::numbers::Numbers;
 use crate::policy::{Choice, Scorer};
 use crate::scan::{Piece, Scan};
 use crate::transcript::{Entry, EntryId, Prompt, Speaker, Transcript};
-use crate::words::{Word, WordSet, each_word, last_words};
+use crate::words::{Word, WordSet, each_word};
 
 use feature::Feature;
 use weights::WEIGHTS;
@@ -69,13 +69,11 @@ struct PieceKnown {
 }
 
 impl Lexicon {
-    /// The number of an atom; a new one is taken in.
-    pub(crate) fn id_of(&mut self, atom: Atom, text: &[u8]) -> AtomId {
+    /// The number of an atom; a new one is taken in, with its words.
+    pub(crate) fn id_of(&mut self, atom: Atom, words: [Word; 3]) -> AtomId {
         let next = self.known.len() as AtomId;
         let id = self.ids.find_or_take(atom, next);
         if id == next {
-            // There are no words in a number.
-            let words = if atom.look() == Look::Number { [0; 3] } else { last_words(text) };
             self.known.push(Known {
                 atom,
                 used_at: 0,
@@ -91,12 +89,12 @@ impl Lexicon {
         id
     }
 
-    /// The numbers of atoms; new ones are taken in, by their texts.
-    pub(crate) fn ids_of<'a>(&mut self, atoms: &[Atom], text: impl Fn(usize) -> &'a [u8]) -> Vec<AtomId> {
+    /// The numbers of atoms; new ones are taken in, with their words.
+    pub(crate) fn ids_of(&mut self, atoms: &[Atom], words: &[[Word; 3]]) -> Vec<AtomId> {
         let mut ids = self.ids.guesses(atoms);
         for (i, id) in ids.iter_mut().enumerate() {
             if *id == Numbers::UNKNOWN {
-                *id = self.id_of(atoms[i], text(i));
+                *id = self.id_of(atoms[i], words[i]);
             }
         }
         ids
@@ -120,7 +118,7 @@ impl Lexicon {
         if let Entry::Prompt(Prompt { speaker: Speaker::User, body, .. }) = entry {
             each_word(body.original().as_bytes(), |word| self.asked.insert(word));
         }
-        let mut ids: Vec<AtomId> = Vec::new();
+        let mut ids: Vec<AtomId> = Vec::with_capacity(scan.atoms.len());
         let mut subject = None;
         self.pieces.resize(self.pieces.len().max(1), PieceKnown::default());
         for (piece, atoms) in scan.pieces() {

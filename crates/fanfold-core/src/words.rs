@@ -4,6 +4,10 @@
 //! readHeader, read_header, "Read the header"  ->  read, header
 //! ```
 
+use std::ops::Range;
+
+use crate::marks::{MarkedText, Marks};
+
 /// A word by its hash, in any case; zero is none.
 pub(crate) type Word = u16;
 
@@ -21,12 +25,14 @@ const LETTER: [u8; 256] = {
     table
 };
 
+/// No word is shorter.
+const SHORTEST: usize = 3;
+
 /// Calls back with each word of a text or a name.
 pub(crate) fn each_word(text: &[u8], mut found: impl FnMut(Word)) {
-    const SHORTEST: usize = 3;
     let mut take = |letters: &[u8]| {
         if letters.len() >= SHORTEST {
-            found(word_of(letters));
+            found(word_of(letters, letters.len()));
         }
     };
     let (mut start, mut before) = (0, 0);
@@ -54,20 +60,45 @@ pub(crate) fn each_word(text: &[u8], mut found: impl FnMut(Word)) {
     }
 }
 
-/// The last three words of a name, of which its last bytes are looked at.
-pub(crate) fn last_words(name: &[u8]) -> [Word; 3] {
+/// The last three words of a name in a text whose marks are known. Of a long name, its last bytes are looked at.
+pub(crate) fn last_words(text: &[u8], marked: &MarkedText, name: Range<usize>) -> [Word; 3] {
     const MOST: usize = 32;
+    let start = name.start.max(name.end.saturating_sub(MOST));
+    let Marks { lower, upper, .. } = marked.window(start, name.end - start);
     let mut words = [0; 3];
-    each_word(&name[name.len().saturating_sub(MOST)..], |word| words = [words[1], words[2], word]);
+    let mut n_words = 0;
+    let below = |bit: u32| (1 << bit) - 1;
+    let mut end = (name.end - start) as u32;
+    while let Some(last) = ((lower | upper) & below(end)).checked_ilog2() {
+        end = last + 1;
+        let run = if lower >> last & 1 == 1 { lower } else { upper };
+        let mut first = (!run & below(end)).checked_ilog2().map_or(0, |gap| gap + 1);
+        // `HTTPServer`: the last capital belongs to what follows.
+        if run == lower && first > 0 && upper >> (first - 1) & 1 == 1 {
+            first -= 1;
+        }
+        if (end - first) as usize >= SHORTEST {
+            n_words += 1;
+            words[3 - n_words] = word_of(&text[..start + end as usize], (end - first) as usize);
+            if n_words == 3 {
+                break;
+            }
+        }
+        end = first;
+    }
     words
 }
 
-/// A word is told by its last eight letters.
-fn word_of(letters: &[u8]) -> Word {
-    let last = &letters[letters.len().saturating_sub(8)..];
-    let mut bytes = [0; 8];
-    bytes[..last.len()].copy_from_slice(last);
-    let lower = u64::from_le_bytes(bytes) | 0x2020_2020_2020_2020;
+/// The word of so many letters at the end of a text. It is told by its last eight.
+fn word_of(text: &[u8], n_letters: usize) -> Word {
+    let n_letters = n_letters.min(8);
+    let last = match text.last_chunk() {
+        Some(last) => u64::from_le_bytes(*last) >> (64 - 8 * n_letters),
+        None => {
+            text[text.len() - n_letters..].iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
+        }
+    };
+    let lower = last | 0x2020_2020_2020_2020;
     (lower.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as Word | 1
 }
 
@@ -96,6 +127,8 @@ impl WordSet {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn words(text: &str) -> Vec<Word> {
@@ -118,6 +151,19 @@ mod tests {
             "READHeader",
         ] {
             assert_eq!(words(text), expected, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_last_words_are_those_of_all(text in "[a-zA-Z_0-9./é ]{0,80}", from in 0..40_usize) {
+            let name = text.floor_char_boundary(from)..text.len();
+            let mut marked = MarkedText::default();
+            marked.read(&text);
+            let seen = name.start.max(text.len().saturating_sub(32));
+            let mut all = vec![0; 3];
+            each_word(&text.as_bytes()[seen..], |word| all.push(word));
+            prop_assert_eq!(&last_words(text.as_bytes(), &marked, name)[..], &all[all.len() - 3..]);
         }
     }
 

@@ -8,7 +8,7 @@ use fanfold_core::{Count, Tokens};
 use tiktoken::CoreBpe;
 
 use crate::memo::Memo;
-use crate::split::{self, Cl100kRules, O200kRules, Rules};
+use crate::split::{self, Cl100kRules, O200kRules, Rules, Short};
 
 /// The counter of GPT-4o and later.
 pub type O200k = Exact<O200kRules>;
@@ -91,6 +91,21 @@ fn count_with<R: Rules>(memo: &mut Memo, bpe: &CoreBpe, text: &str) -> Tokens {
     let mut total = 0;
     let mut start = 0;
     while start < bytes.len() {
+        if let Some(first) = split::load16(bytes, start) {
+            match split::short_piece::<R>(first) {
+                Short::Word(len) => {
+                    total += memo.count_short(first, len, || bpe.count(&text[start..start + len]));
+                    start += len;
+                    continue;
+                }
+                Short::Counted { len, n_tokens } => {
+                    total += n_tokens;
+                    start += len;
+                    continue;
+                }
+                Short::Unknown => {}
+            }
+        }
         let end = match split::piece_end::<R>(bytes, start) {
             Some(end) => end,
             None => split::stretch_end(text, start),

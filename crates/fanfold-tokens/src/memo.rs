@@ -35,9 +35,20 @@ impl Memo {
         if len > SHORT {
             return self.count_medium(&bytes[start..end], ask);
         }
+        self.count_short((load8(bytes, start), load8(bytes, start + 8)), len, ask)
+    }
+
+    /// The count of the first `len` of sixteen bytes, remembered or else asked for. There are at most fifteen.
+    #[inline(always)]
+    pub(crate) fn count_short(
+        &mut self,
+        (low, high): (u64, u64),
+        len: usize,
+        ask: impl Fn() -> usize,
+    ) -> usize {
         let (low_mask, high_mask) = MASKS[len];
-        let low = load8(bytes, start) & low_mask;
-        let high = (load8(bytes, start + 8) & high_mask) | (len as u64) << 56;
+        let low = low & low_mask;
+        let high = (high & high_mask) | (len as u64) << 56;
         let at = mix(low, high) as usize & (self.short.len() - 1);
         let [newer, older] = &mut self.short[at];
         if newer.0 == low && newer.1 & !COUNT == high {

@@ -72,6 +72,88 @@ pub(crate) fn piece_end<R: Rules>(bytes: &[u8], start: usize) -> Option<usize> {
     end.map(|end| start + end)
 }
 
+/// What begins with some bytes, if that is certain at a glance.
+pub(crate) enum Short {
+    /// A word or punctuation of so many bytes.
+    Word(usize),
+    /// Pieces that every vocabulary has: digits by threes, or a single byte.
+    Counted { len: usize, n_tokens: usize },
+    /// Anything else.
+    Unknown,
+}
+
+/// The piece or pieces that begin with these bytes and end among them: found for most with a few operations on all
+/// of them at once.
+#[inline(always)]
+pub(crate) fn short_piece<R: Rules>((low, high): (u64, u64)) -> Short {
+    let (first, second) = (low as u8, (low >> 8) as u8);
+    match (class(first), class(second)) {
+        (Class::Lower | Class::Upper, _) => short_word::<R>((low, high), 0),
+        (Class::Blank | Class::Punct, Class::Lower | Class::Upper) => short_word::<R>((low, high), 8),
+        (Class::Digit, _) => short_digits((low, high)),
+        (Class::Blank, Class::Digit) | (Class::Punct, Class::Blank | Class::Digit) => {
+            Short::Counted { len: 1, n_tokens: 1 }
+        }
+        (Class::Punct, Class::Punct) => short_punct(low, 8),
+        (Class::Blank, Class::Punct) if first == b' ' => short_punct(low, 16),
+        _ => Short::Unknown,
+    }
+}
+
+/// The word whose letters begin at a bit.
+#[inline(always)]
+fn short_word<R: Rules>((low, high): (u64, u64), letters: u32) -> Short {
+    let (outside, outside_high) = if R::SPLITS_CASE {
+        (outside::<b'a', b'z', 0>(low), outside::<b'a', b'z', 0>(high))
+    } else {
+        (outside::<b'a', b'z', 0x20>(low), outside::<b'a', b'z', 0x20>(high))
+    };
+    // One capital may lead; more of them are read one by one.
+    let rest = letters + (outside >> letters & 0x80) as u32 / 16;
+    let Some((len, next)) = run_in((low, high), (outside, outside_high), rest) else { return Short::Unknown };
+    // What the word may go on with.
+    let is_certain = next < 0x80 && next != b'\'' && (R::SPLITS_CASE || low as u8 != b'\'');
+    if is_certain && len > rest / 8 { Short::Word(len as usize) } else { Short::Unknown }
+}
+
+#[inline(always)]
+fn short_digits((low, high): (u64, u64)) -> Short {
+    let outside = (outside::<b'0', b'9', 0>(low), outside::<b'0', b'9', 0>(high));
+    match run_in((low, high), outside, 0) {
+        Some((len, next)) if next < 0x80 => {
+            Short::Counted { len: len as usize, n_tokens: len.div_ceil(3) as usize }
+        }
+        _ => Short::Unknown,
+    }
+}
+
+/// The run of punctuation that reaches at least to a bit.
+#[inline(always)]
+fn short_punct(low: u64, reached: u32) -> Short {
+    let alphanumeric = !(outside::<b'a', b'z', 0x20>(low) & outside::<b'0', b'9', 0>(low));
+    let ends = (outside::<b'!', b'~', 0>(low) | alphanumeric & HIGH) & u64::MAX << reached;
+    let len = ends.trailing_zeros() / 8;
+    // A line end would belong to it, and another character might.
+    let is_certain = len < 8
+        && matches!(
+            class((low >> (8 * len)) as u8),
+            Class::Lower | Class::Upper | Class::Digit | Class::Blank
+        );
+    if is_certain { Short::Word(len as usize) } else { Short::Unknown }
+}
+
+/// Where a run that begins at a bit of sixteen bytes ends, and the byte behind it, if it ends among them.
+#[inline(always)]
+fn run_in((low, high): (u64, u64), (outside, outside_high): (u64, u64), from: u32) -> Option<(u32, u8)> {
+    let ends = outside & u64::MAX << from;
+    if ends != 0 {
+        let len = ends.trailing_zeros() / 8;
+        return Some((len, (low >> (8 * len)) as u8));
+    }
+    let len = outside_high.trailing_zeros() / 8;
+    (len < 8).then(|| (len + 8, (high >> (8 * len)) as u8))
+}
+
 /// The end of a stretch that begins with a piece and holds non-ASCII text: the next certain cut.
 ///
 /// A cut is certain before a blank that follows something visible, after a newline when neither
@@ -127,19 +209,33 @@ fn word_end<R: Rules>(window: &[u8], at: usize) -> Option<usize> {
 /// The end of a run of bytes between `FIRST` and `LAST` once `FOLD` is set in them, eight at a time.
 #[inline(always)]
 fn run_end<const FIRST: u8, const LAST: u8, const FOLD: u8>(window: &[u8], mut at: usize) -> usize {
-    const ONES: u64 = u64::MAX / 255;
-    const HIGH: u64 = ONES * 0x80;
     loop {
-        let word = load8(window, at);
-        let low = (word | (ONES * FOLD as u64)) & !HIGH;
-        let from_first = low + ONES * (0x80 - FIRST) as u64;
-        let past_last = low + ONES * (0x7f - LAST) as u64;
-        let outside = !(from_first & !past_last & !word) & HIGH;
+        let outside = outside::<FIRST, LAST, FOLD>(load8(window, at));
         if outside != 0 {
             return at + (outside.trailing_zeros() / 8) as usize;
         }
         at += 8;
     }
+}
+
+const ONES: u64 = u64::MAX / 255;
+/// The highest bit of every byte.
+const HIGH: u64 = ONES * 0x80;
+
+/// The highest bit of each byte that is not between `FIRST` and `LAST` once `FOLD` is set in it.
+#[inline(always)]
+fn outside<const FIRST: u8, const LAST: u8, const FOLD: u8>(word: u64) -> u64 {
+    let low = (word | (ONES * FOLD as u64)) & !HIGH;
+    let from_first = low + ONES * (0x80 - FIRST) as u64;
+    let past_last = low + ONES * (0x7f - LAST) as u64;
+    !(from_first & !past_last & !word) & HIGH
+}
+
+/// Sixteen bytes, the first ones lowest, if there are so many.
+#[inline(always)]
+pub(crate) fn load16(bytes: &[u8], at: usize) -> Option<(u64, u64)> {
+    let chunk: u128 = u128::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
+    Some((chunk as u64, (chunk >> 64) as u64))
 }
 
 /// Eight bytes, the first one lowest, with zeros after the end.
