@@ -102,29 +102,41 @@ pub(crate) fn short_piece<R: Rules>((low, high): (u64, u64)) -> Short {
 
 /// The word whose letters begin at a bit.
 #[inline(always)]
-fn short_word<R: Rules>((low, high): (u64, u64), letters: u32) -> Short {
-    let (outside, outside_high) = if R::SPLITS_CASE {
-        (outside::<b'a', b'z', 0>(low), outside::<b'a', b'z', 0>(high))
-    } else {
-        (outside::<b'a', b'z', 0x20>(low), outside::<b'a', b'z', 0x20>(high))
+fn short_word<R: Rules>(bytes: (u64, u64), letters: u32) -> Short {
+    let outside = |word: u64| {
+        if R::SPLITS_CASE { outside::<b'a', b'z', 0>(word) } else { outside::<b'a', b'z', 0x20>(word) }
     };
     // One capital may lead; more of them are read one by one.
-    let rest = letters + (outside >> letters & 0x80) as u32 / 16;
-    let Some((len, next)) = run_in((low, high), (outside, outside_high), rest) else { return Short::Unknown };
+    let first = outside(bytes.0);
+    let rest = letters + (first >> letters & 0x80) as u32 / 16;
+    let Some((len, next)) = run_in(bytes, first & u64::MAX << rest, outside) else { return Short::Unknown };
     // What the word may go on with.
-    let is_certain = next < 0x80 && next != b'\'' && (R::SPLITS_CASE || low as u8 != b'\'');
+    let is_certain = next < 0x80 && next != b'\'' && (R::SPLITS_CASE || bytes.0 as u8 != b'\'');
     if is_certain && len > rest / 8 { Short::Word(len as usize) } else { Short::Unknown }
 }
 
 #[inline(always)]
-fn short_digits((low, high): (u64, u64)) -> Short {
-    let outside = (outside::<b'0', b'9', 0>(low), outside::<b'0', b'9', 0>(high));
-    match run_in((low, high), outside, 0) {
+fn short_digits(bytes: (u64, u64)) -> Short {
+    let outside = outside::<b'0', b'9', 0>;
+    match run_in(bytes, outside(bytes.0), outside) {
         Some((len, next)) if next < 0x80 => {
             Short::Counted { len: len as usize, n_tokens: len.div_ceil(3) as usize }
         }
         _ => Short::Unknown,
     }
+}
+
+/// Where a run ends in sixteen bytes, and the byte behind it, if it ends among them. `ends` tells what ends it in the
+/// first half.
+#[inline(always)]
+fn run_in((low, high): (u64, u64), ends: u64, outside: impl Fn(u64) -> u64) -> Option<(u32, u8)> {
+    if ends != 0 {
+        let bit = ends.trailing_zeros() & !7;
+        return Some((bit / 8, (low >> bit) as u8));
+    }
+    let ends = outside(high);
+    let bit = ends.trailing_zeros() & !7;
+    (ends != 0).then(|| (8 + bit / 8, (high >> bit) as u8))
 }
 
 /// The run of punctuation that reaches at least to a bit.
@@ -140,18 +152,6 @@ fn short_punct(low: u64, reached: u32) -> Short {
             Class::Lower | Class::Upper | Class::Digit | Class::Blank
         );
     if is_certain { Short::Word(len as usize) } else { Short::Unknown }
-}
-
-/// Where a run that begins at a bit of sixteen bytes ends, and the byte behind it, if it ends among them.
-#[inline(always)]
-fn run_in((low, high): (u64, u64), (outside, outside_high): (u64, u64), from: u32) -> Option<(u32, u8)> {
-    let ends = outside & u64::MAX << from;
-    if ends != 0 {
-        let len = ends.trailing_zeros() / 8;
-        return Some((len, (low >> (8 * len)) as u8));
-    }
-    let len = outside_high.trailing_zeros() / 8;
-    (len < 8).then(|| (len + 8, (high >> (8 * len)) as u8))
 }
 
 /// The end of a stretch that begins with a piece and holds non-ASCII text: the next certain cut.
