@@ -252,8 +252,15 @@ fn lines_of<'a>(sources: &'a [Source], worth: &Worth) -> Vec<Line<'a>> {
 fn is_copyable(line: &str) -> bool {
     const SHORTEST: usize = 30;
     const WORDS: usize = 3;
-    let words = line.as_bytes().split(|byte| !byte.is_ascii_alphabetic()).filter(|word| word.len() > 1);
-    line.len() >= SHORTEST && words.take(WORDS).count() == WORDS
+    let (mut n_words, mut n_letters) = (0, 0);
+    for byte in line.bytes() {
+        n_letters = if byte.is_ascii_alphabetic() { n_letters + 1 } else { 0 };
+        n_words += usize::from(n_letters == 2);
+        if n_words == WORDS {
+            return line.len() >= SHORTEST;
+        }
+    }
+    false
 }
 
 /// Chooses lines under the budget and writes the parts.
