@@ -492,6 +492,13 @@ const FAULTS: &[Fault] = &[
         replace: "\"\", self.policy.choice",
     },
     Fault {
+        name: "arguments that are no string are cut in the middle of a letter",
+        breaks: "9 harmless",
+        file: "crates/fanfold-core/src/passes/arguments.rs",
+        find: "let cut = text.floor_char_boundary(short);",
+        replace: "let cut = short.min(text.len());",
+    },
+    Fault {
         name: "a message is written anew instead of passed on",
         breaks: "10 transparent",
         file: "crates/fanfold-wire/src/chat/encode.rs",
