@@ -568,6 +568,13 @@ const FAULTS: &[Fault] = &[
         find: "    Out { role, json: Cow::Owned(splices.apply(raw)) }",
         replace: "    let members: Vec<_> = message.object.fields.iter().map(|field| field.span.clone()).collect();\n    splices.cut(&members, |i| message.object.fields[i].key.starts_with(\"x_\"));\n    Out { role, json: Cow::Owned(splices.apply(raw)) }",
     },
+    Fault {
+        name: "an empty reply is left out",
+        breaks: "10 transparent",
+        file: "crates/fanfold-wire/src/responses/encode.rs",
+        find: "            } else if value == \"null\" {",
+        replace: "            } else if value == \"[]\" {\n                return false;\n            } else if value == \"null\" {",
+    },
 ];
 
 #[cfg(test)]
