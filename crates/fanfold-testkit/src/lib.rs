@@ -1,7 +1,9 @@
-//! What the tests of several crates share. Everything follows from a seed.
+//! What the tests of several crates share. All but real clients follows from a seed.
 
 mod rng; //               numbers from a seed
 pub mod bodies; //        conversations as clients write them, and as they should not
+#[cfg(unix)]
+pub mod clients; //       real clients, and what they send and write
 pub mod conversations; // conversations as entries, with all that happens in long ones
 pub mod kinds; //         texts of every kind that a tool may answer with
 pub mod marks; //         errors, paths and ids of a text, which must not be lost

@@ -9,6 +9,8 @@ mod fold; //      conversations in, conversations that fit out
 mod recall; //    folds opened again
 mod pipe; //      JSON lines
 mod replay; //    recorded conversations
+#[cfg(unix)]
+mod clients; //   sessions that real clients write
 mod yardstick; // the same figures from another program
 mod settings; //  files, environment, flags
 mod people; //    what a person sees

@@ -18,6 +18,8 @@ mod code; //             source files
 mod outline; //          where their definitions stand
 #[cfg(feature = "outline")]
 mod parse; //            as a parser of the language sees it
+#[cfg(feature = "outline")]
+mod grammar; //          which nodes of a language are definitions
 mod search; //           hits of a grep
 mod listing; //          names of files
 mod table; //            rows of columns

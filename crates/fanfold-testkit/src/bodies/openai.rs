@@ -293,6 +293,7 @@ fn step(pen: &mut Pen, items: &mut Vec<String>) {
         let part =
             pen.object(&[("type", "\"output_text\"".into()), ("text", text), ("annotations", "[]".into())]);
         let content = pen.list(&[part]);
+        let content = if pen.odd(10) { pen.rng.pick(&["null", "[]"]).to_owned() } else { content };
         items.push(pen.object(&[
             ("type", "\"message\"".into()),
             ("id", format!("\"msg_{n}\"")),

@@ -3,6 +3,8 @@
 //! Errors, paths and ids of a text are in what stands for it, or behind a handle that it names, or several for its slices,
 //! and these give the text back byte for byte. It is never longer than the text, and the same text gives the same bytes.
 
+use std::time::{Duration, Instant};
+
 use fanfold_core::{
     Body, Budget, Call, Entry, Extent, Origin, Outcome, Place, Policy, Session, Step, Tokens, Words,
     condense, condense_written, kind_of, usual_room,
@@ -221,4 +223,74 @@ fn check_written(arguments: &str) -> Verdict {
         }
     }
     Ok(())
+}
+
+/// What the shell reads tells what a command does; what it feeds to a program gives way.
+#[test]
+fn the_lines_of_the_shell_stay() {
+    for kind in KINDS {
+        for seed in 0..20 {
+            let (content, path) = text_of(*kind, &mut Rng::new(seed));
+            let (before, after) =
+                (format!("cd /srv && cat > {path} <<'END_{seed}'"), format!("make {path} && ./check --all"));
+            let command = format!("{before}\n{}\nEND_{seed}\n{after}", content.trim_end());
+            for room in [before.len() + after.len() + 100, command.len() / 2] {
+                let Some(short) = condense_written(&command, &Wish::new(room, &|_| 0.0)) else { continue };
+                for line in [before.as_str(), &format!("END_{seed}"), &after] {
+                    assert!(
+                        short.lines().any(|other| other == line),
+                        "{kind:?}, seed {seed}: no {line} in\n{short}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Where a file has to become shorter, the function that was edited is shown whole; else it is one like the others.
+#[test]
+fn what_was_edited_stays() {
+    let body =
+        |i: usize| [format!("let p = {i} + 1 * 2 - 3 + 4 ;"), format!("make_part ( p , {i} , 2 , 3 )")];
+    let function =
+        |i: usize| format!("fn make_the_next_part_of_it_{i}() {{\n    {}\n}}\n", body(i).join("\n    "));
+    let file: String = (0..60).map(function).collect();
+    let sent = |path: &str, i: usize| {
+        let [old, new] = body(i);
+        let edit = serde_json::json!({ "file_path": path, "old_string": old, "new_string": new });
+        let mut editing = conversation("done", path);
+        if let Entry::Step(step) = &mut editing[1] {
+            step.calls[0].tool = "Edit".to_owned();
+            step.calls[0].arguments = Body::text(edit.to_string());
+        }
+        let budget = Budget::with_reserve(Tokens(600), Tokens::ZERO);
+        let mut session = Session::new(Policy::fanfold(), budget, &Words);
+        let reading = conversation(&file, "src/parts.rs").into_iter().skip(1);
+        for entry in editing.into_iter().chain(reading.take(1)) {
+            session.append(entry);
+        }
+        let view = session.view().expect("it fits once the file is shorter").clone();
+        fanfold_core::print_view(session.transcript(), &view)
+    };
+    for i in (10..50).step_by(3) {
+        let is_whole = |sent: &str| body(i).iter().all(|line| sent.contains(&format!("    {line}\n")));
+        let (same, other) = (sent("src/parts.rs", i), sent("src/others.rs", i));
+        assert!(is_whole(&same), "{i}:\n{same}");
+        assert!(!is_whole(&other), "{i}:\n{other}");
+    }
+}
+
+/// A parser may do only so much. As Java this text takes a time that grows with the square of its length, and gigabytes.
+#[test]
+fn a_text_in_no_language_is_given_up_soon() {
+    let code = "class A { void f() { g(); } }\n".repeat(20);
+    let text = format!("{code}{}", "a<a<a<a<a<a<a<a<\n".repeat(1_900));
+    for path in ["a.java", "a.cc", "a.ts", "a.rs"] {
+        let file = FileShown { path, first_line: Some(1), is_worked_on: &|_| false };
+        let start = Instant::now();
+        let short = condense(&text, &Wish { room: 200, value: &|_| 0.0, file: Some(file) });
+        assert!(short.is_some(), "{path}");
+        // Some milliseconds within the limit, six seconds without.
+        assert!(start.elapsed() < Duration::from_secs(2), "{path}: {:?}", start.elapsed());
+    }
 }

@@ -1,8 +1,9 @@
 //! 6. Fitting again with the resulting ledger changes nothing. A fold once made stays, or a deeper one swallows it.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use fanfold_core::{Alone, EntryId, Item, Left, Moment, Place, Policy, Session, View, step};
+use fanfold_core::{Alone, EntryId, Handle, Item, Left, Moment, Place, Policy, Session, View, step};
 
 use crate::cases::{Verdict, hold, no};
 use crate::walks::{view_of, walk};
@@ -132,4 +133,33 @@ fn folds_win_something() {
         }
         Ok(())
     });
+}
+
+/// New segments are added behind the first, and only now and then are all of them written anew: else every fold breaks
+/// the prefix where it begins.
+#[test]
+fn most_folds_leave_the_first_segment_alone() {
+    let (n_folds, n_left_alone) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    hold(4_000, &["fanfold"], |case| {
+        let mut session = case.session_by(Policy { economy: None, ..case.policy() });
+        let mut n_receipts = 0;
+        let mut first: Option<Handle> = None;
+        for entry in &case.entries {
+            session.append(entry.clone());
+            view_of(&mut session)?;
+            let ledger = session.ledger();
+            let now = ledger.live_segments().next().map(|segment| segment.handle);
+            // Later stages are in need of every token.
+            let new = &ledger.receipts()[n_receipts..];
+            if !new.is_empty() && first.is_some() && new.iter().all(|receipt| receipt.stage == "normal") {
+                n_folds.fetch_add(1, Ordering::Relaxed);
+                n_left_alone.fetch_add(usize::from(now == first), Ordering::Relaxed);
+            }
+            (n_receipts, first) = (ledger.receipts().len(), now);
+        }
+        Ok(())
+    });
+    let (n_folds, n_left_alone) = (n_folds.into_inner(), n_left_alone.into_inner());
+    assert!(n_folds > 20, "too few folds to tell: {n_folds}");
+    assert!(n_left_alone * 2 > n_folds, "{n_left_alone} of {n_folds} folds left the first segment alone");
 }

@@ -196,3 +196,34 @@ fn a_tool_that_is_never_folded_is_folded_last() {
         Ok(())
     });
 }
+
+/// What people ask about is worth more, in whatever spelling it comes.
+#[test]
+fn what_was_asked_about_stays_longer() {
+    let n_kept = |question: &str, name: fn(usize) -> String| {
+        let mut text = format!("user    {question}\n");
+        for i in 0..40 {
+            text.push_str(&format!("call    bash {{\"command\":\"cat log{i}\"}}\n"));
+            text.push_str(&format!("result  socket_timeout_{i} was seen at last\n"));
+            text.push_str(&format!("        {} was seen at last\n", name(i)));
+        }
+        let budget = Budget::with_reserve(Tokens(300), Tokens::ZERO);
+        let mut session = Session::new(Policy::fanfold(), budget, &Words);
+        parse(&text).unwrap().into_iter().for_each(|entry| {
+            session.append(entry);
+        });
+        let view = session.view().unwrap().clone();
+        let sent = print_view(session.transcript(), &view);
+        (0..40).filter(|i| sent.contains(&name(*i))).count()
+    };
+    let spellings: [fn(usize) -> String; 3] = [
+        |i| format!("invoice_rounding_{i}"),
+        |i| format!("invoiceRounding_{i}"),
+        |i| format!("INVOICE_ROUNDING_{i}"),
+    ];
+    for name in spellings {
+        let with = n_kept("is the Invoice rounding right?", name);
+        let without = n_kept("is it right?", name);
+        assert!(with > without, "{}: {with} when asked about, {without} when not", name(0));
+    }
+}

@@ -200,8 +200,9 @@ fn edit_step(
                 }
                 let edit = ContentEdit { text: Some(stub), media: Vec::new() };
                 splices.replace(object.span(value), edit.apply(value, "output_text"));
-            } else if matches!(value, "null" | "[]") {
-                return false;
+            } else if value == "null" {
+                // What stands around an empty message may need it; the provider wants a list in it.
+                splices.replace(object.span(value), "[]");
             }
         }
         Kind::Call => {

@@ -519,6 +519,35 @@ fn responses_fold_into_notes_and_keep_compactions() {
     );
 }
 
+/// The thought belongs to the message, however empty it is, and the unknown item may belong to both.
+#[test]
+fn an_empty_reply_between_a_thought_and_an_unknown_item_stays() {
+    let body = r#"{"input":[
+{"role":"user","content":"look"},
+{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gA"},
+{"type":"message","id":"msg_1","role":"assistant","content":[],"status":"incomplete"},
+{"type":"hologram","z":1.10},
+{"role":"user","content":"go on"},
+{"type":"reasoning","id":"rs_2","summary":[],"encrypted_content":"gB"},
+{"type":"message","id":"msg_2","role":"assistant","content":null,"x":1},
+{"role":"user","content":"next"}]}"#;
+    check_encode(
+        body,
+        vec![whole(0), whole(1), whole(2), whole(3), whole(4), note("more")],
+        &expect![[r#"
+            {"role":"user","content":"look"}
+            {"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gA"}
+            {"type":"message","id":"msg_1","role":"assistant","content":[],"status":"incomplete"}
+            {"type":"hologram","z":1.10}
+            {"role":"user","content":"go on"}
+            {"type":"reasoning","id":"rs_2","summary":[],"encrypted_content":"gB"}
+            {"type":"message","id":"msg_2","role":"assistant","content":[],"x":1}
+            {"role":"user","content":"next"}
+            {"type":"message","role":"user","content":[{"type":"input_text","text":"more"}]}
+        "#]],
+    );
+}
+
 #[test]
 fn hermes_is_read_and_its_count_is_kept_true() {
     let body = r#"{"session_id":"s","model":"h","platform":"cli","system_prompt":"be kind","message_count": 3,"messages": [
