@@ -7,7 +7,6 @@ mod settings; //    flags, environment and files, merged
 mod rules_file; //  the rule middleware's YAML
 mod choose; //      policy, budget and counter
 mod input; //       reads a conversation
-mod follow; //      a conversation and its session, followed together
 mod output; //      writes files whole or not at all
 mod terminal; //    colours, widths, the two ways out
 mod explain; //     receipts in words

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use fanfold_core::{Notice, Tokens};
+use fanfold_engine::{Followed, Wishes};
 
 use super::{Opened, Say, Viewed, open, view};
 use crate::failure::Failure;
 use crate::flags::FoldArgs;
-use crate::follow::{Followed, Wishes};
 use crate::settings::Options;
 use crate::{explain, output, picture, report_json, terminal};
 

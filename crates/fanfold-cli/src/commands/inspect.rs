@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use fanfold_core::{Cadence, Ledger, Policy, Pressure, Session, Tokens, WorkingContext, working_context};
+use fanfold_engine::{Followed, Wishes};
 use serde_json::{Value, json};
 
 use super::{Opened, Say, open};
 use crate::flags::InspectArgs;
-use crate::follow::{Followed, Wishes};
 use crate::settings::Options;
 use crate::terminal::{self, paint, style};
 use crate::{explain, report_json};

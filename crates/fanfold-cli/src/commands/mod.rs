@@ -15,11 +15,11 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 
 use fanfold_core::{Fault, Refusal, View};
+use fanfold_engine::{Followed, Wishes, decode};
 use fanfold_wire::Repair;
 
 use crate::choose::{self, Asked};
 use crate::failure::{Failure, not_decoded};
-use crate::follow::{self, Followed, Wishes};
 use crate::input;
 use crate::settings::Options;
 use crate::terminal::{self, paint, style};
@@ -66,7 +66,7 @@ fn open(path: &Path, options: &Options, wishes: &Wishes, say: Say) -> anyhow::Re
     let input = input::read(path)?;
     let format = choose::format(options)?;
     let (conversation, changes) =
-        follow::decode(&input.text, format).map_err(|error| not_decoded(&input.name, &error))?;
+        decode(&input.text, format).map_err(|error| not_decoded(&input.name, &error))?;
     let terms = choose::terms(options, Asked { model: conversation.model() })?;
     for assumed in &terms.assumed {
         say.note(&format!("{} {assumed}\n", paint(style::DIM, "note:")));

@@ -1,11 +1,11 @@
 //! `fanfold recall`: opens a fold again.
 
 use fanfold_core::{Extent, Handle, RecallError, Session, find_by_content};
+use fanfold_engine::Wishes;
 
 use super::{Opened, Say, open};
 use crate::failure::Failure;
 use crate::flags::RecallArgs;
-use crate::follow::Wishes;
 use crate::settings::Options;
 use crate::terminal;
 

@@ -1,10 +1,10 @@
 //! `fanfold show`: a conversation as text.
 
 use fanfold_core::{print_entries, print_view};
+use fanfold_engine::Wishes;
 
 use super::{Opened, Say, Viewed, open, view};
 use crate::flags::ShowArgs;
-use crate::follow::Wishes;
 use crate::settings::Options;
 use crate::{explain, terminal};
 
