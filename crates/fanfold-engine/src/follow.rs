@@ -67,7 +67,8 @@ impl Followed {
         Followed::start(Conversation::of_messages(format), terms)
     }
 
-    fn start(conversation: Conversation, terms: &Terms) -> Followed {
+    /// A conversation of which nothing has been followed yet.
+    pub(crate) fn start(conversation: Conversation, terms: &Terms) -> Followed {
         let mut session = Session::new(terms.policy.clone(), terms.budget, terms.counter);
         session.set_workers(&Threads);
         if let Some(prices) = &terms.prices {
@@ -96,21 +97,38 @@ impl Followed {
     }
 
     fn make(&mut self, mut changes: Vec<Change>) {
+        self.count(&mut changes);
+        changes.into_iter().for_each(|change| self.make_one(change));
+    }
+
+    /// Counts many changes on several threads; few are counted as they are made.
+    pub(crate) fn count(&self, changes: &mut [Change]) {
         let counter = self.session.counter();
         let n_bytes: usize = changes.iter().map(n_bytes).sum();
         if n_bytes >= MANY_BYTES {
             changes.par_iter_mut().for_each(|change| change.count(counter));
         }
-        for change in changes {
-            match change {
-                Change::Append(entry) => {
-                    self.end_entry();
-                    self.session.append(entry);
-                }
-                Change::Answer(call, outcome) => {
-                    self.session.answer(call, outcome);
-                }
+    }
+
+    /// Makes one change.
+    pub(crate) fn make_one(&mut self, change: Change) {
+        match change {
+            Change::Append(entry) => {
+                self.end_entry();
+                self.session.append(entry);
             }
+            Change::Answer(call, outcome) => {
+                self.session.answer(call, outcome);
+            }
+        }
+    }
+
+    /// Does what a request that left did beside leaving: what a view names while a call is running stays named.
+    pub(crate) fn look(&mut self) {
+        let transcript = self.session.transcript();
+        if transcript.last_step().is_some_and(|step| transcript.is_running(step)) {
+            // That nothing fitted was told when it was asked for.
+            let _ = self.session.view();
         }
     }
 

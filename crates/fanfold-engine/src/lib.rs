@@ -1,9 +1,33 @@
-//! One request from start to end, effects in order.
+//! One request from start to end, effects in order: the originals are kept, the folds are kept, then the view leaves.
+//!
+//! The engine orders effects and takes no decision about content. What a session's view is follows from its messages
+//! and from what happened to it, both of which are in the store; what is held in memory only saves the time of
+//! following it again.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may fail"))]
 
-mod terms; //  what a conversation is folded by
-mod follow; // a conversation and its session, followed together
+mod clock; //    what time it is
+mod terms; //    what a conversation is folded by
+mod follow; //   a conversation and its session, followed together
+mod note; //     what happens to a session
+mod names; //    what handles open, written down
+mod skeleton; // a body without its messages
+mod past; //     what has happened, and what of it holds
+mod state; //    a session followed to its newest message
+mod cache; //    the sessions used last
+mod lock; //     the right to fold
+mod engine; //   all of it together
+mod keep; //     what was said is kept
+mod fold; //     what was folded is noted
+mod request; //  one request from start to end
+mod recall; //   folds opened from the store alone
+mod rebuild; //  a request made again
 
+pub use clock::{Clock, MachineClock, written};
+pub use engine::{Engine, OpError, store_hint};
 pub use follow::{Followed, Sizes, Wishes, decode, messages_of};
+pub use note::{Began, FoldMade, Moved, Note, Noted, Sent, Why};
+pub use rebuild::{Rebuilt, TermsOf};
+pub use recall::OpenError;
+pub use request::{Answer, Ask, Left, Trouble};
 pub use terms::Terms;

@@ -137,6 +137,11 @@ impl Conversation {
         self.text.get(self.frame.system.clone()?)
     }
 
+    /// Where the tool schemas and the system text stand in the body, if they do.
+    pub fn beside(&self) -> [Option<Range<usize>>; 2] {
+        [self.frame.tools.clone(), self.frame.system.clone()]
+    }
+
     /// Whether the provider holds the beginning of the conversation, and the list only goes on with it.
     pub fn is_continued(&self) -> bool {
         self.frame.is_continued

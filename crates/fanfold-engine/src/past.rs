@@ -1,0 +1,146 @@
+//! What has happened to a session, and which of it holds for a chain of messages.
+//!
+//! A fork goes on with what happened before it in the session that it came from, so that its view begins with the one
+//! that the provider has seen. What happened behind a message holds for the chains that have the message: a rewind
+//! takes it back, and a redo brings it back.
+
+use std::collections::{BTreeSet, HashMap};
+
+use fanfold_store::{EventRow, Millis, NodeId, SessionId, Store, StoreError};
+
+use crate::note::{Kept, Note, Noted};
+
+/// After how many messages each message of a chain stands.
+pub(crate) type Places = HashMap<NodeId, u32>;
+
+/// Forks of forks are followed so far back.
+const MOST_FORKS: usize = 1000;
+
+/// What has happened to a session, oldest first, beginning with what it inherited.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Past {
+    pub(crate) notes: Vec<Noted>,
+    /// How many events of its own were read.
+    pub(crate) n_own: u32,
+    /// The notes before this one are inherited.
+    pub(crate) own_from: usize,
+    /// Every handle that was ever given.
+    pub(crate) handles: BTreeSet<String>,
+    /// Every frame that was kept.
+    pub(crate) frames: BTreeSet<String>,
+}
+
+impl Past {
+    /// Reads all of it.
+    pub(crate) fn read(store: &dyn Store, session: &SessionId) -> Result<Past, StoreError> {
+        let mut past = Past::default();
+        past.read_on(store, session)?;
+        Ok(past)
+    }
+
+    /// Reads what has happened since.
+    pub(crate) fn read_on(&mut self, store: &dyn Store, session: &SessionId) -> Result<(), StoreError> {
+        for event in store.events(session, self.n_own)? {
+            self.n_own = event.seq + 1;
+            self.take(store, &event, MOST_FORKS)?;
+            if matches!(event.kind.as_str(), "forked" | "inherited") {
+                self.own_from = self.notes.len();
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, store: &dyn Store, event: &EventRow, n_forks: usize) -> Result<(), StoreError> {
+        let Some(noted) = Noted::read(event) else { return Ok(()) };
+        match &noted.note {
+            Note::Forked { from, n_events } if n_forks > 0 => {
+                let from = SessionId(from.clone());
+                // Who deletes a session leaves what its forks need with them, so a session that is gone is not missed.
+                let events = match store.events(&from, 0) {
+                    Err(StoreError::NoSession(_)) => Vec::new(),
+                    events => events?,
+                };
+                for event in events.iter().take_while(|event| event.seq < *n_events) {
+                    self.take(store, event, n_forks - 1)?;
+                }
+            }
+            Note::Inherited { events } => {
+                for (i, kept) in events.iter().enumerate() {
+                    if let Some(event) = kept.row(i as u32) {
+                        self.take(store, &event, n_forks)?;
+                    }
+                }
+            }
+            Note::Fold(fold) => self.handles.extend(fold.handles.iter().map(|(handle, ..)| handle.clone())),
+            Note::Request(sent) => {
+                self.frames.insert(sent.frame.clone());
+            }
+            Note::Began(began) => {
+                self.frames.insert(began.frame.clone());
+            }
+            _ => {}
+        }
+        self.notes.push(noted);
+        Ok(())
+    }
+
+    /// The terms that held after so many notes, by their position.
+    pub(crate) fn era(&self, until: usize) -> Option<usize> {
+        self.notes[..until].iter().rposition(|noted| matches!(noted.note, Note::Began(_)))
+    }
+
+    /// What holds for a chain under the terms of an era: after how many messages, and which note.
+    pub(crate) fn holding(&self, places: &Places, era: usize, until: usize) -> Vec<(u32, usize)> {
+        let mut holding: Vec<(u32, usize)> = Vec::new();
+        for (i, noted) in self.notes[..until].iter().enumerate() {
+            let is_meant = match &noted.note {
+                // What a person wished holds whatever the terms.
+                Note::Pinned { .. } | Note::Unpinned { .. } | Note::Focused { .. } => true,
+                Note::Budget { .. }
+                | Note::Refused { .. }
+                | Note::Cooled
+                | Note::FoldAsked { .. }
+                | Note::Unfolded { .. } => i > era,
+                // A list that only goes on with what the provider holds was not looked at.
+                Note::Request(sent) => i > era && sent.from == 0,
+                _ => false,
+            };
+            let place = noted.tip.map_or(Some(0), |tip| places.get(&tip).copied());
+            if let Some(place) = place.filter(|_| is_meant) {
+                holding.push((place, i));
+            }
+        }
+        holding.sort_unstable();
+        holding
+    }
+
+    /// How many notes there are before an event of its own.
+    pub(crate) fn n_before(&self, seq: u32) -> usize {
+        let own = &self.notes[self.own_from..];
+        self.own_from + own.iter().take_while(|noted| noted.seq < seq).count()
+    }
+
+    /// When the last request left.
+    pub(crate) fn last_request(&self) -> Option<Millis> {
+        let is_request = |noted: &&Noted| matches!(noted.note, Note::Request(_));
+        self.notes.iter().rev().find(is_request).map(|noted| noted.at)
+    }
+}
+
+impl Kept {
+    /// An event to be kept by a fork.
+    pub(crate) fn of(event: &EventRow) -> Kept {
+        Kept {
+            at: event.at.0,
+            tip: event.tip.map(|tip| tip.to_string()),
+            kind: event.kind.clone(),
+            body: serde_json::from_str(&event.body).unwrap_or_default(),
+        }
+    }
+
+    fn row(&self, seq: u32) -> Option<EventRow> {
+        let tip = self.tip.as_ref().map(|tip| tip.parse()).transpose().ok()?;
+        let (kind, body) = (self.kind.clone(), self.body.to_string());
+        Some(EventRow { seq, at: Millis(self.at), tip, kind, body })
+    }
+}
