@@ -76,7 +76,7 @@ impl Engine {
         for &message in ask.pins {
             writing.note(&Note::Pinned { message });
         }
-        let n_new = self.write(writing)?;
+        let n_new = self.commit(writing)?;
         // What was written is read back: the store is trusted, and not the memory of what was meant.
         past.read_on(&*self.store, ask.session)?;
         if let Some(state) = &mut held {
@@ -117,7 +117,7 @@ impl Engine {
             n_bytes: ask.body.len() as u64,
             original: Some(Trouble::Continued.to_string()),
         }));
-        self.write(writing)?;
+        self.commit(writing)?;
         Err(Trouble::Continued)
     }
 
@@ -175,7 +175,7 @@ impl Engine {
         Ok(there)
     }
 
-    fn write(&self, writing: Writing<'_>) -> Result<usize, StoreError> {
+    fn commit(&self, writing: Writing<'_>) -> Result<usize, StoreError> {
         if writing.ops.is_empty() {
             return Ok(0);
         }

@@ -22,12 +22,19 @@ mod fold; //     what was folded is noted
 mod request; //  one request from start to end
 mod recall; //   folds opened from the store alone
 mod rebuild; //  a request made again
+mod wishes; //   titles, goals, pins
+mod places; //   back, forth again, and to marked places
+mod lineage; //  forks, rotations, the newest of a line
+mod retention; // sessions that go
 
 pub use clock::{Clock, MachineClock, written};
 pub use engine::{Engine, OpError, store_hint};
 pub use follow::{Followed, Sizes, Wishes, decode, messages_of};
 pub use note::{Began, FoldMade, Moved, Note, Noted, Sent, Why};
+pub use places::{Back, Place as Checkpoint, Step};
 pub use rebuild::{Rebuilt, TermsOf};
 pub use recall::OpenError;
 pub use request::{Answer, Ask, Left, Trouble};
+pub use retention::{Pruned, Retention};
 pub use terms::Terms;
+pub use wishes::clean_title;

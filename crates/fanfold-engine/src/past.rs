@@ -13,6 +13,11 @@ use crate::note::{Kept, Note, Noted};
 /// After how many messages each message of a chain stands.
 pub(crate) type Places = HashMap<NodeId, u32>;
 
+/// The kind of the note that says where a session came from.
+const FORKED: &str = "forked";
+/// The kind of the note with what a session that went left to it.
+const INHERITED: &str = "inherited";
+
 /// Forks of forks are followed so far back.
 const MOST_FORKS: usize = 1000;
 
@@ -40,14 +45,33 @@ impl Past {
 
     /// Reads what has happened since.
     pub(crate) fn read_on(&mut self, store: &dyn Store, session: &SessionId) -> Result<(), StoreError> {
-        for event in store.events(session, self.n_own)? {
-            self.n_own = event.seq + 1;
-            self.take(store, &event, MOST_FORKS)?;
-            if matches!(event.kind.as_str(), "forked" | "inherited") {
-                self.own_from = self.notes.len();
-            }
+        let events = store.events(session, self.n_own)?;
+        let is_first = self.n_own == 0;
+        self.n_own = events.last().map_or(self.n_own, |last| last.seq + 1);
+        if is_first {
+            self.take_all(store, &events, MOST_FORKS)
+        } else {
+            // What is left to it by a session that went was read from that session before.
+            events
+                .iter()
+                .filter(|event| event.kind != INHERITED)
+                .try_for_each(|event| self.take(store, event, 0))
         }
-        Ok(())
+    }
+
+    /// Takes the events of a session, after those that it inherited.
+    fn take_all(&mut self, store: &dyn Store, events: &[EventRow], n_forks: usize) -> Result<(), StoreError> {
+        let (before, own): (Vec<&EventRow>, Vec<&EventRow>) =
+            events.iter().partition(|event| matches!(event.kind.as_str(), FORKED | INHERITED));
+        // A session that went has left behind what its forks need, so what it left comes before where it was.
+        let left = before.iter().find(|event| event.kind == INHERITED).or(before.first());
+        if let Some(left) = left {
+            self.take(store, left, n_forks)?;
+        }
+        if n_forks == MOST_FORKS {
+            self.own_from = self.notes.len();
+        }
+        own.into_iter().try_for_each(|event| self.take(store, event, n_forks))
     }
 
     fn take(&mut self, store: &dyn Store, event: &EventRow, n_forks: usize) -> Result<(), StoreError> {
@@ -60,16 +84,17 @@ impl Past {
                     Err(StoreError::NoSession(_)) => Vec::new(),
                     events => events?,
                 };
-                for event in events.iter().take_while(|event| event.seq < *n_events) {
-                    self.take(store, event, n_forks - 1)?;
-                }
+                let before: Vec<EventRow> = events
+                    .into_iter()
+                    .filter(|event| event.seq < *n_events || event.kind == INHERITED)
+                    .collect();
+                self.take_all(store, &before, n_forks - 1)?;
             }
             Note::Inherited { events } => {
-                for (i, kept) in events.iter().enumerate() {
-                    if let Some(event) = kept.row(i as u32) {
-                        self.take(store, &event, n_forks)?;
-                    }
-                }
+                let rows = events.iter().enumerate().filter_map(|(i, kept)| kept.row(i as u32));
+                let rows: Vec<EventRow> = rows.collect();
+                // One less, so that what is left by one is not taken for what happened here.
+                self.take_all(store, &rows, n_forks.saturating_sub(1))?;
             }
             Note::Fold(fold) => self.handles.extend(fold.handles.iter().map(|(handle, ..)| handle.clone())),
             Note::Request(sent) => {
