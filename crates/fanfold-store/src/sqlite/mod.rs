@@ -186,7 +186,7 @@ impl Store for SqliteStore {
     }
 
     fn session(&self, id: &SessionId) -> Result<Option<SessionRow>, StoreError> {
-        self.reading(|sql| Ok(tables::session(sql, id, false)?.map(|session| session.row)))
+        self.reading(|sql| Ok(tables::session(sql, id)?.map(|session| session.row)))
     }
 
     fn sessions(&self, filter: &Filter) -> Result<Vec<SessionRow>, StoreError> {

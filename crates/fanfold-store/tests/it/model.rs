@@ -132,3 +132,15 @@ fn a_file_answers_as_memory_does() {
     });
     result.unwrap_or_else(|error| panic!("{error}"));
 }
+
+#[test]
+fn a_server_answers_as_memory_does() {
+    let Some(database) = crate::cluster::database() else { return };
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(n_cases(25)));
+    let result = runner.run(&(batches(),), |(batches,)| {
+        crate::cluster::empty(&database);
+        compare(&*crate::cluster::open(&database), &batches);
+        Ok(())
+    });
+    result.unwrap_or_else(|error| panic!("{error}"));
+}
