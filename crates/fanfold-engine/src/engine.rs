@@ -19,7 +19,7 @@ pub struct Engine {
 #[derive(Debug, thiserror::Error)]
 pub enum OpError {
     /// The store did not do it.
-    #[error(transparent)]
+    #[error("{}", store_words(.0))]
     Store(#[from] StoreError),
     /// What was asked for is not there, or can't be done: what, and what to do instead.
     #[error("{what}")]
@@ -40,13 +40,17 @@ impl OpError {
     pub fn hint(&self) -> String {
         match self {
             OpError::Wrong { hint, .. } => hint.clone(),
-            OpError::Store(error) => store_hint(error).to_owned(),
+            OpError::Store(error) => store_hint(error),
         }
     }
 }
 
 /// What to do about a store that failed.
-pub fn store_hint(error: &StoreError) -> &'static str {
+pub fn store_hint(error: &StoreError) -> String {
+    let words = error.to_string();
+    if let Some((_, hint)) = words.split_once(HINT) {
+        return hint.to_owned();
+    }
     match error {
         StoreError::NoSession(_) => "`fanfold sessions list` names those there are",
         StoreError::SessionExists(_) => "choose another id",
@@ -54,11 +58,20 @@ pub fn store_hint(error: &StoreError) -> &'static str {
         StoreError::TitleTaken { .. } => "choose another title",
         StoreError::Moved(_) => "try again",
         StoreError::Busy { .. } => "try again when the others are done",
-        StoreError::Full => "make room on the disk; nothing was changed",
         StoreError::TooNew { .. } => "use the newer fanfold",
-        StoreError::Broken(_) => "`fanfold doctor --repair` repairs what it can",
-        StoreError::Other(_) => "check that the store is there and may be written (--store)",
+        StoreError::ReadOnly(_) => "open it by its own address to write to it",
+        _ => "check that the store is there and may be written (--store)",
     }
+    .to_owned()
+}
+
+/// Before the hint of an error that has one.
+const HINT: &str = "\n\nhint: ";
+
+/// What a store says of its failure, without what to do about it.
+pub fn store_words(error: &StoreError) -> String {
+    let words = error.to_string();
+    words.split(HINT).next().unwrap_or_default().to_owned()
 }
 
 impl Engine {

@@ -28,7 +28,7 @@ mod lineage; //  forks, rotations, the newest of a line
 mod retention; // sessions that go
 
 pub use clock::{Clock, MachineClock, written};
-pub use engine::{Engine, OpError, store_hint};
+pub use engine::{Engine, OpError, store_hint, store_words};
 pub use follow::{Followed, Sizes, Wishes, decode, messages_of};
 pub use note::{Began, FoldMade, Moved, Note, Noted, Sent, Why};
 pub use places::{Back, Place as Checkpoint, Step};

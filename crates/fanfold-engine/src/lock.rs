@@ -15,8 +15,7 @@ const PAUSE_MS: u64 = 25;
 pub(crate) struct FoldLock<'a> {
     store: &'a dyn Store,
     session: SessionId,
-    /// None where the store could not say who has it: then nobody is held up.
-    holder: Option<String>,
+    holder: String,
 }
 
 /// Whether it was got.
@@ -44,7 +43,6 @@ impl<'a> FoldLock<'a> {
             let now = clock.now();
             match store.lock(session, &holder, LEASE_MS, now) {
                 Ok(Held::Ours(_)) => {
-                    let holder = Some(holder);
                     let lock = FoldLock { store, session: session.clone(), holder };
                     return Ok(if is_needed()? { Got::Ours(lock) } else { Got::NotNeeded });
                 }
@@ -57,8 +55,9 @@ impl<'a> FoldLock<'a> {
                         return Ok(Got::NotNeeded);
                     }
                 }
-                // A broken lock must not stop anybody: at worst one fold is noted twice.
-                Err(_) => return Ok(Got::Ours(FoldLock { store, session: session.clone(), holder: None })),
+                // A broken lock must not stop anybody: at worst one fold is noted twice. It may have been given all the
+                // same, so it is given back.
+                Err(_) => return Ok(Got::Ours(FoldLock { store, session: session.clone(), holder })),
             }
         }
     }
@@ -66,10 +65,11 @@ impl<'a> FoldLock<'a> {
 
 impl Drop for FoldLock<'_> {
     fn drop(&mut self) {
-        if let Some(holder) = &self.holder {
-            // If it can't be given back it ends by itself.
-            let _ = self.store.unlock(&self.session, holder);
-        }
+        // If it can't be given back it ends by itself, but others would wait for that.
+        let _ = self
+            .store
+            .unlock(&self.session, &self.holder)
+            .or_else(|_| self.store.unlock(&self.session, &self.holder));
     }
 }
 

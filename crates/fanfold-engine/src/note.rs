@@ -87,6 +87,9 @@ pub enum Note {
     Imported {
         /// From where.
         from: String,
+        /// The blob with what stood around the messages, if anything did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        frame: Option<String>,
     },
 }
 

@@ -76,37 +76,42 @@ impl Past {
 
     fn take(&mut self, store: &dyn Store, event: &EventRow, n_forks: usize) -> Result<(), StoreError> {
         let Some(noted) = Noted::read(event) else { return Ok(()) };
+        let mut before = Past::default();
         match &noted.note {
             Note::Forked { from, n_events } if n_forks > 0 => {
-                let from = SessionId(from.clone());
-                // Who deletes a session leaves what its forks need with them, so a session that is gone is not missed.
-                let events = match store.events(&from, 0) {
+                let mut events = match store.events(&SessionId(from.clone()), 0) {
+                    // Who deletes a session leaves what its forks need with them, so one that is gone is not missed.
                     Err(StoreError::NoSession(_)) => Vec::new(),
                     events => events?,
                 };
-                let before: Vec<EventRow> = events
-                    .into_iter()
-                    .filter(|event| event.seq < *n_events || event.kind == INHERITED)
-                    .collect();
-                self.take_all(store, &before, n_forks - 1)?;
+                events.retain(|event| event.seq < *n_events || event.kind == INHERITED);
+                before.take_all(store, &events, n_forks - 1)?;
             }
             Note::Inherited { events } => {
                 let rows = events.iter().enumerate().filter_map(|(i, kept)| kept.row(i as u32));
-                let rows: Vec<EventRow> = rows.collect();
-                // One less, so that what is left by one is not taken for what happened here.
-                self.take_all(store, &rows, n_forks.saturating_sub(1))?;
-            }
-            Note::Fold(fold) => self.handles.extend(fold.handles.iter().map(|(handle, ..)| handle.clone())),
-            Note::Request(sent) => {
-                self.frames.insert(sent.frame.clone());
-            }
-            Note::Began(began) => {
-                self.frames.insert(began.frame.clone());
+                before.take_all(store, &rows.collect::<Vec<_>>(), 0)?;
             }
             _ => {}
         }
-        self.notes.push(noted);
+        for earlier in before.notes {
+            // What was folded on a way that this session did not go is nothing to it. What was left to it is its own.
+            let is_to_check = matches!((&earlier.note, &noted.note), (Note::Fold(_), Note::Forked { .. }));
+            if !is_to_check || leads_to(store, earlier.tip, event.tip)? {
+                self.push(earlier);
+            }
+        }
+        self.push(noted);
         Ok(())
+    }
+
+    fn push(&mut self, noted: Noted) {
+        match &noted.note {
+            Note::Fold(fold) => self.handles.extend(fold.handles.iter().map(|(handle, ..)| handle.clone())),
+            Note::Request(sent) => drop(self.frames.insert(sent.frame.clone())),
+            Note::Began(began) => drop(self.frames.insert(began.frame.clone())),
+            _ => {}
+        }
+        self.notes.push(noted);
     }
 
     /// The terms that held after so many notes, by their position.
@@ -152,13 +157,32 @@ impl Past {
     }
 }
 
+/// Whether a message is among those that lead to another.
+fn leads_to(store: &dyn Store, node: Option<NodeId>, to: Option<NodeId>) -> Result<bool, StoreError> {
+    let (Some(node), Some(to)) = (node, to) else { return Ok(false) };
+    let Some(found) = store.node(node)? else { return Ok(false) };
+    let there = store.chain(to, found.depth..found.depth + 1)?;
+    Ok(there.first().is_some_and(|there| there.id == node))
+}
+
+impl Past {
+    /// What a session that came from another one needs when that one goes, oldest first.
+    pub(crate) fn left_to(store: &dyn Store, forked: &EventRow) -> Result<Vec<Kept>, StoreError> {
+        let mut past = Past::default();
+        past.take(store, forked, MOST_FORKS - 1)?;
+        let is_meant = |noted: &&Noted| !matches!(noted.note, Note::Forked { .. } | Note::Inherited { .. });
+        Ok(past.notes.iter().filter(is_meant).map(Kept::of).collect())
+    }
+}
+
 impl Kept {
     /// An event to be kept by a fork.
-    pub(crate) fn of(event: &EventRow) -> Kept {
+    fn of(noted: &Noted) -> Kept {
+        let event = noted.note.event();
         Kept {
-            at: event.at.0,
-            tip: event.tip.map(|tip| tip.to_string()),
-            kind: event.kind.clone(),
+            at: noted.at.0,
+            tip: noted.tip.map(|tip| tip.to_string()),
+            kind: event.kind,
             body: serde_json::from_str(&event.body).unwrap_or_default(),
         }
     }

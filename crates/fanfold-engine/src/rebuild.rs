@@ -9,6 +9,7 @@ use crate::keep::ids_of;
 use crate::note::{Note, Noted, Sent};
 use crate::past::Past;
 use crate::recall::body_of;
+use crate::skeleton::Skeleton;
 use crate::state::{Arrived, State, decode_as, read_frame};
 use crate::terms::Terms;
 
@@ -77,17 +78,20 @@ impl Engine {
         Ok(self.follow_again(past, until, &sent, &body, terms_of)?.followed)
     }
 
-    /// The body that a session stands for, as its client would send it now.
-    pub fn body(&self, session: &SessionId) -> Result<Option<String>, OpError> {
+    /// The body that a session stands for, as its client would send it now; a bare list where none ever came.
+    pub fn body(&self, session: &SessionId) -> Result<String, OpError> {
         let past = Past::read(&*self.store, session)?;
         let frame = past.notes.iter().rev().find_map(|noted| match &noted.note {
             Note::Request(sent) if sent.from == 0 => Some(sent.frame.clone()),
             Note::Began(began) => Some(began.frame.clone()),
+            Note::Imported { frame, .. } => frame.clone(),
             _ => None,
         });
-        let Some(frame) = frame else { return Ok(None) };
-        let frame = read_frame(&*self.store, &frame)?;
-        Ok(Some(body_of(&*self.store, self.row(session)?.tip, 0, &frame)?))
+        let frame = match frame {
+            Some(frame) => read_frame(&*self.store, &frame)?,
+            None => Skeleton::of_list(),
+        };
+        Ok(body_of(&*self.store, self.row(session)?.tip, 0, &frame)?)
     }
 
     fn again(

@@ -18,7 +18,7 @@ use fanfold_core::{Fault, Overflow, Refusal, Tokens, View};
 use fanfold_store::{Batch, BlobId, Op, SessionId, StoreError};
 use fanfold_wire::DecodeError;
 
-use crate::engine::{Engine, store_hint};
+use crate::engine::{Engine, store_hint, store_words};
 use crate::fold::record;
 use crate::keep::Kept;
 use crate::lock::{FoldLock, Got};
@@ -72,7 +72,7 @@ pub enum Trouble {
     #[error("it is not understood: {0}")]
     NotDecoded(#[from] DecodeError),
     /// The store did not take it.
-    #[error("{0}")]
+    #[error("{}", store_words(.0))]
     Store(#[from] StoreError),
     /// Somebody else is folding the session.
     #[error("{0} is folding this session and does not come to an end")]
@@ -96,7 +96,7 @@ impl Trouble {
     pub fn hint(&self) -> String {
         match self {
             Trouble::NotDecoded(error) => error.hint().to_owned(),
-            Trouble::Store(error) => store_hint(error).to_owned(),
+            Trouble::Store(error) => store_hint(error),
             Trouble::Locked(_) => "it ends by itself after half a minute; then try again".to_owned(),
             Trouble::Overflow(overflow) => overflow.remedy.clone(),
             Trouble::Fault(_) | Trouble::Panicked(_) => {

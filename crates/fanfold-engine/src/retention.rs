@@ -1,9 +1,10 @@
 //! Sessions that go, and what of them stays with those that came from them.
 
-use fanfold_store::{Batch, EventRow, Filter, Millis, Op, SessionId, SessionRow};
+use fanfold_store::{Batch, Filter, Millis, Op, SessionId, SessionRow};
 
 use crate::engine::{Engine, OpError};
-use crate::note::{Kept, Note, Noted};
+use crate::note::{Note, Noted};
+use crate::past::Past;
 
 /// Which sessions may go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,26 +68,13 @@ impl Engine {
 
     /// What a session must be told so that the one it came from is not missed.
     fn inherit(&self, parent: &SessionId, child: &SessionRow) -> Result<Option<Op>, OpError> {
-        let forked = self.store.events(&child.id, 0)?.into_iter().find(|event| event.kind == "forked");
-        let forked = forked.and_then(|event| Noted::read(&event));
-        let Some(Note::Forked { from, n_events }) = forked.map(|noted| noted.note) else { return Ok(None) };
-        if from != parent.0 {
+        let events = self.store.events(&child.id, 0)?;
+        let Some(forked) = events.iter().find(|event| event.kind == "forked") else { return Ok(None) };
+        let note = Noted::read(forked).map(|noted| noted.note);
+        if !matches!(note, Some(Note::Forked { from, .. }) if from == parent.0) {
             return Ok(None);
         }
-        let events = self.store.events(parent, 0)?;
-        let is_before = |event: &&EventRow| event.seq < n_events || event.kind == "inherited";
-        let mut kept = Vec::new();
-        for event in events.iter().filter(is_before) {
-            // What was folded on a way that the child did not go is nothing to it.
-            let fold = Noted::read(event).filter(|noted| matches!(noted.note, Note::Fold(_)));
-            let is_its_own = match fold.and_then(|noted| noted.tip) {
-                Some(tip) => self.store.owners(tip)?.contains(&child.id),
-                None => true,
-            };
-            if is_its_own {
-                kept.push(Kept::of(event));
-            }
-        }
+        let kept = Past::left_to(&*self.store, forked)?;
         Ok(Some(Op::Note(child.id.clone(), Note::Inherited { events: kept }.event())))
     }
 }

@@ -54,6 +54,18 @@ impl Skeleton {
         skeleton
     }
 
+    /// What stands around a bare list of messages.
+    pub(crate) fn of_list() -> Skeleton {
+        Skeleton {
+            before: "[".to_owned(),
+            between: Some(",".to_owned()),
+            gaps: Vec::new(),
+            after: "]".to_owned(),
+            tools: None,
+            system: None,
+        }
+    }
+
     /// The JSON of the tool schemas.
     pub(crate) fn tools(&self) -> Option<&str> {
         self.at(self.tools?)

@@ -3,4 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod setting; //  engines, terms and bodies for tests
+mod faulty; //   a store that fails once
 mod requests; // what leaves, and how it is made again
+mod effects; //  whatever fails, nothing acknowledged is lost
+mod lineage; //  forks, rewinds, rotations, and what goes
