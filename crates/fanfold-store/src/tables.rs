@@ -265,6 +265,12 @@ pub(crate) fn nodes(sql: &mut dyn Sql, lane: i64, depths: Range<u32>) -> Result<
     sql.rows(&text, &values)?.into_iter().map(read_node).collect()
 }
 
+/// Some messages behind a place, lane by lane.
+pub(crate) fn nodes_after(sql: &mut dyn Sql, (lane, depth): (i64, u32)) -> Result<Vec<Stored>> {
+    let text = format!("{NODES} WHERE (lane, depth) > ($1, $2) ORDER BY lane, depth LIMIT 512");
+    sql.rows(&text, &[Value::Int(lane), Value::Int(depth.into())])?.into_iter().map(read_node).collect()
+}
+
 fn read_node(mut row: Row) -> Result<Stored> {
     let (number, id) = (row.int()?, row.node_id()?);
     let place = Place { number, lane: row.int()?, depth: row.number()? };

@@ -16,11 +16,12 @@ use postgres::Config;
 
 use crate::batch::{Batch, Committed};
 use crate::chain::{BlobId, Node, NodeId};
+use crate::doctor::{Care, Finding};
 use crate::open::Purpose;
 use crate::session::{EventRow, Millis, SessionId, SessionRow};
 use crate::sql::{Sql, Value};
 use crate::store::{Filter, Held, Size, Store, StoreError};
-use crate::{commit, lanes, locks, sweep, tables};
+use crate::{commit, doctor, lanes, locks, sweep, tables};
 use connect::{Connection, GUARD};
 
 /// How many connections are kept open.
@@ -270,6 +271,15 @@ impl Store for PostgresStore {
     fn sweep(&self) -> Result<u64, StoreError> {
         // Alone: a batch could point at a message that is just being removed.
         self.guarded("SELECT pg_advisory_xact_lock($1)", sweep::sweep)
+    }
+
+    fn examine(&self, care: Care) -> Result<Vec<Finding>, StoreError> {
+        match care {
+            Care::Check => self.reading(|sql| doctor::examine(sql, care)),
+            Care::Repair => {
+                self.guarded("SELECT pg_advisory_xact_lock($1)", |sql| doctor::examine(sql, care))
+            }
+        }
     }
 
     fn size(&self) -> Result<Size, StoreError> {

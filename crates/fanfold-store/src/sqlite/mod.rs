@@ -6,6 +6,7 @@
 mod connect; // opening, and what a connection is set to
 mod error; //   what SQLite's errors mean here
 mod run; //     statements on a connection
+mod check; //   the file's own soundness
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use rusqlite::Connection;
 
 use crate::batch::{Batch, Committed};
 use crate::chain::{BlobId, Node, NodeId};
+use crate::doctor::{Care, Finding};
 use crate::session::{EventRow, Millis, SessionId, SessionRow};
 use crate::sql::Sql;
 use crate::store::{Filter, Held, Size, Store, StoreError};
@@ -48,10 +50,11 @@ pub struct SqliteStore {
     path: PathBuf,
     access: connect::Access,
     patience: Patience,
+    /// Connections that read and are not in use. They are closed before the one that writes: the last one to go tidies
+    /// the log away, and a reader may not.
+    readers: Mutex<Vec<Connection>>,
     /// The connection that writes; none after a failure that it might not have survived.
     writer: Mutex<Option<Connection>>,
-    /// Connections that read and are not in use.
-    readers: Mutex<Vec<Connection>>,
 }
 
 impl SqliteStore {
@@ -235,9 +238,40 @@ impl Store for SqliteStore {
         self.writing(sweep::sweep)
     }
 
+    fn examine(&self, care: Care) -> Result<Vec<Finding>, StoreError> {
+        check::examine(self, care)
+    }
+
     fn size(&self) -> Result<Size, StoreError> {
         let mut size = self.reading(tables::size)?;
         size.n_disk_bytes = connect::n_disk_bytes(&self.path);
         Ok(size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::{NewSession, Op};
+
+    #[test]
+    fn a_file_at_its_limit_is_a_full_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(folder.path()).unwrap();
+        let limit = |n_pages: u32| {
+            let writer = store.writer.lock().unwrap();
+            writer.as_ref().unwrap().pragma_update(None, "max_page_count", n_pages).unwrap();
+        };
+        let keep = |bytes: Vec<u8>| {
+            let id = SessionId(bytes.len().to_string());
+            let new = NewSession { id, source: "x".into(), format: "x".into(), parent: None, tip: None };
+            store.commit(&Batch { ops: vec![Op::Create(new), Op::Keep(bytes)], ..Batch::default() })
+        };
+        limit(40);
+        assert!(matches!(keep(vec![0; 200_000]), Err(StoreError::Full)));
+        assert!(store.sessions(&Filter::default()).unwrap().is_empty());
+        // The connection was opened anew, without the limit.
+        keep(vec![0; 200_000]).unwrap();
+        assert_eq!(store.sessions(&Filter::default()).unwrap().len(), 1);
     }
 }
