@@ -51,8 +51,29 @@ pub(crate) fn terms(options: &Options, asked: Asked<'_>) -> anyhow::Result<Terms
         format: format(options)?,
         focus: options.focus.clone().unwrap_or_default(),
         assumed,
-        described: String::new(),
+        described: described(options, model),
     })
+}
+
+/// What these settings are made of again: all that decides about folds but the budget.
+fn described(options: &Options, model: Option<&str>) -> String {
+    let all = Options {
+        window: None,
+        reserve: None,
+        color: None,
+        store: None,
+        profile: None,
+        model: model.map(str::to_owned),
+        ..options.clone()
+    };
+    serde_json::to_string(&all).unwrap_or_default()
+}
+
+/// The terms of settings that were described.
+pub(crate) fn terms_of(described: &str, budget: Budget) -> Result<Terms, String> {
+    let options: Options = serde_json::from_str(described).map_err(|error| error.to_string())?;
+    let terms = terms(&options, Asked::default()).map_err(|error| error.to_string())?;
+    Ok(Terms { budget, ..terms })
 }
 
 /// The settings with the cadence that holds if none is set: `cost` where there are prices.

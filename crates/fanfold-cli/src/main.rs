@@ -6,6 +6,7 @@ mod flags; //       the command line
 mod settings; //    flags, environment and files, merged
 mod rules_file; //  the rule middleware's YAML
 mod choose; //      policy, budget and counter
+mod store; //       where sessions are kept
 mod input; //       reads a conversation
 mod output; //      writes files whole or not at all
 mod terminal; //    colours, widths, the two ways out
@@ -19,7 +20,9 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::commands::{Say, completions, config, demo, fold, inspect, pipe, prices, recall, replay, show};
+use crate::commands::{
+    Say, completions, config, demo, doctor, fold, inspect, pipe, prices, recall, replay, sessions, show,
+};
 use crate::failure::Failure;
 use crate::flags::{Cli, Command};
 use crate::settings::Color;
@@ -54,6 +57,8 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Inspect(args) => inspect::run(args, &settings.options, say),
         Command::Pipe(args) => pipe::run(args, &settings.options, say),
         Command::Replay(args) => replay::run(args, &settings.options, say),
+        Command::Sessions(command) => sessions::run(command, &settings.options, say),
+        Command::Doctor(args) => doctor::run(args, &settings.options, say),
         Command::Prices(args) => prices::run(args, &settings.options),
         Command::Demo(args) => demo::run(args),
         Command::Config(command) => config::run(command, &settings),

@@ -26,6 +26,8 @@ mod wishes; //   titles, goals, pins
 mod places; //   back, forth again, and to marked places
 mod lineage; //  forks, rotations, the newest of a line
 mod retention; // sessions that go
+mod live; //     what a view holds as it was said
+mod transfer; // sessions written down, and brought here
 
 pub use clock::{Clock, MachineClock, written};
 pub use engine::{Engine, OpError, store_hint, store_words};
@@ -37,4 +39,5 @@ pub use recall::OpenError;
 pub use request::{Answer, Ask, Left, Trouble};
 pub use retention::{Pruned, Retention};
 pub use terms::Terms;
+pub use transfer::{Import, Imported};
 pub use wishes::clean_title;

@@ -49,6 +49,10 @@ impl Faulty {
 }
 
 impl Store for Faulty {
+    fn examine(&self, care: fanfold_store::Care) -> Result<Vec<fanfold_store::Finding>, StoreError> {
+        self.ask(|store| store.examine(care))
+    }
+
     fn commit(&self, batch: &Batch) -> Result<Committed, StoreError> {
         self.ask(|store| store.commit(batch))
     }
