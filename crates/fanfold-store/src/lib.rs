@@ -18,6 +18,8 @@ mod batch; //   what is written at once
 mod store; //   what every store does
 mod memory; //  the store that forgets
 
+pub mod search; // what was said, by words, place and session
+
 pub use batch::{Batch, Change, Committed, NewEvent, NewMessage, NewSession, Op};
 pub use chain::{BlobId, IdError, Node, NodeId, Role, role_of};
 pub use memory::MemoryStore;
