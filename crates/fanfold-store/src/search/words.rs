@@ -1,7 +1,7 @@
 //! Takes a text apart into the words it is found by.
 //!
 //! ```text
-//! Straße ＡＢＣ  src/max_retries.rs  日本語   ->   straße abc src max retries rs 日 本 語
+//! Straße ＡＢＣ  src/max_retries.rs  日本語   ->   strasse abc src max retries rs 日 本 語
 //! ```
 //!
 //! A word is a run of letters and digits, in small letters, Latin ones without their accents. Where a script puts no
@@ -118,7 +118,11 @@ impl Folded {
         }
         for letter in plain.chars() {
             for small in letter.to_lowercase().filter(|small| small.is_alphanumeric()) {
-                folded.push(if small == 'ς' { 'σ' } else { small });
+                match small {
+                    'ς' => folded.push('σ'),
+                    'ß' => ['s', 's'].into_iter().for_each(|letter| folded.push(letter)),
+                    small => folded.push(small),
+                }
             }
         }
         folded.stands_alone = folded.len > 0 && is_unspaced(folded.letters[0]);
@@ -170,7 +174,7 @@ mod tests {
     fn words_are_runs_of_letters_and_digits() {
         assert_eq!(
             prepared("Straße ＡＢＣ src/max_retries.rs 日本語"),
-            "straße abc src max retries rs 日 本 語"
+            "strasse abc src max retries rs 日 本 語"
         );
         assert_eq!(prepared("  \0--\"*(: "), "");
         assert_eq!(prepared("don't 3.14 x²"), "don t 3 14 x2");
