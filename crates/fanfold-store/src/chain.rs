@@ -103,6 +103,11 @@ impl Role {
     pub fn name(self) -> &'static str {
         Role::NAMES.iter().find(|(_, role)| *role == self).map_or("other", |(name, _)| name)
     }
+
+    /// The role of that name.
+    pub fn named(name: &str) -> Option<Role> {
+        Role::NAMES.iter().find(|(known, _)| *known == name).map(|(_, role)| *role)
+    }
 }
 
 /// In whose name a message is, in any of the formats that fanfold knows.

@@ -17,11 +17,22 @@ mod session; // who points where, and why
 mod batch; //   what is written at once
 mod store; //   what every store does
 mod memory; //  the store that forgets
+mod sql; //     the little that is asked of a database
+mod schema; //  how its tables are laid out
+mod tables; //  what is read from them and written to them
+mod lanes; //   messages read along their lanes
+mod commit; //  a batch, written
+mod locks; //   who may fold
+mod sweep; //   what no session leads to, removed
+mod sqlite; //  a store in one file
+mod open; //    a store by its address
 
 pub mod search; // what was said, by words, place and session
 
 pub use batch::{Batch, Change, Committed, NewEvent, NewMessage, NewSession, Op};
 pub use chain::{BlobId, IdError, Node, NodeId, Role, role_of};
 pub use memory::MemoryStore;
+pub use open::{Purpose, open};
 pub use session::{EndReason, EventRow, Millis, Relation, SessionId, SessionRow};
+pub use sqlite::{Patience, SqliteStore};
 pub use store::{Filter, Held, Lock, Size, Store, StoreError};

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::batch::{Batch, Change, Committed, NewMessage, NewSession, Op};
 use crate::chain::{BlobId, Node, NodeId, role_of};
-use crate::search::{Find, Hits, MemoryIndex, Owned, Picker, candidate, sort};
+use crate::search::{Candidate, Find, Hits, MemoryIndex, Owned, Picker, sort};
 use crate::session::{EventRow, Millis, Relation, SessionId, SessionRow};
 use crate::store::{Filter, Held, Lock, Size, Store, StoreError};
 
@@ -122,20 +122,16 @@ impl Store for MemoryStore {
     fn find(&self, find: &Find) -> Result<Hits, StoreError> {
         let state = self.state();
         let mut index = self.index();
-        for (_, id) in state.numbers.range(index.mark() + 1..) {
-            index.add(&state.nodes[id]);
+        for (number, id) in state.numbers.range(index.mark() + 1..) {
+            index.add(*number, &state.nodes[id].json);
         }
-        let query = index.expand(&find.query);
-        let is_wanted = |node: &Node| {
-            (find.roles.is_empty() || find.roles.contains(&node.role))
-                && find.since.is_none_or(|since| node.at >= since)
-                && find.before.is_none_or(|before| node.at < before)
-        };
-        let nodes = index.candidates(&query).into_iter().filter_map(|(number, score)| {
+        let query = find.query.expand(|like, limit| Ok::<_, StoreError>(index.alike(like, limit)))?;
+        let candidate = |(number, score): (u64, f64)| {
             let node = &state.nodes[state.numbers.get(&number)?];
-            is_wanted(node).then(|| candidate(node, score))
-        });
-        let mut candidates: Vec<_> = nodes.collect();
+            let (depth, at) = (node.depth, node.at);
+            find.wants(node.role, at).then_some(Candidate { number, lane: 0, depth, at, score })
+        };
+        let mut candidates: Vec<_> = index.candidates(&query).into_iter().filter_map(candidate).collect();
         sort(&mut candidates, find.order);
         let owners = state.all_owners();
         let mut picker = Picker::new(find);

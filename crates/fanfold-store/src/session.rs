@@ -38,6 +38,13 @@ impl Relation {
             Relation::Subagent => "subagent",
         }
     }
+
+    /// The relation of that name.
+    pub fn named(name: &str) -> Option<Relation> {
+        [Relation::Rotation, Relation::Fork, Relation::Subagent]
+            .into_iter()
+            .find(|relation| relation.name() == name)
+    }
 }
 
 /// Why a session ended.

@@ -36,8 +36,10 @@ pub enum StoreError {
         /// How often it was tried.
         tries: u32,
     },
-    /// The disk is full.
-    #[error("the disk with the store is full")]
+    /// There is no room: the disk is full, or a quota, or a limit on the size of files. Nothing of the batch was written.
+    #[error(
+        "there is no room to write the store\n\nhint: make some and try again; what was written before is there"
+    )]
     Full,
     /// The store was written by a newer fanfold.
     #[error("the store has version {found}, and this fanfold knows {known}")]
@@ -47,8 +49,26 @@ pub enum StoreError {
         /// The newest that is known.
         known: u32,
     },
+    /// The store was written by an older fanfold, and may only be read here.
+    #[error(
+        "the store has version {found}, and this fanfold reads {known}\n\nhint: open it for writing once, and it is brought up"
+    )]
+    TooOld {
+        /// The version of the store.
+        found: u32,
+        /// The one that is known.
+        known: u32,
+    },
+    /// The store was opened for reading alone.
+    #[error("the store {0} was opened for reading alone")]
+    ReadOnly(String),
+    /// The address names no store.
+    #[error(
+        "{0} is no address of a store\n\nhint: a file, a folder, sqlite:FILE, postgres://USER@HOST/DATABASE or memory:"
+    )]
+    Address(String),
     /// The store is broken.
-    #[error("the store is broken: {0}")]
+    #[error("the store is broken: {0}\n\nhint: `fanfold doctor` tells what is left and repairs what it can")]
     Broken(String),
     /// Anything else that the database says.
     #[error("the store failed: {0}")]

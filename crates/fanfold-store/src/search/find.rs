@@ -68,6 +68,15 @@ pub enum Order {
     Oldest,
 }
 
+impl Find {
+    /// Whether a message of a role and a moment is meant.
+    pub(crate) fn wants(&self, role: Role, at: Millis) -> bool {
+        (self.roles.is_empty() || self.roles.contains(&role))
+            && self.since.is_none_or(|since| at >= since)
+            && self.before.is_none_or(|before| at < before)
+    }
+}
+
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Hits {
@@ -97,6 +106,9 @@ pub struct Found {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Candidate {
     pub(crate) number: u64,
+    /// Its lane, where there are lanes.
+    pub(crate) lane: i64,
+    pub(crate) depth: u32,
     pub(crate) at: Millis,
     pub(crate) score: f64,
 }

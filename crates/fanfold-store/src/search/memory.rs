@@ -3,11 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 
-use super::find::Candidate;
-use super::query::{Expanded, Like, Phrase, Query};
+use super::query::{Expanded, Like, Phrase};
 use super::text::text_of;
 use super::words::each_word;
-use crate::chain::Node;
 
 /// The usual constants of BM25: how soon more of a word adds less, and how much length counts.
 const K1: f64 = 1.2;
@@ -32,19 +30,19 @@ impl MemoryIndex {
     }
 
     /// Indexes a message; they come by their numbers.
-    pub(crate) fn add(&mut self, node: &Node) {
+    pub(crate) fn add(&mut self, number: u64, json: &str) {
         let mut n_words = 0;
-        each_word(&text_of(&node.json), |_, word| {
+        each_word(&text_of(json), |_, word| {
             let messages = match self.places.get_mut(word) {
                 Some(messages) => messages,
                 None => self.places.entry(word.to_owned()).or_default(),
             };
-            messages.entry(node.number).or_default().push(n_words);
+            messages.entry(number).or_default().push(n_words);
             n_words += 1;
         });
-        self.lengths.insert(node.number, n_words);
+        self.lengths.insert(number, n_words);
         self.n_words += u64::from(n_words);
-        self.mark = node.number;
+        self.mark = number;
     }
 
     /// Forgets all but some messages.
@@ -57,24 +55,17 @@ impl MemoryIndex {
         self.n_words = self.lengths.values().map(|length| u64::from(*length)).sum();
     }
 
-    /// The query in words that there are.
-    pub(crate) fn expand(&self, query: &Query) -> Expanded {
-        let alike = |like: &Like, limit: usize| {
-            let mut alike: Vec<&String> = match like {
-                Like::Begin(part) => {
-                    let from = self.places.range::<str, _>((Bound::Included(*part), Bound::Unbounded));
-                    from.map(|(word, _)| word).take_while(|word| like.has(word)).collect()
-                }
-                Like::End(_) | Like::Within(_) => self.places.keys().filter(|word| like.has(word)).collect(),
-            };
-            // The words that are hardly more than the part are the closest to what is meant.
-            alike.sort_by_key(|word| (word.chars().count(), *word));
-            Ok::<_, std::convert::Infallible>(alike.into_iter().take(limit).cloned().collect())
+    /// Words like this, the shortest first: they are hardly more than the part, and the closest to what is meant.
+    pub(crate) fn alike(&self, like: &Like, limit: usize) -> Vec<String> {
+        let mut alike: Vec<&String> = match like {
+            Like::Begin(part) => {
+                let from = self.places.range::<str, _>((Bound::Included(*part), Bound::Unbounded));
+                from.map(|(word, _)| word).take_while(|word| like.has(word)).collect()
+            }
+            Like::End(_) | Like::Within(_) => self.places.keys().filter(|word| like.has(word)).collect(),
         };
-        match query.expand(alike) {
-            Ok(expanded) => expanded,
-            Err(never) => match never {},
-        }
+        alike.sort_by_key(|word| (word.len(), *word));
+        alike.into_iter().take(limit).cloned().collect()
     }
 
     /// The messages that a query asks for, with their scores, by their numbers.
@@ -155,9 +146,4 @@ impl MemoryIndex {
         }
         counts
     }
-}
-
-/// A candidate of a node.
-pub(crate) fn candidate(node: &Node, score: f64) -> Candidate {
-    Candidate { number: node.number, at: node.at, score }
 }

@@ -12,6 +12,8 @@ mod text; //    the text of a message
 mod query; //   what somebody looks for
 mod find; //    what a store is asked, and what may be seen
 mod memory; //  full text in memory
+mod lookup; //  what is found in a database
+mod sqlite; //  full text in SQLite
 mod snippet; // a few words around a hit
 mod message; // a message as it is shown
 mod request; // what a caller may ask
@@ -19,13 +21,15 @@ mod shapes; //  the four answers
 mod discover; // the first of them
 
 pub use discover::Discovered;
+pub(crate) use find::{Candidate, Owned, Picker, sort};
 pub use find::{Find, Found, Hits, Live, Order};
-pub(crate) use find::{Owned, Picker, sort};
-pub(crate) use memory::{MemoryIndex, candidate};
+pub(crate) use lookup::{INDEXED_AT_ONCE, Index, find, forget, index_some, is_behind};
+pub(crate) use memory::MemoryIndex;
 pub use message::Shown;
 pub use query::{All, Expanded, ExpandedAll, Like, Phrase, Query, Term};
 pub use request::{NoProfiles, Profiles, Request, SearchError, Sort};
 pub use shapes::{Browse, Browsed, Discover, Read, Reply, Scroll, Search, SessionMeta};
 pub use snippet::snippet;
+pub(crate) use sqlite::InSqlite;
 pub use text::text_of;
 pub use words::{each_word, prepared, words};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use fanfold_store::search::{Find, Query, text_of, words};
-use fanfold_store::{MemoryStore, NewMessage, Op, Store};
+use fanfold_store::{MemoryStore, NewMessage, Op, SqliteStore, Store};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -113,7 +113,7 @@ fn is_long() -> bool {
     std::env::var_os("FANFOLD_MANY").is_some()
 }
 
-fn check_generated(store: impl Fn() -> Box<dyn Store>) {
+fn check_generated(with_store: impl Fn(&mut dyn FnMut(&dyn Store))) {
     let cases = if is_long() { 200 } else { 8 };
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let messages = proptest::collection::vec((text(), any::<u8>()), 1..30);
@@ -125,7 +125,9 @@ fn check_generated(store: impl Fn() -> Box<dyn Store>) {
                 turn = turn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 (turn >> 33) % n
             };
-            check(&*store(), &messages, &mut pick, 6);
+            with_store(&mut |store| {
+                check(store, &messages, &mut pick, 6);
+            });
             Ok(())
         })
         .unwrap();
@@ -146,12 +148,33 @@ fn check_recorded(store: &dyn Store) {
     eprintln!("{n_checked} words of {} recorded messages", messages.len());
 }
 
+/// A store in a folder that goes with it.
+struct InFolder(
+    SqliteStore,
+    #[expect(dead_code, reason = "it is removed when it is dropped")] tempfile::TempDir,
+);
+
+fn sqlite() -> InFolder {
+    let folder = tempfile::tempdir().unwrap();
+    InFolder(SqliteStore::open(folder.path()).unwrap(), folder)
+}
+
 #[test]
 fn every_word_of_a_generated_message_finds_it_in_memory() {
-    check_generated(|| Box::new(MemoryStore::default()));
+    check_generated(|check| check(&MemoryStore::default()));
+}
+
+#[test]
+fn every_word_of_a_generated_message_finds_it_in_sqlite() {
+    check_generated(|check| check(&sqlite().0));
 }
 
 #[test]
 fn every_word_of_a_recorded_message_finds_it_in_memory() {
     check_recorded(&MemoryStore::default());
+}
+
+#[test]
+fn every_word_of_a_recorded_message_finds_it_in_sqlite() {
+    check_recorded(&sqlite().0);
 }

@@ -1,0 +1,183 @@
+//! Full text in SQLite, by FTS5.
+
+use std::collections::BTreeSet;
+
+use super::find::{Candidate, Order};
+use super::lookup::{Index, Text, Wanted};
+use super::query::{Expanded, ExpandedAll, Like, Phrase};
+use super::words::stands_alone;
+use crate::chain::Role;
+use crate::session::Millis;
+use crate::sql::{Row, Sql, Value, row};
+use crate::store::StoreError;
+use crate::tables::{NODES, Stored, read_node};
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// Full text in SQLite.
+pub(crate) struct InSqlite;
+
+/// So many words are sorted to find the shortest of those that have a part.
+const MOST_SORTED: i64 = 20_000;
+
+impl Index for InSqlite {
+    fn pending(&self, sql: &mut dyn Sql, limit: usize) -> Result<Vec<Stored>> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        // Numbers are given by who writes, one at a time: none below the mark comes later.
+        let text = format!(
+            "{NODES} WHERE number > coalesce((SELECT value FROM marks WHERE name = 'indexed'), 0) \
+             ORDER BY number LIMIT $1"
+        );
+        sql.rows(&text, &[Value::Int(limit)])?.into_iter().map(read_node).collect()
+    }
+
+    fn add(&self, sql: &mut dyn Sql, texts: &[Text], vocabulary: &BTreeSet<String>) -> Result<()> {
+        for Text { stored, words } in texts {
+            let number = Value::Int(stored.place.number);
+            let words = words.join(" ");
+            sql.run("INSERT INTO texts (rowid, words) VALUES ($1, $2)", &[number, Value::Text(&words)])?;
+            let text = "INSERT INTO indexed (number, lane, depth, role, at) VALUES ($1, $2, $3, $4, $5)";
+            let values = [
+                number,
+                Value::Int(stored.place.lane),
+                Value::Int(stored.place.depth.into()),
+                Value::Int(role_number(stored.role)),
+                Value::Int(stored.at.0),
+            ];
+            sql.run(text, &values)?;
+        }
+        for word in vocabulary.iter().filter(|word| !stands_alone(word)) {
+            let text =
+                "INSERT INTO vocabulary (word) VALUES ($1) ON CONFLICT (word) DO NOTHING RETURNING key";
+            // What has three letters has no other part.
+            if let Some(mut new) = row(sql, text, &[Value::Text(word)])?
+                && has_parts(word)
+            {
+                let values = [Value::Int(new.int()?), Value::Text(word)];
+                sql.run("INSERT INTO parts (rowid, word) VALUES ($1, $2)", &values)?;
+            }
+        }
+        let last = texts.iter().map(|text| text.stored.place.number).max().unwrap_or(0);
+        let mark = "INSERT INTO marks (name, value) VALUES ('indexed', $1) \
+             ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE marks.value < excluded.value";
+        sql.run(mark, &[Value::Int(last)])?;
+        Ok(())
+    }
+
+    fn remove(&self, sql: &mut dyn Sql, texts: &[Text], vocabulary: &BTreeSet<String>) -> Result<()> {
+        for Text { stored, .. } in texts {
+            let number = [Value::Int(stored.place.number)];
+            if sql.run("DELETE FROM indexed WHERE number = $1", &number)? > 0 {
+                sql.run("DELETE FROM texts WHERE rowid = $1", &number)?;
+            }
+        }
+        for word in vocabulary.iter().filter(|word| !stands_alone(word)) {
+            let quoted = format!("\"{word}\"");
+            let text = "SELECT rowid FROM texts WHERE texts MATCH $1 LIMIT 1";
+            if row(sql, text, &[Value::Text(&quoted)])?.is_some() {
+                continue;
+            }
+            let text = "DELETE FROM vocabulary WHERE word = $1 RETURNING key";
+            if let Some(mut gone) = row(sql, text, &[Value::Text(word)])?
+                && has_parts(word)
+            {
+                let values = [Value::Int(gone.int()?), Value::Text(word)];
+                sql.run("INSERT INTO parts (parts, rowid, word) VALUES ('delete', $1, $2)", &values)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn alike(&self, sql: &mut dyn Sql, like: &Like, limit: usize) -> Result<Vec<String>> {
+        let limit = Value::Int(i64::try_from(limit).unwrap_or(i64::MAX));
+        let read = |mut row: Row| row.text();
+        let order = "ORDER BY length(CAST(word AS BLOB)), word LIMIT $";
+        let rows = match like {
+            Like::Begin(part) => {
+                // The last character there is comes after every word that begins so.
+                let end = format!("{part}\u{10ffff}");
+                let text = format!(
+                    "SELECT word FROM (SELECT word FROM vocabulary WHERE word >= $1 AND word < $2 LIMIT $3) {order}4"
+                );
+                let values = [Value::Text(part), Value::Text(&end), Value::Int(MOST_SORTED), limit];
+                sql.rows(&text, &values)?
+            }
+            // Words are letters and digits: none of them means something to LIKE.
+            Like::End(part) | Like::Within(part) => {
+                let end = if matches!(like, Like::End(_)) { "" } else { "%" };
+                let pattern = format!("%{part}{end}");
+                let text =
+                    format!("SELECT word FROM (SELECT word FROM parts WHERE word LIKE $1 LIMIT $2) {order}3");
+                sql.rows(&text, &[Value::Text(&pattern), Value::Int(MOST_SORTED), limit])?
+            }
+        };
+        rows.into_iter().map(read).collect()
+    }
+
+    fn candidates(&self, sql: &mut dyn Sql, query: &Expanded, wanted: &Wanted) -> Result<Vec<Candidate>> {
+        if query.any.is_empty() || wanted.numbers.is_empty() {
+            return Ok(Vec::new());
+        }
+        let find = wanted.find;
+        let roles: Vec<String> = find.roles.iter().map(|role| role_number(*role).to_string()).collect();
+        let roles =
+            if roles.is_empty() { String::new() } else { format!("AND i.role IN ({}) ", roles.join(",")) };
+        let order = if find.order == Order::Oldest { "ASC" } else { "DESC" };
+        // The index gives its rows in order, so that a common word costs no more than the rows that are taken.
+        let text = format!(
+            "SELECT t.rowid, i.lane, i.depth, i.at, CAST(bm25(texts) * -1000000 AS INTEGER) \
+             FROM texts t CROSS JOIN indexed i ON i.number = t.rowid \
+             WHERE texts MATCH $1 AND t.rowid >= $2 AND t.rowid < $3 AND i.at >= $4 AND i.at < $5 {roles}\
+             ORDER BY t.rowid {order} LIMIT $6"
+        );
+        let expression = expression(query);
+        let values = [
+            Value::Text(&expression),
+            Value::Int(wanted.numbers.start),
+            Value::Int(wanted.numbers.end),
+            Value::Int(find.since.map_or(i64::MIN, |since| since.0)),
+            Value::Int(find.before.map_or(i64::MAX, |before| before.0)),
+            Value::Int(i64::try_from(wanted.limit).unwrap_or(i64::MAX)),
+        ];
+        let read = |mut row: Row| {
+            let (number, lane, depth) = (row.number()?, row.int()?, row.number()?);
+            let (at, score) = (Millis(row.int()?), row.int()? as f64 / 1e6);
+            Ok(Candidate { number, lane, depth, at, score })
+        };
+        sql.rows(&text, &values)?.into_iter().map(read).collect()
+    }
+}
+
+fn has_parts(word: &str) -> bool {
+    word.chars().nth(3).is_some()
+}
+
+/// The number of a role; it is stored.
+fn role_number(role: Role) -> i64 {
+    match role {
+        Role::System => 0,
+        Role::User => 1,
+        Role::Assistant => 2,
+        Role::Tool => 3,
+        Role::Other => 4,
+    }
+}
+
+/// A query as FTS5 reads it. Words are letters and digits alone, so nothing in them needs care.
+fn expression(query: &Expanded) -> String {
+    let phrase = |phrase: &Phrase| {
+        let end = if phrase.is_prefix { " *" } else { "" };
+        format!("\"{}\"{end}", phrase.words.join(" "))
+    };
+    let term =
+        |phrases: &Vec<Phrase>| format!("({})", phrases.iter().map(phrase).collect::<Vec<_>>().join(" OR "));
+    let group = |group: &ExpandedAll| {
+        let with = group.with.iter().map(term).collect::<Vec<_>>().join(" AND ");
+        if group.without.is_empty() {
+            return format!("({with})");
+        }
+        let without = group.without.iter().map(term).collect::<Vec<_>>().join(" OR ");
+        format!("(({with}) NOT ({without}))")
+    };
+    query.any.iter().map(group).collect::<Vec<_>>().join(" OR ")
+}
