@@ -146,6 +146,11 @@ impl<'a> Picker<'a> {
         Picker { find, seen: BTreeSet::new(), n_skipped: 0, hits: Hits::default() }
     }
 
+    /// Whether a message of a lineage was seen.
+    pub(crate) fn has_seen(&self, root: &SessionId) -> bool {
+        self.seen.contains(root)
+    }
+
     pub(crate) fn is_done(&self) -> bool {
         self.hits.found.len() >= self.find.limit
     }

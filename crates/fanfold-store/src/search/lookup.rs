@@ -24,6 +24,9 @@ type Result<T> = std::result::Result<T, StoreError>;
 /// So many messages with the words are ranked at once. Where more have them, the newest ones are ranked first.
 pub(crate) const MOST_RANKED: usize = 1_000;
 
+/// So many lanes may be left out by name.
+const MOST_LANES: usize = 500;
+
 /// So many messages are indexed at once.
 pub(crate) const INDEXED_AT_ONCE: usize = 256;
 
@@ -58,6 +61,10 @@ pub(crate) struct Wanted<'a> {
     pub(crate) find: &'a Find,
     /// Of these numbers.
     pub(crate) numbers: Range<i64>,
+    /// Not of these lanes.
+    pub(crate) without_lanes: &'a [i64],
+    /// Whether a score is worth its time.
+    pub(crate) is_ranked: bool,
     /// At most so many.
     pub(crate) limit: usize,
 }
@@ -119,8 +126,18 @@ pub(crate) fn find(sql: &mut dyn Sql, index: &dyn Index, find: &Find) -> Result<
     let mut rest = rest.candidates(&query, find);
     let mut owners = Owners::new(sql, find)?;
     let mut is_bounded = query.is_narrowed;
+    let mut is_ranked = true;
     loop {
-        let wanted = Wanted { find, numbers: numbers.clone(), limit: MOST_RANKED };
+        // Lineages that have their hit need no more; what is left of the others is taken as it comes.
+        let without_lanes = if find.is_one_per_lineage { owners.done(&picker) } else { Vec::new() };
+        let wanted = Wanted {
+            find,
+            numbers: numbers.clone(),
+            without_lanes: &without_lanes,
+            is_ranked,
+            limit: MOST_RANKED,
+        };
+        is_ranked = !find.is_one_per_lineage;
         let mut candidates = index.candidates(sql, &query, &wanted)?;
         let is_last = candidates.len() < MOST_RANKED;
         is_bounded |= !is_last;
@@ -217,6 +234,13 @@ impl<'a> Owners<'a> {
         };
         let own = own.map_or(Ok(Vec::new()), |place| lanes::ranges(sql, place.lane, 0..place.depth + 1))?;
         Ok(Owners { find, own, lanes: HashMap::new() })
+    }
+
+    /// The lanes whose every session is of a lineage that was seen, as far as they are known.
+    fn done(&self, picker: &Picker) -> Vec<i64> {
+        let is_done = |rows: &[(u32, SessionRow)]| rows.iter().all(|(_, row)| picker.has_seen(&row.root));
+        let done = self.lanes.iter().filter(|(_, rows)| is_done(rows)).map(|(lane, _)| *lane);
+        done.take(MOST_LANES).collect()
     }
 
     fn of(&mut self, sql: &mut dyn Sql, found: &Candidate) -> Result<Owned> {

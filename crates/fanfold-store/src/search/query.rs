@@ -20,12 +20,16 @@ const LONGEST_QUERY: usize = 2_048;
 const MOST_WORDS: usize = 64;
 /// So many words of the vocabulary may stand for one prefix or part.
 const MOST_ALIKE: usize = 256;
+/// So many stand for all words of a query that nobody wrote as parts.
+const MOST_WIDENED: usize = 96;
 
 /// What somebody looks for.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
     /// One of these must hold.
     pub any: Vec<All>,
+    /// How many words of the vocabulary may stand for one prefix or part.
+    pub most_alike: usize,
 }
 
 /// Terms that must all be in a message, and ones that must not.
@@ -46,6 +50,12 @@ pub enum Term {
     Prefix(Vec<String>),
     /// The first one ends so and the last one begins so; a single one has this part.
     Part(Vec<String>),
+}
+
+impl Default for Query {
+    fn default() -> Query {
+        Query { any: Vec::new(), most_alike: MOST_ALIKE }
+    }
 }
 
 impl Query {
@@ -89,7 +99,7 @@ impl Query {
             is_negated = false;
         }
         any.retain(|group| !group.with.is_empty());
-        Query { any }
+        Query { any, ..Query::default() }
     }
 
     /// Whether there is nothing to look for.
@@ -100,6 +110,8 @@ impl Query {
     /// The same, but a word may be a part of one; none if that is no different.
     pub fn widened(&self) -> Option<Query> {
         let mut wide = self.clone();
+        let n_terms = wide.any.iter().map(|group| group.with.len()).sum::<usize>().max(1);
+        wide.most_alike = (MOST_WIDENED / n_terms).max(4);
         for term in wide.any.iter_mut().flat_map(|group| &mut group.with) {
             if let Term::Words(words) | Term::Prefix(words) = term
                 && words.iter().any(|word| !stands_alone(word))
@@ -108,7 +120,7 @@ impl Query {
                 *term = Term::Part(std::mem::take(words));
             }
         }
-        (wide != *self).then_some(wide)
+        (wide.any != self.any).then_some(wide)
     }
 
     /// The same with prefixes and parts replaced by words that there are. `alike` gives those of a vocabulary, at
@@ -122,7 +134,7 @@ impl Query {
             let mut terms = |terms: &[Term]| {
                 terms
                     .iter()
-                    .map(|term| expand(term, &mut alike, &mut expanded.is_narrowed))
+                    .map(|term| expand(term, self.most_alike, &mut alike, &mut expanded.is_narrowed))
                     .collect::<Result<Vec<_>, E>>()
             };
             let with = terms(&group.with)?;
@@ -194,14 +206,15 @@ impl Like<'_> {
 
 fn expand<E>(
     term: &Term,
+    most: usize,
     alike: &mut impl FnMut(&Like, usize) -> Result<Vec<String>, E>,
     is_narrowed: &mut bool,
 ) -> Result<Vec<Phrase>, E> {
     let mut get = |like: &Like, part: &str| {
         // One word more than is taken says that there are more.
-        let mut alike = alike(like, MOST_ALIKE + 1)?;
-        *is_narrowed |= alike.len() > MOST_ALIKE;
-        alike.truncate(MOST_ALIKE);
+        let mut alike = alike(like, most + 1)?;
+        *is_narrowed |= alike.len() > most;
+        alike.truncate(most);
         if !alike.iter().any(|word| word == part) {
             alike.insert(0, part.to_owned());
         }

@@ -119,15 +119,15 @@ impl Index for InSqlite {
             return Ok(Vec::new());
         }
         let find = wanted.find;
-        let roles: Vec<String> = find.roles.iter().map(|role| role_number(*role).to_string()).collect();
-        let roles =
-            if roles.is_empty() { String::new() } else { format!("AND i.role IN ({}) ", roles.join(",")) };
+        let roles = listed("AND i.role IN", find.roles.iter().map(|role| role_number(*role)));
+        let lanes = listed("AND i.lane NOT IN", wanted.without_lanes.iter().copied());
+        let score = if wanted.is_ranked { "CAST(bm25(texts) * -1000000 AS INTEGER)" } else { "0" };
         let order = if find.order == Order::Oldest { "ASC" } else { "DESC" };
         // The index gives its rows in order, so that a common word costs no more than the rows that are taken.
         let text = format!(
-            "SELECT t.rowid, i.lane, i.depth, i.at, CAST(bm25(texts) * -1000000 AS INTEGER) \
+            "SELECT t.rowid, i.lane, i.depth, i.at, {score} \
              FROM texts t CROSS JOIN indexed i ON i.number = t.rowid \
-             WHERE texts MATCH $1 AND t.rowid >= $2 AND t.rowid < $3 AND i.at >= $4 AND i.at < $5 {roles}\
+             WHERE texts MATCH $1 AND t.rowid >= $2 AND t.rowid < $3 AND i.at >= $4 AND i.at < $5 {roles}{lanes}\
              ORDER BY t.rowid {order} LIMIT $6"
         );
         let expression = expression(query);
@@ -146,6 +146,12 @@ impl Index for InSqlite {
         };
         sql.rows(&text, &values)?.into_iter().map(read).collect()
     }
+}
+
+/// A test for some numbers; none if there are none.
+fn listed(test: &str, numbers: impl Iterator<Item = i64>) -> String {
+    let numbers: Vec<String> = numbers.map(|number| number.to_string()).collect();
+    if numbers.is_empty() { String::new() } else { format!("{test} ({}) ", numbers.join(",")) }
 }
 
 fn has_parts(word: &str) -> bool {

@@ -9,9 +9,8 @@ mod run; //     statements on a connection
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
@@ -54,9 +53,24 @@ pub struct SqliteStore {
     writer: Mutex<Option<Connection>>,
     /// Connections that read and are not in use.
     readers: Mutex<Vec<Connection>>,
-    /// About how many messages came since the index was brought up to date.
-    n_new: AtomicUsize,
+    /// How far the full text index is behind.
+    lag: Mutex<Lag>,
 }
+
+/// How far the full text index is behind.
+#[derive(Debug, Default)]
+struct Lag {
+    /// About so many messages.
+    n_messages: usize,
+    /// When the last batch was written.
+    since: Option<Instant>,
+}
+
+/// Whoever writes again sooner is in a hurry: what it writes is indexed later.
+const IDLE: Duration = Duration::from_millis(250);
+
+/// The index is behind by no more than this, whoever is in a hurry: a search would have to wait for it.
+const MOST_LAG: usize = 16_384;
 
 impl SqliteStore {
     /// Opens a store, and makes it if it is not there: a file, or `sessions.db` in a folder.
@@ -86,7 +100,7 @@ impl SqliteStore {
 
     fn new(path: PathBuf, access: connect::Access, patience: Patience) -> SqliteStore {
         let (writer, readers) = (Mutex::new(None), Mutex::new(Vec::new()));
-        SqliteStore { path, access, patience, writer, readers, n_new: AtomicUsize::new(0) }
+        SqliteStore { path, access, patience, writer, readers, lag: Mutex::default() }
     }
 
     /// The file.
@@ -165,7 +179,21 @@ impl SqliteStore {
         while is_behind && self.writing(|sql| search::index_some(sql, &InSqlite))? == search::INDEXED_AT_ONCE
         {
         }
+        self.lag.lock().unwrap_or_else(PoisonError::into_inner).n_messages = 0;
         Ok(())
+    }
+
+    /// Indexes some messages if there are enough and nobody is in a hurry. What fails here is done before a search.
+    fn index_now_and_then(&self, n_new: usize) {
+        let mut lag = self.lag.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_idle = lag.since.is_none_or(|since| since.elapsed() >= IDLE);
+        lag.n_messages += n_new;
+        let is_due = lag.n_messages >= search::INDEXED_AT_ONCE && is_idle || lag.n_messages >= MOST_LAG;
+        if is_due {
+            let n_indexed = self.writing(|sql| search::index_some(sql, &InSqlite)).unwrap_or(0);
+            lag.n_messages = lag.n_messages.saturating_sub(n_indexed.max(search::INDEXED_AT_ONCE));
+        }
+        lag.since = Some(Instant::now());
     }
 
     fn reading<T>(&self, work: impl Fn(&mut dyn Sql) -> Result<T, StoreError>) -> Result<T, StoreError> {
@@ -196,12 +224,7 @@ fn transaction<T>(
 impl Store for SqliteStore {
     fn commit(&self, batch: &Batch) -> Result<Committed, StoreError> {
         let committed = self.writing(|sql| commit::commit(sql, batch))?;
-        let n_new = self.n_new.fetch_add(committed.n_new, Ordering::Relaxed) + committed.n_new;
-        if n_new >= search::INDEXED_AT_ONCE {
-            self.n_new.store(0, Ordering::Relaxed);
-            // What was committed is safe; a search indexes what is missing.
-            let _ = self.index_all();
-        }
+        self.index_now_and_then(committed.n_new);
         Ok(committed)
     }
 
