@@ -43,7 +43,7 @@ struct Work<'a> {
 impl Work<'_> {
     fn session(&mut self, id: &SessionId) -> Result<&Session> {
         if !self.sessions.contains_key(id) {
-            let session = tables::session(self.sql, id, true)?;
+            let session = tables::session_to_change(self.sql, id)?;
             let session = session.ok_or_else(|| StoreError::NoSession(id.clone()))?;
             self.sessions.insert(id.clone(), (session, false));
         }
@@ -160,14 +160,14 @@ impl Work<'_> {
             Some(place) if tables::id_at(self.sql, place.lane, start)?.is_none() => place.lane,
             _ => tables::insert_lane(self.sql, Lane { parent: place.map(|place| place.lane), start })?,
         };
-        let mut place = Place { number: self.sql.new_numbers(messages.len())?, lane, depth: start };
+        let numbers = self.sql.new_numbers(messages.len())?;
         let mut nodes = Vec::with_capacity(messages.len());
-        for message in messages {
+        for ((message, number), depth) in messages.iter().zip(numbers).zip(start..) {
             let id = NodeId::of(tip, &message.json);
             let (role, at) = (role_of(&message.json), message.at.unwrap_or(self.at));
+            let place = Place { number, lane, depth };
             nodes.push(Stored { id, place, role, at, json: message.json.clone() });
             tip = Some(id);
-            place = Place { number: place.number + 1, depth: place.depth + 1, ..place };
         }
         tables::insert_nodes(self.sql, &nodes)?;
         self.committed.n_new += nodes.len();

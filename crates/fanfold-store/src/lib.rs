@@ -24,15 +24,21 @@ mod lanes; //   messages read along their lanes
 mod commit; //  a batch, written
 mod locks; //   who may fold
 mod sweep; //   what no session leads to, removed
+mod doctor; //  is everything there, and as it was written?
 mod sqlite; //  a store in one file
+#[cfg(feature = "postgres")]
+mod postgres; // a store on a server
 mod open; //    a store by its address
 
 pub mod search; // what was said, by words, place and session
 
 pub use batch::{Batch, Change, Committed, NewEvent, NewMessage, NewSession, Op};
 pub use chain::{BlobId, IdError, Node, NodeId, Role, role_of};
+pub use doctor::{Care, Cure, Finding};
 pub use memory::MemoryStore;
 pub use open::{Purpose, open};
+#[cfg(feature = "postgres")]
+pub use postgres::PostgresStore;
 pub use session::{EndReason, EventRow, Millis, Relation, SessionId, SessionRow};
 pub use sqlite::{Patience, SqliteStore};
 pub use store::{Filter, Held, Lock, Size, Store, StoreError};

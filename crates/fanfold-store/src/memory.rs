@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::batch::{Batch, Change, Committed, NewMessage, NewSession, Op};
 use crate::chain::{BlobId, Node, NodeId, role_of};
+use crate::doctor::{Care, Cure, Finding};
 use crate::search::{Candidate, Find, Hits, MemoryIndex, Owned, Picker, sort};
 use crate::session::{EventRow, Millis, Relation, SessionId, SessionRow};
 use crate::store::{Filter, Held, Lock, Size, Store, StoreError};
@@ -208,6 +209,27 @@ impl Store for MemoryStore {
         state.blobs.retain(|id, _| texts.iter().any(|text| text.contains(&id.to_string())));
         self.index().retain(|number| state.numbers.contains_key(&number));
         Ok((n_before - state.nodes.len()) as u64)
+    }
+
+    fn examine(&self, _care: Care) -> Result<Vec<Finding>, StoreError> {
+        let state = self.state();
+        let lost = |place, text: &str| Finding { place, text: text.to_owned(), cure: Cure::None };
+        let mut findings = Vec::new();
+        for (id, node) in &state.nodes {
+            let depth = node.parent.map_or(Ok(0), |parent| state.depth(parent).map(|depth| depth + 1));
+            let is_sound =
+                *id == NodeId::of(node.parent, &node.json) && depth.is_ok_and(|depth| depth == node.depth);
+            if !is_sound {
+                findings.push(lost(format!("message {}", node.number), "it is not what was written"));
+            }
+        }
+        for row in state.sessions.values() {
+            let n_messages = row.tip.map_or(Ok(0), |tip| state.depth(tip).map(|depth| depth + 1));
+            if !n_messages.is_ok_and(|n_messages| n_messages == row.n_messages) {
+                findings.push(lost(format!("session {}", row.id), "its tip is not where it says"));
+            }
+        }
+        Ok(findings)
     }
 
     fn size(&self) -> Result<Size, StoreError> {

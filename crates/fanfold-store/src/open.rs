@@ -35,6 +35,12 @@ pub fn open(address: &str, purpose: Purpose) -> Result<Box<dyn Store>, StoreErro
     })
 }
 
+#[cfg(feature = "postgres")]
+fn open_postgres(address: &str, purpose: Purpose) -> Result<Box<dyn Store>, StoreError> {
+    Ok(Box::new(crate::postgres::PostgresStore::open(address, purpose)?))
+}
+
+#[cfg(not(feature = "postgres"))]
 fn open_postgres(_address: &str, _purpose: Purpose) -> Result<Box<dyn Store>, StoreError> {
     Err(StoreError::Address("a PostgreSQL database, which this fanfold was built without,".into()))
 }

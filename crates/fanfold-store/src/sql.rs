@@ -132,11 +132,11 @@ pub(crate) trait Sql {
     /// Runs a statement and gives how many rows it changed.
     fn run(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError>;
 
-    /// Sets so many numbers of messages aside and gives the first. A number is never given twice.
-    fn new_numbers(&mut self, n: usize) -> Result<i64, StoreError>;
+    /// So many new numbers for messages, in order. A number is never given twice.
+    fn new_numbers(&mut self, n: usize) -> Result<Vec<i64>, StoreError>;
 
-    /// What a query on `sessions s` ends with so that nobody else changes the row before the transaction ends.
-    fn for_update(&self) -> &'static str;
+    /// Keeps others from changing a session before the transaction ends.
+    fn hold_session(&mut self, id: &str) -> Result<(), StoreError>;
 }
 
 /// The only row of a query, or none.

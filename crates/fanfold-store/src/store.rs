@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::batch::{Batch, Committed};
 use crate::chain::{BlobId, Node, NodeId};
+use crate::doctor::{Care, Finding};
 use crate::search::{Find, Hits};
 use crate::session::{EventRow, Millis, SessionId, SessionRow};
 
@@ -173,6 +174,9 @@ pub trait Store: Send + Sync {
 
     /// Removes messages and bytes that no session leads to. Gives how many messages went.
     fn sweep(&self) -> Result<u64, StoreError>;
+
+    /// Looks through all of it, and repairs what can be if asked to.
+    fn examine(&self, care: Care) -> Result<Vec<Finding>, StoreError>;
 
     /// How large it is.
     fn size(&self) -> Result<Size, StoreError>;

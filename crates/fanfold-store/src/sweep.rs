@@ -58,7 +58,16 @@ fn reached(sql: &mut dyn Sql) -> Result<BTreeMap<i64, i64>> {
     Ok(reached)
 }
 
-fn sweep_blobs(sql: &mut dyn Sql) -> Result<()> {
+/// Removes bytes that no event names.
+pub(crate) fn sweep_blobs(sql: &mut dyn Sql) -> Result<()> {
+    for id in unnamed_blobs(sql)? {
+        sql.run("DELETE FROM blobs WHERE id = $1", &[Value::Bytes(&id)])?;
+    }
+    Ok(())
+}
+
+/// The ids of bytes that no event names.
+pub(crate) fn unnamed_blobs(sql: &mut dyn Sql) -> Result<BTreeSet<[u8; 32]>> {
     let mut ids = BTreeSet::new();
     for mut row in sql.rows("SELECT id FROM blobs", &[])? {
         ids.extend(row.opt_hash()?);
@@ -77,10 +86,7 @@ fn sweep_blobs(sql: &mut dyn Sql) -> Result<()> {
             }
         }
     }
-    for id in ids {
-        sql.run("DELETE FROM blobs WHERE id = $1", &[Value::Bytes(&id)])?;
-    }
-    Ok(())
+    Ok(ids)
 }
 
 /// Every id that a text names: 64 hexadecimal digits in a row.

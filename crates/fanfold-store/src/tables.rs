@@ -67,11 +67,17 @@ pub(crate) use session_columns;
 const SESSIONS: &str =
     concat!("SELECT ", session_columns!(), " FROM sessions s LEFT JOIN nodes n ON n.number = s.tip");
 
-/// A session. `is_for_update` keeps others from changing it until the transaction ends.
-pub(crate) fn session(sql: &mut dyn Sql, id: &SessionId, is_for_update: bool) -> Result<Option<Session>> {
-    let end = if is_for_update { sql.for_update() } else { "" };
-    let text = format!("{SESSIONS} WHERE s.id = $1{end}");
+/// A session.
+pub(crate) fn session(sql: &mut dyn Sql, id: &SessionId) -> Result<Option<Session>> {
+    let text = format!("{SESSIONS} WHERE s.id = $1");
     row(sql, &text, &[Value::Text(&id.0)])?.map(read_session).transpose()
+}
+
+/// A session that is going to be written to.
+pub(crate) fn session_to_change(sql: &mut dyn Sql, id: &SessionId) -> Result<Option<Session>> {
+    // It is held first and read then: a query that waited for a row sees the rest as it was before.
+    sql.hold_session(&id.0)?;
+    session(sql, id)
 }
 
 /// Sessions, the last written to first.
@@ -269,6 +275,12 @@ pub(crate) fn nodes(sql: &mut dyn Sql, lane: i64, depths: Range<u32>) -> Result<
     sql.rows(&text, &values)?.into_iter().map(read_node).collect()
 }
 
+/// Some messages behind a place, lane by lane.
+pub(crate) fn nodes_after(sql: &mut dyn Sql, (lane, depth): (i64, u32)) -> Result<Vec<Stored>> {
+    let text = format!("{NODES} WHERE (lane, depth) > ($1, $2) ORDER BY lane, depth LIMIT 512");
+    sql.rows(&text, &[Value::Int(lane), Value::Int(depth.into())])?.into_iter().map(read_node).collect()
+}
+
 /// A message from its columns.
 pub(crate) fn read_node(mut row: Row) -> Result<Stored> {
     let (number, id) = (row.int()?, row.node_id()?);
@@ -369,7 +381,7 @@ pub(crate) fn blob(sql: &mut dyn Sql, id: BlobId) -> Result<Option<Vec<u8>>> {
 
 /// The events of the session of that id, from a position on.
 pub(crate) fn events_of(sql: &mut dyn Sql, id: &SessionId, from: u32) -> Result<Vec<EventRow>> {
-    let session = session(sql, id, false)?.ok_or_else(|| StoreError::NoSession(id.clone()))?;
+    let session = session(sql, id)?.ok_or_else(|| StoreError::NoSession(id.clone()))?;
     events(sql, &session, from)
 }
 

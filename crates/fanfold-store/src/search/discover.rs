@@ -91,8 +91,13 @@ impl Place<'_> {
             offset: request.offset(),
         };
         let mut results = Vec::new();
-        if find.session.is_none() && find.offset == 0 {
-            results.extend(self.titled(text, &find)?);
+        let mut titled = None;
+        if find.session.is_none()
+            && find.offset == 0
+            && let Some((root, result)) = self.titled(text, &find)?
+        {
+            titled = Some(root);
+            results.push(result);
         }
         let mut hits = self.store.find(&find)?;
         let mut widened = false;
@@ -110,8 +115,7 @@ impl Place<'_> {
             if results.len() >= limit {
                 break;
             }
-            let is_there = results.iter().any(|result: &Discovered| result.session_id == found.session.id.0);
-            if !is_there || find.session.is_some() {
+            if Some(&found.session.root) != titled.as_ref() {
                 results.push(self.found(&found, &find.query, request)?);
             }
         }
@@ -133,7 +137,7 @@ impl Place<'_> {
     }
 
     /// The session that is called so, or the newest one that went on with it.
-    fn titled(&self, title: &str, find: &Find) -> Result<Option<Discovered>, SearchError> {
+    fn titled(&self, title: &str, find: &Find) -> Result<Option<(SessionId, Discovered)>, SearchError> {
         let filter = Filter { title: Some(title.to_owned()), limit: Some(1), ..Filter::default() };
         let Some(named) = self.store.sessions(&filter)?.pop() else { return Ok(None) };
         let lineage = Filter { root: Some(named.root.clone()), limit: Some(1), ..Filter::default() };
@@ -147,7 +151,7 @@ impl Place<'_> {
             return Ok(None);
         }
         let (start, end) = self.bookends(&row, 0..0)?;
-        Ok(Some(Discovered {
+        let result = Discovered {
             session_id: row.id.0.clone(),
             meta: SessionMeta::of(&row),
             matched_role: "session_title",
@@ -162,7 +166,8 @@ impl Place<'_> {
             relation: row.parent.as_ref().map(|(_, relation)| relation.name()),
             also_in: Vec::new(),
             folded: false,
-        }))
+        };
+        Ok(Some((row.root, result)))
     }
 
     fn found(&self, found: &Found, query: &Query, request: &Request) -> Result<Discovered, SearchError> {

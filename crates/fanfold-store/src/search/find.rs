@@ -166,17 +166,16 @@ impl<'a> Picker<'a> {
             return Ok(());
         }
         let Some((session, also_in)) = self.attribute(owned.owners) else { return Ok(()) };
-        let is_new = self.seen.insert(session.root.clone());
-        if self.find.is_one_per_lineage && !is_new {
+        if self.find.is_one_per_lineage && self.has_seen(&session.root) {
             return Ok(());
         }
+        let Some(node) = node()? else { return Ok(()) };
+        self.seen.insert(session.root.clone());
         if self.n_skipped < self.find.offset {
             self.n_skipped += 1;
             return Ok(());
         }
-        if let Some(node) = node()? {
-            self.hits.found.push(Found { node, session, also_in, score });
-        }
+        self.hits.found.push(Found { node, session, also_in, score });
         Ok(())
     }
 

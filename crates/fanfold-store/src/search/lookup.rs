@@ -30,8 +30,22 @@ const MOST_LANES: usize = 500;
 /// So many messages are indexed at once.
 pub(crate) const INDEXED_AT_ONCE: usize = 256;
 
+/// The number of a role in an index.
+pub(crate) fn role_number(role: Role) -> i64 {
+    match role {
+        Role::System => 0,
+        Role::User => 1,
+        Role::Assistant => 2,
+        Role::Tool => 3,
+        Role::Other => 4,
+    }
+}
+
 /// Full text in a database.
 pub(crate) trait Index {
+    /// Keeps others from indexing until the transaction ends; false if another one is at it.
+    fn hold(&self, sql: &mut dyn Sql) -> Result<bool>;
+
     /// Messages that are not indexed, the oldest first, at most so many.
     fn pending(&self, sql: &mut dyn Sql, limit: usize) -> Result<Vec<Stored>>;
 
@@ -40,6 +54,12 @@ pub(crate) trait Index {
 
     /// Removes messages, and those of these words that are in no other message.
     fn remove(&self, sql: &mut dyn Sql, texts: &[Text], vocabulary: &BTreeSet<String>) -> Result<()>;
+
+    /// How many messages are missing from the index or stand in it wrongly.
+    fn n_wrong(&self, sql: &mut dyn Sql) -> Result<i64>;
+
+    /// Empties the index: every message is to be indexed again.
+    fn clear(&self, sql: &mut dyn Sql) -> Result<()>;
 
     /// Words of the vocabulary, the shortest first, at most so many.
     fn alike(&self, sql: &mut dyn Sql, like: &Like, limit: usize) -> Result<Vec<String>>;
@@ -71,6 +91,9 @@ pub(crate) struct Wanted<'a> {
 
 /// Indexes some messages that are not indexed yet. Gives how many.
 pub(crate) fn index_some(sql: &mut dyn Sql, index: &dyn Index) -> Result<usize> {
+    if !index.hold(sql)? {
+        return Ok(0);
+    }
     let pending = index.pending(sql, INDEXED_AT_ONCE)?;
     let n = pending.len();
     if n > 0 {
@@ -83,6 +106,13 @@ pub(crate) fn index_some(sql: &mut dyn Sql, index: &dyn Index) -> Result<usize> 
 /// Whether there are messages that are not indexed.
 pub(crate) fn is_behind(sql: &mut dyn Sql, index: &dyn Index) -> Result<bool> {
     Ok(!index.pending(sql, 1)?.is_empty())
+}
+
+/// Makes the index anew from the messages.
+pub(crate) fn rebuild(sql: &mut dyn Sql, index: &dyn Index) -> Result<()> {
+    index.clear(sql)?;
+    while index_some(sql, index)? == INDEXED_AT_ONCE {}
+    Ok(())
 }
 
 /// Takes messages out of the index, before they are removed.
@@ -171,7 +201,7 @@ pub(crate) fn find(sql: &mut dyn Sql, index: &dyn Index, find: &Find) -> Result<
 /// The numbers that the messages of a session are among, or of all; none if there is no such session.
 fn numbers(sql: &mut dyn Sql, find: &Find) -> Result<Option<Range<i64>>> {
     let Some(session) = &find.session else { return Ok(Some(0..i64::MAX)) };
-    let Some(place) = tables::session(sql, session, false)?.and_then(|session| session.place) else {
+    let Some(place) = tables::session(sql, session)?.and_then(|session| session.place) else {
         return Ok(None);
     };
     let mut numbers = Range { start: i64::MAX, end: 0 };
@@ -229,7 +259,7 @@ struct Owners<'a> {
 impl<'a> Owners<'a> {
     fn new(sql: &mut dyn Sql, find: &'a Find) -> Result<Owners<'a>> {
         let own = match &find.live {
-            Some(live) => tables::session(sql, &live.session, false)?.and_then(|session| session.place),
+            Some(live) => tables::session(sql, &live.session)?.and_then(|session| session.place),
             None => None,
         };
         let own = own.map_or(Ok(Vec::new()), |place| lanes::ranges(sql, place.lane, 0..place.depth + 1))?;

@@ -13,7 +13,10 @@ mod query; //   what somebody looks for
 mod find; //    what a store is asked, and what may be seen
 mod memory; //  full text in memory
 mod lookup; //  what is found in a database
+mod lag; //     when an index catches up
 mod sqlite; //  full text in SQLite
+#[cfg(feature = "postgres")]
+mod postgres; // full text in PostgreSQL
 mod snippet; // a few words around a hit
 mod message; // a message as it is shown
 mod request; // what a caller may ask
@@ -23,9 +26,12 @@ mod discover; // the first of them
 pub use discover::Discovered;
 pub(crate) use find::{Candidate, Owned, Picker, sort};
 pub use find::{Find, Found, Hits, Live, Order};
-pub(crate) use lookup::{INDEXED_AT_ONCE, Index, find, forget, index_some, is_behind};
+pub(crate) use lag::Lag;
+pub(crate) use lookup::{INDEXED_AT_ONCE, Index, find, forget, index_some, is_behind, rebuild};
 pub(crate) use memory::MemoryIndex;
 pub use message::Shown;
+#[cfg(feature = "postgres")]
+pub(crate) use postgres::InPostgres;
 pub use query::{All, Expanded, ExpandedAll, Like, Phrase, Query, Term};
 pub use request::{NoProfiles, Profiles, Request, SearchError, Sort};
 pub use shapes::{Browse, Browsed, Discover, Read, Reply, Scroll, Search, SessionMeta};

@@ -9,6 +9,8 @@ use super::words::each_word;
 const N_WORDS: usize = 40;
 /// No more letters than this are shown, however long the words are.
 const LONGEST: usize = 600;
+/// So much of what is between two hits is shown whole.
+const GAP: usize = 240;
 /// No more of a text than this is looked at for a better place, once there is one.
 const N_READ: usize = 4_000;
 
@@ -89,7 +91,6 @@ fn print(text: &str, ranges: &[Range<usize>], shown: Range<usize>, hits: &[(Rang
     }
     let mut at = start;
     let mut marked = shown.start;
-    let mut is_cut = false;
     for (hit, _) in hits.iter().filter(|(hit, _)| hit.start >= shown.start && hit.end <= shown.end) {
         // A hit inside another one is marked already.
         if hit.end <= marked {
@@ -97,29 +98,43 @@ fn print(text: &str, ranges: &[Range<usize>], shown: Range<usize>, hits: &[(Rang
         }
         let first = hit.start.max(marked);
         let (from, to) = (ranges[first].start, ranges[hit.end - 1].end);
-        if out.len() + (to - at) > LONGEST && at > start {
-            is_cut = true;
+        if out.len() > LONGEST {
             break;
         }
-        out.push_str(short(&text[at..from], LONGEST / 2));
+        push_gap(&text[at..from], at > start, &mut out);
         out.push_str(">>>");
         out.push_str(&text[from..to]);
         out.push_str("<<<");
         at = to;
         marked = hit.end;
     }
-    let room = LONGEST.saturating_sub(out.len());
-    let rest = if is_cut { "" } else { &text[at..end] };
-    let rest_shown = short(rest, room);
-    out.push_str(rest_shown);
-    if end < text.len() || rest_shown.len() < rest.len() || is_cut {
+    let rest = &text[at..end];
+    let head = head(rest, LONGEST.saturating_sub(out.len()).max(GAP / 2));
+    out.push_str(head);
+    if end < text.len() || head.len() < rest.len() {
         out.push('…');
     }
     out
 }
 
+/// Adds what is between two hits, or before the first one: the ends of it that touch a hit, where it is long.
+fn push_gap(gap: &str, is_behind_a_hit: bool, out: &mut String) {
+    if gap.len() <= GAP {
+        return out.push_str(gap);
+    }
+    if is_behind_a_hit {
+        out.push_str(head(gap, GAP / 2));
+    }
+    out.push('…');
+    let mut start = gap.len() - GAP / 2;
+    while !gap.is_char_boundary(start) {
+        start += 1;
+    }
+    out.push_str(&gap[start..]);
+}
+
 /// As much of a text as there is room for.
-fn short(text: &str, room: usize) -> &str {
+fn head(text: &str, room: usize) -> &str {
     let mut end = room.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -161,7 +176,11 @@ mod tests {
     fn a_snippet_is_short_however_long_the_gaps_are() {
         let text = format!("a {} b {} ää", "-".repeat(5_000), "·".repeat(5_000));
         for query in ["a", "b", "a b", "none"] {
-            assert!(snippet(&text, &Query::parse(query)).len() < 2 * LONGEST);
+            assert!(snippet(&text, &Query::parse(query)).len() < 2 * LONGEST, "{query}");
+        }
+        for query in ["b", "aa"] {
+            let shown = snippet(&text, &Query::parse(query));
+            assert!(shown.contains(">>>"), "{shown}");
         }
     }
 }

@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::find::{Candidate, Order};
-use super::lookup::{Index, Text, Wanted};
+use super::lookup::{Index, Text, Wanted, role_number};
 use super::query::{Expanded, ExpandedAll, Like, Phrase};
 use super::words::stands_alone;
-use crate::chain::Role;
 use crate::session::Millis;
 use crate::sql::{Row, Sql, Value, row};
 use crate::store::StoreError;
@@ -21,6 +20,11 @@ pub(crate) struct InSqlite;
 const MOST_SORTED: i64 = 20_000;
 
 impl Index for InSqlite {
+    fn hold(&self, _sql: &mut dyn Sql) -> Result<bool> {
+        // One transaction writes at a time.
+        Ok(true)
+    }
+
     fn pending(&self, sql: &mut dyn Sql, limit: usize) -> Result<Vec<Stored>> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         // Numbers are given by who writes, one at a time: none below the mark comes later.
@@ -88,6 +92,32 @@ impl Index for InSqlite {
         Ok(())
     }
 
+    fn n_wrong(&self, sql: &mut dyn Sql) -> Result<i64> {
+        let role = "CASE n.role WHEN 'system' THEN 0 WHEN 'user' THEN 1 WHEN 'assistant' THEN 2 WHEN 'tool' THEN 3 \
+             ELSE 4 END";
+        let text = format!(
+            "SELECT (SELECT count(*) FROM indexed i LEFT JOIN nodes n ON n.number = i.number WHERE n.number IS NULL \
+             OR n.lane <> i.lane OR n.depth <> i.depth OR n.at <> i.at OR {role} <> i.role) \
+             + (SELECT count(*) FROM nodes n LEFT JOIN indexed i ON i.number = n.number WHERE i.number IS NULL \
+             AND n.number <= coalesce((SELECT value FROM marks WHERE name = 'indexed'), 0)) \
+             + (SELECT count(*) FROM indexed i LEFT JOIN texts_docsize d ON d.id = i.number WHERE d.id IS NULL)"
+        );
+        row(sql, &text, &[])?.map_or(Ok(0), |mut row| row.int())
+    }
+
+    fn clear(&self, sql: &mut dyn Sql) -> Result<()> {
+        for text in [
+            "INSERT INTO texts (texts) VALUES ('delete-all')",
+            "INSERT INTO parts (parts) VALUES ('delete-all')",
+            "DELETE FROM indexed",
+            "DELETE FROM vocabulary",
+            "DELETE FROM marks WHERE name = 'indexed'",
+        ] {
+            sql.run(text, &[])?;
+        }
+        Ok(())
+    }
+
     fn alike(&self, sql: &mut dyn Sql, like: &Like, limit: usize) -> Result<Vec<String>> {
         let limit = Value::Int(i64::try_from(limit).unwrap_or(i64::MAX));
         let read = |mut row: Row| row.text();
@@ -120,23 +150,25 @@ impl Index for InSqlite {
         }
         let find = wanted.find;
         let roles = listed("AND i.role IN", find.roles.iter().map(|role| role_number(*role)));
-        let lanes = listed("AND i.lane NOT IN", wanted.without_lanes.iter().copied());
         let score = if wanted.is_ranked { "CAST(bm25(texts) * -1000000 AS INTEGER)" } else { "0" };
         let order = if find.order == Order::Oldest { "ASC" } else { "DESC" };
         // The index gives its rows in order, so that a common word costs no more than the rows that are taken.
         let text = format!(
             "SELECT t.rowid, i.lane, i.depth, i.at, {score} \
              FROM texts t CROSS JOIN indexed i ON i.number = t.rowid \
-             WHERE texts MATCH $1 AND t.rowid >= $2 AND t.rowid < $3 AND i.at >= $4 AND i.at < $5 {roles}{lanes}\
-             ORDER BY t.rowid {order} LIMIT $6"
+             WHERE texts MATCH $1 AND t.rowid >= $2 AND t.rowid < $3 AND i.at >= $4 AND i.at < $5 {roles}\
+             AND ($6 = '[]' OR i.lane NOT IN (SELECT value FROM json_each($6))) \
+             ORDER BY t.rowid {order} LIMIT $7"
         );
         let expression = expression(query);
+        let lanes = format!("{:?}", wanted.without_lanes);
         let values = [
             Value::Text(&expression),
             Value::Int(wanted.numbers.start),
             Value::Int(wanted.numbers.end),
             Value::Int(find.since.map_or(i64::MIN, |since| since.0)),
             Value::Int(find.before.map_or(i64::MAX, |before| before.0)),
+            Value::Text(&lanes),
             Value::Int(i64::try_from(wanted.limit).unwrap_or(i64::MAX)),
         ];
         let read = |mut row: Row| {
@@ -156,17 +188,6 @@ fn listed(test: &str, numbers: impl Iterator<Item = i64>) -> String {
 
 fn has_parts(word: &str) -> bool {
     word.chars().nth(3).is_some()
-}
-
-/// The number of a role; it is stored.
-fn role_number(role: Role) -> i64 {
-    match role {
-        Role::System => 0,
-        Role::User => 1,
-        Role::Assistant => 2,
-        Role::Tool => 3,
-        Role::Other => 4,
-    }
 }
 
 /// A query as FTS5 reads it. Words are letters and digits alone, so nothing in them needs care.

@@ -97,8 +97,7 @@ pub(super) fn reader(path: &Path, access: Access, wait: Duration) -> Result<Conn
     set_up(&mut connection, wait).map_err(error::of)?;
     let found = version(&connection)?;
     if !schema::missing(schema::SQLITE, found)?.is_empty() {
-        let known = u32::try_from(schema::SQLITE.len()).unwrap_or(u32::MAX);
-        return Err(StoreError::TooOld { found, known });
+        return Err(StoreError::TooOld { found, known: schema::known(schema::SQLITE) });
     }
     Ok(connection)
 }

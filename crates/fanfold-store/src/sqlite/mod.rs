@@ -6,17 +6,19 @@
 mod connect; // opening, and what a connection is set to
 mod error; //   what SQLite's errors mean here
 mod run; //     statements on a connection
+mod check; //   the file's own soundness
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rusqlite::Connection;
 
 use crate::batch::{Batch, Committed};
 use crate::chain::{BlobId, Node, NodeId};
-use crate::search::{self, Find, Hits, InSqlite};
+use crate::doctor::{Care, Finding};
+use crate::search::{self, Find, Hits, InSqlite, Lag};
 use crate::session::{EventRow, Millis, SessionId, SessionRow};
 use crate::sql::Sql;
 use crate::store::{Filter, Held, Size, Store, StoreError};
@@ -49,28 +51,14 @@ pub struct SqliteStore {
     path: PathBuf,
     access: connect::Access,
     patience: Patience,
+    /// Connections that read and are not in use. They are closed before the one that writes: the last one to go tidies
+    /// the log away, and a reader may not.
+    readers: Mutex<Vec<Connection>>,
     /// The connection that writes; none after a failure that it might not have survived.
     writer: Mutex<Option<Connection>>,
-    /// Connections that read and are not in use.
-    readers: Mutex<Vec<Connection>>,
     /// How far the full text index is behind.
-    lag: Mutex<Lag>,
+    lag: Lag,
 }
-
-/// How far the full text index is behind.
-#[derive(Debug, Default)]
-struct Lag {
-    /// About so many messages.
-    n_messages: usize,
-    /// When the last batch was written.
-    since: Option<Instant>,
-}
-
-/// Whoever writes again sooner is in a hurry: what it writes is indexed later.
-const IDLE: Duration = Duration::from_millis(250);
-
-/// The index is behind by no more than this, whoever is in a hurry: a search would have to wait for it.
-const MOST_LAG: usize = 16_384;
 
 impl SqliteStore {
     /// Opens a store, and makes it if it is not there: a file, or `sessions.db` in a folder.
@@ -100,7 +88,7 @@ impl SqliteStore {
 
     fn new(path: PathBuf, access: connect::Access, patience: Patience) -> SqliteStore {
         let (writer, readers) = (Mutex::new(None), Mutex::new(Vec::new()));
-        SqliteStore { path, access, patience, writer, readers, lag: Mutex::default() }
+        SqliteStore { path, access, patience, writer, readers, lag: Lag::default() }
     }
 
     /// The file.
@@ -179,21 +167,8 @@ impl SqliteStore {
         while is_behind && self.writing(|sql| search::index_some(sql, &InSqlite))? == search::INDEXED_AT_ONCE
         {
         }
-        self.lag.lock().unwrap_or_else(PoisonError::into_inner).n_messages = 0;
+        self.lag.caught_up();
         Ok(())
-    }
-
-    /// Indexes some messages if there are enough and nobody is in a hurry. What fails here is done before a search.
-    fn index_now_and_then(&self, n_new: usize) {
-        let mut lag = self.lag.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_idle = lag.since.is_none_or(|since| since.elapsed() >= IDLE);
-        lag.n_messages += n_new;
-        let is_due = lag.n_messages >= search::INDEXED_AT_ONCE && is_idle || lag.n_messages >= MOST_LAG;
-        if is_due {
-            let n_indexed = self.writing(|sql| search::index_some(sql, &InSqlite)).unwrap_or(0);
-            lag.n_messages = lag.n_messages.saturating_sub(n_indexed.max(search::INDEXED_AT_ONCE));
-        }
-        lag.since = Some(Instant::now());
     }
 
     fn reading<T>(&self, work: impl Fn(&mut dyn Sql) -> Result<T, StoreError>) -> Result<T, StoreError> {
@@ -224,12 +199,16 @@ fn transaction<T>(
 impl Store for SqliteStore {
     fn commit(&self, batch: &Batch) -> Result<Committed, StoreError> {
         let committed = self.writing(|sql| commit::commit(sql, batch))?;
-        self.index_now_and_then(committed.n_new);
+        if self.lag.is_due(committed.n_new) {
+            // What fails here is done before a search.
+            let n_indexed = self.writing(|sql| search::index_some(sql, &InSqlite)).unwrap_or(0);
+            self.lag.indexed(n_indexed);
+        }
         Ok(committed)
     }
 
     fn session(&self, id: &SessionId) -> Result<Option<SessionRow>, StoreError> {
-        self.reading(|sql| Ok(tables::session(sql, id, false)?.map(|session| session.row)))
+        self.reading(|sql| Ok(tables::session(sql, id)?.map(|session| session.row)))
     }
 
     fn sessions(&self, filter: &Filter) -> Result<Vec<SessionRow>, StoreError> {
@@ -286,9 +265,40 @@ impl Store for SqliteStore {
         self.writing(|sql| sweep::sweep(sql, &InSqlite))
     }
 
+    fn examine(&self, care: Care) -> Result<Vec<Finding>, StoreError> {
+        check::examine(self, care)
+    }
+
     fn size(&self) -> Result<Size, StoreError> {
         let mut size = self.reading(tables::size)?;
         size.n_disk_bytes = connect::n_disk_bytes(&self.path);
         Ok(size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::{NewSession, Op};
+
+    #[test]
+    fn a_file_at_its_limit_is_a_full_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(folder.path()).unwrap();
+        let limit = |n_pages: u32| {
+            let writer = store.writer.lock().unwrap();
+            writer.as_ref().unwrap().pragma_update(None, "max_page_count", n_pages).unwrap();
+        };
+        let keep = |bytes: Vec<u8>| {
+            let id = SessionId(bytes.len().to_string());
+            let new = NewSession { id, source: "x".into(), format: "x".into(), parent: None, tip: None };
+            store.commit(&Batch { ops: vec![Op::Create(new), Op::Keep(bytes)], ..Batch::default() })
+        };
+        limit(40);
+        assert!(matches!(keep(vec![0; 200_000]), Err(StoreError::Full)));
+        assert!(store.sessions(&Filter::default()).unwrap().is_empty());
+        // The connection was opened anew, without the limit.
+        keep(vec![0; 200_000]).unwrap();
+        assert_eq!(store.sessions(&Filter::default()).unwrap().len(), 1);
     }
 }

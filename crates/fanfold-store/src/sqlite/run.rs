@@ -34,16 +34,18 @@ impl Sql for OnSqlite<'_> {
         Ok(n as u64)
     }
 
-    fn new_numbers(&mut self, _n: usize) -> Result<i64, StoreError> {
-        // One transaction writes at a time. A number that was swept stays used: the index and people may know it.
+    fn new_numbers(&mut self, n: usize) -> Result<Vec<i64>, StoreError> {
+        // A number that was swept stays used: the index and people may know it.
         let text = "SELECT max(coalesce((SELECT max(number) FROM nodes), 0), \
              coalesce((SELECT value FROM marks WHERE name = 'numbered'), 0)) + 1";
         let mut statement = self.0.prepare_cached(text).map_err(error::of)?;
-        statement.query_row([], |row| row.get(0)).map_err(error::of)
+        let first: i64 = statement.query_row([], |row| row.get(0)).map_err(error::of)?;
+        Ok((first..).take(n).collect())
     }
 
-    fn for_update(&self) -> &'static str {
-        ""
+    fn hold_session(&mut self, _id: &str) -> Result<(), StoreError> {
+        // One transaction writes at a time.
+        Ok(())
     }
 }
 

@@ -18,6 +18,12 @@ macro_rules! contract {
                 super::$name(&fanfold_store::SqliteStore::open(folder.path()).unwrap());
             })*
         }
+        mod postgres {
+            $(#[test] fn $name() {
+                let Some(database) = crate::cluster::database() else { return };
+                super::$name(&*crate::cluster::open(&database));
+            })*
+        }
     };
 }
 

@@ -114,6 +114,13 @@ pub(crate) fn batches() -> impl Strategy<Value = Vec<(Vec<Seed>, u8)>> {
     prop::collection::vec((seeds, any::<u8>()), 1..25)
 }
 
+/// A runner of so many cases.
+fn runner(few: u32) -> proptest::test_runner::TestRunner {
+    let config =
+        ProptestConfig { cases: n_cases(few), failure_persistence: None, ..ProptestConfig::default() };
+    proptest::test_runner::TestRunner::new(config)
+}
+
 /// How many cases are run.
 pub(crate) fn n_cases(few: u32) -> u32 {
     if std::env::var_os("FANFOLD_MANY").is_some() { few * 50 } else { few }
@@ -123,11 +130,23 @@ pub(crate) fn n_cases(few: u32) -> u32 {
 fn a_file_answers_as_memory_does() {
     let folder = tempfile::tempdir().unwrap();
     let n = std::cell::Cell::new(0);
-    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(n_cases(60)));
+    let mut runner = runner(60);
     let result = runner.run(&(batches(),), |(batches,)| {
         n.set(n.get() + 1);
         let store = SqliteStore::open(&folder.path().join(format!("{}.db", n.get()))).unwrap();
         compare(&store, &batches);
+        Ok(())
+    });
+    result.unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
+fn a_server_answers_as_memory_does() {
+    let Some(database) = crate::cluster::database() else { return };
+    let mut runner = runner(25);
+    let result = runner.run(&(batches(),), |(batches,)| {
+        crate::cluster::empty(&database);
+        compare(&*crate::cluster::open(&database), &batches);
         Ok(())
     });
     result.unwrap_or_else(|error| panic!("{error}"));

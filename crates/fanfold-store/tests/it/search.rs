@@ -16,6 +16,12 @@ macro_rules! finding {
                 super::$name(&fanfold_store::SqliteStore::open(folder.path()).unwrap());
             })*
         }
+        mod postgres {
+            $(#[test] fn $name() {
+                let Some(database) = crate::cluster::database() else { return };
+                super::$name(&*crate::cluster::open(&database));
+            })*
+        }
     };
 }
 
@@ -39,6 +45,8 @@ finding! {
     what_a_fork_has_live_is_left_out,
     long_messages_are_found_to_their_end,
     odd_messages_do_no_harm,
+    a_common_word_hides_nothing,
+    a_part_of_many_words_is_told,
 }
 
 /// A message at a moment.
@@ -447,4 +455,38 @@ fn odd_messages_do_no_harm(store: &dyn Store) {
     assert_eq!(n_found("plain text"), 1);
     assert_eq!(n_found("nul byte"), 1);
     assert_eq!(n_found(&long[..30 * 64]), 1);
+}
+
+fn a_common_word_hides_nothing(store: &dyn Store) {
+    write(store, vec![create("old"), append("old", &["common here", "common and rare"])]);
+    let said: Vec<String> = (0..2_500).map(|i| format!("common {i}")).collect();
+    let said: Vec<&str> = said.iter().map(String::as_str).collect();
+    write_at(store, 2, vec![create("a"), append("a", &said)]).unwrap();
+    let hits = store.find(&Find { is_one_per_lineage: true, ..all("common") }).unwrap();
+    let mut sessions: Vec<&str> = hits.found.iter().map(|found| found.session.id.0.as_str()).collect();
+    sessions.sort_unstable();
+    assert_eq!(sessions, ["a", "old"]);
+    let everything = Find { limit: 10_000, ..all("common") };
+    assert_eq!(store.find(&everything).unwrap().found.len(), 2_502);
+    assert_eq!(texts(store, &Find { session: Some(id("old")), ..all("common") }).len(), 2);
+    assert_eq!(texts(store, &Find { before: Some(Millis(2)), ..all("common") }).len(), 2);
+    check(store, "common rare", &["common and rare"]);
+    for order in [Order::Newest, Order::Oldest] {
+        let whole = found(store, &Find { order, limit: 10_000, ..all("common") });
+        let paged: Vec<String> = (0..6)
+            .flat_map(|page| found(store, &Find { order, limit: 500, offset: 500 * page, ..all("common") }))
+            .collect();
+        assert_eq!(whole, paged);
+    }
+    let oldest = found(store, &Find { order: Order::Oldest, limit: 2, ..all("common") });
+    assert!(oldest.iter().all(|hit| hit.starts_with("old: ")), "{oldest:?}");
+}
+
+fn a_part_of_many_words_is_told(store: &dyn Store) {
+    let said: Vec<String> = (0..300).map(|i| format!("word{i:03}x")).collect();
+    write(store, vec![create("a"), append("a", &[&said.join(" "), "few partly parts"])]);
+    assert!(store.find(&all("*ord*")).unwrap().is_bounded);
+    assert!(store.find(&all("word*")).unwrap().is_bounded);
+    assert!(!store.find(&all("*art*")).unwrap().is_bounded);
+    assert!(!store.find(&all("few")).unwrap().is_bounded);
 }

@@ -178,3 +178,18 @@ fn every_word_of_a_recorded_message_finds_it_in_memory() {
 fn every_word_of_a_recorded_message_finds_it_in_sqlite() {
     check_recorded(&sqlite().0);
 }
+
+#[test]
+fn every_word_of_a_generated_message_finds_it_in_postgres() {
+    let Some(database) = crate::cluster::database() else { return };
+    check_generated(|check| {
+        crate::cluster::empty(&database);
+        check(&*crate::cluster::open(&database));
+    });
+}
+
+#[test]
+fn every_word_of_a_recorded_message_finds_it_in_postgres() {
+    let Some(database) = crate::cluster::database() else { return };
+    check_recorded(&*crate::cluster::open(&database));
+}

@@ -22,6 +22,16 @@ fn a_store_is_there_after_it_was_closed() {
 }
 
 #[test]
+fn closing_leaves_one_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path()).unwrap();
+    write(&store, vec![create("a"), append("a", &["one"])]);
+    assert_eq!(said(&store, "a"), "one");
+    drop(store);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
 fn a_folder_has_its_file() {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path()).unwrap();
