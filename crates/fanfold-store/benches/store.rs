@@ -29,16 +29,15 @@ fn main() {
 
 fn measure(file: &str) -> String {
     let text = std::fs::read_to_string(file).unwrap();
-    let steps = steps(&text);
+    let messages = messages(&text);
+    let steps = grouped(&messages, |role| role != "tool");
+    // Every message by itself, as Hermes does it; every step, as the engine does it; every turn.
+    let each = append_all(&grouped(&messages, |_| true));
+    let turn = append_all(&grouped(&messages, |role| role == "user"));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sessions.db");
     let store = SqliteStore::open(&path).unwrap();
-    create(&store, "s", None);
-    let start = Instant::now();
-    for step in &steps {
-        commit(&store, vec![Op::Append(id("s"), step.clone())]);
-    }
-    let append = start.elapsed();
+    let append = append_to(&store, &steps);
     let tip = store.session(&id("s")).unwrap().unwrap().tip.unwrap();
     let load = median(9, |_| drop(store.chain(tip, 0..u32::MAX).unwrap()));
     drop(store);
@@ -55,30 +54,66 @@ fn measure(file: &str) -> String {
     let fork = median(21, |i| create(&store, &format!("f{i}"), Some(tip))).min(first_fork);
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     format!(
-        "{{\"messages\":{},\"commits\":{},\"json_bytes\":{},\"append_ms\":{:.3},\"load_ms\":{:.3},\"fork_ms\":{:.4},\
+        "{{\"messages\":{},\"commits\":{},\"json_bytes\":{},\"each_ms\":{:.3},\"append_ms\":{:.3},\"turn_ms\":{:.3},\
+         \"load_ms\":{:.3},\"fork_ms\":{:.4},\
          \"fold_ms\":{:.4},\"loaded_bytes\":{n_loaded},\"folded_bytes\":{n_folded}}}",
-        steps.iter().map(Vec::len).sum::<usize>(),
+        messages.len(),
         steps.len(),
         text.len(),
+        ms(each),
         ms(append),
+        ms(turn),
         ms(load),
         ms(fork),
         ms(folds[folds.len() / 2]),
     )
 }
 
-/// The messages of a file, step by step: a reply with all its results is written at once.
-fn steps(text: &str) -> Vec<Vec<NewMessage>> {
+/// A message and its role.
+type Message = (NewMessage, String);
+
+fn messages(text: &str) -> Vec<Message> {
     let file: Value = serde_json::from_str(text).unwrap();
-    let mut steps: Vec<Vec<NewMessage>> = Vec::new();
-    for message in file["messages"].as_array().unwrap() {
-        let new = NewMessage { json: message.to_string(), at: None };
-        match steps.last_mut() {
-            Some(step) if message["role"] == "tool" => step.push(new),
-            _ => steps.push(vec![new]),
+    let new = |message: &Value| {
+        let role = message["role"].as_str().unwrap_or_default().to_owned();
+        (NewMessage { json: message.to_string(), at: None }, role)
+    };
+    file["messages"].as_array().unwrap().iter().map(new).collect()
+}
+
+/// Messages in batches; one begins at each message whose role says so.
+fn grouped(messages: &[Message], begins: impl Fn(&str) -> bool) -> Vec<Vec<NewMessage>> {
+    let mut batches: Vec<Vec<NewMessage>> = Vec::new();
+    for (message, role) in messages {
+        match batches.last_mut() {
+            Some(batch) if !begins(role) => batch.push(message.clone()),
+            _ => batches.push(vec![message.clone()]),
         }
     }
-    steps
+    batches
+}
+
+/// Appends batches to a new store, each committed and synced by itself.
+fn append_all(batches: &[Vec<NewMessage>]) -> Duration {
+    let folder = tempfile::tempdir().unwrap();
+    append_to(&SqliteStore::open(&folder.path().join("sessions.db")).unwrap(), batches)
+}
+
+fn append_to(store: &dyn Store, batches: &[Vec<NewMessage>]) -> Duration {
+    create(store, "s", None);
+    let batches: Vec<Batch> = batches
+        .iter()
+        .map(|batch| Batch {
+            at: Millis(1),
+            expect: Vec::new(),
+            ops: vec![Op::Append(id("s"), batch.clone())],
+        })
+        .collect();
+    let start = Instant::now();
+    for batch in &batches {
+        store.commit(batch).unwrap();
+    }
+    start.elapsed()
 }
 
 fn id(name: &str) -> SessionId {
