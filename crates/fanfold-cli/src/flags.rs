@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use fanfold_core::{Cadence, Handle, Policy, Strategy};
 
-use self::sessions::SESSIONS_HELP;
 pub(crate) use self::sessions::{
-    DoctorArgs, ExportArgs, ExportFormat, ImportArgs, ListArgs, OneArgs, PruneArgs, SessionsCommand,
-    SizeArgs, StoreFlags, WordsArgs,
+    DoctorArgs, ExportArgs, ExportFormat, ImportArgs, ListArgs, OneArgs, PruneArgs, SearchArgs,
+    SessionsCommand, SizeArgs, StoreFlags, WordsArgs,
 };
+use self::sessions::{SEARCH_HELP, SESSIONS_HELP};
 use crate::settings::{Color, Options, Size, UserText};
 
 /// Folds a conversation so that it fits a model's window, and opens it again, byte for byte.
@@ -55,6 +55,9 @@ pub(crate) enum Command {
     /// Keep, list, fork, rewind, export and import sessions
     #[command(subcommand, after_help = SESSIONS_HELP)]
     Sessions(SessionsCommand),
+    /// Find what was said, in any session
+    #[command(after_help = SEARCH_HELP)]
+    Search(SearchArgs),
     /// Check the store: every message, every fold, the index
     #[command(after_help = "Example: fanfold doctor --repair")]
     Doctor(DoctorArgs),
@@ -407,6 +410,7 @@ impl Cli {
             | Command::Demo(_)
             | Command::Config(_)
             | Command::Sessions(_)
+            | Command::Search(_)
             | Command::Doctor(_)
             | Command::Completions { .. } => None,
         };
@@ -422,6 +426,7 @@ impl Cli {
             Command::Show(args) => Some(&args.store),
             Command::Inspect(args) => Some(&args.store),
             Command::Sessions(command) => Some(command.store()),
+            Command::Search(args) => Some(&args.store),
             Command::Doctor(args) => Some(&args.store),
             Command::Pipe(_)
             | Command::Replay(_)

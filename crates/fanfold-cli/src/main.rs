@@ -21,7 +21,8 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::commands::{
-    Say, completions, config, demo, doctor, fold, inspect, pipe, prices, recall, replay, sessions, show,
+    Say, completions, config, demo, doctor, fold, inspect, pipe, prices, recall, replay, search, sessions,
+    show,
 };
 use crate::failure::Failure;
 use crate::flags::{Cli, Command};
@@ -58,6 +59,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Pipe(args) => pipe::run(args, &settings.options, say),
         Command::Replay(args) => replay::run(args, &settings.options, say),
         Command::Sessions(command) => sessions::run(command, &settings.options, say),
+        Command::Search(args) => search::run(args, &settings.options),
         Command::Doctor(args) => doctor::run(args, &settings.options, say),
         Command::Prices(args) => prices::run(args, &settings.options),
         Command::Demo(args) => demo::run(args),

@@ -23,6 +23,13 @@ pub(crate) fn engine_to_read(options: &Options) -> Result<Engine, Failure> {
     engine_for(options, Purpose::Read)
 }
 
+/// The engine on the store that is set, which must be there. What is new in it is made ready to be found, where it may
+/// be written to.
+pub(crate) fn engine_to_search(options: &Options) -> Result<Engine, Failure> {
+    let reading = engine_for(options, Purpose::Read)?;
+    Ok(engine_for(options, Purpose::Write).unwrap_or(reading))
+}
+
 fn engine_for(options: &Options, purpose: Purpose) -> Result<Engine, Failure> {
     let address = address(options)?;
     let is_file = !address.contains(':');

@@ -8,6 +8,7 @@ pub(crate) mod stored;
 pub(crate) mod pipe;
 pub(crate) mod replay;
 pub(crate) mod sessions;
+pub(crate) mod search;
 pub(crate) mod doctor;
 pub(crate) mod prices;
 pub(crate) mod demo;

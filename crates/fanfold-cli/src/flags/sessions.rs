@@ -14,6 +14,18 @@ Examples:
   fanfold sessions fork 1 --at 12 --title \"another way\"
   fanfold sessions import ~/.hermes/state.db";
 
+pub(crate) const SEARCH_HELP: &str = "\
+Words are looked for together; \"in quotes\" as they stand, wor* by their beginning,
+one OR other, NOT this. Any text is safe to look for.
+
+Without words the last sessions are listed; --session reads one, and with --around
+what was said around a message.
+
+Examples:
+  fanfold search night run record
+  fanfold search --session 3 --around 1204
+  fanfold search '\"connection refused\"' --role tool --json";
+
 /// Where sessions are kept.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct StoreFlags {
@@ -211,6 +223,56 @@ pub(crate) struct PruneArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct SizeArgs {
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SearchArgs {
+    /// What to look for; without words, the last sessions
+    pub(crate) words: Vec<String>,
+    /// Read this session; with words, look only there
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// What was said around this message of the session
+    #[arg(long, value_name = "NUMBER", requires = "session")]
+    pub(crate) around: Option<i64>,
+    /// So many messages on either side
+    #[arg(long, value_name = "N")]
+    pub(crate) window: Option<i64>,
+    /// At most so many results
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) limit: Option<i64>,
+    /// Skip so many results
+    #[arg(long, value_name = "N")]
+    pub(crate) offset: Option<i64>,
+    /// Only these roles, by commas: user, assistant, tool, system, other
+    #[arg(long, value_name = "NAMES")]
+    pub(crate) role: Option<String>,
+    /// Only sessions of these sources, by commas
+    #[arg(long, value_name = "NAMES")]
+    pub(crate) source: Option<String>,
+    /// Said on this day or later: 2026-11-15
+    #[arg(long, value_name = "DAY")]
+    pub(crate) since: Option<String>,
+    /// Said before this day: 2026-11-15
+    #[arg(long, value_name = "DAY")]
+    pub(crate) before: Option<String>,
+    /// The newest first
+    #[arg(long, conflicts_with = "oldest")]
+    pub(crate) newest: bool,
+    /// The oldest first
+    #[arg(long)]
+    pub(crate) oldest: bool,
+    /// The session that asks: what is live in its view is left out
+    #[arg(long, value_name = "ID")]
+    pub(crate) current: Option<String>,
+    /// Look in another profile, which is only read
+    #[arg(long, value_name = "NAME")]
+    pub(crate) other_profile: Option<String>,
     /// As JSON
     #[arg(long)]
     pub(crate) json: bool,

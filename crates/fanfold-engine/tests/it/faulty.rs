@@ -49,6 +49,10 @@ impl Faulty {
 }
 
 impl Store for Faulty {
+    fn find(&self, find: &fanfold_store::search::Find) -> Result<fanfold_store::search::Hits, StoreError> {
+        self.ask(|store| store.find(find))
+    }
+
     fn examine(&self, care: fanfold_store::Care) -> Result<Vec<fanfold_store::Finding>, StoreError> {
         self.ask(|store| store.examine(care))
     }
