@@ -75,18 +75,17 @@ fn open(path: &Path, options: &Options, wishes: &Wishes, say: Say) -> anyhow::Re
     for assumed in &terms.assumed {
         say.note(&format!("{} {assumed}\n", paint(style::DIM, "note:")));
     }
-    let n_messages = conversation.messages().len();
-    if let Some(pin) = wishes.pins.iter().find(|pin| **pin as usize >= n_messages) {
-        let message = format!("there is no message {pin} to pin");
-        return Err(Failure::new(
-            message,
-            format!("messages are counted from 0 to {}", n_messages.max(1) - 1),
-        )
-        .into());
-    }
+    check_pins(&wishes.pins, conversation.messages().len())?;
     let followed = Followed::body(conversation, changes, &terms, wishes);
     tell_repairs(followed.conversation.repairs(), say);
     Ok(Opened { followed, text: input.text })
+}
+
+/// Whether there are messages of these numbers.
+fn check_pins(pins: &[u32], n_messages: usize) -> Result<(), Failure> {
+    let Some(pin) = pins.iter().find(|pin| **pin as usize >= n_messages) else { return Ok(()) };
+    let message = format!("there is no message {pin} to pin");
+    Err(Failure::new(message, format!("messages are counted from 0 to {}", n_messages.max(1) - 1)))
 }
 
 /// Tells what was odd on arrival: each kind once, with the first message that had it.

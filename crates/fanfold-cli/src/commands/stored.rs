@@ -39,6 +39,7 @@ pub(crate) fn fold(args: &FoldArgs, name: &str, options: &Options, say: Say) -> 
         say.note(&format!("{} {assumed}\n", paint(style::DIM, "note:")));
     }
     super::tell_repairs(conversation.repairs(), say);
+    super::check_pins(&args.pin, conversation.messages().len())?;
     drop(conversation);
     let answer =
         engine.request(&Ask { session: &id, body: &body, terms: &terms, source: "cli", pins: &args.pin });
