@@ -45,7 +45,7 @@ fn a_session_is_listed_and_told_about() {
     check(
         &sandbox.run("sessions list"),
         &expect![[r#"
-              1  night  … …    132 messages  cli      Find out why the night run loses every hundredth record.
+              1  night  … …     132 messages  cli      Find out why the night run loses every hundredth record.
         "#]],
     );
     sandbox.run("sessions title 1 The night run");
@@ -62,11 +62,11 @@ fn a_session_is_listed_and_told_about() {
             begun      … …
             written to … …
             messages   132
-            folds      63 handles were given
+            folds      173 handles were given
               … …  folded for a window of 12,000 tokens from here on
-              … …  checkpoint "before fold 5"
-              … …  fold 5: 9,529 → 4,979 tokens, 63 handles
-              … …  request of 27,028 bytes
+              … …  checkpoint "before fold 9"
+              … …  fold 9: 9,304 → 4,989 tokens, 173 handles
+              … …  request of 18,818 bytes
         "#]],
     );
     let all: Value = serde_json::from_str(&sandbox.run("sessions list --json").out).unwrap();
@@ -95,8 +95,8 @@ fn what_was_sent_is_made_again_and_its_folds_open() {
     check(
         &sandbox.run("doctor --requests"),
         &expect![[r#"
-        1 sessions, 63 handles, 1 requests: all is well
-    "#]],
+            1 sessions, 173 handles, 1 requests: all is well
+        "#]],
     );
     assert!(sandbox.run("show --session night --folded").out.contains("fanfold"));
     let ledger = sandbox.run("inspect --session night --ledger --json").out;
@@ -111,14 +111,14 @@ fn sessions_go_back_and_forth_and_other_ways() {
     check(
         &sandbox.run("sessions rewind night --turns 2"),
         &expect![[r#"
-        night: 91 messages, before 132
-    "#]],
+            night: 97 messages, before 132
+        "#]],
     );
     check(
         &sandbox.run("sessions redo night"),
         &expect![[r#"
-        night: 132 messages, before 91
-    "#]],
+            night: 132 messages, before 97
+        "#]],
     );
     sandbox.run("sessions rewind night --to 10");
     check(
@@ -130,10 +130,10 @@ fn sessions_go_back_and_forth_and_other_ways() {
     check(
         &sandbox.run("sessions restore night nowhere"),
         &expect![[r#"
-        error: session night has no checkpoint "nowhere"
+            error: session night has no checkpoint "nowhere"
 
-        hint: there are before fold 5, before the change
-    "#]],
+            hint: there are before fold 9, before the change
+        "#]],
     );
     sandbox.run("sessions title night Task");
     let fork = sandbox.run("sessions fork night --at 5").out;
@@ -249,9 +249,9 @@ fn a_hermes_database_is_read_with_what_was_summarised_away() {
 fn what_agents_wrote_is_brought_here() {
     let sandbox = Sandbox::new();
     let claude = [
-        json!({ "type": "user", "uuid": "1", "sessionId": "x", "timestamp": "2026-11-15T10:00:00Z",
+        json!({ "type": "user", "uuid": "1", "parentUuid": null, "sessionId": "x", "timestamp": "2026-11-15T10:00:00Z",
             "message": { "role": "user", "content": "look at zebra.rs" } }),
-        json!({ "type": "assistant", "uuid": "2", "sessionId": "x", "timestamp": "2026-11-15T10:00:05Z",
+        json!({ "type": "assistant", "uuid": "2", "parentUuid": "1", "sessionId": "x", "timestamp": "2026-11-15T10:00:05Z",
             "message": { "id": "m", "model": "claude-opus-5-5", "role": "assistant",
                 "content": [{ "type": "text", "text": "It is striped." }] } }),
     ];
@@ -260,6 +260,17 @@ fn what_agents_wrote_is_brought_here() {
     assert!(sandbox.run("sessions import session.jsonl").err.contains("1 sessions brought here"));
     let ran = sandbox.run("search striped");
     assert!(ran.out.contains("claude-code") && ran.out.contains("striped"), "{}{}", ran.out, ran.err);
+    let codex = [
+        json!({ "timestamp": "2026-11-15T11:00:00Z", "type": "session_meta", "payload": { "id": "y" } }),
+        json!({ "timestamp": "2026-11-15T11:00:01Z", "type": "response_item", "payload": { "type": "message",
+            "role": "user", "content": [{ "type": "input_text", "text": "and the okapi?" }] } }),
+        json!({ "timestamp": "2026-11-15T11:00:02Z", "type": "response_item", "payload": { "type": "message",
+            "role": "assistant", "content": [{ "type": "output_text", "text": "Also striped, behind." }] } }),
+    ];
+    let lines: Vec<String> = codex.iter().map(ToString::to_string).collect();
+    sandbox.write("rollout.jsonl", &lines.join("\n"));
+    assert!(sandbox.run("sessions import rollout.jsonl").err.contains("1 sessions brought here"));
+    assert!(sandbox.run("search okapi").out.contains("codex"));
 }
 
 #[test]

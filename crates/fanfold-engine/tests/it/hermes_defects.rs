@@ -160,7 +160,7 @@ fn defect_09_a_fold_is_no_end_and_a_new_session_is_another_one() {
     let messages = long_chat(40);
     request(&engine, "s", &chat(&messages), &terms("fanfold", 400));
     assert_eq!(engine.row(&id("s")).unwrap().ended, None);
-    request(&engine, "t", &chat(&messages[..10]), &terms("fanfold", 400));
+    request(&engine, "t", &chat(&messages[..4]), &terms("fanfold", 400));
     assert!(engine.handles(&id("t")).unwrap().is_empty());
     assert_eq!(engine.store().sessions(&Filter::default()).unwrap().len(), 2);
 }
@@ -202,7 +202,7 @@ fn defect_13_what_is_sent_is_bounded() {
     for i in 0..300 {
         let text =
             format!("user    ask {i}\ncall    read file_{i}.rs\nresult  {}", "words of it ".repeat(60));
-        parse(&text).unwrap().into_iter().for_each(|entry| drop(session.append(entry)));
+        parse(&text).unwrap().into_iter().for_each(|entry| _ = session.append(entry));
     }
     match session.view() {
         Ok(view) => assert!(view.tokens <= Tokens(600)),
