@@ -75,7 +75,7 @@ fn before(sql: &mut dyn Sql, place: Place) -> Result<Option<NodeId>> {
 }
 
 /// Which depths of which lanes lead along a lane, the oldest first.
-fn ranges(sql: &mut dyn Sql, lane: i64, depths: Range<u32>) -> Result<Vec<(i64, Range<u32>)>> {
+pub(crate) fn ranges(sql: &mut dyn Sql, lane: i64, depths: Range<u32>) -> Result<Vec<(i64, Range<u32>)>> {
     let mut ranges = Vec::new();
     let (mut next, mut end) = (Some(lane), depths.end);
     while let Some(lane) = next.filter(|_| end > depths.start) {

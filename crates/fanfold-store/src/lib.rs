@@ -30,6 +30,8 @@ mod sqlite; //  a store in one file
 mod postgres; // a store on a server
 mod open; //    a store by its address
 
+pub mod search; // what was said, by words, place and session
+
 pub use batch::{Batch, Change, Committed, NewEvent, NewMessage, NewSession, Op};
 pub use chain::{BlobId, IdError, Node, NodeId, Role, role_of};
 pub use doctor::{Care, Cure, Finding};

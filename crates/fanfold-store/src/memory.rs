@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::batch::{Batch, Change, Committed, NewMessage, NewSession, Op};
 use crate::chain::{BlobId, Node, NodeId, role_of};
 use crate::doctor::{Care, Cure, Finding};
+use crate::search::{Candidate, Find, Hits, MemoryIndex, Owned, Picker, sort};
 use crate::session::{EventRow, Millis, Relation, SessionId, SessionRow};
 use crate::store::{Filter, Held, Lock, Size, Store, StoreError};
 
@@ -15,6 +16,8 @@ use crate::store::{Filter, Held, Lock, Size, Store, StoreError};
 pub struct MemoryStore {
     /// All of it; a batch works on a copy, so that one that fails leaves nothing behind.
     state: Mutex<State>,
+    /// Full text of the messages up to a number; taken after the state, never before it.
+    index: Mutex<MemoryIndex>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -32,6 +35,10 @@ impl MemoryStore {
     fn state(&self) -> MutexGuard<'_, State> {
         // The state is replaced as a whole, so that a thread that died holding it left it whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn index(&self) -> MutexGuard<'_, MemoryIndex> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -113,6 +120,38 @@ impl Store for MemoryStore {
         Ok(rows.into_iter().map(|row| row.id.clone()).collect())
     }
 
+    fn find(&self, find: &Find) -> Result<Hits, StoreError> {
+        let state = self.state();
+        let mut index = self.index();
+        for (number, id) in state.numbers.range(index.mark() + 1..) {
+            index.add(*number, &state.nodes[id].json);
+        }
+        let query = find.query.expand(|like, limit| Ok::<_, StoreError>(index.alike(like, limit)))?;
+        let candidate = |(number, score): (u64, f64)| {
+            let node = &state.nodes[state.numbers.get(&number)?];
+            let (depth, at) = (node.depth, node.at);
+            find.wants(node.role, at).then_some(Candidate { number, lane: 0, depth, at, score })
+        };
+        let mut candidates: Vec<_> = index.candidates(&query).into_iter().filter_map(candidate).collect();
+        sort(&mut candidates, find.order);
+        let owners = state.all_owners();
+        let mut picker = Picker::new(find);
+        for candidate in candidates {
+            if picker.is_done() {
+                break;
+            }
+            let node = &state.nodes[&state.numbers[&candidate.number]];
+            let owners = owners.get(&node.id).cloned().unwrap_or_default();
+            let is_live = find
+                .live
+                .as_ref()
+                .is_some_and(|live| live.has(node.depth) && owners.iter().any(|row| row.id == live.session));
+            let owners = owners.into_iter().cloned().collect();
+            picker.take(candidate.score, Owned { owners, is_live }, || Ok(Some(Node::clone(node))))?;
+        }
+        Ok(picker.finish(query.is_narrowed))
+    }
+
     fn events(&self, session: &SessionId, from: u32) -> Result<Vec<EventRow>, StoreError> {
         let state = self.state();
         state.row(session)?;
@@ -168,6 +207,7 @@ impl Store for MemoryStore {
         state.numbers.retain(|_, id| reached.contains(id));
         let texts: Vec<String> = state.events.values().flatten().map(|event| event.body.clone()).collect();
         state.blobs.retain(|id, _| texts.iter().any(|text| text.contains(&id.to_string())));
+        self.index().retain(|number| state.numbers.contains_key(&number));
         Ok((n_before - state.nodes.len()) as u64)
     }
 
@@ -252,6 +292,21 @@ impl State {
                 Ok(())
             }
         }
+    }
+
+    /// Who has each message, the oldest session first.
+    fn all_owners(&self) -> HashMap<NodeId, Vec<&SessionRow>> {
+        let mut rows: Vec<&SessionRow> = self.sessions.values().collect();
+        rows.sort_by_key(|row| (row.started_at, &row.id));
+        let mut owners: HashMap<NodeId, Vec<&SessionRow>> = HashMap::new();
+        for row in rows {
+            let mut next = row.tip;
+            while let Some(node) = next.and_then(|id| self.nodes.get(&id)) {
+                owners.entry(node.id).or_default().push(row);
+                next = node.parent;
+            }
+        }
+        owners
     }
 
     fn depth(&self, id: NodeId) -> Result<u32, StoreError> {

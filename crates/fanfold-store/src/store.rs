@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::batch::{Batch, Committed};
 use crate::chain::{BlobId, Node, NodeId};
 use crate::doctor::{Care, Finding};
+use crate::search::{Find, Hits};
 use crate::session::{EventRow, Millis, SessionId, SessionRow};
 
 /// Why a store did not do what it was asked.
@@ -153,6 +154,9 @@ pub trait Store: Send + Sync {
 
     /// The sessions whose chain has the message, the oldest first. A rewound message is in none.
     fn owners(&self, node: NodeId) -> Result<Vec<SessionId>, StoreError>;
+
+    /// The messages with some words that may be seen, in the order asked for. Everything committed is found.
+    fn find(&self, find: &Find) -> Result<Hits, StoreError>;
 
     /// The events of a session from a position on, oldest first.
     fn events(&self, session: &SessionId, from: u32) -> Result<Vec<EventRow>, StoreError>;

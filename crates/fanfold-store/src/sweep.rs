@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::search::{self, Index};
 use crate::sql::{Sql, Value};
 use crate::store::StoreError;
+use crate::tables;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
 /// Removes messages that neither a session nor an event leads to, and bytes that no event names. Gives how many messages
 /// went.
-pub(crate) fn sweep(sql: &mut dyn Sql) -> Result<u64> {
+pub(crate) fn sweep(sql: &mut dyn Sql, index: &dyn Index) -> Result<u64> {
     let reached = reached(sql)?;
     let mark = "INSERT INTO marks (name, value) SELECT 'numbered', coalesce(max(number), 0) FROM nodes WHERE true \
          ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE marks.value < excluded.value";
@@ -19,6 +21,10 @@ pub(crate) fn sweep(sql: &mut dyn Sql) -> Result<u64> {
         // The first depth that goes.
         let from = reached.get(&lane).map_or(0, |depth| depth + 1);
         let values = [Value::Int(lane), Value::Int(from)];
+        let gone = tables::nodes(sql, lane, u32::try_from(from).unwrap_or(u32::MAX)..u32::MAX)?;
+        if !gone.is_empty() {
+            search::forget(sql, index, gone)?;
+        }
         n_gone += sql.run("DELETE FROM nodes WHERE lane = $1 AND depth >= $2", &values)?;
         if !reached.contains_key(&lane) {
             sql.run("DELETE FROM lanes WHERE lane = $1", &[Value::Int(lane)])?;

@@ -55,9 +55,17 @@ pub(crate) struct Stored {
     pub(crate) json: String,
 }
 
-const SESSIONS: &str = "SELECT s.key, s.id, s.source, s.format, s.model, s.title, s.goal, s.parent, s.relation, \
-     s.root, s.n_messages, s.n_events, s.started_at, s.updated_at, s.ended_at, s.end_reason, s.lane, s.tip, n.id \
-     FROM sessions s LEFT JOIN nodes n ON n.number = s.tip";
+/// The columns of a session `s` whose tip is `n`, in the order that [`read_session`] takes them.
+macro_rules! session_columns {
+    () => {
+        "s.key, s.id, s.source, s.format, s.model, s.title, s.goal, s.parent, s.relation, s.root, s.n_messages, \
+         s.n_events, s.started_at, s.updated_at, s.ended_at, s.end_reason, s.lane, s.tip, n.id"
+    };
+}
+pub(crate) use session_columns;
+
+const SESSIONS: &str =
+    concat!("SELECT ", session_columns!(), " FROM sessions s LEFT JOIN nodes n ON n.number = s.tip");
 
 /// A session.
 pub(crate) fn session(sql: &mut dyn Sql, id: &SessionId) -> Result<Option<Session>> {
@@ -95,7 +103,8 @@ pub(crate) fn sessions(sql: &mut dyn Sql, filter: &Filter) -> Result<Vec<Session
     sql.rows(&text, &values)?.into_iter().map(|row| Ok(read_session(row)?.row)).collect()
 }
 
-fn read_session(mut row: Row) -> Result<Session> {
+/// A session from its columns.
+pub(crate) fn read_session(mut row: Row) -> Result<Session> {
     let key = row.int()?;
     let id = SessionId(row.text()?);
     let (source, format) = (row.text()?, row.text()?);
@@ -246,7 +255,8 @@ pub(crate) fn lane(sql: &mut dyn Sql, lane: i64) -> Result<Lane> {
     Ok(Lane { parent: row.opt_int()?, start: row.number()? })
 }
 
-const NODES: &str = "SELECT number, id, lane, depth, role, at, json FROM nodes";
+/// The columns of a message, in the order that [`read_node`] takes them.
+pub(crate) const NODES: &str = "SELECT number, id, lane, depth, role, at, json FROM nodes";
 
 /// The message of an id.
 pub(crate) fn node(sql: &mut dyn Sql, id: NodeId) -> Result<Option<Stored>> {
@@ -271,7 +281,8 @@ pub(crate) fn nodes_after(sql: &mut dyn Sql, (lane, depth): (i64, u32)) -> Resul
     sql.rows(&text, &[Value::Int(lane), Value::Int(depth.into())])?.into_iter().map(read_node).collect()
 }
 
-fn read_node(mut row: Row) -> Result<Stored> {
+/// A message from its columns.
+pub(crate) fn read_node(mut row: Row) -> Result<Stored> {
     let (number, id) = (row.int()?, row.node_id()?);
     let place = Place { number, lane: row.int()?, depth: row.number()? };
     let role = row.text()?;

@@ -6,9 +6,11 @@
 mod chains; //   lanes, and the messages in them
 mod sessions; // who points where, and what happened to them
 mod bytes; //    what is kept beside the messages
+mod index; //    whether every message can be found
 
 use std::fmt;
 
+use crate::search::Index;
 use crate::sql::{Sql, Value};
 use crate::store::StoreError;
 
@@ -55,11 +57,12 @@ impl fmt::Display for Finding {
 }
 
 /// Looks through the tables of a database.
-pub(crate) fn examine(sql: &mut dyn Sql, care: Care) -> Result<Vec<Finding>, StoreError> {
+pub(crate) fn examine(sql: &mut dyn Sql, index: &dyn Index, care: Care) -> Result<Vec<Finding>, StoreError> {
     let mut patient = Patient { sql, care, findings: Vec::new() };
     chains::examine(&mut patient)?;
     sessions::examine(&mut patient)?;
     bytes::examine(&mut patient)?;
+    index::examine(&mut patient, index)?;
     Ok(patient.findings)
 }
 

@@ -18,6 +18,7 @@ use crate::batch::{Batch, Committed};
 use crate::chain::{BlobId, Node, NodeId};
 use crate::doctor::{Care, Finding};
 use crate::open::Purpose;
+use crate::search::{self, Find, Hits, InPostgres, Lag};
 use crate::session::{EventRow, Millis, SessionId, SessionRow};
 use crate::sql::{Sql, Value};
 use crate::store::{Filter, Held, Size, Store, StoreError};
@@ -36,6 +37,8 @@ pub struct PostgresStore {
     purpose: Purpose,
     /// Connections that are not in use.
     idle: Mutex<Vec<Connection>>,
+    /// How far the full text index is behind.
+    lag: Lag,
 }
 
 /// What becomes of a piece of work whose connection broke.
@@ -51,7 +54,7 @@ impl PostgresStore {
     pub fn open(address: &str, purpose: Purpose) -> Result<PostgresStore, StoreError> {
         let config: Config =
             address.parse().map_err(|error| StoreError::Address(format!("{address:?} ({error})")))?;
-        let store = PostgresStore { config, purpose, idle: Mutex::new(Vec::new()) };
+        let store = PostgresStore { config, purpose, idle: Mutex::new(Vec::new()), lag: Lag::default() };
         let mut connection = connect::connect(&store.config)?;
         match purpose {
             Purpose::Write => patiently(|| connect::bring_up(&mut connection.client))?,
@@ -134,6 +137,16 @@ impl PostgresStore {
                 Err(error) => Outcome::Known(Err(error)),
             }
         })
+    }
+
+    /// Brings the full text index up to date, some messages at a time.
+    fn index_all(&self) -> Result<(), StoreError> {
+        let is_behind = self.reading(|sql| search::is_behind(sql, &InPostgres))?;
+        while is_behind
+            && self.writing(|sql| search::index_some(sql, &InPostgres))? == search::INDEXED_AT_ONCE
+        {}
+        self.lag.caught_up();
+        Ok(())
     }
 
     fn trying<T>(&self, mut work: impl FnMut(&mut Connection) -> Outcome<T>) -> Result<T, StoreError> {
@@ -219,7 +232,13 @@ fn patiently<T>(mut work: impl FnMut() -> Result<T, StoreError>) -> Result<T, St
 
 impl Store for PostgresStore {
     fn commit(&self, batch: &Batch) -> Result<Committed, StoreError> {
-        self.writing(|sql| commit::commit(sql, batch))
+        let committed = self.writing(|sql| commit::commit(sql, batch))?;
+        if self.lag.is_due(committed.n_new) {
+            // What fails here is done before a search.
+            let n_indexed = self.writing(|sql| search::index_some(sql, &InPostgres)).unwrap_or(0);
+            self.lag.indexed(n_indexed);
+        }
+        Ok(committed)
     }
 
     fn session(&self, id: &SessionId) -> Result<Option<SessionRow>, StoreError> {
@@ -246,6 +265,14 @@ impl Store for PostgresStore {
         self.reading(|sql| lanes::owners(sql, node))
     }
 
+    fn find(&self, find: &Find) -> Result<Hits, StoreError> {
+        // Without an index that is up to date a search is slower, and finds the same.
+        if self.purpose == Purpose::Write {
+            let _ = self.index_all();
+        }
+        self.reading(|sql| search::find(sql, &InPostgres, find))
+    }
+
     fn events(&self, session: &SessionId, from: u32) -> Result<Vec<EventRow>, StoreError> {
         self.reading(|sql| tables::events_of(sql, session, from))
     }
@@ -270,15 +297,14 @@ impl Store for PostgresStore {
 
     fn sweep(&self) -> Result<u64, StoreError> {
         // Alone: a batch could point at a message that is just being removed.
-        self.guarded("SELECT pg_advisory_xact_lock($1)", sweep::sweep)
+        self.guarded("SELECT pg_advisory_xact_lock($1)", |sql| sweep::sweep(sql, &InPostgres))
     }
 
     fn examine(&self, care: Care) -> Result<Vec<Finding>, StoreError> {
         match care {
-            Care::Check => self.reading(|sql| doctor::examine(sql, care)),
-            Care::Repair => {
-                self.guarded("SELECT pg_advisory_xact_lock($1)", |sql| doctor::examine(sql, care))
-            }
+            Care::Check => self.reading(|sql| doctor::examine(sql, &InPostgres, care)),
+            Care::Repair => self
+                .guarded("SELECT pg_advisory_xact_lock($1)", |sql| doctor::examine(sql, &InPostgres, care)),
         }
     }
 

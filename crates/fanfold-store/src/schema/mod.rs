@@ -3,11 +3,11 @@
 use crate::store::StoreError;
 
 /// The steps of a SQLite store, the first one first.
-pub(crate) const SQLITE: &[&str] = &[include_str!("sqlite-1.sql")];
+pub(crate) const SQLITE: &[&str] = &[include_str!("sqlite-1.sql"), include_str!("sqlite-2.sql")];
 
 /// The steps of a PostgreSQL store, the first one first.
 #[cfg(feature = "postgres")]
-pub(crate) const POSTGRES: &[&str] = &[include_str!("postgres-1.sql")];
+pub(crate) const POSTGRES: &[&str] = &[include_str!("postgres-1.sql"), include_str!("postgres-2.sql")];
 
 /// The newest version that is known.
 pub(crate) fn known(steps: &[&str]) -> u32 {

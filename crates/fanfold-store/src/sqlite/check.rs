@@ -5,6 +5,7 @@ use rusqlite::Connection;
 use super::run::OnSqlite;
 use super::{SqliteStore, error};
 use crate::doctor::{self, Care, Cure, Finding};
+use crate::search::{self, InSqlite};
 use crate::store::StoreError;
 
 /// Looks through a store. A file too broken to be read through is itself a finding.
@@ -26,6 +27,10 @@ fn all(connection: &Connection, care: Care) -> Result<Vec<Finding>, StoreError> 
     let problems = problems(connection)?;
     if !problems.is_empty() && care == Care::Repair {
         connection.execute_batch("REINDEX").map_err(error::of)?;
+        // A full text index is a table to SQLite: only we can make it anew.
+        if problems.iter().any(|problem| problem.contains("FTS5")) {
+            search::rebuild(&mut OnSqlite(connection), &InSqlite)?;
+        }
     }
     let left =
         if care == Care::Repair && !problems.is_empty() { self::problems(connection)? } else { Vec::new() };
@@ -38,7 +43,7 @@ fn all(connection: &Connection, care: Care) -> Result<Vec<Finding>, StoreError> 
         };
         findings.push(Finding { place: "file".into(), text, cure });
     }
-    findings.extend(doctor::examine(&mut OnSqlite(connection), care)?);
+    findings.extend(doctor::examine(&mut OnSqlite(connection), &InSqlite, care)?);
     Ok(findings)
 }
 

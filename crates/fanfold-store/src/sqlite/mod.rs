@@ -18,6 +18,7 @@ use rusqlite::Connection;
 use crate::batch::{Batch, Committed};
 use crate::chain::{BlobId, Node, NodeId};
 use crate::doctor::{Care, Finding};
+use crate::search::{self, Find, Hits, InSqlite, Lag};
 use crate::session::{EventRow, Millis, SessionId, SessionRow};
 use crate::sql::Sql;
 use crate::store::{Filter, Held, Size, Store, StoreError};
@@ -55,6 +56,8 @@ pub struct SqliteStore {
     readers: Mutex<Vec<Connection>>,
     /// The connection that writes; none after a failure that it might not have survived.
     writer: Mutex<Option<Connection>>,
+    /// How far the full text index is behind.
+    lag: Lag,
 }
 
 impl SqliteStore {
@@ -85,7 +88,7 @@ impl SqliteStore {
 
     fn new(path: PathBuf, access: connect::Access, patience: Patience) -> SqliteStore {
         let (writer, readers) = (Mutex::new(None), Mutex::new(Vec::new()));
-        SqliteStore { path, access, patience, writer, readers }
+        SqliteStore { path, access, patience, writer, readers, lag: Lag::default() }
     }
 
     /// The file.
@@ -158,6 +161,16 @@ impl SqliteStore {
         Err(StoreError::Busy { tries: self.patience.tries })
     }
 
+    /// Brings the full text index up to date, some messages at a time, so that others get their turn in between.
+    fn index_all(&self) -> Result<(), StoreError> {
+        let is_behind = self.reading(|sql| search::is_behind(sql, &InSqlite))?;
+        while is_behind && self.writing(|sql| search::index_some(sql, &InSqlite))? == search::INDEXED_AT_ONCE
+        {
+        }
+        self.lag.caught_up();
+        Ok(())
+    }
+
     fn reading<T>(&self, work: impl Fn(&mut dyn Sql) -> Result<T, StoreError>) -> Result<T, StoreError> {
         self.read(|connection| work(&mut OnSqlite(connection)))
     }
@@ -185,7 +198,13 @@ fn transaction<T>(
 
 impl Store for SqliteStore {
     fn commit(&self, batch: &Batch) -> Result<Committed, StoreError> {
-        self.writing(|sql| commit::commit(sql, batch))
+        let committed = self.writing(|sql| commit::commit(sql, batch))?;
+        if self.lag.is_due(committed.n_new) {
+            // What fails here is done before a search.
+            let n_indexed = self.writing(|sql| search::index_some(sql, &InSqlite)).unwrap_or(0);
+            self.lag.indexed(n_indexed);
+        }
+        Ok(committed)
     }
 
     fn session(&self, id: &SessionId) -> Result<Option<SessionRow>, StoreError> {
@@ -212,6 +231,14 @@ impl Store for SqliteStore {
         self.reading(|sql| lanes::owners(sql, node))
     }
 
+    fn find(&self, find: &Find) -> Result<Hits, StoreError> {
+        // Without an index that is up to date a search is slower, and finds the same.
+        if self.access == connect::Access::Write {
+            let _ = self.index_all();
+        }
+        self.reading(|sql| search::find(sql, &InSqlite, find))
+    }
+
     fn events(&self, session: &SessionId, from: u32) -> Result<Vec<EventRow>, StoreError> {
         self.reading(|sql| tables::events_of(sql, session, from))
     }
@@ -235,7 +262,7 @@ impl Store for SqliteStore {
     }
 
     fn sweep(&self) -> Result<u64, StoreError> {
-        self.writing(sweep::sweep)
+        self.writing(|sql| sweep::sweep(sql, &InSqlite))
     }
 
     fn examine(&self, care: Care) -> Result<Vec<Finding>, StoreError> {
