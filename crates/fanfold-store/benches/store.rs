@@ -223,6 +223,6 @@ fn message(n: usize) -> NewMessage {
             text.push_str(&format!(" name{}", draw(200_000)));
         }
     }
-    let role = if n % 2 == 0 { "assistant" } else { "tool" };
+    let role = if n.is_multiple_of(2) { "assistant" } else { "tool" };
     NewMessage { json: format!("{{\"role\":\"{role}\",\"content\":\"{text}\"}}"), at: Some(Millis(n as i64)) }
 }
