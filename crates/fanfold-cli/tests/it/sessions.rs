@@ -376,9 +376,9 @@ fn what_was_printed_before_a_kill_opens_after_it() {
         child.kill().ok();
         child.wait().unwrap();
         if is_over {
-            n_done += 1
+            n_done += 1;
         } else {
-            n_killed += 1
+            n_killed += 1;
         }
         printed
             .extend(handles(&sandbox.read("out.json")).into_iter().map(|handle| (session.clone(), handle)));

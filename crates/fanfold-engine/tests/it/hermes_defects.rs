@@ -104,7 +104,7 @@ fn defect_05_the_tail_that_was_promised_is_there() {
     let row = engine.row(&id("s")).unwrap();
     assert_eq!(row.n_messages as usize, messages.len());
     let kept = engine.store().chain(row.tip.unwrap(), 0..u32::MAX).unwrap();
-    assert!(kept.iter().zip(&messages).all(|(node, message)| *node.json == message.to_string()));
+    assert!(kept.iter().zip(&messages).all(|(node, message)| message.to_string().as_str() == &*node.json));
     let last_user = messages.iter().rev().find(|message| message["role"] == "user").unwrap();
     assert!(body.contains(last_user["content"].as_str().unwrap()));
 }
