@@ -30,7 +30,7 @@ fn timeless(text: &str) -> String {
 }
 
 fn check(ran: &Ran, expected: &Expect) {
-    expected.assert_eq(&timeless(&format!("{}{}", ran.out, ran.err)));
+    expected.assert_eq(timeless(&format!("{}{}", ran.out, ran.err)).trim_start());
 }
 
 fn handles(text: &str) -> Vec<String> {

@@ -1,11 +1,14 @@
 //! What leaves, and how it is made again.
 
+use std::sync::Arc;
+
 use fanfold_core::Extent;
 use fanfold_engine::{Engine, Left, Trouble};
+use fanfold_store::SqliteStore;
 use fanfold_testkit::bodies::{Kind, hostile, rich};
 use fanfold_testkit::trajectories::trajectories;
 
-use crate::setting::{beginnings, chat, engine, id, long_chat, request, terms, terms_of};
+use crate::setting::{beginnings, chat, engine, engine_on, id, long_chat, request, terms, terms_of};
 
 /// Sends bodies one after another with and without a cache, and makes each of them again.
 fn check(bodies: &[String], policy: &str, window: u64, name: &str) -> usize {
@@ -85,6 +88,31 @@ fn recorded_conversations_can_be_made_again() {
         let every = (messages.len() / 12).max(1);
         check(&beginnings(&body, every), "fanfold", 8_000, &trajectory.id);
     }
+}
+
+#[test]
+fn a_file_says_the_same_as_memory_also_when_it_is_opened_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("sessions.db");
+    let open = || engine_on(Arc::new(SqliteStore::open(&file).unwrap()));
+    let in_memory = engine();
+    let terms = terms("fanfold", 500);
+    let messages = long_chat(40);
+    let mut sent = Vec::new();
+    for n in (4..=messages.len()).step_by(9) {
+        let body = chat(&messages[..n]);
+        let answer = request(&open(), "s", &body, &terms);
+        assert_eq!(answer.body, request(&in_memory, "s", &body, &terms).body, "after {n} messages");
+        sent.push(answer.body);
+    }
+    check_rebuilt(&open(), &sent, "file");
+    let (n_handles, broken) = open().check_handles(&id("s")).unwrap();
+    assert!(n_handles > 10 && broken.is_empty(), "{n_handles} {broken:?}");
+    assert_eq!(open().live(&id("s")).unwrap(), in_memory.live(&id("s")).unwrap());
+    let other = engine();
+    let line = open().export_line(&id("s")).unwrap();
+    other.import_line(&line).unwrap();
+    check_rebuilt(&other, &sent, "brought from the file");
 }
 
 #[test]
