@@ -123,13 +123,11 @@ impl Followed {
         }
     }
 
-    /// Does what a request that left did beside leaving: what a view names while a call is running stays named.
+    /// Does what a request that left did beside leaving: the step for the newest entry was taken then, with the tools
+    /// of then, and what its view named while a call was running stays named.
     pub(crate) fn look(&mut self) {
-        let transcript = self.session.transcript();
-        if transcript.last_step().is_some_and(|step| transcript.is_running(step)) {
-            // That nothing fitted was told when it was asked for.
-            let _ = self.session.view();
-        }
+        // That nothing fitted was told when it was asked for.
+        let _ = self.session.view();
     }
 
     /// Does what is due when the last entry is complete: the step for it is taken now in any case.
