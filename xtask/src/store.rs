@@ -121,6 +121,8 @@ fn table(ours: &[String], hermes: &[String]) -> anyhow::Result<String> {
         ("append all, each step committed", "append_ms", "append_ms", ""),
         ("append all, each message committed", "append_ms", "each_ms", ""),
         ("read all", "load_ms", "load_ms", ""),
+        ("broad search", "broad_ms", "broad_ms", "1/50"),
+        ("rare phrase", "rare_ms", "rare_ms", "1/10"),
         ("fork", "fork_ms", "fork_ms", "1/1000"),
         ("a fold committed", "fold_ms", "fold_ms", "1/50"),
     ];
@@ -131,6 +133,10 @@ fn table(ours: &[String], hermes: &[String]) -> anyhow::Result<String> {
             theirs / mine
         ));
     }
+    let index = figure(ours, "index_ms")?;
+    table.push_str(&format!(
+        "| the index of all of it, when idle or before a search | in appending | {index:.0} ms | | |\n"
+    ));
     let json = figure(ours, "json_bytes")?;
     let sizes = [
         ("file after that, × the JSON", "loaded_bytes", "2.5×"),
@@ -154,12 +160,14 @@ fn many(line: &str) -> anyhow::Result<String> {
     let (few, many) = (figure("few_ms")?, figure("many_ms")?);
     let (json, disk) = (figure("json_bytes")?, figure("disk_bytes")?);
     Ok(format!(
-        "| messages | their JSON | on disk | a step at 1,000 | a step at the end | ratio |\n\
-         | --- | --- | --- | --- | --- | --- |\n\
-         | {:.0} | {:.0} MB | {:.2}× | {few:.3} ms | {many:.3} ms | {:.2} |\n",
+        "| messages | their JSON | on disk | a step at 1,000 | a step at the end | ratio | a search, p50 | p95 |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- |\n\
+         | {:.0} | {:.0} MB | {:.2}× | {few:.3} ms | {many:.3} ms | {:.2} | {:.1} ms | {:.1} ms |\n",
         figure("messages")?,
         json / 1e6,
         disk / json,
         many / few,
+        figure("p50_ms")?,
+        figure("p95_ms")?,
     ))
 }
