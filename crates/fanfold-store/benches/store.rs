@@ -10,6 +10,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use fanfold_store::search::{Request, Search};
 use fanfold_store::{
     Batch, BlobId, Millis, NewEvent, NewMessage, NewSession, NodeId, Op, Relation, SessionId, SqliteStore,
     Store,
@@ -29,17 +30,26 @@ fn main() {
 
 fn measure(file: &str) -> String {
     let text = std::fs::read_to_string(file).unwrap();
-    let steps = steps(&text);
+    let messages = messages(&text);
+    let steps = grouped(&messages, |role| role != "tool");
+    // Every message by itself, as Hermes does it; every step, as the engine does it; every turn.
+    let each = append_all(&grouped(&messages, |_| true));
+    let turn = append_all(&grouped(&messages, |role| role == "user"));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sessions.db");
     let store = SqliteStore::open(&path).unwrap();
-    create(&store, "s", None);
-    let start = Instant::now();
-    for step in &steps {
-        commit(&store, vec![Op::Append(id("s"), step.clone())]);
-    }
-    let append = start.elapsed();
+    let append = append_to(&store, &steps);
     let tip = store.session(&id("s")).unwrap().unwrap().tip.unwrap();
+    let search = Search::new(&store);
+    let answer = |query: &str| {
+        let request = Request { query: Some(query.to_owned()), ..Request::default() };
+        let reply = search.answer_json(&request);
+        assert!(reply["count"].as_i64() > Some(0), "nothing was found: {reply}");
+    };
+    // The first search finds nothing indexed, and does it.
+    let index = median(1, |_| answer("compact archive"));
+    let broad = median(9, |_| answer("compact archive"));
+    let rare = median(9, |_| answer("\"lineage parent\""));
     let load = median(9, |_| drop(store.chain(tip, 0..u32::MAX).unwrap()));
     drop(store);
     let n_loaded = std::fs::metadata(&path).unwrap().len();
@@ -55,30 +65,70 @@ fn measure(file: &str) -> String {
     let fork = median(21, |i| create(&store, &format!("f{i}"), Some(tip))).min(first_fork);
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     format!(
-        "{{\"messages\":{},\"commits\":{},\"json_bytes\":{},\"append_ms\":{:.3},\"load_ms\":{:.3},\"fork_ms\":{:.4},\
+        "{{\"messages\":{},\"commits\":{},\"json_bytes\":{},\"each_ms\":{:.3},\"append_ms\":{:.3},\"turn_ms\":{:.3},\
+         \"index_ms\":{:.3},\"broad_ms\":{:.3},\
+         \"rare_ms\":{:.3},\"load_ms\":{:.3},\"fork_ms\":{:.4},\
          \"fold_ms\":{:.4},\"loaded_bytes\":{n_loaded},\"folded_bytes\":{n_folded}}}",
-        steps.iter().map(Vec::len).sum::<usize>(),
+        messages.len(),
         steps.len(),
         text.len(),
+        ms(each),
         ms(append),
+        ms(turn),
+        ms(index),
+        ms(broad),
+        ms(rare),
         ms(load),
         ms(fork),
         ms(folds[folds.len() / 2]),
     )
 }
 
-/// The messages of a file, step by step: a reply with all its results is written at once.
-fn steps(text: &str) -> Vec<Vec<NewMessage>> {
+/// A message and its role.
+type Message = (NewMessage, String);
+
+fn messages(text: &str) -> Vec<Message> {
     let file: Value = serde_json::from_str(text).unwrap();
-    let mut steps: Vec<Vec<NewMessage>> = Vec::new();
-    for message in file["messages"].as_array().unwrap() {
-        let new = NewMessage { json: message.to_string(), at: None };
-        match steps.last_mut() {
-            Some(step) if message["role"] == "tool" => step.push(new),
-            _ => steps.push(vec![new]),
+    let new = |message: &Value| {
+        let role = message["role"].as_str().unwrap_or_default().to_owned();
+        (NewMessage { json: message.to_string(), at: None }, role)
+    };
+    file["messages"].as_array().unwrap().iter().map(new).collect()
+}
+
+/// Messages in batches; one begins at each message whose role says so.
+fn grouped(messages: &[Message], begins: impl Fn(&str) -> bool) -> Vec<Vec<NewMessage>> {
+    let mut batches: Vec<Vec<NewMessage>> = Vec::new();
+    for (message, role) in messages {
+        match batches.last_mut() {
+            Some(batch) if !begins(role) => batch.push(message.clone()),
+            _ => batches.push(vec![message.clone()]),
         }
     }
-    steps
+    batches
+}
+
+/// Appends batches to a new store, each committed and synced by itself.
+fn append_all(batches: &[Vec<NewMessage>]) -> Duration {
+    let folder = tempfile::tempdir().unwrap();
+    append_to(&SqliteStore::open(&folder.path().join("sessions.db")).unwrap(), batches)
+}
+
+fn append_to(store: &dyn Store, batches: &[Vec<NewMessage>]) -> Duration {
+    create(store, "s", None);
+    let batches: Vec<Batch> = batches
+        .iter()
+        .map(|batch| Batch {
+            at: Millis(1),
+            expect: Vec::new(),
+            ops: vec![Op::Append(id("s"), batch.clone())],
+        })
+        .collect();
+    let start = Instant::now();
+    for batch in &batches {
+        store.commit(batch).unwrap();
+    }
+    start.elapsed()
 }
 
 fn id(name: &str) -> SessionId {
@@ -138,26 +188,65 @@ fn million(n_messages: usize) -> String {
         }
         start.elapsed()
     };
-    fill(1_000);
-    let few = steps_per(&store, 0);
     let filled = fill(n_messages);
-    let many = steps_per(&store, 1_000_000);
+    // Beside one with a thousand messages, in turn: the disk is not the same from one minute to the next.
+    let small = SqliteStore::open(&folder.path().join("small.db")).unwrap();
+    create(&small, "s", None);
+    commit(&small, vec![Op::Append(id("s"), (0..1_000).map(message).collect())]);
+    let (mut few, mut many) = (Duration::ZERO, Duration::ZERO);
+    let n_rounds = 10;
+    for round in 0..n_rounds {
+        few += steps_per(&small, 1_000 * round) / n_rounds as u32;
+        many += steps_per(&store, 10_000_000 + 1_000 * round) / n_rounds as u32;
+    }
+    let (index, p50, p95) = searches(&store);
     let size = store.size().unwrap();
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     format!(
-        "{{\"messages\":{},\"few_ms\":{:.4},\"many_ms\":{:.4},\"fill_s\":{:.1},\"json_bytes\":{},\"disk_bytes\":{}}}",
+        "{{\"messages\":{},\"few_ms\":{:.4},\"many_ms\":{:.4},\"fill_s\":{:.1},\"index_s\":{:.1},\"p50_ms\":{:.2},\"p95_ms\":{:.2},\"json_bytes\":{},\"disk_bytes\":{}}}",
         size.n_nodes,
         ms(few),
         ms(many),
         filled.as_secs_f64(),
+        index.as_secs_f64(),
+        ms(p50),
+        ms(p95),
         size.n_json_bytes,
         size.n_disk_bytes
     )
 }
 
-/// The mean time of a step of two messages, each committed by itself. The mean has the checkpoints in it.
+/// How long the rest of the index takes, and then searches of every kind: the middle one, and one in twenty is slower than
+/// the last.
+fn searches(store: &dyn Store) -> (Duration, Duration, Duration) {
+    let search = Search::new(store);
+    let answer =
+        |query: String| drop(search.answer_json(&Request { query: Some(query), ..Request::default() }));
+    let start = Instant::now();
+    answer("error".into());
+    let index = start.elapsed();
+    let query = |i: usize| match i % 6 {
+        0 => "error build".to_owned(),
+        1 => format!("name{}", i * 37),
+        2 => format!("\"request session\" file_{}", i * 11),
+        3 => format!("name{}*", 1000 + i),
+        4 => "window -error".to_owned(),
+        _ => format!("message {}", i * 999),
+    };
+    let mut times: Vec<Duration> = (0..240)
+        .map(|i| {
+            let start = Instant::now();
+            answer(query(i));
+            start.elapsed()
+        })
+        .collect();
+    times.sort();
+    (index, times[times.len() / 2], times[times.len() * 19 / 20])
+}
+
+/// The mean time of a step of two messages, each step committed by itself. The mean has the checkpoints in it.
 fn steps_per(store: &dyn Store, from: usize) -> Duration {
-    let n_steps = 1_000;
+    let n_steps = 100;
     let start = Instant::now();
     for i in 0..n_steps {
         let messages = vec![message(from + 2 * i), message(from + 2 * i + 1)];
@@ -188,6 +277,6 @@ fn message(n: usize) -> NewMessage {
             text.push_str(&format!(" name{}", draw(200_000)));
         }
     }
-    let role = if n % 2 == 0 { "assistant" } else { "tool" };
+    let role = if n.is_multiple_of(2) { "assistant" } else { "tool" };
     NewMessage { json: format!("{{\"role\":\"{role}\",\"content\":\"{text}\"}}"), at: Some(Millis(n as i64)) }
 }

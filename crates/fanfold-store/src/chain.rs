@@ -1,10 +1,13 @@
 //! Messages behind one another, each named by all that was said up to it.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::session::Millis;
 
@@ -112,13 +115,14 @@ impl Role {
 
 /// In whose name a message is, in any of the formats that fanfold knows.
 pub fn role_of(json: &str) -> Role {
-    let message: Value = serde_json::from_str(json).unwrap_or_default();
-    let has_results = message["content"]
-        .as_array()
-        .is_some_and(|parts| !parts.is_empty() && parts.iter().all(|part| part["type"] == "tool_result"));
-    let kind = message["type"].as_str().unwrap_or_default();
-    match message["role"].as_str().or(message["from"].as_str()) {
-        Some("user") if has_results => Role::Tool,
+    // Every message that is kept passes here, and most of it is text: that is skipped, not taken apart.
+    let Ok(fields) = serde_json::from_str::<BTreeMap<Cow<'_, str>, &RawValue>>(json) else {
+        return Role::Other;
+    };
+    let text = |name: &str| -> Option<Cow<'_, str>> { serde_json::from_str(fields.get(name)?.get()).ok() };
+    let kind = text("type").unwrap_or_default();
+    match text("role").or_else(|| text("from")).as_deref() {
+        Some("user") if fields.get("content").is_some_and(|content| has_only_results(content)) => Role::Tool,
         Some("user" | "human") => Role::User,
         Some("assistant" | "gpt" | "model") => Role::Assistant,
         Some("tool" | "function" | "observation") => Role::Tool,
@@ -127,6 +131,16 @@ pub fn role_of(json: &str) -> Role {
         _ if kind.ends_with("_call") || kind == "reasoning" => Role::Assistant,
         _ => Role::Other,
     }
+}
+
+/// Whether a content is a list of results of calls, as Anthropic's format gives them to the user.
+fn has_only_results(content: &RawValue) -> bool {
+    let is_result = |part: &&RawValue| {
+        let part: Value = serde_json::from_str(part.get()).unwrap_or_default();
+        part["type"] == "tool_result"
+    };
+    serde_json::from_str::<Vec<&RawValue>>(content.get())
+        .is_ok_and(|parts| !parts.is_empty() && parts.iter().all(is_result))
 }
 
 /// A message in its place.
@@ -167,6 +181,13 @@ mod tests {
         assert_eq!(role(r#"{"role":"user","content":[{"type":"tool_result"}]}"#), "tool");
         assert_eq!(role(r#"{"from":"gpt","value":"hi"}"#), "assistant");
         assert_eq!(role(r#"{"type":"function_call_output","output":"x"}"#), "tool");
+        assert_eq!(role(r#"{"role":"us\u0065r","content":"\ud800"}"#), "user");
+        assert_eq!(role(r#"{"role":7,"from":"human"}"#), "user");
+        assert_eq!(role(r#"{"role":"tool","role":"user"}"#), "user");
+        assert_eq!(role(r#"{"role":"user","content":[]}"#), "user");
+        assert_eq!(role(r#"{"role":"user","content":[{"type":"tool_result"},{"type":"text"}]}"#), "user");
+        assert_eq!(role(r#"{"type":"local_shell_call"}"#), "assistant");
+        assert_eq!(role("[1]"), "other");
         assert_eq!(role("not JSON"), "other");
     }
 }

@@ -115,6 +115,8 @@ fn set_up(connection: &mut Connection, wait: Duration) -> rusqlite::Result<()> {
     connection.set_prepared_statement_cache_capacity(64);
     // Each commit is synced before it returns: it survives a loss of power, not only of the process.
     connection.pragma_update(None, "synchronous", "FULL")?;
+    // The log is put into the file after some 8 MB instead of 4: pages that many batches touch are written less often.
+    connection.pragma_update_and_check(None, "wal_autocheckpoint", 2_000, |_| Ok(()))?;
     connection.pragma_update(None, "cache_size", -16_384)
 }
 

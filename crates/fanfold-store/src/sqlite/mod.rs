@@ -282,6 +282,25 @@ mod tests {
     use crate::batch::{NewSession, Op};
 
     #[test]
+    fn commits_are_synced_in_a_log() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(folder.path()).unwrap();
+        let pragma =
+            |connection: &Connection, name| connection.pragma_query_value(None, name, |row| row.get(0));
+        store
+            .write(|connection| {
+                // 2 is FULL: no kill of a process can show the difference, a loss of power would.
+                assert_eq!(pragma(connection, "synchronous"), Ok(rusqlite::types::Value::Integer(2)));
+                assert_eq!(
+                    pragma(connection, "journal_mode"),
+                    Ok(rusqlite::types::Value::Text("wal".into()))
+                );
+                Ok(())
+            })
+            .unwrap();
+    }
+
+    #[test]
     fn a_file_at_its_limit_is_a_full_disk() {
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(folder.path()).unwrap();

@@ -24,6 +24,12 @@ pub(crate) fn database() -> Option<String> {
     SHARED.get_or_init(Cluster::start).as_ref().map(Cluster::database)
 }
 
+/// The folder with the server's socket, in an address.
+pub(crate) fn folder_of(address: &str) -> String {
+    let (_, rest) = address.split_once('@').unwrap();
+    rest.split_once('/').unwrap().0.replace("%2F", "/")
+}
+
 /// The store of a database.
 pub(crate) fn open(address: &str) -> Box<dyn Store> {
     fanfold_store::open(address, Purpose::Write).unwrap()

@@ -7,6 +7,7 @@ mod cluster; //       a PostgreSQL server for as long as the tests run
 mod contract; //      one suite that every store passes
 mod model; //         random batches give the same answers in every store
 mod postgres; //      what only a server can do wrong
+mod cut; //           a connection that is cut at the commit
 mod doctor; //        what a store finds out about itself
 mod sqlite; //        what only a file can do wrong
 mod scribe; //        a program that writes until it is killed
