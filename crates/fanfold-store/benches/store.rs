@@ -199,49 +199,17 @@ fn million(n_messages: usize) -> String {
         few += steps_per(&small, 1_000 * round) / n_rounds as u32;
         many += steps_per(&store, 10_000_000 + 1_000 * round) / n_rounds as u32;
     }
-    let (index, p50, p95) = searches(&store);
     let size = store.size().unwrap();
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     format!(
-        "{{\"messages\":{},\"few_ms\":{:.4},\"many_ms\":{:.4},\"fill_s\":{:.1},\"index_s\":{:.1},\"p50_ms\":{:.2},\"p95_ms\":{:.2},\"json_bytes\":{},\"disk_bytes\":{}}}",
+        "{{\"messages\":{},\"few_ms\":{:.4},\"many_ms\":{:.4},\"fill_s\":{:.1},\"json_bytes\":{},\"disk_bytes\":{}}}",
         size.n_nodes,
         ms(few),
         ms(many),
         filled.as_secs_f64(),
-        index.as_secs_f64(),
-        ms(p50),
-        ms(p95),
         size.n_json_bytes,
         size.n_disk_bytes
     )
-}
-
-/// How long the rest of the index takes, and then searches of every kind: the middle one, and one in twenty is slower than
-/// the last.
-fn searches(store: &dyn Store) -> (Duration, Duration, Duration) {
-    let search = Search::new(store);
-    let answer =
-        |query: String| drop(search.answer_json(&Request { query: Some(query), ..Request::default() }));
-    let start = Instant::now();
-    answer("error".into());
-    let index = start.elapsed();
-    let query = |i: usize| match i % 6 {
-        0 => "error build".to_owned(),
-        1 => format!("name{}", i * 37),
-        2 => format!("\"request session\" file_{}", i * 11),
-        3 => format!("name{}*", 1000 + i),
-        4 => "window -error".to_owned(),
-        _ => format!("message {}", i * 999),
-    };
-    let mut times: Vec<Duration> = (0..240)
-        .map(|i| {
-            let start = Instant::now();
-            answer(query(i));
-            start.elapsed()
-        })
-        .collect();
-    times.sort();
-    (index, times[times.len() / 2], times[times.len() * 19 / 20])
 }
 
 /// The mean time of a step of two messages, each step committed by itself. The mean has the checkpoints in it.
