@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     let is_written = arguments.iter().any(|argument| argument == "--write");
     if arguments.iter().any(|argument| argument == "--million") {
         let line = ours(&root, &["--million".into(), "1000000".into()])?;
-        return finish(&root, BEGIN_MILLION, &many(&line)?, is_written);
+        return finish(&root, BEGIN_MILLION, &many(&line, &searches(&root)?)?, is_written);
     }
     let python = arguments.iter().skip_while(|argument| *argument != "--python").nth(1);
     let work = root.join("target/bench");
@@ -121,6 +121,8 @@ fn table(ours: &[String], hermes: &[String]) -> anyhow::Result<String> {
         ("append all, each step committed", "append_ms", "append_ms", ""),
         ("append all, each message committed", "append_ms", "each_ms", ""),
         ("read all", "load_ms", "load_ms", ""),
+        ("broad search", "broad_ms", "broad_ms", "1/50"),
+        ("rare phrase", "rare_ms", "rare_ms", "1/10"),
         ("fork", "fork_ms", "fork_ms", "1/1000"),
         ("a fold committed", "fold_ms", "fold_ms", "1/50"),
     ];
@@ -131,6 +133,10 @@ fn table(ours: &[String], hermes: &[String]) -> anyhow::Result<String> {
             theirs / mine
         ));
     }
+    let index = figure(ours, "index_ms")?;
+    table.push_str(&format!(
+        "| the index of all of it, when idle or before a search | in appending | {index:.0} ms | | |\n"
+    ));
     let json = figure(ours, "json_bytes")?;
     let sizes = [
         ("file after that, × the JSON", "loaded_bytes", "2.5×"),
@@ -148,7 +154,26 @@ fn table(ours: &[String], hermes: &[String]) -> anyhow::Result<String> {
     Ok(table)
 }
 
-fn many(line: &str) -> anyhow::Result<String> {
+/// What `search_speed` tells of a million messages: a line for each kind of search.
+fn searches(root: &Path) -> anyhow::Result<String> {
+    let folder = root.join("target/bench/million");
+    let mut cargo = Command::new("cargo");
+    cargo.current_dir(root).args([
+        "run",
+        "--quiet",
+        "--release",
+        "-p",
+        "fanfold-store",
+        "--example",
+        "search_speed",
+    ]);
+    let said = run_command(cargo.args(["--", "generated", "1000000"]).arg(&folder));
+    // A gigabyte that the next run makes again.
+    std::fs::remove_dir_all(&folder)?;
+    said
+}
+
+fn many(line: &str, searches: &str) -> anyhow::Result<String> {
     let lines = [line.to_owned()];
     let figure = |name| figure(&lines, name);
     let (few, many) = (figure("few_ms")?, figure("many_ms")?);
@@ -156,10 +181,11 @@ fn many(line: &str) -> anyhow::Result<String> {
     Ok(format!(
         "| messages | their JSON | on disk | a step at 1,000 | a step at the end | ratio |\n\
          | --- | --- | --- | --- | --- | --- |\n\
-         | {:.0} | {:.0} MB | {:.2}× | {few:.3} ms | {many:.3} ms | {:.2} |\n",
+         | {:.0} | {:.0} MB | {:.2}× | {few:.3} ms | {many:.3} ms | {:.2} |\n\n```text\n{}\n```\n",
         figure("messages")?,
         json / 1e6,
         disk / json,
         many / few,
+        searches.trim_end(),
     ))
 }

@@ -10,6 +10,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use fanfold_store::search::{Request, Search};
 use fanfold_store::{
     Batch, BlobId, Millis, NewEvent, NewMessage, NewSession, NodeId, Op, Relation, SessionId, SqliteStore,
     Store,
@@ -39,6 +40,16 @@ fn measure(file: &str) -> String {
     let store = SqliteStore::open(&path).unwrap();
     let append = append_to(&store, &steps);
     let tip = store.session(&id("s")).unwrap().unwrap().tip.unwrap();
+    let search = Search::new(&store);
+    let answer = |query: &str| {
+        let request = Request { query: Some(query.to_owned()), ..Request::default() };
+        let reply = search.answer_json(&request);
+        assert!(reply["count"].as_i64() > Some(0), "nothing was found: {reply}");
+    };
+    // The first search finds nothing indexed, and does it.
+    let index = median(1, |_| answer("compact archive"));
+    let broad = median(9, |_| answer("compact archive"));
+    let rare = median(9, |_| answer("\"lineage parent\""));
     let load = median(9, |_| drop(store.chain(tip, 0..u32::MAX).unwrap()));
     drop(store);
     let n_loaded = std::fs::metadata(&path).unwrap().len();
@@ -55,7 +66,8 @@ fn measure(file: &str) -> String {
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     format!(
         "{{\"messages\":{},\"commits\":{},\"json_bytes\":{},\"each_ms\":{:.3},\"append_ms\":{:.3},\"turn_ms\":{:.3},\
-         \"load_ms\":{:.3},\"fork_ms\":{:.4},\
+         \"index_ms\":{:.3},\"broad_ms\":{:.3},\
+         \"rare_ms\":{:.3},\"load_ms\":{:.3},\"fork_ms\":{:.4},\
          \"fold_ms\":{:.4},\"loaded_bytes\":{n_loaded},\"folded_bytes\":{n_folded}}}",
         messages.len(),
         steps.len(),
@@ -63,6 +75,9 @@ fn measure(file: &str) -> String {
         ms(each),
         ms(append),
         ms(turn),
+        ms(index),
+        ms(broad),
+        ms(rare),
         ms(load),
         ms(fork),
         ms(folds[folds.len() / 2]),
@@ -173,10 +188,17 @@ fn million(n_messages: usize) -> String {
         }
         start.elapsed()
     };
-    fill(1_000);
-    let few = steps_per(&store, 0);
     let filled = fill(n_messages);
-    let many = steps_per(&store, 1_000_000);
+    // Beside one with a thousand messages, in turn: the disk is not the same from one minute to the next.
+    let small = SqliteStore::open(&folder.path().join("small.db")).unwrap();
+    create(&small, "s", None);
+    commit(&small, vec![Op::Append(id("s"), (0..1_000).map(message).collect())]);
+    let (mut few, mut many) = (Duration::ZERO, Duration::ZERO);
+    let n_rounds = 10;
+    for round in 0..n_rounds {
+        few += steps_per(&small, 1_000 * round) / n_rounds as u32;
+        many += steps_per(&store, 10_000_000 + 1_000 * round) / n_rounds as u32;
+    }
     let size = store.size().unwrap();
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     format!(
@@ -190,9 +212,9 @@ fn million(n_messages: usize) -> String {
     )
 }
 
-/// The mean time of a step of two messages, each committed by itself. The mean has the checkpoints in it.
+/// The mean time of a step of two messages, each step committed by itself. The mean has the checkpoints in it.
 fn steps_per(store: &dyn Store, from: usize) -> Duration {
-    let n_steps = 1_000;
+    let n_steps = 100;
     let start = Instant::now();
     for i in 0..n_steps {
         let messages = vec![message(from + 2 * i), message(from + 2 * i + 1)];

@@ -325,8 +325,8 @@ pub(crate) fn owners(sql: &mut dyn Sql, place: Place) -> Result<Vec<SessionId>> 
     let text = "WITH RECURSIVE sharing (lane) AS ( \
          SELECT lane FROM lanes WHERE lane = $1 \
          UNION ALL SELECT l.lane FROM lanes l JOIN sharing ON l.parent = sharing.lane WHERE l.start > $2) \
-         SELECT s.id FROM sessions s JOIN sharing ON s.lane = sharing.lane \
-         WHERE s.n_messages > $2 ORDER BY s.started_at, s.id";
+         SELECT s.id FROM sharing CROSS JOIN sessions s \
+         WHERE s.lane = sharing.lane AND s.n_messages > $2 ORDER BY s.started_at, s.id";
     let rows = sql.rows(text, &[Value::Int(place.lane), Value::Int(place.depth.into())])?;
     rows.into_iter().map(|mut row| Ok(SessionId(row.text()?))).collect()
 }

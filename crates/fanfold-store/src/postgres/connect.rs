@@ -26,12 +26,25 @@ pub(super) fn connect(config: &Config) -> Result<Connection, StoreError> {
     if config.get_connect_timeout().is_none() {
         config.connect_timeout(Duration::from_secs(5));
     }
-    let mut client = config.connect(NoTls).map_err(error::of)?;
+    let mut client = config.connect(NoTls).map_err(|error| unreachable(&config, error))?;
     // A server that answers before a commit is safe is told to wait for ours.
     let wait = "SET search_path TO fanfold; SET client_min_messages TO warning; \
          SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'";
     client.batch_execute(wait).map_err(error::of)?;
     Ok(Connection { client, statements: HashMap::new() })
+}
+
+/// Why a server could not be reached, and which.
+fn unreachable(config: &Config, error: postgres::Error) -> StoreError {
+    if error.code().is_some() {
+        return error::of(error);
+    }
+    let (hosts, name) = (config.get_hosts(), config.get_dbname().unwrap_or_default());
+    let cause = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+    let text = format!(
+        "the database {name} at {hosts:?} can't be reached: {cause}\n\nhint: is the server running, and the address right?"
+    );
+    StoreError::Other(text.into())
 }
 
 /// The version of the tables; 0 if there are none.

@@ -64,8 +64,13 @@ pub(crate) trait Index {
     /// Words of the vocabulary, the shortest first, at most so many.
     fn alike(&self, sql: &mut dyn Sql, like: &Like, limit: usize) -> Result<Vec<String>>;
 
-    /// Messages with the words, the newest or the oldest first.
-    fn candidates(&self, sql: &mut dyn Sql, query: &Expanded, wanted: &Wanted) -> Result<Vec<Candidate>>;
+    /// Messages with the words, the newest or the oldest first, and whether each of them has its score.
+    fn candidates(
+        &self,
+        sql: &mut dyn Sql,
+        query: &Expanded,
+        wanted: &Wanted,
+    ) -> Result<(Vec<Candidate>, bool)>;
 }
 
 /// A message to be indexed.
@@ -156,7 +161,7 @@ pub(crate) fn find(sql: &mut dyn Sql, index: &dyn Index, find: &Find) -> Result<
     let mut rest = rest.candidates(&query, find);
     let mut owners = Owners::new(sql, find)?;
     let mut is_bounded = query.is_narrowed;
-    let mut is_ranked = true;
+    let mut is_ranked = find.order == Order::Best;
     loop {
         // Lineages that have their hit need no more; what is left of the others is taken as it comes.
         let without_lanes = if find.is_one_per_lineage { owners.done(&picker) } else { Vec::new() };
@@ -167,8 +172,9 @@ pub(crate) fn find(sql: &mut dyn Sql, index: &dyn Index, find: &Find) -> Result<
             is_ranked,
             limit: MOST_RANKED,
         };
-        is_ranked = !find.is_one_per_lineage;
-        let mut candidates = index.candidates(sql, &query, &wanted)?;
+        let (mut candidates, has_scores) = index.candidates(sql, &query, &wanted)?;
+        is_bounded |= is_ranked && !has_scores;
+        is_ranked &= !find.is_one_per_lineage;
         let is_last = candidates.len() < MOST_RANKED;
         is_bounded |= !is_last;
         match find.order {
@@ -296,8 +302,9 @@ fn sharing(sql: &mut dyn Sql, lane: i64) -> Result<Vec<(u32, SessionRow)>> {
          UNION ALL SELECT l.lane, CASE WHEN l.start <= sharing.last THEN l.start - 1 ELSE sharing.last END \
          FROM lanes l JOIN sharing ON l.parent = sharing.lane) SELECT sharing.last, ",
         session_columns!(),
-        " FROM sharing JOIN sessions s ON s.lane = sharing.lane JOIN nodes n ON n.number = s.tip \
-         WHERE sharing.last >= 0 ORDER BY s.started_at, s.id"
+        // The order of the tables is given: SQLite would begin with all sessions.
+        " FROM sharing CROSS JOIN sessions s CROSS JOIN nodes n \
+         WHERE s.lane = sharing.lane AND n.number = s.tip AND sharing.last >= 0 ORDER BY s.started_at, s.id"
     );
     let read = |mut row: Row| {
         let last: u32 = row.number()?;

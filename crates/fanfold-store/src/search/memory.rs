@@ -21,9 +21,31 @@ pub(crate) struct MemoryIndex {
     n_words: u64,
     /// The last message that is indexed.
     mark: u64,
+    /// Where only the words of a query are indexed, of some messages of many.
+    sample: Option<Sample>,
+}
+
+/// What is known of all messages, where some of them are ranked.
+#[derive(Debug)]
+pub(crate) struct Sample {
+    /// How many messages there are.
+    pub(crate) n_messages: f64,
+    /// About how many of them have a word.
+    pub(crate) n_with: HashMap<String, f64>,
 }
 
 impl MemoryIndex {
+    /// An index of the words of a query alone, to rank some messages of many.
+    pub(crate) fn of_query(query: &Expanded, sample: Sample) -> MemoryIndex {
+        let mut index = MemoryIndex { sample: Some(sample), ..MemoryIndex::default() };
+        for phrase in query.phrases() {
+            for word in &phrase.words {
+                index.places.entry(word.clone()).or_default();
+            }
+        }
+        index
+    }
+
     /// The last message that is indexed.
     pub(crate) fn mark(&self) -> u64 {
         self.mark
@@ -35,6 +57,10 @@ impl MemoryIndex {
         each_word(&text_of(json), |_, word| {
             let messages = match self.places.get_mut(word) {
                 Some(messages) => messages,
+                None if self.sample.is_some() => {
+                    n_words += 1;
+                    return;
+                }
                 None => self.places.entry(word.to_owned()).or_default(),
             };
             messages.entry(number).or_default().push(n_words);
@@ -104,7 +130,13 @@ impl MemoryIndex {
         for phrase in phrases {
             let counts = self.counts(phrase);
             let n_found = counts.len() as f64;
-            let rarity = ((n_messages - n_found + 0.5) / (n_found + 0.5)).ln().max(1e-6);
+            let rarity = match &self.sample {
+                Some(sample) => {
+                    let n_with = phrase.words.iter().filter_map(|word| sample.n_with.get(word).copied());
+                    rarity(sample.n_messages, n_with.fold(sample.n_messages / 2.0, f64::min))
+                }
+                None => rarity(n_messages, n_found),
+            };
             for (number, count) in counts {
                 let length = f64::from(self.lengths[&number]);
                 let count = f64::from(count);
@@ -119,17 +151,11 @@ impl MemoryIndex {
     /// How often each message has a phrase.
     fn counts(&self, phrase: &Phrase) -> BTreeMap<u64, u32> {
         let (last, before) = phrase.words.split_last().expect("a phrase has a word");
-        let lasts: Vec<&BTreeMap<u64, Vec<u32>>> = if phrase.is_prefix {
-            let from = self.places.range::<str, _>((Bound::Included(last.as_str()), Bound::Unbounded));
-            from.take_while(|(word, _)| word.starts_with(last)).map(|(_, messages)| messages).collect()
-        } else {
-            self.places.get(last).into_iter().collect()
-        };
         let before: Option<Vec<&BTreeMap<u64, Vec<u32>>>> =
             before.iter().map(|word| self.places.get(word)).collect();
         let mut counts = BTreeMap::new();
-        let Some(before) = before else { return counts };
-        for (number, ends) in lasts.iter().flat_map(|messages| messages.iter()) {
+        let (Some(lasts), Some(before)) = (self.places.get(last), before) else { return counts };
+        for (number, ends) in lasts {
             let Some(places) = before.iter().map(|messages| messages.get(number)).collect::<Option<Vec<_>>>()
             else {
                 continue;
@@ -146,4 +172,9 @@ impl MemoryIndex {
         }
         counts
     }
+}
+
+/// What a word is worth that so many messages have.
+fn rarity(n_messages: f64, n_with: f64) -> f64 {
+    ((n_messages - n_with + 0.5) / (n_with + 0.5)).max(1.0).ln().max(1e-6)
 }

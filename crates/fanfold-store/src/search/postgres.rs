@@ -141,9 +141,14 @@ impl Index for InPostgres {
         rows.into_iter().map(|mut row| row.text()).collect()
     }
 
-    fn candidates(&self, sql: &mut dyn Sql, query: &Expanded, wanted: &Wanted) -> Result<Vec<Candidate>> {
+    fn candidates(
+        &self,
+        sql: &mut dyn Sql,
+        query: &Expanded,
+        wanted: &Wanted,
+    ) -> Result<(Vec<Candidate>, bool)> {
         if query.any.is_empty() || wanted.numbers.is_empty() {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), true));
         }
         let exact = expression(query, Exactness::Places);
         let mut found: BTreeMap<i64, Candidate> = BTreeMap::new();
@@ -169,10 +174,11 @@ impl Index for InPostgres {
             }
         }
         let found = found.into_values();
-        Ok(match wanted.find.order {
+        let found = match wanted.find.order {
             Order::Oldest => found.take(wanted.limit).collect(),
             Order::Best | Order::Newest => found.rev().take(wanted.limit).collect(),
-        })
+        };
+        Ok((found, true))
     }
 }
 
@@ -257,10 +263,7 @@ enum Exactness {
 fn expression(query: &Expanded, exactness: Exactness) -> String {
     let between = if exactness == Exactness::Places { " <-> " } else { " & " };
     let phrase = |phrase: &Phrase| {
-        let mut words: Vec<String> = phrase.words.iter().map(|word| format!("'{word}'")).collect();
-        if let Some(last) = words.last_mut().filter(|_| phrase.is_prefix) {
-            last.push_str(":*");
-        }
+        let words: Vec<String> = phrase.words.iter().map(|word| format!("'{word}'")).collect();
         format!("({})", words.join(between))
     };
     let term =

@@ -164,6 +164,13 @@ pub struct Expanded {
     pub is_narrowed: bool,
 }
 
+impl Expanded {
+    /// Every phrase that a message may have.
+    pub(crate) fn phrases(&self) -> impl Iterator<Item = &Phrase> {
+        self.any.iter().flat_map(|group| &group.with).flatten()
+    }
+}
+
 /// Terms that must all be in a message, and ones that must not; of each term, one of its phrases.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ExpandedAll {
@@ -178,8 +185,6 @@ pub struct ExpandedAll {
 pub struct Phrase {
     /// The words; there is one at least.
     pub words: Vec<String>,
-    /// Whether the last one, which is not the only one, only begins so.
-    pub is_prefix: bool,
 }
 
 /// Which words of a vocabulary are meant.
@@ -210,46 +215,46 @@ fn expand<E>(
     alike: &mut impl FnMut(&Like, usize) -> Result<Vec<String>, E>,
     is_narrowed: &mut bool,
 ) -> Result<Vec<Phrase>, E> {
-    let mut get = |like: &Like, part: &str| {
+    let mut get = |like: Like, part: &String, most: usize| {
+        if stands_alone(part) {
+            return Ok(vec![part.clone()]);
+        }
         // One word more than is taken says that there are more.
-        let mut alike = alike(like, most + 1)?;
+        let mut alike = alike(&like, most + 1)?;
         *is_narrowed |= alike.len() > most;
         alike.truncate(most);
         if !alike.iter().any(|word| word == part) {
-            alike.insert(0, part.to_owned());
+            alike.insert(0, part.clone());
         }
         Ok(alike)
     };
-    let single = |word: String| Phrase { words: vec![word], is_prefix: false };
-    match term {
-        Term::Words(words) => Ok(vec![Phrase { words: words.clone(), is_prefix: false }]),
-        Term::Prefix(words) | Term::Part(words) if words.len() == 1 => {
-            let word = &words[0];
-            if stands_alone(word) {
-                return Ok(vec![single(word.clone())]);
-            }
-            // Two letters are in too many words to be worth an index of pairs.
-            let is_part = matches!(term, Term::Part(_)) && word.chars().count() >= 3;
-            let like = if is_part { Like::Within(word) } else { Like::Begin(word) };
-            Ok(get(&like, word)?.into_iter().map(single).collect())
-        }
-        Term::Prefix(words) => Ok(vec![Phrase { words: words.clone(), is_prefix: ends_open(words) }]),
-        Term::Part(words) => {
-            let first = &words[0];
-            let is_short = first.chars().count() < 3 || stands_alone(first);
-            let firsts = if is_short { vec![first.clone()] } else { get(&Like::End(first), first)? };
-            let phrase = |first| {
-                let words = [&[first], &words[1..]].concat();
-                let is_prefix = ends_open(&words);
-                Phrase { words, is_prefix }
-            };
-            Ok(firsts.into_iter().map(phrase).collect())
-        }
+    // Two letters are in too many words to be worth an index of pairs.
+    let is_short = |word: &String| word.chars().count() < 3;
+    let (words, is_open_before) = match term {
+        Term::Words(words) => return Ok(vec![Phrase { words: words.clone() }]),
+        Term::Prefix(words) => (words, false),
+        Term::Part(words) => (words, true),
+    };
+    let (first, last) = (&words[0], &words[words.len() - 1]);
+    if words.len() == 1 {
+        let like = if is_open_before && !is_short(first) { Like::Within(first) } else { Like::Begin(first) };
+        return Ok(get(like, first, most)?.into_iter().map(|word| Phrase { words: vec![word] }).collect());
     }
-}
-
-fn ends_open(words: &[String]) -> bool {
-    words.last().is_some_and(|last| !stands_alone(last))
+    // Each first one may be followed by each last one.
+    let most_at_an_end = if is_open_before { (most / 4).isqrt().max(2) } else { most };
+    let lasts = get(Like::Begin(last), last, most_at_an_end)?;
+    let firsts = if is_open_before && !is_short(first) {
+        get(Like::End(first), first, most_at_an_end)?
+    } else {
+        vec![first.clone()]
+    };
+    let between = &words[1..words.len() - 1];
+    let phrases = firsts.iter().flat_map(|first| {
+        lasts
+            .iter()
+            .map(move |last| [std::slice::from_ref(first), between, std::slice::from_ref(last)].concat())
+    });
+    Ok(phrases.map(|words| Phrase { words }).collect())
 }
 
 #[derive(Debug)]
@@ -437,7 +442,7 @@ mod tests {
         let phrases = |text: &str| {
             let expanded = Query::parse(text).expand(alike).unwrap();
             let all = |all: &ExpandedAll| {
-                let one = |phrase: &Phrase| phrase.words.join("_") + if phrase.is_prefix { "*" } else { "" };
+                let one = |phrase: &Phrase| phrase.words.join("_");
                 all.with
                     .iter()
                     .map(|term| term.iter().map(one).collect::<Vec<_>>().join("|"))
@@ -448,7 +453,10 @@ mod tests {
         };
         assert_eq!(phrases("retr*"), "retr|retries|retry");
         assert_eq!(phrases("*retr*"), "retr|maxretries|retries|retry");
-        assert_eq!(phrases("*tries.r*"), "tries_r*|maxretries_r*|retries_r*");
-        assert_eq!(phrases("\"max ret\"*"), "max_ret*");
+        assert_eq!(
+            phrases("*tries.r*"),
+            "tries_r|tries_rs|tries_retry|tries_retries|maxretries_r|maxretries_rs|maxretries_retry|maxretries_retries|retries_r|retries_rs|retries_retry|retries_retries"
+        );
+        assert_eq!(phrases("\"max ret\"*"), "max_ret|max_retries|max_retry");
     }
 }

@@ -1,20 +1,29 @@
 //! Full text in SQLite, by FTS5.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::find::{Candidate, Order};
 use super::lookup::{Index, Text, Wanted, role_number};
+use super::memory::{MemoryIndex, Sample};
 use super::query::{Expanded, ExpandedAll, Like, Phrase};
 use super::words::stands_alone;
 use crate::session::Millis;
 use crate::sql::{Row, Sql, Value, row};
 use crate::store::StoreError;
-use crate::tables::{NODES, Stored, read_node};
+use crate::tables::{self, NODES, Stored, read_node};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
 /// Full text in SQLite.
 pub(crate) struct InSqlite;
+
+/// FTS5 reads all that is known of each word to rank one message. So much of that is still quick, for so many words.
+const MOST_READ: f64 = 60_000.0;
+const MOST_COUNTED: usize = 16;
+/// Where it is not, so many messages are read themselves and ranked by what they say.
+const MOST_WEIGHED: usize = 200;
+/// How common a word is, is told from its newest messages, so many of them.
+const N_SAMPLED: i64 = 300;
 
 /// So many words are sorted to find the shortest of those that have a part.
 const MOST_SORTED: i64 = 20_000;
@@ -144,40 +153,89 @@ impl Index for InSqlite {
         rows.into_iter().map(read).collect()
     }
 
-    fn candidates(&self, sql: &mut dyn Sql, query: &Expanded, wanted: &Wanted) -> Result<Vec<Candidate>> {
+    fn candidates(
+        &self,
+        sql: &mut dyn Sql,
+        query: &Expanded,
+        wanted: &Wanted,
+    ) -> Result<(Vec<Candidate>, bool)> {
         if query.any.is_empty() || wanted.numbers.is_empty() {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), true));
         }
-        let find = wanted.find;
-        let roles = listed("AND i.role IN", find.roles.iter().map(|role| role_number(*role)));
-        let score = if wanted.is_ranked { "CAST(bm25(texts) * -1000000 AS INTEGER)" } else { "0" };
-        let order = if find.order == Order::Oldest { "ASC" } else { "DESC" };
-        // The index gives its rows in order, so that a common word costs no more than the rows that are taken.
-        let text = format!(
-            "SELECT t.rowid, i.lane, i.depth, i.at, {score} \
-             FROM texts t CROSS JOIN indexed i ON i.number = t.rowid \
-             WHERE texts MATCH $1 AND t.rowid >= $2 AND t.rowid < $3 AND i.at >= $4 AND i.at < $5 {roles}\
-             AND ($6 = '[]' OR i.lane NOT IN (SELECT value FROM json_each($6))) \
-             ORDER BY t.rowid {order} LIMIT $7"
-        );
-        let expression = expression(query);
-        let lanes = format!("{:?}", wanted.without_lanes);
-        let values = [
-            Value::Text(&expression),
-            Value::Int(wanted.numbers.start),
-            Value::Int(wanted.numbers.end),
-            Value::Int(find.since.map_or(i64::MIN, |since| since.0)),
-            Value::Int(find.before.map_or(i64::MAX, |before| before.0)),
-            Value::Text(&lanes),
-            Value::Int(i64::try_from(wanted.limit).unwrap_or(i64::MAX)),
-        ];
-        let read = |mut row: Row| {
-            let (number, lane, depth) = (row.number()?, row.int()?, row.number()?);
-            let (at, score) = (Millis(row.int()?), row.int()? as f64 / 1e6);
-            Ok(Candidate { number, lane, depth, at, score })
+        let sample = if wanted.is_ranked { Some(sample(sql, query)?) } else { None };
+        let n_read: f64 = sample.iter().flat_map(|sample| sample.n_with.values()).sum();
+        let is_cheap = n_read <= MOST_READ && query.phrases().count() <= MOST_COUNTED;
+        let score = match &sample {
+            Some(_) if is_cheap => "CAST(bm25(texts) * -1000000 AS INTEGER)",
+            _ => "0",
         };
-        sql.rows(&text, &values)?.into_iter().map(read).collect()
+        let mut found = rows(sql, query, wanted, score)?;
+        let Some(sample) = sample.filter(|_| !is_cheap) else { return Ok((found, true)) };
+        let mut index = MemoryIndex::of_query(query, sample);
+        for candidate in found.iter().take(MOST_WEIGHED) {
+            if let Some(stored) = tables::numbered(sql, candidate.number as i64)? {
+                index.add(candidate.number, &stored.json);
+            }
+        }
+        let scores: HashMap<u64, f64> = index.candidates(query).into_iter().collect();
+        for candidate in &mut found {
+            candidate.score = scores.get(&candidate.number).copied().unwrap_or(0.0);
+        }
+        let is_all = found.len() <= MOST_WEIGHED;
+        Ok((found, is_all))
     }
+}
+
+/// The messages of an expression with the rest of what is wanted of them.
+fn rows(sql: &mut dyn Sql, query: &Expanded, wanted: &Wanted, score: &str) -> Result<Vec<Candidate>> {
+    let find = wanted.find;
+    let roles = listed("AND i.role IN", find.roles.iter().map(|role| role_number(*role)));
+    let order = if find.order == Order::Oldest { "ASC" } else { "DESC" };
+    // The index gives its rows in order, so that a common word costs no more than the rows that are taken.
+    let text = format!(
+        "SELECT t.rowid, i.lane, i.depth, i.at, {score} \
+         FROM texts t CROSS JOIN indexed i ON i.number = t.rowid \
+         WHERE texts MATCH $1 AND t.rowid >= $2 AND t.rowid < $3 AND i.at >= $4 AND i.at < $5 {roles}\
+         AND ($6 = '[]' OR i.lane NOT IN (SELECT value FROM json_each($6))) \
+         ORDER BY t.rowid {order} LIMIT $7"
+    );
+    let expression = expression(query);
+    let lanes = format!("{:?}", wanted.without_lanes);
+    let values = [
+        Value::Text(&expression),
+        Value::Int(wanted.numbers.start),
+        Value::Int(wanted.numbers.end),
+        Value::Int(find.since.map_or(i64::MIN, |since| since.0)),
+        Value::Int(find.before.map_or(i64::MAX, |before| before.0)),
+        Value::Text(&lanes),
+        Value::Int(i64::try_from(wanted.limit).unwrap_or(i64::MAX)),
+    ];
+    let read = |mut row: Row| {
+        let (number, lane, depth) = (row.number()?, row.int()?, row.number()?);
+        let (at, score) = (Millis(row.int()?), row.int()? as f64 / 1e6);
+        Ok(Candidate { number, lane, depth, at, score })
+    };
+    sql.rows(&text, &values)?.into_iter().map(read).collect()
+}
+
+/// About how many messages have each word of a query, from how close together the newest of them are. Nothing is
+/// known of the words of a query that has many.
+fn sample(sql: &mut dyn Sql, query: &Expanded) -> Result<Sample> {
+    let last = "SELECT coalesce((SELECT max(number) FROM indexed), 0)";
+    let n_messages = row(sql, last, &[])?.map_or(Ok(0), |mut row| row.int())?;
+    let words: BTreeSet<&String> = query.phrases().flat_map(|phrase| &phrase.words).collect();
+    let mut n_with = HashMap::new();
+    for word in words.into_iter().take(MOST_COUNTED) {
+        let quoted = format!("\"{word}\"");
+        let text = "SELECT rowid FROM texts WHERE texts MATCH $1 ORDER BY rowid DESC LIMIT 1 OFFSET $2";
+        let seen = row(sql, text, &[Value::Text(&quoted), Value::Int(N_SAMPLED)])?;
+        let n = match seen.map(|mut row| row.int()).transpose()? {
+            Some(number) => N_SAMPLED as f64 * n_messages as f64 / (n_messages - number).max(1) as f64,
+            None => N_SAMPLED as f64 / 2.0,
+        };
+        n_with.insert(word.clone(), n);
+    }
+    Ok(Sample { n_messages: n_messages as f64, n_with })
 }
 
 /// A test for some numbers; none if there are none.
@@ -192,10 +250,7 @@ fn has_parts(word: &str) -> bool {
 
 /// A query as FTS5 reads it. Words are letters and digits alone, so nothing in them needs care.
 fn expression(query: &Expanded) -> String {
-    let phrase = |phrase: &Phrase| {
-        let end = if phrase.is_prefix { " *" } else { "" };
-        format!("\"{}\"{end}", phrase.words.join(" "))
-    };
+    let phrase = |phrase: &Phrase| format!("\"{}\"", phrase.words.join(" "));
     let term =
         |phrases: &Vec<Phrase>| format!("({})", phrases.iter().map(phrase).collect::<Vec<_>>().join(" OR "));
     let group = |group: &ExpandedAll| {

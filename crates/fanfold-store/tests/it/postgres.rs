@@ -44,7 +44,9 @@ fn a_connection_that_breaks_is_made_anew() {
 #[test]
 fn an_address_that_leads_nowhere() {
     let error = open("postgres://postgres@%2Fnowhere/none", Purpose::Write).err().unwrap();
-    assert!(matches!(error, StoreError::Other(_)), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("the database none at") && text.contains("/nowhere"), "{text}");
+    assert!(text.ends_with("hint: is the server running, and the address right?"), "{text}");
     assert!(matches!(open("postgres://host:x/y", Purpose::Write).err(), Some(StoreError::Address(_))));
 }
 

@@ -137,7 +137,66 @@ fn discover() {
             json!({ "query": "nothing of the sort" }),
             json!({ "query": "\"" }),
         ],
-        &expect![[""]],
+        &expect![[r#"
+            {"query":"parser"}
+            discover count=3 sessions_searched=4
+              rotated-2 user: the >>>parser<<< is slow
+                [] [44* 45] [] before=0 after=0 parent_session_id="rotated" relation="rotation"
+              fork user: or write the >>>parser<<< anew
+                [2 3 4] [7 8 9 10 11 43*] [] before=6 after=0 parent_session_id="monday" relation="fork"
+              monday tool: error: the >>>parser<<< fails at src/lexer.rs:42
+                [2 3 4] [17 18 19 20 21 22* 23 24 25 26 27] [40 41 42] before=16 after=15
+            {"query":"parser","limit":99}
+            discover count=4 sessions_searched=4
+              rotated-2 user: the >>>parser<<< is slow
+                [] [44* 45] [] before=0 after=0 parent_session_id="rotated" relation="rotation"
+              fork user: or write the >>>parser<<< anew
+                [2 3 4] [7 8 9 10 11 43*] [] before=6 after=0 parent_session_id="monday" relation="fork"
+              monday tool: error: the >>>parser<<< fails at src/lexer.rs:42
+                [2 3 4] [17 18 19 20 21 22* 23 24 25 26 27] [40 41 42] before=16 after=15
+              job assistant: >>>parser<<< >>>parser<<< >>>parser<<<
+                [] [46*] [] before=0 after=0
+            {"query":"Parser work"}
+            discover count=1 sessions_searched=1
+              monday session_title: >>>Parser work<<<
+                [2 3 4] [] [40 41 42] before=0 after=42
+            {"query":"parser","sort":"oldest","limit":1}
+            discover count=1 sessions_searched=2
+              monday tool: error: the >>>parser<<< fails at src/lexer.rs:42
+                [2 3 4] [17 18 19 20 21 22* 23 24 25 26 27] [40 41 42] before=16 after=15
+            {"query":"parser","role_filter":"tool,system"}
+            discover count=1 sessions_searched=1
+              monday system: You are a careful engineer. Mind the >>>parser<<<.
+                [] [1* 2 3 4 5 6] [40 41 42] before=0 after=36 also_in=["fork"]
+            {"query":"parser","source_filter":"subagent"}
+            discover count=1 sessions_searched=1
+              helper user: >>>parser<<< >>>parser<<< >>>parser<<< >>>parser<<<
+                [] [47*] [] before=0 after=0
+            {"query":"parser","since":172800.0,"before":259200.0}
+            discover count=1 sessions_searched=1
+              fork user: or write the >>>parser<<< anew
+                [2 3 4] [7 8 9 10 11 43*] [] before=6 after=0 parent_session_id="monday" relation="fork"
+            {"query":"question","session_id":"fork","limit":2,"window":1}
+            discover count=2 sessions_searched=1
+              fork user: >>>question<<< 4
+                [2 3 4] [9 10* 11] [43] before=8 after=1 parent_session_id="monday" relation="fork"
+              fork user: >>>question<<< 3
+                [2 3 4] [7 8* 9] [10 11 43] before=6 after=3 parent_session_id="monday" relation="fork"
+            {"query":"lexer.rs","window":2}
+            discover count=1 sessions_searched=1
+              monday tool: error: the parser fails at src/>>>lexer.rs<<<:42
+                [2 3 4] [20 21 22* 23 24] [40 41 42] before=19 after=18
+            {"query":"arse exe"}
+            discover count=1 sessions_searched=1 widened=true
+              monday tool: error: the >>>parser<<< fails at src/>>>lexer<<<.rs:42
+                [2 3 4] [17 18 19 20 21 22* 23 24 25 26 27] [40 41 42] before=16 after=15
+            {"query":"nothing of the sort"}
+            discover count=0 sessions_searched=0
+              no message has all of these words; try fewer of them, parts of them (*part*), or one OR another
+            {"query":"\""}
+            discover count=0 sessions_searched=0
+              no message has all of these words; try fewer of them, parts of them (*part*), or one OR another
+        "#]],
     );
 }
 
@@ -156,7 +215,30 @@ fn scroll() {
             json!({ "session_id": "monday", "around_message_id": -1 }),
             json!({ "session_id": "nobody", "around_message_id": 1 }),
         ],
-        &expect![[""]],
+        &expect![[r#"
+            {"session_id":"monday","around_message_id":22}
+            scroll session_id="monday" [17 18 19 20 21 22* 23 24 25 26 27] before=16 after=15
+            {"session_id":"monday","around_message_id":1,"window":2}
+            scroll session_id="monday" [1* 2 3] before=0 after=39
+            {"session_id":"monday","around_message_id":42,"window":99}
+            scroll session_id="monday" [22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42*] before=21 after=0
+            {"session_id":"fork","around_message_id":43,"window":2,"query":"ignored"}
+            scroll session_id="fork" [10 11 43*] before=9 after=0
+            {"session_id":"rotated","around_message_id":45}
+            scroll session_id="rotated-2" warning="message 45 is in session rotated-2, not in rotated; this is from there" [44 45*] before=0 after=0
+            {"session_id":"monday","around_message_id":43}
+            session monday has no message 43
+
+            hint: take an id from the messages of a result
+            {"session_id":"monday","around_message_id":-1}
+            session monday has no message -1
+
+            hint: take an id from the messages of a result
+            {"session_id":"nobody","around_message_id":1}
+            there is no session nobody
+
+            hint: leave out session_id to see the last sessions
+        "#]],
     );
 }
 
@@ -172,7 +254,23 @@ fn read() {
             json!({ "session_id": "nobody" }),
             json!({ "query": "parser", "role_filter": "person" }),
         ],
-        &expect![[""]],
+        &expect![[r#"
+            {"session_id":"monday"}
+            read session_id="monday" message_count=42 [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 33 34 35 36 37 38 39 40 41 42] before=null after=null
+              the first 20 and the last 10 of 42 messages; scroll with around_message_id 20 for what is between them
+            {"session_id":"fork"}
+            read session_id="fork" message_count=12 [1 2 3 4 5 6 7 8 9 10 11 43] before=null after=null
+            {"session_id":"rotated-2"}
+            read session_id="rotated-2" message_count=2 [44 45] before=null after=null
+            {"session_id":"nobody"}
+            there is no session nobody
+
+            hint: leave out session_id to see the last sessions
+            {"query":"parser","role_filter":"person"}
+            there is no role "person"
+
+            hint: roles are user, assistant, tool, system and other
+        "#]],
     );
 }
 
@@ -187,7 +285,27 @@ fn browse() {
             json!({ "source_filter": "subagent" }),
             json!({ "query": "  " }),
         ],
-        &expect![[""]],
+        &expect![[r#"
+            {}
+            browse count=4
+              job (-) 1 messages: parser parser parser
+              rotated-2 (-) 2 messages: the parser is slow
+              monday (Parser work) 42 messages: question 0
+              fork (-) 12 messages: question 0
+            {"limit":2,"offset":1}
+            browse count=2
+              rotated-2 (-) 2 messages: the parser is slow
+              monday (Parser work) 42 messages: question 0
+            {"source_filter":"subagent"}
+            browse count=1
+              helper (-) 1 messages: parser parser parser parser
+            {"query":"  "}
+            browse count=4
+              job (-) 1 messages: parser parser parser
+              rotated-2 (-) 2 messages: the parser is slow
+              monday (Parser work) 42 messages: question 0
+              fork (-) 12 messages: question 0
+        "#]],
     );
 }
 
@@ -200,14 +318,45 @@ fn what_is_folded_away_is_found_and_what_is_live_is_not() {
         Search { caller, ..Search::new(&store) }
     };
     let request = [json!({ "query": "lexer", "window": 1 }), json!({ "query": "question 3", "window": 1 })];
-    check(&caller(&[0..1, 30..42]), &request, &expect![[""]]);
-    check(&caller(&[0..10, 10..42]), &request, &expect![[""]]);
+    check(
+        &caller(&[0..1, 30..42]),
+        &request,
+        &expect![[r#"
+        {"query":"lexer","window":1}
+        discover count=1 sessions_searched=1
+          monday tool: error: the parser fails at src/>>>lexer<<<.rs:42
+            [2 3 4] [21 22* 23] [40 41 42] before=20 after=19 folded=true
+        {"query":"question 3","window":1}
+        discover count=1 sessions_searched=1
+          monday user: >>>question<<< >>>3<<<
+            [2 3 4] [7 8* 9] [40 41 42] before=6 after=33 also_in=["fork"] folded=true
+    "#]],
+    );
+    check(
+        &caller(&[0..10, 10..42]),
+        &request,
+        &expect![[r#"
+        {"query":"lexer","window":1}
+        discover count=0 sessions_searched=0
+          no message has all of these words; try fewer of them, parts of them (*part*), or one OR another
+        {"query":"question 3","window":1}
+        discover count=0 sessions_searched=0
+          no message has all of these words; try fewer of them, parts of them (*part*), or one OR another
+    "#]],
+    );
     // Its own messages can be scrolled and read, too.
     let caller = caller(&[0..1, 30..42]);
     check(
         &caller,
         &[json!({ "session_id": "monday", "around_message_id": 22, "window": 1 }), json!({ "limit": 2 })],
-        &expect![[""]],
+        &expect![[r#"
+            {"session_id":"monday","around_message_id":22,"window":1}
+            scroll session_id="monday" [21 22* 23] before=20 after=19
+            {"limit":2}
+            browse count=2
+              job (-) 1 messages: parser parser parser
+              rotated-2 (-) 2 messages: the parser is slow
+        "#]],
     );
 }
 
@@ -242,7 +391,25 @@ fn other_profiles_are_opened_read_only() {
             json!({ "profile": "work" }),
             json!({ "profile": "none" }),
         ],
-        &expect![[""]],
+        &expect![[r#"
+            {"query":"parser","profile":"work"}
+            discover count=1 sessions_searched=1 profile="work"
+              theirs user: their >>>parser<<<
+                [] [1* 2] [] before=0 after=0
+            {"session_id":"work/theirs"}
+            read profile="work" session_id="theirs" message_count=2 [1 2] before=null after=null
+            {"session_id":"theirs"}
+            read profile="work" session_id="theirs" message_count=2 [1 2] before=null after=null
+            {"session_id":"theirs","around_message_id":1}
+            scroll profile="work" session_id="theirs" [1* 2] before=0 after=0
+            {"profile":"work"}
+            browse count=1 profile="work"
+              theirs (-) 2 messages: their parser
+            {"profile":"none"}
+            there is no profile "none"
+
+            hint: profiles are work
+        "#]],
     );
     // What is read is not indexed: the file is as it was.
     let path = folder.path().join("work/sessions.db");
