@@ -161,7 +161,7 @@ fn discover() {
               monday session_title: >>>Parser work<<<
                 [2 3 4] [] [40 41 42] before=0 after=42
             {"query":"parser","sort":"oldest","limit":1}
-            discover count=1 sessions_searched=2
+            discover count=1 sessions_searched=4
               monday tool: error: the >>>parser<<< fails at src/lexer.rs:42
                 [2 3 4] [17 18 19 20 21 22* 23 24 25 26 27] [40 41 42] before=16 after=15
             {"query":"parser","role_filter":"tool,system"}
@@ -318,7 +318,10 @@ fn what_is_folded_away_is_found_and_what_is_live_is_not() {
         Search { caller, ..Search::new(&store) }
     };
     let request = [json!({ "query": "lexer", "window": 1 }), json!({ "query": "question 3", "window": 1 })];
-    check(&caller(&[0..1, 30..42]), &request, &expect![[r#"
+    check(
+        &caller(&[0..1, 30..42]),
+        &request,
+        &expect![[r#"
         {"query":"lexer","window":1}
         discover count=1 sessions_searched=1
           monday tool: error: the parser fails at src/>>>lexer<<<.rs:42
@@ -327,15 +330,20 @@ fn what_is_folded_away_is_found_and_what_is_live_is_not() {
         discover count=1 sessions_searched=1
           monday user: >>>question<<< >>>3<<<
             [2 3 4] [7 8* 9] [40 41 42] before=6 after=33 also_in=["fork"] folded=true
-    "#]]);
-    check(&caller(&[0..10, 10..42]), &request, &expect![[r#"
+    "#]],
+    );
+    check(
+        &caller(&[0..10, 10..42]),
+        &request,
+        &expect![[r#"
         {"query":"lexer","window":1}
         discover count=0 sessions_searched=0
           no message has all of these words; try fewer of them, parts of them (*part*), or one OR another
         {"query":"question 3","window":1}
         discover count=0 sessions_searched=0
           no message has all of these words; try fewer of them, parts of them (*part*), or one OR another
-    "#]]);
+    "#]],
+    );
     // Its own messages can be scrolled and read, too.
     let caller = caller(&[0..1, 30..42]);
     check(
