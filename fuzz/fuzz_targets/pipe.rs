@@ -14,10 +14,8 @@ mod commands;
 mod explain;
 #[path = "../../crates/fanfold-cli/src/failure.rs"]
 mod failure;
-#[path = "../../crates/fanfold-cli/src/flags.rs"]
+#[path = "../../crates/fanfold-cli/src/flags/mod.rs"]
 mod flags;
-#[path = "../../crates/fanfold-cli/src/follow.rs"]
-mod follow;
 #[path = "../../crates/fanfold-cli/src/input.rs"]
 mod input;
 #[path = "../../crates/fanfold-cli/src/output.rs"]
@@ -30,6 +28,8 @@ mod report_json;
 mod rules_file;
 #[path = "../../crates/fanfold-cli/src/settings/mod.rs"]
 mod settings;
+#[path = "../../crates/fanfold-cli/src/store.rs"]
+mod store;
 #[path = "../../crates/fanfold-cli/src/terminal.rs"]
 mod terminal;
 

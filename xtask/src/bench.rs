@@ -52,17 +52,12 @@ struct Row {
 
 /// Runs both and prints the table.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
+    if arguments.iter().any(|argument| argument == "store") {
+        return crate::store::run(arguments);
+    }
     let root = crate::tidy::root();
-    let generator = root.join("../shared/tools/gen_transcripts.py");
-    ensure!(
-        generator.exists(),
-        "{} is not there\n\nhint: the transcripts are made by it",
-        generator.display()
-    );
     let work = root.join("target/bench");
-    fs::create_dir_all(&work)?;
-    run_command(Command::new("python3").arg(&generator).arg(&work).args(SIZES))?;
-    let files: Vec<PathBuf> = SIZES.iter().map(|n| work.join(format!("transcript_{n}.json"))).collect();
+    let files = transcripts(&root, &work)?;
     let python = venv(&work)?;
     let mut best: Vec<Row> = Vec::new();
     for _ in 0..2 {
@@ -87,8 +82,21 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Makes the transcripts, the longest one last.
+pub(crate) fn transcripts(root: &Path, work: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let generator = root.join("../shared/tools/gen_transcripts.py");
+    ensure!(
+        generator.exists(),
+        "{} is not there\n\nhint: the transcripts are made by it",
+        generator.display()
+    );
+    fs::create_dir_all(work)?;
+    run_command(Command::new("python3").arg(&generator).arg(work).args(SIZES))?;
+    Ok(SIZES.iter().map(|n| work.join(format!("transcript_{n}.json"))).collect())
+}
+
 /// A Python with Hermes in it, made once.
-fn venv(work: &Path) -> anyhow::Result<PathBuf> {
+pub(crate) fn venv(work: &Path) -> anyhow::Result<PathBuf> {
     let venv = work.join("venv");
     let python = venv.join("bin/python");
     if !python.exists() {
@@ -151,7 +159,8 @@ fn print(rows: &[Row]) -> String {
     table
 }
 
-fn run_command(command: &mut Command) -> anyhow::Result<String> {
+/// Runs a command and gives what it said.
+pub(crate) fn run_command(command: &mut Command) -> anyhow::Result<String> {
     let output = command.stderr(std::process::Stdio::inherit()).output();
     let output = output.with_context(|| format!("{command:?} could not be started"))?;
     if !output.status.success() {

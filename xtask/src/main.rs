@@ -5,6 +5,7 @@ mod fuzz; //   the fuzzer's manifest
 mod guide; //  the guide's pages on passes and condensers
 mod faults; // plants faults and sees whether a property fails
 mod bench; //  fanfold and Hermes on the same conversations
+mod store; //  their stores
 mod condensers; // what condensing saves and keeps
 mod weights; // makes the scorer's weights again
 mod replayed; // runs of `fanfold replay`
@@ -23,6 +24,8 @@ usage: cargo xtask <chore>
                             --write puts the table into docs/faults.md
   bench [--write]           time fanfold beside Hermes in one run (needs python3 and ../shared);
                             --write puts the table into docs/benchmarks.md
+  bench store [--python FILE] [--million] [--write]
+                            time a store of ours beside Hermes' own; --million: ours with a million messages
   tables [--write]          replay recorded conversations and tell what views hold and cost (needs ../shared);
                             --write puts the tables into docs/benchmarks.md
   condensers [--write]      measure what condensing saves and keeps (needs ../shared/trajectories);

@@ -13,9 +13,24 @@ const EDGES: &[(&str, &[&str])] = &[
     ("fanfold-core", &[]),
     ("fanfold-wire", &["fanfold-core"]),
     ("fanfold-tokens", &["fanfold-core"]),
+    ("fanfold-store", &["fanfold-core"]),
+    ("fanfold-engine", &["fanfold-core", "fanfold-wire", "fanfold-tokens", "fanfold-store"]),
     ("fanfold-replay", &["fanfold-core", "fanfold-wire", "fanfold-tokens"]),
-    ("fanfold-cli", &["fanfold-core", "fanfold-wire", "fanfold-tokens", "fanfold-replay"]),
-    ("fanfold-testkit", &["fanfold-core", "fanfold-wire", "fanfold-tokens"]),
+    (
+        "fanfold-cli",
+        &[
+            "fanfold-core",
+            "fanfold-wire",
+            "fanfold-tokens",
+            "fanfold-store",
+            "fanfold-engine",
+            "fanfold-replay",
+        ],
+    ),
+    (
+        "fanfold-testkit",
+        &["fanfold-core", "fanfold-wire", "fanfold-tokens", "fanfold-store", "fanfold-engine"],
+    ),
 ];
 
 /// Crates that take values and give values.

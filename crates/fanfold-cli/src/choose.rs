@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use fanfold_core::{Budget, Cadence, Count, Need, Policy, Prices, Strategy, Tokens, ToolFold, ToolRule};
+use fanfold_engine::Terms;
 use fanfold_replay::{Cliff, Match, PriceChange, PriceTable};
 use fanfold_tokens::{Models, TokenizerJson, counter_for, o200k};
 use fanfold_wire::Format;
@@ -13,21 +14,6 @@ use crate::settings::{CliffOptions, FoldTool, MatchRule, Options, PriceOptions, 
 
 /// The window when nothing is known of the model.
 const USUAL_WINDOW: Tokens = Tokens(128_000);
-
-/// What a conversation is folded by.
-#[derive(Clone)]
-pub(crate) struct Terms {
-    pub(crate) policy: Policy,
-    pub(crate) budget: Budget,
-    /// What the model is charged at, if that is known and counts.
-    pub(crate) prices: Option<Prices>,
-    /// Counters are few and live as long as the program.
-    pub(crate) counter: &'static dyn Count,
-    pub(crate) format: Option<Format>,
-    pub(crate) focus: String,
-    /// What was assumed because nobody said it, for a person.
-    pub(crate) assumed: Vec<String>,
-}
 
 /// What a request says of itself.
 #[derive(Debug, Clone, Copy, Default)]
@@ -65,7 +51,29 @@ pub(crate) fn terms(options: &Options, asked: Asked<'_>) -> anyhow::Result<Terms
         format: format(options)?,
         focus: options.focus.clone().unwrap_or_default(),
         assumed,
+        described: described(options, model),
     })
+}
+
+/// What these settings are made of again: all that decides about folds but the budget.
+fn described(options: &Options, model: Option<&str>) -> String {
+    let all = Options {
+        window: None,
+        reserve: None,
+        color: None,
+        store: None,
+        profile: None,
+        model: model.map(str::to_owned),
+        ..options.clone()
+    };
+    serde_json::to_string(&all).unwrap_or_default()
+}
+
+/// The terms of settings that were described.
+pub(crate) fn terms_of(described: &str, budget: Budget) -> Result<Terms, String> {
+    let options: Options = serde_json::from_str(described).map_err(|error| error.to_string())?;
+    let terms = terms(&options, Asked::default()).map_err(|error| error.to_string())?;
+    Ok(Terms { budget, ..terms })
 }
 
 /// The settings with the cadence that holds if none is set: `cost` where there are prices.

@@ -6,8 +6,8 @@ mod flags; //       the command line
 mod settings; //    flags, environment and files, merged
 mod rules_file; //  the rule middleware's YAML
 mod choose; //      policy, budget and counter
+mod store; //       where sessions are kept
 mod input; //       reads a conversation
-mod follow; //      a conversation and its session, followed together
 mod output; //      writes files whole or not at all
 mod terminal; //    colours, widths, the two ways out
 mod explain; //     receipts in words
@@ -20,7 +20,10 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::commands::{Say, completions, config, demo, fold, inspect, pipe, prices, recall, replay, show};
+use crate::commands::{
+    Say, completions, config, demo, doctor, fold, inspect, pipe, prices, recall, replay, search, sessions,
+    show,
+};
 use crate::failure::Failure;
 use crate::flags::{Cli, Command};
 use crate::settings::Color;
@@ -55,6 +58,9 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Inspect(args) => inspect::run(args, &settings.options, say),
         Command::Pipe(args) => pipe::run(args, &settings.options, say),
         Command::Replay(args) => replay::run(args, &settings.options, say),
+        Command::Sessions(command) => sessions::run(command, &settings.options, say),
+        Command::Search(args) => search::run(args, &settings.options),
+        Command::Doctor(args) => doctor::run(args, &settings.options, say),
         Command::Prices(args) => prices::run(args, &settings.options),
         Command::Demo(args) => demo::run(args),
         Command::Config(command) => config::run(command, &settings),

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use anstyle::Style;
 use fanfold_core::{Item, Tokens, Transcript, View, recount};
+use fanfold_engine::{Followed, Sizes};
 
-use crate::follow::{Followed, Sizes};
 use crate::terminal::{paint, style};
 
 /// What a part of a view is made of. The letter stands for it where there is no colour.

@@ -1,5 +1,6 @@
 //! Gives originals back: whole, by lines, or by a search in them.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -95,6 +96,49 @@ pub fn find_by_content(transcript: &Transcript, handle: Handle) -> Option<Arc<st
         }
     }
     None
+}
+
+/// What a handle opened when its original was written down: the transcript is the one of that moment.
+///
+/// None where the transcript has no such place, which means that one of the two is not what it was.
+pub fn open(
+    transcript: &Transcript,
+    original: &Original,
+    named: &BTreeMap<Handle, Original>,
+) -> Option<String> {
+    open_within(transcript, original, named, DEEPEST)
+}
+
+/// Names stand for names, but not for ever: what was read from a disk may run in a circle.
+const DEEPEST: usize = 64;
+
+fn open_within(
+    transcript: &Transcript,
+    original: &Original,
+    named: &BTreeMap<Handle, Original>,
+    depth: usize,
+) -> Option<String> {
+    let script = |entry: EntryId| {
+        let mut out = String::new();
+        write_script(transcript.entries().get(entry.index())?, &mut out);
+        Some(out)
+    };
+    let whole = |place: Place| {
+        let entry = transcript.entries().get(place.entry().index())?;
+        places_of(entry, place.entry()).contains(&place).then(|| original_at(transcript, place))?
+    };
+    match original {
+        Original::Place(place) => whole(*place).map(|text| text.to_string()),
+        Original::PlaceSlice(place, bytes) => whole(*place)?.get(bytes.clone()).map(str::to_owned),
+        Original::Entries(entries) => entries.iter().map(|entry| script(*entry)).collect(),
+        Original::EntrySlice(entry, bytes) => script(*entry)?.get(bytes.clone()).map(str::to_owned),
+        Original::Words(_, words) => Some(words.to_string()),
+        Original::Several(_, handles) => {
+            let depth = depth.checked_sub(1)?;
+            let of_handle = |handle: &Handle| open_within(transcript, named.get(handle)?, named, depth);
+            handles.iter().map(of_handle).collect()
+        }
+    }
 }
 
 fn search(content: &str, text: &str, around: usize) -> String {

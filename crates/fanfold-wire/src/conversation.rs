@@ -125,6 +125,28 @@ impl Conversation {
         self.spans.iter().map(|span| &self.text[span.clone()])
     }
 
+    /// Where each message stands in the body it came in.
+    ///
+    /// Messages that were appended one by one stand behind the body.
+    pub fn spans(&self) -> &[Range<usize>] {
+        &self.spans
+    }
+
+    /// The JSON of the system text that stands beside the list.
+    pub fn system(&self) -> Option<&str> {
+        self.text.get(self.frame.system.clone()?)
+    }
+
+    /// Where the tool schemas and the system text stand in the body, if they do.
+    pub fn beside(&self) -> [Option<Range<usize>>; 2] {
+        [self.frame.tools.clone(), self.frame.system.clone()]
+    }
+
+    /// Whether the provider holds the beginning of the conversation, and the list only goes on with it.
+    pub fn is_continued(&self) -> bool {
+        self.frame.is_continued
+    }
+
     /// The format.
     pub fn format(&self) -> Format {
         self.format

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use fanfold_core::{Cadence, Entry, EntryId, Extent, Handle, Item, Original, Session, View, thousands};
+use fanfold_engine::{Followed, Wishes, decode};
 
 use super::{Viewed, view};
 use crate::choose::{self, Asked};
 use crate::failure::not_decoded;
 use crate::flags::DemoArgs;
-use crate::follow::{self, Followed, Wishes};
 use crate::settings::Options;
 use crate::terminal::{self, paint, style};
 use crate::{explain, picture};
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
         return terminal::data(EXAMPLE);
     }
     let (conversation, changes) =
-        follow::decode(EXAMPLE, None).map_err(|error| not_decoded("the example", &error))?;
+        decode(EXAMPLE, None).map_err(|error| not_decoded("the example", &error))?;
     // It shows how a conversation is made to fit, not when that pays.
     let cadence = Some(Cadence::Window.to_string());
     let options = Options { window: Some(args.window), cadence, ..Options::default() };

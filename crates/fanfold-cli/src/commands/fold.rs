@@ -1,20 +1,24 @@
 //! `fanfold fold`: a conversation in, one that fits out.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fanfold_core::{Notice, Tokens};
+use fanfold_engine::{Followed, Wishes};
 
-use super::{Opened, Say, Viewed, open, view};
+use super::{Opened, Say, Viewed, open, stored, view};
 use crate::failure::Failure;
 use crate::flags::FoldArgs;
-use crate::follow::{Followed, Wishes};
 use crate::settings::Options;
 use crate::{explain, output, picture, report_json, terminal};
 
 pub(crate) fn run(args: &FoldArgs, options: &Options, say: Say) -> anyhow::Result<()> {
-    refuse_to_replace_the_input(args)?;
+    if let Some(session) = &args.session {
+        return stored::fold(args, session, options, say);
+    }
+    let file = args.file.clone().unwrap_or_else(|| PathBuf::from("-"));
+    refuse_to_replace_the_input(args, &file)?;
     let wishes = Wishes { pins: args.pin.clone(), has_course: args.dry_run };
-    let Opened { mut followed, text } = open(&args.file, options, &wishes, say)?;
+    let Opened { mut followed, text } = open(&file, options, &wishes, say)?;
     let viewed = view(&mut followed);
     if args.explain {
         terminal::say(&explain::session(&followed.session));
@@ -67,7 +71,7 @@ fn tell_what_was_folded(followed: &Followed, view: Tokens, say: Say) {
     }
 }
 
-fn write_receipts(path: &Path, followed: &Followed) -> anyhow::Result<()> {
+pub(super) fn write_receipts(path: &Path, followed: &Followed) -> anyhow::Result<()> {
     let receipts = format!("{:#}\n", report_json::receipts(followed.session.ledger()));
     if path == Path::new("-") {
         terminal::say(&receipts);
@@ -77,9 +81,9 @@ fn write_receipts(path: &Path, followed: &Followed) -> anyhow::Result<()> {
 }
 
 /// The original is what folds open to, so it is not overwritten by accident.
-fn refuse_to_replace_the_input(args: &FoldArgs) -> Result<(), Failure> {
+fn refuse_to_replace_the_input(args: &FoldArgs, file: &Path) -> Result<(), Failure> {
     let Some(path) = &args.output else { return Ok(()) };
-    let would_replace = !args.force && output::is_same_file(&args.file, path);
+    let would_replace = !args.force && output::is_same_file(file, path);
     if would_replace {
         let message = format!("{} is the conversation itself", path.display());
         return Err(Failure::new(

@@ -3,17 +3,27 @@
 use std::fmt::Write as _;
 
 use fanfold_core::{Cadence, Ledger, Policy, Pressure, Session, Tokens, WorkingContext, working_context};
+use fanfold_engine::{Followed, Wishes};
 use serde_json::{Value, json};
 
-use super::{Opened, Say, open};
+use super::{Say, open, stored};
 use crate::flags::InspectArgs;
-use crate::follow::{Followed, Wishes};
 use crate::settings::Options;
 use crate::terminal::{self, paint, style};
-use crate::{explain, report_json};
+use crate::{explain, report_json, store};
 
 pub(crate) fn run(args: &InspectArgs, options: &Options, say: Say) -> anyhow::Result<()> {
-    let Opened { mut followed, .. } = open(&args.file, options, &Wishes::default(), say)?;
+    let mut followed = match &args.session {
+        Some(name) if args.what.requests || args.what.request.is_some() => {
+            return stored::requests(args, name, options, say);
+        }
+        Some(name) => {
+            let engine = store::engine_to_read(options)?;
+            let id = store::find(&engine, name)?.id;
+            stored::reopen(&engine, &id, options)?
+        }
+        None => open(&args.file, options, &Wishes::default(), say)?.followed,
+    };
     // Asking for the view takes the last step. That there may be none is told by the numbers.
     let _ = followed.view();
     let session = &followed.session;

@@ -4,8 +4,12 @@ pub(crate) mod fold;
 pub(crate) mod recall;
 pub(crate) mod show;
 pub(crate) mod inspect;
+pub(crate) mod stored;
 pub(crate) mod pipe;
 pub(crate) mod replay;
+pub(crate) mod sessions;
+pub(crate) mod search;
+pub(crate) mod doctor;
 pub(crate) mod prices;
 pub(crate) mod demo;
 pub(crate) mod config;
@@ -15,11 +19,11 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 
 use fanfold_core::{Fault, Refusal, View};
+use fanfold_engine::{Followed, Wishes, decode};
 use fanfold_wire::Repair;
 
 use crate::choose::{self, Asked};
 use crate::failure::{Failure, not_decoded};
-use crate::follow::{self, Followed, Wishes};
 use crate::input;
 use crate::settings::Options;
 use crate::terminal::{self, paint, style};
@@ -66,23 +70,22 @@ fn open(path: &Path, options: &Options, wishes: &Wishes, say: Say) -> anyhow::Re
     let input = input::read(path)?;
     let format = choose::format(options)?;
     let (conversation, changes) =
-        follow::decode(&input.text, format).map_err(|error| not_decoded(&input.name, &error))?;
+        decode(&input.text, format).map_err(|error| not_decoded(&input.name, &error))?;
     let terms = choose::terms(options, Asked { model: conversation.model() })?;
     for assumed in &terms.assumed {
         say.note(&format!("{} {assumed}\n", paint(style::DIM, "note:")));
     }
-    let n_messages = conversation.messages().len();
-    if let Some(pin) = wishes.pins.iter().find(|pin| **pin as usize >= n_messages) {
-        let message = format!("there is no message {pin} to pin");
-        return Err(Failure::new(
-            message,
-            format!("messages are counted from 0 to {}", n_messages.max(1) - 1),
-        )
-        .into());
-    }
+    check_pins(&wishes.pins, conversation.messages().len())?;
     let followed = Followed::body(conversation, changes, &terms, wishes);
     tell_repairs(followed.conversation.repairs(), say);
     Ok(Opened { followed, text: input.text })
+}
+
+/// Whether there are messages of these numbers.
+fn check_pins(pins: &[u32], n_messages: usize) -> Result<(), Failure> {
+    let Some(pin) = pins.iter().find(|pin| **pin as usize >= n_messages) else { return Ok(()) };
+    let message = format!("there is no message {pin} to pin");
+    Err(Failure::new(message, format!("messages are counted from 0 to {}", n_messages.max(1) - 1)))
 }
 
 /// Tells what was odd on arrival: each kind once, with the first message that had it.

@@ -1,11 +1,13 @@
 //! `fanfold recall`: opens a fold again.
 
-use fanfold_core::{Extent, Handle, RecallError, Session, find_by_content};
+use std::path::Path;
 
-use super::{Opened, Say, open};
+use fanfold_core::{Extent, Handle, RecallError, Session, find_by_content};
+use fanfold_engine::Wishes;
+
+use super::{Opened, Say, open, stored};
 use crate::failure::Failure;
 use crate::flags::RecallArgs;
-use crate::follow::Wishes;
 use crate::settings::Options;
 use crate::terminal;
 
@@ -13,17 +15,28 @@ use crate::terminal;
 const MOST_NAMED: usize = 5;
 
 pub(crate) fn run(args: &RecallArgs, options: &Options, say: Say) -> anyhow::Result<()> {
+    if let Some(session) = &args.session {
+        return stored::recall(args, session, options, say);
+    }
     let extent = extent(args)?;
+    let Some(handle) = args.handle else {
+        return Err(Failure::new("there is no handle", "give the conversation and the handle").into());
+    };
     let quiet = Say { is_quiet: true };
-    let Opened { mut followed, .. } = open(&args.file, options, &Wishes::default(), quiet)?;
+    let Opened { mut followed, .. } = open(Path::new(&args.first), options, &Wishes::default(), quiet)?;
     // Asking for the view takes the last step, so that the newest folds are known, too.
     let _ = followed.view();
-    let content = content(&followed.session, args.handle, &extent)?;
+    let content = content(&followed.session, handle, &extent)?;
+    tell_if_nothing(&content, &extent, say);
+    terminal::data(&content)
+}
+
+/// Tells that a search in an original found nothing.
+pub(super) fn tell_if_nothing(content: &str, extent: &Extent, say: Say) {
     let is_nothing_found = content.is_empty() && matches!(extent, Extent::Search { .. });
     if is_nothing_found {
         say.note("no line has this text\n");
     }
-    terminal::data(&content)
 }
 
 /// What a handle opens: by the folds as they were made, or else by its content alone.
@@ -63,7 +76,7 @@ fn unknown(session: &Session<'_>, handle: Handle) -> Failure {
     )
 }
 
-fn extent(args: &RecallArgs) -> Result<Extent, Failure> {
+pub(super) fn extent(args: &RecallArgs) -> Result<Extent, Failure> {
     if let Some(text) = &args.search {
         return Ok(Extent::Search { text: text.clone(), around: args.around });
     }

@@ -1,14 +1,17 @@
 //! `fanfold show`: a conversation as text.
 
 use fanfold_core::{print_entries, print_view};
+use fanfold_engine::Wishes;
 
-use super::{Opened, Say, Viewed, open, view};
+use super::{Opened, Say, Viewed, open, stored, view};
 use crate::flags::ShowArgs;
-use crate::follow::Wishes;
 use crate::settings::Options;
 use crate::{explain, terminal};
 
 pub(crate) fn run(args: &ShowArgs, options: &Options, say: Say) -> anyhow::Result<()> {
+    if let Some(session) = &args.session {
+        return stored::show(args, session, options, say);
+    }
     let say = if args.folded { say } else { Say { is_quiet: true } };
     let Opened { mut followed, .. } = open(&args.file, options, &Wishes::default(), say)?;
     if !args.folded {

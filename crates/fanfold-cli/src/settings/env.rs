@@ -27,6 +27,8 @@ pub(crate) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Options, Fail
         tail: env.parsed("tail")?,
         working_context: env.parsed("working_context")?,
         need: env.parsed("need")?,
+        store: env.parsed("store")?,
+        profile: env.parsed("profile")?,
         tools: Vec::new(),
         models: Vec::new(),
         prices: Vec::new(),

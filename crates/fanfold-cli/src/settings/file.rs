@@ -29,6 +29,10 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Options> {
     for relative in [&mut options.rules, &mut options.tokenizer].into_iter().flatten() {
         *relative = directory.join(&*relative);
     }
+    // An address with a scheme is no path.
+    if let Some(store) = options.store.as_mut().filter(|store| !store.contains(':')) {
+        *store = directory.join(&*store).display().to_string();
+    }
     Ok(options)
 }
 
@@ -107,6 +111,8 @@ pub(crate) const TEMPLATE: &str = r#"# Settings of fanfold. Flags and FANFOLD_* 
 # tail = 0.2                 # how much of the end stays as it is
 # working_context = false    # files seen, verdicts and errors ride at the end of each view
 # need = false               # a few lines of something folded come back when a message mentions it
+# store = "sessions.db"      # where sessions are kept: a file, a folder, or postgres://USER@HOST/DATABASE
+# profile = "default"        # each profile has a store of its own
 
 # [[tools]]
 # name = "read_*"            # a `*` at the end matches any rest

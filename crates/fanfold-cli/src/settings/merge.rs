@@ -66,7 +66,9 @@ macro_rules! each_single_setting {
             low_mark,
             tail,
             working_context,
-            need
+            need,
+            store,
+            profile
         )
     };
 }

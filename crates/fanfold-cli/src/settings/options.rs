@@ -3,60 +3,83 @@
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::size::{Share, Size};
 
 /// Settings of fanfold. Flags come before the environment (`FANFOLD_WINDOW`, ...), that before the project's
 /// `.fanfold.toml`, and that before the user's file.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Options {
     /// The model's window in tokens: 32000, "32k".
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) window: Option<Size>,
     /// What of the window is kept for the answer, in tokens. Default: a quarter, at most 8192.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reserve: Option<Size>,
     /// The model, which gives the window and the counter.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) model: Option<String>,
     /// How it is folded: fanfold, hermes, rules, hamr, mask, window.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) policy: Option<String>,
     /// A YAML file with a `compaction:` block for the policy `rules`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rules: Option<PathBuf>,
     /// From when on it is folded: aggressive (60 %), moderate (80 %), light (95 %), off.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) strategy: Option<String>,
     /// What it is folded for: cost (when that pays), window (only when it no longer fits).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cadence: Option<String>,
     /// The format of conversations: chat, responses, anthropic, sharegpt, hermes. Default: recognised.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) format: Option<String>,
     /// A topic of which more is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) focus: Option<String>,
     /// Whether what people said may be shortened before a conversation is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) user_text: Option<UserText>,
     /// The path of a tokenizer.json to count with.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tokenizer: Option<PathBuf>,
     /// Colours: auto, always, never.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) color: Option<Color>,
     /// How far a fold goes down, as a share of the room.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) low_mark: Option<Share>,
     /// How much of the end stays as it is, as a share of the room.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tail: Option<Share>,
     /// Whether what the agent has seen and done rides at the end of each view.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) working_context: Option<bool>,
     /// Whether a few lines of something folded are recalled when a new message mentions it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) need: Option<bool>,
+    /// Where sessions are kept: a file, a folder, or postgres://USER@HOST/DATABASE. Default: a file for each profile in
+    /// the user's data folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) store: Option<String>,
+    /// The profile: each has a store of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) profile: Option<String>,
     /// What is said of single tools.
-    #[serde(default, alias = "tool")]
+    #[serde(default, alias = "tool", skip_serializing_if = "Vec::is_empty")]
     pub(crate) tools: Vec<ToolOptions>,
     /// Windows of models that fanfold does not know, or knows wrongly.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) models: Vec<ModelOptions>,
     /// Prices of models that fanfold does not know, or knows wrongly.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) prices: Vec<PriceOptions>,
 }
 
 /// Whether what people said may be shortened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 #[value(rename_all = "snake_case")]
 pub(crate) enum UserText {
@@ -67,7 +90,7 @@ pub(crate) enum UserText {
 }
 
 /// When to use colours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Color {
     /// On a terminal, unless NO_COLOR is set
@@ -80,7 +103,7 @@ pub(crate) enum Color {
 }
 
 /// What is said of a tool.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ToolOptions {
     /// The tool's name; a `*` at the end matches any rest.
@@ -89,11 +112,12 @@ pub(crate) struct ToolOptions {
     #[serde(default)]
     pub(crate) fold: FoldTool,
     /// What one result may take at most, as a share of the room.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cap: Option<Share>,
 }
 
 /// Whether a tool's results may be folded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum FoldTool {
     /// As the policy decides.
@@ -106,7 +130,7 @@ pub(crate) enum FoldTool {
 }
 
 /// The window of a model.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ModelOptions {
     /// What the model's name begins with.
@@ -116,35 +140,44 @@ pub(crate) struct ModelOptions {
 }
 
 /// The price of a model. What is left out is as fanfold knows it.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PriceOptions {
     /// What the model's name begins with.
     pub(crate) name: String,
     /// Dollars per million tokens of input.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) base: Option<f64>,
     /// Dollars per million tokens of output.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) output: Option<f64>,
     /// What writing to the cache costs, as a multiple of the base.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) write: Option<f64>,
     /// What reading from the cache costs, as a multiple of the base.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) read: Option<f64>,
     /// How long a cached prefix lives after it was last used, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) lifetime: Option<u64>,
     /// Where a cached prefix can end: prefix (anywhere), marks (where an earlier request ended or fanfold
     /// set a breakpoint), ends (only where an earlier request ended), none.
     #[serde(rename = "match")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) matching: Option<MatchRule>,
     /// Shorter prefixes are not cached, in tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) minimum: Option<Size>,
     /// Matches are cut to a multiple of this, in tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) step: Option<Size>,
     /// Lengths from which on the whole request costs more.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cliffs: Option<Vec<CliffOptions>>,
 }
 
 /// Where a cached prefix can end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum MatchRule {
     /// At any message up to which two requests are equal.
@@ -158,7 +191,7 @@ pub(crate) enum MatchRule {
 }
 
 /// A length from which on a request costs more.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CliffOptions {
     /// In tokens of input.

@@ -5,8 +5,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// A number of tokens: `32000`, `32_000`, `32k`, `1.5m`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +65,12 @@ impl<'de> Deserialize<'de> for Size {
     }
 }
 
+impl Serialize for Size {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u64(self.0)
+    }
+}
+
 impl JsonSchema for Size {
     fn schema_name() -> Cow<'static, str> {
         "Size".into()
@@ -112,6 +118,12 @@ impl fmt::Display for Share {
 impl<'de> Deserialize<'de> for Share {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Share, D::Error> {
         Share::of(f64::deserialize(from)?).map_err(de::Error::custom)
+    }
+}
+
+impl Serialize for Share {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_f64(f64::from(self.0) / 1000.0)
     }
 }
 

@@ -7,6 +7,7 @@ mod story; //     what the demo is made of
 mod sandbox; //   a place of its own for each test
 mod fold; //      conversations in, conversations that fit out
 mod recall; //    folds opened again
+mod sessions; //  what is kept
 mod pipe; //      JSON lines
 mod replay; //    recorded conversations
 #[cfg(unix)]

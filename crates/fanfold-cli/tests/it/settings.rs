@@ -69,6 +69,8 @@ fn values_are_shown_with_their_sources() {
         tail            not set
         working_context not set
         need            not set
+        store           not set
+        profile         not set
         tools           todo                 HERE/.fanfold.toml
         models          not set
         prices          not set

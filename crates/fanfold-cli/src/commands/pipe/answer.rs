@@ -1,11 +1,11 @@
 //! What a line is answered with.
 
 use fanfold_core::{EntryId, Fault, Handle, Original, Overflow, Place, View};
+use fanfold_engine::Followed;
 use serde_json::{Value, json};
 
 use super::held::{Held, Told};
 use crate::failure::Failure;
-use crate::follow::Followed;
 use crate::report_json;
 
 /// The messages to send, the handles in them, and what was done.

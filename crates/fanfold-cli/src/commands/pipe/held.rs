@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use fanfold_core::{EntryId, Event, Extent, Refusal};
+use fanfold_engine::Followed;
+use fanfold_engine::Terms;
 use fanfold_wire::{Format, detect};
 use serde_json::json;
 
@@ -10,10 +12,8 @@ use super::answer;
 use super::arrival::{Arrival, Habit, Known, Said, arrival, print_of};
 use super::offer::Offer;
 use super::request::Request;
-use crate::choose::Terms;
 use crate::commands::recall;
 use crate::failure::Failure;
-use crate::follow::Followed;
 
 /// So many sessions are kept; one that was forgotten is replayed from its whole history.
 const MOST_KEPT: usize = 64;

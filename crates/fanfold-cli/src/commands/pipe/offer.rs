@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use fanfold_core::{Budget, Count, Policy, Tokens};
+use fanfold_engine::Terms;
 use fanfold_replay::PriceTable;
 use fanfold_tokens::Models;
 
 use super::request::Request;
-use crate::choose::{self, Asked, Terms};
+
+use crate::choose::{self, Asked};
 use crate::failure::Failure;
 use crate::settings::Options;
 

@@ -1,10 +1,17 @@
 //! The command line.
 
+mod sessions; // what is kept, found and checked
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use fanfold_core::{Cadence, Handle, Policy, Strategy};
 
+pub(crate) use self::sessions::{
+    DoctorArgs, ExportArgs, ExportFormat, ImportArgs, ListArgs, OneArgs, PruneArgs, SearchArgs,
+    SessionsCommand, SizeArgs, StoreFlags, WordsArgs,
+};
+use self::sessions::{SEARCH_HELP, SESSIONS_HELP};
 use crate::settings::{Color, Options, Size, UserText};
 
 /// Folds a conversation so that it fits a model's window, and opens it again, byte for byte.
@@ -45,6 +52,15 @@ pub(crate) enum Command {
     /// Replay recorded conversations: what each policy would have sent, held and cost
     #[command(after_help = REPLAY_HELP)]
     Replay(ReplayArgs),
+    /// Keep, list, fork, rewind, export and import sessions
+    #[command(subcommand, after_help = SESSIONS_HELP)]
+    Sessions(SessionsCommand),
+    /// Find what was said, in any session
+    #[command(after_help = SEARCH_HELP)]
+    Search(SearchArgs),
+    /// Check the store: every message, every fold, the index
+    #[command(after_help = "Example: fanfold doctor --repair")]
+    Doctor(DoctorArgs),
     /// Tell what providers charge, and how their caches match
     #[command(after_help = "Example: fanfold prices claude-opus-5-5")]
     Prices(PricesArgs),
@@ -154,9 +170,13 @@ const FORMATS: [&str; 5] = ["chat", "responses", "anthropic", "sharegpt", "herme
 
 #[derive(Debug, Args)]
 pub(crate) struct FoldArgs {
-    /// The conversation; `-` is stdin; `.gz` is unpacked
-    #[arg(default_value = "-")]
-    pub(crate) file: PathBuf,
+    /// The conversation; `.gz` is unpacked [default: - is stdin; with --session: what is kept]
+    pub(crate) file: Option<PathBuf>,
+    /// Keep it in this session, and go on with its folds; `new` makes one
+    #[arg(long, value_name = "ID", conflicts_with = "dry_run")]
+    pub(crate) session: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreFlags,
     #[command(flatten)]
     pub(crate) fold: FoldFlags,
     /// A message that must stay as it is, counted from 0; repeatable
@@ -181,10 +201,17 @@ pub(crate) struct FoldArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RecallArgs {
-    /// The conversation as it was before it was folded; `-` is stdin
-    pub(crate) file: PathBuf,
+    /// The conversation as it was before it was folded; `-` is stdin; none with --session
+    #[arg(value_name = "FILE")]
+    pub(crate) first: String,
     /// The handle, as it stands in the folded conversation
-    pub(crate) handle: Handle,
+    #[arg(required_unless_present = "session")]
+    pub(crate) handle: Option<Handle>,
+    /// The session that it was folded in
+    #[arg(long, value_name = "ID", conflicts_with = "handle")]
+    pub(crate) session: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreFlags,
     /// Only these lines, counted from 1: 40, 1-40, 40-
     #[arg(long, value_name = "A-B", conflicts_with = "search")]
     pub(crate) lines: Option<String>,
@@ -201,8 +228,13 @@ pub(crate) struct RecallArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
     /// The conversation; `-` is stdin
-    #[arg(default_value = "-")]
+    #[arg(default_value = "-", conflicts_with = "session")]
     pub(crate) file: PathBuf,
+    /// A session that is kept, instead of a file
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreFlags,
     /// As the model would see it
     #[arg(long)]
     pub(crate) folded: bool,
@@ -216,8 +248,13 @@ pub(crate) struct ShowArgs {
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
     /// The conversation; `-` is stdin
-    #[arg(default_value = "-")]
+    #[arg(default_value = "-", conflicts_with = "session")]
     pub(crate) file: PathBuf,
+    /// A session that is kept, instead of a file
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreFlags,
     #[command(flatten)]
     pub(crate) what: InspectWhat,
     /// As JSON
@@ -240,6 +277,12 @@ pub(crate) struct InspectWhat {
     /// The working context: files seen and changed, verdicts, errors
     #[arg(long)]
     pub(crate) context: bool,
+    /// The requests of the session
+    #[arg(long, requires = "session")]
+    pub(crate) requests: bool,
+    /// The bytes of a request of the session, made again, counted from 1
+    #[arg(long, value_name = "N", requires = "session")]
+    pub(crate) request: Option<usize>,
 }
 
 #[derive(Debug, Args)]
@@ -363,9 +406,35 @@ impl Cli {
                 let (color, cadence, need) = (self.color, args.cadence.clone(), args.need.then_some(true));
                 return Options { color, cadence, need, ..Options::default() };
             }
-            Command::Prices(_) | Command::Demo(_) | Command::Config(_) | Command::Completions { .. } => None,
+            Command::Prices(_)
+            | Command::Demo(_)
+            | Command::Config(_)
+            | Command::Sessions(_)
+            | Command::Search(_)
+            | Command::Doctor(_)
+            | Command::Completions { .. } => None,
         };
-        Options { color: self.color, ..fold.map(FoldFlags::options).unwrap_or_default() }
+        let store = self.store().cloned().unwrap_or_default();
+        let options = fold.map(FoldFlags::options).unwrap_or_default();
+        Options { color: self.color, store: store.store, profile: store.profile, ..options }
+    }
+
+    fn store(&self) -> Option<&StoreFlags> {
+        match &self.command {
+            Command::Fold(args) => Some(&args.store),
+            Command::Recall(args) => Some(&args.store),
+            Command::Show(args) => Some(&args.store),
+            Command::Inspect(args) => Some(&args.store),
+            Command::Sessions(command) => Some(command.store()),
+            Command::Search(args) => Some(&args.store),
+            Command::Doctor(args) => Some(&args.store),
+            Command::Pipe(_)
+            | Command::Replay(_)
+            | Command::Prices(_)
+            | Command::Demo(_)
+            | Command::Config(_)
+            | Command::Completions { .. } => None,
+        }
     }
 }
 

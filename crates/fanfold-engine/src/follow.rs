@@ -5,19 +5,19 @@ use fanfold_wire::{Change, Conversation, DecodeError, Format};
 use rayon::prelude::*;
 use serde_json::value::RawValue;
 
-use crate::choose::Terms;
+use crate::terms::Terms;
 
 /// From this many bytes of text on, counting on several threads pays for their memory.
 const MANY_BYTES: usize = 1024 * 1024;
 
 /// A conversation being followed.
-pub(crate) struct Followed {
+pub struct Followed {
     /// As its client writes it.
-    pub(crate) conversation: Conversation,
+    pub conversation: Conversation,
     /// As it is folded.
-    pub(crate) session: Session<'static>,
+    pub session: Session<'static>,
     /// The sizes of transcript and view after each entry, if they are wanted.
-    pub(crate) course: Option<Vec<Sizes>>,
+    pub course: Option<Vec<Sizes>>,
     /// The tool schemas as they were counted last.
     schemas: String,
     /// Entries that must stay as they are.
@@ -26,27 +26,27 @@ pub(crate) struct Followed {
 
 /// What transcript and view cost at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sizes {
+pub struct Sizes {
     /// All that was said.
-    pub(crate) transcript: Tokens,
+    pub transcript: Tokens,
     /// What is sent.
-    pub(crate) view: Tokens,
+    pub view: Tokens,
     /// How many folds there were.
-    pub(crate) n_folds: usize,
+    pub n_folds: usize,
 }
 
 /// What to do beside folding.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Wishes {
+pub struct Wishes {
     /// Messages that must stay as they are, by their numbers from 0.
-    pub(crate) pins: Vec<u32>,
+    pub pins: Vec<u32>,
     /// Whether the sizes are noted after each entry.
-    pub(crate) has_course: bool,
+    pub has_course: bool,
 }
 
 impl Followed {
     /// Follows a decoded body from its first message to its last.
-    pub(crate) fn body(
+    pub fn body(
         conversation: Conversation,
         changes: Vec<Change>,
         terms: &Terms,
@@ -63,11 +63,12 @@ impl Followed {
     }
 
     /// A conversation without messages yet.
-    pub(crate) fn empty(format: Format, terms: &Terms) -> Followed {
+    pub fn empty(format: Format, terms: &Terms) -> Followed {
         Followed::start(Conversation::of_messages(format), terms)
     }
 
-    fn start(conversation: Conversation, terms: &Terms) -> Followed {
+    /// A conversation of which nothing has been followed yet.
+    pub(crate) fn start(conversation: Conversation, terms: &Terms) -> Followed {
         let mut session = Session::new(terms.policy.clone(), terms.budget, terms.counter);
         session.set_workers(&Threads);
         if let Some(prices) = &terms.prices {
@@ -80,7 +81,7 @@ impl Followed {
     }
 
     /// Tells what the tool schemas are, as JSON.
-    pub(crate) fn set_tools(&mut self, schemas: Option<&str>) {
+    pub fn set_tools(&mut self, schemas: Option<&str>) {
         let is_there = |schemas: &&str| !matches!(schemas.trim(), "[]" | "{}" | "null");
         let schemas = schemas.filter(is_there).unwrap_or_default();
         if schemas != self.schemas {
@@ -90,28 +91,43 @@ impl Followed {
     }
 
     /// Takes messages that came after those held.
-    pub(crate) fn append(&mut self, messages: &[&RawValue]) {
+    pub fn append(&mut self, messages: &[&RawValue]) {
         let changes = self.conversation.append(messages);
         self.make(changes);
     }
 
     fn make(&mut self, mut changes: Vec<Change>) {
+        self.count(&mut changes);
+        changes.into_iter().for_each(|change| self.make_one(change));
+    }
+
+    /// Counts many changes on several threads; few are counted as they are made.
+    pub(crate) fn count(&self, changes: &mut [Change]) {
         let counter = self.session.counter();
         let n_bytes: usize = changes.iter().map(n_bytes).sum();
         if n_bytes >= MANY_BYTES {
             changes.par_iter_mut().for_each(|change| change.count(counter));
         }
-        for change in changes {
-            match change {
-                Change::Append(entry) => {
-                    self.end_entry();
-                    self.session.append(entry);
-                }
-                Change::Answer(call, outcome) => {
-                    self.session.answer(call, outcome);
-                }
+    }
+
+    /// Makes one change.
+    pub(crate) fn make_one(&mut self, change: Change) {
+        match change {
+            Change::Append(entry) => {
+                self.end_entry();
+                self.session.append(entry);
+            }
+            Change::Answer(call, outcome) => {
+                self.session.answer(call, outcome);
             }
         }
+    }
+
+    /// Does what a request that left did beside leaving: the step for the newest entry was taken then, with the tools
+    /// of then, and what its view named while a call was running stays named.
+    pub(crate) fn look(&mut self) {
+        // That nothing fitted was told when it was asked for.
+        let _ = self.session.view();
     }
 
     /// Does what is due when the last entry is complete: the step for it is taken now in any case.
@@ -139,7 +155,7 @@ impl Followed {
     }
 
     /// The view to send, or why there is none.
-    pub(crate) fn view(&mut self) -> Result<View, Refusal> {
+    pub fn view(&mut self) -> Result<View, Refusal> {
         if self.session.policy().working_context {
             return self.session.view_with_context();
         }
@@ -147,23 +163,23 @@ impl Followed {
     }
 
     /// A view in the client's own format.
-    pub(crate) fn encode(&self, view: &View) -> String {
+    pub fn encode(&self, view: &View) -> String {
         self.conversation.encode(self.session.transcript(), view)
     }
 
     /// The numbers of the messages that an entry came from.
-    pub(crate) fn messages_of(&self, entry: EntryId) -> Vec<u32> {
+    pub fn messages_of(&self, entry: EntryId) -> Vec<u32> {
         messages_of(self.session.transcript().entry(entry))
     }
 }
 
 /// Decodes a body, and gives back what it does to a transcript.
-pub(crate) fn decode(body: &str, format: Option<Format>) -> Result<(Conversation, Vec<Change>), DecodeError> {
+pub fn decode(body: &str, format: Option<Format>) -> Result<(Conversation, Vec<Change>), DecodeError> {
     Conversation::decode(body, format)
 }
 
 /// The numbers of the messages that an entry came from, each once.
-pub(crate) fn messages_of(entry: &Entry) -> Vec<u32> {
+pub fn messages_of(entry: &Entry) -> Vec<u32> {
     let mut messages = match entry {
         Entry::Prompt(prompt) => vec![prompt.origin.message],
         Entry::Step(step) => {

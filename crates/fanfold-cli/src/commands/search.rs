@@ -1,0 +1,247 @@
+//! `fanfold search`: what was said, by words, by place, by session.
+
+use std::fmt::Write as _;
+
+use fanfold_engine::{Engine, written};
+use fanfold_store::search::{
+    Browse, Discover, Discovered, Live, Profiles, Read, Reply, Request, Scroll, Search, SearchError, Shown,
+    Sort,
+};
+use fanfold_store::{Millis, Purpose, Store, StoreError, open};
+
+use crate::failure::Failure;
+use crate::flags::SearchArgs;
+use crate::settings::Options;
+use crate::store::{engine_to_search, find, folder, profile_file, store_failed};
+use crate::terminal::{self, paint, style};
+
+/// How much of a message is shown to a person.
+const MOST_LINES: usize = 6;
+const LONGEST_LINE: usize = 300;
+
+pub(crate) fn run(args: &SearchArgs, options: &Options) -> anyhow::Result<()> {
+    let engine = engine_to_search(options)?;
+    let request = request(args, &engine)?;
+    let caller = match &args.current {
+        Some(name) => {
+            let session = find(&engine, name)?.id;
+            let depths = engine.live(&session).map_err(|error| store_failed(&error))?;
+            Some(Live { session, depths })
+        }
+        None => None,
+    };
+    let search = Search { store: engine.store(), profiles: &OtherProfiles, caller };
+    if args.json {
+        return terminal::data(&format!("{:#}\n", search.answer_json(&request)));
+    }
+    let page = match search.answer(&request).map_err(|error| not_found(&error))? {
+        Reply::Discover(found) => discovered(&found),
+        Reply::Scroll(scroll) => scrolled(&scroll),
+        Reply::Read(read) => read_page(&read),
+        Reply::Browse(browse) => browsed(&browse),
+    };
+    terminal::page(&page)
+}
+
+fn request(args: &SearchArgs, engine: &Engine) -> Result<Request, Failure> {
+    let query = args.words.join(" ");
+    // A name in another profile is that profile's to know.
+    let session_id = match &args.session {
+        Some(name) if args.other_profile.is_none() && !name.contains('/') => {
+            Some(engine.find(name).map_or_else(|_| name.clone(), |row| row.id.0))
+        }
+        other => other.clone(),
+    };
+    Ok(Request {
+        query: (!query.trim().is_empty()).then_some(query),
+        limit: args.limit,
+        sort: args.newest.then_some(Sort::Newest).or(args.oldest.then_some(Sort::Oldest)),
+        session_id,
+        around_message_id: args.around,
+        window: args.window,
+        role_filter: args.role.clone(),
+        profile: args.other_profile.clone(),
+        source_filter: args.source.clone(),
+        since: args.since.as_deref().map(day).transpose()?,
+        before: args.before.as_deref().map(day).transpose()?,
+        offset: args.offset,
+        max_chars: None,
+    })
+}
+
+/// The seconds since 1970 at which a day begins, in UTC.
+fn day(text: &str) -> Result<f64, Failure> {
+    let wrong = || Failure::new(format!("`{text}` is no day"), "write it as 2026-11-15");
+    let mut parts = text.splitn(3, '-').map(|part| part.parse::<i64>().map_err(|_| wrong()));
+    let mut next = || parts.next().unwrap_or_else(|| Err(wrong()));
+    let (year, month, day) = (next()?, next()?, next()?);
+    if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return Err(wrong());
+    }
+    // Years begin in March here, so that the leap day is a year's last.
+    let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days =
+        years * 365 + years / 4 - years / 100 + years / 400 + (months * 153 + 2) / 5 + day - 1 - 719_468;
+    Ok(days as f64 * 86_400.0)
+}
+
+fn not_found(error: &SearchError) -> Failure {
+    let words = error.to_string();
+    let (message, hint) =
+        words.split_once("\n\nhint: ").unwrap_or((&words, "`fanfold doctor` checks the store"));
+    Failure::new(message, hint)
+}
+
+fn discovered(found: &Discover) -> String {
+    let mut page = String::new();
+    for result in &found.results {
+        heading(&mut page, result);
+        let _ = writeln!(page, "    {}", marked(&result.snippet));
+    }
+    if let Some(message) = &found.message {
+        let _ = writeln!(page, "{message}");
+    } else if found.results.is_empty() {
+        page.push_str("nothing was found\n");
+    }
+    page
+}
+
+fn heading(page: &mut String, result: &Discovered) {
+    let title = result
+        .meta
+        .title
+        .as_deref()
+        .map_or_else(String::new, |title| format!("  {}", paint(style::BOLD, title)));
+    let folded = if result.folded { "  (folded away)" } else { "" };
+    let number = result.match_message_id.map_or_else(String::new, |number| format!("  message {number}"));
+    let _ = writeln!(
+        page,
+        "{}  {}  {}{number}, {}{title}{folded}",
+        paint(style::HANDLE, &result.session_id),
+        result.meta.when,
+        result.meta.source,
+        result.matched_role
+    );
+    for fork in &result.also_in {
+        let _ = writeln!(page, "    also in {fork}");
+    }
+}
+
+/// Hits in colour instead of between signs.
+fn marked(snippet: &str) -> String {
+    let mut out = String::new();
+    for (i, part) in snippet.replace('\n', " ").split(">>>").enumerate() {
+        match part.split_once("<<<").filter(|_| i > 0) {
+            Some((hit, rest)) => out.push_str(&format!("{}{rest}", paint(style::HINT, hit))),
+            None => out.push_str(part),
+        }
+    }
+    out
+}
+
+fn scrolled(scroll: &Scroll) -> String {
+    let mut page = String::new();
+    if let Some(warning) = &scroll.warning {
+        let _ = writeln!(page, "{} {warning}", paint(style::WARNING, "note:"));
+    }
+    more(&mut page, scroll.messages_before, "before");
+    scroll.messages.iter().for_each(|message| shown(&mut page, message));
+    more(&mut page, scroll.messages_after, "after");
+    page
+}
+
+fn more(page: &mut String, n: u32, place: &str) {
+    if n > 0 {
+        let _ = writeln!(page, "{}", paint(style::DIM, format!("… {n} messages {place}")));
+    }
+}
+
+fn read_page(read: &Read) -> String {
+    let mut page = String::new();
+    let mut next = 0;
+    for message in &read.messages {
+        more(&mut page, message.position.saturating_sub(next), "left out");
+        next = message.position + 1;
+        shown(&mut page, message);
+    }
+    if let Some(message) = &read.message {
+        let _ = writeln!(page, "{message}");
+    }
+    page
+}
+
+fn shown(page: &mut String, message: &Shown) {
+    let at = written(Millis((message.timestamp * 1000.0) as i64));
+    let mark = if message.anchor { paint(style::HINT, ">") } else { " ".to_owned() };
+    let role = paint(style::BOLD, message.role);
+    let _ = writeln!(page, "{mark} {:>6}  {at}  {role}", message.id);
+    let lines: Vec<&str> = message.content.lines().collect();
+    for line in lines.iter().take(MOST_LINES) {
+        let short: String = line.chars().take(LONGEST_LINE).collect();
+        let _ = writeln!(page, "            {short}");
+    }
+    if lines.len() > MOST_LINES {
+        let _ = writeln!(
+            page,
+            "            {}",
+            paint(style::DIM, format!("… {} lines", lines.len() - MOST_LINES))
+        );
+    }
+}
+
+fn browsed(browse: &Browse) -> String {
+    let mut page = String::new();
+    for one in &browse.results {
+        let at = written(Millis((one.last_active * 1000.0) as i64));
+        let words = one.title.as_deref().unwrap_or(&one.preview);
+        let _ = writeln!(
+            page,
+            "{}  {}  {:>6} messages  {:<8} {words}",
+            paint(style::HANDLE, &one.session_id),
+            &at[..16],
+            one.message_count,
+            one.source
+        );
+    }
+    if browse.results.is_empty() {
+        let _ = writeln!(page, "{}", browse.message);
+    }
+    page
+}
+
+/// The other profiles of the person, each of which is only read.
+struct OtherProfiles;
+
+impl Profiles for OtherProfiles {
+    fn names(&self) -> Vec<String> {
+        let Ok(folder) = folder() else { return Vec::new() };
+        let Ok(files) = std::fs::read_dir(folder) else { return Vec::new() };
+        let name = |file: std::io::Result<std::fs::DirEntry>| {
+            let name = file.ok()?.file_name().into_string().ok()?;
+            name.strip_suffix(".db").map(str::to_owned)
+        };
+        let mut names: Vec<String> = files.filter_map(name).collect();
+        names.sort();
+        names
+    }
+
+    fn open(&self, name: &str) -> Result<Box<dyn Store>, StoreError> {
+        let file = profile_file(name).map_err(|failure| StoreError::Address(failure.to_string()))?;
+        open(&file.display().to_string(), Purpose::Read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_begin_where_the_calendar_says() {
+        assert_eq!(day("1970-01-01").ok(), Some(0.0));
+        assert_eq!(day("2000-02-29").ok(), Some(951_782_400.0));
+        assert_eq!(day("2026-11-15").ok(), Some(1_794_700_800.0));
+        for wrong in ["", "2026", "2026-13-01", "yesterday", "2026-11-15-1"] {
+            assert!(day(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Which sessions there are, all about one, and how large the store is.
+
+use std::fmt::Write as _;
+
+use fanfold_core::thousands;
+use fanfold_engine::{Engine, Note, written};
+use fanfold_store::{EventRow, Filter, Role, SessionRow};
+use serde_json::{Value, json};
+
+use crate::flags::{ListArgs, OneArgs, SizeArgs};
+use crate::settings::Options;
+use crate::store::{engine_to_read, find, store_failed};
+use crate::terminal::{self, paint, style};
+
+/// How much of a session's first words is shown.
+const PREVIEW: usize = 60;
+
+pub(crate) fn list(args: &ListArgs, options: &Options) -> anyhow::Result<()> {
+    let engine = engine_to_read(options)?;
+    let filter = Filter { source: args.source.clone(), limit: Some(args.limit), ..Filter::default() };
+    let rows = engine.store().sessions(&filter).map_err(|error| store_failed(&error))?;
+    if args.json {
+        let all: Value = rows.iter().map(row_json).collect();
+        return terminal::data(&format!("{all:#}\n"));
+    }
+    let mut page = String::new();
+    for (i, row) in rows.iter().enumerate() {
+        let words = match &row.title {
+            Some(title) => paint(style::BOLD, title),
+            None => paint(style::DIM, preview(&engine, row)),
+        };
+        let ended = row.ended.as_ref().map_or_else(String::new, |(_, why)| format!(" ({})", why.name()));
+        // A number counts in the whole list, so with a filter there is none.
+        let number = if args.source.is_none() { format!("{:>3}  ", i + 1) } else { String::new() };
+        let _ = writeln!(
+            page,
+            "{number}{}  {}  {:>6} messages  {:<8} {words}{ended}",
+            row.id,
+            &written(row.updated_at)[..16],
+            row.n_messages,
+            row.source
+        );
+    }
+    if rows.is_empty() {
+        page.push_str("no session is kept yet; `fanfold fold --session new chat.json` keeps one\n");
+    }
+    terminal::page(&page)
+}
+
+/// How a session begins: the first words of its user.
+fn preview(engine: &Engine, row: &SessionRow) -> String {
+    const FIRST: u32 = 8;
+    let nodes = row.tip.and_then(|tip| engine.store().chain(tip, 0..FIRST).ok()).unwrap_or_default();
+    let Some(node) = nodes.iter().find(|node| node.role == Role::User) else { return String::new() };
+    let message: Value = serde_json::from_str(&node.json).unwrap_or_default();
+    let content = if message.is_string() { &message } else { &message["content"] };
+    let text =
+        content.as_str().or(content[0]["text"].as_str()).or(message["value"].as_str()).unwrap_or_default();
+    let line = fanfold_engine::clean_title(text);
+    line.chars().take(PREVIEW).collect()
+}
+
+fn row_json(row: &SessionRow) -> Value {
+    json!({
+        "id": row.id.0,
+        "title": row.title,
+        "goal": row.goal,
+        "source": row.source,
+        "format": row.format,
+        "model": row.model,
+        "parent": row.parent.as_ref().map(|(id, relation)| json!({ "id": id.0, "relation": relation.name() })),
+        "root": row.root.0,
+        "messages": row.n_messages,
+        "events": row.n_events,
+        "started_at": row.started_at.0,
+        "updated_at": row.updated_at.0,
+        "ended": row.ended.as_ref().map(|(at, why)| json!({ "at": at.0, "reason": why.name() })),
+    })
+}
+
+pub(crate) fn show(args: &OneArgs, options: &Options) -> anyhow::Result<()> {
+    let engine = engine_to_read(options)?;
+    let row = find(&engine, &args.session)?;
+    let events = engine.store().events(&row.id, 0).map_err(|error| store_failed(&error))?;
+    if args.json {
+        let mut all = row_json(&row);
+        all["happened"] = events.iter().map(event_json).collect();
+        return terminal::data(&format!("{all:#}\n"));
+    }
+    let mut page = String::new();
+    let parent = row.parent.as_ref().map(|(id, relation)| format!("{} of {id}", relation.name()));
+    let ended = row.ended.as_ref().map(|(at, why)| format!("{} ({})", written(*at), why.name()));
+    let rows = [
+        ("session", Some(row.id.0.clone())),
+        ("title", row.title.clone()),
+        ("goal", row.goal.clone()),
+        ("source", Some(row.source.clone())),
+        ("format", Some(row.format.clone())),
+        ("model", row.model.clone()),
+        ("came as", parent),
+        ("begun", Some(written(row.started_at))),
+        ("written to", Some(written(row.updated_at))),
+        ("ended", ended),
+        ("messages", Some(row.n_messages.to_string())),
+    ];
+    for (name, value) in rows {
+        if let Some(value) = value {
+            let _ = writeln!(page, "{name:<11}{value}");
+        }
+    }
+    let (handles, children) = about(&engine, &row)?;
+    let _ = writeln!(page, "{:<11}{handles} handles were given", "folds");
+    for child in children {
+        let _ = writeln!(page, "{:<11}{child}", "went on as");
+    }
+    for event in events.iter().rev().take(20).rev() {
+        let _ = writeln!(page, "  {}  {}", written(event.at), event_words(event));
+    }
+    terminal::page(&page)
+}
+
+fn about(engine: &Engine, row: &SessionRow) -> anyhow::Result<(usize, Vec<String>)> {
+    let handles = engine.handles(&row.id).map_err(|error| store_failed(&error))?.len();
+    let filter = Filter { parent: Some(row.id.clone()), ..Filter::default() };
+    let children = engine.store().sessions(&filter).map_err(|error| store_failed(&error))?;
+    let name = |child: &SessionRow| {
+        let relation = child.parent.as_ref().map_or("", |(_, relation)| relation.name());
+        format!("{} ({relation})", child.id)
+    };
+    Ok((handles, children.iter().map(name).collect()))
+}
+
+fn event_json(event: &EventRow) -> Value {
+    let body: Value = serde_json::from_str(&event.body).unwrap_or_default();
+    json!({ "seq": event.seq, "at": event.at.0, "kind": event.kind, "body": body })
+}
+
+/// An event in a few words.
+fn event_words(event: &EventRow) -> String {
+    let Some(noted) = fanfold_engine::Noted::read(event) else { return event.kind.clone() };
+    match noted.note {
+        Note::Began(began) => {
+            format!("folded for a window of {} tokens from here on", thousands(began.window))
+        }
+        Note::Budget { window, .. } => format!("a window of {} tokens", thousands(window)),
+        Note::Refused { .. } => "refused for its length".to_owned(),
+        Note::Cooled => "the provider's cache was cold".to_owned(),
+        Note::Pinned { message } => format!("message {message} pinned"),
+        Note::Unpinned { message } => format!("message {message} no longer pinned"),
+        Note::Focused { topic } => format!("focus on {topic:?}"),
+        Note::FoldAsked { .. } => "a fold was asked for".to_owned(),
+        Note::Unfolded { handle } => format!("{handle} unfolded"),
+        Note::Fold(fold) => {
+            let (before, after) = fold.tokens;
+            let n_handles = fold.handles.len();
+            format!(
+                "fold {}: {} → {} tokens, {n_handles} handles",
+                fold.n_folds,
+                thousands(before),
+                thousands(after)
+            )
+        }
+        Note::Request(sent) => format!("request of {} bytes", thousands(sent.n_bytes)),
+        Note::Checkpoint { name, .. } => format!("checkpoint {name:?}"),
+        Note::Moved(moved) => format!("{:?}", moved.why).to_lowercase(),
+        Note::Forked { from, .. } => format!("came from {from}"),
+        Note::Inherited { .. } => "took over what a session that went left to it".to_owned(),
+        Note::Imported { from, .. } => format!("brought here from {from}"),
+    }
+}
+
+pub(crate) fn size(args: &SizeArgs, options: &Options) -> anyhow::Result<()> {
+    let engine = engine_to_read(options)?;
+    let size = engine.store().size().map_err(|error| store_failed(&error))?;
+    if args.json {
+        let all = json!({ "sessions": size.n_sessions, "messages": size.n_nodes, "json_bytes": size.n_json_bytes,
+            "events": size.n_events, "disk_bytes": size.n_disk_bytes });
+        return terminal::data(&format!("{all:#}\n"));
+    }
+
+    let mut page = String::new();
+    let rows = [
+        ("sessions", size.n_sessions, ""),
+        ("messages", size.n_nodes, "each once, whoever shares it"),
+        ("events", size.n_events, ""),
+        ("JSON", size.n_json_bytes, "bytes of messages"),
+        ("disk", size.n_disk_bytes, "bytes, with the index"),
+    ];
+    for (name, number, remark) in rows {
+        let _ = writeln!(page, "{name:<9} {:>14}  {}", thousands(number), paint(style::DIM, remark));
+    }
+    terminal::page(&page)
+}

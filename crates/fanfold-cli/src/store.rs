@@ -1,0 +1,93 @@
+//! Where sessions are kept, and the engine on them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use etcetera::{BaseStrategy as _, choose_base_strategy};
+use fanfold_engine::{Engine, MachineClock, OpError, store_hint, store_words};
+use fanfold_store::{Purpose, SessionRow, StoreError, open};
+
+use crate::failure::Failure;
+use crate::settings::Options;
+
+/// The profile that is used when none is named.
+const USUAL_PROFILE: &str = "default";
+
+/// The engine on the store that is set.
+pub(crate) fn engine(options: &Options) -> Result<Engine, Failure> {
+    engine_for(options, Purpose::Write)
+}
+
+/// The engine on the store that is set, which must be there and is only read.
+pub(crate) fn engine_to_read(options: &Options) -> Result<Engine, Failure> {
+    engine_for(options, Purpose::Read)
+}
+
+/// The engine on the store that is set, which must be there. What is new in it is made ready to be found, where it may
+/// be written to.
+pub(crate) fn engine_to_search(options: &Options) -> Result<Engine, Failure> {
+    let reading = engine_for(options, Purpose::Read)?;
+    Ok(engine_for(options, Purpose::Write).unwrap_or(reading))
+}
+
+fn engine_for(options: &Options, purpose: Purpose) -> Result<Engine, Failure> {
+    let address = address(options)?;
+    let is_file = !address.contains(':');
+    if purpose == Purpose::Read && is_file && !PathBuf::from(&address).exists() {
+        return Err(Failure::new(
+            format!("there is no store at {address}"),
+            "keep a session first: fanfold fold --session new chat.json",
+        ));
+    }
+    let store = open(&address, purpose).map_err(|error| not_opened(&address, &error))?;
+    Ok(Engine::new(Arc::from(store), Arc::new(MachineClock)))
+}
+
+/// The address of the store: the one that is set, or the profile's file.
+fn address(options: &Options) -> Result<String, Failure> {
+    if let Some(store) = &options.store {
+        return Ok(store.clone());
+    }
+    let profile = options.profile.as_deref().unwrap_or(USUAL_PROFILE);
+    Ok(profile_file(profile)?.display().to_string())
+}
+
+pub(crate) fn folder() -> Result<PathBuf, Failure> {
+    let base = choose_base_strategy().map_err(|error| {
+        Failure::new(format!("there is no home folder: {error}"), "name a store with --store FILE")
+    })?;
+    Ok(base.data_dir().join("fanfold"))
+}
+
+pub(crate) fn profile_file(profile: &str) -> Result<PathBuf, Failure> {
+    let is_name = !profile.is_empty()
+        && profile.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'))
+        && profile.len() <= 64;
+    if !is_name {
+        let message = format!("`{profile}` is no name of a profile");
+        return Err(Failure::new(message, "use letters, digits, - and _"));
+    }
+    Ok(folder()?.join(format!("{profile}.db")))
+}
+
+fn not_opened(address: &str, error: &StoreError) -> Failure {
+    Failure::new(
+        format!("the store {address} could not be opened: {}", store_words(error)),
+        store_hint(error),
+    )
+}
+
+/// A session by what a person calls it.
+pub(crate) fn find(engine: &Engine, name: &str) -> Result<SessionRow, Failure> {
+    engine.find(name).map_err(|error| failed(&error))
+}
+
+/// Why an operation on sessions was not done.
+pub(crate) fn failed(error: &OpError) -> Failure {
+    Failure::new(error.to_string(), error.hint())
+}
+
+/// Why a store did not do something.
+pub(crate) fn store_failed(error: &StoreError) -> Failure {
+    Failure::new(store_words(error), store_hint(error))
+}

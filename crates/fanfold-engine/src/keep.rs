@@ -1,0 +1,298 @@
+//! Keeps what a client says before anything stands for it.
+
+use fanfold_core::Budget;
+use fanfold_store::{
+    Batch, BlobId, Change as Alter, Millis, NewMessage, NewSession, NodeId, Op, SessionRow, StoreError,
+};
+use fanfold_wire::{Conversation, Format, detect};
+
+use crate::engine::Engine;
+use crate::note::{Began, Moved, Note, Sent, Why};
+use crate::past::Past;
+use crate::request::{Ask, Trouble};
+use crate::skeleton::Skeleton;
+use crate::state::{Arrived, State, is_between_replies, places_of, read_frame};
+use crate::terms::Terms;
+
+/// So often a session is looked at again when somebody else wrote to it in between.
+const MOST_TRIES: usize = 8;
+
+/// A conversation whose messages are in the store.
+pub(crate) struct Kept {
+    pub(crate) arrived: Arrived,
+    /// The session as it was left, if the conversation goes on from there; the changes are then those since.
+    pub(crate) held: Option<Box<State>>,
+    pub(crate) past: Past,
+    pub(crate) frame: BlobId,
+    pub(crate) n_new: usize,
+}
+
+impl Engine {
+    /// Keeps the messages of a body, and what changed beside them, in one batch.
+    pub(crate) fn keep(&self, ask: &Ask<'_>) -> Result<Kept, Trouble> {
+        let mut held = self.cache.take(ask.session).map(Box::new);
+        for _ in 0..MOST_TRIES {
+            let row = self.store.session(ask.session)?;
+            match self.keep_once(ask, row.as_ref(), held.take()) {
+                // Somebody else wrote in between: look again.
+                Err(Trouble::Store(StoreError::Moved(_) | StoreError::SessionExists(_))) => {}
+                kept => return kept,
+            }
+        }
+        Err(StoreError::Moved(ask.session.clone()).into())
+    }
+
+    fn keep_once(
+        &self,
+        ask: &Ask<'_>,
+        row: Option<&SessionRow>,
+        held: Option<Box<State>>,
+    ) -> Result<Kept, Trouble> {
+        let (mut arrived, mut held) = receive(ask, held)?;
+        let mut past = held.as_mut().map(|state| std::mem::take(&mut state.past)).unwrap_or_default();
+        if row.is_some() {
+            past.read_on(&*self.store, ask.session)?;
+        }
+        let (frame, bytes) = Skeleton::of(ask.body, &arrived.conversation).blob();
+        let mut writing = Writing { ask, row, now: self.clock.now(), ops: Vec::new() };
+        writing.session(&arrived.conversation);
+        if !past.frames.contains(&frame.to_string()) {
+            writing.ops.push(Op::Keep(bytes));
+        }
+        if arrived.conversation.is_continued() {
+            return self.keep_continued(writing, &arrived.conversation, frame);
+        }
+        let era = match past.era(past.notes.len()) {
+            Some(era) if self.is_of_era(&past, era, ask.terms, &arrived.conversation)? => Some(era),
+            _ => None,
+        };
+        if era.is_none() {
+            writing.begin(arrived.conversation.format(), frame);
+        }
+        let has_moved = self.append(&mut writing, &arrived)?;
+        if let Some(era) = era {
+            writing.since_last(&past, era, &arrived.ids);
+        }
+        for &message in ask.pins {
+            writing.note(&Note::Pinned { message });
+        }
+        let n_new = self.commit(writing)?;
+        // What was written is read back: the store is trusted, and not the memory of what was meant.
+        past.read_on(&*self.store, ask.session)?;
+        if let Some(state) = &mut held {
+            state.past = past;
+            past = Past::default();
+            let goes_on = era.is_some() && !has_moved && state.can_go_on(&arrived.ids);
+            if !goes_on {
+                past = std::mem::take(&mut state.past);
+                held = None;
+                arrived = whole(ask)?;
+            }
+        }
+        Ok(Kept { arrived, held, past, frame, n_new })
+    }
+
+    /// Keeps messages that only go on with what the provider holds. They leave as they came.
+    fn keep_continued(
+        &self,
+        mut writing: Writing<'_>,
+        conversation: &Conversation,
+        frame: BlobId,
+    ) -> Result<Kept, Trouble> {
+        let ask = writing.ask;
+        let (tip, from) = writing.row.map_or((None, 0), |row| (row.tip, row.n_messages));
+        let ids = ids_of(tip, conversation.messages());
+        let messages = conversation.messages().map(new_message).collect();
+        writing.ops.push(Op::Append(ask.session.clone(), messages));
+        writing.note(&Note::Request(Sent {
+            tip: ids.last().copied().or(tip).map(|tip| tip.to_string()),
+            from,
+            seen: 0,
+            frame: frame.to_string(),
+            format: conversation.format().to_string(),
+            policy: ask.terms.policy.name.to_owned(),
+            counter: ask.terms.counter.name().to_owned(),
+            tokens: None,
+            hash: blake3::hash(ask.body.as_bytes()).to_string(),
+            n_bytes: ask.body.len() as u64,
+            original: Some(Trouble::Continued.to_string()),
+        }));
+        self.commit(writing)?;
+        Err(Trouble::Continued)
+    }
+
+    /// Whether a conversation goes on by the terms it was begun with.
+    fn is_of_era(
+        &self,
+        past: &Past,
+        era: usize,
+        terms: &Terms,
+        conversation: &Conversation,
+    ) -> Result<bool, StoreError> {
+        let Note::Began(began) = &past.notes[era].note else { return Ok(false) };
+        let is_same = began.terms == BlobId::of(terms.described.as_bytes()).to_string()
+            && began.format == conversation.format().to_string();
+        if !is_same {
+            return Ok(false);
+        }
+        // What stands beside the list as instructions is the transcript's first entry, so another one begins it anew.
+        let frame = read_frame(&*self.store, &began.frame)?;
+        Ok(frame.system() == conversation.system())
+    }
+
+    /// Puts messages behind the session's, after moving it back to where they part. Says whether it moved.
+    fn append(&self, writing: &mut Writing<'_>, arrived: &Arrived) -> Result<bool, StoreError> {
+        let session = writing.ask.session;
+        let tip = writing.row.and_then(|row| row.tip);
+        let n_held = writing.row.map_or(0, |row| row.n_messages as usize);
+        let is_grown = tip.is_none_or(|tip| n_held > 0 && arrived.ids.get(n_held - 1) == Some(&tip));
+        let mut n_there = if is_grown { n_held } else { 0 };
+        if !is_grown {
+            n_there = self.n_there(&arrived.ids)?;
+            let to = n_there.checked_sub(1).map(|last| arrived.ids[last]);
+            // Noted before the move, so that what is left behind is what the note comes after.
+            writing.note(&Note::Moved(Moved {
+                why: Why::Edited,
+                from: tip.map(|tip| tip.to_string()),
+                to: arrived.ids.last().map(ToString::to_string),
+            }));
+            writing.ops.push(Op::Move(session.clone(), to));
+        }
+        let new: Vec<NewMessage> = arrived.conversation.messages().skip(n_there).map(new_message).collect();
+        if !new.is_empty() {
+            writing.ops.push(Op::Append(session.clone(), new));
+        }
+        Ok(!is_grown)
+    }
+
+    /// How many of the messages, from the first on, the store has: where one is, all before it are.
+    fn n_there(&self, ids: &[NodeId]) -> Result<usize, StoreError> {
+        let (mut there, mut missing) = (0, ids.len() + 1);
+        while missing - there > 1 {
+            let middle = usize::midpoint(there, missing);
+            if self.store.node(ids[middle - 1])?.is_some() { there = middle } else { missing = middle }
+        }
+        Ok(there)
+    }
+
+    fn commit(&self, writing: Writing<'_>) -> Result<usize, StoreError> {
+        if writing.ops.is_empty() {
+            return Ok(0);
+        }
+        let expect = writing.row.map(|row| (row.id.clone(), row.tip)).into_iter().collect();
+        Ok(self.store.commit(&Batch { at: writing.now, expect, ops: writing.ops })?.n_new)
+    }
+}
+
+/// What is to be written at once.
+struct Writing<'a> {
+    ask: &'a Ask<'a>,
+    row: Option<&'a SessionRow>,
+    now: Millis,
+    ops: Vec<Op>,
+}
+
+impl Writing<'_> {
+    fn note(&mut self, note: &Note) {
+        self.ops.push(Op::Note(self.ask.session.clone(), note.event()));
+    }
+
+    /// Makes the session, or takes it up again.
+    fn session(&mut self, conversation: &Conversation) {
+        let session = self.ask.session;
+        match self.row {
+            None => self.ops.push(Op::Create(NewSession {
+                id: session.clone(),
+                source: self.ask.source.to_owned(),
+                format: conversation.format().to_string(),
+                parent: None,
+                tip: None,
+            })),
+            Some(row) if row.ended.is_some() => self.ops.push(Op::Set(session.clone(), Alter::Reopened)),
+            Some(_) => {}
+        }
+        let known = self.row.and_then(|row| row.model.as_deref());
+        if let Some(model) = conversation.model().filter(|model| Some(*model) != known) {
+            self.ops.push(Op::Set(session.clone(), Alter::Model(model.to_owned())));
+        }
+    }
+
+    /// Notes the terms that hold from here on.
+    fn begin(&mut self, format: Format, frame: BlobId) {
+        let (budget, described) = (self.ask.terms.budget, self.ask.terms.described.as_bytes());
+        self.ops.push(Op::Keep(described.to_vec()));
+        self.note(&Note::Began(Began {
+            terms: BlobId::of(described).to_string(),
+            window: budget.window().0,
+            reserve: budget.reserve().0,
+            format: format.to_string(),
+            frame: frame.to_string(),
+        }));
+    }
+
+    /// Notes what has changed since the last request: the budget, and whether the provider's cache is cold.
+    fn since_last(&mut self, past: &Past, era: usize, ids: &[NodeId]) {
+        let holding = past.holding(&places_of(ids), era, past.notes.len());
+        let budget: Budget = self.ask.terms.budget;
+        if State::told_budget(past, &holding, era) != Some(budget) {
+            let (window, reserve) = (budget.window().0, budget.reserve().0);
+            self.note(&Note::Budget { window, reserve });
+        }
+        let lifetime = self.ask.terms.prices.as_ref().and_then(|prices| prices.lifetime);
+        let idle_ms = past.last_request().map(|last| self.now.0 - last.0);
+        let is_cold = idle_ms.zip(lifetime).is_some_and(|(idle, lifetime)| idle / 1000 > lifetime as i64);
+        if is_cold {
+            self.note(&Note::Cooled);
+        }
+    }
+}
+
+/// Decodes a body: what is new to the session as it was left, or all of it.
+fn receive(
+    ask: &Ask<'_>,
+    held: Option<Box<State>>,
+) -> Result<(Arrived, Option<Box<State>>), fanfold_wire::DecodeError> {
+    let Some(mut state) = held else { return Ok((whole(ask)?, None)) };
+    let empty = Conversation::of_messages(Format::Chat);
+    let mut conversation = std::mem::replace(&mut state.followed.conversation, empty);
+    let n_held = conversation.messages().len();
+    let last = conversation.messages().last().map(str::to_owned);
+    // The first messages of a chat may be those of any format: what comes later tells.
+    let format = match (ask.terms.format, conversation.format()) {
+        (None, Format::Chat) => detect(ask.body),
+        (given, held) => given.or(Some(held)),
+    };
+    let is_of_format = format == Some(conversation.format());
+    // What can't be read as going on may be read as it stands.
+    let changes = conversation.continue_with(ask.body).ok().flatten().filter(|_| is_of_format);
+    let next = conversation.messages().nth(n_held);
+    let is_between = is_between_replies(conversation.format(), last.as_deref(), next);
+    let Some(changes) = changes.filter(|_| is_between && !conversation.is_continued()) else {
+        return Ok((whole(ask)?, None));
+    };
+    let mut ids = state.ids.clone();
+    ids.extend(ids_of(ids.last().copied(), conversation.messages().skip(n_held)));
+    Ok((Arrived { conversation, changes, ids }, Some(state)))
+}
+
+fn whole(ask: &Ask<'_>) -> Result<Arrived, fanfold_wire::DecodeError> {
+    let (conversation, changes) = Conversation::decode(ask.body, ask.terms.format)?;
+    let ids = ids_of(None, conversation.messages());
+    Ok(Arrived { conversation, changes, ids })
+}
+
+/// The ids of messages behind one another.
+pub(crate) fn ids_of<'m>(tip: Option<NodeId>, messages: impl Iterator<Item = &'m str>) -> Vec<NodeId> {
+    let mut tip = tip;
+    messages
+        .map(|json| {
+            let id = NodeId::of(tip, json);
+            tip = Some(id);
+            id
+        })
+        .collect()
+}
+
+fn new_message(json: &str) -> NewMessage {
+    NewMessage { json: json.to_owned(), at: None }
+}

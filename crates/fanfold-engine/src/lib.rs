@@ -1,0 +1,43 @@
+//! One request from start to end, effects in order: the originals are kept, the folds are kept, then the view leaves.
+//!
+//! The engine orders effects and takes no decision about content. What a session's view is follows from its messages
+//! and from what happened to it, both of which are in the store; what is held in memory only saves the time of
+//! following it again.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may fail"))]
+
+mod clock; //    what time it is
+mod terms; //    what a conversation is folded by
+mod follow; //   a conversation and its session, followed together
+mod note; //     what happens to a session
+mod names; //    what handles open, written down
+mod skeleton; // a body without its messages
+mod past; //     what has happened, and what of it holds
+mod state; //    a session followed to its newest message
+mod cache; //    the sessions used last
+mod lock; //     the right to fold
+mod engine; //   all of it together
+mod keep; //     what was said is kept
+mod fold; //     what was folded is noted
+mod request; //  one request from start to end
+mod recall; //   folds opened from the store alone
+mod rebuild; //  a request made again
+mod wishes; //   titles, goals, pins
+mod places; //   back, forth again, and to marked places
+mod lineage; //  forks, rotations, the newest of a line
+mod retention; // sessions that go
+mod live; //     what a view holds as it was said
+mod transfer; // sessions written down, and brought here
+
+pub use clock::{Clock, MachineClock, written};
+pub use engine::{Engine, OpError, store_hint, store_words};
+pub use follow::{Followed, Sizes, Wishes, decode, messages_of};
+pub use note::{Began, FoldMade, Moved, Note, Noted, Sent, Why};
+pub use places::{Back, Place as Checkpoint, Step};
+pub use rebuild::{Rebuilt, TermsOf};
+pub use recall::OpenError;
+pub use request::{Answer, Ask, Left, Trouble};
+pub use retention::{Pruned, Retention};
+pub use terms::Terms;
+pub use transfer::{Import, Imported};
+pub use wishes::clean_title;

@@ -1,0 +1,179 @@
+//! Sessions that come from others: forks, rotations, and the newest of a line.
+
+use fanfold_store::{
+    Batch, Change, EndReason, Filter, NewSession, NodeId, Op, Relation, SessionId, SessionRow, StoreError,
+};
+
+use crate::engine::{Engine, OpError};
+use crate::note::Note;
+use crate::wishes::clean_title;
+
+/// A new session that comes from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Child {
+    /// From a message on, it goes its own way.
+    Fork(Option<NodeId>),
+    /// It takes the other one's place.
+    Rotation,
+}
+
+impl Engine {
+    /// A session that goes its own way after so many messages of another; all of them if none is named.
+    pub fn fork(
+        &self,
+        session: &SessionId,
+        n_messages: Option<u32>,
+        title: Option<&str>,
+    ) -> Result<SessionId, OpError> {
+        let row = self.row(session)?;
+        let n_messages = n_messages.unwrap_or(row.n_messages);
+        let tip = self.node_at(&row, n_messages)?;
+        let title = title.map(clean_title).filter(|title| !title.is_empty());
+        self.child(&row, Child::Fork(tip), title)
+    }
+
+    /// A session that takes another's place: what was said, the goal and the next numbered title go with it, and the
+    /// other one ends. It happens as a whole or not at all.
+    pub fn rotate(&self, session: &SessionId) -> Result<SessionId, OpError> {
+        let row = self.row(session)?;
+        if let Some((_, reason)) = &row.ended {
+            return Err(OpError::wrong(
+                format!("session {session} has ended ({}), so it can't be rotated", reason.name()),
+                format!("`fanfold sessions resume {session}` names the one that goes on"),
+            ));
+        }
+        let title = match &row.title {
+            Some(title) => Some(self.next_title(title)?),
+            None => None,
+        };
+        self.child(&row, Child::Rotation, title)
+    }
+
+    fn child(&self, row: &SessionRow, child: Child, title: Option<String>) -> Result<SessionId, OpError> {
+        let id = self.new_id();
+        let (relation, tip) = match child {
+            Child::Fork(tip) => (Relation::Fork, tip),
+            Child::Rotation => (Relation::Rotation, row.tip),
+        };
+        let mut ops = vec![
+            Op::Create(NewSession {
+                id: id.clone(),
+                source: row.source.clone(),
+                format: row.format.clone(),
+                parent: Some((row.id.clone(), relation)),
+                tip,
+            }),
+            // What happened before goes with it, so that its view begins with the one that the provider has seen.
+            Op::Note(id.clone(), Note::Forked { from: row.id.0.clone(), n_events: row.n_events }.event()),
+        ];
+        let mut set = |session: &SessionId, change| ops.push(Op::Set(session.clone(), change));
+        if let Some(model) = &row.model {
+            set(&id, Change::Model(model.clone()));
+        }
+        if title.is_some() {
+            set(&id, Change::Title(title));
+        }
+        if let Some(goal) = &row.goal {
+            set(&id, Change::Goal(Some(goal.clone())));
+        }
+        if child == Child::Rotation {
+            // A goal is pursued in one place.
+            if row.goal.is_some() {
+                set(&row.id, Change::Goal(None));
+            }
+            set(&row.id, Change::Ended(EndReason::Compression));
+        }
+        let expect = vec![(row.id.clone(), row.tip)];
+        self.store.commit(&Batch { at: self.clock.now(), expect, ops })?;
+        Ok(id)
+    }
+
+    /// The next title along a line: "Task" is followed by "Task #2".
+    pub fn next_title(&self, title: &str) -> Result<String, StoreError> {
+        let (base, _) = numbered(title);
+        let rows = self.store.sessions(&Filter::default())?;
+        let titles = rows.iter().filter_map(|row| row.title.as_deref());
+        let numbers = titles.map(numbered).filter(|(other, _)| *other == base).map(|(_, number)| number);
+        let next = numbers.max().unwrap_or(1) + 1;
+        let end = format!(" #{next}");
+        let room = 100 - end.chars().count();
+        let short: String = base.chars().take(room).collect();
+        Ok(format!("{}{end}", short.trim_end()))
+    }
+
+    /// The session that goes on where another one was: the newest leaf of its rotations.
+    pub fn newest(&self, session: &SessionId) -> Result<SessionRow, OpError> {
+        let mut row = self.row(session)?;
+        let line = self.store.sessions(&Filter { root: Some(row.root.clone()), ..Filter::default() })?;
+        // Each step goes to another child, and there are only so many.
+        for _ in 0..line.len() {
+            let children = line.iter().filter(
+                |child| matches!(&child.parent, Some((parent, Relation::Rotation)) if *parent == row.id),
+            );
+            // One that has not ended goes on; of several, the one that was last written to.
+            let next = children.max_by_key(|child| {
+                let goes_on = child.ended.as_ref().is_none_or(|(_, why)| *why == EndReason::Compression);
+                (goes_on, child.updated_at, child.started_at)
+            });
+            match next {
+                Some(next) => row = next.clone(),
+                None => break,
+            }
+        }
+        Ok(row)
+    }
+
+    /// The session meant by a number of the list, an id, the beginning of one, or a title.
+    pub fn find(&self, name: &str) -> Result<SessionRow, OpError> {
+        if let Some(row) = self.store.session(&SessionId(name.to_owned()))? {
+            return Ok(row);
+        }
+        let rows = self.store.sessions(&Filter::default())?;
+        if let Some(row) = rows.iter().find(|row| row.title.as_deref() == Some(name)) {
+            return Ok(row.clone());
+        }
+        // The number in the list, the last written to first. Ids begin with a date, so a short number is none.
+        let number = name.parse::<usize>().ok().filter(|_| name.len() < 5);
+        if let Some(row) = number.and_then(|number| rows.get(number.checked_sub(1)?)) {
+            return Ok(row.clone());
+        }
+        let alike: Vec<&SessionRow> = rows.iter().filter(|row| row.id.0.starts_with(name)).collect();
+        match alike.as_slice() {
+            [one] => Ok((*one).clone()),
+            [] => Err(StoreError::NoSession(SessionId(name.to_owned())).into()),
+            many => {
+                const MOST_NAMED: usize = 10;
+                let names: Vec<String> = many.iter().take(MOST_NAMED).map(|row| row.id.to_string()).collect();
+                let more = if many.len() > MOST_NAMED { ", …" } else { "" };
+                Err(OpError::wrong(
+                    format!("{} sessions begin with {name:?}: {}{more}", many.len(), names.join(", ")),
+                    "give more of the id",
+                ))
+            }
+        }
+    }
+}
+
+/// A title without its number, and the number.
+fn numbered(title: &str) -> (&str, u64) {
+    match title.rsplit_once(" #") {
+        Some((base, number)) if !base.is_empty() => match number.parse() {
+            Ok(number) if number > 0 => (base, number),
+            _ => (title, 1),
+        },
+        _ => (title, 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_are_numbered_from_two() {
+        assert_eq!(numbered("Task"), ("Task", 1));
+        assert_eq!(numbered("Task #12"), ("Task", 12));
+        assert_eq!(numbered("Issue #x"), ("Issue #x", 1));
+        assert_eq!(numbered(" #3"), (" #3", 1));
+    }
+}

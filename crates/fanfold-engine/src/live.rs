@@ -1,0 +1,39 @@
+//! What a session's view holds as it was said: what a search leaves out for whoever sees it anyway.
+
+use std::ops::Range;
+
+use fanfold_store::{SessionId, StoreError};
+
+use crate::engine::Engine;
+use crate::note::Note;
+use crate::past::Past;
+use crate::state::places_of;
+
+impl Engine {
+    /// The messages of a session that stand in its view as they came, by their numbers.
+    pub fn live(&self, session: &SessionId) -> Result<Vec<Range<u32>>, StoreError> {
+        let row = self.store.session(session)?.ok_or_else(|| StoreError::NoSession(session.clone()))?;
+        let Some(tip) = row.tip else { return Ok(Vec::new()) };
+        let past = Past::read(&*self.store, session)?;
+        let mut folds = past.notes.iter().rev().filter_map(|noted| match &noted.note {
+            Note::Fold(fold) => Some((noted.tip, &fold.folded)),
+            _ => None,
+        });
+        let ids: Vec<_> = self.store.chain(tip, 0..u32::MAX)?.into_iter().map(|node| node.id).collect();
+        let places = places_of(&ids);
+        // The newest fold on the way to here; what was folded elsewhere does not count.
+        let folded = folds.find(|(tip, _)| tip.is_some_and(|tip| places.contains_key(&tip)));
+        let mut live = Vec::new();
+        let mut next = 0;
+        for (first, last) in folded.map(|(_, folded)| folded.as_slice()).unwrap_or_default() {
+            if *first > next {
+                live.push(next..*first);
+            }
+            next = last + 1;
+        }
+        if next < row.n_messages {
+            live.push(next..row.n_messages);
+        }
+        Ok(live)
+    }
+}

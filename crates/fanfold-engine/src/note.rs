@@ -1,0 +1,271 @@
+//! What happens to a session, as the store's events hold it.
+//!
+//! The store keeps a kind and some JSON; here they get their meaning. An event of a kind that is not known was written
+//! by a newer fanfold and is left alone.
+
+use fanfold_store::{EventRow, Millis, NewEvent, NodeId};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Something that happened to a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Note {
+    /// From here on it is folded by these terms, from the first message on.
+    Began(Began),
+    /// Another window, or another reserve.
+    Budget {
+        /// The window, in tokens.
+        window: u64,
+        /// What of it is kept for the answer.
+        reserve: u64,
+    },
+    /// The provider refused a request for its length.
+    Refused {
+        /// What it takes at most, if it said so.
+        limit: Option<u64>,
+    },
+    /// The provider has forgotten what was sent.
+    Cooled,
+    /// A message that must not be folded.
+    Pinned {
+        /// Its number, from 0.
+        message: u32,
+    },
+    /// A message that may be folded again.
+    Unpinned {
+        /// Its number, from 0.
+        message: u32,
+    },
+    /// A topic of which more is kept; empty ends it.
+    Focused {
+        /// The topic.
+        topic: String,
+    },
+    /// A person wanted a fold: of these messages, or of whatever is old.
+    FoldAsked {
+        /// The first message.
+        from: Option<u32>,
+        /// The last one.
+        to: Option<u32>,
+    },
+    /// A person wanted the originals behind a handle back.
+    Unfolded {
+        /// The handle.
+        handle: String,
+    },
+    /// Something was folded.
+    Fold(FoldMade),
+    /// A request left.
+    Request(Sent),
+    /// A place to come back to.
+    Checkpoint {
+        /// What people call it.
+        name: String,
+        /// Whether fanfold made it by itself, before a fold.
+        #[serde(default)]
+        auto: bool,
+        /// The message.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tip: Option<String>,
+    },
+    /// The session points at another message than before.
+    Moved(Moved),
+    /// It came from another session and goes on with what happened there.
+    Forked {
+        /// The other session.
+        from: String,
+        /// So many of its events came before.
+        n_events: u32,
+    },
+    /// What happened in the session that it came from, which is no more.
+    Inherited {
+        /// The events, oldest first.
+        events: Vec<Kept>,
+    },
+    /// It was brought here from elsewhere.
+    Imported {
+        /// From where.
+        from: String,
+        /// The blob with what stood around the messages, if anything did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        frame: Option<String>,
+    },
+}
+
+/// From here on a session is folded by these terms.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Began {
+    /// The blob with the terms' description.
+    pub terms: String,
+    /// The window, in tokens.
+    pub window: u64,
+    /// What of it is kept for the answer.
+    pub reserve: u64,
+    /// The format of the messages.
+    pub format: String,
+    /// The blob with what stands around the messages.
+    pub frame: String,
+}
+
+/// A fold, with all that is needed to open it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FoldMade {
+    /// The last message at that moment.
+    pub tip: String,
+    /// The blob with what stood around the messages.
+    pub frame: String,
+    /// The format of the messages.
+    pub format: String,
+    /// How many folds the session has had.
+    pub n_folds: usize,
+    /// What the view cost before and after, in tokens.
+    pub tokens: (u64, u64),
+    /// The messages that are not in the view as they came: first and last of each run.
+    pub folded: Vec<(u32, u32)>,
+    /// Each new handle: its digits, what it opens, and the beginning of the hash of that.
+    pub handles: Vec<(String, Value, String)>,
+}
+
+/// A request that left, with all that is needed to make its bytes again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sent {
+    /// The last message.
+    pub tip: Option<String>,
+    /// The number of the first message; more than 0 where the provider held the beginning.
+    #[serde(default)]
+    pub from: u32,
+    /// So many events of its session had been seen.
+    pub seen: u32,
+    /// The blob with what stands around the messages.
+    pub frame: String,
+    /// The format of the messages.
+    pub format: String,
+    /// The policy.
+    pub policy: String,
+    /// The counter.
+    pub counter: String,
+    /// What was sent, in tokens; none where nobody counted.
+    pub tokens: Option<u64>,
+    /// The hash of the bytes that left.
+    pub hash: String,
+    /// How many bytes left.
+    pub n_bytes: u64,
+    /// Why it left as it came, if something of ours did not work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original: Option<String>,
+}
+
+/// A session was pointed at another message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Moved {
+    /// Why.
+    pub why: Why,
+    /// Where it pointed.
+    pub from: Option<String>,
+    /// Where it points.
+    pub to: Option<String>,
+}
+
+/// Why a session was pointed elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// A client sent another history than the one before.
+    Edited,
+    /// A person went back.
+    Rewound,
+    /// A person took that back.
+    Redone,
+    /// A person went to a checkpoint.
+    Restored,
+}
+
+/// An event of a session that is no more.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Kept {
+    /// When.
+    pub at: i64,
+    /// The last message at that moment.
+    pub tip: Option<String>,
+    /// What kind.
+    pub kind: String,
+    /// The rest.
+    pub body: Value,
+}
+
+impl Note {
+    /// As the store takes it.
+    pub fn event(&self) -> NewEvent {
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        let kind = value.as_object_mut().and_then(|fields| fields.shift_remove("kind"));
+        let kind = kind.as_ref().and_then(Value::as_str).unwrap_or("unknown").to_owned();
+        NewEvent { kind, body: value.to_string() }
+    }
+}
+
+/// A note with its moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Noted {
+    /// Its position among the events of its own session.
+    pub seq: u32,
+    /// When.
+    pub at: Millis,
+    /// The last message that it comes after.
+    pub tip: Option<NodeId>,
+    /// What happened.
+    pub note: Note,
+}
+
+impl Noted {
+    /// Reads an event; none if its kind is not known or its body is broken.
+    pub fn read(event: &EventRow) -> Option<Noted> {
+        let mut body: Value = serde_json::from_str(&event.body).ok()?;
+        body.as_object_mut()?.insert("kind".to_owned(), Value::String(event.kind.clone()));
+        let note: Note = serde_json::from_value(body).ok()?;
+        // Others may have written in between, so what was made for a message names it.
+        let tip = match &note {
+            Note::Fold(fold) => Some(fold.tip.parse().ok()?),
+            Note::Request(Sent { tip, .. }) => tip.as_ref().map(|tip| tip.parse()).transpose().ok()?,
+            Note::Checkpoint { tip: Some(tip), .. } => Some(tip.parse().ok()?),
+            _ => event.tip,
+        };
+        Some(Noted { seq: event.seq, at: event.at, tip, note })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_reads_back_as_it_was_written() {
+        let notes = [
+            Note::Cooled,
+            Note::Refused { limit: Some(9) },
+            Note::Pinned { message: 3 },
+            Note::Moved(Moved { why: Why::Rewound, from: Some("a".into()), to: None }),
+            Note::Checkpoint { name: "before".into(), auto: true, tip: None },
+        ];
+        for note in notes {
+            let NewEvent { kind, body } = note.event();
+            assert!(!body.contains("kind"), "{body}");
+            let row = EventRow { seq: 4, at: Millis(5), tip: None, kind, body };
+            assert_eq!(Noted::read(&row).unwrap().note, note);
+        }
+    }
+
+    #[test]
+    fn what_a_newer_fanfold_wrote_is_left_alone() {
+        let row = |kind: &str, body: &str| EventRow {
+            seq: 0,
+            at: Millis(0),
+            tip: None,
+            kind: kind.into(),
+            body: body.into(),
+        };
+        assert_eq!(Noted::read(&row("dreamt", "{}")), None);
+        assert_eq!(Noted::read(&row("pinned", "[]")), None);
+        assert_eq!(Noted::read(&row("pinned", "not JSON")), None);
+    }
+}

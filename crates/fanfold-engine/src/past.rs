@@ -1,0 +1,195 @@
+//! What has happened to a session, and which of it holds for a chain of messages.
+//!
+//! A fork goes on with what happened before it in the session that it came from, so that its view begins with the one
+//! that the provider has seen. What happened behind a message holds for the chains that have the message: a rewind
+//! takes it back, and a redo brings it back.
+
+use std::collections::{BTreeSet, HashMap};
+
+use fanfold_store::{EventRow, Millis, NodeId, SessionId, Store, StoreError};
+
+use crate::note::{Kept, Note, Noted};
+
+/// After how many messages each message of a chain stands.
+pub(crate) type Places = HashMap<NodeId, u32>;
+
+/// The kind of the note that says where a session came from.
+const FORKED: &str = "forked";
+/// The kind of the note with what a session that went left to it.
+const INHERITED: &str = "inherited";
+
+/// Forks of forks are followed so far back.
+const MOST_FORKS: usize = 1000;
+
+/// What has happened to a session, oldest first, beginning with what it inherited.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Past {
+    pub(crate) notes: Vec<Noted>,
+    /// How many events of its own were read.
+    pub(crate) n_own: u32,
+    /// The notes before this one are inherited.
+    pub(crate) own_from: usize,
+    /// Every handle that was ever given.
+    pub(crate) handles: BTreeSet<String>,
+    /// Every frame that was kept.
+    pub(crate) frames: BTreeSet<String>,
+}
+
+impl Past {
+    /// Reads all of it.
+    pub(crate) fn read(store: &dyn Store, session: &SessionId) -> Result<Past, StoreError> {
+        let mut past = Past::default();
+        past.read_on(store, session)?;
+        Ok(past)
+    }
+
+    /// Reads what has happened since.
+    pub(crate) fn read_on(&mut self, store: &dyn Store, session: &SessionId) -> Result<(), StoreError> {
+        let events = store.events(session, self.n_own)?;
+        let is_first = self.n_own == 0;
+        self.n_own = events.last().map_or(self.n_own, |last| last.seq + 1);
+        if is_first {
+            self.take_all(store, &events, MOST_FORKS)
+        } else {
+            // What is left to it by a session that went was read from that session before.
+            events
+                .iter()
+                .filter(|event| event.kind != INHERITED)
+                .try_for_each(|event| self.take(store, event, 0))
+        }
+    }
+
+    /// Takes the events of a session, after those that it inherited.
+    fn take_all(&mut self, store: &dyn Store, events: &[EventRow], n_forks: usize) -> Result<(), StoreError> {
+        let (before, own): (Vec<&EventRow>, Vec<&EventRow>) =
+            events.iter().partition(|event| matches!(event.kind.as_str(), FORKED | INHERITED));
+        // A session that went has left behind what its forks need, so what it left comes before where it was.
+        let left = before.iter().find(|event| event.kind == INHERITED).or(before.first());
+        if let Some(left) = left {
+            self.take(store, left, n_forks)?;
+        }
+        if n_forks == MOST_FORKS {
+            self.own_from = self.notes.len();
+        }
+        own.into_iter().try_for_each(|event| self.take(store, event, n_forks))
+    }
+
+    fn take(&mut self, store: &dyn Store, event: &EventRow, n_forks: usize) -> Result<(), StoreError> {
+        let Some(noted) = Noted::read(event) else { return Ok(()) };
+        let mut before = Past::default();
+        match &noted.note {
+            Note::Forked { from, n_events } if n_forks > 0 => {
+                let mut events = match store.events(&SessionId(from.clone()), 0) {
+                    // Who deletes a session leaves what its forks need with them, so one that is gone is not missed.
+                    Err(StoreError::NoSession(_)) => Vec::new(),
+                    events => events?,
+                };
+                events.retain(|event| event.seq < *n_events || event.kind == INHERITED);
+                before.take_all(store, &events, n_forks - 1)?;
+            }
+            Note::Inherited { events } => {
+                let rows = events.iter().enumerate().filter_map(|(i, kept)| kept.row(i as u32));
+                before.take_all(store, &rows.collect::<Vec<_>>(), 0)?;
+            }
+            _ => {}
+        }
+        for earlier in before.notes {
+            // What was folded on a way that this session did not go is nothing to it. What was left to it is its own.
+            let is_to_check = matches!((&earlier.note, &noted.note), (Note::Fold(_), Note::Forked { .. }));
+            if !is_to_check || leads_to(store, earlier.tip, event.tip)? {
+                self.push(earlier);
+            }
+        }
+        self.push(noted);
+        Ok(())
+    }
+
+    fn push(&mut self, noted: Noted) {
+        match &noted.note {
+            Note::Fold(fold) => self.handles.extend(fold.handles.iter().map(|(handle, ..)| handle.clone())),
+            Note::Request(sent) => drop(self.frames.insert(sent.frame.clone())),
+            Note::Began(began) => drop(self.frames.insert(began.frame.clone())),
+            _ => {}
+        }
+        self.notes.push(noted);
+    }
+
+    /// The terms that held after so many notes, by their position.
+    pub(crate) fn era(&self, until: usize) -> Option<usize> {
+        self.notes[..until].iter().rposition(|noted| matches!(noted.note, Note::Began(_)))
+    }
+
+    /// What holds for a chain under the terms of an era: after how many messages, and which note.
+    pub(crate) fn holding(&self, places: &Places, era: usize, until: usize) -> Vec<(u32, usize)> {
+        let mut holding: Vec<(u32, usize)> = Vec::new();
+        for (i, noted) in self.notes[..until].iter().enumerate() {
+            let is_meant = match &noted.note {
+                // What a person wished holds whatever the terms.
+                Note::Pinned { .. } | Note::Unpinned { .. } | Note::Focused { .. } => true,
+                Note::Budget { .. }
+                | Note::Refused { .. }
+                | Note::Cooled
+                | Note::FoldAsked { .. }
+                | Note::Unfolded { .. } => i > era,
+                // A list that only goes on with what the provider holds was not looked at.
+                Note::Request(sent) => i > era && sent.from == 0,
+                _ => false,
+            };
+            let place = noted.tip.map_or(Some(0), |tip| places.get(&tip).copied());
+            if let Some(place) = place.filter(|_| is_meant) {
+                holding.push((place, i));
+            }
+        }
+        holding.sort_unstable();
+        holding
+    }
+
+    /// How many notes there are before an event of its own.
+    pub(crate) fn n_before(&self, seq: u32) -> usize {
+        let own = &self.notes[self.own_from..];
+        self.own_from + own.iter().take_while(|noted| noted.seq < seq).count()
+    }
+
+    /// When the last request left.
+    pub(crate) fn last_request(&self) -> Option<Millis> {
+        let is_request = |noted: &&Noted| matches!(noted.note, Note::Request(_));
+        self.notes.iter().rev().find(is_request).map(|noted| noted.at)
+    }
+}
+
+/// Whether a message is among those that lead to another.
+fn leads_to(store: &dyn Store, node: Option<NodeId>, to: Option<NodeId>) -> Result<bool, StoreError> {
+    let (Some(node), Some(to)) = (node, to) else { return Ok(false) };
+    let Some(found) = store.node(node)? else { return Ok(false) };
+    let there = store.chain(to, found.depth..found.depth + 1)?;
+    Ok(there.first().is_some_and(|there| there.id == node))
+}
+
+impl Past {
+    /// What a session that came from another one needs when that one goes, oldest first.
+    pub(crate) fn left_to(store: &dyn Store, forked: &EventRow) -> Result<Vec<Kept>, StoreError> {
+        let mut past = Past::default();
+        past.take(store, forked, MOST_FORKS - 1)?;
+        let is_meant = |noted: &&Noted| !matches!(noted.note, Note::Forked { .. } | Note::Inherited { .. });
+        Ok(past.notes.iter().filter(is_meant).map(Kept::of).collect())
+    }
+}
+
+impl Kept {
+    /// An event to be kept by a fork.
+    fn of(noted: &Noted) -> Kept {
+        let event = noted.note.event();
+        Kept {
+            at: noted.at.0,
+            tip: noted.tip.map(|tip| tip.to_string()),
+            kind: event.kind,
+            body: serde_json::from_str(&event.body).unwrap_or_default(),
+        }
+    }
+
+    fn row(&self, seq: u32) -> Option<EventRow> {
+        let tip = self.tip.as_ref().map(|tip| tip.parse()).transpose().ok()?;
+        let (kind, body) = (self.kind.clone(), self.body.to_string());
+        Some(EventRow { seq, at: Millis(self.at), tip, kind, body })
+    }
+}

@@ -1,0 +1,12 @@
+//! What the engine promises.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod setting; //        engines, terms and bodies for tests
+mod faulty; //         a store that fails once
+mod requests; //       what leaves, and how it is made again
+mod walks; //          whatever happens, following and replaying say the same
+mod effects; //        whatever fails, nothing acknowledged is lost
+mod lineage; //        forks, rewinds, rotations, and what goes
+mod transfer; //       sessions written down, and brought elsewhere
+mod hermes_defects; // what users of another engine suffer from

@@ -1,0 +1,133 @@
+//! What leaves, and how it is made again.
+
+use std::sync::Arc;
+
+use fanfold_core::Extent;
+use fanfold_engine::{Engine, Left, Trouble};
+use fanfold_store::SqliteStore;
+use fanfold_testkit::bodies::{Kind, hostile, rich};
+use fanfold_testkit::trajectories::trajectories;
+
+use crate::setting::{beginnings, chat, engine, engine_on, id, long_chat, request, terms, terms_of};
+
+/// Sends bodies one after another with and without a cache, and makes each of them again.
+fn check(bodies: &[String], policy: &str, window: u64, name: &str) -> usize {
+    let (with, without) = (engine(), engine());
+    let terms = terms(policy, window);
+    let mut sent = Vec::new();
+    let mut n_folded = 0;
+    for body in bodies {
+        let answer = request(&with, "s", body, &terms);
+        without.forget();
+        let again = request(&without, "s", body, &terms);
+        assert_eq!(answer.body, again.body, "{name}: with and without a cache, after {body}");
+        match &answer.left {
+            Left::AsItCame(Trouble::Overflow(_) | Trouble::NotDecoded(_)) => continue,
+            Left::AsItCame(Trouble::Continued) => assert_eq!(answer.body, *body),
+            Left::AsItCame(trouble) => panic!("{name}: {trouble}"),
+            Left::Whole => assert_eq!(answer.body, *body, "{name}"),
+            Left::Folded(_) => n_folded += 1,
+        }
+        assert!(answer.is_kept, "{name}");
+        sent.push(answer.body);
+    }
+    if !sent.is_empty() {
+        check_rebuilt(&with, &sent, name);
+        let (_, broken) = with.check_handles(&id("s")).unwrap();
+        assert_eq!(broken, Vec::<String>::new(), "{name}");
+    }
+    n_folded
+}
+
+fn check_rebuilt(engine: &Engine, sent: &[String], name: &str) {
+    assert_eq!(engine.requests(&id("s")).unwrap().len(), sent.len(), "{name}");
+    for (i, body) in sent.iter().enumerate() {
+        let rebuilt = engine.rebuild(&id("s"), i + 1, &terms_of).unwrap();
+        assert!(rebuilt.is_same, "{name}: request {}", i + 1);
+        assert_eq!(rebuilt.body, *body, "{name}: request {}", i + 1);
+    }
+}
+
+fn n_seeds(few: u64, many: u64) -> u64 {
+    if std::env::var_os("FANFOLD_MANY").is_some() { many } else { few }
+}
+
+#[test]
+fn with_a_cache_or_without_the_same_leaves_and_can_be_made_again() {
+    let mut n_folded = 0;
+    for kind in Kind::ALL {
+        for seed in 0..n_seeds(12, 400) {
+            let bodies = beginnings(&rich(kind, seed), 2);
+            for (policy, window) in [("fanfold", 150), ("hermes", 300), ("rules", 200)] {
+                n_folded += check(&bodies, policy, window, &format!("{kind:?} {seed} {policy}"));
+            }
+        }
+    }
+    assert!(n_folded > 100, "{n_folded}");
+}
+
+#[test]
+fn hostile_bodies_leave_as_they_came_or_can_be_made_again() {
+    for kind in Kind::ALL {
+        for seed in 0..n_seeds(40, 2000) {
+            let body = hostile(kind, seed);
+            check(&[body.clone(), body], "fanfold", 100, &format!("{kind:?} {seed}"));
+        }
+    }
+}
+
+#[test]
+fn recorded_conversations_can_be_made_again() {
+    let Some(all) = trajectories() else { return };
+    let most = n_seeds(6, 200) as usize;
+    let step = (all.len() / most).max(1);
+    for trajectory in all.iter().step_by(step) {
+        let messages: Vec<&str> = trajectory.messages.iter().map(|message| message.get()).collect();
+        let tools = trajectory.tools.as_deref().unwrap_or("[]");
+        let body = format!(r#"{{"messages":[{}],"tools":{tools}}}"#, messages.join(","));
+        let every = (messages.len() / 12).max(1);
+        check(&beginnings(&body, every), "fanfold", 8_000, &trajectory.id);
+    }
+}
+
+#[test]
+fn a_file_says_the_same_as_memory_also_when_it_is_opened_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("sessions.db");
+    let open = || engine_on(Arc::new(SqliteStore::open(&file).unwrap()));
+    let in_memory = engine();
+    let terms = terms("fanfold", 500);
+    let messages = long_chat(40);
+    let mut sent = Vec::new();
+    for n in (4..=messages.len()).step_by(9) {
+        let body = chat(&messages[..n]);
+        let answer = request(&open(), "s", &body, &terms);
+        assert_eq!(answer.body, request(&in_memory, "s", &body, &terms).body, "after {n} messages");
+        sent.push(answer.body);
+    }
+    check_rebuilt(&open(), &sent, "file");
+    let (n_handles, broken) = open().check_handles(&id("s")).unwrap();
+    assert!(n_handles > 10 && broken.is_empty(), "{n_handles} {broken:?}");
+    assert_eq!(open().live(&id("s")).unwrap(), in_memory.live(&id("s")).unwrap());
+    let other = engine();
+    let line = open().export_line(&id("s")).unwrap();
+    other.import_line(&line).unwrap();
+    check_rebuilt(&other, &sent, "brought from the file");
+}
+
+#[test]
+fn every_handle_of_a_view_opens_from_the_store() {
+    let engine = engine();
+    let messages = long_chat(60);
+    let body = chat(&messages);
+    let answer = request(&engine, "s", &body, &terms("fanfold", 700));
+    assert!(matches!(answer.left, Left::Folded(_)), "{:?}", answer.left);
+    let handles = engine.look(&id("s"), |followed| followed.session.view().unwrap().handles.clone()).unwrap();
+    assert!(!handles.is_empty());
+    engine.forget();
+    let mut all = String::new();
+    for handle in handles {
+        all.push_str(&engine.recall(&id("s"), handle, &Extent::Whole).unwrap());
+    }
+    assert!(all.contains("stage 3 line 7 takes batch_3_7 of it"), "{all}");
+}

@@ -1,0 +1,101 @@
+//! Engines, terms and bodies for tests.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use fanfold_core::{Budget, Policy, Tokens, Words};
+use fanfold_engine::{Answer, Ask, Clock, Engine, Terms};
+use fanfold_store::{MemoryStore, Millis, SessionId, Store};
+use fanfold_wire::Conversation;
+use serde_json::{Value, json};
+
+/// A clock that goes on by a second with each look, and by what is waited.
+#[derive(Default)]
+pub(crate) struct TestClock(pub(crate) AtomicI64);
+
+impl Clock for TestClock {
+    fn now(&self) -> Millis {
+        Millis(1_794_751_764_000 + self.0.fetch_add(1000, Ordering::SeqCst))
+    }
+
+    fn wait(&self, ms: u64) {
+        self.0.fetch_add(ms as i64, Ordering::SeqCst);
+    }
+}
+
+pub(crate) fn engine() -> Engine {
+    engine_on(Arc::new(MemoryStore::default()))
+}
+
+pub(crate) fn engine_on(store: Arc<dyn Store>) -> Engine {
+    Engine::new(store, Arc::new(TestClock::default()))
+}
+
+/// Terms of a policy and a window, counted in words.
+pub(crate) fn terms(policy: &str, window: u64) -> Terms {
+    Terms {
+        policy: Policy::named(policy).unwrap(),
+        budget: Budget::with_reserve(Tokens(window), Tokens::ZERO),
+        prices: None,
+        counter: &Words,
+        format: None,
+        focus: String::new(),
+        assumed: Vec::new(),
+        described: policy.to_owned(),
+    }
+}
+
+/// Terms made again of what was noted.
+pub(crate) fn terms_of(described: &str, budget: Budget) -> Result<Terms, String> {
+    Ok(Terms { budget, ..terms(described, 1) })
+}
+
+pub(crate) fn id(name: &str) -> SessionId {
+    SessionId(name.to_owned())
+}
+
+pub(crate) fn request(engine: &Engine, session: &str, body: &str, terms: &Terms) -> Answer {
+    engine.request(&Ask { session: &id(session), body, terms, source: "test", pins: &[] })
+}
+
+/// A body as it was when it had fewer messages: for every number of them that is wanted.
+pub(crate) fn beginnings(body: &str, every: usize) -> Vec<String> {
+    let Ok((conversation, _)) = Conversation::decode(body, None) else { return Vec::new() };
+    let spans = conversation.spans();
+    let is_lone = spans.len() < 2;
+    if is_lone {
+        return vec![body.to_owned()];
+    }
+    let messages: Vec<&str> = conversation.messages().collect();
+    let (before, after) = (&body[..spans[0].start], &body[spans[spans.len() - 1].end..]);
+    let gap = &body[spans[0].end..spans[1].start];
+    let mut counts: Vec<usize> = (1..messages.len()).step_by(every).collect();
+    counts.push(messages.len());
+    counts.into_iter().map(|n| format!("{before}{}{after}", messages[..n].join(gap))).collect()
+}
+
+/// A long chat that must be folded to fit a few hundred words.
+pub(crate) fn long_chat(n_steps: usize) -> Vec<Value> {
+    let mut messages = vec![
+        json!({ "role": "system", "content": "You are careful." }),
+        json!({ "role": "user", "content": "Find out why the night run loses every hundredth record." }),
+    ];
+    for i in 0..n_steps {
+        let id = format!("call_{i}");
+        let arguments = json!({ "path": format!("src/stage_{i}.py") }).to_string();
+        let lines: String =
+            (0..12).map(|n| format!("stage {i} line {n} takes batch_{i}_{n} of it\n")).collect();
+        messages.push(json!({ "role": "assistant", "content": format!("Step {i}."), "tool_calls": [
+            { "id": id, "type": "function", "function": { "name": "read", "arguments": arguments } }] }));
+        messages.push(json!({ "role": "tool", "tool_call_id": id, "content": lines }));
+        if i % 7 == 6 {
+            messages.push(json!({ "role": "assistant", "content": format!("So far stage {i} is fine.") }));
+            messages.push(json!({ "role": "user", "content": format!("Then look at stage {}.", i + 1) }));
+        }
+    }
+    messages
+}
+
+pub(crate) fn chat(messages: &[Value]) -> String {
+    json!({ "model": "m", "messages": messages, "stream": true }).to_string()
+}

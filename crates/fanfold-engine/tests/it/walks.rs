@@ -1,0 +1,136 @@
+//! Sessions to which everything happens: whatever it is, a process that followed and one that replays say the same.
+
+use fanfold_engine::{Back, Engine, Left, Note, Trouble};
+use fanfold_testkit::Rng;
+use serde_json::{Value, json};
+
+use crate::setting::{engine, id, long_chat, request, terms, terms_of};
+
+/// A session in two engines, one of which forgets after each step.
+struct Walk {
+    rng: Rng,
+    engines: [Engine; 2],
+    messages: Vec<Value>,
+    n: usize,
+    n_tools: usize,
+    system: usize,
+    window: u64,
+    policy: &'static str,
+    sent: Vec<String>,
+}
+
+impl Walk {
+    fn new(seed: u64) -> Walk {
+        let messages = long_chat(40).split_off(1);
+        let (rng, engines) = (Rng::new(seed), [engine(), engine()]);
+        let (n_tools, system, window, policy) = (1, 0, 500, "fanfold");
+        Walk { rng, engines, messages, n: 3, n_tools, system, window, policy, sent: Vec::new() }
+    }
+
+    fn step(&mut self) {
+        match self.rng.below(16) {
+            0 => self.n_tools = self.rng.below(5),
+            1 => self.window = [350, 500, 800][self.rng.below(3)],
+            2 if self.rng.percent(30) => self.system = self.rng.below(2),
+            3 if self.rng.percent(30) => self.policy = ["fanfold", "rules", "hermes"][self.rng.below(3)],
+            4 => {
+                let message = self.rng.below(self.n) as u32;
+                self.happens(&Note::Pinned { message });
+            }
+            5 => {
+                let message = self.rng.below(self.n) as u32;
+                self.happens(&Note::Unpinned { message });
+            }
+            6 => self.happens(&Note::Focused { topic: format!("stage {}", self.n / 3) }),
+            7 => self.happens(&Note::FoldAsked { from: None, to: None }),
+            8 => self.happens(&Note::Cooled),
+            9 if self.rng.percent(30) => self.happens(&Note::Refused { limit: Some(450) }),
+            10 => {
+                let to = self.rng.below(self.n) + 1;
+                let kept = self.engines[0].row(&id("s")).map_or(0, |row| row.n_messages);
+                if to as u32 <= kept {
+                    self.engines.iter().for_each(|engine| drop(engine.rewind(&id("s"), Back::To(to as u32))));
+                    self.n = to;
+                }
+            }
+            11 => {
+                let handles = self.engines[0].handles(&id("s")).unwrap_or_default();
+                if !handles.is_empty() {
+                    let handle = handles[self.rng.below(handles.len())].clone();
+                    self.happens(&Note::Unfolded { handle });
+                }
+            }
+            12 => {
+                let redone = [0, 1].map(|i| self.engines[i].redo(&id("s")).ok().map(|step| step.n_after));
+                assert_eq!(redone[0], redone[1]);
+                // Where the client stands after that is the same or elsewhere: both are its right.
+                if let Some(n_after) = redone[0].filter(|n_after| *n_after > 0 && self.rng.percent(70)) {
+                    self.n = n_after as usize;
+                }
+            }
+            _ => self.n = (self.n + 1 + self.rng.below(6)).min(self.messages.len()),
+        }
+    }
+
+    fn happens(&self, note: &Note) {
+        for engine in &self.engines {
+            if engine.row(&id("s")).is_ok() {
+                engine.happened(&id("s"), note).unwrap();
+            }
+        }
+    }
+
+    fn body(&self) -> String {
+        let tools: Vec<Value> = (0..self.n_tools)
+            .map(|i| json!({ "name": format!("tool_{i}"), "description": "does ".repeat(20), "input_schema": {} }))
+            .collect();
+        let mut body = json!({ "tools": tools, "messages": &self.messages[..self.n] });
+        if self.system > 0 {
+            body["system_prompt"] = json!("Be kind to everybody.");
+        }
+        body.to_string()
+    }
+
+    fn send(&mut self, seed: u64) {
+        let terms = fanfold_engine::Terms {
+            format: Some(fanfold_wire::Format::Hermes),
+            ..terms(self.policy, self.window)
+        };
+        let body = self.body();
+        let answers = [0, 1].map(|i| request(&self.engines[i], "s", &body, &terms));
+        self.engines[1].forget();
+        assert_eq!(answers[0].body, answers[1].body, "seed {seed}, request {}", self.sent.len() + 1);
+        match &answers[0].left {
+            Left::AsItCame(Trouble::Overflow(_)) => {}
+            Left::AsItCame(trouble) => panic!("seed {seed}: {trouble}"),
+            Left::Whole | Left::Folded(_) => self.sent.push(answers[0].body.clone()),
+        }
+    }
+}
+
+#[test]
+fn whatever_happens_following_and_replaying_say_the_same() {
+    let n_seeds = if std::env::var_os("FANFOLD_MANY").is_some() { 1_500 } else { 40 };
+    let mut n_sent = 0;
+    for seed in 0..n_seeds {
+        let mut walk = Walk::new(seed);
+        for _ in 0..30 {
+            for _ in 0..walk.rng.below(3) {
+                walk.step();
+            }
+            walk.send(seed);
+        }
+        let again = |mut budget_terms: fanfold_engine::Terms| {
+            budget_terms.format = Some(fanfold_wire::Format::Hermes);
+            budget_terms
+        };
+        for (i, sent) in walk.sent.iter().enumerate() {
+            let of = |described: &str, budget| terms_of(described, budget).map(again);
+            let rebuilt = walk.engines[1].rebuild(&id("s"), i + 1, &of).unwrap();
+            assert_eq!(rebuilt.body, *sent, "seed {seed}, request {}", i + 1);
+        }
+        n_sent += walk.sent.len();
+        assert_eq!(walk.engines[0].check_handles(&id("s")).unwrap().1, Vec::<String>::new(), "seed {seed}");
+    }
+    assert!(n_sent > n_seeds as usize * 15, "{n_sent}");
+}

@@ -1,0 +1,91 @@
+//! What is written at once: all of it or nothing.
+
+use crate::chain::NodeId;
+use crate::session::{EndReason, Millis, Relation, SessionId};
+
+/// A session to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewSession {
+    /// Its id.
+    pub id: SessionId,
+    /// Who makes it.
+    pub source: String,
+    /// The format of its messages.
+    pub format: String,
+    /// The session it comes from, and how.
+    pub parent: Option<(SessionId, Relation)>,
+    /// Where it begins: a message of its parent, or nowhere.
+    pub tip: Option<NodeId>,
+}
+
+/// A message to be appended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewMessage {
+    /// The message as it came, byte for byte.
+    pub json: String,
+    /// When it was said, where that is known; else the moment of the batch.
+    pub at: Option<Millis>,
+}
+
+/// An event to be noted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewEvent {
+    /// What kind.
+    pub kind: String,
+    /// The rest, as JSON.
+    pub body: String,
+}
+
+/// Something about a session that may change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// What people call it. No two sessions have one title.
+    Title(Option<String>),
+    /// What it is for.
+    Goal(Option<String>),
+    /// The model it is sent to.
+    Model(String),
+    /// It ends, unless it has ended already.
+    Ended(EndReason),
+    /// It goes on.
+    Reopened,
+}
+
+/// One thing to write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Op {
+    /// Makes a session.
+    Create(NewSession),
+    /// Puts messages behind the tip of a session.
+    Append(SessionId, Vec<NewMessage>),
+    /// Lets a session point at another message that the store has, or at none.
+    Move(SessionId, Option<NodeId>),
+    /// Notes an event of a session.
+    Note(SessionId, NewEvent),
+    /// Changes something about a session.
+    Set(SessionId, Change),
+    /// Keeps some bytes under their hash.
+    Keep(Vec<u8>),
+    /// Forgets a session. Messages that no session leads to go with the next sweep.
+    Delete(SessionId),
+}
+
+/// Things to write at once.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Batch {
+    /// The moment.
+    pub at: Millis,
+    /// Where sessions must point for the batch to be written: nobody else wrote in between.
+    pub expect: Vec<(SessionId, Option<NodeId>)>,
+    /// What to write, in order.
+    pub ops: Vec<Op>,
+}
+
+/// What became of a batch.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Committed {
+    /// The tip of each session that the batch appended to or moved, in the order of the operations.
+    pub tips: Vec<(SessionId, Option<NodeId>)>,
+    /// How many messages the store did not have before.
+    pub n_new: usize,
+}

@@ -1,0 +1,211 @@
+//! A batch, written to the tables of a database.
+//!
+//! A session is read once for a batch and written once at its end, however many operations it has.
+
+use std::collections::BTreeMap;
+
+use crate::batch::{Batch, Change, Committed, NewEvent, NewMessage, NewSession, Op};
+use crate::chain::{NodeId, role_of};
+use crate::session::{EventRow, Millis, Relation, SessionId, SessionRow};
+use crate::sql::Sql;
+use crate::store::StoreError;
+use crate::tables::{self, Lane, Place, Session, Stored};
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// Writes a batch within the transaction that the database is in.
+pub(crate) fn commit(sql: &mut dyn Sql, batch: &Batch) -> Result<Committed> {
+    let mut work = Work { sql, at: batch.at, sessions: BTreeMap::new(), committed: Committed::default() };
+    for (id, tip) in &batch.expect {
+        if work.session(id)?.row.tip != *tip {
+            return Err(StoreError::Moved(id.clone()));
+        }
+    }
+    for op in &batch.ops {
+        work.apply(op)?;
+    }
+    for (session, is_changed) in work.sessions.values() {
+        if *is_changed {
+            tables::update_session(work.sql, session)?;
+        }
+    }
+    Ok(work.committed)
+}
+
+struct Work<'a> {
+    sql: &'a mut dyn Sql,
+    at: Millis,
+    /// The sessions of the batch, and whether they differ from what is stored.
+    sessions: BTreeMap<SessionId, (Session, bool)>,
+    committed: Committed,
+}
+
+impl Work<'_> {
+    fn session(&mut self, id: &SessionId) -> Result<&Session> {
+        if !self.sessions.contains_key(id) {
+            let session = tables::session_to_change(self.sql, id)?;
+            let session = session.ok_or_else(|| StoreError::NoSession(id.clone()))?;
+            self.sessions.insert(id.clone(), (session, false));
+        }
+        Ok(&self.sessions[id].0)
+    }
+
+    /// A session that is being written to.
+    fn change(&mut self, id: &SessionId) -> Result<&mut Session> {
+        self.session(id)?;
+        let (session, is_changed) = self.sessions.get_mut(id).expect("it was just read");
+        *is_changed = true;
+        session.row.updated_at = self.at;
+        Ok(session)
+    }
+
+    fn apply(&mut self, op: &Op) -> Result<()> {
+        match op {
+            Op::Create(new) => self.create(new),
+            Op::Append(id, messages) => self.append(id, messages),
+            Op::Move(id, tip) => {
+                let place = tip.map(|tip| self.place(tip)).transpose()?;
+                self.point(id, *tip, place)
+            }
+            Op::Note(id, event) => self.note(id, event),
+            Op::Set(id, change) => self.set(id, change),
+            Op::Keep(bytes) => tables::insert_blob(self.sql, bytes),
+            Op::Delete(id) => {
+                self.session(id)?;
+                let (session, _) = self.sessions.remove(id).expect("it was just read");
+                tables::delete_session(self.sql, &session)
+            }
+        }
+    }
+
+    fn place(&mut self, id: NodeId) -> Result<Place> {
+        tables::place(self.sql, id)?.ok_or(StoreError::NoNode(id))
+    }
+
+    fn point(&mut self, id: &SessionId, tip: Option<NodeId>, place: Option<Place>) -> Result<()> {
+        let session = self.change(id)?;
+        session.place = place;
+        session.row.tip = tip;
+        session.row.n_messages = place.map_or(0, |place| place.depth + 1);
+        self.committed.tips.push((id.clone(), tip));
+        Ok(())
+    }
+
+    fn create(&mut self, new: &NewSession) -> Result<()> {
+        match self.session(&new.id) {
+            Ok(_) => return Err(StoreError::SessionExists(new.id.clone())),
+            Err(StoreError::NoSession(_)) => {}
+            Err(error) => return Err(error),
+        }
+        let root = match &new.parent {
+            Some((parent, relation)) => {
+                let root = self.session(parent)?.row.root.clone();
+                if *relation == Relation::Rotation { root } else { new.id.clone() }
+            }
+            None => new.id.clone(),
+        };
+        let place = new.tip.map(|tip| self.place(tip)).transpose()?;
+        let row = SessionRow {
+            id: new.id.clone(),
+            source: new.source.clone(),
+            format: new.format.clone(),
+            model: None,
+            title: None,
+            goal: None,
+            parent: new.parent.clone(),
+            root,
+            tip: new.tip,
+            n_messages: place.map_or(0, |place| place.depth + 1),
+            n_events: 0,
+            started_at: self.at,
+            updated_at: self.at,
+            ended: None,
+        };
+        let mut session = Session { key: 0, row, place };
+        session.key = tables::insert_session(self.sql, &session)?;
+        self.sessions.insert(new.id.clone(), (session, false));
+        Ok(())
+    }
+
+    fn append(&mut self, id: &SessionId, messages: &[NewMessage]) -> Result<()> {
+        let session = self.session(id)?;
+        let (mut tip, mut place) = (session.row.tip, session.place);
+        let mut messages = messages.iter();
+        // What is there already is walked along. Behind a new message everything is new.
+        let mut first = None;
+        for message in messages.by_ref() {
+            let next = NodeId::of(tip, &message.json);
+            let Some(found) = tables::place(self.sql, next)? else {
+                first = Some(message);
+                break;
+            };
+            (tip, place) = (Some(next), Some(found));
+        }
+        let new: Vec<&NewMessage> = first.into_iter().chain(messages).collect();
+        if !new.is_empty() {
+            (tip, place) = self.insert(&new, tip, place)?;
+        }
+        self.point(id, tip, place)
+    }
+
+    /// Puts messages that are nowhere yet behind a place: in its lane if it is free there, else in a lane of their own.
+    fn insert(
+        &mut self,
+        messages: &[&NewMessage],
+        mut tip: Option<NodeId>,
+        place: Option<Place>,
+    ) -> Result<(Option<NodeId>, Option<Place>)> {
+        let start = place.map_or(0, |place| place.depth + 1);
+        let lane = match place {
+            Some(place) if tables::id_at(self.sql, place.lane, start)?.is_none() => place.lane,
+            _ => tables::insert_lane(self.sql, Lane { parent: place.map(|place| place.lane), start })?,
+        };
+        let numbers = self.sql.new_numbers(messages.len())?;
+        let mut nodes = Vec::with_capacity(messages.len());
+        for ((message, number), depth) in messages.iter().zip(numbers).zip(start..) {
+            let id = NodeId::of(tip, &message.json);
+            let (role, at) = (role_of(&message.json), message.at.unwrap_or(self.at));
+            let place = Place { number, lane, depth };
+            nodes.push(Stored { id, place, role, at, json: message.json.clone() });
+            tip = Some(id);
+        }
+        tables::insert_nodes(self.sql, &nodes)?;
+        self.committed.n_new += nodes.len();
+        Ok((tip, nodes.last().map(|node| node.place)))
+    }
+
+    fn note(&mut self, id: &SessionId, event: &NewEvent) -> Result<()> {
+        let at = self.at;
+        let session = self.change(id)?;
+        let seq = session.row.n_events;
+        session.row.n_events += 1;
+        let (tip, kind, body) = (session.row.tip, event.kind.clone(), event.body.clone());
+        let session = &self.sessions[id].0;
+        tables::insert_event(self.sql, session, &EventRow { seq, at, tip, kind, body })
+    }
+
+    fn set(&mut self, id: &SessionId, change: &Change) -> Result<()> {
+        if let Change::Title(Some(title)) = change
+            && let Some(holder) = tables::title_holder(self.sql, title)?.filter(|holder| holder != id)
+        {
+            return Err(StoreError::TitleTaken { title: title.clone(), holder });
+        }
+        let at = self.at;
+        let row = &mut self.change(id)?.row;
+        match change {
+            Change::Title(title) => {
+                row.title.clone_from(title);
+                // The next title of the batch is compared with what is stored.
+                let session = &self.sessions[id].0;
+                tables::update_session(self.sql, session)?;
+            }
+            Change::Goal(goal) => row.goal.clone_from(goal),
+            Change::Model(model) => row.model = Some(model.clone()),
+            Change::Ended(reason) => {
+                row.ended.get_or_insert((at, reason.clone()));
+            }
+            Change::Reopened => row.ended = None,
+        }
+        Ok(())
+    }
+}

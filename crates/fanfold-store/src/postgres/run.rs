@@ -1,0 +1,88 @@
+//! Statements on a connection.
+
+use bytes::BytesMut;
+use postgres::Statement;
+use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+
+use super::connect::Connection;
+use super::error;
+use crate::sql::{Cell, Row, Sql, Value};
+use crate::store::StoreError;
+
+impl ToSql for Value<'_> {
+    fn to_sql(
+        &self,
+        ty: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        match self {
+            Value::Null => Ok(IsNull::Yes),
+            Value::Int(number) => number.to_sql(ty, out),
+            Value::Text(text) => text.to_sql(ty, out),
+            Value::Json(text) => text.as_bytes().to_sql(ty, out),
+            Value::Bytes(bytes) => bytes.to_sql(ty, out),
+        }
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        [Type::INT8, Type::TEXT, Type::BYTEA].contains(ty)
+    }
+
+    to_sql_checked!();
+}
+
+impl Connection {
+    /// The statement of a text, prepared once.
+    fn statement(&mut self, sql: &str) -> Result<Statement, StoreError> {
+        if let Some(statement) = self.statements.get(sql) {
+            return Ok(statement.clone());
+        }
+        let statement = self.client.prepare(sql).map_err(error::of)?;
+        self.statements.insert(sql.to_owned(), statement.clone());
+        Ok(statement)
+    }
+}
+
+impl Sql for Connection {
+    fn rows(&mut self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>, StoreError> {
+        let statement = self.statement(sql)?;
+        let rows = self.client.query(&statement, &parameters(values)).map_err(error::of)?;
+        rows.iter().map(|row| read(row).map_err(error::of)).collect()
+    }
+
+    fn run(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
+        let statement = self.statement(sql)?;
+        self.client.execute(&statement, &parameters(values)).map_err(error::of)
+    }
+
+    fn new_numbers(&mut self, n: usize) -> Result<Vec<i64>, StoreError> {
+        let text = "SELECT nextval('numbers') FROM generate_series(1, CAST($1 AS BIGINT))";
+        let n_due = i64::try_from(n).unwrap_or(i64::MAX);
+        let rows = self.rows(text, &[Value::Int(n_due)])?;
+        let mut numbers = rows.into_iter().map(|mut row| row.int()).collect::<Result<Vec<_>, _>>()?;
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    fn hold_session(&mut self, id: &str) -> Result<(), StoreError> {
+        self.rows("SELECT key FROM sessions WHERE id = $1 FOR UPDATE", &[Value::Text(id)]).map(drop)
+    }
+}
+
+fn parameters<'a>(values: &'a [Value<'a>]) -> Vec<&'a (dyn ToSql + Sync)> {
+    values.iter().map(|value| value as &(dyn ToSql + Sync)).collect()
+}
+
+fn read(row: &postgres::Row) -> Result<Row, postgres::Error> {
+    let mut cells = Vec::with_capacity(row.len());
+    for (i, column) in row.columns().iter().enumerate() {
+        let cell = match *column.type_() {
+            Type::INT8 => row.try_get::<_, Option<i64>>(i)?.map(Cell::Int),
+            Type::INT4 => row.try_get::<_, Option<i32>>(i)?.map(|number| Cell::Int(number.into())),
+            Type::BYTEA => row.try_get::<_, Option<Vec<u8>>>(i)?.map(Cell::Bytes),
+            _ => row.try_get::<_, Option<String>>(i)?.map(Cell::Text),
+        };
+        cells.push(cell.unwrap_or(Cell::Null));
+    }
+    Ok(Row::new(cells))
+}

@@ -1,0 +1,468 @@
+//! The four answers: discover, scroll, read, browse.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::discover::Discovered;
+use super::find::Live;
+use super::message::{Shown, seconds};
+use super::request::{NoProfiles, Profiles, Request, SearchError};
+use crate::chain::{Node, Role};
+use crate::session::{Millis, SessionId, SessionRow};
+use crate::store::{Filter, Store};
+
+/// A session that is longer is read by its head and its tail.
+const READ_WHOLE: u32 = 30;
+const READ_HEAD: u32 = 20;
+const READ_TAIL: u32 = 10;
+/// A first line of a session is no longer than this.
+const PREVIEW_CHARS: usize = 60;
+/// Sessions of these sources work for others and are shown when asked for.
+pub(crate) const QUIET_SOURCES: [&str; 2] = ["subagent", "tool"];
+
+/// Where to search, and who asks.
+pub struct Search<'a> {
+    /// The store.
+    pub store: &'a dyn Store,
+    /// Other stores.
+    pub profiles: &'a dyn Profiles,
+    /// Who asks, and what they see already.
+    pub caller: Option<Live>,
+}
+
+/// An answer. Its JSON has the fields that agents know, and a few more.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "mode", rename_all = "lowercase")]
+pub enum Reply {
+    /// Which sessions say this.
+    Discover(Discover),
+    /// What was said around a message.
+    Scroll(Scroll),
+    /// What was said in a session.
+    Read(Read),
+    /// The last sessions.
+    Browse(Browse),
+}
+
+/// Which sessions say this.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Discover {
+    /// Always so: an error is no reply.
+    pub success: bool,
+    /// What was looked for.
+    pub query: String,
+    /// The best of each lineage.
+    pub results: Vec<Discovered>,
+    /// How many there are.
+    pub count: usize,
+    /// How many lineages had something to say.
+    pub sessions_searched: usize,
+    /// No message has these words, but these have them as parts of words.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub widened: bool,
+    /// So many messages have these words that only the newest of them were ranked.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub bounded: bool,
+    /// What to do next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The profile they are in, if it is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+}
+
+/// What was said around a message.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Scroll {
+    /// Always so: an error is no reply.
+    pub success: bool,
+    /// The session.
+    pub session_id: String,
+    /// The message.
+    pub around_message_id: u64,
+    /// About the session.
+    pub session_meta: SessionMeta,
+    /// So many on either side.
+    pub window: u32,
+    /// The messages.
+    pub messages: Vec<Shown>,
+    /// How many come before them.
+    pub messages_before: u32,
+    /// How many come after them.
+    pub messages_after: u32,
+    /// The message is in another session than was said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
+    /// The profile it is in, if it is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+}
+
+/// What was said in a session.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Read {
+    /// Always so: an error is no reply.
+    pub success: bool,
+    /// The session.
+    pub session_id: String,
+    /// About the session.
+    pub session_meta: SessionMeta,
+    /// How many messages it has.
+    pub message_count: u32,
+    /// Whether there are more than these.
+    pub truncated: bool,
+    /// All of them, or the first and the last ones.
+    pub messages: Vec<Shown>,
+    /// What to do next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The profile it is in, if it is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+}
+
+/// The last sessions.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Browse {
+    /// Always so: an error is no reply.
+    pub success: bool,
+    /// The newest first.
+    pub results: Vec<Browsed>,
+    /// How many there are.
+    pub count: usize,
+    /// What to do next.
+    pub message: String,
+    /// The profile they are in, if it is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+}
+
+/// One of the last sessions.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Browsed {
+    /// Its id.
+    pub session_id: String,
+    /// What people call it.
+    pub title: Option<String>,
+    /// Who made it.
+    pub source: String,
+    /// When it was made, in seconds since 1970.
+    pub started_at: f64,
+    /// When something was last said, in seconds since 1970.
+    pub last_active: f64,
+    /// How many messages it has.
+    pub message_count: u32,
+    /// How it begins.
+    pub preview: String,
+    /// The session it was forked from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_session_id: Option<String>,
+}
+
+/// What is known about a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SessionMeta {
+    /// When it began.
+    pub when: String,
+    /// Who made it.
+    pub source: String,
+    /// The model it was sent to.
+    pub model: Option<String>,
+    /// What people call it.
+    pub title: Option<String>,
+    /// What it is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goal: Option<String>,
+    /// Why it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_reason: Option<String>,
+}
+
+impl<'a> Search<'a> {
+    /// A search in one store, for nobody in particular.
+    pub fn new(store: &'a dyn Store) -> Search<'a> {
+        Search { store, profiles: &NoProfiles, caller: None }
+    }
+
+    /// Answers whatever is asked.
+    pub fn answer(&self, request: &Request) -> Result<Reply, SearchError> {
+        let (profile, session) = request.place();
+        let query = request.query.as_deref().map(str::trim).filter(|query| !query.is_empty());
+        if let Some(profile) = profile {
+            return self.in_profile(profile, request, query, session);
+        }
+        let here = Place { search: self, store: self.store, profile: None };
+        match here.answer(request, query, session) {
+            // A session that is not here may be in another profile: ids are unique, and people forget where they were.
+            Err(SearchError::NoSession(session)) => {
+                for name in self.profiles.names() {
+                    let Ok(store) = self.profiles.open(&name) else { continue };
+                    if store.session(&session)?.is_some() {
+                        return self.in_profile(&name, request, query, Some(session));
+                    }
+                }
+                Err(SearchError::NoSession(session))
+            }
+            answer => answer,
+        }
+    }
+
+    /// Answers in JSON: what agents are told, also when there is no answer.
+    pub fn answer_json(&self, request: &Request) -> Value {
+        let error = |error: &dyn std::fmt::Display| serde_json::json!({ "success": false, "error": error.to_string() });
+        match self.answer(request) {
+            Ok(reply) => serde_json::to_value(&reply).unwrap_or_else(|failed| error(&failed)),
+            Err(failed) => error(&failed),
+        }
+    }
+
+    fn in_profile(
+        &self,
+        name: &str,
+        request: &Request,
+        query: Option<&str>,
+        session: Option<SessionId>,
+    ) -> Result<Reply, SearchError> {
+        let known = self.profiles.names();
+        if !known.iter().any(|known| known == name) {
+            return Err(SearchError::NoProfile { name: name.to_owned(), known });
+        }
+        let store = self.profiles.open(name)?;
+        // What the caller sees is of its own store.
+        let search = Search { store: &*store, profiles: &NoProfiles, caller: None };
+        Place { search: &search, store: &*store, profile: Some(name) }.answer(request, query, session)
+    }
+}
+
+/// Where an answer is looked for.
+pub(crate) struct Place<'a> {
+    pub(crate) search: &'a Search<'a>,
+    pub(crate) store: &'a dyn Store,
+    pub(crate) profile: Option<&'a str>,
+}
+
+impl Place<'_> {
+    fn answer(
+        &self,
+        request: &Request,
+        query: Option<&str>,
+        session: Option<SessionId>,
+    ) -> Result<Reply, SearchError> {
+        match (session, request.around_message_id, query) {
+            (Some(session), Some(number), _) => self.scroll(request, &session, number).map(Reply::Scroll),
+            (session, _, Some(query)) => self.discover(request, query, session).map(Reply::Discover),
+            (Some(session), None, None) => self.read(request, &session).map(Reply::Read),
+            (None, _, None) => self.browse(request).map(Reply::Browse),
+        }
+    }
+
+    pub(crate) fn profile(&self) -> Option<String> {
+        self.profile.map(str::to_owned)
+    }
+
+    fn session(&self, id: &SessionId) -> Result<SessionRow, SearchError> {
+        self.store.session(id)?.ok_or_else(|| SearchError::NoSession(id.clone()))
+    }
+
+    fn scroll(&self, request: &Request, id: &SessionId, number: i64) -> Result<Scroll, SearchError> {
+        let no_message = || SearchError::NoMessage { session: id.clone(), number };
+        let named = self.session(id)?;
+        let node =
+            u64::try_from(number).ok().map(|number| self.store.numbered(number)).transpose()?.flatten();
+        let node = node.ok_or_else(no_message)?;
+        let owners = self.store.owners(node.id)?;
+        let (row, warning) = if owners.contains(id) {
+            (named, None)
+        } else {
+            // It may be in a session that went on with this one, or that this one went on with.
+            let mut related = Vec::new();
+            for owner in &owners {
+                related.extend(self.store.session(owner)?.filter(|row| row.root == named.root));
+            }
+            let row = related.pop().ok_or_else(no_message)?;
+            let warning =
+                format!("message {number} is in session {}, not in {id}; this is from there", row.id);
+            (row, Some(warning))
+        };
+        let window = request.window();
+        let (mut messages, range) = self.window(&row, node.depth, window, request.max_chars(None))?;
+        messages.iter_mut().for_each(|message| message.anchor = message.id == node.number);
+        Ok(Scroll {
+            success: true,
+            session_id: row.id.0.clone(),
+            around_message_id: node.number,
+            session_meta: SessionMeta::of(&row),
+            window,
+            messages,
+            messages_before: range.start,
+            messages_after: row.n_messages - range.end,
+            warning,
+            profile: self.profile(),
+        })
+    }
+
+    /// The messages of a session around a depth.
+    pub(crate) fn window(
+        &self,
+        row: &SessionRow,
+        depth: u32,
+        window: u32,
+        longest: Option<usize>,
+    ) -> Result<(Vec<Shown>, std::ops::Range<u32>), SearchError> {
+        let range = depth.saturating_sub(window)..(depth + window + 1).min(row.n_messages);
+        let nodes = self.chain(row, range.clone())?;
+        Ok((nodes.iter().map(|node| Shown::of(node, longest)).collect(), range))
+    }
+
+    pub(crate) fn chain(
+        &self,
+        row: &SessionRow,
+        depths: std::ops::Range<u32>,
+    ) -> Result<Vec<Node>, SearchError> {
+        match row.tip {
+            Some(tip) if !depths.is_empty() => Ok(self.store.chain(tip, depths)?),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn read(&self, request: &Request, id: &SessionId) -> Result<Read, SearchError> {
+        let row = self.session(id)?;
+        let n = row.n_messages;
+        let truncated = n > READ_WHOLE;
+        let mut nodes = self.chain(&row, 0..if truncated { READ_HEAD } else { n })?;
+        let mut message = None;
+        if truncated {
+            nodes.extend(self.chain(&row, n - READ_TAIL..n)?);
+            let last = nodes.get(READ_HEAD as usize - 1).map_or(0, |node| node.number);
+            message = Some(format!(
+                "the first {READ_HEAD} and the last {READ_TAIL} of {n} messages; scroll with around_message_id \
+                 {last} for what is between them"
+            ));
+        }
+        let longest = request.max_chars(None);
+        Ok(Read {
+            success: true,
+            session_id: row.id.0.clone(),
+            session_meta: SessionMeta::of(&row),
+            message_count: n,
+            truncated,
+            messages: nodes.iter().map(|node| Shown::of(node, longest)).collect(),
+            message,
+            profile: self.profile(),
+        })
+    }
+
+    fn browse(&self, request: &Request) -> Result<Browse, SearchError> {
+        let limit = request.limit(10);
+        let sources = request.sources();
+        let own_root = match &self.search.caller {
+            Some(caller) => self.store.session(&caller.session)?.map(|row| row.root),
+            None => None,
+        };
+        let mut seen: Vec<SessionId> = Vec::new();
+        let mut results = Vec::new();
+        let mut n_skipped = 0;
+        let (mut offset, step) = (0, 100);
+        while results.len() < limit {
+            let filter = Filter {
+                since: request.since(),
+                before: request.before(),
+                limit: Some(step),
+                offset,
+                ..Filter::default()
+            };
+            let rows = self.store.sessions(&filter)?;
+            let is_last = rows.len() < step;
+            for row in rows {
+                let is_quiet = QUIET_SOURCES.contains(&row.source.as_str());
+                let is_meant = if sources.is_empty() { !is_quiet } else { sources.contains(&row.source) };
+                let is_new = !seen.contains(&row.root);
+                if !is_meant || !is_new || own_root.as_ref() == Some(&row.root) || row.tip.is_none() {
+                    continue;
+                }
+                // The last written to of a lineage comes first, and stands for it.
+                seen.push(row.root.clone());
+                if n_skipped < request.offset() {
+                    n_skipped += 1;
+                } else if results.len() < limit {
+                    results.push(self.browsed(&row)?);
+                }
+            }
+            if is_last {
+                break;
+            }
+            offset += step;
+        }
+        Ok(Browse {
+            success: true,
+            count: results.len(),
+            results,
+            message: "read one with its session_id, or look for words with a query".to_owned(),
+            profile: self.profile(),
+        })
+    }
+
+    fn browsed(&self, row: &SessionRow) -> Result<Browsed, SearchError> {
+        let first = self.chain(row, 0..row.n_messages.min(10))?;
+        let first = first.iter().find(|node| node.role == Role::User).or(first.first());
+        let text = first.map(|node| Shown::of(node, Some(1_000)).content).unwrap_or_default();
+        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let preview = match line.char_indices().nth(PREVIEW_CHARS) {
+            Some((at, _)) => format!("{}…", &line[..at]),
+            None => line,
+        };
+        Ok(Browsed {
+            session_id: row.id.0.clone(),
+            title: row.title.clone(),
+            source: row.source.clone(),
+            started_at: seconds(row.started_at),
+            last_active: seconds(row.updated_at),
+            message_count: row.n_messages,
+            preview,
+            parent_session_id: row.parent.as_ref().map(|(parent, _)| parent.0.clone()),
+        })
+    }
+}
+
+impl SessionMeta {
+    pub(crate) fn of(row: &SessionRow) -> SessionMeta {
+        SessionMeta {
+            when: date(row.started_at),
+            source: row.source.clone(),
+            model: row.model.clone(),
+            title: row.title.clone(),
+            goal: row.goal.clone(),
+            end_reason: row.ended.as_ref().map(|(_, reason)| reason.name().to_owned()),
+        }
+    }
+}
+
+/// A moment as people write it, in universal time.
+pub(crate) fn date(at: Millis) -> String {
+    let (days, second) = (at.0.div_euclid(86_400_000), at.0.div_euclid(1_000).rem_euclid(86_400));
+    // Years are counted from March on, so that the odd day of a leap year is the last one of its year.
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = era * 400 + year_of_era + i64::from(month <= 2);
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_right() {
+        assert_eq!(date(Millis(0)), "1970-01-01 00:00:00");
+        assert_eq!(date(Millis(951_827_696_000)), "2000-02-29 12:34:56");
+        assert_eq!(date(Millis(-1)), "1969-12-31 23:59:59");
+        assert_eq!(date(Millis(1_794_751_200_000)), "2026-11-15 14:00:00");
+    }
+}

@@ -1,0 +1,160 @@
+//! The text of a message: what a person would say is written in it.
+//!
+//! It is made from the message's JSON alone, so any index can be made anew from the messages. Ids, signatures, types
+//! and encoded bytes are no text; the arguments of a call are, also where they are JSON inside a string.
+
+use serde_json::Value;
+
+/// The text of a message in any format, a line for each piece of it. What is no JSON is all text.
+pub fn text_of(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    match serde_json::from_str::<Value>(json) {
+        Ok(message) => add(&message, Inside::Message, &mut text),
+        Err(_) => text.push_str(json),
+    }
+    text
+}
+
+/// Whose names the keys are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Inside {
+    /// The format's: some of them hold no text.
+    Message,
+    /// A tool's: whatever they hold was meant by somebody.
+    Data,
+}
+
+fn add(value: &Value, inside: Inside, text: &mut String) {
+    match value {
+        Value::Null => {}
+        Value::Bool(_) if inside == Inside::Message => {}
+        Value::Number(_) if inside == Inside::Message => {}
+        Value::Bool(is_so) => add_line(if *is_so { "true" } else { "false" }, text),
+        Value::Number(number) => add_line(&number.to_string(), text),
+        Value::String(line) if is_encoded(line) => {}
+        Value::String(line) => add_line(line, text),
+        Value::Array(items) => items.iter().for_each(|item| add(item, inside, text)),
+        Value::Object(fields) => {
+            for (key, field) in fields {
+                match (inside, key.as_str()) {
+                    (Inside::Message, key) if is_of_the_format(key) => {}
+                    (Inside::Message, "arguments" | "input" | "args" | "response") => add_data(field, text),
+                    _ => add(field, inside, text),
+                }
+            }
+        }
+    }
+}
+
+/// Adds arguments, which most formats write as JSON inside a string.
+fn add_data(value: &Value, text: &mut String) {
+    let opened = value.as_str().and_then(|line| serde_json::from_str::<Value>(line).ok());
+    match opened {
+        Some(opened @ (Value::Object(_) | Value::Array(_))) => add(&opened, Inside::Data, text),
+        _ => add(value, Inside::Data, text),
+    }
+}
+
+fn add_line(line: &str, text: &mut String) {
+    if line.is_empty() {
+        return;
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(line);
+}
+
+/// Whether a field of the format itself holds no text.
+fn is_of_the_format(key: &str) -> bool {
+    key == "id"
+        || key.ends_with("_id")
+        || key.ends_with("Id")
+        || key.ends_with("ignature")
+        || matches!(
+            key,
+            "type"
+                | "role"
+                | "from"
+                | "status"
+                | "object"
+                | "model"
+                | "detail"
+                | "phase"
+                | "data"
+                | "media_type"
+                | "mime_type"
+                | "mimeType"
+                | "encrypted_content"
+                | "cache_control"
+                | "finish_reason"
+                | "stop_reason"
+                | "uuid"
+                | "caller"
+        )
+}
+
+/// Whether a string is bytes in disguise: long, without a space, and of the signs of base64 alone.
+fn is_encoded(line: &str) -> bool {
+    if line.starts_with("data:") && line.find(";base64,").is_some_and(|at| at < 100) {
+        return true;
+    }
+    let is_base64 =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_');
+    line.len() >= 400
+        && line.bytes().all(is_base64)
+        && line.bytes().any(|byte| byte.is_ascii_digit())
+        && line.bytes().any(|byte| byte.is_ascii_uppercase())
+        && line.bytes().any(|byte| byte.is_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(json: &str, expected: &str) {
+        assert_eq!(text_of(json), expected);
+    }
+
+    #[test]
+    fn contents_calls_and_results_are_text() {
+        check(r#"{"role":"user","content":"fix the parser"}"#, "fix the parser");
+        check(
+            r#"{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"a/b.rs\",\"id\":\"ORD-7\",\"line\":42}"}}]}"#,
+            "read_file\na/b.rs\nORD-7\n42",
+        );
+        check(
+            r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":[{"type":"text","text":"ok"}]}]}"#,
+            "ok",
+        );
+        check(
+            r#"{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"Eq8="},{"type":"tool_use","id":"t","name":"grep","input":{"pattern":"x.*y"}}]}"#,
+            "hm\ngrep\nx.*y",
+        );
+        check(r#"{"type":"function_call_output","call_id":"c","output":"done"}"#, "done");
+        check(
+            r#"{"role":"model","parts":[{"functionCall":{"name":"ls","args":{"dir":"/tmp"}}}]}"#,
+            "ls\n/tmp",
+        );
+    }
+
+    #[test]
+    fn bytes_are_no_text() {
+        let png = "iVBORw0KGgo9".repeat(100);
+        check(
+            &format!(
+                r#"{{"role":"user","content":[{{"type":"image_url","image_url":{{"url":"data:image/png;base64,{png}"}}}},{{"type":"text","text":"see"}}]}}"#
+            ),
+            "see",
+        );
+        check(&format!(r#"{{"role":"tool","content":"{png}"}}"#), "");
+    }
+
+    #[test]
+    fn what_is_no_json_is_all_text() {
+        check("not JSON", "not JSON");
+        check(r#"{"content":"\ud800"}"#, r#"{"content":"\ud800"}"#);
+        check("{\"arguments\":null}", "");
+        check("{\"arguments\":\"not json\"}", "not json");
+    }
+}

@@ -1,0 +1,323 @@
+//! A store in one SQLite file.
+//!
+//! One connection writes, others read beside it. A batch is one immediate transaction in the write-ahead log, synced
+//! before it is acknowledged.
+
+mod connect; // opening, and what a connection is set to
+mod error; //   what SQLite's errors mean here
+mod run; //     statements on a connection
+mod check; //   the file's own soundness
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use crate::batch::{Batch, Committed};
+use crate::chain::{BlobId, Node, NodeId};
+use crate::doctor::{Care, Finding};
+use crate::search::{self, Find, Hits, InSqlite, Lag};
+use crate::session::{EventRow, Millis, SessionId, SessionRow};
+use crate::sql::Sql;
+use crate::store::{Filter, Held, Size, Store, StoreError};
+use crate::{commit, lanes, locks, sweep, tables};
+use run::OnSqlite;
+
+/// How long a store waits for others who write to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Patience {
+    /// How often a batch is tried.
+    pub tries: u32,
+    /// How long one try waits for its turn.
+    pub wait: Duration,
+    /// The pause between two tries, in milliseconds: one of these, drawn anew each time.
+    pub pause_ms: Range<u64>,
+}
+
+impl Default for Patience {
+    fn default() -> Patience {
+        Patience { tries: 15, wait: Duration::from_secs(1), pause_ms: 20..151 }
+    }
+}
+
+/// How many connections for reading are kept open.
+const READERS: usize = 8;
+
+/// A store in a SQLite file.
+#[derive(Debug)]
+pub struct SqliteStore {
+    path: PathBuf,
+    access: connect::Access,
+    patience: Patience,
+    /// Connections that read and are not in use. They are closed before the one that writes: the last one to go tidies
+    /// the log away, and a reader may not.
+    readers: Mutex<Vec<Connection>>,
+    /// The connection that writes; none after a failure that it might not have survived.
+    writer: Mutex<Option<Connection>>,
+    /// How far the full text index is behind.
+    lag: Lag,
+}
+
+impl SqliteStore {
+    /// Opens a store, and makes it if it is not there: a file, or `sessions.db` in a folder.
+    pub fn open(path: &Path) -> Result<SqliteStore, StoreError> {
+        SqliteStore::open_with(path, Patience::default())
+    }
+
+    /// Opens a store with another patience.
+    pub fn open_with(path: &Path, patience: Patience) -> Result<SqliteStore, StoreError> {
+        let path = connect::file_of(path);
+        connect::make_file(&path)?;
+        let store = SqliteStore::new(path, connect::Access::Write, patience);
+        let writer = store.patiently(|| connect::writer(&store.path, store.patience.wait))?;
+        *store.writer.lock().unwrap_or_else(PoisonError::into_inner) = Some(writer);
+        Ok(store)
+    }
+
+    /// Opens a store that is there, for reading alone. Others may write to it meanwhile.
+    pub fn open_read_only(path: &Path) -> Result<SqliteStore, StoreError> {
+        let path = connect::file_of(path);
+        let access = connect::how_to_read(&path);
+        let store = SqliteStore::new(path, access, Patience::default());
+        let reader = store.patiently(|| connect::reader(&store.path, store.access, store.patience.wait))?;
+        store.put_back(reader);
+        Ok(store)
+    }
+
+    fn new(path: PathBuf, access: connect::Access, patience: Patience) -> SqliteStore {
+        let (writer, readers) = (Mutex::new(None), Mutex::new(Vec::new()));
+        SqliteStore { path, access, patience, writer, readers, lag: Lag::default() }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Runs some work in one immediate transaction: all of it is written and synced, or nothing.
+    pub(crate) fn write<T>(
+        &self,
+        mut work: impl FnMut(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        if self.access != connect::Access::Write {
+            return Err(StoreError::ReadOnly(self.path.display().to_string()));
+        }
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        self.patiently(|| {
+            let connection = match writer.take() {
+                Some(connection) => connection,
+                None => connect::writer(&self.path, self.patience.wait)?,
+            };
+            let result = transaction(&connection, "BEGIN IMMEDIATE", &mut work);
+            let is_sound =
+                !matches!(result, Err(StoreError::Other(_) | StoreError::Broken(_) | StoreError::Full));
+            // A connection that saw the disk fail is opened anew.
+            if is_sound && connection.is_autocommit() {
+                *writer = Some(connection);
+            }
+            result
+        })
+    }
+
+    /// Runs some work on one state of the store, beside those who write.
+    pub(crate) fn read<T>(
+        &self,
+        mut work: impl FnMut(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.patiently(|| {
+            let pooled = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let connection = match pooled {
+                Some(connection) => connection,
+                None => connect::reader(&self.path, self.access, self.patience.wait)?,
+            };
+            let result = transaction(&connection, "BEGIN", &mut work);
+            if !matches!(result, Err(StoreError::Other(_) | StoreError::Broken(_))) {
+                self.put_back(connection);
+            }
+            result
+        })
+    }
+
+    fn put_back(&self, connection: Connection) {
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        if readers.len() < READERS && connection.is_autocommit() {
+            readers.push(connection);
+        }
+    }
+
+    /// Tries again while others are in the way.
+    fn patiently<T>(&self, mut work: impl FnMut() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        for tried in 1.. {
+            match work() {
+                Err(StoreError::Busy { .. }) if tried < self.patience.tries => {
+                    std::thread::sleep(Duration::from_millis(fastrand::u64(self.patience.pause_ms.clone())));
+                }
+                Err(StoreError::Busy { .. }) => return Err(StoreError::Busy { tries: tried }),
+                result => return result,
+            }
+        }
+        Err(StoreError::Busy { tries: self.patience.tries })
+    }
+
+    /// Brings the full text index up to date, some messages at a time, so that others get their turn in between.
+    fn index_all(&self) -> Result<(), StoreError> {
+        let is_behind = self.reading(|sql| search::is_behind(sql, &InSqlite))?;
+        while is_behind && self.writing(|sql| search::index_some(sql, &InSqlite))? == search::INDEXED_AT_ONCE
+        {
+        }
+        self.lag.caught_up();
+        Ok(())
+    }
+
+    fn reading<T>(&self, work: impl Fn(&mut dyn Sql) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.read(|connection| work(&mut OnSqlite(connection)))
+    }
+
+    fn writing<T>(&self, work: impl Fn(&mut dyn Sql) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.write(|connection| work(&mut OnSqlite(connection)))
+    }
+}
+
+fn transaction<T>(
+    connection: &Connection,
+    begin: &str,
+    work: &mut impl FnMut(&Connection) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    connection.prepare_cached(begin).and_then(|mut begin| begin.execute([])).map_err(error::of)?;
+    let commit =
+        || connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([])).map_err(error::of);
+    let result = work(connection).and_then(|value| commit().map(|_| value));
+    if !connection.is_autocommit() {
+        // The first error is the one to tell.
+        let _ = connection.execute_batch("ROLLBACK");
+    }
+    result
+}
+
+impl Store for SqliteStore {
+    fn commit(&self, batch: &Batch) -> Result<Committed, StoreError> {
+        let committed = self.writing(|sql| commit::commit(sql, batch))?;
+        if self.lag.is_due(committed.n_new) {
+            // What fails here is done before a search.
+            let n_indexed = self.writing(|sql| search::index_some(sql, &InSqlite)).unwrap_or(0);
+            self.lag.indexed(n_indexed);
+        }
+        Ok(committed)
+    }
+
+    fn session(&self, id: &SessionId) -> Result<Option<SessionRow>, StoreError> {
+        self.reading(|sql| Ok(tables::session(sql, id)?.map(|session| session.row)))
+    }
+
+    fn sessions(&self, filter: &Filter) -> Result<Vec<SessionRow>, StoreError> {
+        self.reading(|sql| tables::sessions(sql, filter))
+    }
+
+    fn chain(&self, tip: NodeId, depths: Range<u32>) -> Result<Vec<Node>, StoreError> {
+        self.reading(|sql| lanes::chain(sql, tip, depths.clone()))
+    }
+
+    fn node(&self, id: NodeId) -> Result<Option<Node>, StoreError> {
+        self.reading(|sql| lanes::node(sql, id))
+    }
+
+    fn numbered(&self, number: u64) -> Result<Option<Node>, StoreError> {
+        self.reading(|sql| lanes::numbered(sql, number))
+    }
+
+    fn owners(&self, node: NodeId) -> Result<Vec<SessionId>, StoreError> {
+        self.reading(|sql| lanes::owners(sql, node))
+    }
+
+    fn find(&self, find: &Find) -> Result<Hits, StoreError> {
+        // Without an index that is up to date a search is slower, and finds the same.
+        if self.access == connect::Access::Write {
+            let _ = self.index_all();
+        }
+        self.reading(|sql| search::find(sql, &InSqlite, find))
+    }
+
+    fn events(&self, session: &SessionId, from: u32) -> Result<Vec<EventRow>, StoreError> {
+        self.reading(|sql| tables::events_of(sql, session, from))
+    }
+
+    fn blob(&self, id: BlobId) -> Result<Option<Vec<u8>>, StoreError> {
+        self.reading(|sql| tables::blob(sql, id))
+    }
+
+    fn lock(
+        &self,
+        session: &SessionId,
+        holder: &str,
+        lease_ms: i64,
+        now: Millis,
+    ) -> Result<Held, StoreError> {
+        self.writing(|sql| locks::lock(sql, session, holder, lease_ms, now))
+    }
+
+    fn unlock(&self, session: &SessionId, holder: &str) -> Result<(), StoreError> {
+        self.writing(|sql| locks::unlock(sql, session, holder))
+    }
+
+    fn sweep(&self) -> Result<u64, StoreError> {
+        self.writing(|sql| sweep::sweep(sql, &InSqlite))
+    }
+
+    fn examine(&self, care: Care) -> Result<Vec<Finding>, StoreError> {
+        check::examine(self, care)
+    }
+
+    fn size(&self) -> Result<Size, StoreError> {
+        let mut size = self.reading(tables::size)?;
+        size.n_disk_bytes = connect::n_disk_bytes(&self.path);
+        Ok(size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::{NewSession, Op};
+
+    #[test]
+    fn commits_are_synced_in_a_log() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(folder.path()).unwrap();
+        let pragma =
+            |connection: &Connection, name| connection.pragma_query_value(None, name, |row| row.get(0));
+        store
+            .write(|connection| {
+                // 2 is FULL: no kill of a process can show the difference, a loss of power would.
+                assert_eq!(pragma(connection, "synchronous"), Ok(rusqlite::types::Value::Integer(2)));
+                assert_eq!(
+                    pragma(connection, "journal_mode"),
+                    Ok(rusqlite::types::Value::Text("wal".into()))
+                );
+                Ok(())
+            })
+            .unwrap();
+    }
+
+    #[test]
+    fn a_file_at_its_limit_is_a_full_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(folder.path()).unwrap();
+        let limit = |n_pages: u32| {
+            let writer = store.writer.lock().unwrap();
+            writer.as_ref().unwrap().pragma_update(None, "max_page_count", n_pages).unwrap();
+        };
+        let keep = |bytes: Vec<u8>| {
+            let id = SessionId(bytes.len().to_string());
+            let new = NewSession { id, source: "x".into(), format: "x".into(), parent: None, tip: None };
+            store.commit(&Batch { ops: vec![Op::Create(new), Op::Keep(bytes)], ..Batch::default() })
+        };
+        limit(40);
+        assert!(matches!(keep(vec![0; 200_000]), Err(StoreError::Full)));
+        assert!(store.sessions(&Filter::default()).unwrap().is_empty());
+        // The connection was opened anew, without the limit.
+        keep(vec![0; 200_000]).unwrap();
+        assert_eq!(store.sessions(&Filter::default()).unwrap().len(), 1);
+    }
+}

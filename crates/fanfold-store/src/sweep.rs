@@ -1,0 +1,119 @@
+//! Removes what no session leads to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::search::{self, Index};
+use crate::sql::{Sql, Value};
+use crate::store::StoreError;
+use crate::tables;
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// Removes messages that neither a session nor an event leads to, and bytes that no event names. Gives how many messages
+/// went.
+pub(crate) fn sweep(sql: &mut dyn Sql, index: &dyn Index) -> Result<u64> {
+    let reached = reached(sql)?;
+    let mark = "INSERT INTO marks (name, value) SELECT 'numbered', coalesce(max(number), 0) FROM nodes WHERE true \
+         ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE marks.value < excluded.value";
+    sql.run(mark, &[])?;
+    let mut n_gone = 0;
+    for (lane, _, _) in lanes(sql)? {
+        // The first depth that goes.
+        let from = reached.get(&lane).map_or(0, |depth| depth + 1);
+        let values = [Value::Int(lane), Value::Int(from)];
+        let gone = tables::nodes(sql, lane, u32::try_from(from).unwrap_or(u32::MAX)..u32::MAX)?;
+        if !gone.is_empty() {
+            search::forget(sql, index, gone)?;
+        }
+        n_gone += sql.run("DELETE FROM nodes WHERE lane = $1 AND depth >= $2", &values)?;
+        if !reached.contains_key(&lane) {
+            sql.run("DELETE FROM lanes WHERE lane = $1", &[Value::Int(lane)])?;
+        }
+    }
+    sweep_blobs(sql)?;
+    Ok(n_gone)
+}
+
+fn lanes(sql: &mut dyn Sql) -> Result<Vec<(i64, Option<i64>, i64)>> {
+    let rows = sql.rows("SELECT lane, parent, start FROM lanes ORDER BY lane DESC", &[])?;
+    rows.into_iter().map(|mut row| Ok((row.int()?, row.opt_int()?, row.int()?))).collect()
+}
+
+/// The last depth of each lane that something leads to.
+fn reached(sql: &mut dyn Sql) -> Result<BTreeMap<i64, i64>> {
+    let text = "SELECT n.lane, max(n.depth) FROM nodes n \
+         WHERE n.number IN (SELECT tip FROM sessions WHERE tip IS NOT NULL \
+         UNION SELECT tip FROM events WHERE tip IS NOT NULL) GROUP BY n.lane";
+    let mut reached = BTreeMap::new();
+    for mut row in sql.rows(text, &[])? {
+        reached.insert(row.int()?, row.int()?);
+    }
+    // A lane is younger than the one it leaves, so the youngest first passes everything on.
+    for (lane, parent, start) in lanes(sql)? {
+        if let Some(parent) = parent.filter(|_| reached.contains_key(&lane)) {
+            let depth = reached.entry(parent).or_insert(start - 1);
+            *depth = (*depth).max(start - 1);
+        }
+    }
+    Ok(reached)
+}
+
+/// Removes bytes that no event names.
+pub(crate) fn sweep_blobs(sql: &mut dyn Sql) -> Result<()> {
+    for id in unnamed_blobs(sql)? {
+        sql.run("DELETE FROM blobs WHERE id = $1", &[Value::Bytes(&id)])?;
+    }
+    Ok(())
+}
+
+/// The ids of bytes that no event names.
+pub(crate) fn unnamed_blobs(sql: &mut dyn Sql) -> Result<BTreeSet<[u8; 32]>> {
+    let mut ids = BTreeSet::new();
+    for mut row in sql.rows("SELECT id FROM blobs", &[])? {
+        ids.extend(row.opt_hash()?);
+    }
+    let mut last = 0;
+    while !ids.is_empty() {
+        let text = "SELECT number, body FROM events WHERE number > $1 ORDER BY number LIMIT 256";
+        let rows = sql.rows(text, &[Value::Int(last)])?;
+        if rows.is_empty() {
+            break;
+        }
+        for mut row in rows {
+            last = row.int()?;
+            for named in named(&row.text()?) {
+                ids.remove(&named);
+            }
+        }
+    }
+    Ok(ids)
+}
+
+/// Every id that a text names: 64 hexadecimal digits in a row.
+fn named(text: &str) -> Vec<[u8; 32]> {
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    };
+    let digits: Vec<Option<u8>> = text.bytes().map(digit).collect();
+    let runs = digits.split(Option::is_none).filter(|run| run.len() >= 64);
+    let pair = |digits: &[Option<u8>]| digits[0].unwrap_or(0) << 4 | digits[1].unwrap_or(0);
+    runs.flat_map(|run| run.windows(64))
+        .map(|window| std::array::from_fn(|i| pair(&window[2 * i..2 * i + 2])))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chain::BlobId;
+
+    #[test]
+    fn ids_are_found_in_a_text() {
+        let id = BlobId::of(b"x");
+        assert_eq!(named(&format!("{{\"body\":\"{id}\"}}")), [id.0]);
+        assert!(named(&format!("0{id}")).contains(&id.0));
+        assert!(named(&id.to_string()[1..]).is_empty());
+    }
+}

@@ -1,0 +1,397 @@
+//! The tables: one function for each thing that is read or written.
+
+use std::ops::Range;
+
+use crate::chain::{BlobId, NodeId, Role};
+use crate::session::{EndReason, EventRow, Millis, Relation, SessionId, SessionRow};
+use crate::sql::{Row, Sql, Value, row};
+use crate::store::{Filter, Size, StoreError};
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// Where a message stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Its number.
+    pub(crate) number: i64,
+    /// Its lane.
+    pub(crate) lane: i64,
+    /// How many come before it.
+    pub(crate) depth: u32,
+}
+
+/// A run of messages behind one another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Lane {
+    /// The lane it leaves.
+    pub(crate) parent: Option<i64>,
+    /// The depth of its first message.
+    pub(crate) start: u32,
+}
+
+/// A session as it is stored.
+#[derive(Debug, Clone)]
+pub(crate) struct Session {
+    /// Its key in other tables.
+    pub(crate) key: i64,
+    /// What is known of it.
+    pub(crate) row: SessionRow,
+    /// Where its tip stands.
+    pub(crate) place: Option<Place>,
+}
+
+/// A message as it is stored: the one before it follows from its place.
+#[derive(Debug, Clone)]
+pub(crate) struct Stored {
+    /// Its id.
+    pub(crate) id: NodeId,
+    /// Where it stands.
+    pub(crate) place: Place,
+    /// In whose name it is.
+    pub(crate) role: Role,
+    /// When it was first kept.
+    pub(crate) at: Millis,
+    /// The message, byte for byte.
+    pub(crate) json: String,
+}
+
+/// The columns of a session `s` whose tip is `n`, in the order that [`read_session`] takes them.
+macro_rules! session_columns {
+    () => {
+        "s.key, s.id, s.source, s.format, s.model, s.title, s.goal, s.parent, s.relation, s.root, s.n_messages, \
+         s.n_events, s.started_at, s.updated_at, s.ended_at, s.end_reason, s.lane, s.tip, n.id"
+    };
+}
+pub(crate) use session_columns;
+
+const SESSIONS: &str =
+    concat!("SELECT ", session_columns!(), " FROM sessions s LEFT JOIN nodes n ON n.number = s.tip");
+
+/// A session.
+pub(crate) fn session(sql: &mut dyn Sql, id: &SessionId) -> Result<Option<Session>> {
+    let text = format!("{SESSIONS} WHERE s.id = $1");
+    row(sql, &text, &[Value::Text(&id.0)])?.map(read_session).transpose()
+}
+
+/// A session that is going to be written to.
+pub(crate) fn session_to_change(sql: &mut dyn Sql, id: &SessionId) -> Result<Option<Session>> {
+    // It is held first and read then: a query that waited for a row sees the rest as it was before.
+    sql.hold_session(&id.0)?;
+    session(sql, id)
+}
+
+/// Sessions, the last written to first.
+pub(crate) fn sessions(sql: &mut dyn Sql, filter: &Filter) -> Result<Vec<SessionRow>> {
+    let mut text = SESSIONS.to_owned();
+    let mut values = Vec::new();
+    let names = [("source =", &filter.source), ("title =", &filter.title)];
+    let ids = [("root =", &filter.root), ("parent =", &filter.parent)];
+    let times = [("updated_at >=", filter.since), ("updated_at <", filter.before)];
+    let names = names.iter().filter_map(|(test, name)| Some((*test, Value::Text(name.as_ref()?))));
+    let ids = ids.iter().filter_map(|(test, id)| Some((*test, Value::Text(&id.as_ref()?.0))));
+    let times = times.iter().filter_map(|(test, at)| Some((*test, Value::Int((*at)?.0))));
+    for (test, value) in names.chain(ids).chain(times) {
+        values.push(value);
+        let word = if values.len() == 1 { "WHERE" } else { "AND" };
+        text.push_str(&format!(" {word} s.{test} ${}", values.len()));
+    }
+    let n = values.len();
+    text.push_str(&format!(" ORDER BY s.updated_at DESC, s.id DESC LIMIT ${} OFFSET ${}", n + 1, n + 2));
+    let limit = filter.limit.and_then(|limit| i64::try_from(limit).ok()).unwrap_or(i64::MAX);
+    values.push(Value::Int(limit));
+    values.push(Value::Int(i64::try_from(filter.offset).unwrap_or(i64::MAX)));
+    sql.rows(&text, &values)?.into_iter().map(|row| Ok(read_session(row)?.row)).collect()
+}
+
+/// A session from its columns.
+pub(crate) fn read_session(mut row: Row) -> Result<Session> {
+    let key = row.int()?;
+    let id = SessionId(row.text()?);
+    let (source, format) = (row.text()?, row.text()?);
+    let (model, title, goal) = (row.opt_text()?, row.opt_text()?, row.opt_text()?);
+    let (parent, relation) = (row.opt_text()?, row.opt_text()?);
+    let parent = match (parent, relation.as_deref()) {
+        (None, _) => None,
+        (Some(parent), Some(name)) => {
+            let relation = Relation::named(name);
+            let relation = relation.ok_or_else(|| StoreError::Broken(format!("{name:?} is no relation")))?;
+            Some((SessionId(parent), relation))
+        }
+        (Some(_), None) => {
+            return Err(StoreError::Broken(format!("session {id} has a parent of no relation")));
+        }
+    };
+    let root = SessionId(row.text()?);
+    let (n_messages, n_events) = (row.number()?, row.number()?);
+    let (started_at, updated_at) = (Millis(row.int()?), Millis(row.int()?));
+    let ended = match (row.opt_int()?, row.opt_text()?) {
+        (Some(at), Some(reason)) => Some((Millis(at), EndReason::named(&reason))),
+        _ => None,
+    };
+    let (lane, number, tip) = (row.opt_int()?, row.opt_int()?, row.opt_hash()?.map(NodeId));
+    let place = match (lane, number, tip) {
+        (None, None, None) => None,
+        (Some(lane), Some(number), Some(_)) => {
+            Some(Place { number, lane, depth: n_messages_before(n_messages) })
+        }
+        _ => return Err(StoreError::Broken(format!("session {id} points at a message that is not there"))),
+    };
+    let row = SessionRow {
+        id,
+        source,
+        format,
+        model,
+        title,
+        goal,
+        parent,
+        root,
+        tip,
+        n_messages,
+        n_events,
+        started_at,
+        updated_at,
+        ended,
+    };
+    Ok(Session { key, row, place })
+}
+
+fn n_messages_before(n_messages: u32) -> u32 {
+    n_messages.saturating_sub(1)
+}
+
+/// Writes a new session and gives its key.
+pub(crate) fn insert_session(sql: &mut dyn Sql, session: &Session) -> Result<i64> {
+    let text = "INSERT INTO sessions (id, source, format, model, title, goal, parent, relation, root, tip, lane, \
+         n_messages, n_events, started_at, updated_at, ended_at, end_reason) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) RETURNING key";
+    let row_ = &session.row;
+    let values = [
+        Value::Text(&row_.id.0),
+        Value::Text(&row_.source),
+        Value::Text(&row_.format),
+        Value::text(row_.model.as_deref()),
+        Value::text(row_.title.as_deref()),
+        Value::text(row_.goal.as_deref()),
+        Value::text(row_.parent.as_ref().map(|(id, _)| id.0.as_str())),
+        Value::text(row_.parent.as_ref().map(|(_, relation)| relation.name())),
+        Value::Text(&row_.root.0),
+        Value::int(session.place.map(|place| place.number)),
+        Value::int(session.place.map(|place| place.lane)),
+        Value::Int(row_.n_messages.into()),
+        Value::Int(row_.n_events.into()),
+        Value::Int(row_.started_at.0),
+        Value::Int(row_.updated_at.0),
+        Value::int(row_.ended.as_ref().map(|(at, _)| at.0)),
+        Value::text(row_.ended.as_ref().map(|(_, reason)| reason.name())),
+    ];
+    match row(sql, text, &values)? {
+        Some(mut row) => row.int(),
+        None => Err(StoreError::Broken("a session was written and has no key".into())),
+    }
+}
+
+/// Writes what may change of a session.
+pub(crate) fn update_session(sql: &mut dyn Sql, session: &Session) -> Result<()> {
+    let text = "UPDATE sessions SET model = $1, title = $2, goal = $3, tip = $4, lane = $5, n_messages = $6, \
+         n_events = $7, updated_at = $8, ended_at = $9, end_reason = $10 WHERE key = $11";
+    let row = &session.row;
+    let values = [
+        Value::text(row.model.as_deref()),
+        Value::text(row.title.as_deref()),
+        Value::text(row.goal.as_deref()),
+        Value::int(session.place.map(|place| place.number)),
+        Value::int(session.place.map(|place| place.lane)),
+        Value::Int(row.n_messages.into()),
+        Value::Int(row.n_events.into()),
+        Value::Int(row.updated_at.0),
+        Value::int(row.ended.as_ref().map(|(at, _)| at.0)),
+        Value::text(row.ended.as_ref().map(|(_, reason)| reason.name())),
+        Value::Int(session.key),
+    ];
+    sql.run(text, &values)?;
+    Ok(())
+}
+
+/// Removes a session with its events and its lock.
+pub(crate) fn delete_session(sql: &mut dyn Sql, session: &Session) -> Result<()> {
+    sql.run("DELETE FROM events WHERE session = $1", &[Value::Int(session.key)])?;
+    sql.run("DELETE FROM locks WHERE session = $1", &[Value::Text(&session.row.id.0)])?;
+    sql.run("DELETE FROM sessions WHERE key = $1", &[Value::Int(session.key)])?;
+    Ok(())
+}
+
+/// Who has a title.
+pub(crate) fn title_holder(sql: &mut dyn Sql, title: &str) -> Result<Option<SessionId>> {
+    let found = row(sql, "SELECT id FROM sessions WHERE title = $1", &[Value::Text(title)])?;
+    found.map(|mut row| Ok(SessionId(row.text()?))).transpose()
+}
+
+/// Where a message stands, if it is there.
+pub(crate) fn place(sql: &mut dyn Sql, id: NodeId) -> Result<Option<Place>> {
+    let text = "SELECT number, lane, depth FROM nodes WHERE id = $1";
+    let found = row(sql, text, &[Value::Bytes(&id.0)])?;
+    found.map(|mut row| Ok(Place { number: row.int()?, lane: row.int()?, depth: row.number()? })).transpose()
+}
+
+/// The id of the message at a place of a lane.
+pub(crate) fn id_at(sql: &mut dyn Sql, lane: i64, depth: u32) -> Result<Option<NodeId>> {
+    let text = "SELECT id FROM nodes WHERE lane = $1 AND depth = $2";
+    row(sql, text, &[Value::Int(lane), Value::Int(depth.into())])?.map(|mut row| row.node_id()).transpose()
+}
+
+/// Opens a lane.
+pub(crate) fn insert_lane(sql: &mut dyn Sql, lane: Lane) -> Result<i64> {
+    let text = "INSERT INTO lanes (parent, start) VALUES ($1, $2) RETURNING lane";
+    match row(sql, text, &[Value::int(lane.parent), Value::Int(lane.start.into())])? {
+        Some(mut row) => row.int(),
+        None => Err(StoreError::Broken("a lane was opened and has no number".into())),
+    }
+}
+
+/// A lane.
+pub(crate) fn lane(sql: &mut dyn Sql, lane: i64) -> Result<Lane> {
+    let found = row(sql, "SELECT parent, start FROM lanes WHERE lane = $1", &[Value::Int(lane)])?;
+    let mut row = found.ok_or_else(|| StoreError::Broken(format!("there is no lane {lane}")))?;
+    Ok(Lane { parent: row.opt_int()?, start: row.number()? })
+}
+
+/// The columns of a message, in the order that [`read_node`] takes them.
+pub(crate) const NODES: &str = "SELECT number, id, lane, depth, role, at, json FROM nodes";
+
+/// The message of an id.
+pub(crate) fn node(sql: &mut dyn Sql, id: NodeId) -> Result<Option<Stored>> {
+    row(sql, &format!("{NODES} WHERE id = $1"), &[Value::Bytes(&id.0)])?.map(read_node).transpose()
+}
+
+/// The message of a number.
+pub(crate) fn numbered(sql: &mut dyn Sql, number: i64) -> Result<Option<Stored>> {
+    row(sql, &format!("{NODES} WHERE number = $1"), &[Value::Int(number)])?.map(read_node).transpose()
+}
+
+/// The messages of a lane that have these depths, in order.
+pub(crate) fn nodes(sql: &mut dyn Sql, lane: i64, depths: Range<u32>) -> Result<Vec<Stored>> {
+    let text = format!("{NODES} WHERE lane = $1 AND depth >= $2 AND depth < $3 ORDER BY depth");
+    let values = [Value::Int(lane), Value::Int(depths.start.into()), Value::Int(depths.end.into())];
+    sql.rows(&text, &values)?.into_iter().map(read_node).collect()
+}
+
+/// Some messages behind a place, lane by lane.
+pub(crate) fn nodes_after(sql: &mut dyn Sql, (lane, depth): (i64, u32)) -> Result<Vec<Stored>> {
+    let text = format!("{NODES} WHERE (lane, depth) > ($1, $2) ORDER BY lane, depth LIMIT 512");
+    sql.rows(&text, &[Value::Int(lane), Value::Int(depth.into())])?.into_iter().map(read_node).collect()
+}
+
+/// A message from its columns.
+pub(crate) fn read_node(mut row: Row) -> Result<Stored> {
+    let (number, id) = (row.int()?, row.node_id()?);
+    let place = Place { number, lane: row.int()?, depth: row.number()? };
+    let role = row.text()?;
+    let role = Role::named(&role).ok_or_else(|| StoreError::Broken(format!("{role:?} is no role")))?;
+    Ok(Stored { id, place, role, at: Millis(row.int()?), json: row.text()? })
+}
+
+/// How many messages one statement writes; fewer go one by one.
+const ROWS: usize = 32;
+
+/// Writes messages.
+pub(crate) fn insert_nodes(sql: &mut dyn Sql, nodes: &[Stored]) -> Result<()> {
+    let (many, few) = nodes.split_at(nodes.len() / ROWS * ROWS);
+    for nodes in many.chunks(ROWS).chain(few.chunks(1)) {
+        let mut text = "INSERT INTO nodes (number, id, lane, depth, role, at, json) VALUES ".to_owned();
+        let mut values = Vec::with_capacity(7 * nodes.len());
+        for (i, node) in nodes.iter().enumerate() {
+            let comma = if i == 0 { "" } else { ", " };
+            let n = 7 * i;
+            let names: [usize; 7] = std::array::from_fn(|i| n + i + 1);
+            let [a, b, c, d, e, f, g] = names;
+            text.push_str(&format!("{comma}(${a}, ${b}, ${c}, ${d}, ${e}, ${f}, ${g})"));
+            values.extend([
+                Value::Int(node.place.number),
+                Value::Bytes(&node.id.0),
+                Value::Int(node.place.lane),
+                Value::Int(node.place.depth.into()),
+                Value::Text(node.role.name()),
+                Value::Int(node.at.0),
+                Value::Json(&node.json),
+            ]);
+        }
+        sql.run(&text, &values)?;
+    }
+    Ok(())
+}
+
+/// The sessions whose chain has the message of a place, the oldest first.
+pub(crate) fn owners(sql: &mut dyn Sql, place: Place) -> Result<Vec<SessionId>> {
+    let text = "WITH RECURSIVE sharing (lane) AS ( \
+         SELECT lane FROM lanes WHERE lane = $1 \
+         UNION ALL SELECT l.lane FROM lanes l JOIN sharing ON l.parent = sharing.lane WHERE l.start > $2) \
+         SELECT s.id FROM sharing CROSS JOIN sessions s \
+         WHERE s.lane = sharing.lane AND s.n_messages > $2 ORDER BY s.started_at, s.id";
+    let rows = sql.rows(text, &[Value::Int(place.lane), Value::Int(place.depth.into())])?;
+    rows.into_iter().map(|mut row| Ok(SessionId(row.text()?))).collect()
+}
+
+/// Writes an event.
+pub(crate) fn insert_event(sql: &mut dyn Sql, session: &Session, event: &EventRow) -> Result<()> {
+    let text = "INSERT INTO events (session, seq, at, tip, kind, body) VALUES ($1, $2, $3, $4, $5, $6)";
+    let values = [
+        Value::Int(session.key),
+        Value::Int(event.seq.into()),
+        Value::Int(event.at.0),
+        Value::int(session.place.map(|place| place.number)),
+        Value::Text(&event.kind),
+        Value::Json(&event.body),
+    ];
+    sql.run(text, &values)?;
+    Ok(())
+}
+
+/// The events of a session from a position on.
+pub(crate) fn events(sql: &mut dyn Sql, session: &Session, from: u32) -> Result<Vec<EventRow>> {
+    let text = "SELECT e.seq, e.at, e.kind, e.body, e.tip, n.id FROM events e LEFT JOIN nodes n ON n.number = e.tip \
+         WHERE e.session = $1 AND e.seq >= $2 ORDER BY e.seq";
+    let read = |mut row: Row| {
+        let (seq, at, kind, body) = (row.number()?, Millis(row.int()?), row.text()?, row.text()?);
+        let (number, tip) = (row.opt_int()?, row.opt_hash()?.map(NodeId));
+        if number.is_some() != tip.is_some() {
+            let id = &session.row.id;
+            return Err(StoreError::Broken(format!(
+                "event {seq} of session {id} has a tip that is not there"
+            )));
+        }
+        Ok(EventRow { seq, at, tip, kind, body })
+    };
+    let rows = sql.rows(text, &[Value::Int(session.key), Value::Int(from.into())])?;
+    rows.into_iter().map(read).collect()
+}
+
+/// Keeps bytes.
+pub(crate) fn insert_blob(sql: &mut dyn Sql, bytes: &[u8]) -> Result<()> {
+    let id = BlobId::of(bytes);
+    let text = "INSERT INTO blobs (id, bytes) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING";
+    sql.run(text, &[Value::Bytes(&id.0), Value::Bytes(bytes)])?;
+    Ok(())
+}
+
+/// Bytes that were kept.
+pub(crate) fn blob(sql: &mut dyn Sql, id: BlobId) -> Result<Option<Vec<u8>>> {
+    let found = row(sql, "SELECT bytes FROM blobs WHERE id = $1", &[Value::Bytes(&id.0)])?;
+    found.map_or(Ok(None), |mut row| row.opt_bytes())
+}
+
+/// The events of the session of that id, from a position on.
+pub(crate) fn events_of(sql: &mut dyn Sql, id: &SessionId, from: u32) -> Result<Vec<EventRow>> {
+    let session = session(sql, id)?.ok_or_else(|| StoreError::NoSession(id.clone()))?;
+    events(sql, &session, from)
+}
+
+/// How much there is; how much room it takes is known to the database alone.
+pub(crate) fn size(sql: &mut dyn Sql) -> Result<Size> {
+    let text = "SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM nodes), \
+         (SELECT coalesce(sum(octet_length(json)), 0) FROM nodes), (SELECT count(*) FROM events)";
+    let mut row =
+        row(sql, text, &[])?.ok_or_else(|| StoreError::Broken("nothing could be counted".into()))?;
+    let (n_sessions, n_nodes) = (row.number()?, row.number()?);
+    let (n_json_bytes, n_events) = (row.number()?, row.number()?);
+    Ok(Size { n_sessions, n_nodes, n_json_bytes, n_events, n_disk_bytes: 0 })
+}

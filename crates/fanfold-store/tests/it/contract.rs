@@ -1,0 +1,536 @@
+//! One suite that every store passes.
+
+use fanfold_store::{
+    Batch, BlobId, Change, EndReason, Filter, Held, Millis, NewMessage, NodeId, Op, Relation, Role, Store,
+    StoreError,
+};
+
+use crate::words::*;
+
+macro_rules! contract {
+    ($($name:ident),* $(,)?) => {
+        mod memory {
+            $(#[test] fn $name() { super::$name(&fanfold_store::MemoryStore::default()); })*
+        }
+        mod sqlite {
+            $(#[test] fn $name() {
+                let folder = tempfile::tempdir().unwrap();
+                super::$name(&fanfold_store::SqliteStore::open(folder.path()).unwrap());
+            })*
+        }
+        mod postgres {
+            $(#[test] fn $name() {
+                let Some(database) = crate::cluster::database() else { return };
+                super::$name(&*crate::cluster::open(&database));
+            })*
+        }
+    };
+}
+
+contract! {
+    messages_come_back_byte_for_byte,
+    roles_and_times_are_kept,
+    a_message_is_kept_once,
+    a_fork_shares_what_it_has_in_common,
+    forks_of_forks_keep_to_their_lanes,
+    a_rewind_opens_a_lane_and_leaves_the_old_one,
+    what_was_rewound_is_walked_again,
+    one_message_in_two_places_is_two,
+    ranges_of_a_chain,
+    owners_are_who_leads_to_it,
+    a_batch_that_fails_leaves_nothing,
+    every_error_names_what_is_missing,
+    nobody_writes_in_between,
+    titles_are_unique,
+    sessions_are_listed_newest_first,
+    filters_and_pages,
+    a_rotation_stays_in_its_lineage,
+    the_first_end_stays,
+    events_are_numbered_and_know_the_tip,
+    bytes_are_kept_under_their_hash,
+    a_deleted_session_is_gone,
+    a_sweep_takes_what_nobody_leads_to,
+    a_sweep_leaves_what_events_lead_to,
+    a_number_is_never_given_twice,
+    locks_have_one_holder,
+    locks_end_by_themselves,
+    sizes_add_up,
+    many_messages_at_once,
+    odd_texts_pass,
+}
+
+fn messages_come_back_byte_for_byte(store: &dyn Store) {
+    write(store, vec![create("a")]);
+    // Odd spacing, escapes, a long number, and something that is no JSON.
+    let texts = [
+        "{ \"role\" : \"user\",\"n\":1.10, \"t\":\"\\u00e9\\/\" }",
+        "{\"n\":12345678901234567890123}",
+        "no JSON",
+        "",
+    ];
+    let messages = texts.map(|json| NewMessage { json: json.into(), at: None });
+    let committed = write(store, vec![Op::Append(id("a"), messages.to_vec())]);
+    assert_eq!(committed.n_new, 4);
+    let nodes = chain(store, "a");
+    assert_eq!(nodes.iter().map(|node| &*node.json).collect::<Vec<_>>(), texts);
+    let mut parent = None;
+    for (depth, node) in nodes.iter().enumerate() {
+        assert_eq!(node.id, NodeId::of(parent, &node.json));
+        assert_eq!((node.parent, node.depth as usize), (parent, depth));
+        assert_eq!(store.node(node.id).unwrap().as_ref(), Some(node));
+        assert_eq!(store.numbered(node.number).unwrap().as_ref(), Some(node));
+        parent = Some(node.id);
+    }
+    assert_eq!(committed.tips, [(id("a"), parent)]);
+    assert_eq!((tip(store, "a"), session(store, "a").n_messages), (parent, 4));
+}
+
+fn roles_and_times_are_kept(store: &dyn Store) {
+    let messages = vec![
+        NewMessage { json: r#"{"role":"assistant"}"#.into(), at: Some(Millis(-5)) },
+        NewMessage { json: r#"{"role":"tool"}"#.into(), at: None },
+    ];
+    write_at(store, 70, vec![create("a"), Op::Append(id("a"), messages)]).unwrap();
+    let found: Vec<_> = chain(store, "a").iter().map(|node| (node.role, node.at.0)).collect();
+    assert_eq!(found, [(Role::Assistant, -5), (Role::Tool, 70)]);
+}
+
+fn a_message_is_kept_once(store: &dyn Store) {
+    assert_eq!(write(store, vec![create("a"), append("a", &["one", "two"])]).n_new, 2);
+    let again = write_at(store, 9, vec![create("b"), append("b", &["one", "two"])]).unwrap();
+    assert_eq!((again.n_new, store.size().unwrap().n_nodes), (0, 2));
+    assert_eq!((tip(store, "a"), said(store, "b")), (tip(store, "b"), "one two".into()));
+    // The moment is that of the first time.
+    assert_eq!(chain(store, "b")[0].at, Millis(1));
+    let more = write(store, vec![append("a", &["three"]), append("b", &["three", "four"])]);
+    assert_eq!((more.n_new, said(store, "b")), (2, "one two three four".into()));
+    assert_eq!(said(store, "a"), "one two three");
+}
+
+fn a_fork_shares_what_it_has_in_common(store: &dyn Store) {
+    write(store, vec![create("a"), append("a", &["one", "two", "three"])]);
+    let two = node(store, "a", "two");
+    let fork = create_from("b", Some(("a", Relation::Fork)), Some(two));
+    let committed = write(store, vec![fork, append("b", &["other"])]);
+    assert_eq!(committed.n_new, 1);
+    assert_eq!((said(store, "a"), said(store, "b")), ("one two three".into(), "one two other".into()));
+    write(store, vec![append("a", &["four"]), append("b", &["more"])]);
+    assert_eq!(
+        (said(store, "a"), said(store, "b")),
+        ("one two three four".into(), "one two other more".into())
+    );
+    assert_eq!(session(store, "b").parent, Some((id("a"), Relation::Fork)));
+    assert_eq!(store.size().unwrap().n_nodes, 6);
+}
+
+fn forks_of_forks_keep_to_their_lanes(store: &dyn Store) {
+    write(store, vec![create("s0"), append("s0", &["w0", "w1"])]);
+    // Each session forks one message before the end of the last one, and says two of its own.
+    for i in 1..=12 {
+        let last = format!("s{}", i - 1);
+        let nodes = chain(store, &last);
+        let from = nodes[nodes.len() - 2].id;
+        let name = format!("s{i}");
+        let fork = create_from(&name, Some((&last, Relation::Fork)), Some(from));
+        let (a, b) = (format!("a{i}"), format!("b{i}"));
+        write(store, vec![fork, append(&name, &[&a, &b])]);
+    }
+    assert_eq!(said(store, "s12"), "w0 a1 a2 a3 a4 a5 a6 a7 a8 a9 a10 a11 a12 b12");
+    assert_eq!(said(store, "s3"), "w0 a1 a2 a3 b3");
+    let owners = store.owners(node(store, "s12", "a5")).unwrap();
+    assert_eq!(owners.len(), 8, "s5 to s12: {owners:?}");
+    assert_eq!(store.owners(node(store, "s3", "b3")).unwrap(), [id("s3")]);
+    assert_eq!(store.owners(node(store, "s3", "w0")).unwrap().len(), 13);
+    let tip = tip(store, "s12").unwrap();
+    let middle: Vec<String> = store.chain(tip, 4..7).unwrap().iter().map(word).collect();
+    assert_eq!(middle, ["a4", "a5", "a6"]);
+}
+
+fn a_rewind_opens_a_lane_and_leaves_the_old_one(store: &dyn Store) {
+    write(store, vec![create("a"), append("a", &["one", "two", "three"])]);
+    let (one, three) = (node(store, "a", "one"), node(store, "a", "three"));
+    let committed = write(store, vec![Op::Move(id("a"), Some(one)), append("a", &["zwei"])]);
+    assert_eq!((committed.n_new, committed.tips.len()), (1, 2));
+    assert_eq!((said(store, "a"), session(store, "a").n_messages), ("one zwei".into(), 2));
+    // Nothing is lost: the session can go back.
+    assert!(store.node(three).unwrap().is_some());
+    assert!(store.owners(three).unwrap().is_empty());
+    write(store, vec![Op::Move(id("a"), Some(three))]);
+    assert_eq!((said(store, "a"), session(store, "a").n_messages), ("one two three".into(), 3));
+    write(store, vec![Op::Move(id("a"), None)]);
+    assert_eq!((tip(store, "a"), session(store, "a").n_messages), (None, 0));
+}
+
+fn what_was_rewound_is_walked_again(store: &dyn Store) {
+    write(store, vec![create("a"), append("a", &["one", "two", "three"])]);
+    let one = node(store, "a", "one");
+    let again = write(store, vec![Op::Move(id("a"), Some(one)), append("a", &["two", "drei", "vier"])]);
+    assert_eq!((again.n_new, said(store, "a")), (2, "one two drei vier".into()));
+    let back = write(store, vec![Op::Move(id("a"), None), append("a", &["one", "two", "three"])]);
+    assert_eq!((back.n_new, said(store, "a")), (0, "one two three".into()));
+}
+
+fn one_message_in_two_places_is_two(store: &dyn Store) {
+    write(store, vec![create("a"), append("a", &["yes", "yes", "yes"])]);
+    assert_eq!((said(store, "a"), store.size().unwrap().n_nodes), ("yes yes yes".into(), 3));
+}
+
+fn ranges_of_a_chain(store: &dyn Store) {
+    write(store, vec![create("a"), append("a", &["w0", "w1", "w2", "w3", "w4"])]);
+    let (mid, tip) = (node(store, "a", "w2"), tip(store, "a").unwrap());
+    let words =
+        |tip, depths| store.chain(tip, depths).unwrap().iter().map(word).collect::<Vec<_>>().join(" ");
+    assert_eq!(words(tip, 1..3), "w1 w2");
+    assert_eq!(words(mid, 0..9), "w0 w1 w2");
+    assert_eq!(words(tip, 4..u32::MAX), "w4");
+    assert_eq!(words(tip, 5..9), "");
+    assert_eq!(words(tip, 2..2), "");
+    let part = store.chain(tip, 3..5).unwrap();
+    assert_eq!(part[0].parent, Some(mid));
+}
+
+fn owners_are_who_leads_to_it(store: &dyn Store) {
+    write_at(store, 5, vec![create("later"), append("later", &["one", "two"])]).unwrap();
+    let two = node(store, "later", "two");
+    write_at(store, 3, vec![create("sooner"), append("sooner", &["one", "two", "three"])]).unwrap();
+    assert_eq!(store.owners(two).unwrap(), [id("sooner"), id("later")]);
+    assert_eq!(store.owners(node(store, "sooner", "three")).unwrap(), [id("sooner")]);
+    let one = node(store, "later", "one");
+    write(store, vec![Op::Move(id("later"), Some(one))]);
+    assert_eq!(store.owners(two).unwrap(), [id("sooner")]);
+    assert_eq!(store.owners(one).unwrap(), [id("sooner"), id("later")]);
+}
+
+fn a_batch_that_fails_leaves_nothing(store: &dyn Store) {
+    write(store, vec![create("a"), append("a", &["one"]), title("a", "first")]);
+    let before = (session(store, "a"), store.size().unwrap().n_nodes);
+    let ops = vec![
+        append("a", &["two"]),
+        create("b"),
+        note("a", "fold", "{}"),
+        Op::Keep(b"kept".to_vec()),
+        Op::Set(id("a"), Change::Goal(Some("more".into()))),
+        Op::Set(id("a"), Change::Ended(EndReason::Reset)),
+        title("b", "second"),
+        append("missing", &["x"]),
+    ];
+    for at in 0..ops.len() {
+        // The failure comes after each of them once.
+        let mut ops = ops.clone();
+        let last = ops.pop().unwrap();
+        ops.insert(at, last);
+        assert!(matches!(write_at(store, 8, ops), Err(StoreError::NoSession(name)) if name == id("missing")));
+    }
+    assert_eq!((session(store, "a"), store.size().unwrap().n_nodes), before);
+    assert!(store.session(&id("b")).unwrap().is_none());
+    assert!(store.events(&id("a"), 0).unwrap().is_empty());
+    assert!(store.blob(BlobId::of(b"kept")).unwrap().is_none());
+    assert_eq!(said(store, "a"), "one");
+}
+
+fn every_error_names_what_is_missing(store: &dyn Store) {
+    write(store, vec![create("a"), append("a", &["one"])]);
+    let nowhere = NodeId([7; 32]);
+    let fails = |op: Op| write_at(store, 2, vec![op]).unwrap_err().to_string();
+    assert_eq!(fails(create("a")), "there is a session a already");
+    assert_eq!(fails(create_from("b", Some(("x", Relation::Fork)), None)), "there is no session x");
+    assert_eq!(fails(create_from("b", None, Some(nowhere))), format!("there is no message {nowhere}"));
+    assert_eq!(fails(Op::Move(id("a"), Some(nowhere))), format!("there is no message {nowhere}"));
+    for op in [
+        Op::Append(id("x"), Vec::new()),
+        Op::Move(id("x"), None),
+        note("x", "fold", "{}"),
+        Op::Set(id("x"), Change::Reopened),
+        Op::Delete(id("x")),
+    ] {
+        assert_eq!(fails(op), "there is no session x");
+    }
+    assert!(matches!(store.chain(nowhere, 0..1), Err(StoreError::NoNode(node)) if node == nowhere));
+    assert!(matches!(store.owners(nowhere), Err(StoreError::NoNode(node)) if node == nowhere));
+    assert!(matches!(store.events(&id("x"), 0), Err(StoreError::NoSession(name)) if name == id("x")));
+    assert_eq!(store.session(&id("x")).unwrap(), None);
+    assert_eq!(store.node(nowhere).unwrap(), None);
+    assert_eq!(store.numbered(u64::MAX).unwrap(), None);
+    assert_eq!(store.blob(BlobId([0; 32])).unwrap(), None);
+}
+
+fn nobody_writes_in_between(store: &dyn Store) {
+    write(store, vec![create("a"), append("a", &["one"])]);
+    let seen = tip(store, "a");
+    let next = |expect, word: &str| {
+        let expect = vec![(id("a"), expect)];
+        store.commit(&Batch { at: Millis(2), expect, ops: vec![append("a", &[word])] })
+    };
+    next(seen, "two").unwrap();
+    assert!(matches!(next(seen, "three"), Err(StoreError::Moved(name)) if name == id("a")));
+    assert!(matches!(next(None, "three"), Err(StoreError::Moved(_))));
+    assert_eq!(said(store, "a"), "one two");
+    let expect = vec![(id("x"), None)];
+    let missing = store.commit(&Batch { at: Millis(2), expect, ops: Vec::new() });
+    assert!(matches!(missing, Err(StoreError::NoSession(name)) if name == id("x")));
+}
+
+fn titles_are_unique(store: &dyn Store) {
+    write(store, vec![create("a"), create("b"), title("a", "Task")]);
+    let taken = write_at(store, 2, vec![title("b", "Task")]).unwrap_err();
+    assert_eq!(taken.to_string(), "session a is called \"Task\" already");
+    // One's own title again, another's after it was given up, and two that change places.
+    write(store, vec![title("a", "Task"), title("b", "task")]);
+    write(store, vec![Op::Set(id("a"), Change::Title(None)), title("b", "Task"), title("a", "task")]);
+    assert_eq!(session(store, "b").title.as_deref(), Some("Task"));
+    assert_eq!(session(store, "a").title.as_deref(), Some("task"));
+    assert!(write_at(store, 2, vec![create("c"), title("c", "Task")]).is_err());
+    write(store, vec![Op::Delete(id("b")), create("d"), title("d", "Task")]);
+    assert_eq!(session(store, "d").title.as_deref(), Some("Task"));
+}
+
+fn names(store: &dyn Store, filter: &Filter) -> String {
+    let rows = store.sessions(filter).unwrap();
+    rows.into_iter().map(|row| row.id.0).collect::<Vec<_>>().join(" ")
+}
+
+fn sessions_are_listed_newest_first(store: &dyn Store) {
+    for (at, name) in [(1, "a"), (3, "c"), (2, "b"), (3, "d")] {
+        write_at(store, at, vec![create(name)]).unwrap();
+    }
+    assert_eq!(names(store, &Filter::default()), "d c b a");
+    write_at(store, 9, vec![append("a", &["one"])]).unwrap();
+    assert_eq!(names(store, &Filter::default()), "a d c b");
+    assert_eq!(session(store, "a").started_at, Millis(1));
+    let listed = store.sessions(&Filter::default()).unwrap();
+    assert_eq!(listed[0], session(store, "a"));
+}
+
+fn filters_and_pages(store: &dyn Store) {
+    write_at(store, 1, vec![create("a"), title("a", "Task")]).unwrap();
+    write_at(store, 2, vec![create_from("b", Some(("a", Relation::Rotation)), None)]).unwrap();
+    write_at(store, 3, vec![create_from("c", Some(("a", Relation::Fork)), None)]).unwrap();
+    write_at(store, 4, vec![create_from("d", Some(("c", Relation::Subagent)), None)]).unwrap();
+    let all = Filter::default;
+    assert_eq!(names(store, &Filter { root: Some(id("a")), ..all() }), "b a");
+    assert_eq!(names(store, &Filter { parent: Some(id("a")), ..all() }), "c b");
+    assert_eq!(names(store, &Filter { title: Some("Task".into()), ..all() }), "a");
+    assert_eq!(names(store, &Filter { source: Some("test".into()), limit: Some(2), ..all() }), "d c");
+    assert_eq!(names(store, &Filter { source: Some("other".into()), ..all() }), "");
+    assert_eq!(names(store, &Filter { since: Some(Millis(2)), before: Some(Millis(4)), ..all() }), "c b");
+    assert_eq!(names(store, &Filter { offset: 3, ..all() }), "a");
+    assert_eq!(names(store, &Filter { offset: 1, limit: Some(2), ..all() }), "c b");
+    assert_eq!(names(store, &Filter { limit: Some(0), ..all() }), "");
+    assert_eq!(names(store, &Filter { limit: Some(usize::MAX), offset: usize::MAX, ..all() }), "");
+}
+
+fn a_rotation_stays_in_its_lineage(store: &dyn Store) {
+    write(store, vec![create("a"), append("a", &["one"])]);
+    let tip = tip(store, "a");
+    write(
+        store,
+        vec![
+            Op::Set(id("a"), Change::Ended(EndReason::Compression)),
+            create_from("b", Some(("a", Relation::Rotation)), tip),
+            create_from("c", Some(("b", Relation::Rotation)), tip),
+            create_from("d", Some(("c", Relation::Fork)), tip),
+        ],
+    );
+    let roots = ["a", "b", "c", "d"].map(|name| session(store, name).root.0);
+    assert_eq!(roots, ["a", "a", "a", "d"]);
+    assert_eq!(said(store, "c"), "one");
+}
+
+fn the_first_end_stays(store: &dyn Store) {
+    write(store, vec![create("a")]);
+    let end = |at, reason| write_at(store, at, vec![Op::Set(id("a"), Change::Ended(reason))]).unwrap();
+    end(4, EndReason::Other("tired".into()));
+    end(5, EndReason::Reset);
+    assert_eq!(session(store, "a").ended, Some((Millis(4), EndReason::Other("tired".into()))));
+    write(store, vec![Op::Set(id("a"), Change::Reopened)]);
+    assert_eq!(session(store, "a").ended, None);
+    end(6, EndReason::Branched);
+    assert_eq!(session(store, "a").ended, Some((Millis(6), EndReason::Branched)));
+    write(
+        store,
+        vec![Op::Set(id("a"), Change::Goal(Some("win".into()))), Op::Set(id("a"), Change::Model("m".into()))],
+    );
+    let row = session(store, "a");
+    assert_eq!((row.goal.as_deref(), row.model.as_deref()), (Some("win"), Some("m")));
+}
+
+fn events_are_numbered_and_know_the_tip(store: &dyn Store) {
+    write(
+        store,
+        vec![create("a"), note("a", "first", "{}"), append("a", &["one"]), note("a", "second", "[1, 2]")],
+    );
+    write_at(store, 6, vec![note("a", "third", "\"\"")]).unwrap();
+    let events = store.events(&id("a"), 0).unwrap();
+    let found: Vec<_> = events.iter().map(|event| (event.seq, event.at.0, event.kind.as_str())).collect();
+    assert_eq!(found, [(0, 1, "first"), (1, 1, "second"), (2, 6, "third")]);
+    assert_eq!((events[0].tip, events[1].tip), (None, tip(store, "a")));
+    assert_eq!(events[1].body, "[1, 2]");
+    assert_eq!(store.events(&id("a"), 2).unwrap(), events[2..]);
+    assert_eq!(store.events(&id("a"), 9).unwrap(), []);
+    assert_eq!((session(store, "a").n_events, session(store, "a").updated_at), (3, Millis(6)));
+}
+
+fn bytes_are_kept_under_their_hash(store: &dyn Store) {
+    let bytes: Vec<u8> = (0..=255).collect();
+    write(store, vec![Op::Keep(bytes.clone()), Op::Keep(bytes.clone()), Op::Keep(Vec::new())]);
+    write(store, vec![Op::Keep(bytes.clone())]);
+    assert_eq!(store.blob(BlobId::of(&bytes)).unwrap(), Some(bytes));
+    assert_eq!(store.blob(BlobId::of(b"")).unwrap(), Some(Vec::new()));
+}
+
+fn a_deleted_session_is_gone(store: &dyn Store) {
+    write(store, vec![create("a"), append("a", &["one"]), note("a", "fold", "{}")]);
+    write(store, vec![create_from("b", Some(("a", Relation::Fork)), tip(store, "a"))]);
+    store.lock(&id("a"), "me", 1000, Millis(0)).unwrap();
+    write(store, vec![Op::Delete(id("a"))]);
+    assert_eq!(store.session(&id("a")).unwrap(), None);
+    assert!(matches!(store.events(&id("a"), 0), Err(StoreError::NoSession(_))));
+    assert_eq!(said(store, "b"), "one");
+    assert_eq!(session(store, "b").parent, Some((id("a"), Relation::Fork)));
+    // Its id is free again, and so is its lock; nothing of the old one comes back.
+    write(store, vec![create("a")]);
+    assert_eq!((session(store, "a").n_events, store.events(&id("a"), 0).unwrap()), (0, Vec::new()));
+    assert!(matches!(store.lock(&id("a"), "you", 1000, Millis(1)).unwrap(), Held::Ours(_)));
+    write(store, vec![Op::Delete(id("a")), create("a"), note("a", "new", "{}"), Op::Delete(id("a"))]);
+    assert_eq!(store.size().unwrap().n_events, 0);
+}
+
+fn a_sweep_takes_what_nobody_leads_to(store: &dyn Store) {
+    write(store, vec![create("a"), append("a", &["one", "two", "three", "four"])]);
+    let (two, four) = (node(store, "a", "two"), node(store, "a", "four"));
+    write(
+        store,
+        vec![create_from("b", Some(("a", Relation::Fork)), Some(two)), append("b", &["drei", "vier"])],
+    );
+    write(
+        store,
+        vec![
+            create_from("c", Some(("b", Relation::Fork)), Some(node(store, "b", "drei"))),
+            append("c", &["x"]),
+        ],
+    );
+    assert_eq!(store.sweep().unwrap(), 0);
+    write(store, vec![Op::Delete(id("a"))]);
+    assert_eq!(store.sweep().unwrap(), 2);
+    assert!(store.node(four).unwrap().is_none());
+    assert_eq!((said(store, "b"), said(store, "c")), ("one two drei vier".into(), "one two drei x".into()));
+    // The place is free again, and used again.
+    write(store, vec![create_from("e", None, Some(two)), append("e", &["three"])]);
+    assert_eq!(said(store, "e"), "one two three");
+    write(store, vec![Op::Delete(id("b")), Op::Delete(id("e"))]);
+    assert_eq!(store.sweep().unwrap(), 2, "vier and three");
+    assert_eq!(said(store, "c"), "one two drei x");
+    write(store, vec![Op::Delete(id("c"))]);
+    assert_eq!((store.sweep().unwrap(), store.size().unwrap().n_nodes), (4, 0));
+    assert_eq!(store.sweep().unwrap(), 0);
+    write(store, vec![create("f"), append("f", &["one"])]);
+    assert_eq!(said(store, "f"), "one");
+}
+
+fn a_sweep_leaves_what_events_lead_to(store: &dyn Store) {
+    let (named, other) = (b"named".to_vec(), b"other".to_vec());
+    write(
+        store,
+        vec![create("a"), append("a", &["one", "two"]), Op::Keep(named.clone()), Op::Keep(other.clone())],
+    );
+    let two = tip(store, "a").unwrap();
+    let body = format!("{{\"blob\":\"{}\"}}", BlobId::of(&named));
+    write(store, vec![note("a", "checkpoint", &body), Op::Move(id("a"), None)]);
+    assert_eq!(store.sweep().unwrap(), 0);
+    assert_eq!(store.chain(two, 0..9).unwrap().len(), 2);
+    assert_eq!(
+        (store.blob(BlobId::of(&named)).unwrap(), store.blob(BlobId::of(&other)).unwrap()),
+        (Some(named), None)
+    );
+    write(store, vec![Op::Delete(id("a"))]);
+    assert_eq!(store.sweep().unwrap(), 2);
+    assert_eq!(store.blob(BlobId::of(b"named")).unwrap(), None);
+}
+
+fn a_number_is_never_given_twice(store: &dyn Store) {
+    write(store, vec![create("a"), append("a", &["one", "two"])]);
+    let highest = chain(store, "a")[1].number;
+    write(store, vec![Op::Delete(id("a"))]);
+    store.sweep().unwrap();
+    write(store, vec![create("b"), append("b", &["three", "four"])]);
+    let numbers: Vec<u64> = chain(store, "b").iter().map(|node| node.number).collect();
+    assert!(numbers[0] > highest && numbers[1] > numbers[0], "{highest} {numbers:?}");
+    assert_eq!(store.numbered(highest).unwrap(), None);
+}
+
+fn locks_have_one_holder(store: &dyn Store) {
+    write(store, vec![create("a"), create("b")]);
+    let take = |name: &str, holder: &str, now| store.lock(&id(name), holder, 100, Millis(now)).unwrap();
+    let Held::Ours(lock) = take("a", "me", 0) else { panic!("it is free") };
+    assert_eq!((lock.session, lock.holder.as_str(), lock.until), (id("a"), "me", Millis(100)));
+    let Held::Theirs(lock) = take("a", "you", 50) else { panic!("it is held") };
+    assert_eq!((lock.holder.as_str(), lock.until), ("me", Millis(100)));
+    assert!(matches!(take("b", "you", 50), Held::Ours(_)));
+    // The holder prolongs it; another one can't give it back.
+    let Held::Ours(lock) = take("a", "me", 60) else { panic!("it is one's own") };
+    assert_eq!(lock.until, Millis(160));
+    store.unlock(&id("a"), "you").unwrap();
+    assert!(matches!(take("a", "you", 120), Held::Theirs(_)));
+    store.unlock(&id("a"), "me").unwrap();
+    assert!(matches!(take("a", "you", 120), Held::Ours(_)));
+    store.unlock(&id("nobody"), "me").unwrap();
+}
+
+fn locks_end_by_themselves(store: &dyn Store) {
+    write(store, vec![create("a")]);
+    let take = |holder: &str, now| store.lock(&id("a"), holder, 100, Millis(now)).unwrap();
+    take("dead", 0);
+    assert!(matches!(take("next", 99), Held::Theirs(_)));
+    assert!(
+        matches!(take("next", 100), Held::Ours(lock) if lock.holder == "next" && lock.until == Millis(200))
+    );
+    // The one who was gone for too long has lost it, and gives nothing back.
+    assert!(matches!(take("dead", 150), Held::Theirs(_)));
+    store.unlock(&id("a"), "dead").unwrap();
+    assert!(matches!(take("dead", 150), Held::Theirs(lock) if lock.holder == "next"));
+    assert!(
+        matches!(store.lock(&id("a"), "next", i64::MAX, Millis(5)).unwrap(), Held::Ours(lock) if lock.until == Millis(i64::MAX))
+    );
+}
+
+fn sizes_add_up(store: &dyn Store) {
+    let empty = store.size().unwrap();
+    assert_eq!((empty.n_sessions, empty.n_nodes, empty.n_json_bytes, empty.n_events), (0, 0, 0, 0));
+    write(store, vec![create("a"), create("b"), append("a", &["one", "zwölf"]), note("b", "x", "{}")]);
+    let size = store.size().unwrap();
+    assert_eq!((size.n_sessions, size.n_nodes, size.n_events), (2, 2, 1));
+    assert_eq!(size.n_json_bytes as usize, json("one").len() + json("zwölf").len());
+}
+
+fn many_messages_at_once(store: &dyn Store) {
+    let words: Vec<String> = (0..331).map(|i| format!("w{i}")).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    assert_eq!(write(store, vec![create("a"), append("a", &words)]).n_new, 331);
+    assert_eq!(said(store, "a"), words.join(" "));
+    let numbers: Vec<u64> = chain(store, "a").iter().map(|node| node.number).collect();
+    assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]));
+    let large = "x".repeat(3_000_000);
+    write(store, vec![append("a", &[&large])]);
+    assert_eq!(chain(store, "a")[331].json.len(), json(&large).len());
+}
+
+fn odd_texts_pass(store: &dyn Store) {
+    let odd = "'\"\\ %_ ; -- 日本語 🙂 \u{202e}";
+    let nul = "{\"role\":\"user\",\"content\":\"a\0b\"}";
+    let name = id(odd);
+    write(
+        store,
+        vec![
+            create(odd),
+            title(odd, odd),
+            note(odd, odd, "{\"a\":\"\0\"}"),
+            Op::Append(name.clone(), vec![NewMessage { json: nul.into(), at: None }]),
+        ],
+    );
+    let row = store.session(&name).unwrap().unwrap();
+    assert_eq!(row.title.as_deref(), Some(odd));
+    assert_eq!(&*store.chain(row.tip.unwrap(), 0..1).unwrap()[0].json, nul);
+    assert_eq!(store.events(&name, 0).unwrap()[0].body, "{\"a\":\"\0\"}");
+    assert_eq!(store.size().unwrap().n_json_bytes as usize, nul.len());
+    assert_eq!(store.sessions(&Filter { title: Some(odd.into()), ..Filter::default() }).unwrap(), [row]);
+}

@@ -1,0 +1,153 @@
+//! Random batches: every store answers as the one in memory does.
+
+use std::collections::BTreeMap;
+
+use fanfold_store::{
+    Batch, Change, EndReason, Filter, MemoryStore, Millis, NewMessage, Node, NodeId, Op, Relation,
+    SqliteStore, Store,
+};
+use proptest::prelude::*;
+
+use crate::words::*;
+
+/// What a random operation is made from: whose, of what kind, with which word, and which message seen so far.
+type Seed = (u8, u8, u8, u16);
+
+fn op((who, kind, word, which): Seed, seen: &[NodeId]) -> Op {
+    let name = |who: u8| format!("s{}", who % 5);
+    let who_name = name(who);
+    // Few words, so that chains meet again.
+    let text = |n: u8| format!("w{}", n % 3);
+    let node = (!seen.is_empty()).then(|| seen[usize::from(which) % seen.len()]);
+    let parent = [None, Some(Relation::Fork), Some(Relation::Rotation), Some(Relation::Subagent)];
+    match kind % 14 {
+        0 | 1 => {
+            let parent_name = name(word);
+            let parent = parent[usize::from(which) % 4].map(|relation| (parent_name.as_str(), relation));
+            create_from(&who_name, parent, node)
+        }
+        2..=6 => {
+            let words: Vec<String> = (0..=which % 3).map(|i| text(word.wrapping_add(i as u8))).collect();
+            append(&who_name, &words.iter().map(String::as_str).collect::<Vec<_>>())
+        }
+        7 | 8 => Op::Move(id(&who_name), node.filter(|_| word % 8 != 0)),
+        9 => note(&who_name, &text(word), &format!("{{\"n\":{which}}}")),
+        10 => Op::Set(id(&who_name), Change::Title((word % 4 != 0).then(|| text(word)))),
+        11 => Op::Set(
+            id(&who_name),
+            [
+                Change::Goal(Some(text(word))),
+                Change::Model(text(word)),
+                Change::Ended(EndReason::named(&text(word))),
+                Change::Reopened,
+            ][usize::from(which) % 4]
+                .clone(),
+        ),
+        12 => Op::Append(
+            id(&who_name),
+            vec![NewMessage { json: json(&text(word)), at: Some(Millis(which.into())) }],
+        ),
+        _ => Op::Delete(id(&who_name)),
+    }
+}
+
+/// A message without its number, which a store may give as it likes.
+fn plain(node: &Node) -> Node {
+    Node { number: 0, ..node.clone() }
+}
+
+/// Everything that can be asked, as text.
+fn all(store: &dyn Store, seen: &[NodeId]) -> BTreeMap<String, String> {
+    let mut answers = BTreeMap::new();
+    for row in store.sessions(&Filter::default()).unwrap() {
+        let events = store.events(&row.id, 0).unwrap();
+        let chain: Vec<Node> = chain(store, &row.id.0).iter().map(plain).collect();
+        answers.insert(format!("session {}", row.id), format!("{row:?} {events:?} {chain:?}"));
+    }
+    for id in seen {
+        let node = store.node(*id).unwrap();
+        if let Some(node) = &node {
+            assert_eq!(store.numbered(node.number).unwrap().as_ref(), Some(node));
+        }
+        let owners = store.owners(*id).map_err(|error| error.to_string());
+        let part = store.chain(*id, 1..3).map(|nodes| nodes.iter().map(plain).collect::<Vec<_>>());
+        let part = part.map_err(|error| error.to_string());
+        answers.insert(format!("node {id}"), format!("{:?} {owners:?} {part:?}", node.as_ref().map(plain)));
+    }
+    let size = store.size().unwrap();
+    answers.insert(
+        "size".into(),
+        format!("{:?}", (size.n_sessions, size.n_nodes, size.n_json_bytes, size.n_events)),
+    );
+    answers
+}
+
+/// Writes the same batches to a model and to a store, and compares every answer.
+pub(crate) fn compare(store: &dyn Store, batches: &[(Vec<Seed>, u8)]) {
+    let model = MemoryStore::default();
+    let mut seen: Vec<NodeId> = Vec::new();
+    for (i, (seeds, extra)) in batches.iter().enumerate() {
+        let ops: Vec<Op> = seeds.iter().map(|seed| op(*seed, &seen)).collect();
+        let expect_of = |name: &str| model.session(&id(name)).unwrap().map(|row| (row.id, row.tip));
+        let expect = match extra % 6 {
+            0 => expect_of("s0").into_iter().collect(),
+            1 => vec![(id("s1"), seen.last().copied())],
+            _ => Vec::new(),
+        };
+        let batch = Batch { at: Millis(i as i64 * i64::from(*extra)), expect, ops };
+        let due = model.commit(&batch).map_err(|error| error.to_string());
+        let found = store.commit(&batch).map_err(|error| error.to_string());
+        assert_eq!(found, due, "{batch:?}");
+        for (_, tip) in due.into_iter().flat_map(|committed| committed.tips) {
+            seen.extend(tip.filter(|tip| !seen.contains(tip)));
+        }
+        if extra % 9 == 0 {
+            assert_eq!(store.sweep().unwrap(), model.sweep().unwrap());
+        }
+    }
+    assert_eq!(all(store, &seen), all(&model, &seen));
+}
+
+/// Random batches.
+pub(crate) fn batches() -> impl Strategy<Value = Vec<(Vec<Seed>, u8)>> {
+    let seeds = prop::collection::vec(any::<Seed>(), 1..5);
+    prop::collection::vec((seeds, any::<u8>()), 1..25)
+}
+
+/// A runner of so many cases.
+fn runner(few: u32) -> proptest::test_runner::TestRunner {
+    let config =
+        ProptestConfig { cases: n_cases(few), failure_persistence: None, ..ProptestConfig::default() };
+    proptest::test_runner::TestRunner::new(config)
+}
+
+/// How many cases are run.
+pub(crate) fn n_cases(few: u32) -> u32 {
+    if std::env::var_os("FANFOLD_MANY").is_some() { few * 50 } else { few }
+}
+
+#[test]
+fn a_file_answers_as_memory_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let n = std::cell::Cell::new(0);
+    let mut runner = runner(60);
+    let result = runner.run(&(batches(),), |(batches,)| {
+        n.set(n.get() + 1);
+        let store = SqliteStore::open(&folder.path().join(format!("{}.db", n.get()))).unwrap();
+        compare(&store, &batches);
+        Ok(())
+    });
+    result.unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
+fn a_server_answers_as_memory_does() {
+    let Some(database) = crate::cluster::database() else { return };
+    let mut runner = runner(25);
+    let result = runner.run(&(batches(),), |(batches,)| {
+        crate::cluster::empty(&database);
+        compare(&*crate::cluster::open(&database), &batches);
+        Ok(())
+    });
+    result.unwrap_or_else(|error| panic!("{error}"));
+}

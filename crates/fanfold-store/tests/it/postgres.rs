@@ -1,0 +1,75 @@
+//! What only a server can do wrong.
+
+use fanfold_store::{Purpose, StoreError, open};
+
+use crate::cluster;
+use crate::words::*;
+
+#[test]
+fn a_newer_server_is_left_alone() {
+    let Some(database) = cluster::database() else { return };
+    write(&*cluster::open(&database), vec![create("a")]);
+    let mut client = postgres::Client::connect(&database, postgres::NoTls).unwrap();
+    client.batch_execute("UPDATE fanfold.marks SET value = 99 WHERE name = 'version'").unwrap();
+    for purpose in [Purpose::Write, Purpose::Read] {
+        assert!(matches!(open(&database, purpose), Err(StoreError::TooNew { found: 99, .. })));
+    }
+}
+
+#[test]
+fn reading_a_server_alone_makes_nothing() {
+    let Some(database) = cluster::database() else { return };
+    assert!(matches!(open(&database, Purpose::Read), Err(StoreError::TooOld { found: 0, .. })));
+    write(&*cluster::open(&database), vec![create("a"), append("a", &["one"])]);
+    let reader = open(&database, Purpose::Read).unwrap();
+    assert_eq!(said(&*reader, "a"), "one");
+    assert!(matches!(write_at(&*reader, 2, vec![create("b")]), Err(StoreError::ReadOnly(_))));
+}
+
+#[test]
+fn a_connection_that_breaks_is_made_anew() {
+    let Some(database) = cluster::database() else { return };
+    let store = cluster::open(&database);
+    write(&*store, vec![create("a")]);
+    let mut other = postgres::Client::connect(&database, postgres::NoTls).unwrap();
+    for word in ["one", "two", "three"] {
+        let kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+             WHERE datname = current_database() AND pid <> pg_backend_pid()";
+        assert!(!other.query(kill, &[]).unwrap().is_empty());
+        write(&*store, vec![append("a", &[word])]);
+    }
+    assert_eq!(said(&*store, "a"), "one two three");
+}
+
+#[test]
+fn an_address_that_leads_nowhere() {
+    let error = open("postgres://postgres@%2Fnowhere/none", Purpose::Write).err().unwrap();
+    let text = error.to_string();
+    assert!(text.contains("the database none at") && text.contains("/nowhere"), "{text}");
+    assert!(text.ends_with("hint: is the server running, and the address right?"), "{text}");
+    assert!(matches!(open("postgres://host:x/y", Purpose::Write).err(), Some(StoreError::Address(_))));
+}
+
+#[test]
+fn two_who_write_the_same_at_once_write_it_once() {
+    let Some(database) = cluster::database() else { return };
+    let stores: Vec<_> = (0..4).map(|_| cluster::open(&database)).collect();
+    std::thread::scope(|scope| {
+        for (i, store) in stores.iter().enumerate() {
+            scope.spawn(move || {
+                let name = format!("s{i}");
+                write(&**store, vec![create(&name)]);
+                // Everyone says the same, then something of their own, from the same messages on.
+                for n in 0..20 {
+                    write(&**store, vec![append(&name, &[&format!("w{n}")])]);
+                }
+                write(&**store, vec![append(&name, &[&name, "end"])]);
+            });
+        }
+    });
+    let all: Vec<String> = (0..20).map(|n| format!("w{n}")).collect();
+    for i in 0..4 {
+        assert_eq!(said(&*stores[0], &format!("s{i}")), format!("{} s{i} end", all.join(" ")));
+    }
+    assert_eq!(stores[0].size().unwrap().n_nodes, 20 + 4 * 2);
+}

@@ -1,0 +1,492 @@
+//! What every store finds, and what nobody sees.
+
+use fanfold_store::search::{Find, Live, Order, Query};
+use fanfold_store::{Change, EndReason, Millis, NewMessage, NewSession, Op, Relation, Role, Store};
+
+use crate::words::*;
+
+macro_rules! finding {
+    ($($name:ident),* $(,)?) => {
+        mod memory {
+            $(#[test] fn $name() { super::$name(&fanfold_store::MemoryStore::default()); })*
+        }
+        mod sqlite {
+            $(#[test] fn $name() {
+                let folder = tempfile::tempdir().unwrap();
+                super::$name(&fanfold_store::SqliteStore::open(folder.path()).unwrap());
+            })*
+        }
+        mod postgres {
+            $(#[test] fn $name() {
+                let Some(database) = crate::cluster::database() else { return };
+                super::$name(&*crate::cluster::open(&database));
+            })*
+        }
+    };
+}
+
+finding! {
+    words_phrases_prefixes_parts,
+    scripts_without_spaces,
+    either_and_without,
+    the_best_comes_first,
+    newest_and_oldest,
+    pages_follow_one_another,
+    filters_are_kept,
+    hostile_queries_find_nothing_else,
+    what_was_just_said_is_found,
+    a_rewound_message_is_not_seen,
+    a_redo_brings_it_back,
+    a_fork_is_a_result_of_its_own,
+    a_shared_message_is_found_once,
+    a_rotation_is_one_lineage,
+    a_deleted_session_is_not_seen,
+    what_is_live_is_left_out,
+    what_a_fork_has_live_is_left_out,
+    long_messages_are_found_to_their_end,
+    odd_messages_do_no_harm,
+    a_common_word_hides_nothing,
+    a_part_of_many_words_is_told,
+}
+
+/// A message at a moment.
+pub(crate) fn say(store: &dyn Store, name: &str, at: i64, role: &str, text: &str) {
+    let json = serde_json::json!({ "role": role, "content": text }).to_string();
+    let message = NewMessage { json, at: None };
+    write_at(store, at, vec![Op::Append(id(name), vec![message])]).unwrap();
+}
+
+/// A session of a source at a moment.
+pub(crate) fn begin(store: &dyn Store, name: &str, at: i64, source: &str) {
+    let (source, format) = (source.to_owned(), "openai".to_owned());
+    let new = NewSession { id: id(name), source, format, parent: None, tip: None };
+    write_at(store, at, vec![Op::Create(new)]).unwrap();
+}
+
+fn all(query: &str) -> Find {
+    Find { query: Query::parse(query), limit: 100, ..Find::default() }
+}
+
+/// What is found: session and text of each, in order.
+fn found(store: &dyn Store, find: &Find) -> Vec<String> {
+    let hits = store.find(find).unwrap();
+    hits.found.iter().map(|found| format!("{}: {}", found.session.id, word(&found.node))).collect()
+}
+
+/// What is found, whatever the order.
+fn texts(store: &dyn Store, find: &Find) -> Vec<String> {
+    let mut texts: Vec<String> =
+        store.find(find).unwrap().found.iter().map(|found| word(&found.node)).collect();
+    texts.sort();
+    texts
+}
+
+fn check(store: &dyn Store, query: &str, expected: &[&str]) {
+    assert_eq!(texts(store, &all(query)), expected, "{query}");
+}
+
+fn words_phrases_prefixes_parts(store: &dyn Store) {
+    let said = ["The parser failed", "failed parser", "see src/parser/main.rs", "max_retries is parsing"];
+    write(store, vec![create("a"), append("a", &said)]);
+    check(store, "PARSER", &["The parser failed", "failed parser", "see src/parser/main.rs"]);
+    check(store, "parser failed", &["The parser failed", "failed parser"]);
+    check(store, "\"parser failed\"", &["The parser failed"]);
+    check(store, "parser/main.rs", &["see src/parser/main.rs"]);
+    check(store, "max_retries", &["max_retries is parsing"]);
+    check(
+        store,
+        "pars*",
+        &["The parser failed", "failed parser", "max_retries is parsing", "see src/parser/main.rs"],
+    );
+    check(store, "\"the pars\"*", &["The parser failed"]);
+    check(store, "*etri*", &["max_retries is parsing"]);
+    check(store, "*arsi* *trie*", &["max_retries is parsing"]);
+    check(store, "*rser/mai*", &["see src/parser/main.rs"]);
+    check(store, "*tries*", &["max_retries is parsing"]);
+    check(store, "pars", &[]);
+    check(store, "main parser", &["see src/parser/main.rs"]);
+    check(store, "", &[]);
+}
+
+fn scripts_without_spaces(store: &dyn Store) {
+    write(
+        store,
+        vec![create("a"), append("a", &["私は日本語を話す", "本日は晴天", "한국어 검색", "Привет, мир"])],
+    );
+    check(store, "日", &["本日は晴天", "私は日本語を話す"]);
+    check(store, "日本", &["私は日本語を話す"]);
+    check(store, "本日", &["本日は晴天"]);
+    check(store, "日本語 話", &["私は日本語を話す"]);
+    check(store, "국어", &["한국어 검색"]);
+    check(store, "МИР", &["Привет, мир"]);
+    check(store, "при*", &["Привет, мир"]);
+    check(store, "*иве*", &["Привет, мир"]);
+}
+
+fn either_and_without(store: &dyn Store) {
+    write(store, vec![create("a"), append("a", &["red green", "green blue", "blue red", "plain"])]);
+    check(store, "red OR blue", &["blue red", "green blue", "red green"]);
+    check(store, "red NOT green", &["blue red"]);
+    check(store, "green NOT red OR plain", &["green blue", "plain"]);
+    check(store, "green NOT *lain*", &["green blue", "red green"]);
+    check(store, "red or blue", &[]);
+}
+
+fn the_best_comes_first(store: &dyn Store) {
+    let filler = "and so on ".repeat(50);
+    let long = format!("{filler} needle {filler}");
+    write(
+        store,
+        vec![create("a"), append("a", &[&long, "needle needle needle", "no more", "a b c", "d e f"])],
+    );
+    let hits = store.find(&all("needle")).unwrap();
+    assert_eq!(word(&hits.found[0].node), "needle needle needle");
+    assert_eq!(hits.found.len(), 2);
+    assert!(hits.found[0].score > hits.found[1].score);
+}
+
+fn newest_and_oldest(store: &dyn Store) {
+    begin(store, "a", 1, "test");
+    for (at, text) in [(10, "word one"), (30, "word word word"), (20, "word three three")] {
+        say(store, "a", at, "user", text);
+    }
+    let find = |order| Find { order, ..all("word") };
+    assert_eq!(
+        found(store, &find(Order::Newest)),
+        ["a: word word word", "a: word three three", "a: word one"]
+    );
+    assert_eq!(
+        found(store, &find(Order::Oldest)),
+        ["a: word one", "a: word three three", "a: word word word"]
+    );
+}
+
+fn pages_follow_one_another(store: &dyn Store) {
+    let said: Vec<String> = (0..25).map(|i| format!("page {i} word")).collect();
+    let said: Vec<&str> = said.iter().map(String::as_str).collect();
+    write(store, vec![create("a"), append("a", &said)]);
+    for order in [Order::Best, Order::Newest, Order::Oldest] {
+        let mut paged = Vec::new();
+        for offset in [0, 10, 20] {
+            paged.extend(found(store, &Find { limit: 10, offset, order, ..all("word") }));
+        }
+        assert_eq!(paged, found(store, &Find { order, ..all("word") }));
+        assert_eq!(paged.len(), 25);
+    }
+    assert!(store.find(&Find { limit: 0, ..all("word") }).unwrap().found.is_empty());
+}
+
+fn filters_are_kept(store: &dyn Store) {
+    begin(store, "a", 1, "cli");
+    begin(store, "b", 2, "subagent");
+    say(store, "a", 10, "user", "word by user");
+    say(store, "a", 20, "assistant", "word by model");
+    say(store, "a", 30, "tool", "word by tool");
+    say(store, "b", 40, "user", "word by other");
+    let with = |change: &dyn Fn(&mut Find)| {
+        let mut find = all("word");
+        change(&mut find);
+        texts(store, &find)
+    };
+    assert_eq!(with(&|find| find.roles = vec![Role::User]), ["word by other", "word by user"]);
+    assert_eq!(
+        with(&|find| find.roles = vec![Role::Tool, Role::Assistant]),
+        ["word by model", "word by tool"]
+    );
+    assert_eq!(with(&|find| find.sources = vec!["subagent".into()]), ["word by other"]);
+    let without = with(&|find| find.without_sources = vec!["subagent".into()]);
+    assert_eq!(without, ["word by model", "word by tool", "word by user"]);
+    assert_eq!(with(&|find| find.session = Some(id("b"))), ["word by other"]);
+    assert_eq!(with(&|find| find.session = Some(id("none"))), [""; 0]);
+    assert_eq!(with(&|find| find.since = Some(Millis(30))), ["word by other", "word by tool"]);
+    assert_eq!(with(&|find| find.before = Some(Millis(20))), ["word by user"]);
+}
+
+fn hostile_queries_find_nothing_else(store: &dyn Store) {
+    write(
+        store,
+        vec![create("a"), append("a", &["the quick brown fox"]), append("a", &["rank text number"])],
+    );
+    let hostile = [
+        "\"",
+        "\"\"",
+        "'",
+        "*",
+        "**",
+        "(",
+        ")",
+        "(((",
+        "AND",
+        "OR",
+        "NOT",
+        "AND OR NOT",
+        "NEAR(quick)",
+        "text:",
+        "-",
+        "--",
+        "^",
+        "{}",
+        "\\",
+        "\0",
+        "%",
+        "_",
+        "a\"b\"c\"",
+        "quick AND",
+        "OR quick",
+        "NOT quick",
+        "quick NOT",
+        "quick OR OR",
+        "\"quick",
+        "quick\"",
+        "quick*brown",
+        "rank:quick",
+        "number MATCH 'x'",
+        ":*",
+        "&",
+        "|",
+        "!",
+        "<->",
+        "quick & !fox",
+        "' OR 1=1 --",
+        "$1",
+        "?1",
+        "\u{feff}",
+        "\u{202e}quick",
+        "🚀",
+        "🚀 quick",
+        "quick:*",
+        "(quick | fox",
+        "é\u{301}\u{301}",
+        "\u{d7ff}",
+        "𝔮𝔲𝔦𝔠𝔨",
+    ];
+    for query in hostile {
+        store.find(&all(query)).unwrap_or_else(|error| panic!("{query:?}: {error}"));
+    }
+    for query in [
+        "quick AND",
+        "OR quick",
+        "NOT quick",
+        "\"quick",
+        "quick\"",
+        "🚀 quick",
+        "\u{202e}quick",
+        "^quick",
+        "𝔮𝔲𝔦𝔠𝔨",
+    ] {
+        check(store, query, &["the quick brown fox"]);
+    }
+    for query in ["text:quick", "rank:quick", "brown quick fox the NOT the", "NEAR(quick fox)"] {
+        check(store, query, &[]);
+    }
+    for junk in ["(\"x* OR NOT ", "quick ", "\"", "日本", "a.b/c-", "*é*"] {
+        store.find(&all(&junk.repeat(10_000 / junk.len()))).unwrap();
+    }
+}
+
+fn what_was_just_said_is_found(store: &dyn Store) {
+    write(store, vec![create("a")]);
+    // More than any batch of an index that lags behind.
+    for i in 0..300 {
+        write(store, vec![append("a", &[&format!("message number{i} end")])]);
+        if i % 60 == 0 {
+            check(store, &format!("number{i}"), &[&format!("message number{i} end")]);
+        }
+    }
+    for i in [0, 1, 255, 256, 257, 298, 299] {
+        check(store, &format!("number{i}"), &[&format!("message number{i} end")]);
+        check(
+            store,
+            &format!("*mber{i}*"),
+            &texts(store, &all(&format!("number{i}*"))).iter().map(String::as_str).collect::<Vec<_>>(),
+        );
+    }
+    assert_eq!(store.find(&Find { limit: 1_000, ..all("message end") }).unwrap().found.len(), 300);
+}
+
+fn rewind(store: &dyn Store, name: &str, to: &str) {
+    let to = node(store, name, to);
+    write(store, vec![note(name, "rewound", "{}"), Op::Move(id(name), Some(to))]);
+}
+
+fn a_rewound_message_is_not_seen(store: &dyn Store) {
+    write(store, vec![create("a"), append("a", &["keep word", "bad word", "日本 bad"])]);
+    check(store, "bad", &["bad word", "日本 bad"]);
+    rewind(store, "a", "keep word");
+    // By words, by parts and by single characters alike.
+    for query in ["bad", "*ba*", "bad*", "日", "word bad"] {
+        check(store, query, &[]);
+    }
+    write(store, vec![append("a", &["good word"])]);
+    check(store, "word", &["good word", "keep word"]);
+    store.sweep().unwrap();
+    check(store, "word", &["good word", "keep word"]);
+}
+
+fn a_redo_brings_it_back(store: &dyn Store) {
+    write(store, vec![create("a"), append("a", &["keep word", "undone word"])]);
+    let undone = tip(store, "a");
+    rewind(store, "a", "keep word");
+    check(store, "undone", &[]);
+    write(store, vec![Op::Move(id("a"), undone)]);
+    check(store, "undone", &["undone word"]);
+}
+
+fn a_fork_is_a_result_of_its_own(store: &dyn Store) {
+    write(store, vec![create("a"), append("a", &["begin", "word here"])]);
+    let begin = node(store, "a", "begin");
+    write_at(
+        store,
+        2,
+        vec![create_from("b", Some(("a", Relation::Fork)), Some(begin)), append("b", &["word there"])],
+    )
+    .unwrap();
+    let find = Find { is_one_per_lineage: true, ..all("word") };
+    let mut hits = found(store, &find);
+    hits.sort();
+    assert_eq!(hits, ["a: word here", "b: word there"]);
+}
+
+fn a_shared_message_is_found_once(store: &dyn Store) {
+    write(store, vec![create("a"), append("a", &["shared word", "more"])]);
+    let shared = node(store, "a", "shared word");
+    write_at(
+        store,
+        2,
+        vec![create_from("b", Some(("a", Relation::Fork)), Some(shared)), append("b", &["other"])],
+    )
+    .unwrap();
+    let hits = store.find(&all("word")).unwrap();
+    assert_eq!(hits.found.len(), 1);
+    assert_eq!(hits.found[0].session.id, id("a"));
+    assert_eq!(hits.found[0].also_in, [id("b")]);
+    // Asked for the fork, it is the fork's.
+    assert_eq!(found(store, &Find { session: Some(id("b")), ..all("word") }), ["b: shared word"]);
+    // And when the first one is gone.
+    write(store, vec![Op::Delete(id("a"))]);
+    assert_eq!(found(store, &all("word")), ["b: shared word"]);
+    check(store, "more", &[]);
+}
+
+fn a_rotation_is_one_lineage(store: &dyn Store) {
+    write(store, vec![create("a"), append("a", &["word one", "word two"])]);
+    let tip = tip(store, "a");
+    let ended = Op::Set(id("a"), Change::Ended(EndReason::Compression));
+    let rotated = create_from("b", Some(("a", Relation::Rotation)), tip);
+    write_at(store, 2, vec![ended, rotated, append("b", &["word three"])]).unwrap();
+    let hits = store.find(&Find { is_one_per_lineage: true, ..all("word") }).unwrap();
+    assert_eq!(hits.found.len(), 1);
+    assert_eq!(hits.found[0].session.id, id("b"));
+    assert!(hits.found[0].also_in.is_empty());
+    check(store, "word", &["word one", "word three", "word two"]);
+}
+
+fn a_deleted_session_is_not_seen(store: &dyn Store) {
+    write(store, vec![create("a"), append("a", &["secret word"]), create("b"), append("b", &["open word"])]);
+    check(store, "word", &["open word", "secret word"]);
+    write(store, vec![Op::Delete(id("a"))]);
+    check(store, "word", &["open word"]);
+    store.sweep().unwrap();
+    check(store, "word", &["open word"]);
+    check(store, "*ecre*", &[]);
+    // What was removed can be said again.
+    write(store, vec![create("c"), append("c", &["secret word"])]);
+    check(store, "*ecre*", &["secret word"]);
+}
+
+fn what_is_live_is_left_out(store: &dyn Store) {
+    write(store, vec![create("a"), append("a", &["word 0", "word 1", "word 2", "word 3", "word 4"])]);
+    write(store, vec![create("b"), append("b", &["word elsewhere"])]);
+    let live = |depths: &[std::ops::Range<u32>]| {
+        let live = Live { session: id("a"), depths: depths.to_vec() };
+        texts(store, &Find { live: Some(live), ..all("word") })
+    };
+    assert_eq!(live(&[0..1, 3..5]), ["word 1", "word 2", "word elsewhere"]);
+    assert_eq!(live(&[0..2, 2..5]), ["word elsewhere"]);
+    assert_eq!(live(&[]).len(), 6);
+    let stranger = Live { session: id("none"), depths: vec![0..5, 5..9] };
+    assert_eq!(texts(store, &Find { live: Some(stranger), ..all("word") }).len(), 6);
+}
+
+fn what_a_fork_has_live_is_left_out(store: &dyn Store) {
+    write(store, vec![create("a"), append("a", &["word 0", "word 1", "word 2"])]);
+    let at = node(store, "a", "word 1");
+    write_at(
+        store,
+        2,
+        vec![create_from("b", Some(("a", Relation::Fork)), Some(at)), append("b", &["word b"])],
+    )
+    .unwrap();
+    let live = Some(Live { session: id("b"), depths: vec![0..1, 2..3] });
+    assert_eq!(texts(store, &Find { live, ..all("word") }), ["word 1", "word 2"]);
+}
+
+fn long_messages_are_found_to_their_end(store: &dyn Store) {
+    let mut text = String::new();
+    for i in 0..40_000 {
+        text.push_str(&format!("w{i} "));
+    }
+    text.push_str("needle in haystack");
+    write(store, vec![create("a"), append("a", &[&text, "haystack in needle"])]);
+    let n_found = |query: &str| store.find(&all(query)).unwrap().found.len();
+    assert_eq!(n_found("needle haystack"), 2);
+    assert_eq!(n_found("\"needle in haystack\""), 1);
+    assert_eq!(n_found("\"w39998 w39999 needle\""), 1);
+    assert_eq!(n_found("\"w39998 needle\""), 0);
+    assert_eq!(n_found("*39999*"), 1);
+    assert_eq!(n_found("w1 w20000 NOT needle"), 0);
+}
+
+fn odd_messages_do_no_harm(store: &dyn Store) {
+    let long = "x".repeat(100_000);
+    let odd = [
+        "",
+        "null",
+        "[]",
+        "{",
+        "\0",
+        "{\"role\":\"user\",\"content\":\"nul\\u0000 byte\"}",
+        "plain text",
+        &long,
+    ];
+    let messages = odd.map(|json| NewMessage { json: json.into(), at: None });
+    write(store, vec![create("a"), Op::Append(id("a"), messages.to_vec())]);
+    let n_found = |query: &str| store.find(&all(query)).unwrap().found.len();
+    assert_eq!(n_found("plain text"), 1);
+    assert_eq!(n_found("nul byte"), 1);
+    assert_eq!(n_found(&long[..30 * 64]), 1);
+}
+
+fn a_common_word_hides_nothing(store: &dyn Store) {
+    write(store, vec![create("old"), append("old", &["common here", "common and rare"])]);
+    let said: Vec<String> = (0..2_500).map(|i| format!("common {i}")).collect();
+    let said: Vec<&str> = said.iter().map(String::as_str).collect();
+    write_at(store, 2, vec![create("a"), append("a", &said)]).unwrap();
+    let hits = store.find(&Find { is_one_per_lineage: true, ..all("common") }).unwrap();
+    let mut sessions: Vec<&str> = hits.found.iter().map(|found| found.session.id.0.as_str()).collect();
+    sessions.sort_unstable();
+    assert_eq!(sessions, ["a", "old"]);
+    let everything = Find { limit: 10_000, ..all("common") };
+    assert_eq!(store.find(&everything).unwrap().found.len(), 2_502);
+    assert_eq!(texts(store, &Find { session: Some(id("old")), ..all("common") }).len(), 2);
+    assert_eq!(texts(store, &Find { before: Some(Millis(2)), ..all("common") }).len(), 2);
+    check(store, "common rare", &["common and rare"]);
+    for order in [Order::Newest, Order::Oldest] {
+        let whole = found(store, &Find { order, limit: 10_000, ..all("common") });
+        let paged: Vec<String> = (0..6)
+            .flat_map(|page| found(store, &Find { order, limit: 500, offset: 500 * page, ..all("common") }))
+            .collect();
+        assert_eq!(whole, paged);
+    }
+    let oldest = found(store, &Find { order: Order::Oldest, limit: 2, ..all("common") });
+    assert!(oldest.iter().all(|hit| hit.starts_with("old: ")), "{oldest:?}");
+}
+
+fn a_part_of_many_words_is_told(store: &dyn Store) {
+    let said: Vec<String> = (0..300).map(|i| format!("word{i:03}x")).collect();
+    write(store, vec![create("a"), append("a", &[&said.join(" "), "few partly parts"])]);
+    assert!(store.find(&all("*ord*")).unwrap().is_bounded);
+    assert!(store.find(&all("word*")).unwrap().is_bounded);
+    assert!(!store.find(&all("*art*")).unwrap().is_bounded);
+    assert!(!store.find(&all("few")).unwrap().is_bounded);
+}

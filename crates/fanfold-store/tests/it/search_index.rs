@@ -1,0 +1,98 @@
+//! An index that lags behind, is lost or broken: a search finds the same.
+
+use fanfold_store::search::{Find, Query};
+use fanfold_store::{Care, Cure, Op, Purpose, SqliteStore, Store};
+
+use crate::words::*;
+
+fn n_found(store: &dyn Store, query: &str) -> usize {
+    let find = Find { query: Query::parse(query), limit: 1_000, ..Find::default() };
+    store.find(&find).unwrap().found.len()
+}
+
+fn count(file: &rusqlite::Connection, text: &str) -> i64 {
+    file.query_row(text, [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn a_read_only_store_reads_what_is_not_indexed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path()).unwrap();
+    write(&store, vec![create("a"), append("a", &["first one", "first two"])]);
+    assert_eq!(n_found(&store, "first"), 2);
+    write(&store, vec![append("a", &["then three", "then first"])]);
+    let reader = SqliteStore::open_read_only(folder.path()).unwrap();
+    let file = rusqlite::Connection::open(store.path()).unwrap();
+    for (query, n) in
+        [("first", 3), ("then", 2), ("*thre*", 1), ("fir*", 3), ("\"then first\"", 1), ("none", 0)]
+    {
+        assert_eq!(n_found(&reader, query), n, "{query}");
+    }
+    assert_eq!(count(&file, "SELECT count(*) FROM indexed"), 2);
+    assert_eq!(n_found(&store, "then"), 2);
+    assert_eq!(count(&file, "SELECT count(*) FROM indexed"), 4);
+    assert_eq!(n_found(&reader, "first"), 3);
+}
+
+#[test]
+fn a_server_that_is_only_read_reads_what_is_not_indexed() {
+    let Some(database) = crate::cluster::database() else { return };
+    let store = crate::cluster::open(&database);
+    write(&*store, vec![create("a"), append("a", &["first one", "then first"])]);
+    let reader = fanfold_store::open(&database, Purpose::Read).unwrap();
+    assert_eq!(n_found(&*reader, "first"), 2);
+    assert_eq!(n_found(&*reader, "*irs*"), 2);
+    assert_eq!(n_found(&*store, "first"), 2);
+    assert_eq!(n_found(&*reader, "first"), 2);
+}
+
+#[test]
+fn what_is_swept_leaves_no_word_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path()).unwrap();
+    write(&store, vec![create("a"), append("a", &["hunter2 password", "open password"]), create("b")]);
+    write(&store, vec![append("b", &["my password"])]);
+    assert_eq!(n_found(&store, "password"), 3);
+    write(&store, vec![Op::Delete(id("a"))]);
+    assert_eq!(store.sweep().unwrap(), 2);
+    let file = rusqlite::Connection::open(store.path()).unwrap();
+    let words = |word: &str| count(&file, &format!("SELECT count(*) FROM vocabulary WHERE word = '{word}'"));
+    assert_eq!((words("hunter2"), words("open"), words("password")), (0, 0, 1));
+    assert_eq!(count(&file, "SELECT count(*) FROM indexed"), 1);
+    assert_eq!(count(&file, "SELECT count(*) FROM parts WHERE word LIKE '%unter%'"), 0);
+    assert!(store.examine(Care::Check).unwrap().is_empty());
+}
+
+/// Breaks an index, and expects that it is noticed, repaired and whole.
+fn check_repair(harm: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path()).unwrap();
+    let said: Vec<String> = (0..400).map(|i| format!("message word{i}")).collect();
+    write(&store, vec![create("a"), append("a", &said.iter().map(String::as_str).collect::<Vec<_>>())]);
+    assert_eq!(n_found(&store, "message"), 400);
+    assert!(store.examine(Care::Check).unwrap().is_empty());
+    let file = rusqlite::Connection::open(store.path()).unwrap();
+    file.execute_batch(harm).unwrap();
+    drop(file);
+    let findings = store.examine(Care::Check).unwrap();
+    assert!(findings.iter().any(|finding| finding.cure == Cure::Possible), "{harm}: {findings:?}");
+    let repaired = store.examine(Care::Repair).unwrap();
+    assert!(repaired.iter().all(|finding| finding.cure == Cure::Done), "{harm}: {repaired:?}");
+    assert_eq!(store.examine(Care::Check).unwrap(), [], "{harm}");
+    assert_eq!(n_found(&store, "message"), 400);
+    assert_eq!(n_found(&store, "*ord399*"), 1);
+}
+
+#[test]
+fn a_doctor_finds_messages_that_are_not_indexed() {
+    check_repair("DELETE FROM indexed WHERE number = 7");
+    check_repair("UPDATE indexed SET lane = 99 WHERE number = 7");
+    check_repair("DELETE FROM texts WHERE rowid = 7");
+    check_repair("INSERT INTO indexed VALUES (5000, 1, 5000, 1, 1)");
+}
+
+#[test]
+fn a_doctor_finds_a_broken_index() {
+    check_repair("DELETE FROM texts_data WHERE id > 10 AND id % 3 = 0");
+    check_repair("UPDATE parts_data SET block = zeroblob(30) WHERE id > 10");
+}

@@ -1,0 +1,197 @@
+//! Every word of a stored message finds it: by itself, by its beginning and by its parts.
+
+use std::collections::BTreeSet;
+
+use fanfold_store::search::{Find, Query, text_of, words};
+use fanfold_store::{MemoryStore, NewMessage, Op, SqliteStore, Store};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use crate::words::{create, id, write};
+
+/// Whether a query finds a message.
+fn finds(store: &dyn Store, query: &str, number: u64) -> bool {
+    let mut find = Find { query: Query::parse(query), limit: 50, ..Find::default() };
+    loop {
+        let hits = store.find(&find).unwrap();
+        // Some parts are in more words than are looked for; then that is told.
+        let is_told = hits.is_bounded && query.starts_with('*');
+        if is_told || hits.found.iter().any(|found| found.node.number == number) {
+            return true;
+        }
+        if hits.found.len() < find.limit {
+            return false;
+        }
+        find.offset += find.limit;
+    }
+}
+
+/// Stores messages and looks for each by some of its words.
+fn check(
+    store: &dyn Store,
+    messages: &[String],
+    pick: &mut dyn FnMut(usize) -> usize,
+    n_words: usize,
+) -> usize {
+    let new = messages.iter().map(|json| NewMessage { json: json.clone(), at: None }).collect();
+    write(store, vec![create("a"), Op::Append(id("a"), new)]);
+    let nodes = store.chain(store.session(&id("a")).unwrap().unwrap().tip.unwrap(), 0..u32::MAX).unwrap();
+    let mut n_checked = 0;
+    for node in nodes {
+        let said = words(&text_of(&node.json));
+        if said.is_empty() {
+            continue;
+        }
+        let picked: BTreeSet<usize> = (0..n_words).map(|_| pick(said.len())).collect();
+        for i in picked {
+            n_checked += 1;
+            let word = &said[i];
+            let look = |query: String| {
+                assert!(finds(store, &query, node.number), "{query:?} does not find {}", node.json);
+            };
+            look(word.clone());
+            // A few letters have no capital that leads back to them.
+            if words(&word.to_uppercase()) == [word.as_str()] {
+                look(word.to_uppercase());
+            }
+            let letters: Vec<char> = word.chars().collect();
+            if letters.len() >= 3 {
+                look(letters[..letters.len() - 1].iter().collect::<String>() + "*");
+                let start = pick(letters.len() - 2);
+                let len = 3 + pick(letters.len() - start - 2);
+                look(format!("*{}*", letters[start..start + len].iter().collect::<String>()));
+            }
+            let behind = said[i..said.len().min(i + 3)].join(" ");
+            look(format!("\"{behind}\""));
+            look(format!("{word} {}", said[pick(said.len())]));
+        }
+    }
+    n_checked
+}
+
+/// Texts as people and tools write them.
+fn text() -> impl Strategy<Value = String> {
+    let words = prop_oneof![
+        "[a-zA-Z]{1,12}",
+        "[a-z]{1,6}_[a-z]{1,6}",
+        "[a-z]{1,5}/[a-z]{1,5}\\.[a-z]{1,3}",
+        "[0-9]{1,6}(\\.[0-9]{1,3})?",
+        "[0-9a-f]{40}",
+        "[àéîõüßçñĄłšŽø]{1,8}",
+        "[а-яА-ЯёЁ]{1,10}",
+        "[α-ωΑ-Ωάς]{1,8}",
+        "[一-龥]{1,6}",
+        "[ぁ-んァ-ヴ]{1,6}",
+        "[가-힣]{1,5}",
+        "[א-ת]{1,7}",
+        "[ء-ي]{1,7}",
+        "[अ-ह]{1,6}",
+        "[ก-ฮ]{1,6}",
+        "\\PC{1,10}",
+        "--[a-z]{1,6}=\"[a-z ]{1,8}\"",
+        "AND|OR|NOT|NEAR",
+    ];
+    proptest::collection::vec(words, 1..12).prop_map(|words| words.join(" "))
+}
+
+fn message(text: &str, kind: u8) -> String {
+    let json = match kind % 4 {
+        0 => serde_json::json!({ "role": "user", "content": text }),
+        1 => {
+            serde_json::json!({ "role": "tool", "tool_call_id": "c1", "content": [{ "type": "text", "text": text }] })
+        }
+        2 => {
+            let arguments = serde_json::json!({ "path": text, "n": 7 }).to_string();
+            serde_json::json!({ "role": "assistant", "content": null, "tool_calls": [
+                { "id": "c1", "type": "function", "function": { "name": "write_file", "arguments": arguments } }] })
+        }
+        _ => serde_json::json!({ "role": "assistant", "content": [
+            { "type": "tool_use", "id": "t", "name": "grep", "input": { "pattern": [text] } }] }),
+    };
+    json.to_string()
+}
+
+fn is_long() -> bool {
+    std::env::var_os("FANFOLD_MANY").is_some()
+}
+
+fn check_generated(with_store: impl Fn(&mut dyn FnMut(&dyn Store))) {
+    let cases = if is_long() { 100 } else { 4 };
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
+    let messages = proptest::collection::vec((text(), any::<u8>()), 1..30);
+    TestRunner::new(config)
+        .run(&(messages, any::<prop::sample::Index>()), |(messages, index)| {
+            let messages: Vec<String> = messages.iter().map(|(text, kind)| message(text, *kind)).collect();
+            let mut turn = index.index(1_000_003);
+            let mut pick = |n: usize| {
+                turn = turn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (turn >> 33) % n
+            };
+            with_store(&mut |store| {
+                check(store, &messages, &mut pick, 6);
+            });
+            Ok(())
+        })
+        .unwrap();
+}
+
+fn check_recorded(store: &dyn Store) {
+    let Some(recorded) = fanfold_testkit::trajectories::trajectories() else { return };
+    let (n_messages, n_words) = if is_long() { (5_000, 4) } else { (150, 2) };
+    let step = recorded.iter().map(|one| one.messages.len()).sum::<usize>().div_ceil(n_messages);
+    let messages = recorded.iter().flat_map(|one| &one.messages).step_by(step);
+    let messages: Vec<String> = messages.map(|message| message.get().to_owned()).collect();
+    let mut turn = 1_usize;
+    let mut pick = |n: usize| {
+        turn = turn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (turn >> 33) % n
+    };
+    let n_checked = check(store, &messages, &mut pick, n_words);
+    eprintln!("{n_checked} words of {} recorded messages", messages.len());
+}
+
+/// A store in a folder that goes with it.
+struct InFolder(
+    SqliteStore,
+    #[expect(dead_code, reason = "it is removed when it is dropped")] tempfile::TempDir,
+);
+
+fn sqlite() -> InFolder {
+    let folder = tempfile::tempdir().unwrap();
+    InFolder(SqliteStore::open(folder.path()).unwrap(), folder)
+}
+
+#[test]
+fn every_word_of_a_generated_message_finds_it_in_memory() {
+    check_generated(|check| check(&MemoryStore::default()));
+}
+
+#[test]
+fn every_word_of_a_generated_message_finds_it_in_sqlite() {
+    check_generated(|check| check(&sqlite().0));
+}
+
+#[test]
+fn every_word_of_a_recorded_message_finds_it_in_memory() {
+    check_recorded(&MemoryStore::default());
+}
+
+#[test]
+fn every_word_of_a_recorded_message_finds_it_in_sqlite() {
+    check_recorded(&sqlite().0);
+}
+
+#[test]
+fn every_word_of_a_generated_message_finds_it_in_postgres() {
+    let Some(database) = crate::cluster::database() else { return };
+    check_generated(|check| {
+        crate::cluster::empty(&database);
+        check(&*crate::cluster::open(&database));
+    });
+}
+
+#[test]
+fn every_word_of_a_recorded_message_finds_it_in_postgres() {
+    let Some(database) = crate::cluster::database() else { return };
+    check_recorded(&*crate::cluster::open(&database));
+}

@@ -1,0 +1,163 @@
+//! What only a file can do wrong.
+
+use std::fs;
+use std::time::Duration;
+
+use fanfold_store::{Filter, Patience, Purpose, SqliteStore, Store, StoreError, open};
+
+use crate::words::*;
+
+fn message(result: Result<impl Sized, StoreError>) -> String {
+    result.err().unwrap().to_string()
+}
+
+#[test]
+fn a_store_is_there_after_it_was_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new/folder/x.db");
+    let address = format!("sqlite:{}", path.display());
+    write(&*open(&address, Purpose::Write).unwrap(), vec![create("a"), append("a", &["one", "two"])]);
+    assert_eq!(said(&*open(path.to_str().unwrap(), Purpose::Write).unwrap(), "a"), "one two");
+    assert_eq!(said(&*open(&address, Purpose::Read).unwrap(), "a"), "one two");
+}
+
+#[test]
+fn closing_leaves_one_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path()).unwrap();
+    write(&store, vec![create("a"), append("a", &["one"])]);
+    assert_eq!(said(&store, "a"), "one");
+    drop(store);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_folder_has_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path()).unwrap();
+    assert_eq!(store.path(), folder.path().join("sessions.db"));
+}
+
+#[cfg(unix)]
+#[test]
+fn nobody_else_may_read_it() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(&folder.path().join("in/x.db")).unwrap();
+    write(&store, vec![create("a")]);
+    for file in ["in/x.db", "in/x.db-wal"] {
+        assert_eq!(
+            fs::metadata(folder.path().join(file)).unwrap().permissions().mode() & 0o777,
+            0o600,
+            "{file}"
+        );
+    }
+    assert_eq!(fs::metadata(folder.path().join("in")).unwrap().permissions().mode() & 0o777, 0o700);
+}
+
+#[test]
+fn addresses_that_name_nothing() {
+    let hint = "hint: a file, a folder, sqlite:FILE, postgres://USER@HOST/DATABASE or memory:";
+    for address in ["", "mysql://x/y", "sqlite:"] {
+        assert!(message(open(address, Purpose::Write)).ends_with(hint), "{address}");
+    }
+    assert!(open("memory:", Purpose::Write).is_ok());
+}
+
+#[test]
+fn a_newer_store_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    drop(SqliteStore::open(&path).unwrap());
+    rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let before = fs::read(&path).unwrap();
+    assert!(matches!(SqliteStore::open(&path), Err(StoreError::TooNew { found: 99, .. })));
+    assert!(matches!(SqliteStore::open_read_only(&path), Err(StoreError::TooNew { found: 99, .. })));
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn an_older_store_is_read_after_it_was_brought_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    drop(SqliteStore::open(&path).unwrap());
+    rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", 0).unwrap();
+    assert!(matches!(SqliteStore::open_read_only(&path), Err(StoreError::TooOld { found: 0, .. })));
+}
+
+#[test]
+fn other_files_are_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (other, text) = (folder.path().join("other.db"), folder.path().join("text"));
+    rusqlite::Connection::open(&other).unwrap().execute_batch("CREATE TABLE theirs (x)").unwrap();
+    assert!(message(SqliteStore::open(&other)).contains("another program's database"));
+    fs::write(&text, "no database, and long enough to be seen as none".repeat(99)).unwrap();
+    assert!(matches!(SqliteStore::open(&text), Err(StoreError::Broken(_))));
+    assert!(message(SqliteStore::open_read_only(&folder.path().join("missing"))).contains("unable to open"));
+}
+
+#[test]
+fn reading_alone_writes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path()).unwrap();
+    write(&store, vec![create("a"), append("a", &["one"])]);
+    let reader = SqliteStore::open_read_only(folder.path()).unwrap();
+    assert!(matches!(write_at(&reader, 2, vec![create("b")]), Err(StoreError::ReadOnly(_))));
+    assert!(matches!(reader.sweep(), Err(StoreError::ReadOnly(_))));
+    // It sees what is written meanwhile.
+    write(&store, vec![append("a", &["two"])]);
+    assert_eq!(said(&reader, "a"), "one two");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_where_nothing_can_be_made_is_read() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    write(&SqliteStore::open(folder.path()).unwrap(), vec![create("a"), append("a", &["one"])]);
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).unwrap();
+    let reader = SqliteStore::open_read_only(folder.path()).unwrap();
+    assert_eq!((said(&reader, "a"), fs::read_dir(folder.path()).unwrap().count()), ("one".into(), 1));
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn readers_do_not_wait_for_a_writer() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path()).unwrap();
+    write(&store, vec![create("a"), append("a", &["one"])]);
+    let other = rusqlite::Connection::open(store.path()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE; DELETE FROM sessions").unwrap();
+    let start = std::time::Instant::now();
+    assert_eq!((said(&store, "a"), store.sessions(&Filter::default()).unwrap().len()), ("one".into(), 1));
+    assert!(start.elapsed() < Duration::from_millis(900), "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_writer_gives_up_after_its_tries() {
+    let folder = tempfile::tempdir().unwrap();
+    let patience = Patience { tries: 3, wait: Duration::from_millis(5), pause_ms: 1..3 };
+    let store = SqliteStore::open_with(folder.path(), patience).unwrap();
+    let other = rusqlite::Connection::open(store.path()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert!(matches!(write_at(&store, 1, vec![create("a")]), Err(StoreError::Busy { tries: 3 })));
+    other.execute_batch("COMMIT").unwrap();
+    write(&store, vec![create("a")]);
+}
+
+#[test]
+fn a_writer_waits_for_its_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    let patience = Patience { tries: 15, wait: Duration::from_millis(20), pause_ms: 5..20 };
+    let store = SqliteStore::open_with(folder.path(), patience).unwrap();
+    let other = rusqlite::Connection::open(store.path()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| write(&store, vec![create("a")]));
+        // Longer than one try waits, shorter than all of them.
+        std::thread::sleep(Duration::from_millis(60));
+        other.execute_batch("COMMIT").unwrap();
+        writer.join().unwrap();
+    });
+    assert_eq!(session(&store, "a").n_messages, 0);
+}
