@@ -17,6 +17,8 @@ use crate::store::Filter;
 const N_BOOKEND: usize = 3;
 /// So many are looked at for them: the first ones may be instructions and results.
 const BOOKEND_REACH: u32 = 16;
+/// So many more results are looked at than are shown.
+const N_SPARE: usize = 10;
 /// A longer text is shown by its ends.
 const LONGEST_TEXT: usize = 4_000;
 
@@ -86,8 +88,8 @@ impl Place<'_> {
             before: request.before(),
             live: self.search.caller.clone(),
             order: request.order(),
-            // A place for each that the title takes, and for jobs that go last.
-            limit: limit + 1,
+            // A few more: one that the title found, and jobs, which go last.
+            limit: limit + N_SPARE,
             offset: request.offset(),
         };
         let mut results = Vec::new();

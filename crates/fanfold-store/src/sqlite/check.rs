@@ -28,14 +28,14 @@ fn all(connection: &Connection, care: Care) -> Result<Vec<Finding>, StoreError> 
     if !problems.is_empty() && care == Care::Repair {
         connection.execute_batch("REINDEX").map_err(error::of)?;
         // A full text index is a table to SQLite: only we can make it anew.
-        if problems.iter().any(|problem| problem.contains("FTS5")) {
+        if problems.iter().any(|problem| is_of_full_text(problem)) {
             search::rebuild(&mut OnSqlite(connection), &InSqlite)?;
         }
     }
     let left =
         if care == Care::Repair && !problems.is_empty() { self::problems(connection)? } else { Vec::new() };
     for text in problems {
-        let is_of_an_index = text.contains("index");
+        let is_of_an_index = text.contains("index") || is_of_full_text(&text);
         let cure = match care {
             Care::Check if is_of_an_index => Cure::Possible,
             Care::Repair if !left.contains(&text) => Cure::Done,
@@ -45,6 +45,11 @@ fn all(connection: &Connection, care: Care) -> Result<Vec<Finding>, StoreError> 
     }
     findings.extend(doctor::examine(&mut OnSqlite(connection), &InSqlite, care)?);
     Ok(findings)
+}
+
+/// Whether SQLite says something of a full text index, which it does in several ways.
+fn is_of_full_text(problem: &str) -> bool {
+    problem.to_lowercase().contains("fts5")
 }
 
 /// What SQLite finds itself.

@@ -161,7 +161,7 @@ fn discover() {
               monday session_title: >>>Parser work<<<
                 [2 3 4] [] [40 41 42] before=0 after=42
             {"query":"parser","sort":"oldest","limit":1}
-            discover count=1 sessions_searched=2
+            discover count=1 sessions_searched=4
               monday tool: error: the >>>parser<<< fails at src/lexer.rs:42
                 [2 3 4] [17 18 19 20 21 22* 23 24 25 26 27] [40 41 42] before=16 after=15
             {"query":"parser","role_filter":"tool,system"}
