@@ -133,6 +133,10 @@ fn table(ours: &[String], hermes: &[String]) -> anyhow::Result<String> {
             theirs / mine
         ));
     }
+    let (sync, n) = (figure(ours, "sync_ms")?, figure(ours, "commits")?);
+    table.push_str(&format!(
+        "| one sync of 16 kB to this disk; there are {n:.0} steps | | {sync:.2} ms | | |\n"
+    ));
     let index = figure(ours, "index_ms")?;
     table.push_str(&format!(
         "| the index of all of it, when idle or before a search | in appending | {index:.0} ms | | |\n"
