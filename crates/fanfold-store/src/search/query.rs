@@ -241,7 +241,7 @@ fn expand<E>(
         return Ok(get(like, first, most)?.into_iter().map(|word| Phrase { words: vec![word] }).collect());
     }
     // Each first one may be followed by each last one.
-    let most_at_an_end = if is_open_before { (most / 4).isqrt().max(2) } else { most };
+    let most_at_an_end = if is_open_before { (most / 16).isqrt().max(2) } else { most };
     let lasts = get(Like::Begin(last), last, most_at_an_end)?;
     let firsts = if is_open_before && !is_short(first) {
         get(Like::End(first), first, most_at_an_end)?
