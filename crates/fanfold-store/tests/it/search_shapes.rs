@@ -53,7 +53,7 @@ fn brief(reply: &Value) -> String {
     if reply["success"] == false {
         return format!("{}\n", reply["error"].as_str().unwrap());
     }
-    let mut out = format!("{}", reply["mode"].as_str().unwrap());
+    let mut out = reply["mode"].as_str().unwrap().to_owned();
     for key in [
         "count",
         "sessions_searched",
