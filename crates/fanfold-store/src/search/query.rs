@@ -455,7 +455,8 @@ mod tests {
         assert_eq!(phrases("*retr*"), "retr|maxretries|retries|retry");
         assert_eq!(
             phrases("*tries.r*"),
-            "tries_r|tries_retries|tries_retry|tries_rs|maxretries_r|maxretries_retries|maxretries_retry|maxretries_rs|retries_r|retries_retries|retries_retry|retries_rs"
+            "tries_r|tries_retries|tries_retry|tries_rs|maxretries_r|maxretries_retries|maxretries_retry|\
+             maxretries_rs|retries_r|retries_retries|retries_retry|retries_rs"
         );
         assert_eq!(phrases("\"max ret\"*"), "max_ret|max_retries|max_retry");
     }
