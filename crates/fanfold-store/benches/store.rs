@@ -33,6 +33,7 @@ fn measure(file: &str) -> String {
     let messages = messages(&text);
     let steps = grouped(&messages, |role| role != "tool");
     // Every message by itself, as Hermes does it; every step, as the engine does it; every turn.
+    let sync = sync();
     let each = append_all(&grouped(&messages, |_| true));
     let turn = append_all(&grouped(&messages, |role| role == "user"));
     let folder = tempfile::tempdir().unwrap();
@@ -65,13 +66,14 @@ fn measure(file: &str) -> String {
     let fork = median(21, |i| create(&store, &format!("f{i}"), Some(tip))).min(first_fork);
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     format!(
-        "{{\"messages\":{},\"commits\":{},\"json_bytes\":{},\"each_ms\":{:.3},\"append_ms\":{:.3},\"turn_ms\":{:.3},\
+        "{{\"messages\":{},\"commits\":{},\"json_bytes\":{},\"sync_ms\":{:.3},\"each_ms\":{:.3},\"append_ms\":{:.3},\"turn_ms\":{:.3},\
          \"index_ms\":{:.3},\"broad_ms\":{:.3},\
          \"rare_ms\":{:.3},\"load_ms\":{:.3},\"fork_ms\":{:.4},\
          \"fold_ms\":{:.4},\"loaded_bytes\":{n_loaded},\"folded_bytes\":{n_folded}}}",
         messages.len(),
         steps.len(),
         text.len(),
+        ms(sync),
         ms(each),
         ms(append),
         ms(turn),
@@ -82,6 +84,17 @@ fn measure(file: &str) -> String {
         ms(fork),
         ms(folds[folds.len() / 2]),
     )
+}
+
+/// How long the disk takes to sync 16 kB, in the middle: what no store that keeps its word can save.
+fn sync() -> Duration {
+    use std::io::{Seek as _, Write as _};
+    let mut file = tempfile::tempfile().unwrap();
+    median(201, |_| {
+        file.rewind().unwrap();
+        file.write_all(&[7; 16_384]).unwrap();
+        file.sync_data().unwrap();
+    })
 }
 
 /// A message and its role.

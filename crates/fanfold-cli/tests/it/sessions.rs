@@ -362,6 +362,11 @@ fn what_was_printed_before_a_kill_opens_after_it() {
     let mut rng = fanfold_testkit::Rng::new(7);
     let mut printed = std::collections::BTreeSet::new();
     let (mut n_killed, mut n_done) = (0, 0);
+    // Kills come at any moment of a run, and some after it: how long one takes is measured.
+    sandbox.write("chat.json", &body(&messages));
+    let start = std::time::Instant::now();
+    sandbox.run("fold --session s1 chat.json -w 12k -q -o out.json");
+    let longest = start.elapsed().as_millis() as usize * 3 / 2 + 10;
     for i in 0..n_kills {
         let n = 60 + rng.below(messages.len() - 60);
         sandbox.write("chat.json", &body(&messages[..n]));
@@ -371,7 +376,7 @@ fn what_was_printed_before_a_kill_opens_after_it() {
         let session = format!("s{}", i % 3);
         command.args(["fold", "--session", &session, "chat.json", "-w", "12k", "-q"]);
         let mut child = command.stdout(out).stderr(Stdio::null()).spawn().unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(rng.below(120) as u64));
+        std::thread::sleep(std::time::Duration::from_millis(rng.below(longest) as u64));
         let is_over = child.try_wait().unwrap().is_some();
         child.kill().ok();
         child.wait().unwrap();
@@ -383,6 +388,7 @@ fn what_was_printed_before_a_kill_opens_after_it() {
         printed
             .extend(handles(&sandbox.read("out.json")).into_iter().map(|handle| (session.clone(), handle)));
     }
+    assert!(n_killed > 0 && !printed.is_empty(), "{n_killed} killed, {} handles", printed.len());
     sandbox.run("fold --session s0 chat.json -w 12k -q -o out.json");
     for (session, handle) in &printed {
         let ran = sandbox.run(&format!("recall --session {session} {handle}"));

@@ -241,7 +241,7 @@ fn expand<E>(
         return Ok(get(like, first, most)?.into_iter().map(|word| Phrase { words: vec![word] }).collect());
     }
     // Each first one may be followed by each last one.
-    let most_at_an_end = if is_open_before { (most / 4).isqrt().max(2) } else { most };
+    let most_at_an_end = if is_open_before { (most / 16).isqrt().max(2) } else { most };
     let lasts = get(Like::Begin(last), last, most_at_an_end)?;
     let firsts = if is_open_before && !is_short(first) {
         get(Like::End(first), first, most_at_an_end)?
@@ -455,7 +455,8 @@ mod tests {
         assert_eq!(phrases("*retr*"), "retr|maxretries|retries|retry");
         assert_eq!(
             phrases("*tries.r*"),
-            "tries_r|tries_rs|tries_retry|tries_retries|maxretries_r|maxretries_rs|maxretries_retry|maxretries_retries|retries_r|retries_rs|retries_retry|retries_retries"
+            "tries_r|tries_retries|tries_retry|tries_rs|maxretries_r|maxretries_retries|maxretries_retry|\
+             maxretries_rs|retries_r|retries_retries|retries_retry|retries_rs"
         );
         assert_eq!(phrases("\"max ret\"*"), "max_ret|max_retries|max_retry");
     }

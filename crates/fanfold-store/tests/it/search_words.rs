@@ -137,7 +137,7 @@ fn check_generated(with_store: impl Fn(&mut dyn FnMut(&dyn Store))) {
 
 fn check_recorded(store: &dyn Store) {
     let Some(recorded) = fanfold_testkit::trajectories::trajectories() else { return };
-    let (n_messages, n_words) = if is_long() { (5_000, 4) } else { (150, 2) };
+    let (n_messages, n_words) = if is_long() { (1_000, 3) } else { (150, 2) };
     let step = recorded.iter().map(|one| one.messages.len()).sum::<usize>().div_ceil(n_messages);
     let messages = recorded.iter().flat_map(|one| &one.messages).step_by(step);
     let messages: Vec<String> = messages.map(|message| message.get().to_owned()).collect();
