@@ -133,7 +133,7 @@ impl Need {
             scans.iter().flat_map(|(id, scan)| lines_around(*id, scan, &atoms)).collect();
         let names: Vec<Handle> = lines.iter().map(|line| name_at(ledger, line)).collect::<Option<_>>()?;
         let mut values = vec![0.0; ledger.lexicon.len()];
-        let chances = ledger.lexicon.chances(now.policy.choice.scorer);
+        let mut chances = ledger.lexicon.chances(now.policy.choice.scorer);
         for &atom in lines.iter().flat_map(|line| line.atoms) {
             let is_new = !is_shown.get(atom as usize).is_some_and(|is_shown| *is_shown);
             values[atom as usize] = if is_new { chances.of(atom) } else { 0.0 };

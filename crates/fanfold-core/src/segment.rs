@@ -342,7 +342,7 @@ fn values(lexicon: &Lexicon, lines: &[Line<'_>], worth: &Worth, stays: &[Arc<Kep
     for &atom in stays.iter().flat_map(|kept| &kept.atoms) {
         values[atom as usize] = 0.0;
     }
-    let chances = lexicon.chances(worth.choice.scorer);
+    let mut chances = lexicon.chances(worth.choice.scorer);
     for &atom in lines.iter().flat_map(|line| line.atoms) {
         let value = &mut values[atom as usize];
         if *value == UNKNOWN {

@@ -197,7 +197,7 @@ impl Lexicon {
         Chances {
             scorer,
             lexicon: self,
-            pieces: self.pieces.iter().map(|piece| self.score_of_piece(piece)).collect(),
+            pieces: vec![None; self.pieces.len()],
         }
     }
 
@@ -287,20 +287,22 @@ impl Lexicon {
 pub(crate) struct Chances<'a> {
     lexicon: &'a Lexicon,
     scorer: Scorer,
-    /// What each piece adds to the logarithm of the odds.
-    pieces: Vec<f32>,
+    /// What each piece adds to the logarithm of the odds, once it was needed.
+    pieces: Vec<Option<f32>>,
 }
 
 impl Chances<'_> {
     /// How likely an atom is to be what the agent writes before it comes up by itself.
-    pub(crate) fn of(&self, atom: AtomId) -> f32 {
-        let known = &self.lexicon.known[atom as usize];
-        match self.scorer {
-            Scorer::Learnt => {
-                self.lexicon.chance(known, self.pieces.get(known.piece as usize).copied().unwrap_or_default())
-            }
-            other => self.lexicon.simple_chance(known, other),
+    pub(crate) fn of(&mut self, atom: AtomId) -> f32 {
+        let Chances { lexicon, scorer, pieces } = self;
+        let known = &lexicon.known[atom as usize];
+        if *scorer != Scorer::Learnt {
+            return lexicon.simple_chance(known, *scorer);
         }
+        let of_piece = pieces.get_mut(known.piece as usize).map_or(0.0, |piece| {
+            *piece.get_or_insert_with(|| lexicon.score_of_piece(&lexicon.pieces[known.piece as usize]))
+        });
+        lexicon.chance(known, of_piece)
     }
 }
 
