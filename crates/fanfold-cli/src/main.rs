@@ -60,7 +60,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Replay(args) => replay::run(args, &settings.options, say),
         Command::Sessions(command) => sessions::run(command, &settings.options, say),
         Command::Search(args) => search::run(args, &settings.options),
-        Command::Doctor(args) => doctor::run(args, &settings.options, say),
+        Command::Doctor(args) => doctor::run(args, &settings.options),
         Command::Prices(args) => prices::run(args, &settings.options),
         Command::Demo(args) => demo::run(args),
         Command::Config(command) => config::run(command, &settings),

@@ -4,6 +4,7 @@ use std::io::{self, Write as _};
 
 use anstream::ColorChoice;
 use anstyle::{AnsiColor, Style};
+use fanfold_core::thousands;
 
 use crate::settings::Color;
 
@@ -69,4 +70,9 @@ fn quietly(written: io::Result<()>) -> anyhow::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
         other => Ok(other?),
     }
+}
+
+/// A number and what it counts: `1 session`, `2 sessions`.
+pub(crate) fn count(n: usize, one: &str) -> String {
+    format!("{} {one}{}", thousands(n as u64), if n == 1 { "" } else { "s" })
 }

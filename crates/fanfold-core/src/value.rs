@@ -194,11 +194,7 @@ impl Lexicon {
     /// How likely atoms are to be what the agent writes before they come up by themselves, with what their pieces say
     /// worked out for all.
     pub(crate) fn chances(&self, scorer: Scorer) -> Chances<'_> {
-        Chances {
-            scorer,
-            lexicon: self,
-            pieces: vec![None; self.pieces.len()],
-        }
+        Chances { scorer, lexicon: self, pieces: vec![None; self.pieces.len()] }
     }
 
     /// The chance of one atom, given what its piece adds to the logarithm of the odds.

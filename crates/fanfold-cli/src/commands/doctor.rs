@@ -4,13 +4,12 @@ use fanfold_engine::Engine;
 use fanfold_store::{Care, Cure, Filter};
 use serde_json::{Value, json};
 
-use super::Say;
 use crate::choose::terms_of;
 use crate::failure::Failure;
 use crate::flags::DoctorArgs;
 use crate::settings::Options;
 use crate::store::{engine, engine_to_read, failed, store_failed};
-use crate::terminal::{self, paint, style};
+use crate::terminal::{self, count, paint, style};
 
 /// What was looked at, and what is wrong.
 #[derive(Default)]
@@ -22,7 +21,7 @@ struct Health {
     findings: Vec<(String, Cure)>,
 }
 
-pub(crate) fn run(args: &DoctorArgs, options: &Options, say: Say) -> anyhow::Result<()> {
+pub(crate) fn run(args: &DoctorArgs, options: &Options) -> anyhow::Result<()> {
     let engine = if args.repair { engine(options)? } else { engine_to_read(options)? };
     let care = if args.repair { Care::Repair } else { Care::Check };
     let mut health = Health::default();
@@ -41,7 +40,7 @@ pub(crate) fn run(args: &DoctorArgs, options: &Options, say: Say) -> anyhow::Res
             requests(&engine, &row.id, &mut health)?;
         }
     }
-    tell(&health, args, say)
+    tell(&health, args)
 }
 
 /// Makes every request of a session again.
@@ -58,7 +57,7 @@ fn requests(engine: &Engine, id: &fanfold_store::SessionId, health: &mut Health)
     Ok(())
 }
 
-fn tell(health: &Health, args: &DoctorArgs, say: Say) -> anyhow::Result<()> {
+fn tell(health: &Health, args: &DoctorArgs) -> anyhow::Result<()> {
     let n_left = health.findings.iter().filter(|(_, cure)| *cure != Cure::Done).count();
     if args.json {
         let findings: Value = health
@@ -76,8 +75,9 @@ fn tell(health: &Health, args: &DoctorArgs, say: Say) -> anyhow::Result<()> {
             page.push_str(&format!("{} {text}\n", paint(mark, "-")));
         }
         let requests =
-            if args.requests { format!(", {} requests", health.n_requests) } else { String::new() };
-        page.push_str(&format!("{} sessions, {} handles{requests}: ", health.n_sessions, health.n_handles));
+            if args.requests { format!(", {}", count(health.n_requests, "request")) } else { String::new() };
+        let (sessions, handles) = (count(health.n_sessions, "session"), count(health.n_handles, "handle"));
+        page.push_str(&format!("{sessions}, {handles}{requests}: "));
         page.push_str(if n_left == 0 { "all is well\n" } else { "see above\n" });
         terminal::page(&page)?;
     }
@@ -90,6 +90,5 @@ fn tell(health: &Health, args: &DoctorArgs, say: Say) -> anyhow::Result<()> {
     } else {
         "export what is whole with `fanfold sessions export --all`"
     };
-    let _ = say;
     Err(Failure::new(format!("{n_left} things are not as they should be"), hint).into())
 }

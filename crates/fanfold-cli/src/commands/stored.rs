@@ -15,7 +15,7 @@ use crate::choose::{self, Asked, terms_of};
 use crate::failure::{Failure, not_decoded};
 use crate::flags::{FoldArgs, InspectArgs, RecallArgs, ShowArgs};
 use crate::settings::Options;
-use crate::terminal::{self, paint, style};
+use crate::terminal::{self, count, paint, style};
 use crate::{explain, input, output, store};
 
 /// Keeps a conversation in a session and folds it.
@@ -68,8 +68,11 @@ fn kept_body(engine: &Engine, id: &SessionId) -> Result<String, Failure> {
 
 /// Tells what was kept and folded. What fits nowhere is a failure.
 fn tell(engine: &Engine, id: &SessionId, args: &FoldArgs, answer: &Answer, say: Say) -> anyhow::Result<()> {
-    let kept =
-        if answer.is_kept { format!("{} new messages kept", answer.n_new) } else { "not kept".to_owned() };
+    let kept = if answer.is_kept {
+        format!("{} kept", count(answer.n_new, "new message"))
+    } else {
+        "not kept".to_owned()
+    };
     say.note(&format!("{} {id}: {kept}\n", paint(style::DIM, "session")));
     let told = engine.look(id, |followed| -> anyhow::Result<()> {
         if args.explain {

@@ -95,7 +95,7 @@ fn what_was_sent_is_made_again_and_its_folds_open() {
     check(
         &sandbox.run("doctor --requests"),
         &expect![[r#"
-            1 sessions, 173 handles, 1 requests: all is well
+            1 session, 173 handles, 1 request: all is well
         "#]],
     );
     assert!(sandbox.run("show --session night --folded").out.contains("fanfold"));
@@ -164,7 +164,7 @@ fn exports_are_read_again_elsewhere() {
     check(
         &sandbox.run("sessions import all.jsonl --store other.db"),
         &expect![[r#"
-        0 sessions brought here, 1 were here already
+        0 sessions brought here, 1 known already
     "#]],
     );
     assert_eq!(sandbox.run("sessions export night -f raw").out, sandbox.read("chat.json"));
@@ -178,7 +178,7 @@ fn exports_are_read_again_elsewhere() {
     assert!(turns[3]["value"].as_str().unwrap().contains("<tool_response>"));
     // What was exported as ShareGPT is a conversation that can be brought here, too.
     sandbox.write("one.json", &line.to_string());
-    assert!(sandbox.run("sessions import one.json --store third.db").err.contains("1 sessions brought here"));
+    assert!(sandbox.run("sessions import one.json --store third.db").err.contains("1 session brought here"));
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn bodies_of_every_format_are_brought_here_as_they_are() {
         sandbox.write("one.json", &text);
         let store = format!("store{i}.db");
         let ran = sandbox.run(&format!("sessions import one.json --store {store}"));
-        assert!(ran.err.contains("1 sessions brought here"), "{kind:?}: {}", ran.err);
+        assert!(ran.err.contains("1 session brought here"), "{kind:?}: {}", ran.err);
         assert_eq!(sandbox.run(&format!("sessions export 1 -f raw --store {store}")).out, text, "{kind:?}");
     }
 }
@@ -225,7 +225,7 @@ fn a_hermes_database_is_read_with_what_was_summarised_away() {
     check(
         &sandbox.run("sessions import state.db"),
         &expect![[r#"
-        2 sessions brought here, 0 were here already
+        2 sessions brought here, 0 known already
     "#]],
     );
     check(
@@ -257,7 +257,7 @@ fn what_agents_wrote_is_brought_here() {
     ];
     let lines: Vec<String> = claude.iter().map(ToString::to_string).collect();
     sandbox.write("session.jsonl", &lines.join("\n"));
-    assert!(sandbox.run("sessions import session.jsonl").err.contains("1 sessions brought here"));
+    assert!(sandbox.run("sessions import session.jsonl").err.contains("1 session brought here"));
     let ran = sandbox.run("search striped");
     assert!(ran.out.contains("claude-code") && ran.out.contains("striped"), "{}{}", ran.out, ran.err);
     let codex = [
@@ -269,7 +269,7 @@ fn what_agents_wrote_is_brought_here() {
     ];
     let lines: Vec<String> = codex.iter().map(ToString::to_string).collect();
     sandbox.write("rollout.jsonl", &lines.join("\n"));
-    assert!(sandbox.run("sessions import rollout.jsonl").err.contains("1 sessions brought here"));
+    assert!(sandbox.run("sessions import rollout.jsonl").err.contains("1 session brought here"));
     assert!(sandbox.run("search okapi").out.contains("codex"));
 }
 

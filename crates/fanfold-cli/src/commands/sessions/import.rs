@@ -13,6 +13,7 @@ use crate::flags::ImportArgs;
 use crate::input;
 use crate::settings::Options;
 use crate::store::{engine, failed};
+use crate::terminal::count;
 
 /// What was brought here.
 #[derive(Default)]
@@ -32,7 +33,8 @@ pub(crate) fn run(args: &ImportArgs, options: &Options, say: Say) -> anyhow::Res
         }
     }
     let Counts { n_new, n_known } = counts;
-    say.note(&format!("{n_new} sessions brought here, {n_known} were here already\n"));
+    let brought = count(n_new, "session");
+    say.note(&format!("{brought} brought here, {n_known} known already\n"));
     Ok(())
 }
 
