@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use postgres::config::Host;
 use postgres::{Client, Config, NoTls, Statement};
 
 use super::error;
@@ -39,10 +40,20 @@ fn unreachable(config: &Config, error: postgres::Error) -> StoreError {
     if error.code().is_some() {
         return error::of(error);
     }
-    let (hosts, name) = (config.get_hosts(), config.get_dbname().unwrap_or_default());
+    let name = config.get_dbname().unwrap_or_default();
+    let port = config.get_ports().first().copied().unwrap_or(5432);
+    let hosts: Vec<String> = config
+        .get_hosts()
+        .iter()
+        .map(|host| match host {
+            Host::Tcp(host) => format!("{host}:{port}"),
+            Host::Unix(folder) => folder.display().to_string(),
+        })
+        .collect();
+    let hosts = hosts.join(", ");
     let cause = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
     let text = format!(
-        "the database {name} at {hosts:?} can't be reached: {cause}\n\nhint: is the server running, and the address right?"
+        "the database {name} at {hosts} can't be reached: {cause}\n\nhint: is the server running, and the address right?"
     );
     StoreError::Other(text.into())
 }
