@@ -27,10 +27,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "fanfold-replay",
         ],
     ),
-    (
-        "fanfold-testkit",
-        &["fanfold-core", "fanfold-wire", "fanfold-tokens", "fanfold-store", "fanfold-engine"],
-    ),
+    ("fanfold-testkit", &["fanfold-core", "fanfold-wire", "fanfold-tokens"]),
 ];
 
 /// Crates that take values and give values.

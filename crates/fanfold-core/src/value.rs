@@ -191,8 +191,8 @@ impl Lexicon {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// How likely atoms are to be what the agent writes before they come up by themselves, with what their pieces say
-    /// worked out for all.
+    /// How likely atoms are to be what the agent writes before they come up by themselves, with what a piece says
+    /// worked out once.
     pub(crate) fn chances(&self, scorer: Scorer) -> Chances<'_> {
         Chances { scorer, lexicon: self, pieces: vec![None; self.pieces.len()] }
     }

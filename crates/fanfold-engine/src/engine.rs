@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fanfold_store::{SessionId, SessionRow, Store, StoreError};
 
 use crate::cache::Cache;
-use crate::clock::{Clock, random_word, written};
+use crate::clock::{Clock, random_word};
 use crate::follow::Followed;
 
 /// Takes requests, keeps what was said, and gives what is to be sent.
@@ -100,7 +100,7 @@ impl Engine {
 
     /// A new id for a session: when it was made, and a word that nobody else has.
     pub fn new_id(&self) -> SessionId {
-        let moment: String = written(self.clock.now()).chars().filter(char::is_ascii_digit).collect();
+        let moment: String = self.clock.now().to_string().chars().filter(char::is_ascii_digit).collect();
         SessionId(format!("{}-{}-{}", &moment[..8], &moment[8..], &random_word()[..6]))
     }
 

@@ -29,7 +29,7 @@ mod retention; // sessions that go
 mod live; //     what a view holds as it was said
 mod transfer; // sessions written down, and brought here
 
-pub use clock::{Clock, MachineClock, written};
+pub use clock::{Clock, MachineClock};
 pub use engine::{Engine, OpError, store_hint, store_words};
 pub use follow::{Followed, Sizes, Wishes, decode, messages_of};
 pub use note::{Began, FoldMade, Moved, Note, Noted, Sent, Why};

@@ -47,6 +47,9 @@ impl<'a> FoldLock<'a> {
                     return Ok(if is_needed()? { Got::Ours(lock) } else { Got::NotNeeded });
                 }
                 Ok(Held::Theirs(lock)) => {
+                    if is_dead(&lock.holder) {
+                        let _ = store.unlock(session, &lock.holder);
+                    }
                     if now.0 >= patient_until {
                         return Ok(Got::Theirs(lock.holder));
                     }
@@ -73,8 +76,30 @@ impl Drop for FoldLock<'_> {
     }
 }
 
+/// Whether a holder was a process of this machine that is no more. Where that can't be told, it lives.
+fn is_dead(holder: &str) -> bool {
+    let pid = holder.strip_prefix(&host()).and_then(|rest| rest.strip_prefix('-')?.split('-').next());
+    let pid = pid.and_then(|pid| pid.parse::<u32>().ok());
+    let processes = std::path::Path::new("/proc");
+    processes.join("self").exists() && pid.is_some_and(|pid| !processes.join(pid.to_string()).exists())
+}
+
 fn host() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name: String = name.trim().chars().take(40).collect();
     if name.is_empty() { "host".to_owned() } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_is_no_more_is_dead() {
+        let holder = |pid: u32| format!("{}-{pid}-0a1b2c3d", host());
+        assert!(!is_dead(&holder(std::process::id())));
+        assert!(!is_dead("another-machine-1-0a1b2c3d") && !is_dead("somebody") && !is_dead(""));
+        // No process has this number: it is above the largest that Linux gives.
+        assert_eq!(is_dead(&holder(u32::MAX)), std::path::Path::new("/proc/self").exists());
+    }
 }

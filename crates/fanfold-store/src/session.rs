@@ -8,6 +8,30 @@ use crate::chain::NodeId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Millis(pub i64);
 
+impl fmt::Display for Millis {
+    /// As people write it: `2026-11-15 14:09:24`, in UTC.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0.div_euclid(1000);
+        let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+        let (year, month, day) = date(days);
+        write!(f, "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60)
+    }
+}
+
+/// The date so many days after 1970-01-01, by the calendar of 400 years with 146,097 days.
+fn date(days: i64) -> (i64, i64, i64) {
+    // Years begin in March here, so that the leap day is a year's last.
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (year + era * 400 + i64::from(month <= 2), month, day)
+}
+
 /// Names a session.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(pub String);
@@ -132,4 +156,18 @@ pub struct EventRow {
     pub kind: String,
     /// The rest, as JSON.
     pub body: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_written_by_the_calendar() {
+        let written = |at| Millis(at).to_string();
+        assert_eq!(written(0), "1970-01-01 00:00:00");
+        assert_eq!(written(951_827_696_000), "2000-02-29 12:34:56");
+        assert_eq!(written(1_794_751_764_999), "2026-11-15 14:09:24");
+        assert_eq!(written(-1), "1969-12-31 23:59:59");
+    }
 }

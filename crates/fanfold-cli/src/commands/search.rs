@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use fanfold_engine::{Engine, written};
+use fanfold_engine::Engine;
 use fanfold_store::search::{
     Browse, Discover, Discovered, Live, Profiles, Read, Reply, Request, Scroll, Search, SearchError, Shown,
     Sort,
@@ -171,7 +171,7 @@ fn read_page(read: &Read) -> String {
 }
 
 fn shown(page: &mut String, message: &Shown) {
-    let at = written(Millis((message.timestamp * 1000.0) as i64));
+    let at = Millis((message.timestamp * 1000.0) as i64);
     let mark = if message.anchor { paint(style::HINT, ">") } else { " ".to_owned() };
     let role = paint(style::BOLD, message.role);
     let _ = writeln!(page, "{mark} {:>6}  {at}  {role}", message.id);
@@ -192,7 +192,7 @@ fn shown(page: &mut String, message: &Shown) {
 fn browsed(browse: &Browse) -> String {
     let mut page = String::new();
     for one in &browse.results {
-        let at = written(Millis((one.last_active * 1000.0) as i64));
+        let at = Millis((one.last_active * 1000.0) as i64).to_string();
         let words = one.title.as_deref().unwrap_or(&one.preview);
         let _ = writeln!(
             page,

@@ -3,9 +3,7 @@
 use std::path::Path;
 
 use fanfold_core::{Handle, Notice, Tokens, print_entries, print_view, thousands};
-use fanfold_engine::{
-    Answer, Ask, Engine, Followed, Left, Note, Noted, OpenError, Trouble, Wishes, decode, written,
-};
+use fanfold_engine::{Answer, Ask, Engine, Followed, Left, Note, Noted, OpenError, Trouble, Wishes, decode};
 use fanfold_store::SessionId;
 use serde_json::json;
 
@@ -217,7 +215,7 @@ fn list_requests(engine: &Engine, id: &SessionId, is_json: bool) -> anyhow::Resu
         page.push_str(&format!(
             "{:>4}  {}  {:>9} bytes {tokens:>9} tokens  {}{why}\n",
             i + 1,
-            written(at),
+            at,
             thousands(sent.n_bytes),
             &sent.hash[..16]
         ));

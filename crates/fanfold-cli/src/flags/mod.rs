@@ -37,7 +37,7 @@ pub(crate) enum Command {
     #[command(after_help = "Example: fanfold fold chat.json --window 32k --explain > folded.json")]
     Fold(FoldArgs),
     /// Open a fold again, byte for byte
-    #[command(after_help = "Example: fanfold recall chat.json 3f2a91bc --lines 1-40\n\n\
+    #[command(after_help = "Example: fanfold recall chat.json 291227 --lines 1-40\n\n\
         Give the same --window and --policy as for the fold: the folds follow from them.")]
     Recall(RecallArgs),
     /// Print a conversation as text, one line per message
@@ -82,7 +82,7 @@ pub(crate) enum Command {
 
 const PIPE_HELP: &str = r#"One JSON object per line on stdin, answered by one per line on stdout:
   {"session": "a", "call": 1, "window": 32000, "messages": [...], "tools": [...]}
-  {"messages": [...], "handles": [{"id": "3f2a91bc", "covers": [7]}], "report": {...}}
+  {"messages": [...], "handles": [{"id": "291227", "covers": [7]}], "report": {...}}
 
 `messages` is the whole history, or only what is new since the last call. It is
 taken as new if it does not begin with what is held and `call` is one more than
@@ -94,7 +94,7 @@ known it is folded when that pays (--cadence); "idle" tells for how many seconds
 nothing was sent, so that a cold cache is known.
 
 On what is held, by "session":
-  {"op": "expand", "handle": "3f2a91bc"}   answered by {"content": "..."}
+  {"op": "expand", "handle": "291227"}   answered by {"content": "..."}
   {"op": "recall", "handle": ...}          with "lines": [1, 40] or "search": "text"
   {"op": "pin", "entry": 3}                and "unpin"; entries count from 0
   {"op": "focus", "topic": "the parser"}   more of it is kept; "" ends it

@@ -391,9 +391,11 @@ fn what_was_printed_before_a_kill_opens_after_it() {
         child.kill().ok();
         child.wait().unwrap();
         if is_over {
-            n_done += 1
+            n_done += 1;
+            latest_us[what] = latest_us[what] * 2 / 3 + 500;
         } else {
-            n_killed[what] += 1
+            n_killed[what] += 1;
+            latest_us[what] = latest_us[what] * 3 / 2;
         }
         let out = sandbox.read("out.json");
         match KILLED[what] {

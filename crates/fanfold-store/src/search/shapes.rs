@@ -8,7 +8,7 @@ use super::find::Live;
 use super::message::{Shown, seconds};
 use super::request::{NoProfiles, Profiles, Request, SearchError};
 use crate::chain::{Node, Role};
-use crate::session::{Millis, SessionId, SessionRow};
+use crate::session::{SessionId, SessionRow};
 use crate::store::{Filter, Store};
 
 /// A session that is longer is read by its head and its tail.
@@ -427,42 +427,12 @@ impl Place<'_> {
 impl SessionMeta {
     pub(crate) fn of(row: &SessionRow) -> SessionMeta {
         SessionMeta {
-            when: date(row.started_at),
+            when: row.started_at.to_string(),
             source: row.source.clone(),
             model: row.model.clone(),
             title: row.title.clone(),
             goal: row.goal.clone(),
             end_reason: row.ended.as_ref().map(|(_, reason)| reason.name().to_owned()),
         }
-    }
-}
-
-/// A moment as people write it, in universal time.
-pub(crate) fn date(at: Millis) -> String {
-    let (days, second) = (at.0.div_euclid(86_400_000), at.0.div_euclid(1_000).rem_euclid(86_400));
-    // Years are counted from March on, so that the odd day of a leap year is the last one of its year.
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = era * 400 + year_of_era + i64::from(month <= 2);
-    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dates_are_right() {
-        assert_eq!(date(Millis(0)), "1970-01-01 00:00:00");
-        assert_eq!(date(Millis(951_827_696_000)), "2000-02-29 12:34:56");
-        assert_eq!(date(Millis(-1)), "1969-12-31 23:59:59");
-        assert_eq!(date(Millis(1_794_751_200_000)), "2026-11-15 14:00:00");
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use fanfold_core::thousands;
-use fanfold_engine::{Engine, Note, written};
+use fanfold_engine::{Engine, Note};
 use fanfold_store::{EventRow, Filter, Role, SessionRow};
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ pub(crate) fn list(args: &ListArgs, options: &Options) -> anyhow::Result<()> {
             page,
             "{number}{}  {}  {:>6} messages  {:<8} {words}{ended}",
             row.id,
-            &written(row.updated_at)[..16],
+            &row.updated_at.to_string()[..16],
             row.n_messages,
             row.source
         );
@@ -89,7 +89,7 @@ pub(crate) fn show(args: &OneArgs, options: &Options) -> anyhow::Result<()> {
     }
     let mut page = String::new();
     let parent = row.parent.as_ref().map(|(id, relation)| format!("{} of {id}", relation.name()));
-    let ended = row.ended.as_ref().map(|(at, why)| format!("{} ({})", written(*at), why.name()));
+    let ended = row.ended.as_ref().map(|(at, why)| format!("{} ({})", at, why.name()));
     let rows = [
         ("session", Some(row.id.0.clone())),
         ("title", row.title.clone()),
@@ -98,8 +98,8 @@ pub(crate) fn show(args: &OneArgs, options: &Options) -> anyhow::Result<()> {
         ("format", Some(row.format.clone())),
         ("model", row.model.clone()),
         ("came as", parent),
-        ("begun", Some(written(row.started_at))),
-        ("written to", Some(written(row.updated_at))),
+        ("begun", Some(row.started_at.to_string())),
+        ("written to", Some(row.updated_at.to_string())),
         ("ended", ended),
         ("messages", Some(row.n_messages.to_string())),
     ];
@@ -114,7 +114,7 @@ pub(crate) fn show(args: &OneArgs, options: &Options) -> anyhow::Result<()> {
         let _ = writeln!(page, "{:<11}{child}", "went on as");
     }
     for event in events.iter().rev().take(20).rev() {
-        let _ = writeln!(page, "  {}  {}", written(event.at), event_words(event));
+        let _ = writeln!(page, "  {}  {}", event.at, event_words(event));
     }
     terminal::page(&page)
 }

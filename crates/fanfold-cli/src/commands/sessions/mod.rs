@@ -6,7 +6,7 @@ mod sharegpt; // as ShareGPT
 mod import; //   brought here
 mod hermes; //   from a Hermes state database
 
-use fanfold_engine::{Back, Engine, OpError, Retention, Step, written};
+use fanfold_engine::{Back, Engine, OpError, Retention, Step};
 use fanfold_store::Millis;
 
 use super::Say;
@@ -100,12 +100,7 @@ fn checkpoints(args: &WordsArgs, options: &Options) -> anyhow::Result<()> {
     let mut page = String::new();
     for place in engine.checkpoints(&id).map_err(|error| failed(&error))? {
         let auto = if place.is_auto { "  (by itself)" } else { "" };
-        page.push_str(&format!(
-            "{}  {:>6} messages  {}{auto}\n",
-            written(place.at),
-            place.n_messages,
-            place.name
-        ));
+        page.push_str(&format!("{}  {:>6} messages  {}{auto}\n", place.at, place.n_messages, place.name));
     }
     terminal::page(&page)
 }
