@@ -16,6 +16,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("fanfold-store", &["fanfold-core"]),
     ("fanfold-engine", &["fanfold-core", "fanfold-wire", "fanfold-tokens", "fanfold-store"]),
     ("fanfold-replay", &["fanfold-core", "fanfold-wire", "fanfold-tokens"]),
+    ("fanfold-proxy", &["fanfold-core", "fanfold-wire", "fanfold-tokens", "fanfold-store", "fanfold-engine"]),
+    ("fanfold-mcp", &["fanfold-core", "fanfold-store", "fanfold-engine"]),
     (
         "fanfold-cli",
         &[
@@ -25,6 +27,8 @@ const EDGES: &[(&str, &[&str])] = &[
             "fanfold-store",
             "fanfold-engine",
             "fanfold-replay",
+            "fanfold-proxy",
+            "fanfold-mcp",
         ],
     ),
     ("fanfold-testkit", &["fanfold-core", "fanfold-wire", "fanfold-tokens"]),

@@ -1,0 +1,1 @@
+//! Search, recall and status of sessions as MCP tools.
