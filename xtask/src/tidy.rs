@@ -11,6 +11,7 @@ use crate::{fuzz, guide};
 /// Each crate with the crates of ours that it may use, as the list in docs/ARCHITECTURE.md has it.
 const EDGES: &[(&str, &[&str])] = &[
     ("fanfold-core", &[]),
+    ("fanfold-redact", &[]),
     ("fanfold-wire", &["fanfold-core"]),
     ("fanfold-tokens", &["fanfold-core"]),
     ("fanfold-store", &["fanfold-core"]),
@@ -35,7 +36,7 @@ const EDGES: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that take values and give values.
-const PURE: &[&str] = &["fanfold-core", "fanfold-wire", "fanfold-tokens", "fanfold-replay"];
+const PURE: &[&str] = &["fanfold-core", "fanfold-redact", "fanfold-wire", "fanfold-tokens", "fanfold-replay"];
 
 /// What a pure crate does without.
 const IMPURE: &[&str] =

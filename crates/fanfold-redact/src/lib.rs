@@ -1,0 +1,59 @@
+//! Takes secrets out of text before it goes to a log, a summary or an export.
+//!
+//! One pass looks for short words that stand at or beside secrets; only where one stands is it looked closer. What is
+//! found is replaced by a mark that says what was there:
+//!
+//! ```
+//! let text = "curl -H 'x-api-key: 9fK2mQ7xT4vB8nL1' https://api.example.com";
+//! let clean = fanfold_redact::redact(text);
+//! assert_eq!(clean, "curl -H 'x-api-key: [redacted: key]' https://api.example.com");
+//! ```
+//!
+//! A secret that nothing tells from other text (no form of its own, no name beside it) is not found. What only looks
+//! like one (a name of a variable, a placeholder, a hash) stays.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may fail"))]
+
+mod letters; //  what bytes are, and where words end
+mod likely; //   whether a value is likely to be a secret
+mod formed; //   secrets with a form of their own: most keys and tokens
+mod blocks; //   private keys
+mod urls; //     passwords in addresses
+mod value; //    where a value begins and ends
+mod beside; //   how it stands beside its name
+mod named; //    values beside a name that tells
+mod schemes; //  headers, cookies, commands
+mod find; //     all of them in one pass
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+pub use find::find;
+
+/// A secret in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Where it stands.
+    pub range: Range<usize>,
+    /// What it is, in a word or two.
+    pub kind: &'static str,
+}
+
+/// The text with a mark for each secret. It is the text itself if there is none.
+pub fn redact(text: &str) -> Cow<'_, str> {
+    let found = find(text);
+    if found.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut clean = String::with_capacity(text.len());
+    let mut end = 0;
+    for secret in found {
+        clean.push_str(&text[end..secret.range.start]);
+        clean.push_str("[redacted: ");
+        clean.push_str(secret.kind);
+        clean.push(']');
+        end = secret.range.end;
+    }
+    clean.push_str(&text[end..]);
+    Cow::Owned(clean)
+}

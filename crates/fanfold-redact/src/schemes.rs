@@ -1,0 +1,123 @@
+//! Secrets told by the way they are sent: headers, cookies, commands, signed addresses.
+
+use std::ops::Range;
+
+use crate::letters::{line_before, name, run, token68};
+use crate::likely::{Mix, is_stand_in};
+use crate::value::{after_spaces, quote_at, value_at};
+
+/// `Bearer token`, `Token token`: what comes after the word.
+pub(crate) fn bearer_at(text: &[u8], at: usize) -> Option<Range<usize>> {
+    let from = after_spaces(text, at);
+    let n = run(text, from, token68);
+    let value = &text[from..from + n];
+    let mix = Mix::of(value);
+    let is_drawn = mix.is_random() || (mix.n_digits >= 1 && mix.n_changes >= 2);
+    let is_secret = n >= 12 && is_drawn && !is_stand_in(&value[..n.min(24)]);
+    is_secret.then_some(from..from + n)
+}
+
+/// `Basic credentials`: base64 of a name, a colon and a password.
+pub(crate) fn basic_at(text: &[u8], at: usize) -> Option<Range<usize>> {
+    let from = after_spaces(text, at);
+    let n = run(text, from, token68);
+    let decoded = decode(&text[from..from + n])?;
+    let is_printed = decoded.iter().all(|byte| (b' '..0x7f).contains(byte));
+    (n >= 8 && is_printed && decoded.contains(&b':')).then_some(from..from + n)
+}
+
+/// The values of the cookies on a line, after `Cookie:`.
+pub(crate) fn cookies_at(text: &[u8], at: usize, found: &mut Vec<Range<usize>>) {
+    let rest = &text[at..text.len().min(at + 4_000)];
+    let end = rest.iter().position(|byte| matches!(byte, b'\n' | b'"' | b'\'' | b'\\')).unwrap_or(rest.len());
+    let mut start = at;
+    for cookie in rest[..end].split(|byte| *byte == b';') {
+        if let Some(equals) = cookie.iter().position(|byte| *byte == b'=') {
+            let value = cookie[equals + 1..].trim_ascii_end();
+            let mix = Mix::of(value);
+            if value.len() >= 12
+                && mix.n_digits >= 2
+                && !is_stand_in(&value[..value.len().min(24)])
+                && !value.contains(&b' ')
+            {
+                found.push(start + equals + 1..start + equals + 1 + value.len());
+            }
+        }
+        start += cookie.len() + 1;
+    }
+}
+
+/// The password behind `-u name:` of curl and `-p` of mysql and its kin, on the line of the command.
+pub(crate) fn command_at(text: &[u8], at: usize, flag: &[u8]) -> Option<Range<usize>> {
+    let line = line_before(text, at, 400);
+    let is_of = |command: &[u8]| line.windows(command.len()).any(|window| window == command);
+    let from = at + flag.len();
+    if flag == b" -p" {
+        let is_client = is_of(b"mysql") || is_of(b"mariadb") || is_of(b"sshpass");
+        let value = value_at(text, from).filter(|_| is_client && text.get(from) != Some(&b' '))?;
+        let bytes = &text[value.range.clone()];
+        let is_secret = bytes.len() >= 4 && !is_stand_in(bytes) && Mix::of(bytes).is_made_up();
+        return is_secret.then_some(value.range);
+    }
+    let value = value_at(text, from).filter(|_| is_of(b"curl") || is_of(b"http") || is_of(b"wget"))?;
+    let bytes = &text[value.range.clone()];
+    let colon = bytes.iter().position(|byte| *byte == b':')?;
+    let password = &bytes[colon + 1..];
+    (password.len() >= 3 && !is_stand_in(password)).then(|| value.range.start + colon + 1..value.range.end)
+}
+
+/// `IDENTIFIED BY 'password'`.
+pub(crate) fn identified_at(text: &[u8], at: usize) -> Option<Range<usize>> {
+    let from = after_spaces(text, at);
+    // Backticks name things in prose.
+    quote_at(text, from).filter(|quote| !quote.ends_with(b"`"))?;
+    let value = value_at(text, from)?;
+    let bytes = &text[value.range.clone()];
+    (bytes.len() >= 4 && Mix::of(bytes).is_made_up() && !is_stand_in(bytes)).then_some(value.range)
+}
+
+/// A signature in an address: `sig=`, `Signature=`.
+pub(crate) fn signature_at(text: &[u8], at: usize) -> Option<Range<usize>> {
+    let n = run(text, at, |byte| token68(byte) || byte == b'%');
+    let value = &text[at..at + n];
+    (n >= 40 && Mix::of(value).is_random()).then_some(at..at + n)
+}
+
+/// What follows one of the addresses that hooks are called by.
+pub(crate) fn hook_at(text: &[u8], at: usize) -> Option<Range<usize>> {
+    let n = run(text, at, |byte| name(byte) || byte == b'/');
+    let value = &text[at..at + n];
+    (n >= 30 && Mix::of(value).n_digits >= 3 && !is_stand_in(&value[..24])).then_some(at..at + n)
+}
+
+/// A bot's token around a place: `123456789:AA…`, whose colon it is.
+pub(crate) fn bot_at(text: &[u8], at: usize) -> Option<Range<usize>> {
+    let n_digits =
+        text[at.saturating_sub(12)..at].iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let rest = run(text, at + 1, name);
+    ((8..=10).contains(&n_digits) && (33..=36).contains(&rest)).then_some(at - n_digits..at + 1 + rest)
+}
+
+fn decode(text: &[u8]) -> Option<Vec<u8>> {
+    let text = text.strip_suffix(b"==").or(text.strip_suffix(b"=")).unwrap_or(text);
+    let mut decoded = Vec::with_capacity(text.len());
+    let (mut held, mut n_bits) = (0_u32, 0);
+    for byte in text {
+        let six = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return None,
+        };
+        held = (held << 6) | u32::from(six);
+        n_bits += 6;
+        if n_bits >= 8 {
+            n_bits -= 8;
+            decoded.push((held >> n_bits) as u8);
+            held &= (1 << n_bits) - 1;
+        }
+    }
+    Some(decoded)
+}

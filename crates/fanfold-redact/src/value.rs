@@ -1,0 +1,111 @@
+//! Where a value begins and ends.
+
+use std::ops::Range;
+
+/// No secret of one line is longer.
+const LONGEST: usize = 8_000;
+
+/// A value in a text.
+#[derive(Debug, Clone)]
+pub(crate) struct Value {
+    pub(crate) range: Range<usize>,
+    pub(crate) is_quoted: bool,
+    /// Nothing but the end of the line comes after it.
+    pub(crate) ends_line: bool,
+}
+
+/// A quote with the backslashes before it: so it ends, too.
+pub(crate) fn quote_at(text: &[u8], at: usize) -> Option<&[u8]> {
+    let rest = &text[at..text.len().min(at + 8)];
+    if rest.starts_with(b"&quot;") {
+        return Some(b"&quot;");
+    }
+    let n_slashes = rest.iter().take_while(|byte| **byte == b'\\').count();
+    let quote = rest.get(n_slashes)?;
+    matches!(quote, b'"' | b'\'' | b'`').then(|| &rest[..=n_slashes])
+}
+
+/// The place after spaces.
+pub(crate) fn after_spaces(text: &[u8], at: usize) -> usize {
+    at + text[at..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
+}
+
+/// The value that begins at a place.
+pub(crate) fn value_at(text: &[u8], at: usize) -> Option<Value> {
+    let mut from = after_spaces(text, at);
+    // Letters before a quote say how it is read.
+    let is_letter = text.get(from).is_some_and(|byte| matches!(byte, b'b' | b'r' | b'f' | b'u' | b'@'));
+    if is_letter && quote_at(text, from + 1).is_some() {
+        from += 1;
+    }
+    if let Some(quote) = quote_at(text, from) {
+        let start = from + quote.len();
+        let line = line_from(text, start);
+        let is_end = |i: &usize| line[*i..].starts_with(quote) && !is_escaped(line, *i, quote);
+        let n = (0..line.len()).find(is_end)?;
+        let ends_line = after_spaces(text, start + n + quote.len()) >= start + line.len();
+        return Some(Value { range: start..start + n, is_quoted: true, ends_line });
+    }
+    let line = line_from(text, from);
+    let n = line.iter().position(|byte| byte.is_ascii_whitespace()).unwrap_or(line.len());
+    let n = unquoted(&line[..n]);
+    let ends_line = after_spaces(text, from + n) >= from + line.len();
+    (n > 0).then_some(Value { range: from..from + n, is_quoted: false, ends_line })
+}
+
+/// Whether a plain quote stands for itself, after a backslash.
+fn is_escaped(line: &[u8], at: usize, quote: &[u8]) -> bool {
+    quote.len() == 1 && line[..at].iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1
+}
+
+/// How much of a word is the value: it ends where another one begins, and before what closes around it.
+fn unquoted(word: &[u8]) -> usize {
+    let mut end = word.len();
+    for (i, byte) in word.iter().enumerate() {
+        let rest = &word[i + 1..];
+        let is_end = match byte {
+            b'"' | b'`' | b'<' | b'>' | b'\'' => true,
+            // An escaped break of a line.
+            b'\\' => matches!(rest.first(), Some(b'n' | b'r' | b't' | b'"' | b'\\')),
+            // Another name and value, or nothing, comes next.
+            b'&' | b';' | b',' | b'|' => rest.is_empty() || begins_named(rest),
+            _ => false,
+        };
+        if is_end {
+            end = i;
+            break;
+        }
+    }
+    let mut value = &word[..end];
+    while let Some((last, before)) = value.split_last() {
+        let opens = |open: u8| before.contains(&open);
+        let is_around = match last {
+            b')' => !opens(b'('),
+            b']' => !opens(b'['),
+            b'}' => !opens(b'{'),
+            b',' | b';' => true,
+            _ => false,
+        };
+        if !is_around {
+            break;
+        }
+        value = before;
+    }
+    value.len()
+}
+
+fn begins_named(text: &[u8]) -> bool {
+    let n = text
+        .iter()
+        .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
+        .count();
+    n > 0 && matches!(text.get(n), Some(b'=' | b':'))
+}
+
+/// What is left of a line, at most as long as a secret may be.
+pub(crate) fn line_from(text: &[u8], at: usize) -> &[u8] {
+    let rest = &text[at..text.len().min(at + LONGEST)];
+    let n = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+    let line = &rest[..n];
+    line.strip_suffix(b"\r").unwrap_or(line)
+}

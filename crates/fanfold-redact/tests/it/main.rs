@@ -1,0 +1,76 @@
+//! How much of a corpus of planted secrets is found, and that what only looks like one stays.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail, and says what it measured")]
+
+mod corpus;
+
+use std::collections::BTreeMap;
+
+use corpus::{cases, innocent, longest_left};
+use fanfold_redact::{find, redact};
+
+/// Of the planted secrets, so many are found at least.
+const LEAST_FOUND: f64 = 0.98;
+/// A secret is found if no more of its characters than these stand together in what is left.
+const MOST_LEFT: usize = 4;
+
+#[test]
+fn planted_secrets_are_found() {
+    let seed = std::env::var("FANFOLD_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    let all = cases(seed, 10_000);
+    let mut missed: BTreeMap<(&str, &str), (usize, String)> = BTreeMap::new();
+    let mut n_missed = 0;
+    for case in &all {
+        // Pieces that stand beside the secret as well tell nothing.
+        let beside = longest_left(case, &case.text.replacen(&case.secret, "\n", 1));
+        if longest_left(case, &left(&case.text)) > beside.max(MOST_LEFT) {
+            n_missed += 1;
+            let entry = missed.entry((case.kind, case.setting)).or_insert((0, case.text.clone()));
+            entry.0 += 1;
+        }
+    }
+    for ((kind, setting), (n, text)) in &missed {
+        println!("missed {n}: {kind} in {setting}: {}", text.chars().take(300).collect::<String>());
+    }
+    let recall = 1.0 - n_missed as f64 / all.len() as f64;
+    println!("{} planted, {n_missed} missed: recall {recall:.4}", all.len());
+    assert!(recall >= LEAST_FOUND, "recall is {recall:.4}");
+}
+
+#[test]
+fn what_only_looks_like_a_secret_stays() {
+    let touched: Vec<String> = innocent()
+        .into_iter()
+        .filter(|text| redact(text) != *text)
+        .map(|text| format!("{text}\n  -> {}", redact(text)))
+        .collect();
+    assert!(touched.is_empty(), "{} of them changed:\n{}", touched.len(), touched.join("\n"));
+}
+
+#[test]
+fn what_was_redacted_has_nothing_left_to_find() {
+    for case in cases(2, 2_000) {
+        let clean = redact(&case.text).into_owned();
+        assert_eq!(redact(&clean), clean, "from {}", case.text);
+    }
+}
+
+#[test]
+fn ranges_are_in_order_and_apart() {
+    let text: String = cases(3, 500).iter().map(|case| format!("{}\n", case.text)).collect();
+    let found = find(&text);
+    assert!(found.len() > 400);
+    assert!(found.windows(2).all(|pair| pair[0].range.end <= pair[1].range.start));
+}
+
+/// What is left of a text beside the marks.
+fn left(text: &str) -> String {
+    let mut left = String::new();
+    let mut end = 0;
+    for secret in find(text) {
+        left.push_str(&text[end..secret.range.start]);
+        left.push('\n');
+        end = secret.range.end;
+    }
+    left + &text[end..]
+}
