@@ -140,9 +140,10 @@ impl Script {
             let shell = if asked.n_calls < n_steps { reply::shell(asked) } else { None };
             match shell {
                 Some(call) => Said { calls: vec![call], ..Said::default() },
-                None => {
-                    Said { text: format!("Finished after {} tool results.", asked.n_calls), ..Said::default() }
-                }
+                None => Said {
+                    text: format!("Finished after {} tool results.", asked.n_calls),
+                    ..Said::default()
+                },
             }
         })
     }

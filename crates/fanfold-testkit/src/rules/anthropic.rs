@@ -30,7 +30,8 @@ const RESULT: &str = "a result is a text or a list of texts, images and document
 const ERROR_TEXT: &str = "a result that is an error has texts alone";
 const SIGNATURE: &str = "a thought is a text with its signature, or sealed data";
 const LAST_THOUGHT: &str = "a thought is not the last block of a message";
-const THOUGHT_FIRST: &str = "with thinking on, the reply whose calls were just answered begins with a thought";
+const THOUGHT_FIRST: &str =
+    "with thinking on, the reply whose calls were just answered begins with a thought";
 const SERVER_PAIR: &str = "a call of a server's tool has its result behind it in the same message";
 const IMAGE: &str = "an image has a source: data of a known kind, an address or a file";
 const N_MARKS: &str = "there are at most 4 cache marks, in tools, system and messages together";
@@ -39,7 +40,8 @@ const MARK_ORDER: &str = "cache marks for 1h come before those for 5m";
 const MARKED: &str = "no cache mark stands on a thought or on an empty text";
 const UNKNOWN: &str = "blocks and messages have no fields that the API does not know";
 const SYSTEM: &str = "`system` is a text or a list of texts";
-const TOOLS: &str = "tools have different names of at most 128 letters, digits, `_` and `-`, and a schema of an object";
+const TOOLS: &str =
+    "tools have different names of at most 128 letters, digits, `_` and `-`, and a schema of an object";
 const NO_TOOLS: &str = "a request with calls or results defines tools";
 
 pub(super) const RULES: &[&str] = &[
@@ -152,8 +154,7 @@ fn one(message: &Value, ids: &mut BTreeSet<String>, look: &mut Look, place: &str
                     look.holds(is_answered, SERVER_PAIR, &place);
                 }
             }
-            let is_thought_last =
-                blocks.last().is_some_and(|block| blocks::is_thought(text(block, "type")));
+            let is_thought_last = blocks.last().is_some_and(|block| blocks::is_thought(text(block, "type")));
             look.holds(!is_thought_last, LAST_THOUGHT, place);
         }
         _ => look.breaks(EMPTY, place),
@@ -211,8 +212,9 @@ fn thought_first(messages: &[Value], look: &mut Look) {
     });
     let reply = messages.iter().rposition(|message| text(message, "role") == "assistant");
     let (true, Some(at)) = (is_answered, reply) else { return };
+    let is_calling = blocks_of(&messages[at]).iter().any(|block| text(block, "type") == "tool_use");
     let first = blocks_of(&messages[at]).first().map_or("", |block| text(block, "type"));
-    look.holds(blocks::is_thought(first), THOUGHT_FIRST, format!("messages[{at}].content[0]"));
+    look.holds(!is_calling || blocks::is_thought(first), THOUGHT_FIRST, format!("messages[{at}].content[0]"));
 }
 
 fn system(body: &Value, look: &mut Look) {

@@ -25,7 +25,8 @@ const STRAY: &str = "a tool message answers a call of the assistant message befo
 const TWICE: &str = "a call is answered once";
 const FUNCTION: &str = "a function message has the function's name";
 const UNKNOWN: &str = "a message has no fields that the API does not know";
-const TOOLS: &str = "tools have different names of at most 64 letters, digits, `_` and `-`, and are at most 128";
+const TOOLS: &str =
+    "tools have different names of at most 64 letters, digits, `_` and `-`, and are at most 128";
 const CHOICE: &str = "`tool_choice` and `parallel_tool_calls` come with tools";
 
 pub(super) const RULES: &[&str] = &[
@@ -127,7 +128,8 @@ fn content(message: &Value, role: &str, look: &mut Look, place: &str) {
                 let is_text = part.get("text").is_some_and(Value::is_string);
                 look.holds(kind != "text" || is_text, PART_TEXT, &place);
                 let url = part.get("image_url").map_or("", |image| text(image, "url"));
-                let is_address = ["http://", "https://", "data:image/"].iter().any(|begin| url.starts_with(begin));
+                let is_address =
+                    ["http://", "https://", "data:image/"].iter().any(|begin| url.starts_with(begin));
                 look.holds(kind != "image_url" || is_address, IMAGE, &place);
             }
         }

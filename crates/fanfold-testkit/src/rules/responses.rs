@@ -28,7 +28,8 @@ const LONE_THOUGHT: &str = "a thought is followed by its item";
 const NOT_STORED: &str = "with `store: false` a thought comes with its sealed content";
 const REFERENCE: &str = "with `store: false` nothing is named that the provider would have to keep";
 const UNKNOWN: &str = "an item has no fields that the API does not know";
-const TOOLS: &str = "functions have different names of at most 128 letters, digits, `_` and `-`, and a schema";
+const TOOLS: &str =
+    "functions have different names of at most 128 letters, digits, `_` and `-`, and a schema";
 
 pub(super) const RULES: &[&str] = &[
     NO_MODEL,

@@ -38,11 +38,8 @@ pub(super) fn serve(shared: &Shared, stream: TcpStream) {
 fn kind_of(request: &Request) -> Option<Kind> {
     let path = request.path();
     let is_post = request.method == "POST";
-    let kinds = [
-        ("/chat/completions", Kind::Chat),
-        ("/responses", Kind::Responses),
-        ("/messages", Kind::Anthropic),
-    ];
+    let kinds =
+        [("/chat/completions", Kind::Chat), ("/responses", Kind::Responses), ("/messages", Kind::Anthropic)];
     kinds.iter().find(|(end, _)| is_post && path.ends_with(end)).map(|(_, kind)| *kind)
 }
 
@@ -160,7 +157,11 @@ impl Answering<'_> {
         match fault {
             Fault::HangUp => Ok(Ended::Broken),
             Fault::Garbage => {
-                self.out.write_all(&http::whole(200, &[], b"\xff\xfe{\"choices\": [{\"mess\x00 <html>oops"))?;
+                self.out.write_all(&http::whole(
+                    200,
+                    &[],
+                    b"\xff\xfe{\"choices\": [{\"mess\x00 <html>oops",
+                ))?;
                 Ok(Ended::Answered(200))
             }
             Fault::NoHttp => {
@@ -260,7 +261,8 @@ impl Answering<'_> {
                 Ok(0) => return false,
                 // The next request is there already, which is no reason to hurry.
                 Ok(_) => thread::sleep(step),
-                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                }
                 Err(_) => return false,
             }
         }

@@ -2,9 +2,7 @@
 
 use serde_json::Value;
 
-use super::{
-    CALL_NAME, EMPTY_TEXT, ERROR_TEXT, IMAGE, INPUT, PLACE, RESULT, SIGNATURE, TOOL_ID, UNKNOWN,
-};
+use super::{CALL_NAME, EMPTY_TEXT, ERROR_TEXT, IMAGE, INPUT, PLACE, RESULT, SIGNATURE, TOOL_ID, UNKNOWN};
 use crate::rules::look::{Look, has, is_name, list, text};
 
 /// Types of blocks that are looked at: the roles that may have them, and their fields beside `type` and `cache_control`.
