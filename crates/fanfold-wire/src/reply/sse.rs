@@ -192,7 +192,8 @@ impl Splitter {
         while at < bytes.len() {
             let byte = bytes[at];
             if let Some(n_mark) = self.n_mark {
-                self.n_mark = (BOM.get(n_mark) == Some(&byte)).then_some(n_mark + 1).filter(|n| *n < BOM.len());
+                self.n_mark =
+                    (BOM.get(n_mark) == Some(&byte)).then_some(n_mark + 1).filter(|n| *n < BOM.len());
                 if BOM.get(n_mark) == Some(&byte) {
                     at += 1;
                     continue;
@@ -327,7 +328,10 @@ mod tests {
             let events = split_at(stream, &[], LONGEST_EVENT);
             String::from_utf8(events[0].with_data("{\n}")).unwrap()
         };
-        assert_eq!(replaced(b"event: x\r\ndata: {\"a\":1}\r\nid: 7\r\n\r\n"), "event: x\r\ndata: { }\r\nid: 7\r\n\r\n");
+        assert_eq!(
+            replaced(b"event: x\r\ndata: {\"a\":1}\r\nid: 7\r\n\r\n"),
+            "event: x\r\ndata: { }\r\nid: 7\r\n\r\n"
+        );
         assert_eq!(replaced(b"data:{\ndata: }\nid: 7\n\n"), "data:{ }\nid: 7\n\n");
     }
 }
