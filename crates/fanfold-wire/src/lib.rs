@@ -27,6 +27,7 @@ mod responses; //    Responses
 mod anthropic; //    Anthropic Messages
 mod outgoing; //     a view as portions of messages to send
 mod conversation; // all of it together
+pub mod reply; //    what comes back
 
 pub use change::{Change, Oddity, Repair};
 pub use conversation::Conversation;
