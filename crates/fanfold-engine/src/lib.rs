@@ -21,14 +21,17 @@ mod keep; //     what was said is kept
 mod fold; //     what was folded is noted
 mod request; //  one request from start to end
 mod recall; //   folds opened from the store alone
+mod anywhere; // a handle whose session nobody named
 mod rebuild; //  a request made again
 mod wishes; //   titles, goals, pins
 mod places; //   back, forth again, and to marked places
 mod lineage; //  forks, rotations, the newest of a line
 mod retention; // sessions that go
+mod standing; // how full a window is, and what was folded
 mod live; //     what a view holds as it was said
 mod transfer; // sessions written down, and brought here
 
+pub use anywhere::{Recalled, Sought};
 pub use clock::{Clock, MachineClock};
 pub use engine::{Engine, OpError, store_hint, store_words};
 pub use follow::{Followed, Sizes, Wishes, decode, messages_of};
@@ -38,6 +41,7 @@ pub use rebuild::{Rebuilt, TermsOf};
 pub use recall::OpenError;
 pub use request::{Answer, Ask, Left, Trouble};
 pub use retention::{Pruned, Retention};
+pub use standing::Standing;
 pub use terms::Terms;
 pub use transfer::{Import, Imported};
 pub use wishes::clean_title;
