@@ -176,3 +176,77 @@ impl ServerHandler for Server {
         Ok(result.into())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fanfold_engine::{Engine, MachineClock};
+    use fanfold_store::MemoryStore;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::source::Unopened;
+
+    /// A store that takes its time, or fails as nothing should.
+    struct Odd(Duration);
+
+    impl Source for Odd {
+        fn engine(&self) -> Result<Arc<Engine>, Unopened> {
+            assert!(!self.0.is_zero(), "a bug");
+            std::thread::sleep(self.0);
+            Ok(Arc::new(Engine::new(Arc::new(MemoryStore::default()), Arc::new(MachineClock))))
+        }
+    }
+
+    fn odd(source_ms: u64, deadline_ms: u64) -> Server {
+        let settings = Settings { deadline: Duration::from_millis(deadline_ms), ..Settings::default() };
+        server(Odd(Duration::from_millis(source_ms)), settings)
+    }
+
+    async fn status(server: &Server, cancelled: &CancellationToken) -> Option<Result<Vec<String>, Wrong>> {
+        let Value::Object(given) = json!({}) else { panic!("it is an object") };
+        server.answer(Tool::Status, given, cancelled).await
+    }
+
+    #[tokio::test]
+    async fn a_call_that_takes_too_long_is_an_error_with_a_hint() {
+        let answer = status(&odd(400, 40), &CancellationToken::new()).await.unwrap();
+        let wrong = answer.unwrap_err();
+        assert_eq!(wrong.what, "status took longer than 0.04 s");
+        assert!(wrong.hint.contains("try again later"));
+    }
+
+    #[tokio::test]
+    async fn a_cancelled_call_is_not_waited_for() {
+        let cancelled = CancellationToken::new();
+        let began = Instant::now();
+        let server = odd(2_000, 10_000);
+        let (answer, ()) = tokio::join!(status(&server, &cancelled), async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            cancelled.cancel();
+        });
+        assert!(answer.is_none());
+        assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    }
+
+    #[tokio::test]
+    async fn a_panic_of_ours_is_an_error_of_the_tool() {
+        let answer = status(&odd(0, 10_000), &CancellationToken::new()).await.unwrap();
+        assert_eq!(answer.unwrap_err().what, "status failed");
+    }
+
+    #[tokio::test]
+    async fn more_calls_than_places_are_all_answered() {
+        let server = odd(20, 10_000);
+        let cancelled = CancellationToken::new();
+        let calls: Vec<_> = (0..3 * AT_ONCE)
+            .map(|_| {
+                let (server, cancelled) = (server.clone(), cancelled.clone());
+                tokio::spawn(async move { status(&server, &cancelled).await })
+            })
+            .collect();
+        for call in calls {
+            let texts = call.await.unwrap().unwrap().unwrap();
+            assert!(texts[0].contains("no session is kept yet"), "{texts:?}");
+        }
+    }
+}
