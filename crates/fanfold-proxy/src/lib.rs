@@ -16,6 +16,7 @@ mod encoding; // packed bodies
 mod arrival; //  a body read whole, up to a limit
 mod desk; //     the engine on a store that may come and go
 mod fold; //     a body folded, within a deadline
+pub mod meter; // what passes through, counted
 mod passing; //  an answer on its way to the client
 mod exchange; // one request from start to end
 mod trust; //    who may ask
