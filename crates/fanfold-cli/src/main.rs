@@ -21,8 +21,8 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::commands::{
-    Say, completions, config, demo, doctor, fold, inspect, pipe, prices, recall, replay, search, sessions,
-    show,
+    Say, completions, config, demo, doctor, fold, inspect, mcp, pipe, prices, recall, replay, search,
+    sessions, show,
 };
 use crate::failure::Failure;
 use crate::flags::{Cli, Command};
@@ -60,6 +60,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Replay(args) => replay::run(args, &settings.options, say),
         Command::Sessions(command) => sessions::run(command, &settings.options, say),
         Command::Search(args) => search::run(args, &settings.options),
+        Command::Mcp(args) => mcp::run(args, &settings.options, say),
         Command::Doctor(args) => doctor::run(args, &settings.options),
         Command::Prices(args) => prices::run(args, &settings.options),
         Command::Demo(args) => demo::run(args),

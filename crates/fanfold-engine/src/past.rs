@@ -128,6 +128,7 @@ impl Past {
                 Note::Pinned { .. } | Note::Unpinned { .. } | Note::Focused { .. } => true,
                 Note::Budget { .. }
                 | Note::Refused { .. }
+                | Note::Corrected { .. }
                 | Note::Cooled
                 | Note::FoldAsked { .. }
                 | Note::Unfolded { .. } => i > era,
@@ -158,7 +159,11 @@ impl Past {
 }
 
 /// Whether a message is among those that lead to another.
-fn leads_to(store: &dyn Store, node: Option<NodeId>, to: Option<NodeId>) -> Result<bool, StoreError> {
+pub(crate) fn leads_to(
+    store: &dyn Store,
+    node: Option<NodeId>,
+    to: Option<NodeId>,
+) -> Result<bool, StoreError> {
     let (Some(node), Some(to)) = (node, to) else { return Ok(false) };
     let Some(found) = store.node(node)? else { return Ok(false) };
     let there = store.chain(to, found.depth..found.depth + 1)?;

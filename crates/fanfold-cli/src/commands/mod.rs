@@ -9,6 +9,7 @@ pub(crate) mod pipe;
 pub(crate) mod replay;
 pub(crate) mod sessions;
 pub(crate) mod search;
+pub(crate) mod mcp;
 pub(crate) mod doctor;
 pub(crate) mod prices;
 pub(crate) mod demo;

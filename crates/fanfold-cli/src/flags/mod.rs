@@ -1,12 +1,15 @@
 //! The command line.
 
 mod sessions; // what is kept, found and checked
+mod mcp; //      the MCP server
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use fanfold_core::{Cadence, Handle, Policy, Strategy};
 
+use self::mcp::MCP_HELP;
+pub(crate) use self::mcp::McpArgs;
 pub(crate) use self::sessions::{
     DoctorArgs, ExportArgs, ExportFormat, ImportArgs, ListArgs, OneArgs, PruneArgs, SearchArgs,
     SessionsCommand, SizeArgs, StoreFlags, WordsArgs,
@@ -58,6 +61,9 @@ pub(crate) enum Command {
     /// Find what was said, in any session
     #[command(after_help = SEARCH_HELP)]
     Search(SearchArgs),
+    /// Offer search, recall and status to agents, over MCP
+    #[command(after_help = MCP_HELP)]
+    Mcp(McpArgs),
     /// Check the store: every message, every fold, the index
     #[command(after_help = "Example: fanfold doctor --repair")]
     Doctor(DoctorArgs),
@@ -411,6 +417,7 @@ impl Cli {
             | Command::Config(_)
             | Command::Sessions(_)
             | Command::Search(_)
+            | Command::Mcp(_)
             | Command::Doctor(_)
             | Command::Completions { .. } => None,
         };
@@ -427,6 +434,7 @@ impl Cli {
             Command::Inspect(args) => Some(&args.store),
             Command::Sessions(command) => Some(command.store()),
             Command::Search(args) => Some(&args.store),
+            Command::Mcp(args) => Some(&args.store),
             Command::Doctor(args) => Some(&args.store),
             Command::Pipe(_)
             | Command::Replay(_)

@@ -9,6 +9,7 @@ mod fold; //      conversations in, conversations that fit out
 mod recall; //    folds opened again
 mod sessions; //  what is kept
 mod pipe; //      JSON lines
+mod mcp; //       tools for agents
 mod replay; //    recorded conversations
 #[cfg(unix)]
 mod clients; //   sessions that real clients write

@@ -8,5 +8,6 @@ mod requests; //       what leaves, and how it is made again
 mod walks; //          whatever happens, following and replaying say the same
 mod effects; //        whatever fails, nothing acknowledged is lost
 mod lineage; //        forks, rewinds, rotations, and what goes
+mod anywhere; //       handles without their session, and how sessions stand
 mod transfer; //       sessions written down, and brought elsewhere
 mod hermes_defects; // what users of another engine suffer from
