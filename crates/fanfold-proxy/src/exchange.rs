@@ -76,7 +76,11 @@ pub(crate) async fn exchange(shared: Arc<Shared>, mut request: Request) -> Respo
     if is_own {
         return match request.uri().path() {
             "/fanfold/ready" => own::ready(shared).await,
-            _ => own::error(StatusCode::NOT_FOUND, "there is no such route", "see /fanfold/health and /fanfold/ready"),
+            _ => own::error(
+                StatusCode::NOT_FOUND,
+                "there is no such route",
+                "see /fanfold/health and /fanfold/ready",
+            ),
         };
     }
     match forward(&shared, request).await {
@@ -97,7 +101,8 @@ async fn forward(shared: &Arc<Shared>, request: Request) -> Result<Response, Res
     let Some(url) = asked else {
         return Err(own::error(StatusCode::BAD_REQUEST, "the path is no path", "begin it with a slash"));
     };
-    let call = Call { shared, upstream, method: parts.method, url, headers: headers::upstream(&parts.headers) };
+    let call =
+        Call { shared, upstream, method: parts.method, url, headers: headers::upstream(&parts.headers) };
     let Some(format) = route::folded(&call.method, path) else {
         return call.pass(body, parts.headers.get(CONTENT_LENGTH)).await;
     };
@@ -145,7 +150,12 @@ impl Call<'_> {
     }
 
     /// Folds a conversation, sends it, and gives the answer as it comes.
-    async fn converse(&self, body: Bytes, format: Format, named: Option<String>) -> Result<Response, Response> {
+    async fn converse(
+        &self,
+        body: Bytes,
+        format: Format,
+        named: Option<String>,
+    ) -> Result<Response, Response> {
         let made = self.fold(&body, format, named).await;
         let mut headers = self.headers.clone();
         // What is read in passing must not be packed.
@@ -201,10 +211,7 @@ fn not_sent(upstream: &Upstream, error: &reqwest::Error) -> Response {
 }
 
 /// An answer as the client gets it.
-fn to_client(
-    response: http::Response<reqwest::Body>,
-    wrap: impl FnOnce(reqwest::Body) -> Body,
-) -> Response {
+fn to_client(response: http::Response<reqwest::Body>, wrap: impl FnOnce(reqwest::Body) -> Body) -> Response {
     let (parts, body) = response.into_parts();
     let mut response = Response::new(wrap(body));
     *response.status_mut() = parts.status;

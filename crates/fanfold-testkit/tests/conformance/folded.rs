@@ -4,7 +4,7 @@
 //! that what came did not break, holds what people wrote byte for byte, and leaves items of Responses with the thoughts
 //! that the provider knows them with.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fanfold_core::{Budget, Count as _, Policy, Tokens, Words};
@@ -14,6 +14,7 @@ use fanfold_testkit::Rng;
 use fanfold_testkit::bodies::Kind;
 use fanfold_testkit::rules::broken;
 use fanfold_testkit::talks::Talk;
+use fanfold_wire::Format;
 use rayon::prelude::*;
 use serde_json::Value;
 
@@ -91,11 +92,12 @@ fn talk_through(kind: Kind, seed: u64) -> Result<Sums, String> {
     let window = unfoldable(kind, last) + [80, 200, 500, 1_500][rng.below(4)];
     let engine = Engine::new(Arc::new(MemoryStore::default()), Arc::new(MachineClock));
     let terms = terms(policy, window);
-    let session = SessionId("s".to_owned());
     let mut sums = Sums::default();
+    let mut sessions = BTreeSet::new();
     for (i, body) in bodies.iter().enumerate() {
-        let ask = Ask { session: &session, body, terms: &terms, source: "test", pins: &[] };
-        let answer = engine.request(&ask);
+        let recognised = engine.recognise(body, format_of(kind)).unwrap();
+        let session = engine.take_up(&recognised).unwrap();
+        let answer = engine.request(&Ask::new(&session, body, &terms, "test"));
         let wrong = |why: String| {
             format!(
                 "{why}\nseed {seed}, request {i}, {policy}, window {window}\ncame: {body}\nleft: {}",
@@ -113,6 +115,10 @@ fn talk_through(kind: Kind, seed: u64) -> Result<Sums, String> {
             Left::AsItCame(trouble) => return Err(wrong(format!("trouble: {trouble}"))),
         }
         check(kind, body, &answer.body, may_cut(&engine, &session, policy)).map_err(wrong)?;
+        sessions.insert(session);
+        if sessions.len() > 1 {
+            return Err(wrong(format!("one conversation, and its sessions are {sessions:?}")));
+        }
     }
     Ok(sums)
 }
@@ -198,6 +204,14 @@ fn unfoldable(kind: Kind, body: &str) -> u64 {
         .filter(|message| matches!(message["role"].as_str(), Some("system" | "developer")));
     texts.extend(late.map(Value::to_string));
     texts.iter().map(|text| Words.count(text).0 + 4).sum()
+}
+
+fn format_of(kind: Kind) -> Format {
+    match kind {
+        Kind::Anthropic => Format::Anthropic,
+        Kind::Responses => Format::Responses,
+        _ => Format::Chat,
+    }
 }
 
 fn terms(policy: &str, window: u64) -> Terms {
