@@ -11,3 +11,4 @@ mod replies; //  what answers say, however they are split
 mod streams; //  answers as each API documents them
 mod seen; //     what a client may see of an answer
 mod held; //     answers in which the recall tool is called
+mod summaries; // requests of a client for a summary
