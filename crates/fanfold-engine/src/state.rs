@@ -27,6 +27,8 @@ pub(crate) struct State {
     pub(crate) pending: Option<Sent>,
     /// What stood around the messages last.
     pub(crate) frame: Option<(BlobId, Skeleton)>,
+    /// Whether the request that left last was the first with a fold.
+    pub(crate) has_new_fold: bool,
     /// Handles that are known to be noted.
     pub(crate) noted: HashSet<Handle>,
 }
@@ -61,7 +63,18 @@ impl State {
         followed.set_tools(tools.as_deref());
         walk(&mut followed, arrived.changes, &past, &holding, &mut frames)?;
         let (ids, frame, noted) = (arrived.ids, None, HashSet::new());
-        Ok(State { followed, ids, places, past, era, applied: holding, pending: None, frame, noted })
+        Ok(State {
+            followed,
+            ids,
+            places,
+            past,
+            era,
+            applied: holding,
+            pending: None,
+            frame,
+            has_new_fold: false,
+            noted,
+        })
     }
 
     /// After how many messages each stands, with those that come next.
