@@ -5,6 +5,7 @@
 mod setting; //        engines, terms and bodies for tests
 mod faulty; //         a store that fails once
 mod requests; //       what leaves, and how it is made again
+mod past; //           each thing behind its message
 mod walks; //          whatever happens, following and replaying say the same
 mod effects; //        whatever fails, nothing acknowledged is lost
 mod lineage; //        forks, rewinds, rotations, and what goes
