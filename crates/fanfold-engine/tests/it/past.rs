@@ -14,8 +14,8 @@ use crate::setting::{chat, engine, id, long_chat, request, terms};
 /// that went back, had something happen to it and came forth again stands like one that went straight.
 #[test]
 fn what_happened_behind_an_early_message_comes_first_whenever_it_was_noted() {
-    let messages = long_chat(30);
-    let (early, late) = (chat(&messages[..10]), chat(&messages));
+    let messages = long_chat(60);
+    let (early, late, later) = (chat(&messages[..10]), chat(&messages[..60]), chat(&messages));
     let terms = terms("fanfold", 400);
     let pinned = |engine: &Engine, is_pinned| engine.pin(&id("s"), 3, is_pinned).unwrap();
     let straight = engine();
@@ -23,7 +23,7 @@ fn what_happened_behind_an_early_message_comes_first_whenever_it_was_noted() {
     pinned(&straight, false);
     request(&straight, "s", &late, &terms);
     pinned(&straight, true);
-    let wanted = request(&straight, "s", &late, &terms).body;
+    let wanted = request(&straight, "s", &later, &terms).body;
     assert!(wanted.contains("stage 0 line 3"), "a pin holds: {wanted}");
     for is_forgetful in [false, true] {
         let winding = engine();
@@ -32,18 +32,20 @@ fn what_happened_behind_an_early_message_comes_first_whenever_it_was_noted() {
         pinned(&winding, true);
         winding.rewind(&id("s"), Back::To(10)).unwrap();
         pinned(&winding, false);
-        assert_eq!(winding.redo(&id("s")).unwrap().n_after as usize, messages.len());
+        assert_eq!(winding.redo(&id("s")).unwrap().n_after, 60);
         if is_forgetful {
             winding.forget();
         }
-        assert_eq!(request(&winding, "s", &late, &terms).body, wanted, "forgetful: {is_forgetful}");
+        assert_eq!(request(&winding, "s", &later, &terms).body, wanted, "forgetful: {is_forgetful}");
     }
 }
 
 /// A body of messages with tools and instructions beside them.
 fn body(messages: &[Value], system: &str, n_tools: usize) -> String {
     let tools: Vec<Value> = (0..n_tools)
-        .map(|i| json!({ "name": format!("tool_{i}"), "description": "does ".repeat(60), "input_schema": {} }))
+        .map(
+            |i| json!({ "name": format!("tool_{i}"), "description": "does ".repeat(60), "input_schema": {} }),
+        )
         .collect();
     json!({ "tools": tools, "system_prompt": system, "messages": messages }).to_string()
 }
@@ -85,21 +87,25 @@ fn other_instructions_begin_a_session_anew() {
 /// are gone, and the provider holds the folded beginning.
 #[test]
 fn what_an_earlier_request_folded_stays_folded() {
-    let messages = long_chat(10).split_off(1);
+    let messages = &long_chat(10)[1..16];
     let terms = beside(1_000);
     for is_forgetful in [false, true] {
         let engine = engine();
-        let whole = request(&engine, "s", &body(&messages[..15], "Be brief.", 0), &terms);
+        let whole = request(&engine, "s", &body(&messages[..11], "Be brief.", 0), &terms);
         assert!(matches!(whole.left, Left::Whole), "{:?}", whole.left);
-        request(&engine, "s", &body(&messages[..18], "Be brief.", 12), &terms);
+        request(&engine, "s", &body(&messages[..13], "Be brief.", 12), &terms);
         let folded = engine.handles(&id("s")).unwrap();
         assert!(!folded.is_empty());
         if is_forgetful {
             engine.forget();
         }
-        let after = request(&engine, "s", &body(&messages, "Be brief.", 0), &terms);
+        // By itself all of it fits.
+        let alone = request(&crate::setting::engine(), "s", &body(messages, "Be brief.", 0), &terms);
+        assert!(matches!(alone.left, Left::Whole), "{:?}", alone.left);
+        let after = request(&engine, "s", &body(messages, "Be brief.", 0), &terms);
         assert!(matches!(after.left, Left::Folded(_)), "{:?}", after.left);
-        let stands = engine.look(&id("s"), |followed| followed.session.view().unwrap().handles.clone()).unwrap();
+        let stands =
+            engine.look(&id("s"), |followed| followed.session.view().unwrap().handles.clone()).unwrap();
         assert!(stands.iter().any(|handle| folded.contains(&handle.to_string())), "{stands:?} {folded:?}");
         assert!(!after.body.contains("stage 0 line 3"), "{}", after.body);
     }
