@@ -5,6 +5,7 @@
 mod setting; //        engines, terms and bodies for tests
 mod faulty; //         a store that fails once
 mod requests; //       what leaves, and how it is made again
+mod past; //           each thing behind its message
 mod walks; //          whatever happens, following and replaying say the same
 mod dress; //          messages are the same whatever their cache marks
 mod recognise; //      which session a body belongs to
