@@ -30,6 +30,11 @@ impl Cache {
         kept.remove(at).map(|(_, state)| state)
     }
 
+    /// Looks at a session where it is; none if it is not here, or is being worked on.
+    pub(crate) fn peek<T>(&self, session: &SessionId, look: impl FnOnce(&State) -> T) -> Option<T> {
+        self.kept().iter().find(|(id, _)| id == session).map(|(_, state)| look(state))
+    }
+
     /// Puts a session in as the one used last.
     pub(crate) fn put(&self, session: SessionId, state: State) {
         let mut kept = self.kept();

@@ -128,6 +128,7 @@ impl Past {
                 Note::Pinned { .. } | Note::Unpinned { .. } | Note::Focused { .. } => true,
                 Note::Budget { .. }
                 | Note::Refused { .. }
+                | Note::Corrected { .. }
                 | Note::Cooled
                 | Note::FoldAsked { .. }
                 | Note::Unfolded { .. } => i > era,

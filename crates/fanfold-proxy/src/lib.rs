@@ -5,3 +5,27 @@
 //!              |           | anything of ours fails
 //!              +-----------+--------> the body as it came ------^
 //! ```
+
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may fail"))]
+
+mod config; //   what a proxy is told
+mod upstream; // where requests go, and how
+mod headers; //  which headers go on
+mod route; //    which requests are folded
+mod encoding; // packed bodies
+mod arrival; //  a body read whole, up to a limit
+mod desk; //     the engine on a store that may come and go
+mod fold; //     a body folded, within a deadline
+pub mod meter; // what passes through, counted
+mod passing; //  an answer on its way to the client
+mod exchange; // one request from start to end
+mod trust; //    who may ask
+mod own; //      our own routes, and words of ours to a client
+mod stall; //    connections that stand still
+mod server; //   listening, and ending in good order
+
+pub use config::{Config, Host, Limits, Mode};
+pub use fold::Reason;
+pub use server::{Running, ServeError, serve};
+pub use trust::Token;
+pub use upstream::{Upstream, UpstreamError, Upstreams};
