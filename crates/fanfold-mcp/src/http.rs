@@ -13,11 +13,11 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::serve::ListenerExt as _;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
 
+use crate::listener::Bounded;
 use crate::server::Server;
 
 /// Where [`listen`] answers.
@@ -28,6 +28,12 @@ const LONGEST_BODY: usize = 1 << 20;
 
 /// A body must have come, and an answer be made, so long after the deadline of a call.
 const GRACE: Duration = Duration::from_secs(10);
+
+/// So many connections at once.
+const MOST_CONNECTIONS: usize = 256;
+
+/// A connection on which nothing moves for so long ends. Longer than any call takes.
+const IDLE: Duration = Duration::from_secs(60);
 
 /// Pages of these places may ask, whatever their port: tools on the same machine.
 const ORIGINS: [&str; 6] = [
@@ -149,8 +155,7 @@ pub async fn listen(
         router = router.nest(path, service.clone());
     }
     let router = router.fallback(async || (StatusCode::NOT_FOUND, "MCP is at /mcp\n"));
-    // Without this, small answers wait for the client's acknowledgement of earlier ones.
-    let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
+    let listener = Bounded::new(listener, MOST_CONNECTIONS, IDLE);
     axum::serve(listener, router).with_graceful_shutdown(stop).await
 }
 

@@ -17,6 +17,7 @@ mod bounds; //    how much is answered at once
 mod tools; //     the three tools
 mod server; //    a call from start to end
 mod stdio; //     JSON lines on stdin and stdout
+mod listener; //  only so many connections, and none that stands still
 mod http; //      streamable HTTP, and who may come in
 
 pub use http::{Access, AccessError, PATHS, http_service, listen};

@@ -117,7 +117,10 @@ impl Drop for Leaving {
 
 impl Shared {
     fn run(&self, tool: Tool, given: JsonObject, is_over: &dyn Fn() -> bool) -> Result<Vec<String>, Wrong> {
-        let engine = self.source.engine()?;
+        let engine = match tool {
+            Tool::Search => self.source.engine_to_search()?,
+            Tool::Recall | Tool::Status => self.source.engine()?,
+        };
         let desk = Desk {
             engine: &engine,
             session: self.settings.session.as_deref(),

@@ -11,6 +11,12 @@ use fanfold_store::{Purpose, StoreError, open, store_file};
 pub trait Source: Send + Sync {
     /// The engine on the sessions, or why there is none now.
     fn engine(&self) -> Result<Arc<Engine>, Unopened>;
+
+    /// The engine to search with. Where the store may be written to, what is new in it is made ready to be found: without,
+    /// each search reads it anew.
+    fn engine_to_search(&self) -> Result<Arc<Engine>, Unopened> {
+        self.engine()
+    }
 }
 
 /// Why there is no engine.
@@ -29,7 +35,7 @@ impl Source for Arc<Engine> {
     }
 }
 
-/// A store by its address, read alone. Others may write to it meanwhile.
+/// A store by its address. No session in it is ever changed; others may write to it meanwhile.
 pub struct StoreAt {
     address: String,
     held: Mutex<Option<Held>>,
@@ -37,6 +43,8 @@ pub struct StoreAt {
 
 struct Held {
     engine: Arc<Engine>,
+    /// Opened with the first search.
+    to_search: Option<Arc<Engine>>,
     file: Option<FileId>,
 }
 
@@ -49,14 +57,13 @@ impl StoreAt {
         StoreAt { address: address.into(), held: Mutex::new(None) }
     }
 
-    fn open(&self) -> Result<Arc<Engine>, StoreError> {
-        let store = open(&self.address, Purpose::Read)?;
+    fn open(&self, purpose: Purpose) -> Result<Arc<Engine>, StoreError> {
+        let store = open(&self.address, purpose)?;
         Ok(Arc::new(Engine::new(Arc::from(store), Arc::new(MachineClock))))
     }
-}
 
-impl Source for StoreAt {
-    fn engine(&self) -> Result<Arc<Engine>, Unopened> {
+    /// Looks at what is held, which is opened if it is not, or if its file is another by now.
+    fn with<T>(&self, look: impl FnOnce(&mut Held) -> T) -> Result<T, Unopened> {
         // Guards what is held: whoever died holding it left it whole.
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let file = match store_file(&self.address).map(|path| file_id(&path)) {
@@ -72,15 +79,29 @@ impl Source for StoreAt {
             }
             file => file.flatten(),
         };
-        if let Some(held) = held.as_ref().filter(|held| held.file == file) {
-            return Ok(Arc::clone(&held.engine));
+        if let Some(held) = held.as_mut().filter(|held| held.file == file) {
+            return Ok(look(held));
         }
-        let engine = self.open().map_err(|error| Unopened {
+        let engine = self.open(Purpose::Read).map_err(|error| Unopened {
             what: format!("the store {} could not be opened: {}", self.address, store_words(&error)),
             hint: store_hint(&error),
         })?;
-        *held = Some(Held { engine: Arc::clone(&engine), file });
-        Ok(engine)
+        Ok(look(held.insert(Held { engine, to_search: None, file })))
+    }
+}
+
+impl Source for StoreAt {
+    fn engine(&self) -> Result<Arc<Engine>, Unopened> {
+        self.with(|held| Arc::clone(&held.engine))
+    }
+
+    fn engine_to_search(&self) -> Result<Arc<Engine>, Unopened> {
+        self.with(|held| {
+            let reading = || Arc::clone(&held.engine);
+            let engine =
+                held.to_search.get_or_insert_with(|| self.open(Purpose::Write).unwrap_or_else(|_| reading()));
+            Arc::clone(engine)
+        })
     }
 }
 
@@ -112,10 +133,16 @@ mod tests {
         drop(SqliteStore::open(&path).unwrap());
         let first = source.engine().unwrap();
         assert!(Arc::ptr_eq(&first, &source.engine().unwrap()), "it is opened once");
+        let search = source.engine_to_search().unwrap();
+        assert!(Arc::ptr_eq(&search, &source.engine_to_search().unwrap()) && !Arc::ptr_eq(&search, &first));
         for file in std::fs::read_dir(folder.path()).unwrap() {
             std::fs::remove_file(file.unwrap().path()).unwrap();
         }
-        assert!(source.engine().is_err(), "what was deleted is not read on");
+        assert!(
+            source.engine().is_err() && source.engine_to_search().is_err(),
+            "what was deleted is not read on"
+        );
+        assert!(!path.exists(), "a search makes no store");
         drop(SqliteStore::open(&path).unwrap());
         assert!(!Arc::ptr_eq(&first, &source.engine().unwrap()), "another file is another store");
     }

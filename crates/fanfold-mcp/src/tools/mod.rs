@@ -79,7 +79,7 @@ impl Tool {
                 "window": { "type": "integer" },
                 "limit": { "type": "integer" },
                 "offset": { "type": "integer" },
-                "sort": { "enum": ["newest", "oldest"] },
+                "sort": { "type": "string", "enum": ["newest", "oldest"] },
                 "role_filter": { "type": "string", "description": "user,assistant,tool" },
                 "since": { "type": "string", "description": "2026-11-15" },
                 "before": { "type": "string" },
