@@ -1,6 +1,7 @@
 //! How a body leaves, and why.
 
 use std::fmt;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use fanfold_core::Tokens;
@@ -87,10 +88,14 @@ pub(crate) struct Made {
     pub(crate) body: Option<Bytes>,
     pub(crate) session: Option<SessionId>,
     pub(crate) left: Sent,
+    /// Whether the body has the tool that opens folds.
+    pub(crate) has_tool: bool,
     /// What was counted here for what is sent, and the window it was counted for.
     pub(crate) counted: Option<Counted>,
     /// What the meter saw.
     pub(crate) glance: Option<Glance>,
+    /// What was done for it, when, and for how long.
+    pub(crate) steps: Vec<(&'static str, Instant, Duration)>,
 }
 
 /// How long a body is, by our own count.
@@ -139,7 +144,15 @@ impl fmt::Display for Sent {
 impl Made {
     /// The body that came.
     pub(crate) fn as_it_came(reason: Reason) -> Made {
-        Made { body: None, session: None, left: Sent::AsItCame(reason), counted: None, glance: None }
+        Made {
+            body: None,
+            session: None,
+            left: Sent::AsItCame(reason),
+            has_tool: false,
+            counted: None,
+            glance: None,
+            steps: Vec::new(),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{FoldFlags, StoreFlags};
+use crate::log::{Look, Talk};
 
 /// Where a proxy listens if nothing else is said.
 pub(crate) const USUAL_LISTEN: &str = "127.0.0.1:7744";
@@ -37,6 +38,9 @@ pub(crate) struct ServeArgs {
     /// Change nothing; count what folding would have saved
     #[arg(long)]
     pub(crate) observe: bool,
+    /// How the model opens folds: tool (added to the client's tools, answered here), mcp (by the client's MCP server), off
+    #[arg(long, value_name = "WAY", default_value = "tool", hide_possible_values = true)]
+    pub(crate) recall: RecallWay,
     /// What clients must send as x-fanfold-token; needed where other machines can reach it
     #[arg(long, value_name = "TOKEN", env = "FANFOLD_TOKEN", hide_env_values = true)]
     pub(crate) token: Option<String>,
@@ -55,6 +59,15 @@ pub(crate) struct ServeArgs {
     /// For how long a client may be silent, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     pub(crate) client_idle: u64,
+    /// What lines about requests look like: human, json, off [default: human; off with a COMMAND]
+    #[arg(long, value_name = "LOOK", env = "FANFOLD_LOG", hide_possible_values = true)]
+    pub(crate) log: Option<Look>,
+    /// How much they tell: warn, info, debug, trace
+    #[arg(long, value_name = "LEVEL", default_value = "info", hide_possible_values = true)]
+    pub(crate) talk: Talk,
+    /// A collector of OpenTelemetry that spans are sent to, over HTTP: http://127.0.0.1:4318
+    #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
+    pub(crate) otlp: Option<String>,
     #[command(flatten)]
     pub(crate) store: StoreFlags,
     #[command(flatten)]
@@ -62,4 +75,15 @@ pub(crate) struct ServeArgs {
     /// A command to start with its base URLs set; fanfold ends with it
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+}
+
+/// How a model opens folds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum RecallWay {
+    /// By a tool that is added to the client's, and answered here
+    Tool,
+    /// By the client's MCP server
+    Mcp,
+    /// Not at all
+    Off,
 }
