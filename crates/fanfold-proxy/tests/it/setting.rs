@@ -144,6 +144,11 @@ pub(crate) fn left(response: &reqwest::Response) -> String {
     header("x-fanfold").unwrap_or_default()
 }
 
+/// The JSON of an answer.
+pub(crate) async fn json_of(response: reqwest::Response) -> Value {
+    serde_json::from_slice(&response.bytes().await.unwrap()).unwrap()
+}
+
 /// The session that the proxy names.
 pub(crate) fn session(response: &reqwest::Response) -> String {
     response.headers()["x-fanfold-session"].to_str().unwrap().to_owned()
