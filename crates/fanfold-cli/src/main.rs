@@ -10,6 +10,8 @@ mod store; //       where sessions are kept
 mod input; //       reads a conversation
 mod output; //      writes files whole or not at all
 mod terminal; //    colours, widths, the two ways out
+#[allow(dead_code, reason = "a proxy starts it")]
+mod log; //         lines about what happens
 mod explain; //     receipts in words
 mod picture; //     sizes as bars and lines
 mod report_json; // receipts as JSON
@@ -22,7 +24,7 @@ use clap::Parser as _;
 
 use crate::commands::{
     Say, completions, config, demo, doctor, fold, inspect, pipe, prices, recall, replay, search, sessions,
-    show,
+    show, top,
 };
 use crate::failure::Failure;
 use crate::flags::{Cli, Command};
@@ -62,6 +64,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Search(args) => search::run(args, &settings.options),
         Command::Doctor(args) => doctor::run(args, &settings.options),
         Command::Prices(args) => prices::run(args, &settings.options),
+        Command::Top(args) => top::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Config(command) => config::run(command, &settings),
         Command::Completions { .. } => Ok(()),

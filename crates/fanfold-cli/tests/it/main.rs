@@ -14,4 +14,5 @@ mod replay; //    recorded conversations
 mod clients; //   sessions that real clients write
 mod yardstick; // the same figures from another program
 mod settings; //  files, environment, flags
+mod top; //       a running proxy, watched
 mod people; //    what a person sees
