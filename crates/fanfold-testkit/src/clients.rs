@@ -155,10 +155,15 @@ fn script() -> Result<PathBuf, String> {
 }
 
 /// The client's program, installed if it is not there yet.
-fn install(client: &Client, target: &Path) -> Result<PathBuf, String> {
+pub fn install(client: &Client, target: &Path) -> Result<PathBuf, String> {
+    install_npm(client.name, client.version, client.program, target)
+}
+
+/// A program of a package of npm's, installed below `target` if it is not there yet.
+pub fn install_npm(name: &str, version: &str, program: &str, target: &Path) -> Result<PathBuf, String> {
     let clients = target.join("clients");
-    let place = clients.join(format!("{}-{}", client.program, client.version));
-    let program = place.join("node_modules/.bin").join(client.program);
+    let place = clients.join(format!("{program}-{version}"));
+    let program = place.join("node_modules/.bin").join(program);
     let ready = place.join("installed");
     if ready.is_file() {
         return Ok(program);
@@ -170,21 +175,47 @@ fn install(client: &Client, target: &Path) -> Result<PathBuf, String> {
         .args(["install", "--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--fetch-retries=1"])
         .arg("--prefix")
         .arg(&place)
-        .arg(format!("{}@{}", client.name, client.version))
+        .arg(format!("{name}@{version}"))
         .env("npm_config_cache", clients.join("npm"))
         .env("npm_config_update_notifier", "false")
         .current_dir(&place);
     let npm = Running::start(&mut command, &log).map_err(|why| format!("no npm: {why}"))?;
     let is_there = npm.wait(INSTALLING) == Some(true) && program.exists();
     if !is_there {
-        let said = fs::read_to_string(&log).unwrap_or_default();
-        return Err(format!(
-            "npm did not install it: {}",
-            said.lines().last().unwrap_or("no answer in time")
-        ));
+        return Err(format!("npm did not install it: {}", last_line(&log)));
     }
-    fs::write(ready, client.version).map_err(|error| error.to_string())?;
+    fs::write(ready, version).map_err(|error| error.to_string())?;
     Ok(program)
+}
+
+/// A Python of its own below `target` that has these packages (`name==version`), made if it is not there yet.
+pub fn install_python(name: &str, packages: &[&str], target: &Path) -> Result<PathBuf, String> {
+    let place = target.join("clients").join(name);
+    let python = place.join("bin/python");
+    let ready = place.join("installed");
+    let wanted = packages.join("\n");
+    if fs::read_to_string(&ready).is_ok_and(|there| there == wanted) {
+        return Ok(python);
+    }
+    fs::create_dir_all(&place).map_err(|error| error.to_string())?;
+    let log = place.join("pip.log");
+    let mut make = Command::new("python3");
+    make.args(["-m", "venv"]).arg(&place);
+    let mut fill = Command::new(&python);
+    fill.args(["-m", "pip", "install", "--quiet", "--retries", "1"]).args(packages);
+    for command in [&mut make, &mut fill] {
+        let running = Running::start(command, &log).map_err(|why| format!("no python3: {why}"))?;
+        if running.wait(INSTALLING) != Some(true) {
+            return Err(format!("pip did not install it: {}", last_line(&log)));
+        }
+    }
+    fs::write(ready, wanted).map_err(|error| error.to_string())?;
+    Ok(python)
+}
+
+fn last_line(log: &Path) -> String {
+    let said = fs::read_to_string(log).unwrap_or_default();
+    said.lines().last().unwrap_or("no answer in time").to_owned()
 }
 
 fn start_upstream(script: &Path, saved: &Path) -> Result<(Running, u16), String> {

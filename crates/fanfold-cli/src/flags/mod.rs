@@ -1,12 +1,18 @@
 //! The command line.
 
 mod sessions; // what is kept, found and checked
+mod serve; //    the proxy
+mod mcp; //      the MCP server
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use fanfold_core::{Cadence, Handle, Policy, Strategy};
 
+use self::mcp::MCP_HELP;
+pub(crate) use self::mcp::McpArgs;
+use self::serve::SERVE_HELP;
+pub(crate) use self::serve::{ServeArgs, USUAL_LISTEN};
 pub(crate) use self::sessions::{
     DoctorArgs, ExportArgs, ExportFormat, ImportArgs, ListArgs, OneArgs, PruneArgs, SearchArgs,
     SessionsCommand, SizeArgs, StoreFlags, WordsArgs,
@@ -52,12 +58,18 @@ pub(crate) enum Command {
     /// Replay recorded conversations: what each policy would have sent, held and cost
     #[command(after_help = REPLAY_HELP)]
     Replay(ReplayArgs),
+    /// Stand in front of a provider and fold what passes
+    #[command(after_help = SERVE_HELP)]
+    Serve(Box<ServeArgs>),
     /// Keep, list, fork, rewind, export and import sessions
     #[command(subcommand, after_help = SESSIONS_HELP)]
     Sessions(SessionsCommand),
     /// Find what was said, in any session
     #[command(after_help = SEARCH_HELP)]
     Search(SearchArgs),
+    /// Offer search, recall and status to agents, over MCP
+    #[command(after_help = MCP_HELP)]
+    Mcp(McpArgs),
     /// Check the store: every message, every fold, the index
     #[command(after_help = "Example: fanfold doctor --repair")]
     Doctor(DoctorArgs),
@@ -435,6 +447,7 @@ impl Cli {
             Command::Show(args) => Some(&args.fold),
             Command::Inspect(args) => Some(&args.fold),
             Command::Pipe(args) => Some(&args.fold),
+            Command::Serve(args) => Some(&args.fold),
             Command::Replay(args) => {
                 let (color, cadence, need) = (self.color, args.cadence.clone(), args.need.then_some(true));
                 return Options { color, cadence, need, ..Options::default() };
@@ -445,6 +458,7 @@ impl Cli {
             | Command::Config(_)
             | Command::Sessions(_)
             | Command::Search(_)
+            | Command::Mcp(_)
             | Command::Doctor(_)
             | Command::Completions { .. } => None,
         };
@@ -459,8 +473,10 @@ impl Cli {
             Command::Recall(args) => Some(&args.store),
             Command::Show(args) => Some(&args.store),
             Command::Inspect(args) => Some(&args.store),
+            Command::Serve(args) => Some(&args.store),
             Command::Sessions(command) => Some(command.store()),
             Command::Search(args) => Some(&args.store),
+            Command::Mcp(args) => Some(&args.store),
             Command::Doctor(args) => Some(&args.store),
             Command::Pipe(_)
             | Command::Replay(_)
