@@ -57,6 +57,11 @@ pub(crate) fn start(look: Look, talk: Talk) {
         Look::Json => layer.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed(),
         Look::Off => return,
     };
+    // What a panic says may quote what was being read; where it happened is enough.
+    std::panic::set_hook(Box::new(|panic| {
+        let at = panic.location().map_or(String::new(), ToString::to_string);
+        tracing::error!(target: "fanfold", at, "something of fanfold's failed");
+    }));
     // A second start leaves the first one as it is.
     let _ = tracing_subscriber::registry().with(layer.with_filter(ours)).try_init();
 }

@@ -92,6 +92,9 @@ impl Call<'_> {
         if let Some(session) = &made.session {
             passage.looked(session, made.glance.clone());
         }
+        for (step, began, took) in &made.steps {
+            passage.did(step, *began, *took);
+        }
         passage.left(made.left.outcome());
         let mut headers = self.headers.clone();
         // What is read in passing must not be packed.

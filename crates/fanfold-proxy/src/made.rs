@@ -1,6 +1,7 @@
 //! How a body leaves, and why.
 
 use std::fmt;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use fanfold_core::Tokens;
@@ -91,6 +92,8 @@ pub(crate) struct Made {
     pub(crate) counted: Option<Counted>,
     /// What the meter saw.
     pub(crate) glance: Option<Glance>,
+    /// What was done for it, when, and for how long.
+    pub(crate) steps: Vec<(&'static str, Instant, Duration)>,
 }
 
 /// How long a body is, by our own count.
@@ -139,7 +142,8 @@ impl fmt::Display for Sent {
 impl Made {
     /// The body that came.
     pub(crate) fn as_it_came(reason: Reason) -> Made {
-        Made { body: None, session: None, left: Sent::AsItCame(reason), counted: None, glance: None }
+        let left = Sent::AsItCame(reason);
+        Made { body: None, session: None, left, counted: None, glance: None, steps: Vec::new() }
     }
 }
 

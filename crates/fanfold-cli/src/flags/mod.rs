@@ -378,8 +378,8 @@ pub(crate) struct PricesArgs {
     pub(crate) json: bool,
 }
 
-/// Where a proxy listens if nothing else is said.
-pub(crate) const USUAL_PROXY: &str = "http://127.0.0.1:7744";
+/// Where a proxy answers if nothing else is said.
+const USUAL_PROXY: &str = "http://127.0.0.1:7744";
 
 const TOP_HELP: &str = "\
 Keys: q quits, the arrows choose a session, enter shows all of it, s sorts by

@@ -16,5 +16,6 @@ mod replay; //    recorded conversations
 mod clients; //   sessions that real clients write
 mod yardstick; // the same figures from another program
 mod settings; //  files, environment, flags
-mod top; //       a running proxy, watched
+mod top; //       a proxy at a glance
+mod watch; //     what a proxy tells of what passes, and what it never tells
 mod people; //    what a person sees

@@ -34,11 +34,21 @@ pub struct Collector {
 #[derive(Debug, thiserror::Error)]
 pub enum CollectorError {
     /// The address is none.
-    #[error("`{0}` is no address of a collector\n\nhint: write it as http://HOST:4318")]
+    #[error("`{0}` is no address of a collector")]
     Address(String),
     /// The headers are none.
-    #[error("the headers for the collector are not understood\n\nhint: write them as name=value,name=value")]
+    #[error("the headers for the collector are not understood")]
     Headers,
+}
+
+impl CollectorError {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            CollectorError::Address(_) => "write it as http://HOST:4318 (--otlp)",
+            CollectorError::Headers => "write OTEL_EXPORTER_OTLP_HEADERS as name=value,name=value",
+        }
+    }
 }
 
 impl Collector {
