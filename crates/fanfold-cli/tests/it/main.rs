@@ -15,6 +15,8 @@ mod replay; //    recorded conversations
 #[cfg(unix)]
 mod clients; //   sessions that real clients write
 mod yardstick; // the same figures from another program
+#[cfg(unix)]
+mod serve; //     the proxy as a program
 mod settings; //  files, environment, flags
 mod top; //       a proxy at a glance
 mod watch; //     what a proxy tells of what passes, and what it never tells
