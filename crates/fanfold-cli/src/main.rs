@@ -10,6 +10,7 @@ mod store; //       where sessions are kept
 mod input; //       reads a conversation
 mod output; //      writes files whole or not at all
 mod terminal; //    colours, widths, the two ways out
+mod log; //         lines about what happens
 mod explain; //     receipts in words
 mod picture; //     sizes as bars and lines
 mod report_json; // receipts as JSON
@@ -22,7 +23,7 @@ use clap::Parser as _;
 
 use crate::commands::{
     Say, completions, config, demo, doctor, fold, inspect, mcp, pipe, prices, recall, replay, search, serve,
-    sessions, show,
+    sessions, show, top,
 };
 use crate::failure::Failure;
 use crate::flags::{Cli, Command};
@@ -67,6 +68,7 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Mcp(args) => mcp::run(args, &settings.options, say),
         Command::Doctor(args) => doctor::run(args, &settings.options),
         Command::Prices(args) => prices::run(args, &settings.options),
+        Command::Top(args) => top::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Config(command) => config::run(command, &settings),
         Command::Serve(_) | Command::Completions { .. } => Ok(()),

@@ -93,6 +93,9 @@ impl Call {
         if let Some(session) = &made.session {
             passage.looked(session, made.glance.clone());
         }
+        for (step, began, took) in &made.steps {
+            passage.did(step, *began, *took);
+        }
         passage.left(made.left.outcome());
         let body = made.body.as_ref().unwrap_or(&came.body).clone();
         passage.sending(body.len());

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use fanfold_core::{Budget, Tokens};
-use fanfold_engine::{Ask, Engine, Left, Mode, Recognised, Refused, Terms, Trouble};
+use fanfold_engine::{Ask, Engine, Left, Mode, Recognised, Refused, Terms, Trouble, store_words};
 use fanfold_store::SessionId;
 use fanfold_wire::Format;
 use fanfold_wire::reply::is_summary_request;
@@ -125,6 +125,7 @@ impl Folding<'_> {
     }
 
     fn ask(&self, engine: &Engine, wanted: &Wanted, body: &str, terms: &Terms) -> Result<Made, Trouble> {
+        let began = Instant::now();
         let (session, is_new) = match &wanted.named {
             Some(named) => {
                 let session = SessionId(named.clone());
@@ -136,6 +137,7 @@ impl Folding<'_> {
                 (engine.take_up(&recognised)?, recognised == Recognised::New)
             }
         };
+        let recognised = Instant::now();
         if let Some(refused) = &wanted.refused
             && let Err(error) = engine.refused(&session, refused)
         {
@@ -146,6 +148,8 @@ impl Folding<'_> {
         let offer = is_new.then(|| self.recall.offer(body, wanted.format));
         ask.offer = offer.as_ref();
         let answer = engine.request(&ask);
+        let steps =
+            vec![("recognise", began, recognised - began), ("fold", recognised, recognised.elapsed())];
         let left = match &answer.left {
             Left::AsItCame(trouble) => {
                 let mut made = self.trouble(trouble, Some(&session));
@@ -169,7 +173,8 @@ impl Folding<'_> {
         let glance = engine.look(&session, |followed| self.meter.glance(&session, followed, n_new));
         let is_changed = left == Sent::Folded || answer.has_tool;
         let body = is_changed.then(|| Bytes::from(answer.body));
-        Ok(Made { body, session: Some(session), left, has_tool: answer.has_tool, counted, glance })
+        let has_tool = answer.has_tool;
+        Ok(Made { body, session: Some(session), left, has_tool, counted, glance, steps })
     }
 
     /// What something that did not work means for the body.
@@ -178,8 +183,11 @@ impl Folding<'_> {
             self.desk.told(Some(error));
         }
         let session = session.map_or("", |session| &session.0);
-        tracing::warn!(session, why = %trouble, "a body leaves as it came");
-        Made::as_it_came(Reason::from(trouble))
+        let reason = Reason::from(trouble);
+        // What is wrong with a body may quote it, so only a store's words are told.
+        let store = if let Trouble::Store(error) = trouble { store_words(error) } else { String::new() };
+        tracing::warn!(session, why = %reason, store, "a body leaves as it came");
+        Made::as_it_came(reason)
     }
 }
 

@@ -1,6 +1,7 @@
 //! How a body leaves, and why.
 
 use std::fmt;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use fanfold_core::Tokens;
@@ -93,6 +94,8 @@ pub(crate) struct Made {
     pub(crate) counted: Option<Counted>,
     /// What the meter saw.
     pub(crate) glance: Option<Glance>,
+    /// What was done for it, when, and for how long.
+    pub(crate) steps: Vec<(&'static str, Instant, Duration)>,
 }
 
 /// How long a body is, by our own count.
@@ -148,6 +151,7 @@ impl Made {
             has_tool: false,
             counted: None,
             glance: None,
+            steps: Vec::new(),
         }
     }
 }

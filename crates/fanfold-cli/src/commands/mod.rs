@@ -13,6 +13,7 @@ pub(crate) mod search;
 pub(crate) mod mcp;
 pub(crate) mod doctor;
 pub(crate) mod prices;
+pub(crate) mod top;
 pub(crate) mod demo;
 pub(crate) mod config;
 pub(crate) mod completions;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{FoldFlags, StoreFlags};
+use crate::log::{Look, Talk};
 
 /// Where a proxy listens if nothing else is said.
 pub(crate) const USUAL_LISTEN: &str = "127.0.0.1:7744";
@@ -58,6 +59,15 @@ pub(crate) struct ServeArgs {
     /// For how long a client may be silent, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     pub(crate) client_idle: u64,
+    /// What lines about requests look like: human, json, off [default: human; off with a COMMAND]
+    #[arg(long, value_name = "LOOK", env = "FANFOLD_LOG", hide_possible_values = true)]
+    pub(crate) log: Option<Look>,
+    /// How much they tell: warn, info, debug, trace
+    #[arg(long, value_name = "LEVEL", default_value = "info", hide_possible_values = true)]
+    pub(crate) talk: Talk,
+    /// A collector of OpenTelemetry that spans are sent to, over HTTP: http://127.0.0.1:4318
+    #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
+    pub(crate) otlp: Option<String>,
     #[command(flatten)]
     pub(crate) store: StoreFlags,
     #[command(flatten)]

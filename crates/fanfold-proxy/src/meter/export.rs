@@ -34,11 +34,21 @@ pub struct Collector {
 #[derive(Debug, thiserror::Error)]
 pub enum CollectorError {
     /// The address is none.
-    #[error("`{0}` is no address of a collector\n\nhint: write it as http://HOST:4318")]
+    #[error("`{0}` is no address of a collector")]
     Address(String),
     /// The headers are none.
-    #[error("the headers for the collector are not understood\n\nhint: write them as name=value,name=value")]
+    #[error("the headers for the collector are not understood")]
     Headers,
+}
+
+impl CollectorError {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            CollectorError::Address(_) => "write it as http://HOST:4318 (--otlp)",
+            CollectorError::Headers => "write OTEL_EXPORTER_OTLP_HEADERS as name=value,name=value",
+        }
+    }
 }
 
 impl Collector {
@@ -181,4 +191,111 @@ fn body(collector: &Collector, batch: &[Vec<Span>]) -> Value {
             "spans": spans,
         }],
     }] })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Mutex;
+
+    use axum::Router;
+    use axum::extract::State;
+    use axum::routing::post;
+    use fanfold_replay::PriceTable;
+    use fanfold_store::SessionId;
+    use fanfold_wire::Format;
+
+    use super::*;
+    use crate::meter::{Arrival, Exit, Meter, Outcome};
+
+    /// What a collector was sent: the key it was given, and the body.
+    type Got = Arc<Mutex<Vec<(String, Value)>>>;
+
+    /// A collector on a port of its own.
+    async fn collector() -> (String, Got) {
+        let got = Got::default();
+        let take = |State(got): State<Got>, headers: HeaderMap, body: String| async move {
+            let key = headers.get("x-key").map_or(String::new(), |key| key.to_str().unwrap().to_owned());
+            assert_eq!(headers["content-type"], "application/json");
+            got.lock().unwrap().push((key, serde_json::from_str(&body).unwrap()));
+            "{}"
+        };
+        let routes = Router::new().route("/v1/traces", post(take)).with_state(Arc::clone(&got));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, routes).await });
+        (address, got)
+    }
+
+    fn arrival(traceparent: &str) -> Arrival<'_> {
+        Arrival { format: Format::Chat, model: Some("gpt-5"), traceparent: Some(traceparent) }
+    }
+
+    #[tokio::test]
+    async fn a_request_is_a_span_with_its_parts_below() {
+        let (address, got) = collector().await;
+        let to = Collector::new(&address, Some("x-key=abc"), Some("mine")).unwrap();
+        let meter = Arc::new(Meter::new(PriceTable::built_in()).tracing_to(to));
+        let client = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        let mut passage = meter.came(&arrival(client));
+        let upstream = passage.traceparent().unwrap();
+        let began = std::time::Instant::now();
+        passage.did("recognise", began, Duration::from_millis(1));
+        passage.did("fold", began, Duration::from_millis(2));
+        passage.looked(&SessionId("a".to_owned()), None);
+        passage.left(Outcome::Whole);
+        passage.sending(10);
+        passage.first_byte(200);
+        passage.ended(Exit::Done);
+        // One that its client does not want kept is not sent.
+        meter.came(&arrival("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00")).ended(Exit::Done);
+        meter.flush().await;
+
+        let got = got.lock().unwrap();
+        assert_eq!((got.len(), got[0].0.as_str()), (1, "abc"));
+        let all = &got[0].1["resourceSpans"][0];
+        assert_eq!(all["resource"]["attributes"][0]["value"]["stringValue"], "mine");
+        let spans = all["scopeSpans"][0]["spans"].as_array().unwrap();
+        let by_name: BTreeMap<&str, &Value> =
+            spans.iter().map(|span| (span["name"].as_str().unwrap(), span)).collect();
+        let names: Vec<&str> = by_name.keys().copied().collect();
+        assert_eq!(names, ["chat gpt-5", "first byte", "fold", "recognise", "stream"]);
+        let top = by_name["chat gpt-5"];
+        assert_eq!(top["parentSpanId"], "00f067aa0ba902b7");
+        assert_eq!(
+            upstream,
+            format!("00-{}-{}-01", top["traceId"].as_str().unwrap(), top["spanId"].as_str().unwrap())
+        );
+        let time = |span: &Value, key: &str| span[key].as_str().unwrap().parse::<u128>().unwrap();
+        for (name, span) in &by_name {
+            assert_eq!(span["traceId"], "4bf92f3577b34da6a3ce929d0e0e4736", "{name}");
+            assert!(time(span, "endTimeUnixNano") >= time(span, "startTimeUnixNano"), "{name}");
+            assert!(*name == "chat gpt-5" || span["parentSpanId"] == top["spanId"], "{name}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_collector_that_is_not_there_costs_nothing_but_its_spans() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        drop(listener);
+        let to = Collector::new(&address, None, None).unwrap();
+        let meter = Arc::new(Meter::new(PriceTable::built_in()).tracing_to(to));
+        (0..3).for_each(|_| meter.came(&arrival("")).ended(Exit::Done));
+        meter.flush().await;
+        assert!(meter.prometheus().contains("fanfold_spans_dropped_total 3"));
+    }
+
+    #[test]
+    fn addresses_are_taken_as_others_take_them() {
+        let path =
+            |endpoint: &str| Collector::new(endpoint, None, None).map(|found| found.url.path().to_owned());
+        assert_eq!(path("http://127.0.0.1:4318").unwrap(), "/v1/traces");
+        assert_eq!(path("https://host/otlp/").unwrap(), "/otlp/v1/traces");
+        assert_eq!(path("http://127.0.0.1:4318/v1/traces").unwrap(), "/v1/traces");
+        for wrong in ["127.0.0.1:4318", "ftp://host", "", "grpc://x"] {
+            assert!(path(wrong).is_err(), "{wrong}");
+        }
+        assert!(Collector::new("http://h", Some("no equals sign"), None).is_err());
+    }
 }

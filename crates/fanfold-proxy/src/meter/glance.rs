@@ -143,11 +143,25 @@ fn print(call: &Call) -> u64 {
     hasher.finish()
 }
 
-/// The first words that a person said, on one line.
+/// The first words that a person said, on one line. What agents put before them in blocks of tags is left out.
 fn first_words(transcript: &Transcript) -> String {
-    let first = transcript.entries().iter().filter(|entry| entry.is_user()).find_map(|entry| entry.prompt());
-    let text = first.map(|prompt| prompt.body.as_str()).unwrap_or_default();
-    one_line(text)
+    let prompts =
+        transcript.entries().iter().filter(|entry| entry.is_user()).filter_map(|entry| entry.prompt());
+    let said = prompts.map(|prompt| without_blocks(prompt.body.as_str()));
+    let mut said = said.filter(|text| !text.is_empty() && !text.starts_with("# AGENTS.md instructions"));
+    one_line(said.next().unwrap_or_default())
+}
+
+/// A text without the blocks of tags that it begins with: `<environment_context>…</environment_context>`.
+fn without_blocks(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    while let Some((tag, inside)) = rest.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
+        let is_name = !tag.is_empty() && tag.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'));
+        let closed = is_name.then(|| inside.split_once(&format!("</{tag}>"))).flatten();
+        let Some((_, behind)) = closed else { break };
+        rest = behind.trim_start();
+    }
+    rest
 }
 
 /// The beginning of a text, on one line and without what a terminal would obey.
@@ -241,6 +255,21 @@ mod tests {
         assert_eq!((all.n_new_folds, all.folded_away), (all.n_folds, all.came - all.sent));
         let none = Glance::at(&session, n_entries, None);
         assert_eq!((none.n_new_folds, none.folded_away, none.n_folds), (0, 0, all.n_folds));
+    }
+
+    #[test]
+    fn what_an_agent_puts_before_the_first_words_is_left_out() {
+        let check = |text: &str, words: &str| assert_eq!(without_blocks(text), words);
+        check("<env>here</env>\n<note-2>a > b</note-2> fix it", "fix it");
+        check("<env>never closed", "<env>never closed");
+        check("<a href=x>y</a> z", "<a href=x>y</a> z");
+        check("<env>all</env>", "");
+        let mut session = session();
+        say(
+            &mut session,
+            "user    <env>here</env>\nuser    # AGENTS.md instructions for x\nuser    fix it\n",
+        );
+        assert_eq!(first_words(session.transcript()), "fix it");
     }
 
     #[test]

@@ -19,7 +19,7 @@ use super::words::{Exit, Outcome};
 pub struct Arrival<'a> {
     /// How it is written.
     pub format: Format,
-    /// The model that it names.
+    /// The model that it names, if that is known yet.
     pub model: Option<&'a str>,
     /// Its header `traceparent`.
     pub traceparent: Option<&'a str>,
@@ -56,15 +56,13 @@ pub struct Passage {
 
 impl Passage {
     pub(super) fn new(meter: Arc<Meter>, arrival: &Arrival<'_>) -> Passage {
-        let model = one_line(arrival.model.unwrap_or_default());
-        let family = meter.prices.find(&model).map_or("other", |found| found.price.name.as_str()).to_owned();
         let parent = arrival.traceparent.and_then(Place::parse).filter(|_| meter.exporter.is_some());
         let place = meter.exporter.is_some().then(|| Place::below(parent));
-        Passage {
+        let mut passage = Passage {
             meter,
             format: name_of(arrival.format),
-            model,
-            family,
+            model: String::new(),
+            family: "other".to_owned(),
             began: Instant::now(),
             session: None,
             glance: None,
@@ -80,7 +78,18 @@ impl Passage {
             place,
             steps: Vec::new(),
             is_ended: false,
+        };
+        if let Some(model) = arrival.model {
+            passage.asks(model);
         }
+        passage
+    }
+
+    /// The model is known that it asks.
+    pub fn asks(&mut self, model: &str) {
+        self.model = one_line(model);
+        let found = self.meter.prices.find(&self.model);
+        self.family = found.map_or("other", |found| found.price.name.as_str()).to_owned();
     }
 
     /// Its session is known, and how it was folded, if it was looked at.
@@ -182,7 +191,10 @@ impl Passage {
 
     /// What the provider reports of the call whose answer goes to the client.
     pub fn used(&mut self, used: Used) {
-        self.used = Some(used);
+        // Anthropic tells what it wrote to its cache: if it tells nothing, it wrote nothing.
+        let is_told = self.format == name_of(Format::Anthropic);
+        let written = used.written.or(is_told.then_some(0));
+        self.used = Some(Used { written, ..used });
     }
 
     /// It has ended.

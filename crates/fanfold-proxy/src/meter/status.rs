@@ -247,3 +247,25 @@ impl SessionStatus {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schema_in_the_guide_is_that_of_the_status() {
+        let schema = serde_json::to_string_pretty(&schemars::schema_for!(Status)).unwrap();
+        expect_test::expect_file!["../../../../docs/guide/status.schema.json"]
+            .assert_eq(&format!("{schema}\n"));
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let meter = Meter::new(fanfold_replay::PriceTable::built_in());
+        meter.passed_through();
+        let status = meter.status();
+        let text = serde_json::to_string(&status).unwrap();
+        assert_eq!(serde_json::from_str::<Status>(&text).unwrap(), status);
+        assert_eq!((status.mode.as_str(), status.totals.passed_through), ("fold", 1));
+    }
+}

@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use fanfold_engine::Mode;
 use fanfold_mcp::{Access, Settings as McpSettings, StoreAt, http_service, server};
-use fanfold_proxy::meter::Meter;
+use fanfold_proxy::meter::{Collector, Meter};
 use fanfold_proxy::{Config, Limits, Recall, Running, ServeError, Token, serve};
 use tokio::runtime::Runtime;
 
@@ -22,6 +22,7 @@ use super::search::OtherProfiles;
 use crate::choose;
 use crate::failure::{Failure, not_read};
 use crate::flags::{RecallWay, ServeArgs};
+use crate::log::{self, Look};
 use crate::settings::Options;
 use crate::store;
 use crate::terminal::{count, paint, style};
@@ -50,8 +51,9 @@ async fn serve_until_asked(
     let listen = places::listen(args, options)?;
     let upstreams = places::upstreams(args, options)?;
     let mode = if args.observe { Mode::Observe } else { Mode::Fold };
-    let meter = Meter::new(choose::prices(options));
-    let meter = Arc::new(if args.observe { meter.observing() } else { meter });
+    let usual = if args.command.is_empty() { Look::Human } else { Look::Off };
+    log::start(args.log.unwrap_or(usual), args.talk);
+    let meter = Arc::new(meter(args, options)?);
     let token = token(args)?;
     let mcp_settings = McpSettings { profiles: Arc::new(OtherProfiles), ..McpSettings::default() };
     let mcp = server(StoreAt::new(host.address()), mcp_settings);
@@ -93,6 +95,22 @@ async fn serve_until_asked(
         say.note(&format!("{}\n", report.trim_end()));
     }
     Ok(code)
+}
+
+/// What counts, by the prices that are set, with a collector where one is named.
+fn meter(args: &ServeArgs, options: &Options) -> anyhow::Result<Meter> {
+    let mut meter = Meter::new(choose::prices(options));
+    if args.observe {
+        meter = meter.observing();
+    }
+    if let Some(endpoint) = &args.otlp {
+        let set = |name: &str| std::env::var(name).ok();
+        let (headers, service) = (set("OTEL_EXPORTER_OTLP_HEADERS"), set("OTEL_SERVICE_NAME"));
+        let collector = Collector::new(endpoint, headers.as_deref(), service.as_deref())
+            .map_err(|error| Failure::new(error.to_string(), error.hint()))?;
+        meter = meter.tracing_to(collector);
+    }
+    Ok(meter)
 }
 
 /// Ends in good order, or at once if that is asked for.
