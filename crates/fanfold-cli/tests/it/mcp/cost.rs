@@ -18,9 +18,7 @@ fn all_tools_together_cost_less_than_500_tokens() {
     let tools = listed["result"]["tools"].as_array().unwrap();
     // What clients hand on to a model: name, words and arguments.
     let count = |value: &Value| o200k().count(&value.to_string()).0;
-    let shown = |tool: &Value| {
-        json!({ "name": tool["name"], "description": tool["description"], "parameters": tool["inputSchema"] })
-    };
+    let shown = |tool: &Value| json!({ "name": tool["name"], "description": tool["description"], "parameters": tool["inputSchema"] });
     let each: Vec<u64> = tools.iter().map(|tool| count(&shown(tool))).collect();
     let instructions = count(&hello["result"]["instructions"]);
     let all: u64 = each.iter().sum::<u64>() + instructions;

@@ -136,7 +136,11 @@ fn other_machines_need_the_token() {
     let kept = Kept::new();
     let ran = kept.sandbox.run("mcp --listen 0.0.0.0:0 --store s.db");
     assert_eq!(ran.code, 1);
-    assert!(ran.err.contains("no token is set") && ran.err.contains("hint: set FANFOLD_TOKEN"), "{}", ran.err);
+    assert!(
+        ran.err.contains("no token is set") && ran.err.contains("hint: set FANFOLD_TOKEN"),
+        "{}",
+        ran.err
+    );
     let mut command = program(&kept.sandbox.path(""));
     let server = Listening::run(&kept, command.args(["--listen", "0.0.0.0:0"]).env("FANFOLD_TOKEN", TOKEN));
     let status = |headers: &[(&str, &str)]| server.post("/mcp", headers, &ping()).0;
@@ -167,7 +171,11 @@ fn odd_requests_are_refused_and_the_next_is_served() {
         assert_eq!(server.send(method, "/mcp", &[("accept", "text/event-stream")], "").0, 405, "{method}");
     }
     // Somebody who goes away in the middle.
-    drop(TcpStream::connect(server.address).unwrap().write_all(b"POST /mcp HTTP/1.1\r\ncontent-length: 90\r\n\r\n{"));
+    drop(
+        TcpStream::connect(server.address)
+            .unwrap()
+            .write_all(b"POST /mcp HTTP/1.1\r\ncontent-length: 90\r\n\r\n{"),
+    );
     assert_eq!(server.post("/mcp", &[], &ping()).0, 200);
 }
 

@@ -66,7 +66,10 @@ fn the_official_python_package_uses_it_both_ways() {
         for how in ["newest", "greeted"] {
             let seen = &seen[how];
             let way = arguments[2];
-            println!("{way}, {how}: {}, init {} ms, call {} ms", seen["version"], seen["init_ms"], seen["call_ms"]);
+            println!(
+                "{way}, {how}: {}, init {} ms, call {} ms",
+                seen["version"], seen["init_ms"], seen["call_ms"]
+            );
             check(&kept, seen);
         }
         assert_eq!(seen["greeted"]["server"], "fanfold");

@@ -96,7 +96,9 @@ fn a_call_that_hangs_can_be_cancelled_and_keeps_nobody() {
     let id = client.send("tools/call", json!({ "name": "status", "arguments": {} }));
     let (_held, _) = silent.accept().unwrap();
     let params = json!({ "requestId": id, "reason": "no longer needed" });
-    client.write(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }).to_string());
+    client.write(
+        &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }).to_string(),
+    );
     // Others are served meanwhile, and what was cancelled is not answered.
     let pong = client.ask("ping", json!({}));
     assert!(pong["result"].is_object(), "{pong}");

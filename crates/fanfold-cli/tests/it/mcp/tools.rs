@@ -35,7 +35,10 @@ fn search_answers_in_four_shapes_as_the_command_does() {
     let around = json!({ "session_id": "night", "around_message_id": number, "window": 1 });
     let scrolled = client.call("search", around).json();
     assert_eq!(scrolled, by_command(&kept, &format!("--session night --around {number} --window 1")));
-    assert_eq!(scrolled["messages"].as_array().unwrap().iter().filter(|one| one["anchor"] == true).count(), 1);
+    assert_eq!(
+        scrolled["messages"].as_array().unwrap().iter().filter(|one| one["anchor"] == true).count(),
+        1
+    );
     // Fields that narrow it.
     let none = client.call("search", json!({ "query": "hundredth", "since": "2999-01-01" })).json();
     assert_eq!(none["count"], 0, "{none}");
@@ -147,7 +150,10 @@ fn status_tells_how_full_the_window_is() {
     }
     let mut client = Client::greeted(&kept, &[]);
     let status = client.call("status", json!({ "session_id": "Night run" })).json();
-    assert_eq!((status["window"].as_u64(), status["goal"].as_str()), (Some(8_000), Some("find the lost record")));
+    assert_eq!(
+        (status["window"].as_u64(), status["goal"].as_str()),
+        (Some(8_000), Some("find the lost record"))
+    );
     assert_eq!(status["pins"], json!([1, 5]), "{status}");
     assert!(status["folds"].as_u64().unwrap() > 0 && status["handles"].as_u64().unwrap() > 0, "{status}");
     let tokens = status["tokens"].as_u64().unwrap();
@@ -160,7 +166,8 @@ fn status_tells_how_full_the_window_is() {
 fn a_store_may_be_written_to_go_and_come_again() {
     let kept = Kept::new();
     let mut client = Client::greeted(&kept, &[]);
-    kept.sandbox.write("more.json", &body(&[json!({ "role": "user", "content": "a walrus in the harbour" })]));
+    kept.sandbox
+        .write("more.json", &body(&[json!({ "role": "user", "content": "a walrus in the harbour" })]));
     assert_eq!(kept.sandbox.run("fold more.json --session more --store s.db").code, 0);
     let found = client.call("search", json!({ "query": "walrus" })).json();
     assert_eq!(found["results"][0]["session_id"], "more", "what another program wrote is found");
