@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::commands::{
-    Say, completions, config, demo, doctor, fold, inspect, mcp, pipe, prices, recall, replay, search,
+    Say, completions, config, demo, doctor, fold, inspect, mcp, pipe, prices, recall, replay, search, serve,
     sessions, show,
 };
 use crate::failure::Failure;
@@ -31,26 +31,30 @@ use crate::terminal::{paint, style};
 
 fn main() -> ExitCode {
     match run(&Cli::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => ExitCode::from(tell(&error)),
     }
 }
 
-fn run(cli: &Cli) -> anyhow::Result<()> {
+fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
     let directory = std::env::current_dir().unwrap_or_default();
     let flags = cli.options();
     terminal::set_color(flags.color.unwrap_or_default());
     if let Command::Completions { shell } = &cli.command {
-        return completions::run(*shell);
+        return completions::run(*shell).map(|()| ExitCode::SUCCESS);
     }
     if let Command::Config(command) = &cli.command
         && !config::needs_settings(command)
     {
-        return config::run_without_settings(command, &directory);
+        return config::run_without_settings(command, &directory).map(|()| ExitCode::SUCCESS);
     }
     let settings = settings::read(flags, &directory)?;
     terminal::set_color(settings.options.color.unwrap_or(Color::Auto));
     let say = Say { is_quiet: cli.quiet };
+    // A client that is started here has an exit code of its own.
+    if let Command::Serve(args) = &cli.command {
+        return serve::run(args, &settings.options, say);
+    }
     match &cli.command {
         Command::Fold(args) => fold::run(args, &settings.options, say),
         Command::Recall(args) => recall::run(args, &settings.options, say),
@@ -65,8 +69,9 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Prices(args) => prices::run(args, &settings.options),
         Command::Demo(args) => demo::run(args),
         Command::Config(command) => config::run(command, &settings),
-        Command::Completions { .. } => Ok(()),
-    }
+        Command::Serve(_) | Command::Completions { .. } => Ok(()),
+    }?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Tells a person what went wrong and what to do next. Returns the exit code.

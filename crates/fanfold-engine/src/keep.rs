@@ -8,6 +8,7 @@ use fanfold_store::{
 };
 use fanfold_wire::{Conversation, Format, Incoming};
 
+use crate::arrive::{frame_of, ids_of, whole};
 use crate::dresses::Dresses;
 use crate::engine::Engine;
 use crate::note::{Began, Moved, Note, Sent, Why};
@@ -15,7 +16,7 @@ use crate::offer::Offer;
 use crate::past::Past;
 use crate::request::{Ask, Trouble};
 use crate::skeleton::Skeleton;
-use crate::state::{Arrived, State, is_between_replies, places_of, read_frame};
+use crate::state::{Arrived, State, places_of, read_frame};
 use crate::terms::Terms;
 
 /// So often a session is looked at again when somebody else wrote to it in between.
@@ -38,10 +39,10 @@ pub(crate) struct Kept {
 /// When messages are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum When {
-    /// At once.
-    Now,
     /// With what is noted next, where nothing has happened that must be read back before.
     WithTheNext,
+    /// At once, and how they were written: nothing else will be noted.
+    AsItCame,
 }
 
 impl Engine {
@@ -66,7 +67,7 @@ impl Engine {
         held: Option<Box<State>>,
         when: When,
     ) -> Result<Kept, Trouble> {
-        let (mut arrived, mut held) = receive(ask, held)?;
+        let (mut arrived, mut held) = self.receive(ask, held)?;
         let mut past = held.as_mut().map(|state| std::mem::take(&mut state.past)).unwrap_or_default();
         if row.is_some() {
             past.read_on(&*self.store, ask.session)?;
@@ -103,10 +104,14 @@ impl Engine {
         for &message in ask.pins {
             writing.note(&Note::Pinned { message });
         }
+        if when == When::AsItCame {
+            let dress = Dresses::of(arrived.conversation.dresses());
+            writing.note(&Note::Came { frame: frame.0.to_string(), dress });
+        }
         let is_news = writing.is_news;
         let mut n_new = 0;
         let mut deferred = Some(writing.batch());
-        if is_news || when == When::Now {
+        if is_news {
             n_new = self.write_kept(deferred.take())?;
         }
         if is_news {
@@ -122,7 +127,7 @@ impl Engine {
             if !goes_on {
                 past = std::mem::take(&mut state.past);
                 held = None;
-                arrived = whole(ask)?;
+                arrived = whole(Incoming::open(ask.body, ask.terms.format)?);
             }
         }
         Ok(Kept { arrived, held, holding, past, frame, deferred, n_new })
@@ -196,7 +201,7 @@ impl Engine {
         let is_grown = tip.is_none_or(|tip| n_held > 0 && arrived.ids.get(n_held - 1) == Some(&tip));
         let mut n_there = if is_grown { n_held } else { 0 };
         if !is_grown {
-            n_there = self.n_there(&arrived.ids)?;
+            n_there = self.n_there(&arrived.ids, 0)?;
             let to = n_there.checked_sub(1).map(|last| arrived.ids[last]);
             // Noted before the move, so that what is left behind is what the note comes after.
             writing.note(&Note::Moved(Moved {
@@ -213,12 +218,15 @@ impl Engine {
         Ok(!is_grown)
     }
 
-    /// How many of the messages, from the first on, the store has: where one is, all before it are.
-    pub(crate) fn n_there(&self, ids: &[NodeId]) -> Result<usize, StoreError> {
+    /// How many of the messages, from the first on, the store has: where one is, all before it are. A likely number
+    /// is tried first.
+    pub(crate) fn n_there(&self, ids: &[NodeId], n_likely: usize) -> Result<usize, StoreError> {
         let (mut there, mut missing) = (0, ids.len() + 1);
+        let mut tries = [n_likely, n_likely + 1].into_iter();
         while missing - there > 1 {
-            let middle = usize::midpoint(there, missing);
-            if self.store.node(ids[middle - 1])?.is_some() { there = middle } else { missing = middle }
+            let next = tries.next().filter(|next| there < *next && *next < missing);
+            let next = next.unwrap_or(usize::midpoint(there, missing));
+            if self.store.node(ids[next - 1])?.is_some() { there = next } else { missing = next }
         }
         Ok(there)
     }
@@ -301,58 +309,6 @@ impl Writing<'_> {
             self.note(&Note::Cooled);
         }
     }
-}
-
-/// What stands around the messages of a body, which is mostly what stood around them before.
-fn frame_of(ask: &Ask<'_>, arrived: &Arrived, held: Option<&State>) -> (BlobId, Skeleton) {
-    let skeleton = Skeleton::of(ask.body, &arrived.conversation);
-    let known = held.and_then(|state| state.frame.as_ref()).filter(|(_, known)| *known == skeleton);
-    (known.map_or_else(|| skeleton.blob().0, |(id, _)| *id), skeleton)
-}
-
-/// Decodes a body: what is new to the session as it was left, or all of it.
-fn receive(
-    ask: &Ask<'_>,
-    held: Option<Box<State>>,
-) -> Result<(Arrived, Option<Box<State>>), fanfold_wire::DecodeError> {
-    let Some(mut state) = held else { return Ok((whole(ask)?, None)) };
-    // The first messages of a chat may be those of any format: what comes later tells.
-    let format = match (ask.terms.format, state.followed.conversation.format()) {
-        (None, Format::Chat) => None,
-        (given, held) => given.or(Some(held)),
-    };
-    // What can't be read as going on may be read as it stands.
-    let Ok(incoming) = Incoming::open(ask.body, format) else { return Ok((whole(ask)?, None)) };
-    let n_held = state.ids.len();
-    let last = state.followed.conversation.messages().last();
-    let is_between = is_between_replies(incoming.format(), last, incoming.message(n_held));
-    if !is_between || incoming.is_continued() {
-        return Ok((whole(ask)?, None));
-    }
-    let empty = Conversation::of_messages(Format::Chat);
-    let mut conversation = std::mem::replace(&mut state.followed.conversation, empty);
-    let Ok(changes) = conversation.go_on(incoming) else { return Ok((whole(ask)?, None)) };
-    let mut ids = state.ids.clone();
-    ids.extend(ids_of(ids.last().copied(), conversation.plain_messages(n_held)));
-    Ok((Arrived { conversation, changes, ids }, Some(state)))
-}
-
-fn whole(ask: &Ask<'_>) -> Result<Arrived, fanfold_wire::DecodeError> {
-    let (conversation, changes) = Conversation::decode(ask.body, ask.terms.format)?;
-    let ids = ids_of(None, conversation.plain_messages(0));
-    Ok(Arrived { conversation, changes, ids })
-}
-
-/// The ids of messages behind one another, each without its dress.
-pub(crate) fn ids_of<M: AsRef<str>>(tip: Option<NodeId>, messages: impl Iterator<Item = M>) -> Vec<NodeId> {
-    let mut tip = tip;
-    messages
-        .map(|json| {
-            let id = NodeId::of(tip, json.as_ref());
-            tip = Some(id);
-            id
-        })
-        .collect()
 }
 
 fn new_message(json: Cow<'_, str>) -> NewMessage {

@@ -20,6 +20,7 @@ mod state; //    a session followed to its newest message
 mod cache; //    the sessions used last
 mod lock; //     the right to fold
 mod engine; //   all of it together
+mod arrive; //   a body decoded
 mod keep; //     what was said is kept
 mod fold; //     what was folded is noted
 mod request; //  one request from start to end

@@ -68,6 +68,14 @@ pub enum Note {
     Fold(FoldMade),
     /// A request left.
     Request(Sent),
+    /// A body came and left as it was, because something of ours did not work: how it was written.
+    Came {
+        /// The blob with what stood around the messages.
+        frame: String,
+        /// How the messages were dressed.
+        #[serde(default, skip_serializing_if = "Dresses::is_plain")]
+        dress: Dresses,
+    },
     /// A place to come back to.
     Checkpoint {
         /// What people call it.

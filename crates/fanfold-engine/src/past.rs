@@ -109,6 +109,7 @@ impl Past {
             Note::Fold(fold) => self.handles.extend(fold.handles.iter().map(|(handle, ..)| handle.clone())),
             Note::Request(sent) => drop(self.frames.insert(sent.frame.clone())),
             Note::Began(began) => drop(self.frames.insert(began.frame.clone())),
+            Note::Came { frame, .. } => drop(self.frames.insert(frame.clone())),
             _ => {}
         }
         self.notes.push(noted);

@@ -94,7 +94,8 @@ impl Known {
     fn of(state: &State) -> Known {
         let session = &state.followed.session;
         let is_long = |prices: &fanfold_core::Prices| session.transcript().total() >= prices.minimum;
-        let should_be_warm = session.prices().is_some_and(is_long) && state.past.grew_from_last();
+        let has_grown = !state.has_new_fold && state.past.ends_with_request();
+        let should_be_warm = session.prices().is_some_and(is_long) && has_grown;
         Known {
             permille: state.followed.room.permille(),
             room: session.budget().room(),
@@ -114,8 +115,8 @@ impl Past {
         found.unwrap_or(1000)
     }
 
-    /// Whether the newest that happened is an earlier request: then the one that left since began with what it sent.
-    fn grew_from_last(&self) -> bool {
+    /// Whether the newest that happened is an earlier request: then the one that left since begins with what it sent.
+    fn ends_with_request(&self) -> bool {
         let mut last = self.notes.iter().rev();
         let is_news = |noted: &&Noted| !matches!(noted.note, Note::Corrected { .. });
         last.find(is_news).is_some_and(|noted| matches!(noted.note, Note::Request(_)))

@@ -86,6 +86,7 @@ impl Engine {
         let tip = self.row(session)?.tip;
         let found = past.notes.iter().rev().find_map(|noted| match &noted.note {
             Note::Request(sent) if sent.from == 0 => Some((Some(sent.frame.clone()), sent.dress_at(tip))),
+            Note::Came { frame, dress } if noted.tip == tip => Some((Some(frame.clone()), dress.clone())),
             Note::Began(began) => Some((Some(began.frame.clone()), Dresses::default())),
             Note::Imported { frame, dress, .. } => Some((frame.clone(), dress.clone())),
             _ => None,

@@ -14,8 +14,8 @@ use std::cmp::Reverse;
 use fanfold_store::{NodeId, Role, SessionId, SessionRow, StoreError, role_of};
 use fanfold_wire::{Format, Incoming};
 
+use crate::arrive::ids_of;
 use crate::engine::{Engine, OpError};
-use crate::keep::ids_of;
 use crate::note::Note;
 use crate::past::Past;
 use crate::request::Trouble;
@@ -41,7 +41,10 @@ impl Engine {
     /// Tells which session a body belongs to.
     pub fn recognise(&self, body: &str, format: Format) -> Result<Recognised, Trouble> {
         let incoming = Incoming::open(body, Some(format))?;
-        Ok(self.recognise_in(&incoming)?)
+        let recognised = self.recognise_in(&incoming)?;
+        // Its request comes next.
+        self.cache.wait(incoming);
+        Ok(recognised)
     }
 
     /// The session that a body goes on with: the one it was recognised as, a fork of it, or the id of a new one.
@@ -62,8 +65,8 @@ impl Engine {
         if incoming.is_continued() {
             return Ok(Recognised::New);
         }
-        let ids = self.ids_in(incoming);
-        let (n_common, owners) = self.deepest(&ids)?;
+        let (ids, n_likely) = self.ids_in(incoming);
+        let (n_common, owners) = self.deepest(&ids, n_likely)?;
         let format = incoming.format().to_string();
         let mut rows = Vec::new();
         for owner in owners {
@@ -87,13 +90,19 @@ impl Engine {
         })
     }
 
-    fn ids_in(&self, incoming: &Incoming) -> Vec<NodeId> {
-        ids_of(None, (0..incoming.n_messages()).filter_map(|i| incoming.plain(i)))
+    /// The ids of the messages of a body, and how many of them a session in memory has: those need not be hashed.
+    fn ids_in(&self, incoming: &Incoming) -> (Vec<NodeId>, usize) {
+        let Some(first) = incoming.plain(0) else { return (Vec::new(), 0) };
+        let mut ids = self.cache.common(incoming, NodeId::of(None, &first));
+        let n_common = ids.len();
+        let new = (n_common..incoming.n_messages()).filter_map(|i| incoming.plain(i));
+        ids.extend(ids_of(ids.last().copied(), new));
+        (ids, n_common)
     }
 
     /// How many messages, from the first on, some session has, and which ones do.
-    fn deepest(&self, ids: &[NodeId]) -> Result<(usize, Vec<SessionId>), StoreError> {
-        let mut n_there = self.n_there(ids)?;
+    fn deepest(&self, ids: &[NodeId], n_likely: usize) -> Result<(usize, Vec<SessionId>), StoreError> {
+        let mut n_there = self.n_there(ids, n_likely)?;
         let owners = |n: usize| match n.checked_sub(1) {
             Some(last) => self.store.owners(ids[last]),
             None => Ok(Vec::new()),

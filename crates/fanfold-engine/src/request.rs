@@ -152,11 +152,12 @@ impl Engine {
             Ok(Err(trouble)) => trouble,
             Err(panic) => Trouble::Panicked(words_of(&*panic)),
         };
-        if progress.is_deferred {
+        if !matches!(trouble, Trouble::NotDecoded(_) | Trouble::Continued) {
             // What was said is kept all the same.
-            let kept = catch_unwind(AssertUnwindSafe(|| self.keep(ask, When::Now)));
+            let kept = catch_unwind(AssertUnwindSafe(|| self.keep(ask, When::AsItCame)));
             if let Ok(Ok(kept)) = kept {
-                (progress.is_kept, progress.n_new) = (true, kept.n_new);
+                progress.n_new += kept.n_new;
+                progress.is_kept = true;
             }
         }
         Answer {
@@ -189,7 +190,8 @@ impl Engine {
             kept => kept?,
         };
         let Kept { arrived, held, holding, past, frame, deferred, n_new } = kept;
-        *progress = Progress { is_kept: deferred.is_none(), is_deferred: deferred.is_some(), n_new };
+        progress.is_kept |= deferred.is_none();
+        progress.n_new += n_new;
         let mut state = match held {
             Some(mut state) => {
                 state.followed.conversation = arrived.conversation;
@@ -217,7 +219,7 @@ impl Engine {
             return Err(Trouble::Late);
         }
         state.frame = Some(frame);
-        let n_new = n_new + self.note_request(ask, &mut state, deferred, &view, &body)?;
+        let n_new = progress.n_new + self.note_request(ask, &mut state, deferred, &view, &body)?;
         let session = &state.followed.session;
         let (transcript, n_folds) = (session.transcript().total(), session.ledger().receipts().len());
         let answer = Answer {
@@ -246,7 +248,8 @@ impl Engine {
         let mut sent = sent_of(state, body);
         sent.tokens = Some(view.tokens.0);
         sent.original = (ask.mode == Mode::Observe).then(|| OBSERVED.to_owned());
-        if state.has_noted_all() {
+        state.has_new_fold = !state.has_noted_all();
+        if !state.has_new_fold {
             let mut batch = deferred.unwrap_or_else(|| self.batch());
             batch.ops.push(Op::Note(ask.session.clone(), Note::Request(sent.clone()).event()));
             let n_new = self.store.commit(&batch)?.n_new;
@@ -313,8 +316,6 @@ fn sent_of(state: &State, body: &str) -> Sent {
 #[derive(Default)]
 struct Progress {
     is_kept: bool,
-    /// Whether what was said is still to be written.
-    is_deferred: bool,
     n_new: usize,
 }
 

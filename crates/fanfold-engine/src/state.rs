@@ -27,6 +27,8 @@ pub(crate) struct State {
     pub(crate) pending: Option<Sent>,
     /// What stood around the messages last.
     pub(crate) frame: Option<(BlobId, Skeleton)>,
+    /// Whether the request that left last was the first with a fold.
+    pub(crate) has_new_fold: bool,
     /// Handles that are known to be noted.
     pub(crate) noted: HashSet<Handle>,
 }
@@ -61,7 +63,18 @@ impl State {
         followed.set_tools(tools.as_deref());
         walk(&mut followed, arrived.changes, &past, &holding, &mut frames)?;
         let (ids, frame, noted) = (arrived.ids, None, HashSet::new());
-        Ok(State { followed, ids, places, past, era, applied: holding, pending: None, frame, noted })
+        Ok(State {
+            followed,
+            ids,
+            places,
+            past,
+            era,
+            applied: holding,
+            pending: None,
+            frame,
+            has_new_fold: false,
+            noted,
+        })
     }
 
     /// After how many messages each stands, with those that come next.
@@ -255,4 +268,47 @@ pub(crate) fn decode_as(
         _ => Incoming::open(body, format.parse().ok())?,
     };
     Ok(Conversation::read(if frame.is_plain() { incoming } else { incoming.as_it_came() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use fanfold_core::{Policy, Words};
+    use fanfold_store::{Batch, MemoryStore, Millis, Op};
+
+    use super::*;
+    use crate::keep::ids_of;
+    use crate::note::Began;
+
+    /// What happened behind a message that was followed long ago can't be made up for by going on.
+    #[test]
+    fn what_happened_behind_an_earlier_message_is_not_gone_on_from() {
+        let body = r#"{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},
+            {"role":"user","content":"c"}]}"#;
+        let (conversation, changes) = Conversation::decode(body, None).unwrap();
+        let (frame, bytes) = Skeleton::of(body, &conversation).blob();
+        let store = MemoryStore::default();
+        store.commit(&Batch { ops: vec![Op::Keep(bytes)], ..Batch::default() }).unwrap();
+        let (terms, format) = (String::new(), conversation.format().to_string());
+        let began = Began { terms, window: 900, reserve: 0, format, frame: frame.to_string() };
+        let noted = |seq, tip, note| Noted { seq, at: Millis(0), tip, note };
+        let past = Past { notes: vec![noted(0, None, Note::Began(began))], ..Past::default() };
+        let ids = ids_of(None, conversation.messages());
+        let terms = Terms {
+            policy: Policy::fanfold(),
+            budget: Budget::of_window(Tokens(900)),
+            prices: None,
+            counter: &Words,
+            format: None,
+            focus: String::new(),
+            assumed: Vec::new(),
+            described: String::new(),
+        };
+        let arrived = Arrived { conversation, changes, ids: ids.clone() };
+        let mut state = State::replay(&store, arrived, &terms, past, 1).unwrap();
+        assert!(state.can_go_on(&ids));
+        state.past.notes.push(noted(1, Some(ids[2]), Note::Cooled));
+        assert!(state.can_go_on(&ids), "behind the newest one");
+        state.past.notes.push(noted(2, Some(ids[0]), Note::Cooled));
+        assert!(!state.can_go_on(&ids), "behind the first one");
+    }
 }

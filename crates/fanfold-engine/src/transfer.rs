@@ -10,9 +10,9 @@ use fanfold_wire::{Conversation, Dress, Format, undress};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::arrive::ids_of;
 use crate::dresses::Dresses;
 use crate::engine::{Engine, OpError};
-use crate::keep::ids_of;
 use crate::note::Note;
 use crate::past::Past;
 use crate::skeleton::Skeleton;

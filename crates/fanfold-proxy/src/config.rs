@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fanfold_engine::{Engine, Terms};
+use axum::Router;
+use fanfold_engine::{Engine, Mode, Terms};
 use fanfold_store::StoreError;
 use fanfold_wire::Format;
 
+use crate::meter::Meter;
 use crate::trust::Token;
 use crate::upstream::Upstreams;
 
@@ -23,6 +25,10 @@ pub struct Config {
     pub host: Arc<dyn Host>,
     /// Whether anything is changed.
     pub mode: Mode,
+    /// Counts what passes.
+    pub meter: Arc<Meter>,
+    /// Answers below `/fanfold/mcp`, if anything does.
+    pub mcp: Option<Router>,
     /// What a client must know; needed wherever others than this machine can reach us.
     pub token: Option<Token>,
     /// How much of everything.
@@ -39,16 +45,6 @@ pub trait Host: Send + Sync {
 
     /// What a conversation is folded by.
     fn terms(&self, model: Option<&str>, format: Format) -> Result<Terms, String>;
-}
-
-/// Whether anything is changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Mode {
-    /// What no longer fits, or costs more than its fold, is folded.
-    #[default]
-    Fold,
-    /// Nothing is changed; what folding would have saved is counted.
-    Observe,
 }
 
 /// How much of everything, and for how long.

@@ -23,7 +23,8 @@ pub(crate) fn upstream(from: &HeaderMap) -> HeaderMap {
     for name in [header::HOST, header::EXPECT, header::CONTENT_LENGTH] {
         headers.remove(name);
     }
-    let ours: Vec<HeaderName> = headers.keys().filter(|name| name.as_str().starts_with(OURS)).cloned().collect();
+    let ours: Vec<HeaderName> =
+        headers.keys().filter(|name| name.as_str().starts_with(OURS)).cloned().collect();
     for name in ours {
         headers.remove(name);
     }

@@ -15,17 +15,23 @@ mod route; //    which requests are folded
 mod encoding; // packed bodies
 mod arrival; //  a body read whole, up to a limit
 mod desk; //     the engine on a store that may come and go
+mod made; //     how a body leaves, and why
+mod model; //    the model that a body names
+mod windows; //  windows that providers told
 mod fold; //     a body folded, within a deadline
 pub mod meter; // what passes through, counted
 mod passing; //  an answer on its way to the client
+mod opening; //  the beginning of an answer, looked at before it goes on
+mod call; //     a call upstream
+mod converse; // a conversation sent, and sent again if it was too long
 mod exchange; // one request from start to end
 mod trust; //    who may ask
 mod own; //      our own routes, and words of ours to a client
 mod stall; //    connections that stand still
 mod server; //   listening, and ending in good order
 
-pub use config::{Config, Host, Limits, Mode};
-pub use fold::Reason;
+pub use config::{Config, Host, Limits};
+pub use made::Reason;
 pub use server::{Running, ServeError, serve};
 pub use trust::Token;
 pub use upstream::{Upstream, UpstreamError, Upstreams};

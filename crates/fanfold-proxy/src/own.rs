@@ -3,17 +3,54 @@
 use std::sync::Arc;
 
 use axum::body::Body;
+use axum::extract::Request;
 use axum::response::Response;
 use http::{HeaderValue, StatusCode, header};
 use serde_json::json;
+use tower::ServiceExt as _;
 
 use crate::exchange::Shared;
 
 /// What our own routes begin with.
 pub(crate) const PREFIX: &str = "/fanfold/";
 
+/// Says that somebody is there, whoever asks.
+pub(crate) const HEALTH: &str = "/fanfold/health";
+
+/// Answers on our own routes.
+pub(crate) async fn answer_to(shared: Arc<Shared>, request: Request) -> Response {
+    let path = request.uri().path();
+    let is_of =
+        |route: &str| path == route || path.strip_prefix(route).is_some_and(|rest| rest.starts_with('/'));
+    if let Some(mcp) = shared.mcp.clone().filter(|_| is_of("/fanfold/mcp")) {
+        return match mcp.oneshot(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        };
+    }
+    match path {
+        HEALTH => answer(StatusCode::OK, &json!({ "ok": true, "version": env!("CARGO_PKG_VERSION") })),
+        "/fanfold/ready" => ready(shared).await,
+        "/fanfold/status" => match serde_json::to_value(shared.meter.status()) {
+            Ok(status) => answer(StatusCode::OK, &status),
+            Err(_) => error(StatusCode::INTERNAL_SERVER_ERROR, "there is no status", "try again"),
+        },
+        "/fanfold/metrics" => {
+            let kind = HeaderValue::from_static("text/plain; version=0.0.4");
+            let mut response = Response::new(Body::from(shared.meter.prometheus()));
+            response.headers_mut().insert(header::CONTENT_TYPE, kind);
+            response
+        }
+        _ => {
+            let hint =
+                "there are /fanfold/health, ready, status, metrics and mcp; all other paths go upstream";
+            error(StatusCode::NOT_FOUND, &format!("there is no route {path}"), hint)
+        }
+    }
+}
+
 /// Whether sessions can be kept. Requests go through either way.
-pub(crate) async fn ready(shared: Arc<Shared>) -> Response {
+async fn ready(shared: Arc<Shared>) -> Response {
     let desk = Arc::clone(&shared.folder.desk);
     let looked = tokio::task::spawn_blocking(move || desk.is_ready());
     let found = match tokio::time::timeout(shared.limits.deadline, looked).await {
@@ -31,7 +68,7 @@ pub(crate) async fn ready(shared: Arc<Shared>) -> Response {
 }
 
 /// JSON of ours.
-pub(crate) fn answer(status: StatusCode, body: &serde_json::Value) -> Response {
+fn answer(status: StatusCode, body: &serde_json::Value) -> Response {
     let mut response = Response::new(Body::from(format!("{body}\n")));
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -38,7 +38,6 @@ impl<T> Watched<T> {
     }
 }
 
-
 impl<T: AsyncRead + Unpin> AsyncRead for Watched<T> {
     fn poll_read(
         self: Pin<&mut Self>,

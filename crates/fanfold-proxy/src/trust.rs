@@ -24,9 +24,10 @@ impl Token {
     /// Whether a text is the token. It takes as long for a near miss as for any other.
     fn is(&self, text: &[u8]) -> bool {
         let ours = self.0.as_bytes();
-        let differing = ours.iter().enumerate().fold(0u8, |differing, (i, byte)| {
-            differing | (byte ^ text.get(i).copied().unwrap_or_default())
-        });
+        let differing = ours
+            .iter()
+            .enumerate()
+            .fold(0u8, |differing, (i, byte)| differing | (byte ^ text.get(i).copied().unwrap_or_default()));
         std::hint::black_box(differing) == 0 && ours.len() == text.len()
     }
 }
@@ -74,7 +75,9 @@ mod tests {
     use super::*;
 
     fn headers(all: &[(&str, &str)]) -> HeaderMap {
-        let header = |(name, value): &(&str, &str)| (name.parse::<http::HeaderName>().unwrap(), value.parse().unwrap());
+        let header = |(name, value): &(&str, &str)| {
+            (name.parse::<http::HeaderName>().unwrap(), value.parse().unwrap())
+        };
         all.iter().map(header).collect()
     }
 

@@ -144,9 +144,17 @@ mod tests {
     #[test]
     fn a_path_is_put_below_the_base_and_its_version_stands_once() {
         let cases = [
-            ("https://api.openai.com/v1", "/v1/chat/completions", "https://api.openai.com/v1/chat/completions"),
+            (
+                "https://api.openai.com/v1",
+                "/v1/chat/completions",
+                "https://api.openai.com/v1/chat/completions",
+            ),
             ("https://api.openai.com/v1/", "/chat/completions", "https://api.openai.com/v1/chat/completions"),
-            ("https://api.anthropic.com", "/v1/messages?beta=true", "https://api.anthropic.com/v1/messages?beta=true"),
+            (
+                "https://api.anthropic.com",
+                "/v1/messages?beta=true",
+                "https://api.anthropic.com/v1/messages?beta=true",
+            ),
             ("https://openrouter.ai/api/v1", "/v1/models", "https://openrouter.ai/api/v1/models"),
             ("https://h/openai/v1", "/v1", "https://h/openai/v1"),
             ("http://127.0.0.1:9/v1", "/v10/x", "http://127.0.0.1:9/v1/v10/x"),

@@ -180,6 +180,11 @@ impl Conversation {
         spans.iter().map(|span| self.wearing.undress(self.format, &self.text[span.clone()]).0)
     }
 
+    /// How many bytes it holds.
+    pub fn n_bytes(&self) -> usize {
+        self.text.len()
+    }
+
     /// How each message was dressed.
     pub fn dresses(&self) -> &[Dress] {
         &self.dresses

@@ -6,6 +6,7 @@ pub(crate) mod show;
 pub(crate) mod inspect;
 pub(crate) mod stored;
 pub(crate) mod pipe;
+pub(crate) mod serve;
 pub(crate) mod replay;
 pub(crate) mod sessions;
 pub(crate) mod search;

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod sessions; // what is kept, found and checked
+mod serve; //    the proxy
 mod mcp; //      the MCP server
 
 use std::path::PathBuf;
@@ -10,6 +11,8 @@ use fanfold_core::{Cadence, Handle, Policy, Strategy};
 
 use self::mcp::MCP_HELP;
 pub(crate) use self::mcp::McpArgs;
+use self::serve::SERVE_HELP;
+pub(crate) use self::serve::{ServeArgs, USUAL_LISTEN};
 pub(crate) use self::sessions::{
     DoctorArgs, ExportArgs, ExportFormat, ImportArgs, ListArgs, OneArgs, PruneArgs, SearchArgs,
     SessionsCommand, SizeArgs, StoreFlags, WordsArgs,
@@ -55,6 +58,9 @@ pub(crate) enum Command {
     /// Replay recorded conversations: what each policy would have sent, held and cost
     #[command(after_help = REPLAY_HELP)]
     Replay(ReplayArgs),
+    /// Stand in front of a provider and fold what passes
+    #[command(after_help = SERVE_HELP)]
+    Serve(Box<ServeArgs>),
     /// Keep, list, fork, rewind, export and import sessions
     #[command(subcommand, after_help = SESSIONS_HELP)]
     Sessions(SessionsCommand),
@@ -408,6 +414,7 @@ impl Cli {
             Command::Show(args) => Some(&args.fold),
             Command::Inspect(args) => Some(&args.fold),
             Command::Pipe(args) => Some(&args.fold),
+            Command::Serve(args) => Some(&args.fold),
             Command::Replay(args) => {
                 let (color, cadence, need) = (self.color, args.cadence.clone(), args.need.then_some(true));
                 return Options { color, cadence, need, ..Options::default() };
@@ -432,6 +439,7 @@ impl Cli {
             Command::Recall(args) => Some(&args.store),
             Command::Show(args) => Some(&args.store),
             Command::Inspect(args) => Some(&args.store),
+            Command::Serve(args) => Some(&args.store),
             Command::Sessions(command) => Some(command.store()),
             Command::Search(args) => Some(&args.store),
             Command::Mcp(args) => Some(&args.store),

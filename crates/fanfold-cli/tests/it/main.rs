@@ -8,6 +8,7 @@ mod sandbox; //   a place of its own for each test
 mod fold; //      conversations in, conversations that fit out
 mod recall; //    folds opened again
 mod sessions; //  what is kept
+mod kills; //     what is kept after a kill
 mod pipe; //      JSON lines
 mod mcp; //       tools for agents
 mod replay; //    recorded conversations

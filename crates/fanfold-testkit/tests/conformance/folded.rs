@@ -4,7 +4,7 @@
 //! that what came did not break, holds what people wrote byte for byte, and leaves items of Responses with the thoughts
 //! that the provider knows them with.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fanfold_core::{Budget, Count as _, Policy, Tokens, Words};
@@ -14,6 +14,7 @@ use fanfold_testkit::Rng;
 use fanfold_testkit::bodies::Kind;
 use fanfold_testkit::rules::broken;
 use fanfold_testkit::talks::Talk;
+use fanfold_wire::Format;
 use rayon::prelude::*;
 use serde_json::Value;
 
@@ -32,7 +33,7 @@ fn n_cases() -> u64 {
     } else if is_set("FANFOLD_FAST") {
         40
     } else {
-        300
+        120
     }
 }
 
@@ -91,11 +92,12 @@ fn talk_through(kind: Kind, seed: u64) -> Result<Sums, String> {
     let window = unfoldable(kind, last) + [80, 200, 500, 1_500][rng.below(4)];
     let engine = Engine::new(Arc::new(MemoryStore::default()), Arc::new(MachineClock));
     let terms = terms(policy, window);
-    let session = SessionId("s".to_owned());
     let mut sums = Sums::default();
+    let mut sessions = BTreeSet::new();
     for (i, body) in bodies.iter().enumerate() {
-        let ask = Ask { session: &session, body, terms: &terms, source: "test", pins: &[] };
-        let answer = engine.request(&ask);
+        let recognised = engine.recognise(body, format_of(kind)).unwrap();
+        let session = engine.take_up(&recognised).unwrap();
+        let answer = engine.request(&Ask::new(&session, body, &terms, "test"));
         let wrong = |why: String| {
             format!(
                 "{why}\nseed {seed}, request {i}, {policy}, window {window}\ncame: {body}\nleft: {}",
@@ -113,6 +115,10 @@ fn talk_through(kind: Kind, seed: u64) -> Result<Sums, String> {
             Left::AsItCame(trouble) => return Err(wrong(format!("trouble: {trouble}"))),
         }
         check(kind, body, &answer.body, may_cut(&engine, &session, policy)).map_err(wrong)?;
+        sessions.insert(session);
+        if sessions.len() > 1 {
+            return Err(wrong(format!("one conversation, and its sessions are {sessions:?}")));
+        }
     }
     Ok(sums)
 }
@@ -157,10 +163,11 @@ fn list(kind: Kind, body: &Value) -> &[Value] {
     body[if kind == Kind::Responses { "input" } else { "messages" }].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// What people wrote, in order.
+/// What people wrote, in order. A user message with a name is a harness's, not a person's.
 fn user_texts(kind: Kind, body: &Value) -> Vec<String> {
     let mut texts = Vec::new();
-    for message in list(kind, body).iter().filter(|message| message["role"] == "user") {
+    let is_persons = |message: &&Value| message["role"] == "user" && message["name"].is_null();
+    for message in list(kind, body).iter().filter(is_persons) {
         texts.extend(message["content"].as_str().map(str::to_owned));
         for part in message["content"].as_array().into_iter().flatten() {
             let is_text = matches!(part["type"].as_str(), Some("text" | "input_text"));
@@ -197,6 +204,14 @@ fn unfoldable(kind: Kind, body: &str) -> u64 {
         .filter(|message| matches!(message["role"].as_str(), Some("system" | "developer")));
     texts.extend(late.map(Value::to_string));
     texts.iter().map(|text| Words.count(text).0 + 4).sum()
+}
+
+fn format_of(kind: Kind) -> Format {
+    match kind {
+        Kind::Anthropic => Format::Anthropic,
+        Kind::Responses => Format::Responses,
+        _ => Format::Chat,
+    }
 }
 
 fn terms(policy: &str, window: u64) -> Terms {

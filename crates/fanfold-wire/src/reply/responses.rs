@@ -1,5 +1,7 @@
 //! Answers of Responses.
 
+use std::borrow::Cow;
+
 use super::said::{Failure, Reading};
 use super::sse::Event;
 use crate::json::{self, Object};
@@ -74,13 +76,24 @@ fn about(reading: &mut Reading, response: &Object<'_>) {
 
 fn call(reading: &mut Reading, place: u64, item: &Object<'_>) {
     let kind = item.text("type").unwrap_or_default();
-    let arguments = match &*kind {
-        "function_call" => item.text("arguments"),
-        "custom_tool_call" => item.text("input"),
+    let (name, arguments) = match &*kind {
+        "function_call" => (item.text("name"), item.text("arguments")),
+        "custom_tool_call" => (item.text("name"), item.text("input")),
+        // These the provider runs itself.
+        "web_search_call"
+        | "file_search_call"
+        | "code_interpreter_call"
+        | "image_generation_call"
+        | "mcp_call" => return,
+        // Whatever else is a call waits for the client: its shell, its patches, its screen.
+        kind if kind.ends_with("_call") || kind == "mcp_approval_request" => {
+            let action = item.some("action").or_else(|| item.some("operation")).unwrap_or_default();
+            (Some(Cow::Owned(kind.to_owned())), Some(Cow::Borrowed(action)))
+        }
         _ => return,
     };
     let call = reading.call(place);
-    call.id = item.text("call_id").unwrap_or_default().into_owned();
-    call.name = item.text("name").unwrap_or_default().into_owned();
+    call.id = item.text("call_id").or_else(|| item.text("id")).unwrap_or_default().into_owned();
+    call.name = name.unwrap_or_default().into_owned();
     call.arguments = arguments.unwrap_or_default().into_owned();
 }

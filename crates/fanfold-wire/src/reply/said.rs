@@ -164,6 +164,11 @@ impl Reply {
         }
     }
 
+    /// What has been said so far, but for the usage.
+    pub(super) fn said(&self) -> &Said {
+        &self.reading.said
+    }
+
     /// What has been said so far; of a whole answer nothing, before its end.
     pub fn so_far(&self) -> Said {
         let mut said = self.reading.said.clone();
