@@ -14,9 +14,9 @@ use crate::upstream::Upstream;
 use crate::{headers, own};
 
 /// A call upstream.
-pub(crate) struct Call<'a> {
-    pub(crate) shared: &'a Arc<Shared>,
-    pub(crate) upstream: &'a Upstream,
+pub(crate) struct Call {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) upstream: Upstream,
     pub(crate) method: Method,
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
@@ -29,7 +29,7 @@ pub(crate) struct NotSent {
     pub(crate) response: Response,
 }
 
-impl Call<'_> {
+impl Call {
     /// Sends a body as it comes, and gives the answer as it comes.
     pub(crate) async fn pass(&self, body: Body, length: Option<&HeaderValue>) -> Response {
         let mut headers = self.headers.clone();
@@ -51,7 +51,7 @@ impl Call<'_> {
         headers: HeaderMap,
         body: Option<reqwest::Body>,
     ) -> Result<http::Response<reqwest::Body>, NotSent> {
-        let sender = self.shared.senders.of(self.upstream);
+        let sender = self.shared.senders.of(&self.upstream);
         let mut request = sender.request(self.method.clone(), self.url.clone()).headers(headers);
         if let Some(body) = body {
             request = request.body(body);

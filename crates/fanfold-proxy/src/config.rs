@@ -11,6 +11,7 @@ use fanfold_store::StoreError;
 use fanfold_wire::Format;
 
 use crate::meter::Meter;
+use crate::recall::Recall;
 use crate::trust::Token;
 use crate::upstream::Upstreams;
 
@@ -25,6 +26,8 @@ pub struct Config {
     pub host: Arc<dyn Host>,
     /// Whether anything is changed.
     pub mode: Mode,
+    /// How models open folds.
+    pub recall: Recall,
     /// Counts what passes.
     pub meter: Arc<Meter>,
     /// Answers below `/fanfold/mcp`, if anything does.

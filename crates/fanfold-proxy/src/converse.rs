@@ -9,8 +9,8 @@ use fanfold_core::Tokens;
 use fanfold_engine::{Mode, Refused, Usage};
 use fanfold_store::SessionId;
 use fanfold_wire::Format;
-use fanfold_wire::reply::{Carried, Cause, Filled, Refusal, Reply};
-use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
+use fanfold_wire::reply::{self, Carried, Cause, Filled, Held, Refusal, Reply};
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
 
 use crate::call::{Call, NotSent, to_client};
 use crate::encoding::{self, Packed};
@@ -21,6 +21,7 @@ use crate::meter::{Arrival, Exit, Passage, Used};
 use crate::model::model;
 use crate::opening::{self, Opened};
 use crate::passing::{End, Passing, Watch};
+use crate::rounds::Rounds;
 
 /// The header that tells how a body left.
 const LEFT: &str = "x-fanfold";
@@ -34,10 +35,10 @@ pub(crate) struct Came {
     pub(crate) named: Option<String>,
 }
 
-impl Call<'_> {
+impl Call {
     /// Folds a conversation, sends it, and gives the answer as it comes.
-    pub(crate) async fn converse(&self, came: Came) -> Response {
-        let shared = self.shared;
+    pub(crate) async fn converse(self, came: Came) -> Response {
+        let shared = Arc::clone(&self.shared);
         let unpacked = encoding::unpack(&self.headers, &came.body, shared.limits.body);
         let text = unpacked.as_ref().ok().and_then(|body| std::str::from_utf8(body).ok());
         let model = text.and_then(model);
@@ -57,7 +58,7 @@ impl Call<'_> {
             Err(Packed::Unknown | Packed::Broken) => Made::as_it_came(Reason::Packed),
         };
         match self.send_and_again(&came, wanted, made, &mut passage).await {
-            Ok((opened, made)) => self.answer(came.format, opened.response, &made, passage),
+            Ok((opened, made)) => self.answer(&came, opened.response, made, passage).await,
             Err(not_sent) => {
                 passage.ended(not_sent.exit);
                 not_sent.response
@@ -93,21 +94,9 @@ impl Call<'_> {
             passage.looked(session, made.glance.clone());
         }
         passage.left(made.left.outcome());
-        let mut headers = self.headers.clone();
-        // What is read in passing must not be packed.
-        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        if let Some(place) = passage.traceparent().and_then(|place| HeaderValue::try_from(place).ok()) {
-            headers.insert("traceparent", place);
-        }
-        let body = match &made.body {
-            Some(folded) => {
-                headers.remove(CONTENT_ENCODING);
-                folded.clone()
-            }
-            None => came.body.clone(),
-        };
+        let body = made.body.as_ref().unwrap_or(&came.body).clone();
         passage.sending(body.len());
-        let response = self.send(headers, Some(body.into())).await?;
+        let response = self.send(self.headers_for(made, passage), Some(body.into())).await?;
         let filled =
             made.counted.map_or(Filled(100), |counted| Filled::of(counted.tokens.0, counted.window.0));
         let opened = opening::open(response, came.format, filled).await;
@@ -117,9 +106,22 @@ impl Call<'_> {
         Ok(opened)
     }
 
+    fn headers_for(&self, made: &Made, passage: &Passage) -> HeaderMap {
+        let mut headers = self.headers.clone();
+        // What is read in passing must not be packed.
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        if let Some(place) = passage.traceparent().and_then(|place| HeaderValue::try_from(place).ok()) {
+            headers.insert("traceparent", place);
+        }
+        if made.body.is_some() {
+            headers.remove(CONTENT_ENCODING);
+        }
+        headers
+    }
+
     /// Folds a body harder that was refused for its length; none if there is nothing else to send.
     async fn fold_harder(&self, mut wanted: Wanted, made: &Made, refusal: Refusal) -> Option<Made> {
-        let shared = self.shared;
+        let shared = &self.shared;
         if shared.folder.mode() == Mode::Observe {
             return None;
         }
@@ -138,25 +140,46 @@ impl Call<'_> {
     }
 
     /// An answer as the client gets it, seen in passing.
-    fn answer(
-        &self,
-        format: Format,
+    async fn answer(
+        self,
+        came: &Came,
         response: http::Response<Body>,
-        made: &Made,
+        made: Made,
         passage: Passage,
     ) -> Response {
+        let headers = self.headers_for(&made, &passage);
         let mut response = to_client(response);
+        tell(&mut response, &made);
         let is_read = response.status().is_success() && is_readable(response.headers());
         let carried = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-        let seen = Seen {
-            shared: Arc::clone(self.shared),
-            reply: is_read.then(|| Reply::new(format, Carried::of(carried))),
+        let carried = Carried::of(carried);
+        let ledger = Ledger {
+            shared: Arc::clone(&self.shared),
             passage: Some(passage),
             counted: made.session.clone().zip(made.counted.map(|counted| counted.tokens)),
         };
-        tell(&mut response, made);
+        let request = made.body.as_ref().filter(|_| made.has_tool && is_read);
+        let request = request.and_then(|body| std::str::from_utf8(body).ok());
+        let held = request.and_then(|request| Held::new(came.format, carried, request));
+        if let (Some(held), Some(session)) = (held, made.session.clone()) {
+            let rounds = Rounds::new(self, headers, held, session, n_room(&made), ledger);
+            return match carried {
+                Carried::Stream => {
+                    response.headers_mut().remove(CONTENT_LENGTH);
+                    response.map(|body| Body::from_stream(rounds.stream(body)))
+                }
+                Carried::Whole => rounds.whole(response).await,
+            };
+        }
+        let seen = Seen { reply: is_read.then(|| Reply::new(came.format, carried)), ledger };
         response.map(|body| Body::new(Passing::new(body, seen)))
     }
+}
+
+/// How many bytes originals may take beside what was sent: a token is some two of them at least.
+fn n_room(made: &Made) -> usize {
+    let left = made.counted.map_or(0, |counted| counted.window.0.saturating_sub(counted.tokens.0));
+    usize::try_from(left).unwrap_or(usize::MAX)
 }
 
 /// Tells how a body left.
@@ -173,14 +196,10 @@ fn is_readable(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_ENCODING).is_none_or(|encoding| encoding == "identity")
 }
 
-/// Sees an answer pass, and tells the engine and the meter what it cost.
+/// Sees an answer pass.
 struct Seen {
-    shared: Arc<Shared>,
     reply: Option<Reply>,
-    /// None once it has ended.
-    passage: Option<Passage>,
-    /// The session, and what was counted here for what was sent.
-    counted: Option<(SessionId, Tokens)>,
+    ledger: Ledger,
 }
 
 impl Watch for Seen {
@@ -193,26 +212,50 @@ impl Watch for Seen {
     fn ended(&mut self, end: End) {
         let said = self.reply.take().map(Reply::end);
         let usage = said.as_ref().and_then(|said| said.usage);
-        let Some(mut passage) = self.passage.take() else { return };
-        if let Some(usage) = usage {
-            let written = (usage.written > 0).then_some(usage.written);
-            passage.used(Used { input: usage.input, read: usage.cached, written, output: usage.output });
-            self.correct(usage);
-        }
         // A client that has what it wanted may close before the last byte is asked for.
         let is_complete = said.is_some_and(|said| said.is_ended);
-        passage.ended(match end {
+        let exit = match end {
             End::Complete => Exit::Done,
             End::ClientGone if is_complete => Exit::Done,
             End::ClientGone => Exit::ClientGone,
             End::BrokenOff => Exit::BrokenOff,
-        });
+        };
+        self.ledger.end(usage, exit);
     }
 }
 
-impl Seen {
-    /// Tells the engine what the provider counted, beside what else is done.
-    fn correct(&mut self, usage: fanfold_wire::reply::Usage) {
+/// Tells the engine and the meter what an answer cost. If it goes without an end, its client has gone.
+pub(crate) struct Ledger {
+    shared: Arc<Shared>,
+    /// None once it has ended.
+    passage: Option<Passage>,
+    /// The session, and what was counted here for what was sent; none once the engine was told.
+    counted: Option<(SessionId, Tokens)>,
+}
+
+impl Ledger {
+    /// A fold was opened for the model; what the call cost that asked for it.
+    pub(crate) fn recalled(&mut self, usage: Option<reply::Usage>) {
+        if let Some(passage) = &mut self.passage {
+            passage.recalled(usage.map(used));
+        }
+        if let Some(usage) = usage {
+            self.correct(usage);
+        }
+    }
+
+    /// The answer has ended.
+    pub(crate) fn end(&mut self, usage: Option<reply::Usage>, exit: Exit) {
+        let Some(mut passage) = self.passage.take() else { return };
+        if let Some(usage) = usage {
+            passage.used(used(usage));
+            self.correct(usage);
+        }
+        passage.ended(exit);
+    }
+
+    /// Tells the engine what the provider counted for what was sent first, beside what else is done.
+    fn correct(&mut self, usage: reply::Usage) {
         let Some((session, counted)) = self.counted.take() else { return };
         let usage = Usage {
             input: Tokens(usage.input),
@@ -228,4 +271,9 @@ impl Seen {
             }
         });
     }
+}
+
+fn used(usage: reply::Usage) -> Used {
+    let written = (usage.written > 0).then_some(usage.written);
+    Used { input: usage.input, read: usage.cached, written, output: usage.output }
 }

@@ -93,7 +93,8 @@ async fn forward(shared: &Arc<Shared>, request: Request) -> Response {
         return own::error(StatusCode::BAD_REQUEST, "the path is no path", "begin it with a slash");
     };
     let headers = headers::upstream(&parts.headers);
-    let call = Call { shared, upstream, method: parts.method, url, headers };
+    let (upstream, method) = (upstream.clone(), parts.method);
+    let call = Call { shared: Arc::clone(shared), upstream, method, url, headers };
     let Some(format) = route::folded(&call.method, path) else {
         shared.meter.passed_through();
         return call.pass(body, parts.headers.get(CONTENT_LENGTH)).await;

@@ -5,15 +5,17 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use fanfold_core::{Budget, Tokens};
-use fanfold_engine::{Ask, Engine, Left, Mode, Refused, Terms, Trouble};
+use fanfold_engine::{Ask, Engine, Left, Mode, Recognised, Refused, Terms, Trouble};
 use fanfold_store::SessionId;
 use fanfold_wire::Format;
+use fanfold_wire::reply::is_summary_request;
 use tokio::sync::Semaphore;
 
 use crate::config::Config;
 use crate::desk::Desk;
 use crate::made::{Counted, Made, Reason, Sent};
 use crate::meter::Meter;
+use crate::recall::Recall;
 
 /// Who asks, as sessions have it.
 const SOURCE: &str = "proxy";
@@ -41,6 +43,7 @@ pub(crate) struct Folder {
     pub(crate) desk: Arc<Desk>,
     meter: Arc<Meter>,
     mode: Mode,
+    recall: Recall,
     deadline: Duration,
     /// How many are worked on at once. One that is late keeps its place until it is done.
     places: Arc<Semaphore>,
@@ -52,6 +55,7 @@ impl Folder {
             desk: Arc::new(Desk::new(Arc::clone(&config.host))),
             meter: Arc::clone(&config.meter),
             mode: config.mode,
+            recall: config.recall,
             deadline: config.limits.deadline,
             places: Arc::new(Semaphore::new(config.limits.folding)),
         }
@@ -70,8 +74,9 @@ impl Folder {
                 return Made::as_it_came(Reason::Deadline);
             };
             let (desk, meter, mode) = (Arc::clone(&self.desk), Arc::clone(&self.meter), self.mode);
+            let recall = self.recall;
             let work = tokio::task::spawn_blocking(move || {
-                let made = Folding { desk: &desk, meter: &meter, mode, until }.fold(&wanted);
+                let made = Folding { desk: &desk, meter: &meter, mode, recall, until }.fold(&wanted);
                 drop(place);
                 made
             });
@@ -86,6 +91,7 @@ struct Folding<'a> {
     desk: &'a Desk,
     meter: &'a Meter,
     mode: Mode,
+    recall: Recall,
     until: Instant,
 }
 
@@ -94,6 +100,10 @@ impl Folding<'_> {
         let Ok(body) = std::str::from_utf8(&wanted.body) else {
             return Made::as_it_came(Reason::NotDecoded);
         };
+        // It wants all of it; only where that is too long, it gets what there is room for.
+        if wanted.refused.is_none() && is_summary_request(body, wanted.format) {
+            return Made::as_it_came(Reason::Summary);
+        }
         let terms = match self.desk.host().terms(wanted.model.as_deref(), wanted.format) {
             Ok(terms) => within(terms, wanted.most),
             Err(why) => {
@@ -115,9 +125,16 @@ impl Folding<'_> {
     }
 
     fn ask(&self, engine: &Engine, wanted: &Wanted, body: &str, terms: &Terms) -> Result<Made, Trouble> {
-        let session = match &wanted.named {
-            Some(named) => SessionId(named.clone()),
-            None => engine.take_up(&engine.recognise(body, wanted.format)?)?,
+        let (session, is_new) = match &wanted.named {
+            Some(named) => {
+                let session = SessionId(named.clone());
+                let is_new = engine.store().session(&session)?.is_none();
+                (session, is_new)
+            }
+            None => {
+                let recognised = engine.recognise(body, wanted.format)?;
+                (engine.take_up(&recognised)?, recognised == Recognised::New)
+            }
         };
         if let Some(refused) = &wanted.refused
             && let Err(error) = engine.refused(&session, refused)
@@ -126,6 +143,8 @@ impl Folding<'_> {
         }
         let mut ask = Ask::new(&session, body, terms, SOURCE);
         (ask.mode, ask.until) = (self.mode, Some(self.until));
+        let offer = is_new.then(|| self.recall.offer(body, wanted.format));
+        ask.offer = offer.as_ref();
         let answer = engine.request(&ask);
         let left = match &answer.left {
             Left::AsItCame(trouble) => {
@@ -150,7 +169,7 @@ impl Folding<'_> {
         let glance = engine.look(&session, |followed| self.meter.glance(&session, followed, n_new));
         let is_changed = left == Sent::Folded || answer.has_tool;
         let body = is_changed.then(|| Bytes::from(answer.body));
-        Ok(Made { body, session: Some(session), left, counted, glance })
+        Ok(Made { body, session: Some(session), left, has_tool: answer.has_tool, counted, glance })
     }
 
     /// What something that did not work means for the body.

@@ -87,6 +87,8 @@ pub(crate) struct Made {
     pub(crate) body: Option<Bytes>,
     pub(crate) session: Option<SessionId>,
     pub(crate) left: Sent,
+    /// Whether the body has the tool that opens folds.
+    pub(crate) has_tool: bool,
     /// What was counted here for what is sent, and the window it was counted for.
     pub(crate) counted: Option<Counted>,
     /// What the meter saw.
@@ -139,7 +141,14 @@ impl fmt::Display for Sent {
 impl Made {
     /// The body that came.
     pub(crate) fn as_it_came(reason: Reason) -> Made {
-        Made { body: None, session: None, left: Sent::AsItCame(reason), counted: None, glance: None }
+        Made {
+            body: None,
+            session: None,
+            left: Sent::AsItCame(reason),
+            has_tool: false,
+            counted: None,
+            glance: None,
+        }
     }
 }
 

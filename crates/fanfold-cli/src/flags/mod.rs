@@ -12,7 +12,7 @@ use fanfold_core::{Cadence, Handle, Policy, Strategy};
 use self::mcp::MCP_HELP;
 pub(crate) use self::mcp::McpArgs;
 use self::serve::SERVE_HELP;
-pub(crate) use self::serve::{ServeArgs, USUAL_LISTEN};
+pub(crate) use self::serve::{RecallWay, ServeArgs, USUAL_LISTEN};
 pub(crate) use self::sessions::{
     DoctorArgs, ExportArgs, ExportFormat, ImportArgs, ListArgs, OneArgs, PruneArgs, SearchArgs,
     SessionsCommand, SizeArgs, StoreFlags, WordsArgs,

@@ -37,6 +37,9 @@ pub(crate) struct ServeArgs {
     /// Change nothing; count what folding would have saved
     #[arg(long)]
     pub(crate) observe: bool,
+    /// How the model opens folds: tool (added to the client's tools, answered here), mcp (by the client's MCP server), off
+    #[arg(long, value_name = "WAY", default_value = "tool", hide_possible_values = true)]
+    pub(crate) recall: RecallWay,
     /// What clients must send as x-fanfold-token; needed where other machines can reach it
     #[arg(long, value_name = "TOKEN", env = "FANFOLD_TOKEN", hide_env_values = true)]
     pub(crate) token: Option<String>,
@@ -62,4 +65,15 @@ pub(crate) struct ServeArgs {
     /// A command to start with its base URLs set; fanfold ends with it
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+}
+
+/// How a model opens folds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum RecallWay {
+    /// By a tool that is added to the client's, and answered here
+    Tool,
+    /// By the client's MCP server
+    Mcp,
+    /// Not at all
+    Off,
 }

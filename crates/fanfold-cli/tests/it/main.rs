@@ -15,5 +15,7 @@ mod replay; //    recorded conversations
 #[cfg(unix)]
 mod clients; //   sessions that real clients write
 mod yardstick; // the same figures from another program
+#[cfg(unix)]
+mod serve; //     the proxy as a program
 mod settings; //  files, environment, flags
 mod people; //    what a person sees

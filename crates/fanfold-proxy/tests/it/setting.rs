@@ -10,7 +10,7 @@ use std::time::Duration;
 use fanfold_core::{Budget, Policy, Tokens, Words};
 use fanfold_engine::{Engine, MachineClock, Mode, Terms};
 use fanfold_proxy::meter::Meter;
-use fanfold_proxy::{Config, Host, Limits, Running, Upstream as Target, Upstreams, serve};
+use fanfold_proxy::{Config, Host, Limits, Recall, Running, Upstream as Target, Upstreams, serve};
 use fanfold_replay::PriceTable;
 use fanfold_store::{SqliteStore, StoreError};
 use fanfold_testkit::upstream::{Said, Script, Upstream};
@@ -63,13 +63,14 @@ pub(crate) struct Wish {
     pub(crate) limits: Limits,
     pub(crate) script: Script,
     pub(crate) token: Option<&'static str>,
+    pub(crate) recall: Recall,
 }
 
 impl Default for Wish {
     fn default() -> Wish {
         let limits = Limits { deadline: Duration::from_secs(20), ..Limits::default() };
         let script = Script::of(|_| Said { text: "It is done.".to_owned(), ..Said::default() });
-        Wish { window: 100_000, mode: Mode::Fold, limits, script, token: None }
+        Wish { window: 100_000, mode: Mode::Fold, limits, script, token: None, recall: Recall::Off }
     }
 }
 
@@ -85,19 +86,13 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) async fn new(wish: Wish) -> Stage {
-        let upstream = Upstream::start(wish.script).unwrap();
-        let address = upstream.url();
-        Stage::behind(upstream, &address, wish.window, wish.mode, wish.limits, wish.token).await
+        Stage::behind(wish, None).await
     }
 
-    async fn behind(
-        upstream: Upstream,
-        address: &str,
-        window: u64,
-        mode: Mode,
-        limits: Limits,
-        token: Option<&str>,
-    ) -> Stage {
+    async fn behind(wish: Wish, address: Option<String>) -> Stage {
+        let Wish { window, mode, limits, script, token, recall } = wish;
+        let upstream = Upstream::start(script).unwrap();
+        let address = address.unwrap_or_else(|| upstream.url());
         let folder = tempfile::tempdir().unwrap();
         let host = Arc::new(TestHost {
             file: folder.path().join("store").join("s.db"),
@@ -108,9 +103,10 @@ impl Stage {
         let meter = Arc::new(Meter::new(PriceTable::built_in()));
         let running = serve(Config {
             listen: "127.0.0.1:0".parse().unwrap(),
-            upstreams: Upstreams::one(&Target::parse(address).unwrap()),
+            upstreams: Upstreams::one(&Target::parse(&address).unwrap()),
             host: Arc::clone(&host) as Arc<dyn Host>,
             mode,
+            recall,
             meter: Arc::clone(&meter),
             mcp: None,
             token: token.map(|token| fanfold_proxy::Token::new(token).unwrap()),
@@ -125,8 +121,7 @@ impl Stage {
     /// A proxy before a provider that answers each connection with given bytes.
     pub(crate) async fn before(answers: &[&str], wish: Wish) -> (Stage, Arc<Mutex<Vec<String>>>) {
         let (address, seen) = raw(answers);
-        let upstream = Upstream::start(wish.script).unwrap();
-        (Stage::behind(upstream, &address, wish.window, wish.mode, wish.limits, wish.token).await, seen)
+        (Stage::behind(wish, Some(address)).await, seen)
     }
 
     pub(crate) fn url(&self, path: &str) -> String {

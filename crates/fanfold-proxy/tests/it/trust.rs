@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fanfold_engine::Mode;
 use fanfold_proxy::meter::Meter;
-use fanfold_proxy::{Config, Host, Limits, ServeError, Upstream, Upstreams, serve};
+use fanfold_proxy::{Config, Host, Limits, Recall, ServeError, Upstream, Upstreams, serve};
 use fanfold_replay::PriceTable;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -54,6 +54,7 @@ async fn without_a_token_it_listens_to_this_machine_alone() {
         upstreams: Upstreams::one(&Upstream::parse("http://127.0.0.1:9").unwrap()),
         host: Arc::clone(&stage.host) as Arc<dyn Host>,
         mode: Mode::Fold,
+        recall: Recall::Off,
         meter: Arc::new(Meter::new(PriceTable::built_in())),
         mcp: None,
         token: None,

@@ -13,7 +13,7 @@ use anyhow::Context as _;
 use fanfold_engine::Mode;
 use fanfold_mcp::{Access, Settings as McpSettings, StoreAt, http_service, server};
 use fanfold_proxy::meter::Meter;
-use fanfold_proxy::{Config, Limits, Running, ServeError, Token, serve};
+use fanfold_proxy::{Config, Limits, Recall, Running, ServeError, Token, serve};
 use tokio::runtime::Runtime;
 
 use self::host::Offered;
@@ -21,7 +21,7 @@ use super::Say;
 use super::search::OtherProfiles;
 use crate::choose;
 use crate::failure::{Failure, not_read};
-use crate::flags::ServeArgs;
+use crate::flags::{RecallWay, ServeArgs};
 use crate::settings::Options;
 use crate::store;
 use crate::terminal::{count, paint, style};
@@ -61,6 +61,11 @@ async fn serve_until_asked(
         upstreams,
         host: Arc::clone(&host) as Arc<dyn fanfold_proxy::Host>,
         mode,
+        recall: match args.recall {
+            RecallWay::Tool => Recall::Tool,
+            RecallWay::Mcp => Recall::Mcp,
+            RecallWay::Off => Recall::Off,
+        },
         meter: Arc::clone(&meter),
         mcp: Some(http_service(mcp, access)),
         token,
