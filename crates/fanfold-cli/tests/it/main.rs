@@ -18,4 +18,6 @@ mod yardstick; // the same figures from another program
 #[cfg(unix)]
 mod serve; //     the proxy as a program
 mod settings; //  files, environment, flags
+mod top; //       a proxy at a glance
+mod watch; //     what a proxy tells of what passes, and what it never tells
 mod people; //    what a person sees
