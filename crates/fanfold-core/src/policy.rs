@@ -3,6 +3,8 @@
 mod presets; // those that come with fanfold
 mod without; // a policy without one of its mechanisms
 
+use std::borrow::Cow;
+
 pub use presets::Rules;
 
 use crate::budget::{Cadence, Strategy};
@@ -44,6 +46,8 @@ pub struct Policy {
     pub rests: bool,
     /// Whether the working context rides at the end of each view.
     pub working_context: bool,
+    /// The sentence that tells the model how to open a fold; empty where it can't.
+    pub recall: Cow<'static, str>,
     /// What is recalled when a new entry mentions something folded; none recalls nothing by itself.
     pub need: Option<Need>,
     /// How the lines of a segment are chosen. Only a study of what each part adds changes it.
@@ -236,6 +240,9 @@ pub enum ToolFold {
 }
 
 impl Policy {
+    /// How the model opens a fold where nobody said otherwise.
+    pub const RECALL: &'static str = "Recall a [handle] for the original.";
+
     /// The rule for a tool, if there is one.
     pub fn tool(&self, name: &str) -> Option<&ToolRule> {
         self.tools.iter().find(|rule| match rule.tool.strip_suffix('*') {

@@ -381,7 +381,15 @@ fn write_parts(
     let mut chosen = written.chosen.iter().map(|chosen| &lines[chosen.line]).peekable();
     for (n, run) in runs.iter().enumerate() {
         let last = run[run.len() - 1];
-        let mut text = String::from(if is_first && n == 0 { FENCE_TOLD } else { FENCE });
+        let mut text = String::from(FENCE);
+        if is_first && n == 0 {
+            text.push_str(TOLD);
+            let recall = &draft.policy.recall;
+            if !recall.is_empty() {
+                text.push(' ');
+                text.push_str(recall);
+            }
+        }
         let mut is_bare = false;
         let mut source = "";
         while let Some((_, handle)) = stretches.next_if(|(stretch, _)| stretch.first <= last) {
@@ -423,9 +431,8 @@ enum Before {
     Line,
 }
 
-const FENCE_TOLD: &str =
-    "<fanfold>\nEarlier steps, folded by fanfold (not the user's words). Recall a [handle] for the original.";
 const FENCE: &str = "<fanfold>";
+const TOLD: &str = "\nEarlier steps, folded by fanfold (not the user's words).";
 const FENCE_END: &str = "\n</fanfold>";
 
 /// A segment that only says how much is gone.

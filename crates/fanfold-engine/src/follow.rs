@@ -5,6 +5,7 @@ use fanfold_wire::{Change, Conversation, DecodeError, Format};
 use rayon::prelude::*;
 use serde_json::value::RawValue;
 
+use crate::room::Room;
 use crate::terms::Terms;
 
 /// From this many bytes of text on, counting on several threads pays for their memory.
@@ -18,8 +19,12 @@ pub struct Followed {
     pub session: Session<'static>,
     /// The sizes of transcript and view after each entry, if they are wanted.
     pub course: Option<Vec<Sizes>>,
+    /// How much room there is, as its provider counts.
+    pub(crate) room: Room,
     /// The tool schemas as they were counted last.
     schemas: String,
+    /// A tool that leaves with every request.
+    added: Option<String>,
     /// Entries that must stay as they are.
     pins: Vec<EntryId>,
 }
@@ -77,7 +82,29 @@ impl Followed {
         if !terms.focus.is_empty() {
             session.on(Event::Focused(terms.focus.clone()));
         }
-        Followed { conversation, session, course: None, schemas: String::new(), pins: Vec::new() }
+        Followed {
+            conversation,
+            session,
+            course: None,
+            room: Room::of(terms.budget),
+            schemas: String::new(),
+            added: None,
+            pins: Vec::new(),
+        }
+    }
+
+    /// Has a tool leave with every request, beside those of the client.
+    pub(crate) fn add_tool(&mut self, tool: Option<&str>) {
+        self.conversation.add_tool(tool);
+        // It is counted whether a body has a place for it or not, so that what was decided follows from what was noted.
+        self.added = tool.map(str::to_owned);
+        self.count_tools();
+    }
+
+    fn count_tools(&mut self) {
+        let counter = self.session.counter();
+        let added = self.added.as_deref().map_or(Tokens::ZERO, |tool| counter.count(tool));
+        self.session.set_tools(counter.count(&self.schemas) + added);
     }
 
     /// Tells what the tool schemas are, as JSON.
@@ -85,8 +112,8 @@ impl Followed {
         let is_there = |schemas: &&str| !matches!(schemas.trim(), "[]" | "{}" | "null");
         let schemas = schemas.filter(is_there).unwrap_or_default();
         if schemas != self.schemas {
-            self.session.set_tools(self.session.counter().count(schemas));
             schemas.clone_into(&mut self.schemas);
+            self.count_tools();
         }
     }
 

@@ -1,39 +1,57 @@
 //! Keeps what a client says before anything stands for it.
 
+use std::borrow::Cow;
+
 use fanfold_core::Budget;
 use fanfold_store::{
     Batch, BlobId, Change as Alter, Millis, NewMessage, NewSession, NodeId, Op, SessionRow, StoreError,
 };
-use fanfold_wire::{Conversation, Format, detect};
+use fanfold_wire::{Conversation, Format, Incoming};
 
+use crate::arrive::{frame_of, ids_of, whole};
+use crate::dresses::Dresses;
 use crate::engine::Engine;
 use crate::note::{Began, Moved, Note, Sent, Why};
+use crate::offer::Offer;
 use crate::past::Past;
 use crate::request::{Ask, Trouble};
 use crate::skeleton::Skeleton;
-use crate::state::{Arrived, State, is_between_replies, places_of, read_frame};
+use crate::state::{Arrived, State, places_of, read_frame};
 use crate::terms::Terms;
 
 /// So often a session is looked at again when somebody else wrote to it in between.
-const MOST_TRIES: usize = 8;
+pub(crate) const MOST_TRIES: usize = 8;
 
-/// A conversation whose messages are in the store.
+/// A conversation whose messages are in the store, or go there with what is noted next.
 pub(crate) struct Kept {
     pub(crate) arrived: Arrived,
     /// The session as it was left, if the conversation goes on from there; the changes are then those since.
     pub(crate) held: Option<Box<State>>,
+    /// What holds for it, in order, where it goes on.
+    pub(crate) holding: Vec<(u32, usize)>,
     pub(crate) past: Past,
-    pub(crate) frame: BlobId,
+    pub(crate) frame: (BlobId, Skeleton),
+    /// What is still to be written, with what is noted next or alone.
+    pub(crate) deferred: Option<Batch>,
     pub(crate) n_new: usize,
+}
+
+/// When messages are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum When {
+    /// With what is noted next, where nothing has happened that must be read back before.
+    WithTheNext,
+    /// At once, and how they were written: nothing else will be noted.
+    AsItCame,
 }
 
 impl Engine {
     /// Keeps the messages of a body, and what changed beside them, in one batch.
-    pub(crate) fn keep(&self, ask: &Ask<'_>) -> Result<Kept, Trouble> {
+    pub(crate) fn keep(&self, ask: &Ask<'_>, when: When) -> Result<Kept, Trouble> {
         let mut held = self.cache.take(ask.session).map(Box::new);
         for _ in 0..MOST_TRIES {
             let row = self.store.session(ask.session)?;
-            match self.keep_once(ask, row.as_ref(), held.take()) {
+            match self.keep_once(ask, row.as_ref(), held.take(), when) {
                 // Somebody else wrote in between: look again.
                 Err(Trouble::Store(StoreError::Moved(_) | StoreError::SessionExists(_))) => {}
                 kept => return kept,
@@ -47,49 +65,80 @@ impl Engine {
         ask: &Ask<'_>,
         row: Option<&SessionRow>,
         held: Option<Box<State>>,
+        when: When,
     ) -> Result<Kept, Trouble> {
-        let (mut arrived, mut held) = receive(ask, held)?;
+        let (mut arrived, mut held) = self.receive(ask, held)?;
         let mut past = held.as_mut().map(|state| std::mem::take(&mut state.past)).unwrap_or_default();
         if row.is_some() {
             past.read_on(&*self.store, ask.session)?;
         }
-        let (frame, bytes) = Skeleton::of(ask.body, &arrived.conversation).blob();
-        let mut writing = Writing { ask, row, now: self.clock.now(), ops: Vec::new() };
+        let mut writing = Writing { ask, row, now: self.clock.now(), ops: Vec::new(), is_news: false };
         writing.session(&arrived.conversation);
-        if !past.frames.contains(&frame.to_string()) {
-            writing.ops.push(Op::Keep(bytes));
+        let frame = frame_of(ask, &arrived, held.as_deref());
+        if !past.frames.contains(&frame.0.to_string()) {
+            writing.ops.push(Op::Keep(frame.1.blob().1));
         }
         if arrived.conversation.is_continued() {
-            return self.keep_continued(writing, &arrived.conversation, frame);
+            return self.keep_continued(writing, &arrived.conversation, frame.0);
+        }
+        if !past.has_sent() && past.offer().is_none() {
+            writing.offer(&arrived.conversation);
         }
         let era = match past.era(past.notes.len()) {
-            Some(era) if self.is_of_era(&past, era, ask.terms, &arrived.conversation)? => Some(era),
+            Some(era) if self.is_of_era(&past, era, ask.terms, &arrived, held.as_deref())? => Some(era),
             _ => None,
         };
         if era.is_none() {
-            writing.begin(arrived.conversation.format(), frame);
+            writing.begin(arrived.conversation.format(), frame.0);
         }
         let has_moved = self.append(&mut writing, &arrived)?;
+        let mut holding = Vec::new();
+        let places = match &mut held {
+            Some(state) => state.places_with(&arrived.ids),
+            None => &places_of(&arrived.ids),
+        };
         if let Some(era) = era {
-            writing.since_last(&past, era, &arrived.ids);
+            holding = past.holding(places, era, past.notes.len());
+            writing.since_last(&past, era, &holding);
         }
         for &message in ask.pins {
             writing.note(&Note::Pinned { message });
         }
-        let n_new = self.commit(writing)?;
-        // What was written is read back: the store is trusted, and not the memory of what was meant.
-        past.read_on(&*self.store, ask.session)?;
+        if when == When::AsItCame {
+            let dress = Dresses::of(arrived.conversation.dresses());
+            writing.note(&Note::Came { frame: frame.0.to_string(), dress });
+        }
+        let is_news = writing.is_news;
+        let mut n_new = 0;
+        let mut deferred = Some(writing.batch());
+        if is_news {
+            n_new = self.write_kept(deferred.take())?;
+        }
+        if is_news {
+            // What was written is read back: the store is trusted, and not the memory of what was meant.
+            past.read_on(&*self.store, ask.session)?;
+            let era = past.era(past.notes.len()).unwrap_or_default();
+            holding = past.holding(places, era, past.notes.len());
+        }
         if let Some(state) = &mut held {
             state.past = past;
             past = Past::default();
-            let goes_on = era.is_some() && !has_moved && state.can_go_on(&arrived.ids);
+            let goes_on = era.is_some() && !has_moved && state.can_go_on(&arrived.ids, &holding);
             if !goes_on {
                 past = std::mem::take(&mut state.past);
                 held = None;
-                arrived = whole(ask)?;
+                arrived = whole(Incoming::open(ask.body, ask.terms.format)?);
             }
         }
-        Ok(Kept { arrived, held, past, frame, n_new })
+        Ok(Kept { arrived, held, holding, past, frame, deferred, n_new })
+    }
+
+    /// Writes what was kept back. Gives how many messages were new.
+    pub(crate) fn write_kept(&self, batch: Option<Batch>) -> Result<usize, StoreError> {
+        match batch.filter(|batch| !batch.ops.is_empty()) {
+            Some(batch) => Ok(self.store.commit(&batch)?.n_new),
+            None => Ok(0),
+        }
     }
 
     /// Keeps messages that only go on with what the provider holds. They leave as they came.
@@ -101,8 +150,8 @@ impl Engine {
     ) -> Result<Kept, Trouble> {
         let ask = writing.ask;
         let (tip, from) = writing.row.map_or((None, 0), |row| (row.tip, row.n_messages));
-        let ids = ids_of(tip, conversation.messages());
-        let messages = conversation.messages().map(new_message).collect();
+        let ids = ids_of(tip, conversation.plain_messages(0));
+        let messages = conversation.plain_messages(0).map(new_message).collect();
         writing.ops.push(Op::Append(ask.session.clone(), messages));
         writing.note(&Note::Request(Sent {
             tip: ids.last().copied().or(tip).map(|tip| tip.to_string()),
@@ -113,11 +162,12 @@ impl Engine {
             policy: ask.terms.policy.name.to_owned(),
             counter: ask.terms.counter.name().to_owned(),
             tokens: None,
+            dress: Dresses::of(conversation.dresses()),
             hash: blake3::hash(ask.body.as_bytes()).to_string(),
             n_bytes: ask.body.len() as u64,
             original: Some(Trouble::Continued.to_string()),
         }));
-        self.commit(writing)?;
+        self.write_kept(Some(writing.batch()))?;
         Err(Trouble::Continued)
     }
 
@@ -127,13 +177,17 @@ impl Engine {
         past: &Past,
         era: usize,
         terms: &Terms,
-        conversation: &Conversation,
+        arrived: &Arrived,
+        held: Option<&State>,
     ) -> Result<bool, StoreError> {
+        let conversation = &arrived.conversation;
         let Note::Began(began) = &past.notes[era].note else { return Ok(false) };
         let is_same = began.terms == BlobId::of(terms.described.as_bytes()).to_string()
             && began.format == conversation.format().to_string();
-        if !is_same {
-            return Ok(false);
+        // One that goes on with what is held has its instructions, and what is held has those of its era.
+        let is_known = held.is_some_and(|state| state.era == era);
+        if !is_same || is_known {
+            return Ok(is_same);
         }
         // What stands beside the list as instructions is the transcript's first entry, so another one begins it anew.
         let frame = read_frame(&*self.store, &began.frame)?;
@@ -148,7 +202,7 @@ impl Engine {
         let is_grown = tip.is_none_or(|tip| n_held > 0 && arrived.ids.get(n_held - 1) == Some(&tip));
         let mut n_there = if is_grown { n_held } else { 0 };
         if !is_grown {
-            n_there = self.n_there(&arrived.ids)?;
+            n_there = self.n_there(&arrived.ids, 0)?;
             let to = n_there.checked_sub(1).map(|last| arrived.ids[last]);
             // Noted before the move, so that what is left behind is what the note comes after.
             writing.note(&Note::Moved(Moved {
@@ -158,29 +212,24 @@ impl Engine {
             }));
             writing.ops.push(Op::Move(session.clone(), to));
         }
-        let new: Vec<NewMessage> = arrived.conversation.messages().skip(n_there).map(new_message).collect();
+        let new: Vec<NewMessage> = arrived.conversation.plain_messages(n_there).map(new_message).collect();
         if !new.is_empty() {
             writing.ops.push(Op::Append(session.clone(), new));
         }
         Ok(!is_grown)
     }
 
-    /// How many of the messages, from the first on, the store has: where one is, all before it are.
-    fn n_there(&self, ids: &[NodeId]) -> Result<usize, StoreError> {
+    /// How many of the messages, from the first on, the store has: where one is, all before it are. A likely number
+    /// is tried first.
+    pub(crate) fn n_there(&self, ids: &[NodeId], n_likely: usize) -> Result<usize, StoreError> {
         let (mut there, mut missing) = (0, ids.len() + 1);
+        let mut tries = [n_likely, n_likely + 1].into_iter();
         while missing - there > 1 {
-            let middle = usize::midpoint(there, missing);
-            if self.store.node(ids[middle - 1])?.is_some() { there = middle } else { missing = middle }
+            let next = tries.next().filter(|next| there < *next && *next < missing);
+            let next = next.unwrap_or(usize::midpoint(there, missing));
+            if self.store.node(ids[next - 1])?.is_some() { there = next } else { missing = next }
         }
         Ok(there)
-    }
-
-    fn commit(&self, writing: Writing<'_>) -> Result<usize, StoreError> {
-        if writing.ops.is_empty() {
-            return Ok(0);
-        }
-        let expect = writing.row.map(|row| (row.id.clone(), row.tip)).into_iter().collect();
-        Ok(self.store.commit(&Batch { at: writing.now, expect, ops: writing.ops })?.n_new)
     }
 }
 
@@ -190,10 +239,18 @@ struct Writing<'a> {
     row: Option<&'a SessionRow>,
     now: Millis,
     ops: Vec<Op>,
+    /// Whether something is noted, so that it has to be read back.
+    is_news: bool,
 }
 
 impl Writing<'_> {
+    fn batch(self) -> Batch {
+        let expect = self.row.map(|row| (row.id.clone(), row.tip)).into_iter().collect();
+        Batch { at: self.now, expect, ops: self.ops }
+    }
+
     fn note(&mut self, note: &Note) {
+        self.is_news = true;
         self.ops.push(Op::Note(self.ask.session.clone(), note.event()));
     }
 
@@ -217,6 +274,15 @@ impl Writing<'_> {
         }
     }
 
+    /// Notes how the model may open folds, as far as a body has a place for a tool.
+    fn offer(&mut self, conversation: &Conversation) {
+        let Some(offer) = self.ask.offer else { return };
+        let mut conversation = conversation.clone();
+        conversation.add_tool(offer.tool.as_deref());
+        let tool = offer.tool.clone().filter(|_| conversation.has_added_tool());
+        self.note(&Note::Offered(Offer { tool, words: offer.words.clone() }));
+    }
+
     /// Notes the terms that hold from here on.
     fn begin(&mut self, format: Format, frame: BlobId) {
         let (budget, described) = (self.ask.terms.budget, self.ask.terms.described.as_bytes());
@@ -231,10 +297,9 @@ impl Writing<'_> {
     }
 
     /// Notes what has changed since the last request: the budget, and whether the provider's cache is cold.
-    fn since_last(&mut self, past: &Past, era: usize, ids: &[NodeId]) {
-        let holding = past.holding(&places_of(ids), era, past.notes.len());
+    fn since_last(&mut self, past: &Past, era: usize, holding: &[(u32, usize)]) {
         let budget: Budget = self.ask.terms.budget;
-        if State::told_budget(past, &holding, era) != Some(budget) {
+        if State::told_budget(past, holding, era) != Some(budget) {
             let (window, reserve) = (budget.window().0, budget.reserve().0);
             self.note(&Note::Budget { window, reserve });
         }
@@ -247,52 +312,6 @@ impl Writing<'_> {
     }
 }
 
-/// Decodes a body: what is new to the session as it was left, or all of it.
-fn receive(
-    ask: &Ask<'_>,
-    held: Option<Box<State>>,
-) -> Result<(Arrived, Option<Box<State>>), fanfold_wire::DecodeError> {
-    let Some(mut state) = held else { return Ok((whole(ask)?, None)) };
-    let empty = Conversation::of_messages(Format::Chat);
-    let mut conversation = std::mem::replace(&mut state.followed.conversation, empty);
-    let n_held = conversation.messages().len();
-    let last = conversation.messages().last().map(str::to_owned);
-    // The first messages of a chat may be those of any format: what comes later tells.
-    let format = match (ask.terms.format, conversation.format()) {
-        (None, Format::Chat) => detect(ask.body),
-        (given, held) => given.or(Some(held)),
-    };
-    let is_of_format = format == Some(conversation.format());
-    // What can't be read as going on may be read as it stands.
-    let changes = conversation.continue_with(ask.body).ok().flatten().filter(|_| is_of_format);
-    let next = conversation.messages().nth(n_held);
-    let is_between = is_between_replies(conversation.format(), last.as_deref(), next);
-    let Some(changes) = changes.filter(|_| is_between && !conversation.is_continued()) else {
-        return Ok((whole(ask)?, None));
-    };
-    let mut ids = state.ids.clone();
-    ids.extend(ids_of(ids.last().copied(), conversation.messages().skip(n_held)));
-    Ok((Arrived { conversation, changes, ids }, Some(state)))
-}
-
-fn whole(ask: &Ask<'_>) -> Result<Arrived, fanfold_wire::DecodeError> {
-    let (conversation, changes) = Conversation::decode(ask.body, ask.terms.format)?;
-    let ids = ids_of(None, conversation.messages());
-    Ok(Arrived { conversation, changes, ids })
-}
-
-/// The ids of messages behind one another.
-pub(crate) fn ids_of<'m>(tip: Option<NodeId>, messages: impl Iterator<Item = &'m str>) -> Vec<NodeId> {
-    let mut tip = tip;
-    messages
-        .map(|json| {
-            let id = NodeId::of(tip, json);
-            tip = Some(id);
-            id
-        })
-        .collect()
-}
-
-fn new_message(json: &str) -> NewMessage {
-    NewMessage { json: json.to_owned(), at: None }
+fn new_message(json: Cow<'_, str>) -> NewMessage {
+    NewMessage { json: json.into_owned(), at: None }
 }

@@ -8,7 +8,10 @@
 
 mod clock; //    what time it is
 mod terms; //    what a conversation is folded by
+mod room; //     how much room there is, as the provider counts
 mod follow; //   a conversation and its session, followed together
+mod dresses; //  how the messages of a request were dressed
+mod offer; //    how the model may open folds
 mod note; //     what happens to a session
 mod names; //    what handles open, written down
 mod skeleton; // a body without its messages
@@ -17,27 +20,38 @@ mod state; //    a session followed to its newest message
 mod cache; //    the sessions used last
 mod lock; //     the right to fold
 mod engine; //   all of it together
+mod arrive; //   a body decoded
 mod keep; //     what was said is kept
 mod fold; //     what was folded is noted
 mod request; //  one request from start to end
+mod recognise; // which session a body belongs to
+mod provider; // what the provider says of a request
 mod recall; //   folds opened from the store alone
+mod anywhere; // a handle whose session nobody named
 mod rebuild; //  a request made again
 mod wishes; //   titles, goals, pins
 mod places; //   back, forth again, and to marked places
 mod lineage; //  forks, rotations, the newest of a line
 mod retention; // sessions that go
+mod standing; // how full a window is, and what was folded
 mod live; //     what a view holds as it was said
 mod transfer; // sessions written down, and brought here
 
+pub use anywhere::{Recalled, Sought};
 pub use clock::{Clock, MachineClock};
+pub use dresses::Dresses;
 pub use engine::{Engine, OpError, store_hint, store_words};
 pub use follow::{Followed, Sizes, Wishes, decode, messages_of};
 pub use note::{Began, FoldMade, Moved, Note, Noted, Sent, Why};
+pub use offer::Offer;
 pub use places::{Back, Place as Checkpoint, Step};
+pub use provider::{Refused, Usage};
 pub use rebuild::{Rebuilt, TermsOf};
 pub use recall::OpenError;
-pub use request::{Answer, Ask, Left, Trouble};
+pub use recognise::Recognised;
+pub use request::{Answer, Ask, Left, Mode, Trouble};
 pub use retention::{Pruned, Retention};
+pub use standing::Standing;
 pub use terms::Terms;
 pub use transfer::{Import, Imported};
 pub use wishes::clean_title;

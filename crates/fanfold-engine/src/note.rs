@@ -7,6 +7,9 @@ use fanfold_store::{EventRow, Millis, NewEvent, NodeId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::dresses::Dresses;
+use crate::offer::Offer;
+
 /// Something that happened to a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -25,8 +28,15 @@ pub enum Note {
         /// What it takes at most, if it said so.
         limit: Option<u64>,
     },
+    /// The provider counts otherwise than fanfold does.
+    Corrected {
+        /// So many of its tokens are a thousand of ours.
+        permille: u32,
+    },
     /// The provider has forgotten what was sent.
     Cooled,
+    /// How the model may open folds, for the life of the session.
+    Offered(Offer),
     /// A message that must not be folded.
     Pinned {
         /// Its number, from 0.
@@ -58,6 +68,14 @@ pub enum Note {
     Fold(FoldMade),
     /// A request left.
     Request(Sent),
+    /// A body came and left as it was, because something of ours did not work: how it was written.
+    Came {
+        /// The blob with what stood around the messages.
+        frame: String,
+        /// How the messages were dressed.
+        #[serde(default, skip_serializing_if = "Dresses::is_plain")]
+        dress: Dresses,
+    },
     /// A place to come back to.
     Checkpoint {
         /// What people call it.
@@ -90,6 +108,9 @@ pub enum Note {
         /// The blob with what stood around the messages, if anything did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         frame: Option<String>,
+        /// How the messages were dressed.
+        #[serde(default, skip_serializing_if = "Dresses::is_plain")]
+        dress: Dresses,
     },
 }
 
@@ -147,11 +168,14 @@ pub struct Sent {
     pub counter: String,
     /// What was sent, in tokens; none where nobody counted.
     pub tokens: Option<u64>,
+    /// How the messages were dressed.
+    #[serde(default, skip_serializing_if = "Dresses::is_plain")]
+    pub dress: Dresses,
     /// The hash of the bytes that left.
     pub hash: String,
     /// How many bytes left.
     pub n_bytes: u64,
-    /// Why it left as it came, if something of ours did not work.
+    /// Why it left as it came, if it did though it was looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original: Option<String>,
 }

@@ -109,6 +109,7 @@ impl Past {
             Note::Fold(fold) => self.handles.extend(fold.handles.iter().map(|(handle, ..)| handle.clone())),
             Note::Request(sent) => drop(self.frames.insert(sent.frame.clone())),
             Note::Began(began) => drop(self.frames.insert(began.frame.clone())),
+            Note::Came { frame, .. } => drop(self.frames.insert(frame.clone())),
             _ => {}
         }
         self.notes.push(noted);
@@ -128,6 +129,7 @@ impl Past {
                 Note::Pinned { .. } | Note::Unpinned { .. } | Note::Focused { .. } => true,
                 Note::Budget { .. }
                 | Note::Refused { .. }
+                | Note::Corrected { .. }
                 | Note::Cooled
                 | Note::FoldAsked { .. }
                 | Note::Unfolded { .. } => i > era,
@@ -158,7 +160,11 @@ impl Past {
 }
 
 /// Whether a message is among those that lead to another.
-fn leads_to(store: &dyn Store, node: Option<NodeId>, to: Option<NodeId>) -> Result<bool, StoreError> {
+pub(crate) fn leads_to(
+    store: &dyn Store,
+    node: Option<NodeId>,
+    to: Option<NodeId>,
+) -> Result<bool, StoreError> {
     let (Some(node), Some(to)) = (node, to) else { return Ok(false) };
     let Some(found) = store.node(node)? else { return Ok(false) };
     let there = store.chain(to, found.depth..found.depth + 1)?;

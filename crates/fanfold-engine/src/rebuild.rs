@@ -1,14 +1,14 @@
 //! A request made again, byte for byte, from what was noted of it.
 
 use fanfold_core::{Budget, Tokens};
-use fanfold_store::{BlobId, SessionId, StoreError};
+use fanfold_store::{BlobId, NodeId, SessionId, StoreError};
 
+use crate::dresses::Dresses;
 use crate::engine::{Engine, OpError};
 use crate::follow::Followed;
-use crate::keep::ids_of;
 use crate::note::{Note, Noted, Sent};
 use crate::past::Past;
-use crate::recall::body_of;
+use crate::recall::{Body, body_of};
 use crate::skeleton::Skeleton;
 use crate::state::{Arrived, State, decode_as, read_frame};
 use crate::terms::Terms;
@@ -53,9 +53,11 @@ impl Engine {
             ));
         };
         let frame = read_frame(&*self.store, &sent.frame)?;
-        let body = body_of(&*self.store, tip, sent.from, &frame)?;
-        let (body, followed) =
-            if sent.original.is_some() { (body, None) } else { self.again(session, &sent, body, terms_of)? };
+        let body = body_of(&*self.store, tip, sent.from, &frame, &sent.dress)?;
+        let (body, followed) = match &sent.original {
+            Some(_) => (body.text, None),
+            None => self.again(session, &sent, &frame, body, terms_of)?,
+        };
         let is_same = blake3::hash(body.as_bytes()).to_string() == sent.hash;
         Ok(Rebuilt { body, sent, is_same, followed })
     }
@@ -73,37 +75,41 @@ impl Engine {
         };
         let row = self.row(session)?;
         let frame = read_frame(&*self.store, &sent.frame)?;
-        let body = body_of(&*self.store, row.tip, 0, &frame)?;
+        let body = body_of(&*self.store, row.tip, 0, &frame, &sent.dress_at(row.tip))?;
         let until = past.notes.len();
-        Ok(self.follow_again(past, until, &sent, &body, terms_of)?.followed)
+        Ok(self.follow_again(past, until, &sent, &frame, body, terms_of)?.followed)
     }
 
     /// The body that a session stands for, as its client would send it now; a bare list where none ever came.
     pub fn body(&self, session: &SessionId) -> Result<String, OpError> {
         let past = Past::read(&*self.store, session)?;
-        let frame = past.notes.iter().rev().find_map(|noted| match &noted.note {
-            Note::Request(sent) if sent.from == 0 => Some(sent.frame.clone()),
-            Note::Began(began) => Some(began.frame.clone()),
-            Note::Imported { frame, .. } => frame.clone(),
+        let tip = self.row(session)?.tip;
+        let found = past.notes.iter().rev().find_map(|noted| match &noted.note {
+            Note::Request(sent) if sent.from == 0 => Some((Some(sent.frame.clone()), sent.dress_at(tip))),
+            Note::Came { frame, dress } if noted.tip == tip => Some((Some(frame.clone()), dress.clone())),
+            Note::Began(began) => Some((Some(began.frame.clone()), Dresses::default())),
+            Note::Imported { frame, dress, .. } => Some((frame.clone(), dress.clone())),
             _ => None,
         });
+        let (frame, dress) = found.unwrap_or_default();
         let frame = match frame {
             Some(frame) => read_frame(&*self.store, &frame)?,
             None => Skeleton::of_list(),
         };
-        Ok(body_of(&*self.store, self.row(session)?.tip, 0, &frame)?)
+        Ok(body_of(&*self.store, tip, 0, &frame, &dress)?.text)
     }
 
     fn again(
         &self,
         session: &SessionId,
         sent: &Sent,
-        body: String,
+        frame: &Skeleton,
+        body: Body,
         terms_of: &TermsOf<'_>,
     ) -> Result<(String, Option<Followed>), OpError> {
         let past = Past::read(&*self.store, session)?;
         let until = past.n_before(sent.seen);
-        let mut state = self.follow_again(past, until, sent, &body, terms_of)?;
+        let mut state = self.follow_again(past, until, sent, frame, body, terms_of)?;
         let tools = state.followed.conversation.tools().map(str::to_owned);
         state.followed.set_tools(tools.as_deref());
         let view = state.followed.view().map_err(|refusal| {
@@ -112,7 +118,7 @@ impl Engine {
                 "its settings or its fanfold were others then",
             )
         })?;
-        let body = if view.is_untouched() { body } else { state.followed.encode(&view) };
+        let body = state.followed.encode(&view);
         Ok((body, Some(state.followed)))
     }
 
@@ -121,7 +127,8 @@ impl Engine {
         past: Past,
         until: usize,
         sent: &Sent,
-        body: &str,
+        frame: &Skeleton,
+        body: Body,
         terms_of: &TermsOf<'_>,
     ) -> Result<State, OpError> {
         let broken = |what: String| OpError::Store(StoreError::Broken(what));
@@ -139,9 +146,16 @@ impl Engine {
             )
         })?;
         let (conversation, changes) =
-            decode_as(body, &sent.format).map_err(|error| broken(error.to_string()))?;
-        let ids = ids_of(None, conversation.messages());
-        let arrived = Arrived { conversation, changes, ids };
+            decode_as(&body.text, &sent.format, frame).map_err(|error| broken(error.to_string()))?;
+        let arrived = Arrived { conversation, changes, ids: body.ids };
         Ok(State::replay(&*self.store, arrived, &terms, past, until)?)
+    }
+}
+
+impl Sent {
+    /// How the messages up to a tip are dressed: as they were sent last, where these are the ones.
+    fn dress_at(&self, tip: Option<NodeId>) -> Dresses {
+        let is_same = self.tip == tip.map(|tip| tip.to_string());
+        if is_same { self.dress.clone() } else { self.dress.clone().without_marks() }
     }
 }

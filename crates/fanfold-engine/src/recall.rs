@@ -6,6 +6,7 @@ use std::rc::Rc;
 use fanfold_core::{Extent, Handle, Original, RecallError, Transcript, Words, find_by_content, open};
 use fanfold_store::{NodeId, SessionId, Store, StoreError};
 
+use crate::dresses::Dresses;
 use crate::engine::Engine;
 use crate::fold::print_of;
 use crate::names;
@@ -182,25 +183,35 @@ impl<'s> Opener<'s> {
     }
 }
 
-/// The body of a request, byte for byte: the messages that lead to a tip in what stood around them.
+/// A body made again of what was kept.
+pub(crate) struct Body {
+    pub(crate) text: String,
+    /// The ids of its messages. Those of older stores don't follow from what their messages say.
+    pub(crate) ids: Vec<NodeId>,
+}
+
+/// The body of a request, byte for byte: the messages that lead to a tip, dressed, in what stood around them.
 pub(crate) fn body_of(
     store: &dyn Store,
     tip: Option<NodeId>,
     from: u32,
     frame: &Skeleton,
-) -> Result<String, StoreError> {
+    dresses: &Dresses,
+) -> Result<Body, StoreError> {
     let nodes = match tip {
         Some(tip) => store.chain(tip, from..u32::MAX)?,
         None => Vec::new(),
     };
-    Ok(frame.fill(nodes.iter().map(|node| &*node.json)))
+    let text = frame.fill((0..).zip(&nodes).map(|(i, node)| dresses.dress(i, &node.json)));
+    Ok(Body { text, ids: nodes.iter().map(|node| node.id).collect() })
 }
 
 /// What was said up to a message. It is not counted.
 fn transcript(store: &dyn Store, tip: NodeId, frame: &str, format: &str) -> Result<Transcript, StoreError> {
     let frame = read_frame(store, frame)?;
-    let body = body_of(store, Some(tip), 0, &frame)?;
-    let (_, changes) = decode_as(&body, format).map_err(|error| {
+    // What was said is the same whatever its dress.
+    let body = body_of(store, Some(tip), 0, &frame, &Dresses::default())?;
+    let (_, changes) = decode_as(&body.text, format, &frame).map_err(|error| {
         StoreError::Broken(format!("the messages up to {tip} are not understood: {error}"))
     })?;
     let mut transcript = Transcript::new();

@@ -13,16 +13,20 @@
 //! If anything of ours fails, the body leaves as it came and says why.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
 
 use fanfold_core::{Fault, Overflow, Refusal, Tokens, View};
-use fanfold_store::{Batch, BlobId, Op, SessionId, StoreError};
+use fanfold_store::{Batch, Op, SessionId, StoreError};
 use fanfold_wire::DecodeError;
 
+use crate::dresses::Dresses;
 use crate::engine::{Engine, store_hint, store_words};
 use crate::fold::record;
-use crate::keep::Kept;
+use crate::follow::{Followed, Sizes};
+use crate::keep::{Kept, MOST_TRIES, When};
 use crate::lock::{FoldLock, Got};
 use crate::note::{Note, Sent};
+use crate::offer::Offer;
 use crate::past::Past;
 use crate::state::{Arrived, State};
 use crate::terms::Terms;
@@ -39,6 +43,29 @@ pub struct Ask<'a> {
     pub source: &'a str,
     /// Messages that must not be folded from now on, by their numbers from 0.
     pub pins: &'a [u32],
+    /// How the model may open folds. Only the first request of a session decides that.
+    pub offer: Option<&'a Offer>,
+    /// Whether what leaves is folded.
+    pub mode: Mode,
+    /// From when on nobody waits for the answer, if there is such a moment.
+    pub until: Option<Instant>,
+}
+
+impl<'a> Ask<'a> {
+    /// What is usually asked: nothing is pinned or offered, and what leaves is folded.
+    pub fn new(session: &'a SessionId, body: &'a str, terms: &'a Terms, source: &'a str) -> Ask<'a> {
+        Ask { session, body, terms, source, pins: &[], offer: None, mode: Mode::Fold, until: None }
+    }
+}
+
+/// Whether what leaves is folded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// It is, where it has to be or that pays.
+    #[default]
+    Fold,
+    /// It leaves as it came; what folding had made of it is told by its sizes.
+    Observe,
 }
 
 /// What to send.
@@ -52,12 +79,16 @@ pub struct Answer {
     pub is_kept: bool,
     /// How many messages the session did not have before.
     pub n_new: usize,
+    /// What all that was said costs, and what the view does, where one was made.
+    pub sizes: Option<Sizes>,
+    /// Whether the body has the tool that was offered.
+    pub has_tool: bool,
 }
 
 /// How a body leaves.
 #[derive(Debug)]
 pub enum Left {
-    /// As it came, because it fits.
+    /// As it came, with the tool that was offered: it fits, or nobody wanted it folded.
     Whole,
     /// Folded: what the view costs.
     Folded(Tokens),
@@ -86,6 +117,9 @@ pub enum Trouble {
     /// The provider holds the beginning, so there is nothing to fold.
     #[error("the provider holds the beginning of the conversation")]
     Continued,
+    /// It took longer than anybody waits.
+    #[error("it took too long")]
+    Late,
     /// Something of ours panicked.
     #[error("fanfold failed: {0}")]
     Panicked(String),
@@ -102,6 +136,7 @@ impl Trouble {
             Trouble::Fault(_) | Trouble::Panicked(_) => {
                 "this is a bug of fanfold's; please report it".to_owned()
             }
+            Trouble::Late => "give it more time, or a faster disk for the store".to_owned(),
             Trouble::Continued => "leave `previous_response_id` out to have it folded".to_owned(),
         }
     }
@@ -112,28 +147,55 @@ impl Engine {
     pub fn request(&self, ask: &Ask<'_>) -> Answer {
         let mut progress = Progress::default();
         let tried = catch_unwind(AssertUnwindSafe(|| self.try_request(ask, &mut progress)));
-        let (body, left) = match tried {
-            Ok(Ok((body, left))) => (body, left),
-            Ok(Err(trouble)) => (ask.body.to_owned(), Left::AsItCame(trouble)),
-            Err(panic) => (ask.body.to_owned(), Left::AsItCame(Trouble::Panicked(words_of(&*panic)))),
+        let trouble = match tried {
+            Ok(Ok(answer)) => return answer,
+            Ok(Err(trouble)) => trouble,
+            Err(panic) => Trouble::Panicked(words_of(&*panic)),
         };
-        Answer { body, left, is_kept: progress.is_kept, n_new: progress.n_new }
+        if !matches!(trouble, Trouble::NotDecoded(_) | Trouble::Continued) {
+            // What was said is kept all the same.
+            let kept = catch_unwind(AssertUnwindSafe(|| self.keep(ask, When::AsItCame)));
+            if let Ok(Ok(kept)) = kept {
+                progress.n_new += kept.n_new;
+                progress.is_kept = true;
+            }
+        }
+        Answer {
+            body: ask.body.to_owned(),
+            left: Left::AsItCame(trouble),
+            is_kept: progress.is_kept,
+            n_new: progress.n_new,
+            sizes: None,
+            has_tool: false,
+        }
     }
 
-    fn try_request(&self, ask: &Ask<'_>, progress: &mut Progress) -> Result<(String, Left), Trouble> {
-        let kept = match self.keep(ask) {
+    fn try_request(&self, ask: &Ask<'_>, progress: &mut Progress) -> Result<Answer, Trouble> {
+        for _ in 0..MOST_TRIES {
+            match self.try_once(ask, progress) {
+                // Somebody else wrote in between: look again.
+                Err(Trouble::Store(StoreError::Moved(_))) => {}
+                tried => return tried,
+            }
+        }
+        Err(StoreError::Moved(ask.session.clone()).into())
+    }
+
+    fn try_once(&self, ask: &Ask<'_>, progress: &mut Progress) -> Result<Answer, Trouble> {
+        let kept = match self.keep(ask, When::WithTheNext) {
             Err(Trouble::Continued) => {
                 progress.is_kept = true;
                 return Err(Trouble::Continued);
             }
             kept => kept?,
         };
-        (progress.is_kept, progress.n_new) = (true, kept.n_new);
-        let Kept { arrived, held, past, frame, .. } = kept;
+        let Kept { arrived, held, holding, past, frame, deferred, n_new } = kept;
+        progress.is_kept |= deferred.is_none();
+        progress.n_new += n_new;
         let mut state = match held {
             Some(mut state) => {
                 state.followed.conversation = arrived.conversation;
-                state.go_on(&*self.store, arrived.changes, arrived.ids)?;
+                state.go_on(&*self.store, arrived.changes, arrived.ids, holding)?;
                 *state
             }
             None => self.replay(ask.terms, arrived, past)?,
@@ -145,59 +207,79 @@ impl Engine {
             Err(Refusal::Overflow(overflow)) => return Err(Trouble::Overflow(Box::new(overflow))),
             Err(Refusal::Fault(fault)) => return Err(Trouble::Fault(fault)),
         };
-        let is_whole = view.is_untouched();
-        let body = if is_whole { ask.body.to_owned() } else { state.followed.encode(&view) };
-        self.note_request(ask, &mut state, frame, &view, &body)?;
+        let left = match ask.mode {
+            Mode::Fold if !view.is_untouched() => Left::Folded(view.tokens),
+            Mode::Fold | Mode::Observe => Left::Whole,
+        };
+        let body = match ask.mode {
+            Mode::Observe => ask.body.to_owned(),
+            Mode::Fold => state.followed.encode(&view),
+        };
+        if ask.until.is_some_and(|until| Instant::now() > until) {
+            return Err(Trouble::Late);
+        }
+        state.frame = Some(frame);
+        let n_new = progress.n_new + self.note_request(ask, &mut state, deferred, &view, &body)?;
+        let session = &state.followed.session;
+        let (transcript, n_folds) = (session.transcript().total(), session.ledger().receipts().len());
+        let answer = Answer {
+            body,
+            left,
+            is_kept: true,
+            n_new,
+            sizes: Some(Sizes { transcript, view: view.tokens, n_folds }),
+            has_tool: ask.mode == Mode::Fold && state.followed.conversation.has_added_tool(),
+        };
         self.cache.put(ask.session.clone(), state);
-        Ok((body, if is_whole { Left::Whole } else { Left::Folded(view.tokens) }))
+        Ok(answer)
     }
 
-    /// Notes new folds and the request, at once, before the view leaves.
+    /// Notes new folds and the request, before the view leaves. Gives how many messages were written with them.
+    ///
+    /// A request that folds nothing new is written with its messages, at once; folds come behind what they stand for.
     fn note_request(
         &self,
         ask: &Ask<'_>,
         state: &mut State,
-        frame: BlobId,
+        deferred: Option<Batch>,
         view: &View,
         body: &str,
-    ) -> Result<(), Trouble> {
-        let mut sent = sent_of(state, frame, body);
+    ) -> Result<usize, Trouble> {
+        let mut sent = sent_of(state, body);
         sent.tokens = Some(view.tokens.0);
-        let has_new = |state: &State| {
-            let known = &state.past.handles;
-            state
-                .followed
-                .session
-                .ledger()
-                .originals()
-                .any(|(handle, _)| !known.contains(&handle.to_string()))
-        };
+        sent.original = (ask.mode == Mode::Observe).then(|| OBSERVED.to_owned());
+        state.has_new_fold = !state.has_noted_all();
+        if !state.has_new_fold {
+            let mut batch = deferred.unwrap_or_else(|| self.batch());
+            batch.ops.push(Op::Note(ask.session.clone(), Note::Request(sent.clone()).event()));
+            let n_new = self.store.commit(&batch)?.n_new;
+            state.pending = Some(sent);
+            return Ok(n_new);
+        }
+        let n_new = self.write_kept(deferred)?;
         let mut notes = Vec::new();
+        let got = FoldLock::take(&*self.store, &*self.clock, ask.session, || {
+            state.past.read_on(&*self.store, ask.session).map(|()| !state.has_noted_all())
+        })?;
         let mut lock = None;
-        if has_new(state) {
-            let got = FoldLock::take(&*self.store, &*self.clock, ask.session, || {
-                state.past.read_on(&*self.store, ask.session).map(|()| has_new(state))
-            })?;
-            match got {
-                Got::Ours(ours) => {
-                    lock = Some(ours);
-                    notes.extend(record(&state.followed, &state.past, &sent));
-                }
-                Got::NotNeeded => {}
-                Got::Theirs(holder) => return Err(Trouble::Locked(holder)),
+        match got {
+            Got::Ours(ours) => {
+                lock = Some(ours);
+                notes.extend(record(&state.followed, &state.past, &sent));
             }
+            Got::NotNeeded => {}
+            Got::Theirs(holder) => return Err(Trouble::Locked(holder)),
         }
         notes.push(Note::Request(sent.clone()));
-        self.note(ask.session, &notes)?;
+        let ops = notes.iter().map(|note| Op::Note(ask.session.clone(), note.event())).collect();
+        self.store.commit(&Batch { ops, ..self.batch() })?;
         drop(lock);
         state.pending = Some(sent);
-        Ok(())
+        Ok(n_new)
     }
 
-    fn note(&self, session: &SessionId, notes: &[Note]) -> Result<(), StoreError> {
-        let ops = notes.iter().map(|note| Op::Note(session.clone(), note.event())).collect();
-        self.store.commit(&Batch { at: self.clock.now(), expect: Vec::new(), ops })?;
-        Ok(())
+    fn batch(&self) -> Batch {
+        Batch { at: self.clock.now(), expect: Vec::new(), ops: Vec::new() }
     }
 
     /// Follows a conversation from its first message on, by the terms of its era.
@@ -209,17 +291,21 @@ impl Engine {
     }
 }
 
-fn sent_of(state: &State, frame: BlobId, body: &str) -> Sent {
-    let session = &state.followed.session;
+/// Why a request left as it came that was only looked at.
+const OBSERVED: &str = "only observed";
+
+fn sent_of(state: &State, body: &str) -> Sent {
+    let Followed { session, conversation, .. } = &state.followed;
     Sent {
         tip: state.ids.last().map(ToString::to_string),
         from: 0,
         seen: state.past.n_own,
-        frame: frame.to_string(),
-        format: state.followed.conversation.format().to_string(),
+        frame: state.frame.as_ref().map(|(frame, _)| frame.to_string()).unwrap_or_default(),
+        format: conversation.format().to_string(),
         policy: session.policy().name.to_owned(),
         counter: session.counter().name().to_owned(),
         tokens: None,
+        dress: Dresses::of(conversation.dresses()),
         hash: blake3::hash(body.as_bytes()).to_string(),
         n_bytes: body.len() as u64,
         original: None,

@@ -25,6 +25,14 @@ pub(crate) struct Skeleton {
     /// Where the system text stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     system: Option<Span>,
+    /// Whether the messages are kept without their dress; in older stores every byte belongs to them.
+    #[serde(default, skip_serializing_if = "is_false")]
+    plain: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// Some bytes before or after the messages.
@@ -63,7 +71,13 @@ impl Skeleton {
             after: "]".to_owned(),
             tools: None,
             system: None,
+            plain: true,
         }
+    }
+
+    /// Whether the messages are kept without their dress.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.plain
     }
 
     /// The JSON of the tool schemas.
@@ -92,6 +106,7 @@ impl Skeleton {
                 after: String::new(),
                 tools: None,
                 system: None,
+                plain: true,
             };
         };
         let gaps: Vec<&str> = messages.windows(2).map(|pair| &body[pair[0].end..pair[1].start]).collect();
@@ -103,18 +118,19 @@ impl Skeleton {
             after: body[last.end..].to_owned(),
             tools: None,
             system: None,
+            plain: true,
         }
     }
 
     /// Puts messages back: the body as it was, byte for byte.
-    pub(crate) fn fill<'m>(&self, messages: impl Iterator<Item = &'m str>) -> String {
+    pub(crate) fn fill<M: AsRef<str>>(&self, messages: impl Iterator<Item = M>) -> String {
         let mut body = self.before.clone();
         for (i, message) in messages.enumerate() {
             if i > 0 {
                 let gap = self.gaps.get(i - 1).or(self.between.as_ref()).map_or(",", String::as_str);
                 body.push_str(gap);
             }
-            body.push_str(message);
+            body.push_str(message.as_ref());
         }
         body.push_str(&self.after);
         body

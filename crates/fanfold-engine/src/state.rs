@@ -1,10 +1,10 @@
 //! A session followed to its newest message: from nothing, or on from where it stood. Both ways lead to the same bytes.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use fanfold_core::{Budget, EntryId, Event, Tokens};
+use fanfold_core::{Budget, EntryId, Event, Handle, Tokens};
 use fanfold_store::{BlobId, NodeId, Role, Store, StoreError, role_of};
-use fanfold_wire::{Change, Conversation, DecodeError, Format};
+use fanfold_wire::{Change, Conversation, DecodeError, Format, Incoming};
 
 use crate::follow::{Followed, messages_of};
 use crate::note::{Note, Noted, Sent};
@@ -25,6 +25,12 @@ pub(crate) struct State {
     applied: Vec<(u32, usize)>,
     /// The request that left last; it is in the store and not yet among what was applied.
     pub(crate) pending: Option<Sent>,
+    /// What stood around the messages last.
+    pub(crate) frame: Option<(BlobId, Skeleton)>,
+    /// Whether the request that left last was the first with a fold.
+    pub(crate) has_new_fold: bool,
+    /// Handles that are known to be noted.
+    pub(crate) noted: HashSet<Handle>,
 }
 
 /// A body that was decoded.
@@ -51,16 +57,44 @@ impl State {
         let holding = past.holding(&places, era, until);
         let mut frames = Frames { store, tools: BTreeMap::new() };
         let tools = frames.tools(&began.frame)?;
-        let mut followed = Followed::start(arrived.conversation, terms);
+        let offer = past.offer().cloned().unwrap_or_default();
+        let mut followed = Followed::start(arrived.conversation, &offer.within(terms));
+        followed.add_tool(offer.tool.as_deref());
         followed.set_tools(tools.as_deref());
         walk(&mut followed, arrived.changes, &past, &holding, &mut frames)?;
-        Ok(State { followed, ids: arrived.ids, places, past, era, applied: holding, pending: None })
+        let (ids, frame, noted) = (arrived.ids, None, HashSet::new());
+        Ok(State {
+            followed,
+            ids,
+            places,
+            past,
+            era,
+            applied: holding,
+            pending: None,
+            frame,
+            has_new_fold: false,
+            noted,
+        })
+    }
+
+    /// After how many messages each stands, with those that come next.
+    pub(crate) fn places_with(&mut self, ids: &[NodeId]) -> &Places {
+        let new = ids.iter().enumerate().skip(self.ids.len());
+        self.places.extend(new.map(|(i, id)| (*id, i as u32 + 1)));
+        &self.places
+    }
+
+    /// Whether every handle of the ledger is noted.
+    pub(crate) fn has_noted_all(&mut self) -> bool {
+        let State { followed, past, noted, .. } = self;
+        let mut handles = followed.session.ledger().originals().map(|(handle, _)| handle);
+        handles.all(|handle| {
+            noted.contains(&handle) || (past.handles.contains(&handle.to_string()) && noted.insert(handle))
+        })
     }
 
     /// Whether it can go on with new messages and what has happened since, without looking back.
-    pub(crate) fn can_go_on(&self, ids: &[NodeId]) -> bool {
-        let places = places_of(ids);
-        let holding = self.past.holding(&places, self.era, self.past.notes.len());
+    pub(crate) fn can_go_on(&self, ids: &[NodeId], holding: &[(u32, usize)]) -> bool {
         let is_same_era = self.past.era(self.past.notes.len()) == Some(self.era);
         let n_held = self.ids.len() as u32;
         let Some(new) = holding.strip_prefix(&*self.applied) else { return false };
@@ -82,10 +116,9 @@ impl State {
         store: &dyn Store,
         changes: Vec<Change>,
         ids: Vec<NodeId>,
+        holding: Vec<(u32, usize)>,
     ) -> Result<(), StoreError> {
-        self.places = places_of(&ids);
         self.ids = ids;
-        let holding = self.past.holding(&self.places, self.era, self.past.notes.len());
         let mut frames = Frames { store, tools: BTreeMap::new() };
         let n_known = self.applied.len() + usize::from(self.pending.take().is_some());
         walk(&mut self.followed, changes, &self.past, &holding[n_known.min(holding.len())..], &mut frames)?;
@@ -150,9 +183,17 @@ fn place_of(change: &Change) -> u32 {
 fn apply(followed: &mut Followed, noted: &Noted, frames: &mut Frames<'_>) -> Result<(), StoreError> {
     let event = match &noted.note {
         Note::Budget { window, reserve } => {
-            Event::Budget(Budget::with_reserve(Tokens(*window), Tokens(*reserve)))
+            followed.room.tell(Budget::with_reserve(Tokens(*window), Tokens(*reserve)));
+            Event::Budget(followed.room.budget())
         }
-        Note::Refused { limit } => Event::Refused { limit: limit.map(Tokens) },
+        Note::Corrected { permille } => {
+            followed.room.correct(*permille);
+            Event::Budget(followed.room.budget())
+        }
+        Note::Refused { limit } => {
+            followed.room.refuse(limit.map(Tokens));
+            Event::Refused { limit: Some(followed.room.budget().window()) }
+        }
         Note::Cooled => Event::Cooled,
         Note::Focused { topic } => Event::Focused(topic.clone()),
         Note::Pinned { message } => match entry_of(followed, *message) {
@@ -216,10 +257,58 @@ pub(crate) fn read_frame(store: &dyn Store, frame: &str) -> Result<Skeleton, Sto
     Skeleton::read(&bytes).ok_or_else(missing)
 }
 
-/// Decodes a body that was of a format when it came.
-pub(crate) fn decode_as(body: &str, format: &str) -> Result<(Conversation, Vec<Change>), DecodeError> {
-    match Conversation::decode(body, None) {
-        Ok(decoded) if decoded.0.format().to_string() == format => Ok(decoded),
-        _ => Conversation::decode(body, format.parse().ok()),
+/// Decodes a body that was of a format when it came, and was kept in a frame.
+pub(crate) fn decode_as(
+    body: &str,
+    format: &str,
+    frame: &Skeleton,
+) -> Result<(Conversation, Vec<Change>), DecodeError> {
+    let incoming = match Incoming::open(body, None) {
+        Ok(incoming) if incoming.format().to_string() == format => incoming,
+        _ => Incoming::open(body, format.parse().ok())?,
+    };
+    Ok(Conversation::read(if frame.is_plain() { incoming } else { incoming.as_it_came() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use fanfold_core::{Policy, Words};
+    use fanfold_store::{Batch, MemoryStore, Millis, Op};
+
+    use super::*;
+    use crate::keep::ids_of;
+    use crate::note::Began;
+
+    /// What happened behind a message that was followed long ago can't be made up for by going on.
+    #[test]
+    fn what_happened_behind_an_earlier_message_is_not_gone_on_from() {
+        let body = r#"{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},
+            {"role":"user","content":"c"}]}"#;
+        let (conversation, changes) = Conversation::decode(body, None).unwrap();
+        let (frame, bytes) = Skeleton::of(body, &conversation).blob();
+        let store = MemoryStore::default();
+        store.commit(&Batch { ops: vec![Op::Keep(bytes)], ..Batch::default() }).unwrap();
+        let (terms, format) = (String::new(), conversation.format().to_string());
+        let began = Began { terms, window: 900, reserve: 0, format, frame: frame.to_string() };
+        let noted = |seq, tip, note| Noted { seq, at: Millis(0), tip, note };
+        let past = Past { notes: vec![noted(0, None, Note::Began(began))], ..Past::default() };
+        let ids = ids_of(None, conversation.messages());
+        let terms = Terms {
+            policy: Policy::fanfold(),
+            budget: Budget::of_window(Tokens(900)),
+            prices: None,
+            counter: &Words,
+            format: None,
+            focus: String::new(),
+            assumed: Vec::new(),
+            described: String::new(),
+        };
+        let arrived = Arrived { conversation, changes, ids: ids.clone() };
+        let mut state = State::replay(&store, arrived, &terms, past, 1).unwrap();
+        assert!(state.can_go_on(&ids));
+        state.past.notes.push(noted(1, Some(ids[2]), Note::Cooled));
+        assert!(state.can_go_on(&ids), "behind the newest one");
+        state.past.notes.push(noted(2, Some(ids[0]), Note::Cooled));
+        assert!(!state.can_go_on(&ids), "behind the first one");
     }
 }

@@ -6,12 +6,13 @@ use fanfold_store::{
     Batch, BlobId, Change, EndReason, Millis, NewEvent, NewMessage, NewSession, Node, NodeId, Op, Relation,
     SessionId, StoreError,
 };
-use fanfold_wire::Conversation;
+use fanfold_wire::{Conversation, Dress, Format, undress};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::arrive::ids_of;
+use crate::dresses::Dresses;
 use crate::engine::{Engine, OpError};
-use crate::keep::ids_of;
 use crate::note::Note;
 use crate::past::Past;
 use crate::skeleton::Skeleton;
@@ -270,7 +271,8 @@ impl Engine {
 
     /// Brings a conversation here.
     pub fn import(&self, import: Import) -> Result<Imported, OpError> {
-        let tip = ids_of(None, import.messages.iter().map(|(json, _)| &**json)).last().copied();
+        let (messages, dresses) = undressed(&import);
+        let tip = ids_of(None, messages.iter().map(|message| &*message.json)).last().copied();
         let id = match self.free_id(import.id.as_ref(), tip)? {
             Ok(id) => id,
             Err(known) => return Ok(Imported::Known(known)),
@@ -293,9 +295,9 @@ impl Engine {
             }
             None => None,
         };
-        let messages = import.messages.into_iter().map(|(json, at)| NewMessage { json, at }).collect();
         ops.push(Op::Append(id.clone(), messages));
-        ops.push(Op::Note(id.clone(), Note::Imported { from: import.from, frame }.event()));
+        let note = Note::Imported { from: import.from, frame, dress: Dresses::of(&dresses) };
+        ops.push(Op::Note(id.clone(), note.event()));
         let title = match import.title.map(|title| clean_title(&title)).filter(|title| !title.is_empty()) {
             Some(title) => Some(self.free_title(&title)?),
             None => None,
@@ -339,6 +341,17 @@ impl Engine {
         let filter = fanfold_store::Filter { title: Some(title.to_owned()), ..Default::default() };
         if self.store.sessions(&filter)?.is_empty() { Ok(title.to_owned()) } else { self.next_title(title) }
     }
+}
+
+/// The messages of a conversation to be brought here as they are kept, and how they were dressed.
+fn undressed(import: &Import) -> (Vec<NewMessage>, Vec<Dress>) {
+    let format: Option<Format> = import.format.parse().ok();
+    let one = |(json, at): &(String, Option<Millis>)| {
+        let (plain, dress) =
+            format.map_or_else(|| (json.into(), Dress::default()), |format| undress(format, json));
+        (NewMessage { json: plain.into_owned(), at: *at }, dress)
+    };
+    import.messages.iter().map(one).unzip()
 }
 
 impl Said {

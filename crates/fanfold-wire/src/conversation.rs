@@ -9,8 +9,10 @@ use serde_json::value::RawValue;
 use crate::book::Book;
 use crate::change::{Change, Repair};
 use crate::content::Content;
+use crate::dress::Dress;
 use crate::format::Format;
-use crate::frame::{self, DecodeError, Frame, Shape};
+use crate::frame::{DecodeError, Frame, Shape};
+use crate::incoming::{Incoming, Wearing};
 use crate::outgoing::{self, Source};
 use crate::splice::Splices;
 use crate::{anthropic, chat, json, responses};
@@ -18,7 +20,8 @@ use crate::{anthropic, chat, json, responses};
 /// A conversation as its client writes it. It keeps every message's JSON as it came.
 ///
 /// Entries are numbered as its changes append them: the transcript of [`encode`](Self::encode) is the one that got
-/// all of the changes, and nothing else.
+/// all of the changes, and nothing else. A message is read without its [`Dress`], so that the same is said whatever
+/// its cache marks; what leaves has them as they came.
 #[derive(Debug, Clone)]
 pub struct Conversation {
     format: Format,
@@ -28,30 +31,41 @@ pub struct Conversation {
     n_body_bytes: usize,
     n_body_messages: usize,
     spans: Vec<Range<usize>>,
+    dresses: Vec<Dress>,
+    wearing: Wearing,
     book: Book,
+    /// A tool that leaves with every body.
+    added_tool: Option<String>,
 }
 
 impl Conversation {
     /// Decodes a request body, a bare list of messages, or one message per line.
     pub fn decode(body: &str, format: Option<Format>) -> Result<(Conversation, Vec<Change>), DecodeError> {
-        let opened = frame::open(body, format)?;
+        Ok(Conversation::read(Incoming::open(body, format)?))
+    }
+
+    /// Decodes a body whose messages were found.
+    pub fn read(incoming: Incoming) -> (Conversation, Vec<Change>) {
         let mut conversation = Conversation {
-            format: opened.format,
-            frame: opened.frame,
-            text: body.to_owned(),
-            n_body_bytes: body.len(),
-            n_body_messages: opened.messages.len(),
-            spans: opened.messages,
+            format: incoming.format,
+            frame: incoming.frame,
+            n_body_bytes: incoming.text.len(),
+            text: incoming.text,
+            n_body_messages: incoming.spans.len(),
+            spans: incoming.spans,
+            dresses: Vec::new(),
+            wearing: incoming.wearing,
             book: Book::default(),
+            added_tool: None,
         };
         if let Some(system) = conversation.frame.system.clone() {
-            let content = Content::read(body.get(system));
+            let content = Content::read(conversation.text.get(system));
             if !content.text.is_empty() {
                 conversation.book.outside(&content);
             }
         }
         let changes = conversation.read_from(0);
-        Ok((conversation, changes))
+        (conversation, changes)
     }
 
     /// A conversation without messages yet, for a client that sends them one by one.
@@ -63,7 +77,10 @@ impl Conversation {
             n_body_bytes: 0,
             n_body_messages: 0,
             spans: Vec::new(),
+            dresses: Vec::new(),
+            wearing: Wearing::SetApart,
             book: Book::default(),
+            added_tool: None,
         }
     }
 
@@ -82,37 +99,121 @@ impl Conversation {
 
     /// Takes the client's next body, if it says all that is held and then more; else none, and nothing changes.
     ///
-    /// Only what is new is decoded.
+    /// Only what is new is decoded. What is held may be dressed otherwise: it leaves as it came last.
     pub fn continue_with(&mut self, body: &str) -> Result<Option<Vec<Change>>, DecodeError> {
-        let opened = frame::open(body, Some(self.format))?;
+        let incoming = Incoming::open(body, Some(self.format))?;
+        Ok(self.go_on(incoming).ok())
+    }
+
+    /// The same with a body whose messages were found. One that does not go on with what is held comes back.
+    pub fn go_on(&mut self, incoming: Incoming) -> Result<Vec<Change>, Box<Incoming>> {
         let n_held = self.spans.len();
-        let system = |text: &str, frame: &Frame| {
-            frame.system.clone().and_then(|place| text.get(place).map(str::to_owned))
+        let is_alike = incoming.format == self.format
+            && incoming.wearing == self.wearing
+            && incoming.spans.len() >= n_held
+            && incoming.system() == self.system();
+        let Some(redressed) = (if is_alike { self.redressed(&incoming) } else { None }) else {
+            return Err(Box::new(incoming));
         };
-        let is_longer = opened.messages.len() >= n_held
-            && system(body, &opened.frame) == system(&self.text, &self.frame)
-            && opened.messages.iter().zip(self.messages()).all(|(new, held)| &body[new.clone()] == held);
-        if !is_longer {
-            return Ok(None);
+        for (i, dress) in redressed {
+            self.dresses[i] = dress;
         }
-        self.frame = opened.frame;
-        self.text = body.to_owned();
-        self.n_body_bytes = body.len();
-        self.n_body_messages = opened.messages.len();
-        self.spans = opened.messages;
-        Ok(Some(self.read_from(n_held)))
+        self.frame = incoming.frame;
+        self.n_body_bytes = incoming.text.len();
+        self.text = incoming.text;
+        self.n_body_messages = incoming.spans.len();
+        self.spans = incoming.spans;
+        Ok(self.read_from(n_held))
+    }
+
+    /// The messages that are held and are written otherwise in a body, with their new dress; none if they say
+    /// something else.
+    fn redressed(&self, incoming: &Incoming) -> Option<Vec<(usize, Dress)>> {
+        let mut redressed = Vec::new();
+        for (i, (new, held)) in incoming.spans.iter().zip(&self.spans).enumerate() {
+            let (new, held) = (&incoming.text[new.clone()], &self.text[held.clone()]);
+            if new == held {
+                continue;
+            }
+            let (plain, dress) = self.wearing.undress(self.format, new);
+            if plain != self.wearing.undress(self.format, held).0 {
+                return None;
+            }
+            redressed.push((i, dress));
+        }
+        Some(redressed)
+    }
+
+    /// How many of the messages held, from the first on, a body has, whatever their dress.
+    pub fn n_common(&self, incoming: &Incoming) -> usize {
+        let is_same = |(new, held): &(&Range<usize>, &Range<usize>)| {
+            let (new, held) = (&incoming.text[(*new).clone()], &self.text[(*held).clone()]);
+            new == held
+                || self.wearing.undress(self.format, new).0 == self.wearing.undress(self.format, held).0
+        };
+        incoming.spans.iter().zip(&self.spans).take_while(is_same).count()
     }
 
     fn read_from(&mut self, first: usize) -> Vec<Change> {
-        let raws: Vec<&str> = self.spans[first..].iter().map(|span| &self.text[span.clone()]).collect();
+        let mut plains = Vec::with_capacity(self.spans.len() - first);
+        for span in &self.spans[first..] {
+            let (plain, dress) = self.wearing.undress(self.format, &self.text[span.clone()]);
+            plains.push(plain);
+            self.dresses.push(dress);
+        }
         match self.format {
             Format::Chat | Format::ShareGpt | Format::Hermes => {
-                raws.iter().for_each(|raw| chat::decode(&mut self.book, self.format, raw));
+                plains.iter().for_each(|plain| chat::decode(&mut self.book, self.format, plain));
             }
-            Format::Responses => responses::decode(&mut self.book, &raws),
-            Format::Anthropic => raws.iter().for_each(|raw| anthropic::decode(&mut self.book, raw)),
+            Format::Responses => {
+                let raws: Vec<&str> = plains.iter().map(|plain| &**plain).collect();
+                responses::decode(&mut self.book, &raws);
+            }
+            Format::Anthropic => plains.iter().for_each(|plain| anthropic::decode(&mut self.book, plain)),
         }
         std::mem::take(&mut self.book.changes)
+    }
+
+    /// The messages from a number on, each as it is kept: without its dress.
+    pub fn plain_messages(&self, from: usize) -> impl Iterator<Item = Cow<'_, str>> {
+        let spans = self.spans.get(from..).unwrap_or_default();
+        spans.iter().map(|span| self.wearing.undress(self.format, &self.text[span.clone()]).0)
+    }
+
+    /// How many bytes it holds.
+    pub fn n_bytes(&self) -> usize {
+        self.text.len()
+    }
+
+    /// How each message was dressed.
+    pub fn dresses(&self) -> &[Dress] {
+        &self.dresses
+    }
+
+    /// Has a tool leave with every body that has a place for it, beside the client's own.
+    pub fn add_tool(&mut self, tool: Option<&str>) {
+        self.added_tool = tool.map(str::to_owned);
+    }
+
+    /// Whether a tool was added, and leaves with this body.
+    pub fn has_added_tool(&self) -> bool {
+        self.tool_splice().is_some()
+    }
+
+    /// Where the added tool goes, and how it is written there.
+    fn tool_splice(&self) -> Option<(usize, String)> {
+        let tool = self.added_tool.as_deref()?;
+        match &self.frame.tools_at {
+            Some(place) if &self.text[place.clone()] == "null" => None,
+            Some(place) => {
+                let tools = json::array(&self.text[place.clone()])?;
+                let comma = if tools.is_empty() { "" } else { "," };
+                Some((place.end - 1, format!("{comma}{tool}")))
+            }
+            // Those who still send `functions` would not understand it.
+            None if self.frame.tools.is_some() => None,
+            None => self.frame.object.map(|start| (start + 1, format!("\"tools\":[{tool}],"))),
+        }
     }
 
     /// How many of the messages, from the first on, are byte for byte those held.
@@ -174,15 +275,18 @@ impl Conversation {
 
     /// A view in the client's format: a whole body where one came, else a list.
     ///
-    /// A view that is untouched and whole gives back what came, byte for byte.
+    /// A view that is untouched and whole gives back what came, byte for byte, with the tool that was added to it.
     pub fn encode(&self, transcript: &Transcript, view: &View) -> String {
         let body = &self.text[..self.n_body_bytes];
         let is_all_there = self.n_body_messages == self.spans.len() && self.n_body_bytes > 0;
+        let mut splices = Splices::default();
+        if let Some((at, tool)) = self.tool_splice() {
+            splices.replace(at..at, tool);
+        }
         if is_all_there && self.is_as_it_came(view) {
-            return body.to_owned();
+            return splices.apply(body);
         }
         let messages = self.encode_messages(transcript, view);
-        let mut splices = Splices::default();
         splices.replace(self.frame.list.clone(), self.list(&messages));
         if let Some(count) = &self.frame.count {
             splices.replace(count.clone(), messages.len().to_string());

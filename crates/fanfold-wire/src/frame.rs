@@ -80,6 +80,10 @@ pub(crate) struct Frame {
     /// The text between two messages.
     pub(crate) separator: String,
     pub(crate) tools: Option<Range<usize>>,
+    /// Where `tools` stands, whatever it is.
+    pub(crate) tools_at: Option<Range<usize>>,
+    /// Where the body begins that is an object.
+    pub(crate) object: Option<usize>,
     pub(crate) model: Option<String>,
     pub(crate) max_output: Option<u64>,
     /// The system text beside the list.
@@ -98,6 +102,8 @@ impl Frame {
             list: 0..0,
             separator: ",".to_owned(),
             tools: None,
+            tools_at: None,
+            object: None,
             model: None,
             max_output: None,
             system: None,
@@ -211,6 +217,8 @@ fn opened(body: &str, format: Format, list: &str, items: &[&str], object: Option
     if let Some(object) = object {
         let place = |key: &str| object.some(key).map(|value| json::span(body, value));
         frame.tools = place("tools").or_else(|| place("functions"));
+        frame.tools_at = object.get("tools").map(|value| json::span(body, value));
+        frame.object = json::span(body, object.raw.trim_start()).start.into();
         frame.model = object.text("model").map(Into::into);
         frame.max_output = ["max_completion_tokens", "max_output_tokens", "max_tokens"]
             .into_iter()

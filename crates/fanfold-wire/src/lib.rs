@@ -14,6 +14,8 @@ mod json; //         JSON taken apart, as slices of its text
 mod splice; //       places of a text changed, the rest left alone
 mod format; //       the formats, and how they are told apart
 mod frame; //        the body around the list of messages
+mod dress; //        cache marks, and the way a single text is written, set apart
+mod incoming; //     a body whose messages have been found
 mod change; //       what arriving messages do to a transcript, and what was odd about them
 mod pairing; //      which call a result belongs to
 mod book; //         which entry each portion of each message went into
@@ -25,8 +27,11 @@ mod responses; //    Responses
 mod anthropic; //    Anthropic Messages
 mod outgoing; //     a view as portions of messages to send
 mod conversation; // all of it together
+pub mod reply; //    what comes back
 
 pub use change::{Change, Oddity, Repair};
 pub use conversation::Conversation;
+pub use dress::{Dress, dress, undress};
 pub use format::{Format, FormatError, detect};
 pub use frame::DecodeError;
+pub use incoming::Incoming;

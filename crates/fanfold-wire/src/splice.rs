@@ -37,6 +37,13 @@ impl Splices {
         }
     }
 
+    /// The places that are to be changed, in order.
+    pub(crate) fn places(self) -> Vec<Range<usize>> {
+        let mut places: Vec<_> = self.changes.into_iter().map(|(place, _)| place).collect();
+        places.sort_by_key(|place| place.start);
+        places
+    }
+
     /// Whether nothing is to be changed.
     pub(crate) fn is_empty(&self) -> bool {
         self.changes.is_empty()

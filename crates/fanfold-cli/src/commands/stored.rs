@@ -39,8 +39,7 @@ pub(crate) fn fold(args: &FoldArgs, name: &str, options: &Options, say: Say) -> 
     super::tell_repairs(conversation.repairs(), say);
     super::check_pins(&args.pin, conversation.messages().len())?;
     drop(conversation);
-    let answer =
-        engine.request(&Ask { session: &id, body: &body, terms: &terms, source: "cli", pins: &args.pin });
+    let answer = engine.request(&Ask { pins: &args.pin, ..Ask::new(&id, &body, &terms, "cli") });
     tell(&engine, &id, args, &answer, say)?;
     match &args.output {
         Some(path) => Ok(output::write_file(path, answer.body.as_bytes())?),

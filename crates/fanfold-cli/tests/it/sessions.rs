@@ -33,7 +33,8 @@ fn check(ran: &Ran, expected: &Expect) {
     expected.assert_eq(timeless(&format!("{}{}", ran.out, ran.err)).trim_start());
 }
 
-fn handles(text: &str) -> Vec<String> {
+/// The handles in a text.
+pub(crate) fn handles(text: &str) -> Vec<String> {
     let words = text.split(|c: char| !c.is_ascii_digit() && c != '[' && c != ']');
     let in_brackets = words.filter_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
     in_brackets.filter(|word| word.len() >= 6).map(str::to_owned).collect()
@@ -352,77 +353,4 @@ fn two_processes_folding_one_session_make_one_fold() {
     assert_eq!(kinds.iter().filter(|kind| **kind == "fold").count(), 1, "{kinds:?}");
     assert_eq!(kinds.iter().filter(|kind| **kind == "request").count(), 5, "{kinds:?}");
     assert_eq!(sandbox.run("doctor --requests").code, 0);
-}
-
-/// What a run that is killed was doing.
-const KILLED: [&str; 6] = ["fold", "fold", "fold", "fork", "rotate", "import"];
-
-#[test]
-fn what_was_printed_before_a_kill_opens_after_it() {
-    let sandbox = Sandbox::new();
-    let is_long = std::env::var_os("FANFOLD_MANY").is_some();
-    let wanted = if is_long { 500 } else { 20 };
-    let messages = long_chat(60);
-    let mut rng = fanfold_testkit::Rng::new(7);
-    let mut printed = std::collections::BTreeSet::new();
-    let mut made: Vec<String> = Vec::new();
-    let (mut n_killed, mut n_done) = ([0; 6], 0);
-    sandbox.write("chat.json", &body(&messages));
-    for session in 0..3 {
-        sandbox.run(&format!("fold --session s{session} chat.json -w 12k -q -o out.json"));
-    }
-    // Kills come at any moment of a run, and some after it: what came too late comes sooner next time.
-    let mut latest_us = [400_000; 6];
-    while n_killed.iter().sum::<usize>() < wanted || printed.is_empty() || made.is_empty() {
-        let n = 60 + rng.below(messages.len() - 60);
-        sandbox.write("chat.json", &body(&messages[..n]));
-        let (what, session) = (rng.below(KILLED.len()), format!("s{}", rng.below(3)));
-        let out = std::fs::File::create(sandbox.path("out.json")).unwrap();
-        let mut command = Command::new(assert_cmd::cargo::cargo_bin("fanfold"));
-        command.env_clear().env("HOME", sandbox.path("")).current_dir(sandbox.path(""));
-        match KILLED[what] {
-            "fold" => command.args(["fold", "--session", &session, "chat.json", "-w", "12k", "-q"]),
-            "import" => command.args(["sessions", "import", "chat.json"]),
-            other => command.args(["sessions", other, &session]),
-        };
-        let mut child = command.stdout(out).stderr(Stdio::null()).spawn().unwrap();
-        std::thread::sleep(std::time::Duration::from_micros(rng.below(latest_us[what]) as u64));
-        let is_over = child.try_wait().unwrap().is_some();
-        child.kill().ok();
-        child.wait().unwrap();
-        if is_over {
-            n_done += 1;
-            latest_us[what] = latest_us[what] * 2 / 3 + 500;
-        } else {
-            n_killed[what] += 1;
-            latest_us[what] = latest_us[what] * 3 / 2;
-        }
-        let out = sandbox.read("out.json");
-        match KILLED[what] {
-            "fold" => printed.extend(handles(&out).into_iter().map(|handle| (session.clone(), handle))),
-            "import" => {}
-            // The id of a session stands there when the session does.
-            _ => made.extend(out.strip_suffix('\n').map(str::to_owned)),
-        }
-        let is_looked_at = !is_over && rng.below(if is_long { 100 } else { 4 }) == 0;
-        if is_looked_at {
-            let ran = sandbox.run("doctor");
-            assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
-        }
-    }
-    // The doctor opens all of them; some are opened as a person does it.
-    for (session, handle) in printed.iter().step_by(if is_long { 1 } else { 16 }) {
-        let ran = sandbox.run(&format!("recall --session {session} {handle}"));
-        assert!(ran.code == 0 && !ran.out.is_empty(), "{session} {handle}: {}", ran.err);
-    }
-    for session in &made {
-        assert_eq!(sandbox.run(&format!("sessions show {session}")).code, 0, "{session}");
-    }
-    let ran = sandbox.run("doctor");
-    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
-    eprintln!(
-        "{n_killed:?} killed of {KILLED:?}, {n_done} done before, {} handles opened, {} sessions there",
-        printed.len(),
-        made.len()
-    );
 }

@@ -157,6 +157,7 @@ impl Policy {
             anchors: true,
             rests: true,
             working_context: false,
+            recall: Policy::RECALL.into(),
             need: None,
             choice: Choice::default(),
         }
@@ -194,6 +195,7 @@ impl Policy {
             anchors: false,
             rests: false,
             working_context: false,
+            recall: Policy::RECALL.into(),
             need: None,
             choice: Choice::default(),
         }
@@ -237,6 +239,7 @@ impl Policy {
             anchors: false,
             rests: false,
             working_context: false,
+            recall: Policy::RECALL.into(),
             need: None,
             choice: Choice::default(),
         }
@@ -287,6 +290,7 @@ impl Policy {
             anchors: false,
             rests: false,
             working_context: false,
+            recall: Policy::RECALL.into(),
             need: None,
             choice: Choice::default(),
         }
@@ -321,6 +325,7 @@ impl Policy {
             anchors: false,
             rests: false,
             working_context: false,
+            recall: Policy::RECALL.into(),
             need: None,
             choice: Choice::default(),
         }
@@ -344,6 +349,7 @@ impl Policy {
             anchors: false,
             rests: false,
             working_context: false,
+            recall: Policy::RECALL.into(),
             need: None,
             choice: Choice::default(),
         }

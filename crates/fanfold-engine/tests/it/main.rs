@@ -5,8 +5,14 @@
 mod setting; //        engines, terms and bodies for tests
 mod faulty; //         a store that fails once
 mod requests; //       what leaves, and how it is made again
+mod past; //           each thing behind its message
 mod walks; //          whatever happens, following and replaying say the same
+mod dress; //          messages are the same whatever their cache marks
+mod recognise; //      which session a body belongs to
+mod provider; //       refusals, and what the provider counted
+mod offer; //          how the model may open folds; looking on; being late
 mod effects; //        whatever fails, nothing acknowledged is lost
 mod lineage; //        forks, rewinds, rotations, and what goes
+mod anywhere; //       handles without their session, and how sessions stand
 mod transfer; //       sessions written down, and brought elsewhere
 mod hermes_defects; // what users of another engine suffer from

@@ -55,7 +55,7 @@ pub(crate) fn id(name: &str) -> SessionId {
 }
 
 pub(crate) fn request(engine: &Engine, session: &str, body: &str, terms: &Terms) -> Answer {
-    engine.request(&Ask { session: &id(session), body, terms, source: "test", pins: &[] })
+    engine.request(&Ask::new(&id(session), body, terms, "test"))
 }
 
 /// A body as it was when it had fewer messages: for every number of them that is wanted.

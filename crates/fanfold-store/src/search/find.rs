@@ -169,12 +169,13 @@ impl<'a> Picker<'a> {
         if self.find.is_one_per_lineage && self.has_seen(&session.root) {
             return Ok(());
         }
-        let Some(node) = node()? else { return Ok(()) };
-        self.seen.insert(session.root.clone());
         if self.n_skipped < self.find.offset {
             self.n_skipped += 1;
+            self.seen.insert(session.root);
             return Ok(());
         }
+        let Some(node) = node()? else { return Ok(()) };
+        self.seen.insert(session.root.clone());
         self.hits.found.push(Found { node, session, also_in, score });
         Ok(())
     }

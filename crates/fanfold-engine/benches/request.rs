@@ -1,0 +1,159 @@
+//! Times one more request of a followed conversation: which session it is of, and what is to be sent.
+//!
+//! `cargo bench -p fanfold-engine --bench request` prints a line for each length, client and window. The store is a
+//! file; `sync` is what a commit waits for the disk there, measured beside it. `cpu` is what the thread itself worked
+//! for both, which a busy machine changes little (Linux).
+
+#![allow(clippy::print_stdout, reason = "the measurements are the data")]
+#![allow(clippy::unwrap_used, reason = "a benchmark may fail")]
+
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fanfold_core::{Budget, Policy, Tokens};
+use fanfold_engine::{Ask, Engine, Left, MachineClock, Recognised, Terms};
+use fanfold_store::SqliteStore;
+use fanfold_tokens::o200k;
+use fanfold_wire::Format;
+
+/// So many requests are timed.
+const N_REQUESTS: usize = 60;
+/// What stands around the messages of a coding agent: instructions and tools.
+const N_AROUND: usize = 60_000;
+
+fn main() {
+    let folder = tempfile::tempdir().unwrap();
+    println!("sync of 4 kB: {}", shown(&mut sync(folder.path())));
+    let [recognise, request, both, cpu] = ["recognise", "request", "both", "cpu"];
+    println!("     body client view   {recognise:>22} {request:>22} {both:>22} {cpu:>22}");
+    for n_bytes in [20_000, 400_000, 4_000_000] {
+        for client in [Client::Codex, Client::Claude] {
+            for is_folded in [false, true] {
+                measure(folder.path(), n_bytes, client, is_folded);
+            }
+        }
+    }
+}
+
+/// How a client writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Client {
+    /// Items of Responses, repeated byte for byte.
+    Codex,
+    /// Messages of Anthropic's, with a cache mark that moves to the newest.
+    Claude,
+}
+
+fn measure(folder: &Path, n_bytes: usize, client: Client, is_folded: bool) {
+    let store = SqliteStore::open(&folder.join(format!("{n_bytes}-{client:?}-{is_folded}.db"))).unwrap();
+    let engine = Engine::new(Arc::new(store), Arc::new(MachineClock));
+    let format = if client == Client::Codex { Format::Responses } else { Format::Anthropic };
+    let n_around = N_AROUND.min(n_bytes / 3);
+    // Sixty more steps make a short conversation little longer.
+    let n_lines = (n_bytes / 20_000).clamp(1, 24);
+    let n_steps = ((n_bytes - n_around) / step(0, n_lines, client, false).len()).max(4);
+    let window = if is_folded { n_bytes as u64 / 8 } else { 100_000_000 };
+    let terms = Terms {
+        policy: Policy::fanfold(),
+        budget: Budget::of_window(Tokens(window)),
+        prices: None,
+        counter: o200k(),
+        format: Some(format),
+        focus: String::new(),
+        assumed: Vec::new(),
+        described: "bench".to_owned(),
+    };
+    let mut steps: Vec<String> = (0..n_steps).map(|i| step(i, n_lines, client, false)).collect();
+    let first = body(&steps, n_around, client);
+    let session = engine.take_up(&engine.recognise(&first, format).unwrap()).unwrap();
+    engine.request(&Ask::new(&session, &first, &terms, "bench"));
+    let (mut recognising, mut requesting, mut both) = (Vec::new(), Vec::new(), Vec::new());
+    let mut working = Vec::new();
+    let mut n_folded = 0;
+    for i in 0..N_REQUESTS {
+        steps.push(step(n_steps + i, n_lines, client, true));
+        let body = body(&steps, n_around, client);
+        let worked = worked();
+        let start = Instant::now();
+        let recognised = engine.recognise(&body, format).unwrap();
+        let known = start.elapsed();
+        assert_eq!(recognised, Recognised::GoesOn(session.clone()));
+        let answer = engine.request(&Ask::new(&session, &body, &terms, "bench"));
+        let all = start.elapsed();
+        working.push(self::worked().saturating_sub(worked));
+        n_folded += usize::from(matches!(answer.left, Left::Folded(_)));
+        assert!(!matches!(answer.left, Left::AsItCame(_)), "{:?}", answer.left);
+        recognising.push(known);
+        requesting.push(all - known);
+        both.push(all);
+        steps.pop();
+        steps.push(step(n_steps + i, n_lines, client, false));
+    }
+    assert_eq!(n_folded > 0, is_folded);
+    let times = [recognising, requesting, both, working];
+    let [recognise, request, both, cpu] = times.map(|mut times| shown(&mut times));
+    let view = if is_folded { "folded" } else { "whole" };
+    let n_bytes = first.len();
+    println!("{n_bytes:>9} {client:?} {view:<6} {recognise:>22} {request:>22} {both:>22} {cpu:>22}");
+}
+
+/// How long this thread has worked.
+fn worked() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let ns = text.split(' ').next().and_then(|ns| ns.parse().ok());
+    Duration::from_nanos(ns.unwrap_or_default())
+}
+
+/// A call and its result.
+fn step(i: usize, n_lines: usize, client: Client, is_marked: bool) -> String {
+    let lines: String = (0..n_lines)
+        .map(|n| format!("src/stage_{i}.rs:{n}: let batch_{n} = take(&input[{i}..], {n})?;\\n"))
+        .collect();
+    match client {
+        Client::Codex => format!(
+            r#"{{"type":"function_call","call_id":"c{i}","name":"shell","arguments":"{{\"command\":\"cat src/stage_{i}.rs\"}}"}},{{"type":"function_call_output","call_id":"c{i}","output":"{lines}"}}"#
+        ),
+        Client::Claude => {
+            let mark = if is_marked { r#","cache_control":{"type":"ephemeral"}"# } else { "" };
+            format!(
+                r#"{{"role":"assistant","content":[{{"type":"text","text":"Stage {i} is next."}},{{"type":"tool_use","id":"c{i}","name":"Read","input":{{"file_path":"src/stage_{i}.rs"}}}}]}},{{"role":"user","content":[{{"tool_use_id":"c{i}","type":"tool_result","content":"{lines}"{mark}}}]}}"#
+            )
+        }
+    }
+}
+
+fn body(steps: &[String], n_around: usize, client: Client) -> String {
+    let words = "Use the tools that are there. ".repeat(n_around / 60);
+    let steps = steps.join(",");
+    match client {
+        Client::Codex => format!(
+            r#"{{"model":"m","instructions":"{words}","input":[{{"type":"message","role":"user","content":[{{"type":"input_text","text":"go"}}]}},{steps}],"tools":[{{"type":"function","name":"shell","description":"{words}"}}],"store":false,"stream":true}}"#
+        ),
+        Client::Claude => format!(
+            r#"{{"model":"m","system":[{{"type":"text","text":"{words}","cache_control":{{"type":"ephemeral"}}}}],"tools":[{{"name":"Read","description":"{words}","input_schema":{{"type":"object"}}}}],"messages":[{{"role":"user","content":[{{"type":"text","text":"go"}}]}},{steps}],"max_tokens":32000,"stream":true}}"#
+        ),
+    }
+}
+
+/// What the disk takes for a small write.
+fn sync(folder: &Path) -> Vec<Duration> {
+    let mut file = std::fs::File::create(folder.join("sync")).unwrap();
+    let mut times = Vec::new();
+    for _ in 0..N_REQUESTS {
+        let start = Instant::now();
+        file.write_all(&[7; 4096]).unwrap();
+        file.sync_data().unwrap();
+        times.push(start.elapsed());
+    }
+    times
+}
+
+/// The median and the worst but few, in milliseconds.
+fn shown(times: &mut [Duration]) -> String {
+    times.sort_unstable();
+    let at =
+        |permille: usize| times[(times.len() * permille / 1000).min(times.len() - 1)].as_secs_f64() * 1e3;
+    format!("p50 {:.2} p99 {:.2}", at(500), at(990))
+}

@@ -1,0 +1,45 @@
+//! How the model of a session may open folds. It is decided at the first request and holds for the session's life, so
+//! that what a provider has cached stays what is sent.
+
+use serde::{Deserialize, Serialize};
+
+use crate::note::Note;
+use crate::past::Past;
+use crate::terms::Terms;
+
+/// How the model may open folds.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Offer {
+    /// The JSON of a tool that is added to each request, in the format of the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// The sentence that tells the model how to open a fold; none leaves that to the policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
+}
+
+impl Offer {
+    /// Terms by which folds name the way that exists.
+    pub(crate) fn within(&self, terms: &Terms) -> Terms {
+        let mut terms = terms.clone();
+        if let Some(words) = &self.words {
+            terms.policy.recall = words.clone().into();
+        }
+        terms
+    }
+}
+
+impl Past {
+    /// What was decided for the session.
+    pub(crate) fn offer(&self) -> Option<&Offer> {
+        self.notes.iter().find_map(|noted| match &noted.note {
+            Note::Offered(offer) => Some(offer),
+            _ => None,
+        })
+    }
+
+    /// Whether anything was sent yet: then the choice was made, if only by leaving it out.
+    pub(crate) fn has_sent(&self) -> bool {
+        self.notes.iter().any(|noted| matches!(noted.note, Note::Request(_)))
+    }
+}

@@ -1,0 +1,124 @@
+//! What the provider says of a request: that it is too long, or what it counted. Both are noted, so that a replay
+//! arrives at the same view.
+
+use fanfold_core::Tokens;
+use fanfold_store::{Op, SessionId};
+
+use crate::engine::{Engine, OpError};
+use crate::note::{Note, Noted};
+use crate::past::Past;
+use crate::room::corrected;
+use crate::state::State;
+
+/// What the provider says of a request that it refused for its length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Refused {
+    /// What was counted here for what was sent, if anything was.
+    pub counted: Option<Tokens>,
+    /// What it takes at most, if it said so.
+    pub limit: Option<Tokens>,
+    /// What it counted, if it said so.
+    pub size: Option<Tokens>,
+}
+
+/// What the provider counted for a request that it answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// All that was sent: what was read from its cache and what was written to it are part of it.
+    pub input: Tokens,
+    /// Of it, what was read from its cache.
+    pub cached: Tokens,
+    /// Of it, what was written to its cache.
+    pub written: Tokens,
+    /// All that came back.
+    pub output: Tokens,
+}
+
+/// From this share of the room on a count tells something: in short requests what providers add weighs too much.
+const TELLING: u64 = 8;
+
+impl Engine {
+    /// Takes note that the provider refused a request for its length. The next request of the session folds harder.
+    pub fn refused(&self, session: &SessionId, refused: &Refused) -> Result<(), OpError> {
+        let known = self.known(session)?;
+        let mut notes = Vec::new();
+        // It counted more than its limit, even where it does not say how much.
+        let size = refused.size.or(refused.limit.map(|limit| limit + Tokens(1)));
+        if let Some((counted, size)) = refused.counted.zip(size).filter(|(counted, size)| size > counted)
+            && let Some(permille) =
+                corrected(known.permille, counted, size).filter(|new| *new > known.permille)
+        {
+            notes.push(Note::Corrected { permille });
+        }
+        notes.push(Note::Refused { limit: refused.limit.map(|limit| limit.0) });
+        self.write(notes.iter().map(|note| Op::Note(session.clone(), note.event())).collect())
+    }
+
+    /// Takes note of what the provider counted for a request of which `counted` was counted here. Nothing is written
+    /// unless that changes something.
+    pub fn used(&self, session: &SessionId, counted: Tokens, usage: &Usage) -> Result<(), OpError> {
+        let known = self.known(session)?;
+        let mut notes = Vec::new();
+        let is_telling = usage.input > Tokens::ZERO && counted.0.saturating_mul(TELLING) >= known.room.0;
+        if is_telling && let Some(permille) = corrected(known.permille, counted, usage.input) {
+            notes.push(Note::Corrected { permille });
+        }
+        let is_cold = usage.input > Tokens::ZERO && usage.cached + usage.written == Tokens::ZERO;
+        if is_cold && known.should_be_warm {
+            notes.push(Note::Cooled);
+        }
+        if notes.is_empty() {
+            return Ok(());
+        }
+        self.write(notes.iter().map(|note| Op::Note(session.clone(), note.event())).collect())
+    }
+
+    fn known(&self, session: &SessionId) -> Result<Known, OpError> {
+        if let Some(known) = self.cache.peek(session, Known::of) {
+            return Ok(known);
+        }
+        let past = Past::read(&*self.store, session)?;
+        Ok(Known { permille: past.permille(), room: Tokens::ZERO, should_be_warm: false })
+    }
+}
+
+/// What is known of a session when its provider speaks.
+struct Known {
+    permille: u32,
+    room: Tokens,
+    /// Whether the provider should have the beginning of the last request in its cache.
+    should_be_warm: bool,
+}
+
+impl Known {
+    fn of(state: &State) -> Known {
+        let session = &state.followed.session;
+        let is_long = |prices: &fanfold_core::Prices| session.transcript().total() >= prices.minimum;
+        let has_grown = !state.has_new_fold && state.past.ends_with_request();
+        let should_be_warm = session.prices().is_some_and(is_long) && has_grown;
+        Known {
+            permille: state.followed.room.permille(),
+            room: session.budget().room(),
+            should_be_warm: should_be_warm && state.pending.is_some(),
+        }
+    }
+}
+
+impl Past {
+    /// How many tokens the provider counts for a thousand of ours.
+    fn permille(&self) -> u32 {
+        let era = self.era(self.notes.len()).unwrap_or(0);
+        let found = self.notes[era..].iter().rev().find_map(|noted| match noted.note {
+            Note::Corrected { permille } => Some(permille),
+            _ => None,
+        });
+        found.unwrap_or(1000)
+    }
+
+    /// Whether the newest that happened is an earlier request: then the one that left since begins with what it sent.
+    fn ends_with_request(&self) -> bool {
+        let mut last = self.notes.iter().rev();
+        let is_news = |noted: &&Noted| !matches!(noted.note, Note::Corrected { .. });
+        last.find(is_news).is_some_and(|noted| matches!(noted.note, Note::Request(_)))
+    }
+}

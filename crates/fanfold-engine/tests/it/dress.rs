@@ -1,0 +1,260 @@
+//! Messages are the same whatever their cache marks and however a single text is written.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use fanfold_engine::{Began, Engine, Left, Note, Trouble};
+use fanfold_store::{
+    Batch, BlobId, MemoryStore, Millis, NewEvent, NewMessage, NewSession, NodeId, Op, Store,
+};
+use fanfold_testkit::Rng;
+use fanfold_testkit::bodies::{Kind, rich};
+use serde_json::{Value, json};
+
+use crate::faulty::{Faulty, When};
+use crate::setting::{beginnings, engine, engine_on, id, request, terms, terms_of};
+
+/// A conversation as a coding agent has it, in Anthropic's words.
+pub(crate) fn agent_messages(n_steps: usize) -> Vec<Value> {
+    let mut messages =
+        vec![json!({ "role": "user", "content": [{ "type": "text", "text": "Find the lost record." }] })];
+    for i in 0..n_steps {
+        let lines: String =
+            (0..12).map(|n| format!("stage {i} line {n} takes batch_{i}_{n} of it\n")).collect();
+        messages.push(json!({ "role": "assistant", "content": [
+            { "type": "text", "text": format!("Step {i}.") },
+            { "type": "tool_use", "id": format!("c{i}"), "name": "Read", "input": { "path": format!("src/{i}.py") } }] }));
+        messages.push(json!({ "role": "user", "content": [
+            { "type": "tool_result", "tool_use_id": format!("c{i}"), "content": lines }] }));
+        if i % 7 == 6 {
+            messages.push(json!({ "role": "assistant", "content": [{ "type": "text", "text": format!("Stage {i} is fine.") }] }));
+            messages.push(json!({ "role": "user", "content": [{ "type": "text", "text": format!("Look at stage {i} again.") }] }));
+        }
+    }
+    messages
+}
+
+pub(crate) fn agent_body(messages: &[Value]) -> String {
+    json!({ "model": "m", "system": "Be careful.", "tools": [{ "name": "Read", "input_schema": {} }],
+        "messages": messages, "max_tokens": 100 })
+    .to_string()
+}
+
+fn mark() -> Value {
+    json!({ "type": "ephemeral" })
+}
+
+/// The last message with a mark, as the client sends it.
+pub(crate) fn marked(messages: &[Value]) -> Vec<Value> {
+    let mut messages = messages.to_vec();
+    if let Some(part) = messages.last_mut().and_then(|last| last["content"].as_array_mut()?.last_mut()) {
+        part["cache_control"] = mark();
+    }
+    messages
+}
+
+fn parts(message: &mut Value) -> Vec<&mut Value> {
+    let parts = message.get_mut("content").and_then(Value::as_array_mut);
+    parts.into_iter().flatten().filter(|part| part.is_object()).collect()
+}
+
+/// A body without marks, with every single text written as a text.
+fn bare(body: &str) -> Value {
+    let mut body: Value = serde_json::from_str(body).unwrap();
+    for message in body["messages"].as_array_mut().unwrap() {
+        undress(message);
+    }
+    body
+}
+
+fn undress(message: &mut Value) {
+    if let Some(message) = message.as_object_mut() {
+        message.shift_remove("cache_control");
+    }
+    for part in parts(message) {
+        part.as_object_mut().unwrap().shift_remove("cache_control");
+        for inner in parts(part) {
+            inner.as_object_mut().unwrap().shift_remove("cache_control");
+        }
+    }
+    let text = match message.get("content").and_then(Value::as_array).map(Vec::as_slice) {
+        Some([part]) if part["type"] == "text" && part.as_object().is_some_and(|part| part.len() == 2) => {
+            part["text"].as_str().map(str::to_owned)
+        }
+        _ => None,
+    };
+    if let Some(text) = text {
+        message["content"] = json!(text);
+    }
+}
+
+/// A body dressed at random: marks here and there, and single texts written so or so.
+fn dressed(bare: &Value, rng: &mut Rng, has_spellings: bool) -> String {
+    let mut body = bare.clone();
+    for message in body["messages"].as_array_mut().unwrap() {
+        let text = message["content"].as_str().map(str::to_owned);
+        if let Some(text) = text.filter(|_| has_spellings && rng.percent(40)) {
+            message["content"] = json!([{ "type": "text", "text": text }]);
+        }
+        for part in parts(message) {
+            if rng.percent(10) {
+                part["cache_control"] = mark();
+            }
+            for inner in parts(part) {
+                if rng.percent(10) {
+                    inner["cache_control"] = mark();
+                }
+            }
+        }
+    }
+    body.to_string()
+}
+
+/// Sends a growing conversation, dressed anew each time, to one engine that remembers and one that does not.
+fn check(bodies: &[Value], seed: u64, policy: &str, window: u64, name: &str) -> usize {
+    let (with, without, plain) = (engine(), engine(), engine());
+    let terms = terms(policy, window);
+    let mut rng = Rng::new(seed);
+    let mut sent = Vec::new();
+    let mut n_folded = 0;
+    for bare_body in bodies {
+        // Other spellings change how neighbours are joined, so they are compared with themselves alone.
+        let has_spellings = seed % 2 == 1;
+        let body = dressed(bare_body, &mut rng, has_spellings);
+        let answer = request(&with, "s", &body, &terms);
+        without.forget();
+        assert_eq!(answer.body, request(&without, "s", &body, &terms).body, "{name}: after {body}");
+        let unmarked = request(&plain, "s", &bare_body.to_string(), &terms);
+        match &answer.left {
+            Left::AsItCame(Trouble::Overflow(_)) => continue,
+            Left::AsItCame(trouble) => panic!("{name}: {trouble}"),
+            Left::Whole => assert_eq!(answer.body, body, "{name}"),
+            Left::Folded(_) => n_folded += 1,
+        }
+        if !has_spellings {
+            assert_eq!(bare(&answer.body), bare(&unmarked.body), "{name}: but for the marks");
+        }
+        assert_eq!(answer.sizes.unwrap().view, unmarked.sizes.unwrap().view, "{name}");
+        sent.push(answer.body);
+    }
+    for (i, body) in sent.iter().enumerate() {
+        let rebuilt = with.rebuild(&id("s"), i + 1, &terms_of).unwrap();
+        assert!(rebuilt.is_same && rebuilt.body == *body, "{name}: request {}", i + 1);
+    }
+    if let Some(last) = bodies.last() {
+        let n_messages = last["messages"].as_array().unwrap().len() as u64;
+        assert_eq!(with.store().size().unwrap().n_nodes, n_messages, "{name}: every message is there once");
+        assert_eq!(with.check_handles(&id("s")).unwrap().1, Vec::<String>::new(), "{name}");
+    }
+    n_folded
+}
+
+#[test]
+fn moved_marks_change_nothing_but_themselves() {
+    let n_seeds = if std::env::var_os("FANFOLD_MANY").is_some() { 600 } else { 10 };
+    let mut n_folded = 0;
+    for seed in 0..n_seeds {
+        let messages = agent_messages(30);
+        let steps = 1 + (seed as usize % 5);
+        let bodies: Vec<Value> =
+            (1..=messages.len()).step_by(steps).map(|n| bare(&agent_body(&messages[..n]))).collect();
+        n_folded += check(&bodies, seed, "fanfold", 400, &format!("agent {seed}"));
+        for kind in [Kind::Anthropic, Kind::Chat] {
+            let bodies: Vec<Value> = beginnings(&rich(kind, seed), 2)
+                .iter()
+                .filter(|body| {
+                    serde_json::from_str::<Value>(body).is_ok_and(|body| body["messages"].is_array())
+                })
+                .map(|body| bare(body))
+                .collect();
+            let policy = ["fanfold", "hermes", "rules"][seed as usize % 3];
+            n_folded += check(&bodies, seed, policy, 200, &format!("{kind:?} {seed}"));
+        }
+    }
+    assert!(n_folded > n_seeds as usize * 3, "{n_folded}");
+}
+
+#[test]
+fn a_client_that_moves_its_mark_is_followed_from_memory() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let counted = Arc::new(Faulty::new(store, usize::MAX, When::Before));
+    let engine = engine_on(Arc::clone(&counted) as Arc<dyn Store>);
+    let messages = agent_messages(20);
+    let terms = terms("fanfold", 100_000);
+    request(&engine, "s", &agent_body(&marked(&messages[..5])), &terms);
+    for n in (7..messages.len()).step_by(2) {
+        let n_asked = counted.n_asked.load(Ordering::SeqCst);
+        let answer = request(&engine, "s", &agent_body(&marked(&messages[..n])), &terms);
+        assert_eq!(answer.n_new, 2, "after {n}");
+        // The session, what happened to it since, and one batch with the messages and the request.
+        assert_eq!(counted.n_asked.load(Ordering::SeqCst) - n_asked, 3, "after {n}");
+    }
+}
+
+#[test]
+fn what_a_session_stands_for_has_the_marks_that_were_sent_last() {
+    let engine = engine();
+    let messages = agent_messages(6);
+    let terms = terms("fanfold", 100_000);
+    for n in [3, 7, messages.len()] {
+        request(&engine, "s", &agent_body(&marked(&messages[..n])), &terms);
+    }
+    let last = agent_body(&marked(&messages));
+    assert_eq!(engine.body(&id("s")).unwrap(), last);
+    let other = Engine::new(Arc::new(MemoryStore::default()), Arc::new(fanfold_engine::MachineClock));
+    other.import_line(&engine.export_line(&id("s")).unwrap()).unwrap();
+    assert_eq!(other.body(&id("s")).unwrap(), last);
+    let rebuilt = other.rebuild(&id("s"), 2, &terms_of).unwrap();
+    assert_eq!(rebuilt.body, agent_body(&marked(&messages[..7])));
+}
+
+/// What an older fanfold wrote: every byte belongs to its message, and the frame says nothing of dress.
+#[test]
+fn a_store_of_an_older_fanfold_opens() {
+    let engine = engine();
+    let messages = agent_messages(4);
+    let body = agent_body(&marked(&messages[..5]));
+    let session = id("s");
+    let texts: Vec<String> = marked(&messages[..5]).iter().map(Value::to_string).collect();
+    let list = texts.join(",");
+    let (before, after) = body.split_once(&list).unwrap();
+    let frame = json!({ "before": before, "between": ",", "after": after }).to_string().into_bytes();
+    let mut tip = None;
+    texts.iter().for_each(|text| tip = Some(NodeId::of(tip, text)));
+    let tip = tip.unwrap();
+    let began = Note::Began(Began {
+        terms: BlobId::of(b"fanfold").to_string(),
+        window: 100_000,
+        reserve: 0,
+        format: "anthropic".to_owned(),
+        frame: BlobId::of(&frame).to_string(),
+    });
+    let sent = json!({ "tip": tip.to_string(), "seen": 1, "frame": BlobId::of(&frame).to_string(), "format": "anthropic",
+        "policy": "fanfold", "counter": "words", "tokens": 9, "hash": BlobId::of(body.as_bytes()).to_string(),
+        "n_bytes": body.len() });
+    let new = |json: &String| NewMessage { json: json.clone(), at: None };
+    let ops = vec![
+        Op::Create(NewSession {
+            id: session.clone(),
+            source: "cli".to_owned(),
+            format: "anthropic".to_owned(),
+            parent: None,
+            tip: None,
+        }),
+        Op::Keep(frame),
+        Op::Keep(b"fanfold".to_vec()),
+        Op::Append(session.clone(), texts.iter().map(new).collect()),
+        Op::Note(session.clone(), began.event()),
+        Op::Note(session.clone(), NewEvent { kind: "request".to_owned(), body: sent.to_string() }),
+    ];
+    engine.store().commit(&Batch { at: Millis(5), expect: Vec::new(), ops }).unwrap();
+    assert_eq!(engine.body(&session).unwrap(), body);
+    let rebuilt = engine.rebuild(&session, 1, &terms_of).unwrap();
+    assert!(rebuilt.is_same && rebuilt.body == body);
+    // It goes on without the mark, and nothing is lost.
+    let grown = agent_body(&marked(&messages));
+    let answer = request(&engine, "s", &grown, &terms("fanfold", 100_000));
+    assert!(matches!(answer.left, Left::Whole) && answer.is_kept && answer.body == grown);
+    assert_eq!(engine.rebuild(&session, 1, &terms_of).unwrap().body, body);
+    assert_eq!(engine.rebuild(&session, 2, &terms_of).unwrap().body, grown);
+}

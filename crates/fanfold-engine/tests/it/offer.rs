@@ -1,0 +1,136 @@
+//! How the model may open folds, and requests that are only looked at or come too late.
+
+use std::time::{Duration, Instant};
+
+use fanfold_core::Tokens;
+use fanfold_engine::{Answer, Ask, Engine, Left, Mode, Offer, Terms, Trouble};
+use fanfold_wire::Format;
+use serde_json::{Value, json};
+
+use crate::dress::{agent_body, agent_messages, marked};
+use crate::setting::{engine, id, terms, terms_of};
+
+const TOOL: &str = r#"{"name":"recall","description":"Opens a fold.","input_schema":{"type":"object"}}"#;
+
+fn offer() -> Offer {
+    let words = "The tool `recall` gives the original of a [handle].";
+    Offer { tool: Some(TOOL.to_owned()), words: Some(words.to_owned()) }
+}
+
+fn send(engine: &Engine, session: &str, body: &str, offer: Option<&Offer>) -> Answer {
+    let terms = Terms { format: Some(Format::Anthropic), ..terms("fanfold", 400) };
+    engine.request(&Ask { offer, ..Ask::new(&id(session), body, &terms, "test") })
+}
+
+fn tools(body: &str) -> Vec<String> {
+    let body: Value = serde_json::from_str(body).unwrap();
+    let tools = body["tools"].as_array().cloned().unwrap_or_default();
+    tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_tool_is_offered_for_life_or_never() {
+    let (with, without) = (engine(), engine());
+    let messages = agent_messages(40);
+    let mut sent = Vec::new();
+    for (i, n) in (1..messages.len()).step_by(6).enumerate() {
+        let body = agent_body(&marked(&messages[..n]));
+        // Only the first request decides, whatever the later ones say.
+        let offered = Some(offer()).filter(|_| i == 0 || i == 4);
+        let answer = send(&with, "s", &body, offered.as_ref());
+        without.forget();
+        assert_eq!(answer.body, send(&without, "s", &body, offered.as_ref()).body, "after {n}");
+        assert_eq!(tools(&answer.body), ["Read", "recall"], "after {n}");
+        assert!(answer.has_tool);
+        if matches!(answer.left, Left::Whole) {
+            assert_eq!(answer.body.replace(&format!(",{TOOL}"), ""), body, "nothing else is touched");
+        } else {
+            assert!(answer.body.contains("The tool `recall` gives the original"), "{}", answer.body);
+            assert!(!answer.body.contains("Recall a [handle]"));
+        }
+        sent.push(answer.body);
+    }
+    assert!(sent.last().unwrap().contains("<fanfold>"));
+    let again = |described: &str, budget| {
+        terms_of(described, budget).map(|terms| Terms { format: Some(Format::Anthropic), ..terms })
+    };
+    for (i, body) in sent.iter().enumerate() {
+        assert_eq!(with.rebuild(&id("s"), i + 1, &again).unwrap().body, *body, "request {}", i + 1);
+    }
+    // A fork goes on with what its provider knows; a session that began without it stays so.
+    let fork = with.fork(&id("s"), None, None).unwrap();
+    assert!(send(&with, &fork.0, &agent_body(&messages), None).has_tool);
+    assert!(!send(&with, "t", &agent_body(&messages[..3]), None).has_tool);
+    let later = send(&with, "t", &agent_body(&messages), Some(&offer()));
+    assert!(!later.has_tool && later.body.contains("Recall a [handle]"), "{}", later.body);
+}
+
+#[test]
+fn a_tool_goes_where_there_is_a_place_for_it() {
+    let check = |body: &str, expected: &str| {
+        let answer = send(&engine(), "s", body, Some(&offer()));
+        assert_eq!(answer.body, expected.replace("TOOL", TOOL));
+        assert_eq!(answer.has_tool, expected.contains("TOOL"), "{body}");
+    };
+    check(r#"{"messages":[],"tools":[]}"#, r#"{"messages":[],"tools":[TOOL]}"#);
+    check(r#"{"messages":[],"tools":[{"name":"a"} ]}"#, r#"{"messages":[],"tools":[{"name":"a"} ,TOOL]}"#);
+    check(r#" {"messages":[]}"#, r#" {"tools":[TOOL],"messages":[]}"#);
+    check(r#"{"tools":null,"messages":[]}"#, r#"{"tools":null,"messages":[]}"#);
+    check(r#"[{"role":"user","content":"hi"}]"#, r#"[{"role":"user","content":"hi"}]"#);
+}
+
+#[test]
+fn an_added_tool_is_counted() {
+    let body = agent_body(&agent_messages(2));
+    let size = |offer: Option<&Offer>| send(&engine(), "s", &body, offer).sizes.unwrap().view;
+    assert_eq!(size(Some(&offer())), size(None) + Tokens(TOOL.split_whitespace().count() as u64));
+}
+
+#[test]
+fn what_is_only_observed_leaves_as_it_came_and_tells_what_was_to_be_saved() {
+    let (observing, folding) = (engine(), engine());
+    let terms = terms("fanfold", 400);
+    let messages = agent_messages(40);
+    let mut n_saved = 0;
+    for n in (1..messages.len()).step_by(8) {
+        let body = agent_body(&marked(&messages[..n]));
+        let session = id("s");
+        let ask =
+            Ask { mode: Mode::Observe, offer: Some(&offer()), ..Ask::new(&session, &body, &terms, "test") };
+        let answer = observing.request(&ask);
+        assert!(matches!(answer.left, Left::Whole) && answer.body == body && !answer.has_tool, "after {n}");
+        let folded = folding.request(&Ask { mode: Mode::Fold, ..ask });
+        assert_eq!(answer.sizes, folded.sizes);
+        let sizes = answer.sizes.unwrap();
+        n_saved += sizes.transcript.0 - sizes.view.0;
+        let rebuilt = observing.rebuild(&session, n / 8 + 1, &terms_of).unwrap();
+        assert!(rebuilt.is_same && rebuilt.body == body);
+    }
+    assert!(n_saved > 1_000, "{n_saved}");
+    // Who stops observing goes on with the view that was computed all along.
+    let body = agent_body(&messages);
+    let answers =
+        [observing, folding].map(|engine| engine.request(&Ask::new(&id("s"), &body, &terms, "test")));
+    assert_eq!(answers[0].body, answers[1].body);
+    assert_ne!(answers[0].body, body);
+}
+
+#[test]
+fn what_comes_too_late_is_kept_and_leaves_as_it_came() {
+    let engine = engine();
+    let (session, terms) = (id("s"), terms("fanfold", 400));
+    let messages = agent_messages(20);
+    let first = agent_body(&messages[..9]);
+    let now = Instant::now();
+    let in_time =
+        Ask { until: Some(now + Duration::from_secs(600)), ..Ask::new(&session, &first, &terms, "test") };
+    assert!(matches!(engine.request(&in_time).left, Left::Whole | Left::Folded(_)));
+    let body = agent_body(&messages);
+    let late = engine.request(&Ask { until: Some(now), ..Ask::new(&session, &body, &terms, "test") });
+    assert!(matches!(late.left, Left::AsItCame(Trouble::Late)), "{:?}", late.left);
+    assert!(late.body == body && late.is_kept && late.sizes.is_none());
+    assert_eq!(late.n_new, messages.len() - 9);
+    let n_requests = engine.requests(&session).unwrap().len();
+    assert_eq!(n_requests, 1, "what nobody waited for did not leave");
+    assert_eq!(json!(engine.body(&session).unwrap()), json!(body));
+}

@@ -1,0 +1,153 @@
+//! What the provider says of a request: refusals, and what it counted.
+
+use fanfold_core::{Prices, Tokens};
+use fanfold_engine::{Ask, Engine, Left, Note, Refused, Terms, Trouble, Usage};
+use fanfold_testkit::Rng;
+
+use crate::dress::{agent_body, agent_messages};
+use crate::setting::{chat, engine, id, long_chat, request, terms, terms_of};
+
+fn notes(engine: &Engine, kind: &str) -> usize {
+    engine.store().events(&id("s"), 0).unwrap().iter().filter(|event| event.kind == kind).count()
+}
+
+#[test]
+fn what_was_refused_is_folded_harder_and_stays_so() {
+    let (with, without) = (engine(), engine());
+    let terms = terms("fanfold", 1500);
+    let messages = long_chat(40);
+    let body = chat(&messages[..60]);
+    let mut sizes = Vec::new();
+    let mut sent = Vec::new();
+    for limit in [None, Some(Tokens(500)), None] {
+        let answer = request(&with, "s", &body, &terms);
+        without.forget();
+        assert_eq!(answer.body, request(&without, "s", &body, &terms).body);
+        let size = answer.sizes.unwrap().view;
+        sizes.push(size.0);
+        sent.push(answer.body);
+        for engine in [&with, &without] {
+            engine.refused(&id("s"), &Refused { counted: None, limit, size: None }).unwrap();
+        }
+    }
+    let answer = request(&with, "s", &chat(&messages), &terms);
+    without.forget();
+    assert_eq!(answer.body, request(&without, "s", &chat(&messages), &terms).body);
+    sizes.push(answer.sizes.unwrap().view.0);
+    sent.push(answer.body);
+    // The window; a tenth less; the limit; a tenth less than that, also for what comes next.
+    assert!(sizes[0] <= 1500 && sizes[1] <= 1350 && sizes[2] <= 500 && sizes[3] <= 450, "{sizes:?}");
+    assert!(sizes[1] < sizes[0] && sizes[2] < sizes[1], "{sizes:?}");
+    for (i, body) in sent.iter().enumerate() {
+        assert_eq!(with.rebuild(&id("s"), i + 1, &terms_of).unwrap().body, *body, "request {}", i + 1);
+    }
+    // Another window is another model's: what the first one refused does not hold for it.
+    let wide = crate::setting::terms("fanfold", 100_000);
+    let grown = request(&with, "s", &chat(&messages), &wide);
+    assert!(matches!(grown.left, Left::Whole | Left::Folded(_)));
+    assert_eq!(with.look(&id("s"), |followed| followed.session.budget().window()), Some(Tokens(100_000)));
+}
+
+#[test]
+fn a_refusal_that_tells_the_size_corrects_the_count() {
+    let engine = engine();
+    let terms = terms("fanfold", 600);
+    let body = chat(&long_chat(20));
+    let answer = request(&engine, "s", &body, &terms);
+    let counted = answer.sizes.unwrap().view;
+    // It counts half as much again, and takes what we took for its window.
+    let size = Some(Tokens(counted.0 * 3 / 2));
+    let refused = Refused { counted: Some(counted), limit: Some(Tokens(600)), size };
+    engine.refused(&id("s"), &refused).unwrap();
+    let answer = request(&engine, "s", &body, &terms);
+    assert!(answer.sizes.unwrap().view.0 * 3 / 2 <= 600, "{:?}", answer.sizes);
+}
+
+/// A provider that counts otherwise, and refuses what is over its window.
+fn check_counts(permille: u64, seed: u64) {
+    let (with, without) = (engine(), engine());
+    let window = 1_200;
+    let terms = terms("fanfold", window);
+    let messages = agent_messages(60);
+    let mut rng = Rng::new(seed);
+    let mut sent = Vec::new();
+    let mut n = 1;
+    while n < messages.len() {
+        let body = agent_body(&messages[..n]);
+        let answer = request(&with, "s", &body, &terms);
+        without.forget();
+        assert_eq!(answer.body, request(&without, "s", &body, &terms).body, "{permille} {seed}: after {n}");
+        if matches!(answer.left, Left::AsItCame(Trouble::Overflow(_))) {
+            n += 2;
+            continue;
+        }
+        let counted = answer.sizes.unwrap().view;
+        let theirs = Tokens((counted.0 * permille).div_ceil(1000));
+        assert!(theirs.0 <= window, "{permille} {seed}: {counted} are {theirs} of {window} after {n}");
+        let usage = Usage { input: theirs, cached: theirs, ..Usage::default() };
+        for engine in [&with, &without] {
+            engine.used(&id("s"), counted, &usage).unwrap();
+        }
+        sent.push(answer.body);
+        n += 2 * (1 + rng.below(2));
+    }
+    for (i, body) in sent.iter().enumerate() {
+        assert_eq!(with.rebuild(&id("s"), i + 1, &terms_of).unwrap().body, *body, "request {}", i + 1);
+    }
+    assert!(notes(&with, "fold") > 0);
+    let n_corrected = notes(&with, "corrected");
+    assert!(
+        n_corrected <= 2 && (n_corrected > 0 || (940..=1000).contains(&permille)),
+        "{permille}: {n_corrected}"
+    );
+}
+
+#[test]
+fn a_provider_that_counts_otherwise_never_gets_more_than_it_takes() {
+    let n_seeds = if std::env::var_os("FANFOLD_MANY").is_some() { 40 } else { 2 };
+    for permille in [700, 850, 940, 1000, 1030, 1100, 1333, 1500] {
+        for seed in 0..n_seeds {
+            check_counts(permille, seed);
+        }
+    }
+}
+
+#[test]
+fn counts_that_waver_do_not_move_the_budget() {
+    let engine = engine();
+    let terms = terms("fanfold", 2_000);
+    let messages = agent_messages(40);
+    let mut rng = Rng::new(5);
+    for n in (1..messages.len()).step_by(2) {
+        let answer = request(&engine, "s", &agent_body(&messages[..n]), &terms);
+        let counted = answer.sizes.unwrap().view;
+        let input = Tokens(counted.0 * (1190 - rng.below(30) as u64) / 1000);
+        engine.used(&id("s"), counted, &Usage { input, cached: input, ..Usage::default() }).unwrap();
+    }
+    assert!(notes(&engine, "corrected") <= 2, "{}", notes(&engine, "corrected"));
+    // What fills less than an eighth of the room tells nothing.
+    let n_before = notes(&engine, "corrected");
+    engine.used(&id("s"), Tokens(100), &Usage { input: Tokens(300), ..Usage::default() }).unwrap();
+    assert_eq!(notes(&engine, "corrected"), n_before);
+}
+
+#[test]
+fn a_cache_that_should_have_been_warm_is_noted_as_cold() {
+    let engine = engine();
+    let prices = Prices { write: 1.25, read: 0.1, minimum: Tokens(50), ..Prices::without_cache() };
+    let terms = Terms { prices: Some(prices), ..terms("fanfold", 100_000) };
+    let messages = agent_messages(12);
+    let mut cold = Vec::new();
+    for (n, cached, written) in [(3, 0, 0), (5, 0, 0), (7, 0, 80), (9, 80, 0), (11, 0, 0)] {
+        let session = id("s");
+        let answer = engine.request(&Ask::new(&session, &agent_body(&messages[..n]), &terms, "test"));
+        let input = answer.sizes.unwrap().view;
+        let usage = Usage { input, cached: Tokens(cached), written: Tokens(written), ..Usage::default() };
+        engine.used(&session, input, &usage).unwrap();
+        cold.push(notes(&engine, "cooled"));
+    }
+    // The first one could not find anything; one that writes is warm from then on.
+    assert_eq!(cold, [0, 1, 1, 1, 2]);
+    let last = engine.store().events(&id("s"), 0).unwrap().pop().unwrap();
+    assert_eq!(fanfold_engine::Noted::read(&last).unwrap().note, Note::Cooled);
+}

@@ -1,0 +1,244 @@
+//! Which session a body belongs to: every way in which clients go on, go back, and begin anew.
+
+use std::sync::Arc;
+
+use fanfold_engine::{Ask, Engine, MachineClock, Recognised};
+use fanfold_store::{MemoryStore, SessionId, Store};
+use fanfold_wire::Format;
+use serde_json::{Value, json};
+
+use crate::dress::{agent_body, agent_messages, marked};
+use crate::setting::{chat, engine_on, long_chat, terms};
+
+/// A client on an engine that recognises its sessions.
+struct Client {
+    store: Arc<dyn Store>,
+    engine: Engine,
+    format: Format,
+}
+
+impl Client {
+    fn new(format: Format) -> Client {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+        Client { engine: engine_on(Arc::clone(&store)), store, format }
+    }
+
+    /// Another process on the same store.
+    fn restarted(&self) -> Engine {
+        Engine::new(Arc::clone(&self.store), Arc::new(MachineClock))
+    }
+
+    fn recognise(&self, body: &str) -> Recognised {
+        let recognised = self.engine.recognise(body, self.format).unwrap();
+        let elsewhere = self.restarted().recognise(body, self.format).unwrap();
+        assert_eq!(recognised, elsewhere, "a process that remembers nothing says the same");
+        recognised
+    }
+
+    /// Sends a body in the session that it belongs to.
+    fn send(&self, body: &str) -> (SessionId, String) {
+        let session = self.engine.take_up(&self.recognise(body)).unwrap();
+        let terms = fanfold_engine::Terms { format: Some(self.format), ..terms("fanfold", 400) };
+        let answer = self.engine.request(&Ask::new(&session, body, &terms, "test"));
+        assert!(answer.is_kept, "{:?}", answer.left);
+        (session, answer.body)
+    }
+
+    fn n_sessions(&self) -> usize {
+        self.store.sessions(&Default::default()).unwrap().len()
+    }
+}
+
+fn forks(from: &SessionId, n_messages: u32) -> Recognised {
+    Recognised::Forks { from: from.clone(), n_messages }
+}
+
+#[test]
+fn a_conversation_that_grows_is_one_session_and_a_retry_too() {
+    let client = Client::new(Format::Anthropic);
+    let messages = agent_messages(20);
+    let (session, _) = client.send(&agent_body(&marked(&messages[..1])));
+    for n in (3..messages.len()).step_by(2) {
+        let body = agent_body(&marked(&messages[..n]));
+        let (this, sent) = client.send(&body);
+        assert_eq!(this, session, "after {n}");
+        assert_eq!(client.send(&body), (this, sent), "a retry after {n}");
+    }
+    assert_eq!(client.n_sessions(), 1);
+}
+
+#[test]
+fn a_restart_goes_on_with_the_same_bytes() {
+    let (client, other) = (Client::new(Format::Anthropic), Client::new(Format::Anthropic));
+    let messages = agent_messages(40);
+    let mut n_folded = 0;
+    for n in (1..messages.len()).step_by(4) {
+        let body = agent_body(&marked(&messages[..n]));
+        other.engine.forget();
+        let (sent, again) = (client.send(&body).1, other.send(&body).1);
+        assert_eq!(sent, again, "after {n}");
+        n_folded += usize::from(sent != body);
+    }
+    assert!(n_folded > 5 && client.n_sessions() == 1 && other.n_sessions() == 1, "{n_folded}");
+}
+
+#[test]
+fn an_edit_and_a_rewind_are_forks_that_go_on_by_themselves() {
+    let client = Client::new(Format::Chat);
+    let messages = long_chat(12);
+    let (session, _) = client.send(&chat(&messages[..20]));
+    // A rewind: a beginning of what the session has.
+    assert_eq!(client.recognise(&chat(&messages[..10])), forks(&session, 10));
+    let (rewound, _) = client.send(&chat(&messages[..10]));
+    assert_ne!(rewound, session);
+    assert_eq!(client.recognise(&chat(&messages[..10])), Recognised::GoesOn(rewound.clone()));
+    // An edit: another message where the session has one.
+    let mut edited = messages[..12].to_vec();
+    edited.push(json!({ "role": "user", "content": "No, look elsewhere." }));
+    assert_eq!(client.recognise(&chat(&edited)), forks(&session, 12));
+    let (fork, _) = client.send(&chat(&edited));
+    edited.push(json!({ "role": "assistant", "content": "Then there." }));
+    assert_eq!(client.recognise(&chat(&edited)), Recognised::GoesOn(fork));
+    // The one that was left behind is as it was.
+    assert_eq!(client.recognise(&chat(&messages[..24])), Recognised::GoesOn(session));
+    assert_eq!(client.n_sessions(), 3);
+}
+
+#[test]
+fn a_fork_begins_with_the_view_that_the_provider_has_seen() {
+    let client = Client::new(Format::Anthropic);
+    let messages = agent_messages(40);
+    let n = messages.len() - 4;
+    let (_, sent) = client.send(&agent_body(&messages[..n]));
+    client.send(&agent_body(&messages));
+    let mut edited = messages[..n + 2].to_vec();
+    edited.push(json!({ "role": "assistant", "content": [{ "type": "text", "text": "I see." }] }));
+    edited.push(json!({ "role": "user", "content": [{ "type": "text", "text": "Go on." }] }));
+    let (_, second) = client.send(&agent_body(&edited));
+    let end = sent.rfind("],\"max_tokens\"").unwrap();
+    assert!(sent != agent_body(&messages[..n]), "it is folded");
+    assert_eq!(&second[..end], &sent[..end]);
+}
+
+#[test]
+fn what_the_model_never_answered_is_shared_by_nobody() {
+    let client = Client::new(Format::Anthropic);
+    let messages = agent_messages(4);
+    let (session, _) = client.send(&agent_body(&messages[..1]));
+    // The same prompt under other instructions, as for a title.
+    let title = json!({ "model": "m", "system": "Write a title.", "messages": &messages[..1] }).to_string();
+    assert_eq!(client.recognise(&title), Recognised::New);
+    let (titled, _) = client.send(&title);
+    assert_ne!(titled, session);
+    // Both go on as themselves.
+    assert_eq!(client.recognise(&agent_body(&messages[..3])), Recognised::GoesOn(session.clone()));
+    assert_eq!(client.recognise(&title), Recognised::GoesOn(titled));
+    client.send(&agent_body(&messages));
+    // The same task once more, when the first one is long past its first answer.
+    assert_eq!(client.recognise(&agent_body(&messages[..1])), Recognised::New);
+    // Instructions that change behind an answer change no session.
+    let other = agent_body(&messages).replace("Be careful.", "Be quick.");
+    assert_eq!(client.recognise(&other), Recognised::GoesOn(session));
+}
+
+#[test]
+fn sessions_that_share_their_system_message_are_strangers() {
+    let client = Client::new(Format::Chat);
+    let messages = long_chat(3);
+    client.send(&chat(&messages));
+    let other = [messages[0].clone(), json!({ "role": "user", "content": "Something else." })];
+    assert_eq!(client.recognise(&chat(&other)), Recognised::New);
+}
+
+#[test]
+fn workers_that_share_a_beginning_part_where_they_part() {
+    let client = Client::new(Format::Anthropic);
+    let messages = agent_messages(12);
+    let (session, _) = client.send(&agent_body(&messages[..9]));
+    let worker = |name: &str, n: usize| {
+        let mut messages = messages[..9].to_vec();
+        for i in 0..n {
+            messages.push(json!({ "role": "assistant", "content": format!("{name} {i}") }));
+            messages.push(json!({ "role": "user", "content": format!("on, {name} {i}") }));
+        }
+        agent_body(&messages)
+    };
+    let firsts: Vec<SessionId> = ["a", "b", "c"].iter().map(|name| client.send(&worker(name, 1)).0).collect();
+    assert_eq!(firsts[0], session, "the first one goes on");
+    assert!(firsts[1] != session && firsts[2] != session && firsts[1] != firsts[2]);
+    for n in 2..5 {
+        for (name, first) in ["a", "b", "c"].iter().zip(&firsts) {
+            assert_eq!(client.send(&worker(name, n)).0, *first);
+        }
+    }
+}
+
+#[test]
+fn a_list_that_begins_with_a_summary_is_new_and_one_that_keeps_its_beginning_forks() {
+    let client = Client::new(Format::Responses);
+    let item = |role: &str, text: String| json!({ "type": "message", "role": role, "content": [{ "type": "input_text", "text": text }] });
+    let body = |items: &[Value]| json!({ "model": "m", "input": items, "store": false }).to_string();
+    let mut items = Vec::new();
+    for i in 0..10 {
+        items.push(item("user", format!("ask {i}")));
+        items.push(item("assistant", format!("answer {i}")));
+    }
+    let (session, _) = client.send(&body(&items));
+    let compacted = [item("user", "Summary: ten answers.".to_owned()), items[19].clone()];
+    assert_eq!(client.recognise(&body(&compacted)), Recognised::New);
+    let kept = [&items[..4], &compacted[..1]].concat();
+    assert_eq!(client.recognise(&body(&kept)), forks(&session, 4));
+    let goes_on = json!({ "model": "m", "input": &items[..2], "previous_response_id": "r1" }).to_string();
+    assert_eq!(client.recognise(&goes_on), Recognised::New);
+}
+
+#[test]
+fn the_format_is_part_of_it() {
+    let client = Client::new(Format::Chat);
+    let messages =
+        [json!({ "role": "user", "content": "hi" }), json!({ "role": "assistant", "content": "hello" })];
+    let (session, _) = client.send(&chat(&messages));
+    assert_eq!(client.recognise(&chat(&messages)), Recognised::GoesOn(session));
+    assert_eq!(client.engine.recognise(&chat(&messages), Format::Anthropic).unwrap(), Recognised::New);
+}
+
+#[test]
+fn what_a_rewind_left_behind_belongs_to_nobody() {
+    let client = Client::new(Format::Chat);
+    let messages = long_chat(12);
+    let (session, _) = client.send(&chat(&messages[..20]));
+    client.engine.rewind(&session, fanfold_engine::Back::To(8)).unwrap();
+    // All of it is still in the store, but the session is at its eighth message.
+    assert_eq!(client.recognise(&chat(&messages[..20])), Recognised::GoesOn(session.clone()));
+    assert_eq!(client.recognise(&chat(&messages[..5])), forks(&session, 5));
+    // A rotation takes the place of the one that ended.
+    let rotated = client.engine.rotate(&session).unwrap();
+    assert_eq!(client.recognise(&chat(&messages[..9])), Recognised::GoesOn(rotated));
+}
+
+#[test]
+fn two_at_once_are_both_right() {
+    let client = Client::new(Format::Anthropic);
+    let messages = agent_messages(60);
+    let (session, _) = client.send(&agent_body(&messages[..1]));
+    let terms = fanfold_engine::Terms { format: Some(Format::Anthropic), ..terms("fanfold", 400) };
+    for n in (3..100).step_by(2) {
+        let body = agent_body(&marked(&messages[..n]));
+        let sent: Vec<String> = std::thread::scope(|scope| {
+            let send = || {
+                let recognised = client.engine.recognise(&body, Format::Anthropic).unwrap();
+                assert_eq!(recognised, Recognised::GoesOn(session.clone()));
+                client.engine.request(&Ask::new(&session, &body, &terms, "test"))
+            };
+            let threads = [scope.spawn(send), scope.spawn(send)];
+            threads.map(|thread| thread.join().unwrap()).map(|answer| {
+                assert!(answer.is_kept && answer.sizes.is_some(), "{:?}", answer.left);
+                answer.body
+            })
+        })
+        .into();
+        assert_eq!(sent[0], sent[1], "after {n}");
+    }
+    assert_eq!(client.n_sessions(), 1);
+    assert_eq!(client.engine.check_handles(&session).unwrap().1, Vec::<String>::new());
+}

@@ -1,0 +1,26 @@
+//! What comes back from a provider: read as it passes, and never held up by the reading.
+//!
+//! ```text
+//! bytes --sse--> events --chat | responses | anthropic--> what was said: usage, calls, the end
+//! status, body --words--> refusal: too long, by how much
+//! bytes --held--> what the client sees, without the calls that are answered here
+//! ```
+
+pub mod sse; //   a stream of bytes to events
+mod usage; //     what a request cost, in every provider's way of saying it
+mod said; //      what an answer says
+mod chat; //      of Chat Completions
+mod responses; // of Responses
+mod anthropic; // of Anthropic Messages
+mod words; //     the words of an error, whatever it is wrapped in
+mod refusal; //   refusals for length
+mod tool; //      the recall tool, offered and called
+mod held; //      answers in which it is called
+mod summary; //   requests of a client for a summary
+
+pub use held::{Held, Out};
+pub use refusal::{Cause, Filled, Refusal, TooMuchOutput, refusal, too_much_output};
+pub use said::{Called, Carried, Failure, Reply, Said};
+pub use summary::{is_summary_request, is_summary_route};
+pub use tool::{RECALL_TOOL, Wanted, may_offer_recall, recall_tool, with_recall_tool};
+pub use usage::Usage;

@@ -1,0 +1,309 @@
+//! Refusals for length, by every phrasing that is known.
+//!
+//! A provider that finds a request too long says so in its own words, with its own status, and sometimes not at all.
+//! What it says of its limit and of what it counted is read where it is said. What only sounds alike, a limit of
+//! tokens per minute, a quota, an image, is none.
+
+use super::words::{after, before, words_of};
+
+/// A request was refused because it is too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Refusal {
+    /// What was too long.
+    pub cause: Cause,
+    /// How many tokens the provider takes.
+    pub limit: Option<u64>,
+    /// How many tokens it counted in the prompt.
+    pub size: Option<u64>,
+    /// How many tokens it added to them for the answer.
+    pub output: Option<u64>,
+}
+
+/// What was too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Cause {
+    /// The prompt.
+    Prompt,
+    /// The prompt together with the output that was asked for.
+    Total,
+    /// The body: its bytes, one of its strings, or its number of messages. There is no limit in tokens.
+    Body,
+    /// It was not said.
+    #[default]
+    Unsaid,
+}
+
+/// More output was asked for than the model gives: a shorter prompt does not help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooMuchOutput {
+    /// How many tokens the model gives.
+    pub limit: Option<u64>,
+}
+
+/// How much of the model's window a request fills, in percent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Filled(pub u64);
+
+impl Filled {
+    /// How much of a window so many tokens fill.
+    pub fn of(tokens: u64, window: u64) -> Filled {
+        Filled(tokens.saturating_mul(100) / window.max(1))
+    }
+}
+
+/// From here on a 400 without a word is taken for a refusal for length.
+const NEARLY_FULL: Filled = Filled(75);
+
+/// Statuses that refusals for length come with. Some servers say 500, and some say 200 and mean an error.
+const STATUSES: &[u16] = &[200, 400, 413, 422, 500, 502, 503];
+
+/// The refusal for length that an answer is, if it is one.
+///
+/// How much of the window the request fills decides about an answer without a word.
+pub fn refusal(status: u16, body: &[u8], filled: Filled) -> Option<Refusal> {
+    let words = words_of(body);
+    let is_wordless = words.is_empty() || matches!(&*words, "bad request" | "status 400" | "400 bad request");
+    match status {
+        413 if is_wordless => Some(Refusal { cause: Cause::Body, ..Refusal::default() }),
+        400 if is_wordless => (filled >= NEARLY_FULL).then(Refusal::default),
+        429 => long_tier(&words),
+        413 => in_words(&words).or_else(|| {
+            let is_other = NOT_LENGTH.iter().any(|phrase| words.contains(phrase));
+            (!is_other).then_some(Refusal { cause: Cause::Body, ..Refusal::default() })
+        }),
+        status if STATUSES.contains(&status) => in_words(&words),
+        _ => None,
+    }
+}
+
+/// The refusal for length that an error's JSON tells, whatever it came in: a stream has no status of its own.
+pub(super) fn told(error: &str) -> Option<Refusal> {
+    let words = words_of(error.as_bytes());
+    long_tier(&words).or_else(|| in_words(&words))
+}
+
+/// Whether an answer refuses the output that was asked for, and not the prompt.
+pub fn too_much_output(status: u16, body: &[u8]) -> Option<TooMuchOutput> {
+    let is_refusal = matches!(status, 400 | 422);
+    if is_refusal { output_in_words(&words_of(body)) } else { None }
+}
+
+/// Phrases, each of which says that a prompt is too long. All words of a phrase stand in the text, in their order.
+const TOO_LONG: &[(&[&str], Cause)] = &[
+    (&["input length and max_tokens exceed context limit"], Cause::Total),
+    (&["inputs tokens + max_new_tokens must be"], Cause::Total),
+    (&["exceeded this model context window limit"], Cause::Total),
+    (&["is too large", "maximum context length is", "your request has"], Cause::Total),
+    (&["prompt is too long"], Cause::Prompt),
+    (&["prompt too long"], Cause::Prompt),
+    (&["input is too long"], Cause::Prompt),
+    (&["too long to fit into the model"], Cause::Prompt),
+    (&["longer than the model's context length"], Cause::Prompt),
+    (&["longer than the maximum model length"], Cause::Prompt),
+    (&["maximum context length"], Cause::Prompt),
+    (&["maximum context limit"], Cause::Prompt),
+    (&["maximum prompt length is"], Cause::Prompt),
+    (&["max context length"], Cause::Prompt),
+    (&["greater than the context length"], Cause::Prompt),
+    (&["model is loaded with context length"], Cause::Prompt),
+    (&["exceed", "the context length"], Cause::Prompt),
+    (&["exceed", "context window"], Cause::Prompt),
+    (&["context window", "exceed"], Cause::Prompt),
+    (&["context_window_exceeded"], Cause::Prompt),
+    (&["context_length_exceeded"], Cause::Prompt),
+    (&["context length exceeded"], Cause::Prompt),
+    (&["contextwindowexceedederror"], Cause::Prompt),
+    (&["exceed_context_size"], Cause::Prompt),
+    (&["exceeds the available context size"], Cause::Prompt),
+    (&["exceed context limit"], Cause::Prompt),
+    (&["exceed the configured limit of"], Cause::Prompt),
+    (&["prompt token count of", "exceeds the limit of"], Cause::Prompt),
+    (&["model_max_prompt_tokens_exceeded"], Cause::Prompt),
+    (&["input token count", "exceeds the maximum"], Cause::Prompt),
+    (&["input token count is", "only supports up to"], Cause::Prompt),
+    (&["exceeded model token limit"], Cause::Prompt),
+    (&["exceeds the maximum allowed length"], Cause::Prompt),
+    (&["exceeds maximum input length"], Cause::Prompt),
+    (&["exceeds max length"], Cause::Prompt),
+    (&["range of input length should be"], Cause::Prompt),
+    (&["inputs must have less than"], Cause::Prompt),
+    (&["must be less than max_seq_len"], Cause::Prompt),
+    (&["should not exceed max_num_tokens"], Cause::Prompt),
+    (&["exceed max message tokens"], Cause::Prompt),
+    (&["max_tokens must be at least 1, got -"], Cause::Prompt),
+    (&["too many tokens"], Cause::Prompt),
+    (&["token limit exceeded"], Cause::Prompt),
+    (&["exceeds token limit"], Cause::Prompt),
+    (&["reduce the length of the messages"], Cause::Prompt),
+    (&["reduce the length of the input"], Cause::Prompt),
+    (&["max input characters"], Cause::Prompt),
+    (&["status_code: 1039"], Cause::Prompt),
+    (&["content'", "string too long"], Cause::Body),
+    (&["output'", "string too long"], Cause::Body),
+    (&["'messages'", "array too long"], Cause::Body),
+    (&["'input'", "array too long"], Cause::Body),
+    (&["request_too_large"], Cause::Body),
+    (&["request entity too large"], Cause::Body),
+    (&["request body too large"], Cause::Body),
+    (&["payload too large"], Cause::Body),
+];
+
+/// Phrases of refusals that only sound like one for length.
+const NOT_LENGTH: &[&str] = &[
+    "tokens per min",
+    "tokens per day",
+    "(tpm)",
+    "rate limit",
+    "rate_limit",
+    "ratelimit",
+    "throttl",
+    "quota",
+    "credits",
+    "billing",
+    "before trying again",
+    "image exceeds",
+    "image size",
+    "image dimensions",
+    "images exceed",
+    "too many images",
+    "pdf pages",
+    "audio",
+    "invalid 'tools",
+];
+
+fn in_words(words: &str) -> Option<Refusal> {
+    let is_other = NOT_LENGTH.iter().any(|phrase| words.contains(phrase));
+    if is_other || output_in_words(words).is_some() {
+        return None;
+    }
+    let (_, cause) = TOO_LONG.iter().find(|(phrase, _)| stands(words, phrase))?;
+    match cause {
+        Cause::Prompt | Cause::Total => Some(measured(words, *cause)),
+        Cause::Body | Cause::Unsaid => Some(Refusal { cause: *cause, ..Refusal::default() }),
+    }
+}
+
+fn stands(words: &str, phrase: &[&str]) -> bool {
+    let mut rest = Some(words);
+    for part in phrase {
+        rest = rest.and_then(|rest| rest.split_once(part)).map(|(_, rest)| rest);
+    }
+    rest.is_some()
+}
+
+/// Anthropic's refusal of a prompt that is over the edge of its long tier. The edge is documented, not said.
+fn long_tier(words: &str) -> Option<Refusal> {
+    let is_tier = words.contains("extra usage is required for long context");
+    is_tier.then_some(Refusal { cause: Cause::Prompt, limit: Some(200_000), ..Refusal::default() })
+}
+
+fn output_in_words(words: &str) -> Option<TooMuchOutput> {
+    // vLLM's words for a prompt that leaves too little room begin in the same way.
+    if words.contains("maximum context length") {
+        return None;
+    }
+    let known = [
+        "supports at most",
+        "valid range of max_tokens is [1,",
+        "range of max_tokens should be [1,",
+        "max_tokens must be less than or equal to",
+        "max_tokens should be less than or equal to",
+        "max_completion_tokens must be less than or equal to",
+    ];
+    let is_known = known.iter().any(|phrase| words.contains(phrase)) && words.contains("tokens");
+    let is_anthropic = words.contains("maximum allowed number of output tokens");
+    let is_google = words.contains("maxoutputtokens") && words.contains("supported range");
+    if is_anthropic {
+        return Some(TooMuchOutput { limit: words.split_once('>').and_then(|(_, rest)| after(rest, " ")) });
+    }
+    let limit = known.iter().find_map(|phrase| after(words, phrase));
+    (is_known || is_google).then_some(TooMuchOutput { limit })
+}
+
+/// Words before a limit.
+const LIMITS: &[&str] = &[
+    "maximum context length is",
+    "maximum context length of",
+    "maximum context length:",
+    "maximum context limit of",
+    "maximum prompt length is",
+    "too large for model with",
+    "configured limit of",
+    "exceeds the limit of",
+    "model token limit:",
+    "context length of only",
+    "model's context length",
+    "context length of",
+    "(context length",
+    "context window limit",
+    "context window of",
+    "maximum model length of",
+    "maximum allowed length",
+    "maximum input length",
+    "maximum number of tokens allowed",
+    "only supports up to",
+    "length should be [1,",
+    "must be <=",
+    "must have less than",
+    "cannot exceed",
+    "max input length is",
+    "while limit is",
+    "max_seq_len",
+    "max_num_tokens",
+    "n_ctx:",
+    "tokens >",
+];
+
+/// Words before the size of a prompt.
+const SIZES: &[&str] = &[
+    "prompt is too long:",
+    "resulted in",
+    "request contains",
+    "prompt token count of",
+    "requested:",
+    "prompt length (",
+    "the input (",
+    "input length (",
+    "input token count (",
+    "input token count is",
+    "prompt contains",
+    "your request has",
+    "(total length",
+    "(length",
+    "prompt_tokens (",
+    "n_prompt_tokens:",
+    "n_keep:",
+    "keep the first",
+    "given:",
+    "you supplied",
+    "received",
+    "requested tokens (",
+    "current length is",
+];
+
+/// What a refusal says of limit and size.
+fn measured(words: &str, cause: Cause) -> Refusal {
+    // "178959 + 64000 > 200000" is Anthropic's.
+    if let Some(size) = after(words, "exceed context limit:") {
+        let sum = words.split_once("exceed context limit:").map_or("", |(_, rest)| rest);
+        let part = |mark: char| sum.split_once(mark).and_then(|(_, rest)| after(rest, " "));
+        return Refusal { cause: Cause::Total, limit: part('>'), size: Some(size), output: part('+') };
+    }
+    let limit = LIMITS.iter().find_map(|phrase| after(words, phrase));
+    let output =
+        ["in the completion", "for the completion", "in the output", "output tokens", "max_new_tokens |"]
+            .iter()
+            .find_map(|phrase| before(words, phrase))
+            .or_else(|| after(words, "is too large:"));
+    let in_parts = ["in the messages", "in your prompt", "of text input", "from the input messages"]
+        .iter()
+        .find_map(|phrase| before(words, phrase));
+    let in_parts = in_parts.map(|text| text + before(words, "of tool input").unwrap_or(0));
+    let size = in_parts.or_else(|| SIZES.iter().find_map(|phrase| after(words, phrase)));
+    let total = ["you requested a total of", "you requested"].iter().find_map(|phrase| after(words, phrase));
+    let size = size.or_else(|| total.map(|total| total.saturating_sub(output.unwrap_or(0))));
+    // Where the output was counted in and the prompt alone would fit, both together were too long.
+    let is_sum =
+        output.is_some_and(|output| output > 0) && size.zip(limit).is_none_or(|(size, limit)| size <= limit);
+    Refusal { cause: if is_sum { Cause::Total } else { cause }, limit, size, output }
+}

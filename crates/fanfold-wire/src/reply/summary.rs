@@ -1,0 +1,120 @@
+//! A client's own request for a summary of the conversation, which is not to be folded: what it summarises is all it
+//! has, and what it gets back is what it goes on with.
+//!
+//! Recognised by a few words of each client's prompt. They stand where such a prompt has them: at the beginning of the
+//! system text, or at the beginning or the end of a text of the last message.
+
+use std::borrow::Cow;
+
+use crate::format::Format;
+use crate::json::{self, Object};
+
+/// Words of a system text.
+const IN_SYSTEM: &[&str] = &[
+    "tasked with summarizing conversations", // Claude Code, opencode, Roo Code
+    "anchored context summarization",        // opencode
+    "context summarization assistant",       // pi
+    "distilling chat history into a structured", // gemini-cli, qwen-code
+    "summarizes internal chat history",      // the same, older
+    "summarizing a conversation to preserve context", // crush
+    "context limit was reached when a user was in a", // goose
+    "summary of the entire conversation that captures", // Copilot
+    "summarize this partial conversation",   // aider
+    "context-aware state summary",           // OpenHands
+    "context checkpoint compaction",         // Codex
+];
+
+/// Words of the last message.
+const IN_PROMPT: &[&str] = &[
+    "detailed summary of the conversation so far", // Claude Code, Cline, Roo Code
+    "detailed summary of this conversation",       // Claude Code, up to a message
+    "detailed summary of the recent portion",      // Claude Code, from a message on
+    "context checkpoint compaction",               // Codex
+    "handoff summary for another",                 // Codex and its kin
+    "detailed prompt for continuing our conversation", // opencode
+    "create a new anchored summary",               // opencode
+    "summarization agent creating a context checkpoint", // Hermes
+    "messages above are a conversation to summarize", // pi
+    "conversation messages to incorporate into the existing summary", // pi, again
+    "compact this conversation context",           // kimi-cli
+    "context limit was reached when a user was in a", // goose
+    "summarize the conversation history provided", // goose
+    "summary of the entire conversation that captures", // Copilot
+    "context-aware state summary",                 // OpenHands
+    "*briefly* summarize this partial conversation", // aider
+];
+
+/// How far into a system text is looked.
+const SYSTEM_HEAD: usize = 1000;
+/// How far into a text of the last message, from either side: some put the conversation before the prompt.
+const PROMPT_HEAD: usize = 1500;
+const PROMPT_TAIL: usize = 4000;
+
+/// Whether a request asks for a summary of its own conversation.
+pub fn is_summary_request(body: &str, format: Format) -> bool {
+    let Some(object) = Object::parse(body) else { return false };
+    let messages = object.some(format.list_key()).and_then(json::array).unwrap_or_default();
+    let beside = match format {
+        Format::Anthropic => object.some("system"),
+        Format::Responses => object.some("instructions"),
+        Format::Chat | Format::ShareGpt | Format::Hermes => None,
+    };
+    let first = messages.first().and_then(|message| Object::parse(message));
+    let first = first.filter(|first| matches!(first.text("role").as_deref(), Some("system" | "developer")));
+    let within = first.and_then(|first| first.some("content"));
+    let is_system = [beside, within].into_iter().flatten().any(|system| {
+        // A client may put a line of its own before its prompt.
+        texts_of(system).iter().take(3).any(|text| says_any(head(text, SYSTEM_HEAD), IN_SYSTEM))
+    });
+    is_system || messages.last().and_then(|last| Object::parse(last)).is_some_and(|last| is_prompt(&last))
+}
+
+/// Whether a path is one that a client has conversations summarised on: Codex has it done by the provider.
+pub fn is_summary_route(path: &str) -> bool {
+    let path = path.split('?').next().unwrap_or_default().trim_end_matches('/');
+    path.ends_with("/responses/compact")
+}
+
+fn is_prompt(last: &Object<'_>) -> bool {
+    // Codex asks a provider that can do it with an item of its own.
+    if last.text("type").as_deref() == Some("compaction_trigger") {
+        return true;
+    }
+    if last.text("role").as_deref() != Some("user") {
+        return false;
+    }
+    let texts = last.some("content").map(texts_of).unwrap_or_default();
+    texts.iter().any(|text| {
+        says_any(head(text, PROMPT_HEAD), IN_PROMPT) || says_any(tail(text, PROMPT_TAIL), IN_PROMPT)
+    })
+}
+
+/// The texts of a content, without what tools answered.
+fn texts_of(content: &str) -> Vec<Cow<'_, str>> {
+    if let Some(text) = json::string(content) {
+        return vec![text.text];
+    }
+    let parts = json::array(content).unwrap_or_default();
+    let texts = parts.into_iter().filter_map(|part| {
+        let part = Object::parse(part)?;
+        let is_text = matches!(part.text("type").as_deref(), None | Some("text" | "input_text"));
+        if is_text { part.text("text") } else { None }
+    });
+    texts.collect()
+}
+
+fn says_any(text: &str, phrases: &[&str]) -> bool {
+    let text = text.to_lowercase();
+    phrases.iter().any(|phrase| text.contains(phrase))
+}
+
+fn head(text: &str, n: usize) -> &str {
+    let end = (0..=n.min(text.len())).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
+    &text[..end]
+}
+
+fn tail(text: &str, n: usize) -> &str {
+    let from = text.len().saturating_sub(n);
+    let start = (from..=text.len()).find(|i| text.is_char_boundary(*i)).unwrap_or(text.len());
+    &text[start..]
+}

@@ -1,0 +1,198 @@
+//! The words of an error, whatever it is wrapped in: JSON, JSON in a string of JSON, a page, plain text.
+
+use serde_json::Value;
+
+/// How much of an error is read.
+const LONGEST_ERROR: usize = 256 << 10;
+/// How much of an error that is no JSON is read.
+const LONGEST_TEXT: usize = 8 << 10;
+
+/// The words of an error in small letters, with single spaces and without quotes.
+pub(super) fn words_of(body: &[u8]) -> String {
+    let body = &body[..body.len().min(LONGEST_ERROR)];
+    let text = String::from_utf8_lossy(body);
+    let mut said = String::new();
+    match serde_json::from_str::<Value>(text.trim()) {
+        Ok(value) => collect(&value, &mut said, 0),
+        Err(_) => said.push_str(&text.chars().take(LONGEST_TEXT).collect::<String>()),
+    }
+    plain(&said)
+}
+
+/// The keys under which errors are told. What a client sent may be quoted under other ones.
+const SAYING: &[&str] = &[
+    "message",
+    "msg",
+    "Message",
+    "code",
+    "type",
+    "__type",
+    "status",
+    "status_msg",
+    "detail",
+    "details",
+    "error",
+    "errors",
+    "error_message",
+    "errorMessage",
+    "error_type",
+    "reason",
+    "raw",
+    "metadata",
+    "base_resp",
+    "response",
+    "cause",
+    "innererror",
+];
+
+/// Numbers that are told beside the words.
+const COUNTING: &[&str] = &["n_ctx", "n_prompt_tokens", "status_code"];
+
+fn collect(value: &Value, said: &mut String, depth: usize) {
+    // An error wrapped more often than this is none that a person has seen.
+    if depth > 12 {
+        return;
+    }
+    match value {
+        Value::String(text) => match text.trim_start().starts_with(['{', '[']) {
+            true => match serde_json::from_str::<Value>(text) {
+                Ok(inner) => collect(&inner, said, depth + 1),
+                Err(_) => say(said, text),
+            },
+            false => say(said, text),
+        },
+        Value::Array(items) => items.iter().for_each(|item| collect(item, said, depth + 1)),
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                if SAYING.contains(&key.as_str()) {
+                    collect(value, said, depth + 1);
+                } else if COUNTING.contains(&key.as_str()) && value.is_number() {
+                    say(said, &format!("{key}: {value}"));
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn say(said: &mut String, text: &str) {
+    said.push_str(text);
+    said.push_str(" | ");
+}
+
+/// A text in small letters, unescaped where it was escaped once more than it should be.
+fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let c = match c {
+            '\\' => match chars.next_if(|next| matches!(next, 'n' | 'r' | 't' | 'u')) {
+                Some('u') => {
+                    let digits: String =
+                        (0..4).map_while(|_| chars.next_if(char::is_ascii_hexdigit)).collect();
+                    u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32).unwrap_or(' ')
+                }
+                Some(_) => ' ',
+                None => continue,
+            },
+            '\u{2019}' => '\'',
+            c => c,
+        };
+        match c {
+            '"' | '`' | '\\' => {}
+            c if c.is_whitespace() => {
+                if !out.ends_with(' ') {
+                    out.push(' ');
+                }
+            }
+            c => out.extend(c.to_lowercase()),
+        }
+    }
+    out.trim().to_owned()
+}
+
+/// The number right behind some words.
+pub(super) fn after(text: &str, words: &str) -> Option<u64> {
+    text.match_indices(words).find_map(|(at, _)| {
+        let rest = text[at + words.len()..].trim_start_matches([' ', '(', '[', ':', '=', '<', '>']);
+        let rest = rest.strip_prefix("about ").or_else(|| rest.strip_prefix("at least ")).unwrap_or(rest);
+        leading(rest)
+    })
+}
+
+/// The number right before some words.
+pub(super) fn before(text: &str, words: &str) -> Option<u64> {
+    text.match_indices(words).find_map(|(at, _)| {
+        let head = text[..at].trim_end();
+        let head = head.strip_suffix("tokens").unwrap_or(head).trim_end();
+        let start = head.rfind(|c: char| !c.is_ascii_digit() && c != ',').map_or(0, |i| i + 1);
+        // A number is at the end of the head, so a character before it may be of several bytes.
+        let start = (start..=head.len()).find(|i| head.is_char_boundary(*i))?;
+        leading(head[start..].trim_start_matches(','))
+    })
+}
+
+fn leading(text: &str) -> Option<u64> {
+    let bytes = text.as_bytes();
+    let mut digits = String::new();
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let is_separator = *byte == b','
+            && bytes.get(at + 1..at + 4).is_some_and(|next| next.iter().all(u8::is_ascii_digit));
+        match byte {
+            b'0'..=b'9' => digits.push(char::from(*byte)),
+            b',' if is_separator && !digits.is_empty() => {}
+            _ => break,
+        }
+        at += 1;
+    }
+    digits.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_come_out_of_every_wrapping() {
+        let told = "too long: 5 > 4";
+        let bodies = [
+            r#"{"error":{"message":"Too long: 5 > 4"}}"#,
+            r#"[{"error":{"message":"Too\n long: 5 \u003e 4","errors":[]}}]"#,
+            r#"{"error":{"message":"{\"error\":{\"message\":\"`Too` long: 5 > 4\"}}"}}"#,
+            r#"{"error":"Too long: 5 > 4"}"#,
+            r#"Error from provider: {\"message\":\"Too long: 5 \\u003e 4\"}"#,
+            "Too long: 5 > 4",
+        ];
+        for body in bodies {
+            let words = words_of(body.as_bytes());
+            assert!(words.contains(told), "{body} -> {words}");
+        }
+    }
+
+    #[test]
+    fn what_the_client_sent_is_not_the_error() {
+        let body = r#"{"detail":[{"type":"missing","loc":["body","model"],"msg":"Field required","input":{"content":"prompt is too long"}}]}"#;
+        assert_eq!(words_of(body.as_bytes()), "missing | field required |");
+    }
+
+    #[test]
+    fn numbers_are_found_beside_words() {
+        assert_eq!(after("limit is (200,000 tokens)", "limit is"), Some(200_000));
+        assert_eq!(after("limit is 12, 3", "limit is"), Some(12));
+        assert_eq!(after("limit is big, the limit is 7", "limit is"), Some(7));
+        assert_eq!(before("(1,234 in the messages", "in the messages"), Some(1234));
+        assert_eq!(before("é12 tokens in the messages", "in the messages"), Some(12));
+        assert_eq!(before("in the messages", "in the messages"), None);
+        assert_eq!(after("limit is 99999999999999999999999", "limit is"), None);
+    }
+
+    #[test]
+    fn garbage_says_nothing_and_nothing_breaks() {
+        for body in
+            [&b""[..], b"{", b"\xff\xfe", b"\\u12", b"\\", b"[[[[[[[[[[[[[[[[\"x\"]]]]]]]]]]]]]]]]", b"null"]
+        {
+            let _ = words_of(body);
+        }
+    }
+}

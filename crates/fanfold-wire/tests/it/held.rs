@@ -1,0 +1,337 @@
+//! Answers in which the recall tool is called: whatever the split, the client sees one valid answer without it.
+
+use fanfold_testkit::Rng;
+use fanfold_wire::Format;
+use fanfold_wire::reply::{Carried, Held, Out, RECALL_TOOL, with_recall_tool};
+
+use crate::seen::{self, Seen};
+use crate::streams::{Answer, Part};
+use crate::valid;
+use Part::{Ours, Text, Theirs, Thinking};
+
+const FORMATS: [Format; 3] = [Format::Anthropic, Format::Chat, Format::Responses];
+
+fn request(format: Format) -> String {
+    let body = match format {
+        Format::Anthropic => {
+            r#"{"model":"m","max_tokens":100,"tools":[{"name":"read","input_schema":{"type":"object"},"cache_control":{"type":"ephemeral"}}],"messages":[{"role":"user","content":"hi"}]}"#
+        }
+        Format::Chat => r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true}"#,
+        _ => r#"{"model":"m","input":"hi","store":false,"include":["reasoning.encrypted_content"]}"#,
+    };
+    with_recall_tool(body, format).unwrap()
+}
+
+/// What happened to an answer on its way.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Course {
+    client: Vec<u8>,
+    recalled: Vec<String>,
+    noted: Vec<String>,
+    requests: Vec<String>,
+}
+
+/// Answers go through in rounds, split as told; each original is `the original of` its handle.
+fn run(format: Format, is_stream: bool, answers: &[Answer], split: &dyn Fn(&[u8]) -> Vec<Vec<u8>>) -> Course {
+    let carried = if is_stream { Carried::Stream } else { Carried::Whole };
+    let mut held = Held::new(format, carried, &request(format)).unwrap();
+    let mut course = Course::default();
+    for answer in answers {
+        let bytes = answer.write(format, is_stream).into_bytes();
+        let mut outs: Vec<_> = split(&bytes).iter().flat_map(|part| held.feed(part)).collect();
+        outs.extend(held.end());
+        let mut originals = None;
+        for out in outs {
+            assert!(originals.is_none(), "nothing comes behind a recall");
+            match out {
+                Out::ToClient(bytes) => course.client.extend(bytes),
+                Out::Recall(wanted) => {
+                    originals = Some(
+                        wanted.iter().map(|w| format!("the original of {}", w.handle)).collect::<Vec<_>>(),
+                    );
+                    course.recalled.extend(wanted.into_iter().map(|wanted| wanted.handle));
+                }
+                Out::Note(wanted) => course.noted.extend(wanted.into_iter().map(|wanted| wanted.handle)),
+            }
+        }
+        let Some(originals) = originals else { break };
+        course.requests.push(held.follow_up(&originals).expect("it can be gone on with"));
+    }
+    course
+}
+
+fn answers(rounds: &[&[Part]]) -> Vec<Answer> {
+    rounds.iter().enumerate().map(|(n, parts)| Answer { n, parts: parts.to_vec(), is_cut: false }).collect()
+}
+
+fn whole(bytes: &[u8]) -> Vec<Vec<u8>> {
+    vec![bytes.to_vec()]
+}
+
+fn check(format: Format, is_stream: bool, answers: &[Answer]) -> (Course, Seen) {
+    let course = run(format, is_stream, answers, &whole);
+    let shown = String::from_utf8_lossy(&course.client).into_owned();
+    let seen = seen::read(format, &course.client, is_stream)
+        .unwrap_or_else(|error| panic!("{format}: {error}\n{answers:?}\n{shown}"));
+    assert!(!shown.contains(RECALL_TOOL), "{format}: {shown}");
+    for request in &course.requests {
+        valid::check(format, request).unwrap_or_else(|error| panic!("{format}: {error}\n{request}"));
+    }
+    (course, seen)
+}
+
+/// Every so many places to split at, parts of a random size, and byte by byte.
+fn check_splits(format: Format, answers: &[Answer], stride: usize, rng: &mut Rng) {
+    let expected = run(format, true, answers, &whole);
+    let longest = answers.iter().map(|answer| answer.write(format, true).len()).max().unwrap_or(0);
+    for at in (0..=longest).step_by(stride) {
+        let course = run(format, true, answers, &|bytes| {
+            let (head, tail) = bytes.split_at(at.min(bytes.len()));
+            vec![head.to_vec(), tail.to_vec()]
+        });
+        assert_eq!(course, expected, "{format} split at {at}");
+    }
+    let size = 1 + rng.below(40);
+    for size in [1, size] {
+        let course = run(format, true, answers, &|bytes| bytes.chunks(size).map(<[u8]>::to_vec).collect());
+        assert_eq!(course, expected, "{format} in parts of {size}");
+    }
+}
+
+#[test]
+fn answers_without_our_tool_pass_byte_for_byte() {
+    let rounds: &[&[Part]] = &[&[], &[Text("hello")], &[Thinking("hm"), Text("a"), Theirs("x"), Theirs("y")]];
+    for format in FORMATS {
+        for parts in rounds {
+            let answers = answers(&[parts]);
+            for is_stream in [true, false] {
+                let course = run(format, is_stream, &answers, &whole);
+                assert_eq!(String::from_utf8_lossy(&course.client), answers[0].write(format, is_stream));
+                assert!(course.recalled.is_empty() && course.noted.is_empty());
+            }
+            let crlf = answers[0].write(format, true).replace('\n', "\r\n");
+            let mut held = Held::new(format, Carried::Stream, "{}").unwrap();
+            let seen: Vec<u8> =
+                held.feed(crlf.as_bytes()).into_iter().flat_map(|out| to_client(&out)).collect();
+            assert_eq!(String::from_utf8_lossy(&seen), crlf);
+        }
+    }
+}
+
+fn to_client(out: &Out) -> Vec<u8> {
+    if let Out::ToClient(bytes) = out { bytes.clone() } else { Vec::new() }
+}
+
+#[test]
+fn what_is_not_ours_leaves_with_the_bytes_that_complete_it() {
+    let answer = &answers(&[&[Thinking("hm"), Text("a"), Ours("111111"), Theirs("x")]])[0];
+    for format in FORMATS {
+        let mut held = Held::new(format, Carried::Stream, &request(format)).unwrap();
+        for event in answer.write(format, true).split_inclusive("\n\n") {
+            let seen: Vec<u8> = held.feed(event.as_bytes()).iter().flat_map(to_client).collect();
+            let is_ours = event.contains(RECALL_TOOL)
+                || event.contains("call_0_2")
+                || event.contains("fc_0_2")
+                || event.contains("1-9")
+                || event.contains("handle");
+            let is_stop_of_ours = event.contains(r#""index":2"#) && event.contains("content_block_stop");
+            let is_part_of_ours = event.contains(r#""tool_calls":[{"index":0,"function""#);
+            if !is_ours && !is_stop_of_ours && !is_part_of_ours {
+                assert!(!seen.is_empty(), "{format} waits with {event}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_recall_is_answered_and_the_client_sees_one_answer() {
+    for format in FORMATS {
+        for is_stream in [true, false] {
+            let rounds = answers(&[
+                &[Thinking("hm. "), Text("Let me look."), Ours("111111"), Ours("222222")],
+                &[Thinking("ah."), Text("It is é.")],
+            ]);
+            let (course, seen) = check(format, is_stream, &rounds);
+            assert_eq!(course.recalled, ["111111", "222222"]);
+            assert!(course.noted.is_empty());
+            let gap = if format == Format::Chat { "\n\n" } else { "" };
+            assert_eq!(seen.text, format!("Let me look.{gap}It is é."));
+            let has_thoughts = is_stream || format != Format::Chat;
+            assert_eq!(seen.thoughts, if has_thoughts { "hm. ah." } else { "" });
+            assert!(seen.calls.is_empty());
+            assert!(matches!(&*seen.stop, "end_turn" | "stop" | "completed"), "{}", seen.stop);
+            // 20 of the first round, 21 of the second.
+            assert_eq!(seen.output, 41);
+            let follow_up = &course.requests[0];
+            for needed in
+                ["the original of 111111", "the original of 222222", "call_0_2", "call_0_3", "Let me look."]
+            {
+                assert!(follow_up.contains(needed), "{needed} in {follow_up}");
+            }
+            let thought = match format {
+                Format::Anthropic => r#""signature":"sig_0_0""#,
+                Format::Responses => r#""encrypted_content":"gAAA""#,
+                _ if is_stream => r#""reasoning_content":"hm. ""#,
+                _ => "",
+            };
+            assert!(follow_up.contains(thought), "{thought} in {follow_up}");
+        }
+    }
+}
+
+#[test]
+fn calls_of_the_clients_beside_ours_are_the_clients_turn() {
+    for format in FORMATS {
+        for is_stream in [true, false] {
+            let rounds = answers(&[&[Ours("111111"), Theirs("x"), Ours("222222"), Theirs("y")]]);
+            let (course, seen) = check(format, is_stream, &rounds);
+            assert_eq!(course.noted, ["111111", "222222"]);
+            assert!(course.recalled.is_empty());
+            assert_eq!(seen.calls.len(), 2);
+            assert!(seen.calls[0].contains("\"x\"") && seen.calls[1].contains("\"y\""));
+        }
+    }
+}
+
+#[test]
+fn several_rounds_are_one_answer() {
+    for format in FORMATS {
+        for is_stream in [true, false] {
+            let rounds = answers(&[
+                &[Ours("111111")],
+                &[Text("so"), Ours("222222")],
+                &[Ours("333333"), Text("then"), Theirs("x")],
+            ]);
+            let (course, seen) = check(format, is_stream, &rounds);
+            assert_eq!(course.recalled, ["111111", "222222"]);
+            assert_eq!(course.noted, ["333333"]);
+            assert_eq!(seen.calls.len(), 1);
+            assert_eq!(seen.output, 20 + 21 + 22);
+            assert!(matches!(&*seen.stop, "tool_use" | "tool_calls" | "completed"));
+            assert!(course.requests[1].contains("the original of 111111"), "what was recalled before stays");
+        }
+    }
+}
+
+#[test]
+fn a_call_that_was_cut_off_is_not_answered() {
+    for format in FORMATS {
+        for is_stream in [true, false] {
+            let mut rounds = answers(&[&[Text("a"), Ours("111111")]]);
+            rounds[0].is_cut = true;
+            let (course, seen) = check(format, is_stream, &rounds);
+            assert!(course.recalled.is_empty());
+            assert_eq!(seen.text, "a");
+            assert!(matches!(&*seen.stop, "max_tokens" | "length" | "incomplete"), "{}", seen.stop);
+        }
+    }
+}
+
+#[test]
+fn any_split_gives_the_same() {
+    let mut rng = Rng::new(7);
+    let rounds: &[&[&[Part]]] = &[
+        &[&[Text("a")]],
+        &[&[Thinking("hm"), Text("Let me look."), Ours("111111")], &[Text("é")]],
+        &[&[Ours("111111"), Theirs("x")]],
+    ];
+    for format in FORMATS {
+        for rounds in rounds {
+            check_splits(format, &answers(rounds), 1, &mut rng);
+        }
+    }
+}
+
+#[test]
+fn drawn_answers_are_valid_whatever_they_hold() {
+    let n_seeds = if std::env::var_os("FANFOLD_MANY").is_some() { 20_000 } else { 150 };
+    for seed in 0..n_seeds {
+        let mut rng = Rng::new(seed);
+        let mut rounds = Vec::new();
+        for n in 0..1 + rng.below(3) {
+            let n_parts = rng.below(6);
+            let parts = (0..n_parts).map(|_| match rng.below(5) {
+                0 => Thinking("hm"),
+                1 => Text("some words"),
+                2 => Theirs("x"),
+                _ => Ours("111111"),
+            });
+            rounds.push(Answer { n, parts: parts.collect(), is_cut: rng.percent(5) });
+        }
+        rounds.push(Answer { n: 9, parts: vec![Text("the end")], is_cut: false });
+        for format in FORMATS {
+            for is_stream in [true, false] {
+                let (course, seen) = check(format, is_stream, &rounds);
+                let n_rounds = course.requests.len() + 1;
+                let theirs = rounds[..n_rounds].iter().flat_map(|answer| &answer.parts);
+                let theirs = theirs.filter(|part| matches!(part, Theirs(_))).count();
+                assert_eq!(seen.calls.len(), theirs, "seed {seed}, {format}");
+            }
+            if seed % 150 == 0 {
+                check_splits(format, &rounds, 61, &mut rng);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_answer_can_be_ended_without_what_was_wanted() {
+    for format in FORMATS {
+        for is_stream in [true, false] {
+            let carried = if is_stream { Carried::Stream } else { Carried::Whole };
+            let mut held = Held::new(format, carried, &request(format)).unwrap();
+            let answer = &answers(&[&[Text("a"), Ours("111111")]])[0];
+            let mut outs = held.feed(answer.write(format, is_stream).as_bytes());
+            outs.extend(held.end());
+            assert!(matches!(outs.pop(), Some(Out::Recall(_))));
+            outs.extend(held.close());
+            let bytes: Vec<u8> = outs.iter().flat_map(to_client).collect();
+            let seen = seen::read(format, &bytes, is_stream).unwrap();
+            assert_eq!(seen.text, "a");
+            assert!(matches!(&*seen.stop, "end_turn" | "stop" | "completed"), "{}", seen.stop);
+        }
+    }
+}
+
+#[test]
+fn a_stream_that_fails_in_the_middle_says_so_in_the_formats_way() {
+    use fanfold_wire::reply::Reply;
+    for format in FORMATS {
+        let mut held = Held::new(format, Carried::Stream, &request(format)).unwrap();
+        let answer = &answers(&[&[Text("a"), Ours("111111")]])[0];
+        let mut outs = held.feed(answer.write(format, true).as_bytes());
+        held.follow_up(&["x".to_owned()]).unwrap();
+        outs.extend(held.fail("the provider did not answer"));
+        let mut reply = Reply::new(format, Carried::Stream);
+        outs.iter().for_each(|out| reply.feed(&to_client(out)));
+        let said = reply.end();
+        assert_eq!(
+            said.failure.map(|failure| failure.message).as_deref(),
+            Some("the provider did not answer")
+        );
+    }
+}
+
+#[test]
+fn garbage_passes_and_nothing_panics() {
+    let rounds = answers(&[&[Text("a"), Ours("111111")], &[Text("b")]]);
+    for format in FORMATS {
+        let mut bytes = rounds[0].write(format, true).into_bytes();
+        for i in 0..bytes.len() {
+            let kept = std::mem::replace(&mut bytes[i], if i % 2 == 0 { b'"' } else { 0xff });
+            let mut held = Held::new(format, Carried::Stream, &request(format)).unwrap();
+            let outs: Vec<_> = held.feed(&bytes).into_iter().chain(held.end()).collect();
+            if outs.iter().any(|out| matches!(out, Out::Recall(_))) {
+                let _ = held.follow_up(&["x".to_owned()]);
+            }
+            let _ = held.close();
+            bytes[i] = kept;
+        }
+        for body in ["", "{", "[]", "null", "{\"content\":7}", "\u{feff}{}"] {
+            let mut held = Held::new(format, Carried::Whole, &request(format)).unwrap();
+            let outs: Vec<_> = held.feed(body.as_bytes()).into_iter().chain(held.end()).collect();
+            let seen: Vec<u8> = outs.iter().flat_map(to_client).collect();
+            assert_eq!(seen, body.as_bytes());
+        }
+    }
+}

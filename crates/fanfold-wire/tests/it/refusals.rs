@@ -1,0 +1,650 @@
+//! What providers and servers really say, with other numbers: refusals for length, and what only sounds like one.
+
+use fanfold_wire::reply::{Filled, refusal, too_much_output};
+
+/// Who says it, the status, the body, and what is read: cause, limit, size, output.
+type Case = (&'static str, u16, &'static str, &'static str);
+
+const REFUSALS: &[Case] = &[
+    (
+        "Anthropic",
+        400,
+        r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 213462 tokens > 200000 maximum"},"request_id":"req_1"}"#,
+        "prompt 200000 213462 -",
+    ),
+    (
+        "Anthropic, through a server that escapes",
+        400,
+        r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 209353 tokens \u003e 199999 maximum"}}"#,
+        "prompt 199999 209353 -",
+    ),
+    (
+        "Anthropic, with the output",
+        400,
+        r#"{"type":"error","error":{"type":"invalid_request_error","message":"input length and `max_tokens` exceed context limit: 178959 + 64000 > 200000, decrease input length or `max_tokens` and try again"}}"#,
+        "total 200000 178959 64000",
+    ),
+    (
+        "Anthropic, body",
+        413,
+        r#"{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}"#,
+        "body - - -",
+    ),
+    (
+        "Anthropic, long tier",
+        429,
+        r#"{"type":"error","error":{"type":"rate_limit_error","message":"Extra usage is required for long context requests."}}"#,
+        "prompt 200000 - -",
+    ),
+    (
+        "Anthropic on Vertex",
+        400,
+        r#"{"type":"error","error":{"type":"invalid_request_error","message":"Prompt is too long"}}"#,
+        "prompt - - -",
+    ),
+    (
+        "Anthropic through LiteLLM",
+        400,
+        r#"{"error":{"message":"litellm.BadRequestError: litellm.ContextWindowExceededError: AnthropicError - {\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"prompt is too long: 209353 tokens > 199999 maximum\"}}","type":null,"param":null,"code":"400"}}"#,
+        "prompt 199999 209353 -",
+    ),
+    (
+        "Anthropic through LiteLLM, as bytes",
+        500,
+        r#"litellm.BadRequestError: AnthropicException - b'{"type":"error","error":{"type":"invalid_request_error","message":"input length and `max_tokens` exceed context limit: 174167 + 64000 > 200000, decrease input length or `max_tokens` and try again"}}'"#,
+        "total 200000 174167 64000",
+    ),
+    (
+        "OpenAI Chat",
+        400,
+        r#"{"error":{"message":"This model's maximum context length is 128000 tokens. However, your messages resulted in 204308 tokens. Please reduce the length of the messages.","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}"#,
+        "prompt 128000 204308 -",
+    ),
+    (
+        "OpenAI Chat, with tools",
+        400,
+        r#"{"error":{"message":"This model's maximum context length is 8192 tokens. However, your messages resulted in 9411 tokens (8000 in the messages, 1411 in the functions). Please reduce the length of the messages or functions.","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}"#,
+        "prompt 8192 8000 -",
+    ),
+    (
+        "OpenAI Chat, with the completion",
+        400,
+        r#"{"error":{"message":"This model's maximum context length is 16385 tokens. However, you requested 17000 tokens (15000 in the messages, 2000 in the completion). Please reduce the length of the messages or completion.","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}"#,
+        "total 16385 15000 2000",
+    ),
+    (
+        "OpenAI Completions",
+        400,
+        r#"{"error":{"message":"This model's maximum context length is 4097 tokens, however you requested 6539 tokens (6283 in your prompt; 256 for the completion). Please reduce your prompt; or completion length.","type":"invalid_request_error","param":null,"code":null}}"#,
+        "prompt 4097 6283 256",
+    ),
+    (
+        "OpenAI Responses",
+        400,
+        r#"{"error":{"type":"invalid_request_error","code":"context_length_exceeded","message":"Your input exceeds the context window of this model. Please adjust your input and try again.","param":"input"}}"#,
+        "prompt - - -",
+    ),
+    (
+        "OpenAI, configured limit",
+        400,
+        r#"{"error":{"message":"Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 477469 tokens. Please reduce the length of the messages.","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}"#,
+        "prompt 272000 477469 -",
+    ),
+    (
+        "OpenAI, one string",
+        400,
+        r#"{"error":{"message":"Invalid 'messages[1].content': string too long. Expected a string with maximum length 1048576, but got a string with length 1540820 instead.","type":"invalid_request_error","param":"messages[1].content","code":"string_above_max_length"}}"#,
+        "body - - -",
+    ),
+    (
+        "OpenAI Responses, one string",
+        400,
+        r#"{"error":{"message":"Invalid 'input[3].output': string too long. Expected a string with maximum length 10485760, but got a string with length 12000000 instead.","type":"invalid_request_error","param":"input[3].output","code":"string_above_max_length"}}"#,
+        "body - - -",
+    ),
+    (
+        "OpenAI, number of messages",
+        400,
+        r#"{"error":{"message":"Invalid 'messages': array too long. Expected an array with maximum length 2048, but got an array with length 2300 instead.","type":"invalid_request_error","param":"messages","code":"array_above_max_length"}}"#,
+        "body - - -",
+    ),
+    (
+        "Azure OpenAI",
+        400,
+        r#"{"error":{"message":"This model's maximum context length is 128000 tokens. However, your messages resulted in 131482 tokens. Please reduce the length of the messages.","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}"#,
+        "prompt 128000 131482 -",
+    ),
+    (
+        "vLLM",
+        400,
+        r#"{"object":"error","message":"This model's maximum context length is 131072 tokens. However, you requested 156632 tokens (152536 in the messages, 4096 in the completion). Please reduce the length of the messages or completion.","type":"BadRequestError","param":null,"code":400}"#,
+        "prompt 131072 152536 4096",
+    ),
+    (
+        "vLLM, newer",
+        400,
+        r#"{"error":{"message":"This model's maximum context length is 262144 tokens. However, you requested 128000 output tokens and your prompt contains at least 134145 input tokens, for a total of at least 262145 tokens. Please reduce the length of the input prompt or the number of requested output tokens. (parameter=input_tokens, value=134145)","type":"BadRequestError","param":"input_tokens","code":400}}"#,
+        "total 262144 134145 128000",
+    ),
+    (
+        "vLLM, room for the output",
+        400,
+        r#"{"error":{"message":"'max_tokens' or 'max_completion_tokens' is too large: 8192. This model's maximum context length is 8192 tokens and your request has 5012 input tokens (8192 > 8192 - 5012).","type":"BadRequestError","param":null,"code":400}}"#,
+        "total 8192 5012 8192",
+    ),
+    (
+        "vLLM, no room at all",
+        400,
+        r#"{"object":"error","message":"max_tokens must be at least 1, got -186.","type":"BadRequestError","param":null,"code":400}"#,
+        "prompt - - -",
+    ),
+    (
+        "vLLM, multimodal",
+        400,
+        r#"{"error":{"message":"The decoder prompt (length 163840) is longer than the maximum model length of 131072. Make sure that `max_model_len` is no smaller than the number of text tokens plus multimodal tokens. For image inputs, the number of image tokens depends on the number of images, and possibly their aspect ratios as well.","type":"BadRequestError","param":null,"code":400}}"#,
+        "prompt 131072 163840 -",
+    ),
+    (
+        "vLLM, older multimodal",
+        500,
+        r#"{"object":"error","message":"The prompt (total length 25938) is too long to fit into the model (context length 4096). Make sure that `max_model_len` is no smaller than the number of text tokens plus multimodal tokens.","type":"InternalServerError","param":null,"code":500}"#,
+        "prompt 4096 25938 -",
+    ),
+    (
+        "SGLang",
+        400,
+        r#"{"object":"error","message":"The input (61709 tokens) is longer than the model's context length (40960 tokens).","type":"BadRequestError","param":null,"code":400}"#,
+        "prompt 40960 61709 -",
+    ),
+    (
+        "SGLang, memory",
+        400,
+        r#"{"object":"error","message":"Input length (160062 tokens) exceeds the maximum allowed length (59862 tokens). Use a shorter input or enable --allow-auto-truncate.","type":"BadRequestError","param":null,"code":400}"#,
+        "prompt 59862 160062 -",
+    ),
+    (
+        "SGLang, with the completion",
+        400,
+        r#"{"object":"error","message":"Requested token count exceeds the model's maximum context length of 131072 tokens. You requested a total of 139000 tokens: 131000 tokens from the input messages and 8000 tokens for the completion. Please reduce the number of tokens in the input messages or the completion to fit within the limit.","type":"BadRequestError","param":null,"code":400}"#,
+        "total 131072 131000 8000",
+    ),
+    (
+        "llama.cpp",
+        400,
+        r#"{"error":{"code":400,"message":"the request exceeds the available context size, try increasing it","type":"exceed_context_size_error","n_prompt_tokens":14429,"n_ctx":8192}}"#,
+        "prompt 8192 14429 -",
+    ),
+    (
+        "llama.cpp, older, under 200",
+        200,
+        r#"{"error":{"code":500,"message":"the request exceeds the available context size. try increasing the context size or enable context shift","type":"exceed_context_size_error","n_prompt_tokens":1407,"n_ctx":256}}"#,
+        "prompt 256 1407 -",
+    ),
+    (
+        "llama.cpp, newest",
+        400,
+        r#"{"error":{"code":400,"message":"request (15953 tokens) exceeds the available context size (12288 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":15953,"n_ctx":12288}}"#,
+        "prompt 12288 15953 -",
+    ),
+    (
+        "llama-cpp-python",
+        500,
+        r#"{"error":{"message":"Requested tokens (2285) exceed context window of 2048","type":"internal_server_error","param":null,"code":null}}"#,
+        "prompt 2048 2285 -",
+    ),
+    (
+        "LM Studio",
+        400,
+        r#"{"error":"The number of tokens to keep from the initial prompt is greater than the context length (n_keep: 13055>= n_ctx: 4096). Try to load the model with a larger context length, or provide a shorter input."}"#,
+        "prompt 4096 13055 -",
+    ),
+    (
+        "LM Studio, older",
+        400,
+        r#"{"error":"Trying to keep the first 10136 tokens when context the overflows. However, the model is loaded with context length of only 7866 tokens, which is not enough. Try to load the model with a larger context length, or provide a shorter input. Error Data: n/a, Additional Data: n/a"}"#,
+        "prompt 7866 10136 -",
+    ),
+    (
+        "Ollama",
+        400,
+        r#"{"error":{"message":"prompt too long; exceeded max context length by 4 tokens","type":"invalid_request_error","param":null,"code":null}}"#,
+        "prompt - - -",
+    ),
+    (
+        "Ollama, older",
+        500,
+        r#"{"error":{"message":"the input length exceeds the context length","type":"api_error","param":null,"code":null}}"#,
+        "prompt - - -",
+    ),
+    (
+        "MLX",
+        400,
+        r#"{"error":{"message":"Prompt exceeds maximum context length","type":"invalid_request_error"}}"#,
+        "prompt - - -",
+    ),
+    (
+        "TGI",
+        422,
+        r#"{"error":"Input validation error: `inputs` must have less than 1024 tokens. Given: 1872","error_type":"validation"}"#,
+        "prompt 1024 1872 -",
+    ),
+    (
+        "TGI, with new tokens",
+        422,
+        r#"{"error":"Input validation error: `inputs` tokens + `max_new_tokens` must be <= 2048. Given: 3474 `inputs` tokens and 60 `max_new_tokens`","error_type":"validation"}"#,
+        "total 2048 3474 60",
+    ),
+    (
+        "TensorRT-LLM",
+        400,
+        r#"{"error":{"message":"Prompt length (9000) exceeds maximum input length (8192). Set log level to info and check TRTGptModel logs for how maximum input length is set","type":"BadRequestError"}}"#,
+        "prompt 8192 9000 -",
+    ),
+    (
+        "TensorRT-LLM, total",
+        400,
+        r#"{"object":"error","message":"The sum of prompt length (9000), query length (0) should not exceed max_num_tokens (8192)","type":"BadRequestError","param":null,"code":400}"#,
+        "prompt 8192 9000 -",
+    ),
+    (
+        "Google",
+        400,
+        r#"{"error":{"code":400,"message":"The input token count (1196265) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}"#,
+        "prompt 1048576 1196265 -",
+    ),
+    (
+        "Google, as a list",
+        400,
+        r#"[{"error":{"code":400,"message":"The input token count (134123) exceeds the maximum number of tokens allowed (131072).","errors":[{"message":"The input token count (134123) exceeds the maximum number of tokens allowed (131072).","domain":"global","reason":"badRequest"}],"status":"INVALID_ARGUMENT"}}]"#,
+        "prompt 131072 134123 -",
+    ),
+    (
+        "Google, without the size",
+        400,
+        r#"{"error":{"code":400,"message":"The input token count exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}"#,
+        "prompt 1048576 - -",
+    ),
+    (
+        "Google Vertex",
+        400,
+        r#"{"error":{"code":400,"message":"Unable to submit request because the input token count is 1055312 but model only supports up to 1048576. Reduce the input token count and try again.","status":"INVALID_ARGUMENT"}}"#,
+        "prompt 1048576 1055312 -",
+    ),
+    (
+        "Google, error in an error",
+        500,
+        r#"{"error":{"message":"{\n  \"error\": {\n    \"code\": 400,\n    \"message\": \"The input token count (3475108) exceeds the maximum number of tokens allowed (1048576).\",\n    \"status\": \"INVALID_ARGUMENT\"\n  }\n}\n","code":400,"status":"Bad Request"}}"#,
+        "prompt 1048576 3475108 -",
+    ),
+    ("Bedrock", 400, r#"{"message":"Input is too long for requested model."}"#, "prompt - - -"),
+    (
+        "Bedrock, typed",
+        400,
+        r#"{"__type":"ValidationException","message":"Input is too long for requested model."}"#,
+        "prompt - - -",
+    ),
+    (
+        "Bedrock, Claude",
+        400,
+        r#"{"message":"The model returned the following errors: input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000, decrease input length or `max_tokens` and try again"}"#,
+        "total 200000 190000 32000",
+    ),
+    (
+        "Bedrock, Llama",
+        400,
+        r#"{"message":"This model's maximum context length is 8192 tokens. Please reduce the length of the prompt"}"#,
+        "prompt 8192 - -",
+    ),
+    (
+        "Copilot",
+        400,
+        r#"{"error":{"message":"prompt token count of 138898 exceeds the limit of 64000","code":"model_max_prompt_tokens_exceeded"}}"#,
+        "prompt 64000 138898 -",
+    ),
+    (
+        "Copilot, older",
+        400,
+        r#"{"error":{"message":"prompt token count of 93854 exceeds the limit of 90000","param":"","code":"","type":""}}"#,
+        "prompt 90000 93854 -",
+    ),
+    (
+        "OpenRouter",
+        400,
+        r#"{"error":{"message":"This endpoint's maximum context length is 65536 tokens. However, you requested about 92208 tokens (60833 of text input, 10042 of tool input, 21333 in the output). Please reduce the length of either one, or use the \"middle-out\" transform to compress your prompt automatically.","code":400,"metadata":{"provider_name":null}}}"#,
+        "prompt 65536 70875 21333",
+    ),
+    (
+        "OpenRouter, newer",
+        400,
+        r#"{"error":{"message":"This endpoint's maximum context length is 202752 tokens. However, you requested about 203889 tokens (183648 of text input, 4241 of tool input, 16000 in the output). Please reduce the length of either one, or use the context-compression plugin to compress your prompt automatically.","code":400}}"#,
+        "total 202752 187889 16000",
+    ),
+    (
+        "OpenRouter, text alone",
+        400,
+        r#"{"error":{"message":"This endpoint's maximum context length is 32768 tokens. However, you requested about 42832 tokens (42832 of text input). Please reduce the length of either one, or use the \"middle-out\" transform to compress your prompt automatically.","code":400}}"#,
+        "prompt 32768 42832 -",
+    ),
+    (
+        "OpenRouter, the provider's words",
+        400,
+        r#"{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"error\":{\"message\":\"prompt is too long: 201000 tokens > 200000 maximum\"}}","provider_name":"Anthropic"}}}"#,
+        "prompt 200000 201000 -",
+    ),
+    (
+        "a router of Claude Code",
+        400,
+        r#"{"error":{"message":"Error from provider: {\"error\":{\"message\":\"This endpoint's maximum context length is 65536 tokens. However, you requested about 92208 tokens (60833 of text input, 10042 of tool input, 21333 in the output).\",\"code\":400}}","type":"api_error","code":"provider_response_error"}}"#,
+        "prompt 65536 70875 21333",
+    ),
+    (
+        "xAI",
+        400,
+        r#"{"code":"Client specified an invalid argument","error":"This model's maximum prompt length is 131072 but the request contains 537812 tokens."}"#,
+        "prompt 131072 537812 -",
+    ),
+    (
+        "Groq",
+        400,
+        r#"{"error":{"message":"Please reduce the length of the messages or completion.","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}"#,
+        "prompt - - -",
+    ),
+    (
+        "Cerebras",
+        400,
+        r#"{"message":"Please reduce the length of the messages or completion. Current length is 42328 while limit is 40000","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}"#,
+        "prompt 40000 42328 -",
+    ),
+    (
+        "Mistral",
+        400,
+        r#"{"object":"error","message":"Prompt contains 157500 tokens and 0 draft tokens, too large for model with 131072 maximum context length","type":"invalid_request_error","param":null,"code":"3051"}"#,
+        "prompt 131072 157500 -",
+    ),
+    (
+        "DeepSeek",
+        400,
+        r#"{"error":{"message":"This model's maximum context length is 131072 tokens. However, you requested 131134 tokens (122942 in the messages, 8192 in the completion). Please reduce the length of the messages or completion.","type":"invalid_request_error","param":null,"code":"invalid_request_error"}}"#,
+        "total 131072 122942 8192",
+    ),
+    (
+        "Kimi",
+        400,
+        r#"{"error":{"message":"Invalid request: Your request exceeded model token limit: 262144 (requested: 269030)","type":"invalid_request_error"}}"#,
+        "prompt 262144 269030 -",
+    ),
+    (
+        "Qwen",
+        400,
+        r#"{"error":{"code":"invalid_parameter_error","message":"<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 983616]","param":null,"type":"invalid_request_error"},"request_id":"1"}"#,
+        "prompt 983616 - -",
+    ),
+    (
+        "Qwen, DashScope",
+        400,
+        r#"{"code":"InvalidParameter","message":"Range of input length should be [1, 30720]","request_id":"1"}"#,
+        "prompt 30720 - -",
+    ),
+    ("GLM", 400, r#"{"error":{"code":"1261","message":"Prompt exceeds max length"}}"#, "prompt - - -"),
+    (
+        "MiniMax",
+        400,
+        r#"{"type":"error","error":{"type":"invalid_request_error","message":"invalid params, context window exceeds limit (2013)"}}"#,
+        "prompt - - -",
+    ),
+    (
+        "MiniMax, under 200",
+        200,
+        r#"{"id":"1","choices":null,"model":"m","usage":{"total_tokens":0},"base_resp":{"status_code":1039,"status_msg":"token limit"}}"#,
+        "prompt - - -",
+    ),
+    (
+        "Cohere",
+        400,
+        r#"{"message":"too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 6354. Try using a shorter prompt, or enable prompt truncating."}"#,
+        "prompt 4081 6354 -",
+    ),
+    (
+        "Fireworks",
+        400,
+        r#"{"error":{"object":"error","type":"invalid_request_error","code":"invalid_request_error","message":"The prompt is too long: 138000, model maximum context length: 131071"}}"#,
+        "prompt 131071 138000 -",
+    ),
+    (
+        "Together",
+        422,
+        r#"{"id":"1","error":{"message":"Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193. Given: 9000 `inputs` tokens and 512 `max_new_tokens`","type":"invalid_request_error","param":null,"code":null}}"#,
+        "total 8193 9000 512",
+    ),
+    (
+        "SiliconFlow",
+        400,
+        r#"{"code":20015,"message":"length of prompt_tokens (40000) must be less than max_seq_len (32768).","data":null}"#,
+        "prompt 32768 40000 -",
+    ),
+    (
+        "Cloudflare",
+        413,
+        r#"{"errors":[{"message":"AiError: The estimated number of input and maximum output tokens (24545) exceeded this model context window limit (24000).","code":8007}],"success":false,"result":{},"messages":[]}"#,
+        "total 24000 - -",
+    ),
+    (
+        "Replicate",
+        422,
+        r#"{"detail":"Your input is too long. Max input length is 4096 tokens, but you supplied 5441 tokens."}"#,
+        "prompt 4096 5441 -",
+    ),
+    (
+        "Doubao",
+        400,
+        r#"{"error":{"code":"InvalidParameter","message":"Total tokens of image and text exceed max message tokens","param":"","type":"BadRequest"}}"#,
+        "prompt - - -",
+    ),
+    (
+        "nginx",
+        413,
+        "<html>\r\n<head><title>413 Request Entity Too Large</title></head>\r\n<body><center><h1>413 Request Entity Too Large</h1></center></body></html>",
+        "body - - -",
+    ),
+    ("express", 413, "PayloadTooLargeError: request entity too large", "body - - -"),
+    ("a 413 without a word", 413, "", "body - - -"),
+    (
+        "z.ai, as an error",
+        400,
+        r#"{"error":{"code":"400","message":"Unhandled stop reason: model_context_window_exceeded"}}"#,
+        "prompt - - -",
+    ),
+];
+
+const OTHERS: &[(&str, u16, &str)] = &[
+    (
+        "Groq, tokens per minute",
+        413,
+        r#"{"error":{"message":"Request too large for model `llama-3.3-70b-versatile` in organization `org_1` service tier `on_demand` on tokens per minute (TPM): Limit 6000, Requested 14810, please reduce your message size and try again. Visit the console for more information.","type":"tokens","code":"rate_limit_exceeded"}}"#,
+    ),
+    (
+        "OpenAI, tokens per minute",
+        429,
+        r#"{"error":{"message":"Request too large for gpt-4o in organization org-1 on tokens per min (TPM): Limit 30000, Requested 342389. The input or output tokens must be reduced in order to run successfully.","type":"tokens","param":null,"code":"rate_limit_exceeded"}}"#,
+    ),
+    (
+        "OpenAI, rate",
+        429,
+        r#"{"error":{"message":"Rate limit reached for gpt-4o in organization org-1 on tokens per min (TPM): Limit 30000, Used 29000, Requested 5000. Please try again in 8s.","type":"tokens","param":null,"code":"rate_limit_exceeded"}}"#,
+    ),
+    (
+        "OpenAI, quota",
+        429,
+        r#"{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","type":"insufficient_quota","param":null,"code":"insufficient_quota"}}"#,
+    ),
+    (
+        "Anthropic, rate",
+        429,
+        r#"{"type":"error","error":{"type":"rate_limit_error","message":"This request would exceed the rate limit for your organization of 40,000 input tokens per minute. Please reduce the prompt length or the maximum tokens requested, or try again later."}}"#,
+    ),
+    (
+        "Anthropic, overloaded",
+        529,
+        r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+    ),
+    (
+        "Anthropic, image",
+        400,
+        r#"{"type":"error","error":{"type":"invalid_request_error","message":"messages.0.content.1.image.source.base64: image exceeds 5 MB maximum: 6291456 bytes > 5242880 bytes"}}"#,
+    ),
+    (
+        "Anthropic, many images",
+        400,
+        r#"{"type":"error","error":{"type":"invalid_request_error","message":"messages.4.content.0.image.source.base64.data: At least one of the image dimensions exceed max allowed size for many-image requests: 2000 pixels"}}"#,
+    ),
+    (
+        "Anthropic, pages",
+        400,
+        r#"{"type":"error","error":{"type":"invalid_request_error","message":"A maximum of 100 PDF pages may be provided."}}"#,
+    ),
+    (
+        "Anthropic, credits",
+        400,
+        r#"{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits."}}"#,
+    ),
+    (
+        "Anthropic, pairing",
+        400,
+        r#"{"type":"error","error":{"type":"invalid_request_error","message":"messages.2: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_1. Each `tool_use` block must have a corresponding `tool_result` block in the next message."}}"#,
+    ),
+    ("Bedrock, throttled", 429, r#"{"message":"Too many tokens, please wait before trying again."}"#),
+    (
+        "Bedrock, throttled under 400",
+        400,
+        r#"{"__type":"ThrottlingException","message":"Too many tokens, please wait before trying again."}"#,
+    ),
+    (
+        "Bedrock, tokens a day",
+        429,
+        r#"{"message":"Too many tokens per day, please wait before trying again."}"#,
+    ),
+    (
+        "OpenRouter, credits",
+        402,
+        r#"{"error":{"message":"This request requires more credits, or fewer max_tokens. You requested up to 32000 tokens, but can only afford 1024.","code":402}}"#,
+    ),
+    (
+        "OpenAI, description of a tool",
+        400,
+        r#"{"error":{"message":"Invalid 'tools[0].function.description': string too long. Expected a string with maximum length 1024, but got a string with length 1500 instead.","type":"invalid_request_error","param":"tools[0].function.description","code":"string_above_max_length"}}"#,
+    ),
+    (
+        "OpenAI, number of tools",
+        400,
+        r#"{"error":{"message":"Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length 140 instead.","type":"invalid_request_error","param":"tools","code":"array_above_max_length"}}"#,
+    ),
+    (
+        "OpenAI, key",
+        401,
+        r#"{"error":{"message":"Incorrect API key provided: sk-1.","type":"invalid_request_error","param":null,"code":"invalid_api_key"}}"#,
+    ),
+    (
+        "OpenAI, server",
+        500,
+        r#"{"error":{"message":"The server had an error while processing your request. Sorry about that!","type":"server_error","param":null,"code":null}}"#,
+    ),
+    (
+        "FastAPI, with the client's words",
+        422,
+        r#"{"detail":[{"type":"missing","loc":["body","model"],"msg":"Field required","input":{"messages":[{"role":"user","content":"it says: prompt is too long: 5 tokens > 4 maximum"}]}}]}"#,
+    ),
+    (
+        "an answer that talks about it",
+        200,
+        r#"{"id":"1","choices":[{"index":0,"message":{"role":"assistant","content":"The error was: prompt is too long: 213462 tokens > 200000 maximum"},"finish_reason":"stop"}]}"#,
+    ),
+    ("a page", 502, "<html><head><title>502 Bad Gateway</title></head><body>Bad Gateway</body></html>"),
+    (
+        "not found",
+        404,
+        r#"{"error":{"message":"The model `x` does not exist: maximum context length unknown","code":"model_not_found"}}"#,
+    ),
+];
+
+const OUTPUTS: &[(&str, &str, Option<u64>)] = &[
+    (
+        "OpenAI",
+        r#"{"error":{"message":"max_tokens is too large: 6000. This model supports at most 4096 completion tokens, whereas you provided 6000.","type":"invalid_request_error","param":"max_tokens","code":"invalid_value"}}"#,
+        Some(4096),
+    ),
+    (
+        "Anthropic",
+        r#"{"type":"error","error":{"type":"invalid_request_error","message":"max_tokens: 9000 > 8192, which is the maximum allowed number of output tokens for claude-3-5-sonnet-20241022"}}"#,
+        Some(8192),
+    ),
+    (
+        "DeepSeek",
+        r#"{"error":{"message":"Invalid max_tokens value, the valid range of max_tokens is [1, 8192]","type":"invalid_request_error","param":null,"code":"invalid_request_error"}}"#,
+        Some(8192),
+    ),
+    (
+        "Qwen",
+        r#"{"error":{"code":"invalid_parameter_error","message":"<400> InternalError.Algo.InvalidParameter: Range of max_tokens should be [1, 65536]","param":null,"type":"invalid_request_error"}}"#,
+        Some(65536),
+    ),
+    (
+        "Groq",
+        r#"{"error":{"message":"`max_tokens` must be less than or equal to `8192`, the maximum value for `max_tokens` is less than the `context_window` for this model","type":"invalid_request_error","param":"max_tokens"}}"#,
+        Some(8192),
+    ),
+    (
+        "Google",
+        r#"{"error":{"code":400,"message":"Unable to submit request because it has a maxOutputTokens value of 100000 but the supported range is from 1 (inclusive) to 65537 (exclusive). Update the value and try again.","status":"INVALID_ARGUMENT"}}"#,
+        None,
+    ),
+];
+
+fn shown(status: u16, body: &str, filled: Filled) -> Option<String> {
+    let refusal = refusal(status, body.as_bytes(), filled)?;
+    let cause = format!("{:?}", refusal.cause).to_lowercase();
+    let number = |n: Option<u64>| n.map_or("-".to_owned(), |n| n.to_string());
+    Some(format!("{cause} {} {} {}", number(refusal.limit), number(refusal.size), number(refusal.output)))
+}
+
+#[test]
+fn every_known_phrasing_is_recognised_with_its_numbers() {
+    assert!(REFUSALS.len() >= 60);
+    let mut wrong = Vec::new();
+    for (who, status, body, expected) in REFUSALS {
+        let found = shown(*status, body, Filled(0));
+        if found.as_deref() != Some(expected) {
+            wrong.push(format!("{who}: {expected} expected, {found:?} found"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_only_sounds_alike_is_none() {
+    assert!(OTHERS.len() >= 15);
+    for (who, status, body) in OTHERS {
+        assert_eq!(shown(*status, body, Filled(99)), None, "{who}");
+        assert_eq!(too_much_output(*status, body.as_bytes()), None, "{who}");
+    }
+}
+
+#[test]
+fn too_much_output_is_told_apart() {
+    for (who, body, limit) in OUTPUTS {
+        assert_eq!(shown(400, body, Filled(99)), None, "{who}");
+        let found = too_much_output(400, body.as_bytes());
+        assert_eq!(found.map(|found| found.limit), Some(*limit), "{who}");
+    }
+    for (who, status, body, _) in REFUSALS {
+        assert_eq!(too_much_output(*status, body.as_bytes()), None, "{who}");
+    }
+}
+
+#[test]
+fn a_400_without_a_word_counts_where_the_window_is_nearly_full() {
+    for body in ["", " \n", "{}", "Bad Request"] {
+        assert_eq!(shown(400, body, Filled::of(80_000, 100_000)).as_deref(), Some("unsaid - - -"));
+        assert_eq!(shown(400, body, Filled::of(20_000, 100_000)), None);
+    }
+    assert_eq!(shown(500, "", Filled(99)), None);
+}
