@@ -12,6 +12,7 @@ use crate::{fuzz, guide};
 const EDGES: &[(&str, &[&str])] = &[
     ("fanfold-core", &[]),
     ("fanfold-redact", &[]),
+    ("fanfold-memory", &[]),
     ("fanfold-wire", &["fanfold-core"]),
     ("fanfold-tokens", &["fanfold-core"]),
     ("fanfold-store", &["fanfold-core"]),
@@ -38,6 +39,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "fanfold-store",
             "fanfold-engine",
             "fanfold-replay",
+            "fanfold-memory",
             "fanfold-proxy",
             "fanfold-mcp",
         ],

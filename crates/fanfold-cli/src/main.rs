@@ -22,8 +22,8 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::commands::{
-    Say, completions, config, demo, doctor, fold, inspect, mcp, pipe, prices, recall, replay, search, serve,
-    sessions, show, top,
+    Say, completions, config, demo, doctor, fold, inspect, mcp, memory, pipe, prices, recall, replay, search,
+    serve, sessions, show, top,
 };
 use crate::failure::Failure;
 use crate::flags::{Cli, Command};
@@ -66,6 +66,7 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Sessions(command) => sessions::run(command, &settings.options, say),
         Command::Search(args) => search::run(args, &settings.options),
         Command::Mcp(args) => mcp::run(args, &settings.options, say),
+        Command::Memory(args) => memory::run(args, &settings.options, say),
         Command::Doctor(args) => doctor::run(args, &settings.options),
         Command::Prices(args) => prices::run(args, &settings.options),
         Command::Top(args) => top::run(args),

@@ -11,6 +11,7 @@ pub(crate) mod replay;
 pub(crate) mod sessions;
 pub(crate) mod search;
 pub(crate) mod mcp;
+pub(crate) mod memory;
 pub(crate) mod doctor;
 pub(crate) mod prices;
 pub(crate) mod top;

@@ -3,6 +3,7 @@
 mod sessions; // what is kept, found and checked
 mod serve; //    the proxy
 mod mcp; //      the MCP server
+mod memory; //   what is remembered
 
 use std::path::PathBuf;
 
@@ -11,6 +12,8 @@ use fanfold_core::{Cadence, Handle, Policy, Strategy};
 
 use self::mcp::MCP_HELP;
 pub(crate) use self::mcp::McpArgs;
+use self::memory::MEMORY_HELP;
+pub(crate) use self::memory::{MemoryArgs, MemoryCommand};
 use self::serve::SERVE_HELP;
 pub(crate) use self::serve::{RecallWay, ServeArgs, USUAL_LISTEN};
 pub(crate) use self::sessions::{
@@ -70,6 +73,9 @@ pub(crate) enum Command {
     /// Offer search, recall and status to agents, over MCP
     #[command(after_help = MCP_HELP)]
     Mcp(McpArgs),
+    /// Remember something from one session to the next
+    #[command(after_help = MEMORY_HELP)]
+    Memory(MemoryArgs),
     /// Check the store: every message, every fold, the index
     #[command(after_help = "Example: fanfold doctor --repair")]
     Doctor(DoctorArgs),
@@ -459,6 +465,7 @@ impl Cli {
             | Command::Sessions(_)
             | Command::Search(_)
             | Command::Mcp(_)
+            | Command::Memory(_)
             | Command::Doctor(_)
             | Command::Completions { .. } => None,
         };
@@ -477,6 +484,7 @@ impl Cli {
             Command::Sessions(command) => Some(command.store()),
             Command::Search(args) => Some(&args.store),
             Command::Mcp(args) => Some(&args.store),
+            Command::Memory(args) => Some(&args.store),
             Command::Doctor(args) => Some(&args.store),
             Command::Pipe(_)
             | Command::Replay(_)

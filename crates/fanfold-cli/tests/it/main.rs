@@ -11,6 +11,7 @@ mod sessions; //  what is kept
 mod kills; //     what is kept after a kill
 mod pipe; //      JSON lines
 mod mcp; //       tools for agents
+mod memory; //    what is remembered
 mod replay; //    recorded conversations
 #[cfg(unix)]
 mod clients; //   sessions that real clients write
