@@ -81,6 +81,9 @@ async fn serve_until_asked(
     );
     let running = serve(config).await.map_err(|error| not_served(&error))?;
     say.note(&format!("{} http://{}, {line}\n", paint(style::BOLD, "fanfold listens on"), running.address()));
+    if let Err(why) = running.is_ready().await {
+        say.warn(&format!("{why}; until the store can be used, requests go through unfolded"));
+    }
     let code = match args.command.split_first() {
         Some((program, arguments)) => client::run(program, arguments, running.address()).await?,
         None => {
