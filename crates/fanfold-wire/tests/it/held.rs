@@ -395,3 +395,36 @@ fn an_error_instead_of_the_second_answer_passes_as_it_is() {
         assert_eq!((held.n_recalls(), held.rounds().len()), (1, 2));
     }
 }
+
+/// A stream of Chat Completions in which every call has the index 0, and one in which every part has another id.
+#[test]
+fn calls_are_told_apart_by_servers_that_number_them_oddly() {
+    let rounds = answers(&[&[Theirs("x"), Ours("111111"), Theirs("y")]]);
+    let usual = rounds[0].write(Format::Chat, true);
+    let alike =
+        usual.replace(r#"[{"index":1,"#, r#"[{"index":0,"#).replace(r#"[{"index":2,"#, r#"[{"index":0,"#);
+    let renamed: String = (0..)
+        .zip(usual.split(r#","function":{"arguments""#))
+        .map(|(n, part)| {
+            let id =
+                if n == 0 { String::new() } else { format!(r#","id":"new_{n}","function":{{"arguments""#) };
+            id + part
+        })
+        .collect();
+    for stream in [&usual, &alike, &renamed] {
+        let mut held = Held::new(Format::Chat, Carried::Stream, &request(Format::Chat)).unwrap();
+        let outs: Vec<_> = held.feed(stream.as_bytes()).into_iter().chain(held.end()).collect();
+        let bytes: Vec<u8> = outs.iter().flat_map(to_client).collect();
+        let seen = seen::read(Format::Chat, &bytes, true).unwrap();
+        assert_eq!(seen.calls.len(), 2, "{stream}");
+        assert!(seen.calls[0].contains("\"x\"") && seen.calls[1].contains("\"y\""), "{:?}", seen.calls);
+        assert!(matches!(outs.last(), Some(Out::Note(wanted)) if wanted.len() == 1));
+    }
+    // Where nothing is hidden, nothing is renumbered.
+    let theirs = answers(&[&[Theirs("x"), Theirs("y")]])[0]
+        .write(Format::Chat, true)
+        .replace(r#"[{"index":1,"#, r#"[{"index":0,"#);
+    let mut held = Held::new(Format::Chat, Carried::Stream, &request(Format::Chat)).unwrap();
+    let bytes: Vec<u8> = held.feed(theirs.as_bytes()).iter().flat_map(to_client).collect();
+    assert_eq!(String::from_utf8_lossy(&bytes), theirs);
+}
