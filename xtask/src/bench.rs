@@ -55,6 +55,9 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     if arguments.iter().any(|argument| argument == "store") {
         return crate::store::run(arguments);
     }
+    if arguments.iter().any(|argument| argument == "proxy") {
+        return crate::proxy::run(arguments);
+    }
     let root = crate::tidy::root();
     let work = root.join("target/bench");
     let files = transcripts(&root, &work)?;

@@ -6,6 +6,7 @@ mod guide; //  the guide's pages on passes and condensers
 mod faults; // plants faults and sees whether a property fails
 mod bench; //  fanfold and Hermes on the same conversations
 mod store; //  their stores
+mod proxy; //  the proxy beside a direct call, and beside others' proxies
 mod condensers; // what condensing saves and keeps
 mod weights; // makes the scorer's weights again
 mod replayed; // runs of `fanfold replay`
@@ -26,6 +27,9 @@ usage: cargo xtask <chore>
                             --write puts the table into docs/benchmarks.md
   bench store [--python FILE] [--million] [--write]
                             time a store of ours beside Hermes' own; --million: ours with a million messages
+  bench proxy [--short] [--alone] [--write]
+                            time what the proxy adds to a call, beside a direct one and beside LiteLLM's and headroom's
+                            proxies (needs pip; --alone: without them); many streams, memory; --short: a try of it all
   tables [--write]          replay recorded conversations and tell what views hold and cost (needs ../shared);
                             --write puts the tables into docs/benchmarks.md
   condensers [--write]      measure what condensing saves and keeps (needs ../shared/trajectories);

@@ -16,7 +16,17 @@ const EDGES: &[(&str, &[&str])] = &[
     ("fanfold-store", &["fanfold-core"]),
     ("fanfold-engine", &["fanfold-core", "fanfold-wire", "fanfold-tokens", "fanfold-store"]),
     ("fanfold-replay", &["fanfold-core", "fanfold-wire", "fanfold-tokens"]),
-    ("fanfold-proxy", &["fanfold-core", "fanfold-wire", "fanfold-tokens", "fanfold-store", "fanfold-engine"]),
+    (
+        "fanfold-proxy",
+        &[
+            "fanfold-core",
+            "fanfold-wire",
+            "fanfold-tokens",
+            "fanfold-store",
+            "fanfold-engine",
+            "fanfold-replay",
+        ],
+    ),
     ("fanfold-mcp", &["fanfold-core", "fanfold-store", "fanfold-engine"]),
     (
         "fanfold-cli",

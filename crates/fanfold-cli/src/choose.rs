@@ -10,7 +10,9 @@ use fanfold_wire::Format;
 
 use crate::failure::{Failure, not_read};
 use crate::rules_file;
-use crate::settings::{CliffOptions, FoldTool, MatchRule, Options, PriceOptions, UserText, nearest};
+use crate::settings::{
+    CliffOptions, FoldTool, MatchRule, Options, PriceOptions, ServeOptions, UserText, nearest,
+};
 
 /// The window when nothing is known of the model.
 const USUAL_WINDOW: Tokens = Tokens(128_000);
@@ -63,6 +65,7 @@ fn described(options: &Options, model: Option<&str>) -> String {
         color: None,
         store: None,
         profile: None,
+        serve: ServeOptions::default(),
         model: model.map(str::to_owned),
         ..options.clone()
     };

@@ -10,6 +10,7 @@ mod store; //       where sessions are kept
 mod input; //       reads a conversation
 mod output; //      writes files whole or not at all
 mod terminal; //    colours, widths, the two ways out
+mod log; //         lines about what happens
 mod explain; //     receipts in words
 mod picture; //     sizes as bars and lines
 mod report_json; // receipts as JSON
@@ -21,8 +22,8 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::commands::{
-    Say, completions, config, demo, doctor, fold, inspect, pipe, prices, recall, replay, search, sessions,
-    show,
+    Say, completions, config, demo, doctor, fold, inspect, mcp, pipe, prices, recall, replay, search, serve,
+    sessions, show, top,
 };
 use crate::failure::Failure;
 use crate::flags::{Cli, Command};
@@ -31,26 +32,30 @@ use crate::terminal::{paint, style};
 
 fn main() -> ExitCode {
     match run(&Cli::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => ExitCode::from(tell(&error)),
     }
 }
 
-fn run(cli: &Cli) -> anyhow::Result<()> {
+fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
     let directory = std::env::current_dir().unwrap_or_default();
     let flags = cli.options();
     terminal::set_color(flags.color.unwrap_or_default());
     if let Command::Completions { shell } = &cli.command {
-        return completions::run(*shell);
+        return completions::run(*shell).map(|()| ExitCode::SUCCESS);
     }
     if let Command::Config(command) = &cli.command
         && !config::needs_settings(command)
     {
-        return config::run_without_settings(command, &directory);
+        return config::run_without_settings(command, &directory).map(|()| ExitCode::SUCCESS);
     }
     let settings = settings::read(flags, &directory)?;
     terminal::set_color(settings.options.color.unwrap_or(Color::Auto));
     let say = Say { is_quiet: cli.quiet };
+    // A client that is started here has an exit code of its own.
+    if let Command::Serve(args) = &cli.command {
+        return serve::run(args, &settings.options, say);
+    }
     match &cli.command {
         Command::Fold(args) => fold::run(args, &settings.options, say),
         Command::Recall(args) => recall::run(args, &settings.options, say),
@@ -60,12 +65,15 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Replay(args) => replay::run(args, &settings.options, say),
         Command::Sessions(command) => sessions::run(command, &settings.options, say),
         Command::Search(args) => search::run(args, &settings.options),
+        Command::Mcp(args) => mcp::run(args, &settings.options, say),
         Command::Doctor(args) => doctor::run(args, &settings.options),
         Command::Prices(args) => prices::run(args, &settings.options),
+        Command::Top(args) => top::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Config(command) => config::run(command, &settings),
-        Command::Completions { .. } => Ok(()),
-    }
+        Command::Serve(_) | Command::Completions { .. } => Ok(()),
+    }?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Tells a person what went wrong and what to do next. Returns the exit code.

@@ -44,7 +44,7 @@ fn engine_for(options: &Options, purpose: Purpose) -> Result<Engine, Failure> {
 }
 
 /// The address of the store: the one that is set, or the profile's file.
-fn address(options: &Options) -> Result<String, Failure> {
+pub(crate) fn address(options: &Options) -> Result<String, Failure> {
     if let Some(store) = &options.store {
         return Ok(store.clone());
     }

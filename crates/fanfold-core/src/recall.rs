@@ -59,6 +59,17 @@ pub fn recall(
 }
 
 impl Extent {
+    /// Lines as people write them: `40`, `1-40` or `40-`. None if these are no lines.
+    pub fn of_lines(text: &str) -> Option<Extent> {
+        let number = |text: &str| text.trim().parse::<usize>().ok().filter(|n| *n > 0);
+        let (from, to) = match text.split_once('-') {
+            None => (number(text)?, number(text)?),
+            Some((from, to)) if to.trim().is_empty() => (number(from)?, usize::MAX),
+            Some((from, to)) => (number(from)?, number(to)?),
+        };
+        (from <= to).then_some(Extent::Lines(from, to))
+    }
+
     /// The wanted part of an original; the handle is for the error.
     pub fn of(&self, content: String, handle: Handle) -> Result<String, RecallError> {
         match self {
@@ -282,4 +293,19 @@ pub(crate) fn each_piece(entry: &Entry, mut found: impl FnMut(Piece, &str, &str)
 /// Whether there is anything in a body: words, or an original that has none, such as sealed reasoning.
 fn says_something(body: &Body) -> bool {
     !body.is_empty() || !matches!(body.original().trim(), "" | "null" | "\"\"" | "[]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_as_people_write_them() {
+        assert_eq!(Extent::of_lines("40"), Some(Extent::Lines(40, 40)));
+        assert_eq!(Extent::of_lines("1-40"), Some(Extent::Lines(1, 40)));
+        assert_eq!(Extent::of_lines(" 7 - "), Some(Extent::Lines(7, usize::MAX)));
+        for wrong in ["", "-", "-3", "0", "0-3", "9-3", "1-2-3", "all"] {
+            assert_eq!(Extent::of_lines(wrong), None, "{wrong}");
+        }
+    }
 }

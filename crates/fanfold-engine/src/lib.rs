@@ -27,14 +27,17 @@ mod request; //  one request from start to end
 mod recognise; // which session a body belongs to
 mod provider; // what the provider says of a request
 mod recall; //   folds opened from the store alone
+mod anywhere; // a handle whose session nobody named
 mod rebuild; //  a request made again
 mod wishes; //   titles, goals, pins
 mod places; //   back, forth again, and to marked places
 mod lineage; //  forks, rotations, the newest of a line
 mod retention; // sessions that go
+mod standing; // how full a window is, and what was folded
 mod live; //     what a view holds as it was said
 mod transfer; // sessions written down, and brought here
 
+pub use anywhere::{Recalled, Sought};
 pub use clock::{Clock, MachineClock};
 pub use dresses::Dresses;
 pub use engine::{Engine, OpError, store_hint, store_words};
@@ -48,6 +51,7 @@ pub use recall::OpenError;
 pub use recognise::Recognised;
 pub use request::{Answer, Ask, Left, Mode, Trouble};
 pub use retention::{Pruned, Retention};
+pub use standing::Standing;
 pub use terms::Terms;
 pub use transfer::{Import, Imported};
 pub use wishes::clean_title;

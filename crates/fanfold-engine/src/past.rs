@@ -160,7 +160,11 @@ impl Past {
 }
 
 /// Whether a message is among those that lead to another.
-fn leads_to(store: &dyn Store, node: Option<NodeId>, to: Option<NodeId>) -> Result<bool, StoreError> {
+pub(crate) fn leads_to(
+    store: &dyn Store,
+    node: Option<NodeId>,
+    to: Option<NodeId>,
+) -> Result<bool, StoreError> {
     let (Some(node), Some(to)) = (node, to) else { return Ok(false) };
     let Some(found) = store.node(node)? else { return Ok(false) };
     let there = store.chain(to, found.depth..found.depth + 1)?;

@@ -36,7 +36,7 @@ pub use batch::{Batch, Change, Committed, NewEvent, NewMessage, NewSession, Op};
 pub use chain::{BlobId, IdError, Node, NodeId, Role, role_of};
 pub use doctor::{Care, Cure, Finding};
 pub use memory::MemoryStore;
-pub use open::{Purpose, open};
+pub use open::{Purpose, open, store_file};
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
 pub use session::{EndReason, EventRow, Millis, Relation, SessionId, SessionRow};

@@ -1,9 +1,9 @@
 //! A store by its address.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::memory::MemoryStore;
-use crate::sqlite::SqliteStore;
+use crate::sqlite::{SqliteStore, file_of};
 use crate::store::{Store, StoreError};
 
 /// What is to be done with a store.
@@ -15,6 +15,19 @@ pub enum Purpose {
     Read,
 }
 
+/// The file of a store that is in one; none where it is on a server or in memory.
+pub fn store_file(address: &str) -> Option<PathBuf> {
+    let is_elsewhere =
+        ["memory:", "postgres://", "postgresql://"].iter().any(|kind| address.starts_with(kind));
+    let path = path_of(address);
+    (!is_elsewhere && !path.is_empty() && !path.contains("://")).then(|| file_of(Path::new(path)))
+}
+
+fn path_of(address: &str) -> &str {
+    let path = address.strip_prefix("sqlite:").unwrap_or(address);
+    path.strip_prefix("//").filter(|rest| rest.starts_with('/')).unwrap_or(path)
+}
+
 /// Opens a store: a file, a folder with `sessions.db` in it, `sqlite:FILE`, `postgres://USER@HOST/DATABASE`, or `memory:`.
 pub fn open(address: &str, purpose: Purpose) -> Result<Box<dyn Store>, StoreError> {
     if address == "memory:" {
@@ -23,8 +36,7 @@ pub fn open(address: &str, purpose: Purpose) -> Result<Box<dyn Store>, StoreErro
     if address.starts_with("postgres://") || address.starts_with("postgresql://") {
         return open_postgres(address, purpose);
     }
-    let path = address.strip_prefix("sqlite:").unwrap_or(address);
-    let path = path.strip_prefix("//").filter(|rest| rest.starts_with('/')).unwrap_or(path);
+    let path = path_of(address);
     let is_other = path.split_once("://").is_some();
     if path.is_empty() || is_other {
         return Err(StoreError::Address(format!("{address:?}")));
@@ -43,4 +55,21 @@ fn open_postgres(address: &str, purpose: Purpose) -> Result<Box<dyn Store>, Stor
 #[cfg(not(feature = "postgres"))]
 fn open_postgres(_address: &str, _purpose: Purpose) -> Result<Box<dyn Store>, StoreError> {
     Err(StoreError::Address("a PostgreSQL database, which this fanfold was built without,".into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_in_a_file_names_it() {
+        let file = |address| store_file(address).map(|path| path.display().to_string());
+        assert_eq!(file("a/b.db").as_deref(), Some("a/b.db"));
+        assert_eq!(file("sqlite:///a/b.db").as_deref(), Some("/a/b.db"));
+        for elsewhere in ["memory:", "postgres://me@there/db", "postgresql://there/db", "http://x", ""] {
+            assert_eq!(file(elsewhere), None, "{elsewhere}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(store_file(&folder.path().display().to_string()), Some(folder.path().join("sessions.db")));
+    }
 }

@@ -18,6 +18,23 @@ impl fmt::Display for Millis {
     }
 }
 
+impl Millis {
+    /// The moment at which a day begins, in UTC: `2026-11-15`. None if it is no day.
+    pub fn of_day(text: &str) -> Option<Millis> {
+        let mut parts = text.trim().splitn(3, '-').map(|part| part.parse::<i64>().ok());
+        let mut next = || parts.next().flatten();
+        let (year, month, day) = (next()?, next()?, next()?);
+        if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+            return None;
+        }
+        // Years begin in March here, so that the leap day is a year's last.
+        let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+        let days =
+            years * 365 + years / 4 - years / 100 + years / 400 + (months * 153 + 2) / 5 + day - 1 - 719_468;
+        Some(Millis(days * 86_400_000))
+    }
+}
+
 /// The date so many days after 1970-01-01, by the calendar of 400 years with 146,097 days.
 fn date(days: i64) -> (i64, i64, i64) {
     // Years begin in March here, so that the leap day is a year's last.
@@ -169,5 +186,15 @@ mod tests {
         assert_eq!(written(951_827_696_000), "2000-02-29 12:34:56");
         assert_eq!(written(1_794_751_764_999), "2026-11-15 14:09:24");
         assert_eq!(written(-1), "1969-12-31 23:59:59");
+    }
+    #[test]
+    fn days_begin_where_the_calendar_says() {
+        let begins = |day| Millis::of_day(day).map(|at| at.0 / 1000);
+        assert_eq!(begins("1970-01-01"), Some(0));
+        assert_eq!(begins("2000-02-29"), Some(951_782_400));
+        assert_eq!(begins("2026-11-15"), Some(1_794_700_800));
+        for wrong in ["", "2026", "2026-13-01", "yesterday", "2026-11-15-1"] {
+            assert_eq!(begins(wrong), None, "{wrong}");
+        }
     }
 }

@@ -8,6 +8,10 @@ pub mod conversations; // conversations as entries, with all that happens in lon
 pub mod kinds; //         texts of every kind that a tool may answer with
 pub mod marks; //         errors, paths and ids of a text, which must not be lost
 pub mod trajectories; //  recorded conversations, where they are at hand
-pub mod valid; //         what each provider accepts, by its documentation
+pub mod valid; //         what each provider accepts of a list of messages, by its documentation
+pub mod talks; //         whole conversations, request after request, valid by those rules
+pub mod rules; //         the documented rules of each API for a whole request, each by its name
+pub mod upstream; //      a scripted provider on loopback, with faults
+pub mod caller; //        a client with a clock
 
 pub use rng::Rng;

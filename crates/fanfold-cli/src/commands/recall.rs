@@ -81,15 +81,7 @@ pub(super) fn extent(args: &RecallArgs) -> Result<Extent, Failure> {
         return Ok(Extent::Search { text: text.clone(), around: args.around });
     }
     let Some(lines) = &args.lines else { return Ok(Extent::Whole) };
-    let wrong =
-        || Failure::new(format!("`{lines}` are no lines"), "write --lines 40, --lines 1-40 or --lines 40-");
-    let number = |text: &str| text.trim().parse::<usize>().ok().filter(|n| *n > 0).ok_or_else(wrong);
-    match lines.split_once('-') {
-        None => number(lines).map(|line| Extent::Lines(line, line)),
-        Some((from, "")) => Ok(Extent::Lines(number(from)?, usize::MAX)),
-        Some((from, to)) => {
-            let (from, to) = (number(from)?, number(to)?);
-            if from <= to { Ok(Extent::Lines(from, to)) } else { Err(wrong()) }
-        }
-    }
+    Extent::of_lines(lines).ok_or_else(|| {
+        Failure::new(format!("`{lines}` are no lines"), "write --lines 40, --lines 1-40 or --lines 40-")
+    })
 }

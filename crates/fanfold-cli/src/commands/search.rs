@@ -71,18 +71,9 @@ fn request(args: &SearchArgs, engine: &Engine) -> Result<Request, Failure> {
 
 /// The seconds since 1970 at which a day begins, in UTC.
 fn day(text: &str) -> Result<f64, Failure> {
-    let wrong = || Failure::new(format!("`{text}` is no day"), "write it as 2026-11-15");
-    let mut parts = text.splitn(3, '-').map(|part| part.parse::<i64>().map_err(|_| wrong()));
-    let mut next = || parts.next().unwrap_or_else(|| Err(wrong()));
-    let (year, month, day) = (next()?, next()?, next()?);
-    if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-        return Err(wrong());
-    }
-    // Years begin in March here, so that the leap day is a year's last.
-    let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days =
-        years * 365 + years / 4 - years / 100 + years / 400 + (months * 153 + 2) / 5 + day - 1 - 719_468;
-    Ok(days as f64 * 86_400.0)
+    let at = Millis::of_day(text);
+    let at = at.ok_or_else(|| Failure::new(format!("`{text}` is no day"), "write it as 2026-11-15"))?;
+    Ok(at.0 as f64 / 1000.0)
 }
 
 fn not_found(error: &SearchError) -> Failure {
@@ -210,7 +201,7 @@ fn browsed(browse: &Browse) -> String {
 }
 
 /// The other profiles of the person, each of which is only read.
-struct OtherProfiles;
+pub(crate) struct OtherProfiles;
 
 impl Profiles for OtherProfiles {
     fn names(&self) -> Vec<String> {
@@ -228,20 +219,5 @@ impl Profiles for OtherProfiles {
     fn open(&self, name: &str) -> Result<Box<dyn Store>, StoreError> {
         let file = profile_file(name).map_err(|failure| StoreError::Address(failure.to_string()))?;
         open(&file.display().to_string(), Purpose::Read)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn days_begin_where_the_calendar_says() {
-        assert_eq!(day("1970-01-01").ok(), Some(0.0));
-        assert_eq!(day("2000-02-29").ok(), Some(951_782_400.0));
-        assert_eq!(day("2026-11-15").ok(), Some(1_794_700_800.0));
-        for wrong in ["", "2026", "2026-13-01", "yesterday", "2026-11-15-1"] {
-            assert!(day(wrong).is_err(), "{wrong}");
-        }
     }
 }

@@ -1,12 +1,18 @@
 //! The command line.
 
 mod sessions; // what is kept, found and checked
+mod serve; //    the proxy
+mod mcp; //      the MCP server
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use fanfold_core::{Cadence, Handle, Policy, Strategy};
 
+use self::mcp::MCP_HELP;
+pub(crate) use self::mcp::McpArgs;
+use self::serve::SERVE_HELP;
+pub(crate) use self::serve::{RecallWay, ServeArgs, USUAL_LISTEN};
 pub(crate) use self::sessions::{
     DoctorArgs, ExportArgs, ExportFormat, ImportArgs, ListArgs, OneArgs, PruneArgs, SearchArgs,
     SessionsCommand, SizeArgs, StoreFlags, WordsArgs,
@@ -52,18 +58,27 @@ pub(crate) enum Command {
     /// Replay recorded conversations: what each policy would have sent, held and cost
     #[command(after_help = REPLAY_HELP)]
     Replay(ReplayArgs),
+    /// Stand in front of a provider and fold what passes
+    #[command(after_help = SERVE_HELP)]
+    Serve(Box<ServeArgs>),
     /// Keep, list, fork, rewind, export and import sessions
     #[command(subcommand, after_help = SESSIONS_HELP)]
     Sessions(SessionsCommand),
     /// Find what was said, in any session
     #[command(after_help = SEARCH_HELP)]
     Search(SearchArgs),
+    /// Offer search, recall and status to agents, over MCP
+    #[command(after_help = MCP_HELP)]
+    Mcp(McpArgs),
     /// Check the store: every message, every fold, the index
     #[command(after_help = "Example: fanfold doctor --repair")]
     Doctor(DoctorArgs),
     /// Tell what providers charge, and how their caches match
     #[command(after_help = "Example: fanfold prices claude-opus-5-5")]
     Prices(PricesArgs),
+    /// Watch a running proxy: sessions, folds, what they save
+    #[command(after_help = TOP_HELP)]
+    Top(TopArgs),
     /// See it work on an example
     #[command(after_help = "Example: fanfold demo --window 8k")]
     Demo(DemoArgs),
@@ -363,6 +378,36 @@ pub(crate) struct PricesArgs {
     pub(crate) json: bool,
 }
 
+/// Where a proxy answers if nothing else is said.
+const USUAL_PROXY: &str = "http://127.0.0.1:7744";
+
+const TOP_HELP: &str = "\
+Keys: q quits, the arrows choose a session, enter shows all of it, s sorts by
+activity, money saved, how full the window is, or misses.
+
+VIEW IN WINDOW shows what was sent last against the model's window, and behind it
+what is folded away. AWAY is what folds took out, each token once. SAVED is what
+the requests would have cost as they came less what they cost; below zero where
+folding cost more. MISSES are calls that were made again for a fold.
+
+Example: fanfold top --once | head";
+
+#[derive(Debug, Args)]
+pub(crate) struct TopArgs {
+    /// Where the proxy listens
+    #[arg(long, value_name = "URL", env = "FANFOLD_PROXY", default_value = USUAL_PROXY)]
+    pub(crate) url: String,
+    /// The proxy's token, where it wants one
+    #[arg(long, value_name = "TOKEN", env = "FANFOLD_TOKEN", hide_env_values = true)]
+    pub(crate) token: Option<String>,
+    /// Print a table once and end; so it is where there is no terminal
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Print the status once, as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     /// The window to fold into
@@ -402,15 +447,18 @@ impl Cli {
             Command::Show(args) => Some(&args.fold),
             Command::Inspect(args) => Some(&args.fold),
             Command::Pipe(args) => Some(&args.fold),
+            Command::Serve(args) => Some(&args.fold),
             Command::Replay(args) => {
                 let (color, cadence, need) = (self.color, args.cadence.clone(), args.need.then_some(true));
                 return Options { color, cadence, need, ..Options::default() };
             }
             Command::Prices(_)
             | Command::Demo(_)
+            | Command::Top(_)
             | Command::Config(_)
             | Command::Sessions(_)
             | Command::Search(_)
+            | Command::Mcp(_)
             | Command::Doctor(_)
             | Command::Completions { .. } => None,
         };
@@ -425,13 +473,16 @@ impl Cli {
             Command::Recall(args) => Some(&args.store),
             Command::Show(args) => Some(&args.store),
             Command::Inspect(args) => Some(&args.store),
+            Command::Serve(args) => Some(&args.store),
             Command::Sessions(command) => Some(command.store()),
             Command::Search(args) => Some(&args.store),
+            Command::Mcp(args) => Some(&args.store),
             Command::Doctor(args) => Some(&args.store),
             Command::Pipe(_)
             | Command::Replay(_)
             | Command::Prices(_)
             | Command::Demo(_)
+            | Command::Top(_)
             | Command::Config(_)
             | Command::Completions { .. } => None,
         }

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use clap::ValueEnum;
 
-use super::options::Options;
+use super::options::{Options, ServeOptions};
 use crate::failure::Failure;
 
 /// Reads what is set. `get` looks a variable up.
@@ -29,6 +29,7 @@ pub(crate) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Options, Fail
         need: env.parsed("need")?,
         store: env.parsed("store")?,
         profile: env.parsed("profile")?,
+        serve: ServeOptions::default(),
         tools: Vec::new(),
         models: Vec::new(),
         prices: Vec::new(),

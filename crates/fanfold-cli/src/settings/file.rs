@@ -114,6 +114,12 @@ pub(crate) const TEMPLATE: &str = r#"# Settings of fanfold. Flags and FANFOLD_* 
 # store = "sessions.db"      # where sessions are kept: a file, a folder, or postgres://USER@HOST/DATABASE
 # profile = "default"        # each profile has a store of its own
 
+# [serve]                    # in your own file only: it decides where credentials go
+# listen = "127.0.0.1:7744"
+# openai = "https://api.openai.com/v1"
+# anthropic = "https://api.anthropic.com"
+# allowed = []               # other addresses that a client may name in `x-fanfold-upstream`
+
 # [[tools]]
 # name = "read_*"            # a `*` at the end matches any rest
 # fold = "auto"              # never, always
@@ -140,7 +146,7 @@ mod tests {
     fn the_template_is_valid_when_all_of_it_is_used() {
         let uncommented: String = TEMPLATE
             .lines()
-            .filter(|line| line.contains(" = ") || line.contains("[["))
+            .filter(|line| line.contains(" = ") || line.starts_with("# ["))
             .map(|line| format!("{}\n", line.trim_start_matches("# ")))
             .collect();
         let options = parse(&uncommented, "template").expect("every line is a setting");

@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use super::options::{Color, Options, UserText};
 use super::size::{Share, Size};
 use super::{env, file};
+use crate::failure::Failure;
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +43,16 @@ pub(crate) fn read(flags: Options, directory: &Path) -> anyhow::Result<Settings>
     settings.add(env::read(&|name| std::env::var(name).ok())?, &Source::Environment);
     let project = file::project_file(directory);
     let user = file::user_file().filter(|path| path.is_file());
-    for path in project.into_iter().chain(user) {
+    if let Some(path) = project {
+        let options = file::read(&path)?;
+        if !options.serve.is_empty() {
+            let message = format!("{}: [serve] is not a project's to set", path.display());
+            let hint = "put it into your own file (`fanfold config path`): it decides where credentials go";
+            return Err(Failure::new(message, hint).into());
+        }
+        settings.add(options, &Source::File(path));
+    }
+    if let Some(path) = user {
         settings.add(file::read(&path)?, &Source::File(path));
     }
     Ok(settings)
@@ -89,11 +99,15 @@ impl Settings {
             ("tools", !more.tools.is_empty()),
             ("models", !more.models.is_empty()),
             ("prices", !more.prices.is_empty()),
+            ("serve", !more.serve.is_empty()),
         ];
         for (name, is_set) in lists {
             if is_set {
                 self.sources.entry(name).or_insert_with(|| source.clone());
             }
+        }
+        if self.options.serve.is_empty() {
+            self.options.serve = more.serve;
         }
         self.options.tools.extend(more.tools);
         self.options.models.extend(more.models);
@@ -118,6 +132,10 @@ impl Settings {
         let prices = options.prices.iter().map(|price| &*price.name).collect();
         all.push(self.one("models", list(models)));
         all.push(self.one("prices", list(prices)));
+        let serve = &options.serve;
+        let serve = [&serve.listen, &serve.upstream, &serve.openai, &serve.anthropic].into_iter().flatten();
+        let serve = serve.chain(&options.serve.allowed).map(String::as_str).collect();
+        all.push(self.one("serve", list(serve)));
         all
     }
 

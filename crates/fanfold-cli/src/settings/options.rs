@@ -67,6 +67,9 @@ pub(crate) struct Options {
     /// The profile: each has a store of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) profile: Option<String>,
+    /// The proxy. A project's file can't say this: it would decide where credentials go.
+    #[serde(default, skip_serializing_if = "ServeOptions::is_empty")]
+    pub(crate) serve: ServeOptions,
     /// What is said of single tools.
     #[serde(default, alias = "tool", skip_serializing_if = "Vec::is_empty")]
     pub(crate) tools: Vec<ToolOptions>,
@@ -76,6 +79,33 @@ pub(crate) struct Options {
     /// Prices of models that fanfold does not know, or knows wrongly.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) prices: Vec<PriceOptions>,
+}
+
+/// Where the proxy listens, and where requests go.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ServeOptions {
+    /// Where it listens: an address, or a port of this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) listen: Option<String>,
+    /// Where all requests go.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) upstream: Option<String>,
+    /// Where requests on OpenAI's routes go. Default: https://api.openai.com/v1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) openai: Option<String>,
+    /// Where requests on Anthropic's routes go. Default: https://api.anthropic.com.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) anthropic: Option<String>,
+    /// Other addresses that a client may name in the header `x-fanfold-upstream`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) allowed: Vec<String>,
+}
+
+impl ServeOptions {
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == ServeOptions::default()
+    }
 }
 
 /// Whether what people said may be shortened.

@@ -10,9 +10,14 @@ mod recall; //    folds opened again
 mod sessions; //  what is kept
 mod kills; //     what is kept after a kill
 mod pipe; //      JSON lines
+mod mcp; //       tools for agents
 mod replay; //    recorded conversations
 #[cfg(unix)]
 mod clients; //   sessions that real clients write
 mod yardstick; // the same figures from another program
+#[cfg(unix)]
+mod serve; //     the proxy as a program
 mod settings; //  files, environment, flags
+mod top; //       a proxy at a glance
+mod watch; //     what a proxy tells of what passes, and what it never tells
 mod people; //    what a person sees

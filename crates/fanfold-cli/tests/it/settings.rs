@@ -74,6 +74,7 @@ fn values_are_shown_with_their_sources() {
         tools           todo                 HERE/.fanfold.toml
         models          not set
         prices          not set
+        serve           not set
     "#]]
     .assert_eq(&shown);
 }

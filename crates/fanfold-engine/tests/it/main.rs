@@ -13,5 +13,6 @@ mod provider; //       refusals, and what the provider counted
 mod offer; //          how the model may open folds; looking on; being late
 mod effects; //        whatever fails, nothing acknowledged is lost
 mod lineage; //        forks, rewinds, rotations, and what goes
+mod anywhere; //       handles without their session, and how sessions stand
 mod transfer; //       sessions written down, and brought elsewhere
 mod hermes_defects; // what users of another engine suffer from

@@ -28,7 +28,7 @@ pub(super) enum Access {
 }
 
 /// The file that a path means.
-pub(super) fn file_of(path: &Path) -> PathBuf {
+pub(crate) fn file_of(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(FILE) } else { path.to_owned() }
 }
 

@@ -23,6 +23,7 @@ use crate::session::{EventRow, Millis, SessionId, SessionRow};
 use crate::sql::Sql;
 use crate::store::{Filter, Held, Size, Store, StoreError};
 use crate::{commit, lanes, locks, sweep, tables};
+pub(crate) use connect::file_of;
 use run::OnSqlite;
 
 /// How long a store waits for others who write to it.

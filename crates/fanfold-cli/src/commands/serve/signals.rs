@@ -1,0 +1,74 @@
+//! What the system asks for: an end, in good order.
+
+/// Waits until somebody wants an end.
+pub(crate) async fn asked_to_end() {
+    let mut signals = Signals::listen();
+    signals.next().await;
+}
+
+/// What was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// By Ctrl-C, which a terminal sends to everybody in front of it.
+    Interrupt,
+    /// By name.
+    Terminate,
+    /// The terminal has gone.
+    HangUp,
+}
+
+impl Asked {
+    /// The name of the signal, if who asked did not send it to the client as well.
+    pub(crate) fn to_pass_on(self) -> Option<&'static str> {
+        match self {
+            Asked::Interrupt => None,
+            Asked::Terminate => Some("TERM"),
+            Asked::HangUp => Some("HUP"),
+        }
+    }
+}
+
+/// Signals, from the moment on that they are listened for.
+pub(crate) struct Signals {
+    #[cfg(unix)]
+    all: Option<[tokio::signal::unix::Signal; 3]>,
+}
+
+#[cfg(unix)]
+impl Signals {
+    pub(crate) fn listen() -> Signals {
+        use tokio::signal::unix::{SignalKind, signal};
+        let all = || -> std::io::Result<_> {
+            Ok([
+                signal(SignalKind::interrupt())?,
+                signal(SignalKind::terminate())?,
+                signal(SignalKind::hangup())?,
+            ])
+        };
+        Signals { all: all().ok() }
+    }
+
+    pub(crate) async fn next(&mut self) -> Asked {
+        // Where they can't be listened for, they do what they always do.
+        let Some([interrupt, terminate, hangup]) = &mut self.all else { return std::future::pending().await };
+        tokio::select! {
+            _ = interrupt.recv() => Asked::Interrupt,
+            _ = terminate.recv() => Asked::Terminate,
+            _ = hangup.recv() => Asked::HangUp,
+        }
+    }
+}
+
+#[cfg(not(unix))]
+impl Signals {
+    pub(crate) fn listen() -> Signals {
+        Signals {}
+    }
+
+    pub(crate) async fn next(&mut self) -> Asked {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        Asked::Interrupt
+    }
+}

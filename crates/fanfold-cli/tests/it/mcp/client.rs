@@ -1,0 +1,181 @@
+//! A client that speaks JSON-RPC by hand, so that it can also speak it wrongly.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::kept::Kept;
+
+/// Longer than anything here takes on a busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The program, and what it writes.
+pub(crate) struct Client {
+    child: Child,
+    input: Option<ChildStdin>,
+    lines: Receiver<String>,
+    errors: Receiver<String>,
+    next_id: u64,
+}
+
+/// The program as a command, in an empty home.
+pub(crate) fn program(home: &Path) -> Command {
+    fanfold(home, "mcp")
+}
+
+/// A command of the program, in an empty home.
+pub(crate) fn fanfold(home: &Path, name: &str) -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin("fanfold"));
+    command.env_clear().env("HOME", home).current_dir(home).arg(name);
+    command
+}
+
+impl Client {
+    /// Starts the program on a store.
+    pub(crate) fn start(kept: &Kept, arguments: &[&str]) -> Client {
+        let mut command = program(&kept.sandbox.path(""));
+        command.arg("--store").arg(kept.store()).args(arguments);
+        Client::run(command)
+    }
+
+    pub(crate) fn run(mut command: Command) -> Client {
+        let streams = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = streams.spawn().unwrap();
+        let (out, lines) = channel();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        thread::spawn(move || {
+            stdout.lines().map_while(Result::ok).try_for_each(|line| out.send(line).ok());
+        });
+        let (err, errors) = channel();
+        let mut stderr = child.stderr.take().unwrap();
+        thread::spawn(move || {
+            let mut said = String::new();
+            drop(stderr.read_to_string(&mut said));
+            drop(err.send(said));
+        });
+        let input = child.stdin.take();
+        Client { child, input, lines, errors, next_id: 0 }
+    }
+
+    /// Starts it and says hello.
+    pub(crate) fn greeted(kept: &Kept, arguments: &[&str]) -> Client {
+        let mut client = Client::start(kept, arguments);
+        let hello = client.hello();
+        assert_eq!(hello["result"]["serverInfo"]["name"], "fanfold", "{hello}");
+        client
+    }
+
+    /// The handshake; gives what the server said of itself.
+    pub(crate) fn hello(&mut self) -> Value {
+        let hello = self.ask("initialize", initialize());
+        self.write(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        hello
+    }
+
+    /// Writes a line, whatever it says.
+    pub(crate) fn write(&mut self, line: &str) {
+        let input = self.input.as_mut().expect("stdin is open");
+        input.write_all(line.as_bytes()).and_then(|()| input.write_all(b"\n")).unwrap();
+        input.flush().unwrap();
+    }
+
+    /// Sends a request and gives its id.
+    pub(crate) fn send(&mut self, method: &str, params: Value) -> u64 {
+        self.next_id += 1;
+        let id = self.next_id;
+        self.write(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string());
+        id
+    }
+
+    /// The next line, if one comes in time.
+    pub(crate) fn read(&self, patience: Duration) -> Option<Value> {
+        let line = self.lines.recv_timeout(patience).ok()?;
+        Some(serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error} in what it wrote: {line}")))
+    }
+
+    /// Sends a request and waits for its answer.
+    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
+        let id = self.send(method, params);
+        let answer = self.read(PATIENCE).unwrap_or_else(|| panic!("no answer to {method}"));
+        assert_eq!(answer["id"], id, "{answer}");
+        answer
+    }
+
+    /// Calls a tool.
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Called {
+        let answer = self.ask("tools/call", json!({ "name": tool, "arguments": arguments }));
+        Called::of(&answer)
+    }
+
+    pub(crate) fn close_stdin(&mut self) {
+        self.input = None;
+    }
+
+    /// Closes stdin and waits for the end. Gives the lines that were left, the exit code, and what it said.
+    pub(crate) fn end(mut self) -> (Vec<String>, Option<i32>, String) {
+        self.close_stdin();
+        let began = Instant::now();
+        let code = loop {
+            match self.child.try_wait().unwrap() {
+                Some(status) => break status.code(),
+                None if began.elapsed() > PATIENCE => panic!("it does not end when stdin ends"),
+                None => thread::sleep(Duration::from_millis(5)),
+            }
+        };
+        let said = self.errors.recv_timeout(PATIENCE).unwrap_or_default();
+        (self.lines.iter().collect(), code, said)
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// What a client says of itself.
+pub(crate) fn initialize() -> Value {
+    json!({ "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": { "name": "test", "version": "1" } })
+}
+
+/// What a tool answered.
+#[derive(Debug)]
+pub(crate) struct Called {
+    pub(crate) is_error: bool,
+    pub(crate) texts: Vec<String>,
+}
+
+impl Called {
+    pub(crate) fn of(answer: &Value) -> Called {
+        let result = &answer["result"];
+        assert!(result.is_object(), "a protocol error: {answer}");
+        let blocks = result["content"].as_array().unwrap();
+        let texts = blocks.iter().map(|block| block["text"].as_str().unwrap().to_owned()).collect();
+        Called { is_error: result["isError"].as_bool().unwrap_or(false), texts }
+    }
+
+    /// The answer, which is no error.
+    pub(crate) fn text(&self) -> &str {
+        assert!(!self.is_error, "{}", self.texts.join("\n"));
+        &self.texts[0]
+    }
+
+    /// The answer as JSON.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(self.text()).unwrap()
+    }
+
+    /// What went wrong; it has a hint.
+    pub(crate) fn error(&self) -> &str {
+        assert!(self.is_error, "no error: {:?}", self.texts);
+        assert!(self.texts[0].contains("\n\nhint: "), "no hint: {}", self.texts[0]);
+        &self.texts[0]
+    }
+}

@@ -1,0 +1,27 @@
+//! What a model pays for the tools, with every turn.
+
+#![allow(clippy::print_stdout, reason = "a test says what it measured")]
+
+use fanfold_core::Count as _;
+use fanfold_tokens::o200k;
+use serde_json::{Value, json};
+
+use super::client::Client;
+use super::kept::Kept;
+
+#[test]
+fn all_tools_together_cost_less_than_500_tokens() {
+    let kept = Kept::new();
+    let mut client = Client::start(&kept, &[]);
+    let hello = client.hello();
+    let listed = client.ask("tools/list", json!({}));
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    // What clients hand on to a model: name, words and arguments.
+    let count = |value: &Value| o200k().count(&value.to_string()).0;
+    let shown = |tool: &Value| json!({ "name": tool["name"], "description": tool["description"], "parameters": tool["inputSchema"] });
+    let each: Vec<u64> = tools.iter().map(|tool| count(&shown(tool))).collect();
+    let instructions = count(&hello["result"]["instructions"]);
+    let all: u64 = each.iter().sum::<u64>() + instructions;
+    println!("search, recall, status: {each:?} tokens, instructions {instructions}: {all} in all");
+    assert!(all < 500, "{all} tokens");
+}

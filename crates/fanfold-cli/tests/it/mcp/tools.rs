@@ -1,0 +1,182 @@
+//! What each tool answers: the same as the command line, and no more than a model should read at once.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::client::Client;
+use super::kept::{FIRST_LINE, Kept};
+use crate::sandbox::{body, long_chat};
+
+/// No answer is longer, in bytes.
+const MOST: usize = 25_000;
+
+fn by_command(kept: &Kept, line: &str) -> Value {
+    let ran = kept.sandbox.run(&format!("search {line} --json --store s.db"));
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    serde_json::from_str(&ran.out).unwrap()
+}
+
+#[test]
+fn search_answers_in_four_shapes_as_the_command_does() {
+    let kept = Kept::new();
+    let mut client = Client::greeted(&kept, &[]);
+    let browsed = client.call("search", json!({})).json();
+    assert_eq!((browsed["mode"].as_str(), &browsed), (Some("browse"), &by_command(&kept, "")));
+    let read = client.call("search", json!({ "session_id": "night" })).json();
+    assert_eq!((read["mode"].as_str(), read["message_count"].as_u64()), (Some("read"), Some(66)));
+    let found = client.call("search", json!({ "query": "hundredth record", "limit": 1 })).json();
+    let told = by_command(&kept, "hundredth record --limit 1");
+    assert_eq!(found["mode"], "discover");
+    for field in ["session_id", "match_message_id", "snippet", "matched_role", "messages_after"] {
+        assert_eq!(found["results"][0][field], told["results"][0][field], "{field}");
+    }
+    let number = found["results"][0]["match_message_id"].clone();
+    let around = json!({ "session_id": "night", "around_message_id": number, "window": 1 });
+    let scrolled = client.call("search", around).json();
+    assert_eq!(scrolled, by_command(&kept, &format!("--session night --around {number} --window 1")));
+    assert_eq!(
+        scrolled["messages"].as_array().unwrap().iter().filter(|one| one["anchor"] == true).count(),
+        1
+    );
+    // Fields that narrow it.
+    let none = client.call("search", json!({ "query": "hundredth", "since": "2999-01-01" })).json();
+    assert_eq!(none["count"], 0, "{none}");
+    let some = client.call("search", json!({ "query": "hundredth", "before": "2999-01-01", "role": "user" }));
+    assert_eq!(some.json()["results"][0]["matched_role"], "user");
+    let wrong = client.call("search", json!({ "query": "x", "since": "yesterday" }));
+    assert!(wrong.error().contains("`since` is no day"));
+}
+
+#[test]
+fn the_callers_own_view_is_left_out_and_what_was_folded_is_found() {
+    let kept = Kept::new();
+    let mut client = Client::greeted(&kept, &["--session", "night"]);
+    // The user's words stand in the view; what a tool said at first was folded away.
+    assert_eq!(client.call("search", json!({ "query": "hundredth" })).json()["count"], 0);
+    let folded = client.call("search", json!({ "query": "take_0_0" })).json();
+    assert_eq!(folded["results"][0]["folded"], true, "{folded}");
+    assert_eq!(client.call("status", json!({})).json()["session_id"], "night");
+    let mut anybody = Client::greeted(&kept, &[]);
+    assert_eq!(anybody.call("search", json!({ "query": "hundredth" })).json()["count"], 1);
+}
+
+#[test]
+fn every_handle_opens_byte_for_byte_however_it_is_written() {
+    let kept = Kept::new();
+    let mut client = Client::greeted(&kept, &[]);
+    let mut first = None;
+    for handle in &kept.handles {
+        let original = kept.original(handle);
+        let called = client.call("recall", json!({ "handle": handle }));
+        assert_eq!(called.text(), original, "{handle}");
+        assert_eq!(called.texts.len(), 1, "it is whole, so there is nothing to say: {:?}", called.texts);
+        if original.contains(FIRST_LINE) {
+            first = Some(handle.clone());
+        }
+    }
+    let handle = first.expect("the first result is behind one of the handles");
+    let original = kept.original(&handle);
+    for written in [
+        json!(format!("[{handle}]")),
+        json!(format!("[{handle}] [read] src/stage_0.py")),
+        json!(format!("recall {handle}")),
+        json!(format!("night/{handle}")),
+        json!(handle.parse::<u64>().unwrap()),
+    ] {
+        assert_eq!(client.call("recall", json!({ "handle": written })).text(), original, "{written}");
+    }
+    let lines = client.call("recall", json!({ "handle": handle, "lines": "2-3", "session_id": "night" }));
+    let wanted: Vec<&str> = original.split('\n').skip(1).take(2).collect();
+    assert_eq!(lines.text(), wanted.join("\n"));
+    let hits = client.call("recall", json!({ "handle": handle, "search": "TAKE_0_0(" }));
+    assert!(hits.text().contains(FIRST_LINE), "{:?}", hits.texts);
+    let nothing = client.call("recall", json!({ "handle": handle, "search": "no such words" }));
+    assert!(nothing.text().starts_with("none of the "), "{:?}", nothing.texts);
+}
+
+#[test]
+fn what_can_not_be_recalled_says_what_to_do() {
+    let kept = Kept::new();
+    let mut client = Client::greeted(&kept, &[]);
+    let nowhere = client.call("recall", json!({ "handle": "000000" }));
+    assert!(nowhere.error().starts_with("none of the 1 sessions has the handle 000000"));
+    let named = client.call("recall", json!({ "handle": "000000", "session_id": "night" }));
+    assert!(named.error().contains("leave session_id out"));
+    let word = client.call("recall", json!({ "handle": "the parser" }));
+    assert!(word.error().starts_with("`the parser` is no handle"));
+    let lines = client.call("recall", json!({ "handle": kept.handles[0], "lines": "90000-" }));
+    assert!(lines.error().contains("leave lines out"));
+    let both = client.call("recall", json!({ "handle": kept.handles[0], "lines": "1", "search": "x" }));
+    assert!(both.error().contains("give one of them"));
+    assert!(client.call("recall", json!({ "handle": "message 99999" })).error().contains("no message 99999"));
+}
+
+#[test]
+fn long_answers_are_cut_and_say_how_to_go_on() {
+    let kept = Kept::new();
+    let mut messages = long_chat(3);
+    let long: String = (0..9_000).map(|i| format!("row {i} of the wide table\n")).collect();
+    messages.push(json!({ "role": "user", "content": format!("Here is all of it: zebra\n{long}") }));
+    kept.sandbox.write("wide.json", &body(&messages));
+    let ran = kept.sandbox.run("fold wide.json --session wide --window 1m --store s.db");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let mut client = Client::greeted(&kept, &[]);
+    let found = client.call("search", json!({ "query": "zebra" }));
+    assert!(found.text().len() <= MOST, "{} bytes", found.text().len());
+    let found = found.json();
+    assert!(found["note"].as_str().unwrap().contains("message ID"), "{found}");
+    let number = &found["results"][0]["match_message_id"];
+    // Reading on by what each answer says gives all of it.
+    let (mut whole, mut lines) = (String::new(), "1-".to_owned());
+    for _ in 0..40 {
+        let part = client.call("recall", json!({ "handle": format!("message {number}"), "lines": lines }));
+        assert!(part.text().len() <= MOST);
+        whole.push_str(part.text());
+        let Some(rest) = part.texts.get(1) else { break };
+        whole.push('\n');
+        lines = rest.split_once("\"lines\": \"").unwrap().1.split('"').next().unwrap().to_owned();
+    }
+    assert_eq!(whole, format!("Here is all of it: zebra\n{long}"));
+    let every = json!({ "query": "stage", "limit": 10, "window": 20, "max_chars": 100_000 });
+    assert!(client.call("search", every).text().len() <= MOST);
+}
+
+#[test]
+fn status_tells_how_full_the_window_is() {
+    let kept = Kept::new();
+    for line in ["goal night find the lost record", "title night Night run", "pin night 1 5"] {
+        assert_eq!(kept.sandbox.run(&format!("sessions {line} --store s.db")).code, 0, "{line}");
+    }
+    let mut client = Client::greeted(&kept, &[]);
+    let status = client.call("status", json!({ "session_id": "Night run" })).json();
+    assert_eq!(
+        (status["window"].as_u64(), status["goal"].as_str()),
+        (Some(8_000), Some("find the lost record"))
+    );
+    assert_eq!(status["pins"], json!([1, 5]), "{status}");
+    assert!(status["folds"].as_u64().unwrap() > 0 && status["handles"].as_u64().unwrap() > 0, "{status}");
+    let tokens = status["tokens"].as_u64().unwrap();
+    assert_eq!(tokens + status["tokens_left"].as_u64().unwrap(), 6_000, "the room of a window of 8,000");
+    let newest = client.call("status", json!({})).json();
+    assert_eq!(newest["sessions"][0], status);
+}
+
+#[test]
+fn a_store_may_be_written_to_go_and_come_again() {
+    let kept = Kept::new();
+    let mut client = Client::greeted(&kept, &[]);
+    kept.sandbox
+        .write("more.json", &body(&[json!({ "role": "user", "content": "a walrus in the harbour" })]));
+    assert_eq!(kept.sandbox.run("fold more.json --session more --store s.db").code, 0);
+    let found = client.call("search", json!({ "query": "walrus" })).json();
+    assert_eq!(found["results"][0]["session_id"], "more", "what another program wrote is found");
+    for end in ["", "-wal", "-shm"] {
+        drop(fs::remove_file(kept.sandbox.path(&format!("s.db{end}"))));
+    }
+    for tool in ["status", "search"] {
+        assert!(client.call(tool, json!({})).error().starts_with("there is no store at "));
+    }
+    assert_eq!(kept.sandbox.run("fold more.json --session again --store s.db").code, 0);
+    assert_eq!(client.call("status", json!({})).json()["sessions"][0]["session_id"], "again");
+}

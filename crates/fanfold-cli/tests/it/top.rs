@@ -1,0 +1,204 @@
+//! `fanfold top` in front of something that answers like a proxy: for pipes, and in a terminal.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::sandbox::Sandbox;
+
+fn status() -> Value {
+    let dollars = json!({ "came": 2.5, "sent": 1.3, "saved": 1.2 });
+    let session = |id: &str, words: &str| {
+        json!({
+            "id": id, "words": words, "format": "anthropic", "model": "claude-opus-5-5", "since": 1_763_200_000,
+            "idle_seconds": 4.2, "requests": 12, "in_flight": 0, "window": 200_000, "room": 191_808,
+            "came": 150_000, "sent": 61_204, "folds": 3, "folds_here": 3, "recalls": 1, "misses": 2,
+            "folded_away": 88_796, "dollars": dollars,
+        })
+    };
+    json!({
+        "version": "0.1.0", "mode": "fold", "uptime_seconds": 62.0, "requests_in_flight": 0,
+        "totals": {
+            "requests": 24, "passed_through": 7, "outcomes": { "folded": 20, "whole": 4 }, "as_it_came": {},
+            "ended": { "done": 24 }, "refused": 0, "retried": 0, "folds": 6, "recalls": 2, "misses": 4,
+            "tokens": { "came": 3_000_000, "sent": 1_400_000, "folded_away": 177_592, "input": 1_400_000,
+                        "read": 1_300_000, "written": 100_000, "output": 40_000 },
+            "dollars": { "came": 5.0, "sent": 2.6, "saved": 2.4 }, "requests_priced": 24, "requests_unpriced": 0,
+        },
+        "models": [],
+        "sessions": [session("s1", "fix the flaky test"), session("s2", "write a poem")],
+    })
+}
+
+/// Answers every request like this, and wants a token if one is given. Gives its address.
+fn serve(answer: String, token: Option<&'static str>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut request = Vec::new();
+            let mut bytes = [0; 1024];
+            while !request.windows(4).any(|end| end == b"\r\n\r\n") {
+                match stream.read(&mut bytes) {
+                    Ok(n) if n > 0 => request.extend_from_slice(&bytes[..n]),
+                    _ => break,
+                }
+            }
+            let request = String::from_utf8(request).unwrap();
+            let may = token.is_none_or(|token| request.contains(&format!("x-fanfold-token: {token}\r\n")));
+            let is_status = request.starts_with("GET /fanfold/status HTTP/1.1\r\n");
+            let (code, body) = match (may, is_status) {
+                (true, true) => ("200 OK", answer.as_str()),
+                (true, false) => ("404 Not Found", "{}"),
+                (false, _) => ("401 Unauthorized", "{}"),
+            };
+            let length = body.len();
+            let head = format!("HTTP/1.1 {code}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
+            let _ = stream.write_all(format!("{head}{body}").as_bytes());
+        }
+    });
+    address
+}
+
+#[test]
+fn a_table_for_a_pipe() {
+    let address = serve(status().to_string(), None);
+    let ran = Sandbox::new().run(&format!("top --url {address}"));
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    expect![[r#"
+        fanfold 0.1.0  ADDRESS  up 62s
+        requests 24  now 0  folded 20  as they came 0  refused 0  sent again 0
+        saved $2.40 of $5.00  folded away 177k tokens  folds 6  recalls 2  misses 4
+
+        SESSION                           MODEL             VIEW IN WINDOW      TOKENS FOLDS RECALLS MISSES    AWAY    SAVED  IDLE
+        fix the flaky test                claude-opus-5-5   █████░░░░░░···  61.2k/200k     3       1      2   88.8k    $1.20    4s
+        write a poem                      claude-opus-5-5   █████░░░░░░···  61.2k/200k     3       1      2   88.8k    $1.20    4s
+    "#]].assert_eq(&ran.out.replace(&address, "ADDRESS"));
+}
+
+#[test]
+fn the_status_as_it_is_told() {
+    let address = serve(status().to_string(), None);
+    let ran = Sandbox::new().run(&format!("top --json --url {address}"));
+    assert_eq!(serde_json::from_str::<Value>(&ran.out).unwrap(), status());
+}
+
+#[test]
+fn a_token_is_sent_where_one_is_wanted() {
+    let address = serve(status().to_string(), Some("abc"));
+    let sandbox = Sandbox::new();
+    let without = sandbox.run(&format!("top --url {address}"));
+    assert_eq!(without.code, 1);
+    assert!(
+        without.err.contains("wants a token") && without.err.contains("hint: give it with --token"),
+        "{}",
+        without.err
+    );
+    let with = sandbox
+        .command()
+        .args(["top", "--json", "--url", &address])
+        .env("FANFOLD_TOKEN", "abc")
+        .output()
+        .unwrap();
+    assert!(with.status.success());
+}
+
+#[test]
+fn nobody_there_is_told_with_the_address_and_what_to_do() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let ran = Sandbox::new().run(&format!("top --url {address}"));
+    assert_eq!((ran.code, ran.out.as_str()), (1, ""));
+    expect![[r#"
+        error: no proxy answers at ADDRESS: connection refused
+
+        hint: start one with `fanfold serve`, or name where it is with --url
+    "#]]
+    .assert_eq(&ran.err.replace(&address, "ADDRESS"));
+    let other = serve("<html>".to_owned(), None);
+    let ran = Sandbox::new().run(&format!("top --url {other}"));
+    assert!(ran.code == 1 && ran.err.contains("is no fanfold"), "{}", ran.err);
+    let wrong = Sandbox::new().run("top --url localhost:7744");
+    assert!(wrong.code == 1 && wrong.err.contains("hint: write it as http://HOST:PORT"), "{}", wrong.err);
+}
+
+/// What a terminal was sent, a screen for each time it was drawn, without colours.
+fn screens(sent: &str) -> Vec<String> {
+    let drawn = sent.split("\x1b[H").skip(1);
+    drawn.map(|frame| anstream::adapter::strip_str(frame).to_string().replace('\r', "")).collect()
+}
+
+#[test]
+fn live_in_a_terminal() {
+    let has_script = Command::new("script").arg("--version").output().is_ok_and(|ran| ran.status.success());
+    if !has_script {
+        eprintln!("skipped: the program `script`, which gives a terminal, is not there");
+        return;
+    }
+    let address = serve(status().to_string(), None);
+    let sandbox = Sandbox::new();
+    let program = assert_cmd::cargo::cargo_bin("fanfold");
+    let line = format!("stty cols 80 rows 12; {} top --url {address}; stty -a", program.display());
+    let mut child = Command::new("script")
+        .args(["-qec", &line, "/dev/null"])
+        .current_dir(sandbox.path("."))
+        .env("HOME", sandbox.path("."))
+        .env("TERM", "xterm-256color")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut sent = Vec::new();
+    let mut bytes = [0; 4096];
+    let (mut keys, mut screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    // The second session, all of it, back, the other order, and the end: pressed when something is there to see.
+    let mut pressed: &[&[u8]] = &[b"\x1b[B\x1b[B", b"\r", b"\x7f", b"s", b"q"];
+    loop {
+        let n = screen.read(&mut bytes).unwrap();
+        if n == 0 {
+            break;
+        }
+        sent.extend_from_slice(&bytes[..n]);
+        let is_drawn = sent.ends_with(b"\x1b[J");
+        if let (true, Some((next, rest))) = (is_drawn, pressed.split_first()) {
+            keys.write_all(next).unwrap();
+            pressed = rest;
+        }
+    }
+    let sent = String::from_utf8(sent).unwrap();
+    assert!(child.wait().unwrap().success(), "{sent}");
+    let screens = screens(&sent);
+    let has = |words: &[&str]| screens.iter().any(|screen| words.iter().all(|word| screen.contains(word)));
+    assert!(has(&["> write a poem", "  fix the flaky", "(by activity)"]), "{sent}");
+    assert!(has(&["first words    write a poem", "as it is sent  61,204 tokens"]), "{sent}");
+    assert!(has(&["(by money saved)"]), "{sent}");
+    // Its own screen is left, the cursor is back, and the terminal is as it was.
+    let (_, after) = sent.split_once("\x1b[?25h\x1b[?1049l").expect("the screen is left");
+    assert!(after.contains(" icanon") && after.contains(" echo "), "{after}");
+    expect![[r#"
+        fanfold 0.1.0  ADDRESS  up 62s
+        requests 24  now 0  folded 20  as they came 0  refused 0  sent again 0
+        saved $2.40 of $5.00  folded away 177k tokens  folds 6  recalls 2  misses 4
+
+          SESSION               VIEW          TOKENS FOLDS MISSES    AWAY    SAVED  IDLE
+          fix the flaky test    ███░░░··  61.2k/200k     3      2   88.8k    $1.20    4s
+          write a poem          ███░░░··  61.2k/200k     3      2   88.8k    $1.20    4s
+
+
+
+
+        q quit   up/down choose   enter one session   s sort (by activity)
+    "#]]
+    .assert_eq(
+        &screens[0]
+            .replace(&address, "ADDRESS")
+            .lines()
+            .map(|l| format!("{}\n", l.trim_end()))
+            .collect::<String>(),
+    );
+}

@@ -1,0 +1,306 @@
+//! A proxy watched from outside: its log, metrics, status and spans, and that none of them tells a secret.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use fanfold_testkit::caller::Caller;
+use fanfold_testkit::upstream::{Fault, Script, Upstream};
+use serde_json::{Value, json};
+
+use crate::sandbox::Sandbox;
+
+/// A running `fanfold serve`, and all that it says.
+struct Proxy {
+    child: Child,
+    port: u16,
+    said: Arc<Mutex<String>>,
+    listeners: Vec<JoinHandle<()>>,
+}
+
+impl Proxy {
+    fn start(sandbox: &Sandbox, upstream: &str, flags: &[&str]) -> Proxy {
+        let mut child = Command::new(assert_cmd::cargo::cargo_bin("fanfold"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--store", "kept.db", "--upstream", upstream])
+            .args(flags)
+            .env_clear()
+            .current_dir(sandbox.path("."))
+            .env("HOME", sandbox.path("."))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let said = Arc::new(Mutex::new(String::new()));
+        let mut err = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("listens on http://") {
+            assert_ne!(err.read_line(&mut line).unwrap(), 0, "it ended: {line}");
+        }
+        let address = line.split("listens on http://").nth(1).unwrap();
+        let port = address.split([':', ',']).nth(1).unwrap().trim().parse().unwrap();
+        said.lock().unwrap().push_str(&line);
+        let out = BufReader::new(child.stdout.take().unwrap());
+        let listeners = vec![listen(err, Arc::clone(&said)), listen(out, Arc::clone(&said))];
+        Proxy { child, port, said, listeners }
+    }
+
+    fn caller(&self) -> Caller {
+        Caller::new(self.port)
+    }
+
+    fn get(&self, path: &str) -> String {
+        let answered = self.caller().call("GET", path, &[], "").unwrap();
+        assert_eq!(answered.status, 200, "{path}");
+        answered.text()
+    }
+
+    /// Ends it in good order. Gives all that it said.
+    fn end(mut self) -> String {
+        let ended = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
+        assert!(ended.success() && self.child.wait().unwrap().success());
+        self.listeners.drain(..).for_each(|listener| listener.join().unwrap());
+        std::mem::take(&mut *self.said.lock().unwrap())
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+    }
+}
+
+fn listen(mut from: impl std::io::BufRead + Send + 'static, said: Arc<Mutex<String>>) -> JoinHandle<()> {
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        while from.read_line(&mut line).is_ok_and(|n| n > 0) {
+            said.lock().unwrap().push_str(&std::mem::take(&mut line));
+        }
+    })
+}
+
+/// A conversation of so many steps, each with a long result.
+fn conversation(n_steps: usize) -> Value {
+    let mut messages = vec![json!({ "role": "user", "content": "read the files" })];
+    for n in 0..n_steps {
+        let lines: Vec<String> =
+            (0..60).map(|line| format!("line {line} of file {n} says {}", n * 7 + line)).collect();
+        let id = format!("call_{n}");
+        let function =
+            json!({ "name": "read", "arguments": json!({ "path": format!("f{n}.txt") }).to_string() });
+        let call = json!({ "id": id, "type": "function", "function": function });
+        messages.push(json!({ "role": "assistant", "content": null, "tool_calls": [call] }));
+        messages.push(json!({ "role": "tool", "tool_call_id": id, "content": lines.join("\n") }));
+    }
+    let parameters = json!({ "type": "object", "properties": { "path": { "type": "string" } } });
+    let tool = json!({ "type": "function", "function": { "name": "read", "parameters": parameters } });
+    json!({ "model": "gpt-5", "messages": messages, "tools": [tool] })
+}
+
+const CHAT: &str = "/v1/chat/completions";
+
+#[test]
+fn what_passes_is_seen_everywhere() {
+    let upstream = Upstream::start(Script::steps(99)).unwrap();
+    let sandbox = Sandbox::new();
+    let proxy = Proxy::start(&sandbox, &upstream.url(), &["--window", "8k", "--log", "json"]);
+    let mut caller = proxy.caller();
+    for n_steps in [1, 2, 14, 15] {
+        let answered = caller.post(CHAT, &[], &conversation(n_steps).to_string()).unwrap();
+        assert_eq!(answered.status, 200, "{}", answered.text());
+    }
+    // The first file is asked for again, and it was folded.
+    let mut again = conversation(15);
+    let messages = again["messages"].as_array_mut().unwrap();
+    let repeated = [messages[1].clone(), messages[2].clone()];
+    messages.extend(repeated);
+    let (call, result) = (messages.len() - 2, messages.len() - 1);
+    messages[call]["tool_calls"][0]["id"] = json!("call_again");
+    messages[result]["tool_call_id"] = json!("call_again");
+    assert_eq!(caller.post(CHAT, &[], &again.to_string()).unwrap().status, 200);
+    upstream.fault(Fault::Status(429));
+    assert_eq!(caller.post(CHAT, &[], &conversation(1).to_string()).unwrap().status, 429);
+    assert_eq!(caller.call("GET", "/v1/models", &[], "").unwrap().status, upstream_models(&upstream));
+    drop(caller);
+
+    let status: Value = serde_json::from_str(&proxy.get("/fanfold/status")).unwrap();
+    let totals = &status["totals"];
+    assert_eq!(totals["requests"], 6, "{status:#}");
+    assert_eq!(totals["passed_through"], 1);
+    assert!(totals["outcomes"]["folded"].as_u64().unwrap() >= 3, "{status:#}");
+    assert!(totals["folds"].as_u64().unwrap() >= 1 && totals["misses"] == 1, "{status:#}");
+    let tokens = |key: &str| totals["tokens"][key].as_u64().unwrap();
+    assert!(
+        tokens("sent") < tokens("came") && tokens("folded_away") > 0 && tokens("input") > 0,
+        "{status:#}"
+    );
+    let session = &status["sessions"].as_array().unwrap().iter().find(|one| one["misses"] == 1).unwrap();
+    assert_eq!((&session["words"], &session["window"]), (&json!("read the files"), &json!(8_000)));
+    let dollars = |key: &str| totals["dollars"][key].as_f64().unwrap();
+    assert!((dollars("came") - dollars("sent") - dollars("saved")).abs() < 1e-5 && dollars("came") > 0.0);
+
+    let metrics = proxy.get("/fanfold/metrics");
+    for line in [
+        r#"fanfold_requests_total{format="chat",family="gpt-5",outcome="folded"}"#,
+        "fanfold_misses_total 1",
+        "fanfold_passed_through_total 1",
+        r#"fanfold_answers_total{format="chat",status="4xx"} 1"#,
+        r#"fanfold_added_seconds_count{format="chat"} 6"#,
+    ] {
+        assert!(metrics.contains(line), "{line} is not in\n{metrics}");
+    }
+    let top = sandbox.run(&format!("top --once --url http://127.0.0.1:{}", proxy.port));
+    assert!(
+        top.code == 0 && top.out.contains("read the files") && top.out.contains("misses 1"),
+        "{}",
+        top.out
+    );
+    assert!(proxy.get("/fanfold/ready").contains("true") && proxy.get("/fanfold/health").contains("true"));
+
+    let said = proxy.end();
+    let lines: Vec<Value> = said.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let requests: Vec<&Value> = lines.iter().filter(|line| line["target"] == "fanfold::request").collect();
+    assert_eq!(requests.len(), 6, "{said}");
+    let folded = requests.iter().find(|line| line["outcome"] == "folded").unwrap();
+    assert!(folded["came"].as_u64() > folded["sent"].as_u64() && folded["status"] == 200, "{folded:#}");
+    assert_eq!(requests[5]["status"], 429);
+    assert!(said.contains("requests were folded"), "{said}");
+}
+
+/// What the upstream says to the same without a proxy.
+fn upstream_models(upstream: &Upstream) -> u16 {
+    Caller::new(upstream.port()).call("GET", "/v1/models", &[], "").unwrap().status
+}
+
+#[test]
+fn an_observing_proxy_tells_at_its_end_what_it_would_have_saved() {
+    let upstream = Upstream::start(Script::steps(99)).unwrap();
+    let proxy =
+        Proxy::start(&Sandbox::new(), &upstream.url(), &["--window", "8k", "--observe", "--log", "off"]);
+    let mut caller = proxy.caller();
+    let bodies = [conversation(14).to_string(), conversation(15).to_string()];
+    for body in &bodies {
+        assert_eq!(caller.post(CHAT, &[], body).unwrap().status, 200);
+    }
+    drop(caller);
+    let status: Value = serde_json::from_str(&proxy.get("/fanfold/status")).unwrap();
+    assert_eq!((&status["mode"], &status["totals"]["outcomes"]["observed"]), (&json!("observe"), &json!(2)));
+    let said = proxy.end();
+    assert!(
+        said.contains("2 of 2 requests would have been folded") && said.contains("would have saved $"),
+        "{said}"
+    );
+    let sent: Vec<String> = upstream.seen().iter().map(|seen| seen.text()).collect();
+    assert_eq!(sent, bodies, "nothing is changed");
+}
+
+#[test]
+fn no_secret_is_ever_written_down() {
+    const SECRET: &str = "sk-s3cr3t";
+    let upstream = Upstream::start(Script::steps(99)).unwrap();
+    let address = upstream.url().replace("http://", &format!("http://user:{SECRET}@"));
+    let flags = ["--window", "8k", "--log", "json", "--talk", "trace"];
+    for upstream_address in [upstream.url(), address] {
+        let sandbox = Sandbox::new();
+        let proxy = Proxy::start(&sandbox, &upstream_address, &flags);
+        let bearer = format!("Bearer {SECRET}");
+        let headers: &[(&str, &str)] = &[
+            ("authorization", &bearer),
+            ("x-api-key", SECRET),
+            ("api-key", SECRET),
+            ("cookie", SECRET),
+            ("x-some-new-header", SECRET),
+            ("x-goog-api-key", SECRET),
+        ];
+        let path = format!("{CHAT}?key={SECRET}");
+        let mut with_secrets = conversation(14);
+        with_secrets["messages"][0]["content"] = json!(format!("my key is {SECRET}"));
+        with_secrets["messages"][2]["content"] = json!(format!("KEY={SECRET}\n").repeat(200));
+        with_secrets["user"] = json!(SECRET);
+        let odd = format!(r#"{{"model":"gpt-5","messages":[{{"role":"{SECRET}"}}], {SECRET} not JSON"#);
+        let strange = json!({ "model": "gpt-5", "messages": [{ "role": SECRET, "content": { SECRET: 1 } }] });
+        let faults = [
+            None,
+            Some(Fault::Answer(400, format!(r#"{{"error":{{"message":"invalid key {SECRET}"}}}}"#))),
+            Some(Fault::Answer(401, format!(r#"{{"error":{{"message":"invalid key {SECRET}"}}}}"#))),
+            Some(Fault::Answer(413, SECRET.to_owned())),
+            Some(Fault::Garbage),
+            Some(Fault::HangUp),
+            Some(Fault::NoHttp),
+            Some(Fault::Die(1)),
+            Some(Fault::Status(500)),
+        ];
+        let mut n_sent = 0;
+        for fault in faults {
+            for body in [&with_secrets.to_string(), &odd, &strange.to_string()] {
+                if let Some(fault) = &fault {
+                    upstream.fault(fault.clone());
+                }
+                // Some of these answers are none; what matters is what is written down meanwhile.
+                let _ = proxy.caller().post(&path, headers, body);
+                n_sent += 1;
+            }
+        }
+        let _ = proxy.caller().call("GET", &format!("/v1/models?key={SECRET}"), headers, "");
+        let _ = proxy.caller().call("GET", &format!("/fanfold/none?key={SECRET}"), headers, "");
+        let metrics = proxy.get("/fanfold/metrics");
+        assert!(!metrics.contains(SECRET), "{metrics}");
+        let said = proxy.end();
+        let n_told = said.matches("fanfold::request").count();
+        assert!(n_told >= n_sent, "only {n_told} of {n_sent} requests are told of:\n{said}");
+        let leak = said.lines().find(|line| line.contains(SECRET) || line.contains("c2stczNjcjN0"));
+        assert_eq!(leak, None, "a secret is in the log");
+    }
+    // The key was there to be seen: it was passed on.
+    assert!(upstream.seen().iter().any(|seen| seen.header("x-api-key") == Some(SECRET)));
+}
+
+/// A collector of spans: gives its address and the names of spans with their parents' names.
+fn collector() -> (String, Arc<Mutex<Vec<Value>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let got = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&got);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = BufReader::new(stream.unwrap());
+            let (mut length, mut line) = (0, String::new());
+            while stream.read_line(&mut line).is_ok_and(|n| n > 2) {
+                if let Some(told) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = told.trim().parse().unwrap();
+                }
+                line.clear();
+            }
+            let mut body = vec![0; length];
+            stream.read_exact(&mut body).unwrap();
+            let spans = serde_json::from_slice::<Value>(&body).unwrap();
+            let spans = spans["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().unwrap().clone();
+            kept.lock().unwrap().extend(spans);
+            let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
+            stream.get_mut().write_all(answer).unwrap();
+        }
+    });
+    (address, got)
+}
+
+#[test]
+fn spans_reach_a_collector_and_upstream_is_told_of_them() {
+    let (collector, got) = collector();
+    let upstream = Upstream::start(Script::steps(99)).unwrap();
+    let proxy = Proxy::start(&Sandbox::new(), &upstream.url(), &["--otlp", &collector, "--log", "off"]);
+    let client = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let answered =
+        proxy.caller().post(CHAT, &[("traceparent", client)], &conversation(2).to_string()).unwrap();
+    assert_eq!(answered.status, 200);
+    proxy.end();
+    let spans = got.lock().unwrap();
+    let mut names: Vec<&str> = spans.iter().map(|span| span["name"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["chat gpt-5", "first byte", "fold", "recognise", "stream"]);
+    let top = spans.iter().find(|span| span["name"] == "chat gpt-5").unwrap();
+    assert_eq!((&top["parentSpanId"], &top["traceId"]), (&json!("00f067aa0ba902b7"), &json!(&client[3..35])));
+    let told = upstream.seen()[0].header("traceparent").unwrap().to_owned();
+    assert_eq!(told, format!("00-{}-{}-01", &client[3..35], top["spanId"].as_str().unwrap()));
+}

@@ -1,0 +1,113 @@
+//! How a session stands, by what was noted of it: how full its window is, its folds, its pins.
+
+use std::collections::BTreeSet;
+
+use fanfold_core::{Budget, Tokens};
+use fanfold_store::{Millis, SessionId, SessionRow, StoreError};
+
+use crate::engine::{Engine, OpError};
+use crate::note::Note;
+use crate::past::{Past, leads_to};
+use crate::room::Room;
+
+/// How a session stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Standing {
+    /// The session.
+    pub row: SessionRow,
+    /// What the last request cost, in tokens; none where nothing was sent or counted.
+    pub tokens: Option<u64>,
+    /// The window that it is folded for, and what of it is kept for the answer: as the provider takes it by now, in our
+    /// tokens.
+    pub window: Option<(u64, u64)>,
+    /// How many requests left.
+    pub n_requests: usize,
+    /// When the last one did.
+    pub last_request: Option<Millis>,
+    /// Why the last one left as it came, if something of ours did not work.
+    pub as_it_came: Option<String>,
+    /// How many folds its view has had.
+    pub n_folds: usize,
+    /// What the view cost before the last fold and after it.
+    pub last_fold: Option<(u64, u64)>,
+    /// How many handles it was ever given.
+    pub n_handles: usize,
+    /// Messages that must not be folded, by their numbers from 0.
+    pub pins: Vec<u32>,
+}
+
+impl Engine {
+    /// How a session stands.
+    pub fn standing(&self, session: &SessionId) -> Result<Standing, OpError> {
+        let row = self.row(session)?;
+        let past = Past::read(&*self.store, session)?;
+        let mut standing = Standing {
+            row,
+            tokens: None,
+            window: None,
+            n_requests: 0,
+            last_request: None,
+            as_it_came: None,
+            n_folds: 0,
+            last_fold: None,
+            n_handles: past.handles.len(),
+            pins: Vec::new(),
+        };
+        let mut pins = BTreeSet::new();
+        let mut room: Option<Room> = None;
+        for (i, noted) in past.notes.iter().enumerate() {
+            let is_own = i >= past.own_from;
+            match &noted.note {
+                Note::Began(began) => room = Some(Room::of(budget(began.window, began.reserve))),
+                Note::Budget { window, reserve } => match &mut room {
+                    Some(room) => room.tell(budget(*window, *reserve)),
+                    None => room = Some(Room::of(budget(*window, *reserve))),
+                },
+                Note::Refused { limit } => {
+                    if let Some(room) = &mut room {
+                        room.refuse(limit.map(Tokens));
+                    }
+                }
+                Note::Corrected { permille } => {
+                    if let Some(room) = &mut room {
+                        room.correct(*permille);
+                    }
+                }
+                Note::Request(sent) if is_own => {
+                    standing.n_requests += 1;
+                    standing.last_request = Some(noted.at);
+                    standing.tokens = sent.tokens;
+                    standing.as_it_came.clone_from(&sent.original);
+                }
+                Note::Fold(fold) if self.is_on_the_way(&standing.row, noted.tip)? => {
+                    standing.n_folds = fold.n_folds;
+                    standing.last_fold = Some(fold.tokens);
+                }
+                Note::Pinned { message } if self.is_on_the_way(&standing.row, noted.tip)? => {
+                    pins.insert(*message);
+                }
+                Note::Unpinned { message } if self.is_on_the_way(&standing.row, noted.tip)? => {
+                    pins.remove(message);
+                }
+                _ => {}
+            }
+        }
+        standing.pins = pins.into_iter().collect();
+        standing.window = room.map(|room| (room.budget().window().0, room.budget().reserve().0));
+        Ok(standing)
+    }
+
+    /// Whether what happened behind a message holds for a session as it is: a rewind takes it back.
+    fn is_on_the_way(
+        &self,
+        row: &SessionRow,
+        tip: Option<fanfold_store::NodeId>,
+    ) -> Result<bool, StoreError> {
+        // What happened before the first message holds always.
+        if tip.is_none() { Ok(true) } else { leads_to(&*self.store, tip, row.tip) }
+    }
+}
+
+fn budget(window: u64, reserve: u64) -> Budget {
+    Budget::with_reserve(Tokens(window), Tokens(reserve))
+}

@@ -1,0 +1,137 @@
+//! Connections, only so many at once, and none that stands still for long.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::serve::Listener;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, Sleep, sleep};
+
+/// A listener with so many places. Whoever finds none waits until one is free.
+pub(crate) struct Bounded {
+    listener: TcpListener,
+    /// Guards the number of connections.
+    places: Arc<Semaphore>,
+    idle: Duration,
+}
+
+impl Bounded {
+    pub(crate) fn new(listener: TcpListener, most: usize, idle: Duration) -> Bounded {
+        Bounded { listener, places: Arc::new(Semaphore::new(most)), idle }
+    }
+}
+
+impl Listener for Bounded {
+    type Io = Connection;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Connection, SocketAddr) {
+        loop {
+            // The semaphore is never closed.
+            let place = Arc::clone(&self.places).acquire_owned().await.ok();
+            let (stream, address) = Listener::accept(&mut self.listener).await;
+            // Without this, small answers wait for the client's acknowledgement of earlier ones.
+            if stream.set_nodelay(true).is_ok() {
+                let timer = Box::pin(sleep(self.idle));
+                return (Connection { stream, timer, idle: self.idle, _place: place }, address);
+            }
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+}
+
+/// A connection that ends when nothing has come or gone for a while.
+pub(crate) struct Connection {
+    stream: TcpStream,
+    timer: Pin<Box<Sleep>>,
+    idle: Duration,
+    _place: Option<OwnedSemaphorePermit>,
+}
+
+impl Connection {
+    /// Notes that something came or went.
+    fn moved<T>(&mut self, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if polled.is_ready() {
+            self.timer.as_mut().reset(Instant::now() + self.idle);
+        }
+        polled
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        if polled.is_pending() && self.timer.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        self.moved(polled)
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.moved(polled)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    const IDLE: Duration = Duration::from_millis(80);
+
+    async fn bounded(most: usize) -> (Bounded, SocketAddr) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        (Bounded::new(listener, most, IDLE), address)
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_stands_still_ends() {
+        let (mut listener, address) = bounded(1).await;
+        let mut client = TcpStream::connect(address).await.unwrap();
+        let (mut connection, _) = listener.accept().await;
+        for _ in 0..3 {
+            tokio::time::sleep(IDLE / 2).await;
+            client.write_all(b"x").await.unwrap();
+            assert_eq!(connection.read_u8().await.unwrap(), b'x', "who says something now and then stays");
+        }
+        assert_eq!(connection.read_u8().await.unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test]
+    async fn who_finds_no_place_waits_for_one() {
+        let (mut listener, address) = bounded(1).await;
+        let _first = TcpStream::connect(address).await.unwrap();
+        let _second = TcpStream::connect(address).await.unwrap();
+        let (held, _) = listener.accept().await;
+        let full = tokio::time::timeout(IDLE, Listener::accept(&mut listener)).await;
+        assert!(full.is_err(), "there is one place");
+        drop(held);
+        assert!(tokio::time::timeout(IDLE * 20, Listener::accept(&mut listener)).await.is_ok());
+    }
+}

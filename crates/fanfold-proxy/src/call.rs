@@ -1,0 +1,85 @@
+//! A call upstream, and its answer on the way to the client.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::response::Response;
+use http::header::{CONTENT_LENGTH, HeaderMap, HeaderValue};
+use http::{Method, StatusCode};
+use reqwest::Url;
+
+use crate::exchange::Shared;
+use crate::meter::Exit;
+use crate::upstream::Upstream;
+use crate::{headers, own};
+
+/// A call upstream.
+pub(crate) struct Call {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) upstream: Upstream,
+    pub(crate) method: Method,
+    pub(crate) url: Url,
+    pub(crate) headers: HeaderMap,
+}
+
+/// Upstream gave no answer.
+pub(crate) struct NotSent {
+    pub(crate) exit: Exit,
+    /// What the client is told.
+    pub(crate) response: Response,
+}
+
+impl Call {
+    /// Sends a body as it comes, and gives the answer as it comes.
+    pub(crate) async fn pass(&self, body: Body, length: Option<&HeaderValue>) -> Response {
+        let mut headers = self.headers.clone();
+        // With a length it goes on as it was; without, in chunks, if there is anything.
+        if let Some(length) = length {
+            headers.insert(CONTENT_LENGTH, length.clone());
+        }
+        let is_empty = hyper::body::Body::is_end_stream(&body);
+        let body = (!is_empty).then(|| reqwest::Body::wrap_stream(body.into_data_stream()));
+        match self.send(headers, body).await {
+            Ok(response) => to_client(response.map(Body::new)),
+            Err(not_sent) => not_sent.response,
+        }
+    }
+
+    /// Sends a request.
+    pub(crate) async fn send(
+        &self,
+        headers: HeaderMap,
+        body: Option<reqwest::Body>,
+    ) -> Result<http::Response<reqwest::Body>, NotSent> {
+        let sender = self.shared.senders.of(&self.upstream);
+        let mut request = sender.request(self.method.clone(), self.url.clone()).headers(headers);
+        if let Some(body) = body {
+            request = request.body(body);
+        }
+        request.send().await.map(http::Response::from).map_err(|error| self.not_sent(&error))
+    }
+
+    fn not_sent(&self, error: &reqwest::Error) -> NotSent {
+        let address = self.upstream.address();
+        let (exit, status, what) = if error.is_connect() {
+            (Exit::Unreachable, StatusCode::BAD_GATEWAY, format!("{address} can't be reached"))
+        } else if error.is_timeout() {
+            (Exit::Stalled, StatusCode::GATEWAY_TIMEOUT, format!("{address} does not answer"))
+        } else {
+            (Exit::BrokenOff, StatusCode::BAD_GATEWAY, format!("{address} broke off before it answered"))
+        };
+        let cause = std::iter::successors(std::error::Error::source(error), |cause| cause.source()).last();
+        let what = cause.map_or(what.clone(), |cause| format!("{what}: {cause}"));
+        let response = own::error(status, &what, "try again; check --upstream if it stays so");
+        NotSent { exit, response }
+    }
+}
+
+/// An answer as the client gets it.
+pub(crate) fn to_client(response: http::Response<Body>) -> Response {
+    let (parts, body) = response.into_parts();
+    let mut response = Response::new(body);
+    *response.status_mut() = parts.status;
+    *response.headers_mut() = headers::client(&parts.headers);
+    response
+}

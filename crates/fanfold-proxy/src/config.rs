@@ -1,0 +1,87 @@
+//! What a proxy is told, once, before it starts.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use fanfold_engine::{Engine, Mode, Terms};
+use fanfold_store::StoreError;
+use fanfold_wire::Format;
+
+use crate::meter::Meter;
+use crate::recall::Recall;
+use crate::trust::Token;
+use crate::upstream::Upstreams;
+
+/// Everything that a proxy is told.
+#[derive(Clone)]
+pub struct Config {
+    /// Where it listens; port 0 lets the system choose.
+    pub listen: SocketAddr,
+    /// Where requests go.
+    pub upstreams: Upstreams,
+    /// Where sessions are kept, and what they are folded by.
+    pub host: Arc<dyn Host>,
+    /// Whether anything is changed.
+    pub mode: Mode,
+    /// How models open folds.
+    pub recall: Recall,
+    /// Counts what passes.
+    pub meter: Arc<Meter>,
+    /// Answers below `/fanfold/mcp`, if anything does.
+    pub mcp: Option<Router>,
+    /// What a client must know; needed wherever others than this machine can reach us.
+    pub token: Option<Token>,
+    /// How much of everything.
+    pub limits: Limits,
+}
+
+/// Opens stores and chooses terms: what differs between the programs that have a proxy in them.
+pub trait Host: Send + Sync {
+    /// Opens the store, which is made if it is not there.
+    fn open(&self) -> Result<Engine, StoreError>;
+
+    /// The file of the store, if it is a file: one that is gone or another is opened anew.
+    fn file(&self) -> Option<PathBuf>;
+
+    /// What a conversation is folded by.
+    fn terms(&self, model: Option<&str>, format: Format) -> Result<Terms, String>;
+}
+
+/// How much of everything, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// What our own work before the upstream call may take.
+    pub deadline: Duration,
+    /// The largest body that is looked at; a larger one goes through as it comes.
+    pub body: usize,
+    /// Connections at once; more of them wait.
+    pub connections: usize,
+    /// Bodies that are worked on at once; more of them wait, within their deadline.
+    pub folding: usize,
+    /// How long a client may be silent: between requests, in its headers, in its body, or not reading its answer.
+    pub client_idle: Duration,
+    /// How long a connection upstream may take to be made.
+    pub connect: Duration,
+    /// How long upstream may be silent; a stream that goes on has no limit.
+    pub upstream_idle: Duration,
+    /// How long streams are waited for at the end.
+    pub farewell: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            deadline: Duration::from_secs(2),
+            body: 64 << 20,
+            connections: 1024,
+            folding: 32,
+            client_idle: Duration::from_secs(120),
+            connect: Duration::from_secs(10),
+            upstream_idle: Duration::from_secs(600),
+            farewell: Duration::from_secs(30),
+        }
+    }
+}

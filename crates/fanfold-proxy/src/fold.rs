@@ -1,0 +1,198 @@
+//! A body folded on a blocking thread, within a deadline. Whatever goes wrong, there is a body to send: the one that came.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use fanfold_core::{Budget, Tokens};
+use fanfold_engine::{Ask, Engine, Left, Mode, Recognised, Refused, Terms, Trouble, store_words};
+use fanfold_store::SessionId;
+use fanfold_wire::Format;
+use fanfold_wire::reply::is_summary_request;
+use tokio::sync::Semaphore;
+
+use crate::config::Config;
+use crate::desk::Desk;
+use crate::made::{Counted, Made, Reason, Sent};
+use crate::meter::Meter;
+use crate::recall::Recall;
+
+/// Who asks, as sessions have it.
+const SOURCE: &str = "proxy";
+/// A body that was refused waits so many times as long for its fold: without one there is nothing to send.
+const PATIENCE: u32 = 5;
+
+/// A body that is to be folded.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    /// The body, unpacked.
+    pub(crate) body: Bytes,
+    pub(crate) format: Format,
+    /// The model that it names.
+    pub(crate) model: Option<String>,
+    /// The session that the client named.
+    pub(crate) named: Option<String>,
+    /// What the provider is known to take of this model at most.
+    pub(crate) most: Option<Tokens>,
+    /// What the provider said when it refused the body.
+    pub(crate) refused: Option<Refused>,
+}
+
+/// Folds bodies.
+pub(crate) struct Folder {
+    pub(crate) desk: Arc<Desk>,
+    meter: Arc<Meter>,
+    mode: Mode,
+    recall: Recall,
+    deadline: Duration,
+    /// How many are worked on at once. One that is late keeps its place until it is done.
+    places: Arc<Semaphore>,
+}
+
+impl Folder {
+    pub(crate) fn new(config: &Config) -> Folder {
+        Folder {
+            desk: Arc::new(Desk::new(Arc::clone(&config.host))),
+            meter: Arc::clone(&config.meter),
+            mode: config.mode,
+            recall: config.recall,
+            deadline: config.limits.deadline,
+            places: Arc::new(Semaphore::new(config.limits.folding)),
+        }
+    }
+
+    pub(crate) fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Folds a body, or says why it leaves as it came.
+    pub(crate) async fn fold(&self, wanted: Wanted) -> Made {
+        let most = if wanted.refused.is_some() { self.deadline * PATIENCE } else { self.deadline };
+        let until = Instant::now() + most;
+        let work = async {
+            let Ok(place) = Arc::clone(&self.places).acquire_owned().await else {
+                return Made::as_it_came(Reason::Deadline);
+            };
+            let (desk, meter, mode) = (Arc::clone(&self.desk), Arc::clone(&self.meter), self.mode);
+            let recall = self.recall;
+            let work = tokio::task::spawn_blocking(move || {
+                let made = Folding { desk: &desk, meter: &meter, mode, recall, until }.fold(&wanted);
+                drop(place);
+                made
+            });
+            work.await.unwrap_or_else(|_| Made::as_it_came(Reason::Panicked))
+        };
+        tokio::time::timeout(most, work).await.unwrap_or_else(|_| Made::as_it_came(Reason::Deadline))
+    }
+}
+
+/// One body being folded.
+struct Folding<'a> {
+    desk: &'a Desk,
+    meter: &'a Meter,
+    mode: Mode,
+    recall: Recall,
+    until: Instant,
+}
+
+impl Folding<'_> {
+    fn fold(&self, wanted: &Wanted) -> Made {
+        let Ok(body) = std::str::from_utf8(&wanted.body) else {
+            return Made::as_it_came(Reason::NotDecoded);
+        };
+        // It wants all of it; only where that is too long, it gets what there is room for.
+        if wanted.refused.is_none() && is_summary_request(body, wanted.format) {
+            return Made::as_it_came(Reason::Summary);
+        }
+        let terms = match self.desk.host().terms(wanted.model.as_deref(), wanted.format) {
+            Ok(terms) => within(terms, wanted.most),
+            Err(why) => {
+                tracing::warn!(why, "a body leaves as it came: there are no terms");
+                return Made::as_it_came(Reason::Terms);
+            }
+        };
+        let engine = match self.desk.engine() {
+            Ok(engine) => engine,
+            Err(why) => {
+                tracing::warn!(why, "a body leaves as it came: the store could not be opened");
+                return Made::as_it_came(Reason::Store);
+            }
+        };
+        match self.ask(&engine, wanted, body, &terms) {
+            Ok(made) => made,
+            Err(trouble) => self.trouble(&trouble, None),
+        }
+    }
+
+    fn ask(&self, engine: &Engine, wanted: &Wanted, body: &str, terms: &Terms) -> Result<Made, Trouble> {
+        let began = Instant::now();
+        let (session, is_new) = match &wanted.named {
+            Some(named) => {
+                let session = SessionId(named.clone());
+                let is_new = engine.store().session(&session)?.is_none();
+                (session, is_new)
+            }
+            None => {
+                let recognised = engine.recognise(body, wanted.format)?;
+                (engine.take_up(&recognised)?, recognised == Recognised::New)
+            }
+        };
+        let recognised = Instant::now();
+        if let Some(refused) = &wanted.refused
+            && let Err(error) = engine.refused(&session, refused)
+        {
+            tracing::warn!(%session, %error, "a refusal could not be noted");
+        }
+        let mut ask = Ask::new(&session, body, terms, SOURCE);
+        (ask.mode, ask.until) = (self.mode, Some(self.until));
+        let offer = is_new.then(|| self.recall.offer(body, wanted.format));
+        ask.offer = offer.as_ref();
+        let answer = engine.request(&ask);
+        let steps =
+            vec![("recognise", began, recognised - began), ("fold", recognised, recognised.elapsed())];
+        let left = match &answer.left {
+            Left::AsItCame(trouble) => {
+                let mut made = self.trouble(trouble, Some(&session));
+                made.session = Some(session);
+                return Ok(made);
+            }
+            Left::Folded(_) => Sent::Folded,
+            Left::Whole
+                if self.mode == Mode::Observe && answer.sizes.is_some_and(|sizes| sizes.n_folds > 0) =>
+            {
+                Sent::Observed
+            }
+            Left::Whole => Sent::Whole,
+        };
+        self.desk.told(None);
+        let counted = answer.sizes.map(|sizes| {
+            let tokens = if left == Sent::Folded { sizes.view } else { sizes.transcript };
+            Counted { tokens, window: terms.budget.window() }
+        });
+        let n_new = answer.n_new;
+        let glance = engine.look(&session, |followed| self.meter.glance(&session, followed, n_new));
+        let is_changed = left == Sent::Folded || answer.has_tool;
+        let body = is_changed.then(|| Bytes::from(answer.body));
+        let has_tool = answer.has_tool;
+        Ok(Made { body, session: Some(session), left, has_tool, counted, glance, steps })
+    }
+
+    /// What something that did not work means for the body.
+    fn trouble(&self, trouble: &Trouble, session: Option<&SessionId>) -> Made {
+        if let Trouble::Store(error) = trouble {
+            self.desk.told(Some(error));
+        }
+        let session = session.map_or("", |session| &session.0);
+        let reason = Reason::from(trouble);
+        // What is wrong with a body may quote it, so only a store's words are told.
+        let store = if let Trouble::Store(error) = trouble { store_words(error) } else { String::new() };
+        tracing::warn!(session, why = %reason, store, "a body leaves as it came");
+        Made::as_it_came(reason)
+    }
+}
+
+/// Terms within what the provider takes.
+fn within(terms: Terms, most: Option<Tokens>) -> Terms {
+    let Some(window) = most.filter(|most| *most < terms.budget.window()) else { return terms };
+    Terms { budget: Budget::with_reserve(window, terms.budget.reserve()), ..terms }
+}

@@ -1,0 +1,196 @@
+//! The counters that Prometheus reads. Labels are few, fixed words: never a session, never a model that a client named.
+
+use std::time::Duration;
+
+use metrics::{Unit, with_local_recorder};
+use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
+
+use super::money::Used;
+use super::words::{Exit, Outcome};
+
+/// Our own time before the call upstream, in seconds.
+const ADDED: &[f64] =
+    &[0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0];
+/// Times of the upstream, in seconds.
+const UPSTREAM: &[f64] = &[0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0];
+const BYTES: &[f64] = &[1e3, 1e4, 5e4, 1e5, 2.5e5, 5e5, 1e6, 2e6, 4e6, 8e6, 1.6e7, 3.2e7, 6.4e7];
+const TOKENS: &[f64] = &[1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 1.5e5, 2e5, 3e5, 5e5, 1e6, 2e6];
+
+const HISTOGRAMS: [(&str, &[f64]); 5] = [
+    ("fanfold_added_seconds", ADDED),
+    ("fanfold_first_byte_seconds", UPSTREAM),
+    ("fanfold_request_seconds", UPSTREAM),
+    ("fanfold_request_bytes", BYTES),
+    ("fanfold_request_tokens", TOKENS),
+];
+
+/// Counters, gauges and histograms.
+pub(super) struct Counters {
+    recorder: PrometheusRecorder,
+    handle: PrometheusHandle,
+}
+
+impl Counters {
+    pub(super) fn new() -> Counters {
+        let with_buckets = |builder: PrometheusBuilder, (name, buckets): (&str, &[f64])| {
+            let matcher = Matcher::Full(name.to_owned());
+            builder.set_buckets_for_metric(matcher, buckets).expect("every histogram has buckets")
+        };
+        let recorder = HISTOGRAMS.into_iter().fold(PrometheusBuilder::new(), with_buckets).build_recorder();
+        let handle = recorder.handle();
+        with_local_recorder(&recorder, describe);
+        Counters { recorder, handle }
+    }
+
+    pub(super) fn passed_through(&self) {
+        self.with(|| counter!("fanfold_passed_through_total").increment(1));
+    }
+
+    pub(super) fn recalled(&self, way: &'static str) {
+        self.with(|| counter!("fanfold_recalls_total", "way" => way).increment(1));
+    }
+
+    pub(super) fn left(&self, format: &'static str, family: &str, outcome: Outcome) {
+        self.with(|| {
+            let labels = [
+                ("format", format.to_owned()),
+                ("family", family.to_owned()),
+                ("outcome", outcome.name().to_owned()),
+            ];
+            counter!("fanfold_requests_total", &labels).increment(1);
+            if let Outcome::AsItCame(why) = outcome {
+                counter!("fanfold_as_it_came_total", "why" => why).increment(1);
+            }
+        });
+    }
+
+    pub(super) fn sizes(&self, came: u64, sent: u64) {
+        self.with(|| {
+            for (side, tokens) in [("came", came), ("sent", sent)] {
+                counter!("fanfold_tokens_total", "side" => side).increment(tokens);
+                histogram!("fanfold_request_tokens", "side" => side).record(tokens as f64);
+            }
+        });
+    }
+
+    pub(super) fn folds(&self, n_folds: u64, folded_away: u64, n_misses: u64) {
+        self.with(|| {
+            counter!("fanfold_folds_total").increment(n_folds);
+            counter!("fanfold_folded_tokens_total").increment(folded_away);
+            counter!("fanfold_misses_total").increment(n_misses);
+        });
+    }
+
+    pub(super) fn sending(&self, format: &'static str, ours: Duration, n_bytes: usize) {
+        self.with(|| {
+            histogram!("fanfold_added_seconds", "format" => format).record(ours);
+            histogram!("fanfold_request_bytes", "format" => format).record(n_bytes as f64);
+        });
+    }
+
+    pub(super) fn refused(&self) {
+        self.with(|| counter!("fanfold_refused_total").increment(1));
+    }
+
+    pub(super) fn retried(&self) {
+        self.with(|| counter!("fanfold_retried_total").increment(1));
+    }
+
+    pub(super) fn first_byte(&self, format: &'static str, status: u16, after: Duration) {
+        let class = match status / 100 {
+            1 => "1xx",
+            2 => "2xx",
+            3 => "3xx",
+            4 => "4xx",
+            _ => "5xx",
+        };
+        self.with(|| {
+            counter!("fanfold_answers_total", "format" => format, "status" => class).increment(1);
+            histogram!("fanfold_first_byte_seconds", "format" => format).record(after);
+        });
+    }
+
+    pub(super) fn used(&self, used: &Used) {
+        let written = used.written.unwrap_or_default();
+        let fresh = used.input.saturating_sub(used.read + written);
+        let kinds = [("read", used.read), ("written", written), ("fresh", fresh), ("output", used.output)];
+        self.with(|| {
+            for (kind, tokens) in kinds {
+                counter!("fanfold_used_tokens_total", "kind" => kind).increment(tokens);
+            }
+        });
+    }
+
+    pub(super) fn ended(&self, format: &'static str, exit: Exit, took: Duration) {
+        self.with(|| {
+            counter!("fanfold_ended_total", "format" => format, "exit" => exit.name()).increment(1);
+            histogram!("fanfold_request_seconds", "format" => format).record(took);
+        });
+    }
+
+    pub(super) fn spans_dropped(&self, n_dropped: u64) {
+        self.with(|| counter!("fanfold_spans_dropped_total").absolute(n_dropped));
+    }
+
+    /// The text that Prometheus reads.
+    pub(super) fn render(
+        &self,
+        n_sessions: usize,
+        n_in_flight: u64,
+        uptime: Duration,
+        (came, sent): (f64, f64),
+    ) -> String {
+        self.with(|| {
+            gauge!("fanfold_sessions").set(n_sessions as f64);
+            gauge!("fanfold_requests_in_flight").set(n_in_flight as f64);
+            gauge!("fanfold_uptime_seconds").set(uptime.as_secs_f64());
+            gauge!("fanfold_cost_dollars", "side" => "came").set(came);
+            gauge!("fanfold_cost_dollars", "side" => "sent").set(sent);
+        });
+        self.handle.render()
+    }
+
+    /// Takes what histograms hold into their buckets.
+    pub(super) fn clear_up(&self) {
+        self.handle.run_upkeep();
+    }
+
+    fn with(&self, count: impl FnOnce()) {
+        with_local_recorder(&self.recorder, count);
+    }
+}
+
+fn describe() {
+    let count = |name: &'static str, words: &'static str| describe_counter!(name, words);
+    count("fanfold_requests_total", "Requests for a model, by how their bodies left.");
+    count("fanfold_as_it_came_total", "Bodies that left as they came, by why.");
+    count("fanfold_passed_through_total", "Requests on other routes, passed through.");
+    count("fanfold_tokens_total", "Tokens of requests by our count: as they came, and as they were folded.");
+    count("fanfold_folded_tokens_total", "Tokens that folds took out, each once.");
+    count("fanfold_used_tokens_total", "Tokens that providers report.");
+    count("fanfold_folds_total", "Folds made.");
+    count("fanfold_misses_total", "Calls made again, word for word, although their results had been folded.");
+    count("fanfold_recalls_total", "Folds opened, by the way.");
+    count("fanfold_refused_total", "Requests that a provider refused for their length.");
+    count("fanfold_retried_total", "Requests folded harder and sent again.");
+    count("fanfold_answers_total", "Answers that began, by the class of their status.");
+    count("fanfold_ended_total", "Requests that ended, by how.");
+    count("fanfold_spans_dropped_total", "Requests whose spans did not reach the collector.");
+    describe_gauge!("fanfold_sessions", "Sessions known now.");
+    describe_gauge!("fanfold_requests_in_flight", "Requests that have not ended.");
+    describe_gauge!("fanfold_uptime_seconds", Unit::Seconds, "Time since the start.");
+    describe_gauge!(
+        "fanfold_cost_dollars",
+        "What requests cost as they were folded, and what they would have cost as they came."
+    );
+    let seconds = |name: &'static str, words: &'static str| describe_histogram!(name, Unit::Seconds, words);
+    seconds("fanfold_added_seconds", "Our own time before the call upstream.");
+    seconds("fanfold_first_byte_seconds", "From the call upstream to its first byte.");
+    seconds("fanfold_request_seconds", "From arrival to the end of the answer.");
+    describe_histogram!("fanfold_request_bytes", Unit::Bytes, "Bodies as they were sent.");
+    describe_histogram!(
+        "fanfold_request_tokens",
+        "Requests by our count: as they came, and as they were folded."
+    );
+}

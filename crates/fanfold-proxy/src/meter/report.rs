@@ -1,0 +1,75 @@
+//! What an observing proxy has seen, in words for a person.
+
+use std::fmt::Write as _;
+
+use fanfold_core::thousands;
+
+use super::status::{Dollars, Status};
+
+impl Status {
+    /// What folding has saved, or would have saved: all together and for each family of models.
+    pub fn report(&self) -> String {
+        let totals = &self.totals;
+        let is_observed = self.mode == "observe";
+        let n_folded: u64 = self.models.iter().map(|model| model.folded).sum();
+        let (folded, saved) = if is_observed {
+            ("would have been folded", "would have saved")
+        } else {
+            ("were folded", "saved")
+        };
+        let mut page = String::new();
+        if totals.requests == 0 {
+            return "no request came\n".to_owned();
+        }
+        let _ = writeln!(
+            page,
+            "{} of {} requests {folded}: {} -> {} tokens in all, {} folded away in {} folds",
+            thousands(n_folded),
+            thousands(totals.requests),
+            thousands(totals.tokens.came),
+            thousands(totals.tokens.sent),
+            thousands(totals.tokens.folded_away),
+            thousands(totals.folds),
+        );
+        if totals.requests_priced > 0 {
+            let Dollars { came, sent, saved: difference } = totals.dollars;
+            let _ = writeln!(
+                page,
+                "that {saved} {}: {} as they came, {} folded",
+                dollars(difference),
+                dollars(came),
+                dollars(sent)
+            );
+        }
+        if totals.requests_unpriced > 0 {
+            let n = thousands(totals.requests_unpriced);
+            let _ = writeln!(
+                page,
+                "{n} requests are not in the money: no answer, no count, or no price for the model"
+            );
+        }
+        for model in self.models.iter().filter(|_| self.models.len() > 1) {
+            let money = model.dollars.map_or("no price".to_owned(), |money| dollars(money.saved));
+            let _ = writeln!(
+                page,
+                "  {:<24} {:>7} requests  {:>12} -> {:>12} tokens  {money:>10}",
+                model.family,
+                thousands(model.requests),
+                thousands(model.came),
+                thousands(model.sent),
+            );
+        }
+        page
+    }
+}
+
+/// An amount of money as people write it. Small ones keep what tells them apart from nothing.
+pub fn dollars(amount: f64) -> String {
+    let sign = if amount < 0.0 { "-" } else { "" };
+    let amount = amount.abs();
+    match amount {
+        0.0 => "$0.00".to_owned(),
+        small if small < 0.00995 => format!("{sign}${small:.4}"),
+        amount => format!("{sign}${amount:.2}"),
+    }
+}

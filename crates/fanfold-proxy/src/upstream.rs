@@ -1,0 +1,188 @@
+//! Where requests go, and how: one upstream for all, one for each style, or one that a client names from a list.
+
+use std::time::Duration;
+
+use http::HeaderMap;
+use http::uri::PathAndQuery;
+use reqwest::Url;
+
+use crate::config::Limits;
+use crate::route::Style;
+
+/// The header by which a client names its upstream.
+pub(crate) const HEADER: &str = "x-fanfold-upstream";
+
+/// A provider's address, with a client of its own.
+#[derive(Debug, Clone)]
+pub struct Upstream {
+    base: Url,
+}
+
+/// Why a text is no upstream.
+#[derive(Debug, thiserror::Error)]
+#[error("`{address}` is no address of a provider: {why}")]
+pub struct UpstreamError {
+    address: String,
+    why: String,
+}
+
+impl Upstream {
+    /// Reads an address: `https://api.openai.com/v1`, with or without a path.
+    pub fn parse(address: &str) -> Result<Upstream, UpstreamError> {
+        let wrong = |why: &str| UpstreamError { address: address.to_owned(), why: why.to_owned() };
+        let base = Url::parse(address).map_err(|error| wrong(&error.to_string()))?;
+        if !matches!(base.scheme(), "http" | "https") {
+            return Err(wrong("it begins with neither http:// nor https://"));
+        }
+        if base.host_str().is_none_or(str::is_empty) {
+            return Err(wrong("it names no host"));
+        }
+        if !base.username().is_empty() || base.password().is_some() {
+            return Err(wrong("credentials are the client's and don't stand here"));
+        }
+        if base.query().is_some() || base.fragment().is_some() {
+            return Err(wrong("it ends with its path"));
+        }
+        Ok(Upstream { base })
+    }
+
+    /// The address, without a slash at its end.
+    pub fn address(&self) -> &str {
+        self.base.as_str().trim_end_matches('/')
+    }
+
+    /// Where a client's path leads: below the base, and `/v1` once where both have it.
+    pub(crate) fn target(&self, path: &PathAndQuery) -> Option<Url> {
+        let base = self.address();
+        let asked = path.as_str();
+        let versions = base.rsplit('/').next().filter(|last| is_version(last));
+        let rest = versions.and_then(|version| asked.strip_prefix('/')?.strip_prefix(version));
+        let asked = rest.filter(|rest| rest.starts_with('/') || rest.is_empty()).unwrap_or(asked);
+        Url::parse(&format!("{base}{asked}")).ok()
+    }
+
+    fn is_near(&self) -> bool {
+        match self.base.host_str() {
+            Some("localhost") => true,
+            Some(host) => host
+                .trim_matches(['[', ']'])
+                .parse::<std::net::IpAddr>()
+                .is_ok_and(|address| address.is_loopback()),
+            None => false,
+        }
+    }
+}
+
+/// `v1`, `v2`, `v1beta`.
+fn is_version(segment: &str) -> bool {
+    segment.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// The upstreams of a proxy.
+#[derive(Debug, Clone)]
+pub struct Upstreams {
+    /// For OpenAI's routes.
+    pub openai: Upstream,
+    /// For Anthropic's routes.
+    pub anthropic: Upstream,
+    /// Others that a client may name.
+    pub allowed: Vec<Upstream>,
+}
+
+impl Upstreams {
+    /// One for everything.
+    pub fn one(upstream: &Upstream) -> Upstreams {
+        Upstreams { openai: upstream.clone(), anthropic: upstream.clone(), allowed: Vec::new() }
+    }
+
+    /// The upstream of a request; the name that a client gave, if it is not in the list.
+    pub(crate) fn choose(&self, headers: &HeaderMap, style: Style) -> Result<&Upstream, String> {
+        let usual = match style {
+            Style::OpenAi => &self.openai,
+            Style::Anthropic => &self.anthropic,
+        };
+        let Some(named) = headers.get(HEADER) else { return Ok(usual) };
+        let named = named.to_str().unwrap_or_default().trim_end_matches('/');
+        let mut known = [&self.openai, &self.anthropic].into_iter().chain(&self.allowed);
+        known.find(|known| known.address() == named).ok_or_else(|| named.to_owned())
+    }
+}
+
+/// Sends requests; one pool of connections for hosts of this machine, one for all others.
+pub(crate) struct Senders {
+    near: reqwest::Client,
+    far: reqwest::Client,
+}
+
+impl Senders {
+    pub(crate) fn new(limits: &Limits) -> Result<Senders, reqwest::Error> {
+        let builder = || {
+            reqwest::Client::builder()
+                .connect_timeout(limits.connect)
+                .read_timeout(limits.upstream_idle)
+                .pool_idle_timeout(Duration::from_secs(60))
+                .tcp_nodelay(true)
+                .redirect(reqwest::redirect::Policy::none())
+        };
+        // A proxy of the environment's is for the world outside.
+        Ok(Senders { near: builder().no_proxy().build()?, far: builder().build()? })
+    }
+
+    pub(crate) fn of(&self, upstream: &Upstream) -> &reqwest::Client {
+        if upstream.is_near() { &self.near } else { &self.far }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(base: &str, path: &str) -> String {
+        Upstream::parse(base).unwrap().target(&path.parse().unwrap()).unwrap().to_string()
+    }
+
+    #[test]
+    fn a_path_is_put_below_the_base_and_its_version_stands_once() {
+        let cases = [
+            (
+                "https://api.openai.com/v1",
+                "/v1/chat/completions",
+                "https://api.openai.com/v1/chat/completions",
+            ),
+            ("https://api.openai.com/v1/", "/chat/completions", "https://api.openai.com/v1/chat/completions"),
+            (
+                "https://api.anthropic.com",
+                "/v1/messages?beta=true",
+                "https://api.anthropic.com/v1/messages?beta=true",
+            ),
+            ("https://openrouter.ai/api/v1", "/v1/models", "https://openrouter.ai/api/v1/models"),
+            ("https://h/openai/v1", "/v1", "https://h/openai/v1"),
+            ("http://127.0.0.1:9/v1", "/v10/x", "http://127.0.0.1:9/v1/v10/x"),
+            ("http://h/azure/deployments/d", "/v1/responses", "http://h/azure/deployments/d/v1/responses"),
+        ];
+        for (base, path, expected) in cases {
+            assert_eq!(target(base, path), expected, "{base} {path}");
+        }
+    }
+
+    #[test]
+    fn an_address_with_credentials_or_of_another_kind_is_refused() {
+        for wrong in ["ftp://h", "not an address", "https://user:secret@h/v1", "https://h/v1?key=1"] {
+            assert!(Upstream::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_client_names_only_what_is_in_the_list() {
+        let of = |address: &str| Upstream::parse(address).unwrap();
+        let mut upstreams = Upstreams::one(&of("https://a/v1"));
+        upstreams.allowed.push(of("https://b/v1/"));
+        let named = |name: &str| {
+            let headers = HeaderMap::from_iter([(HEADER.parse().unwrap(), name.parse().unwrap())]);
+            upstreams.choose(&headers, Style::OpenAi).map(|found| found.address().to_owned())
+        };
+        assert_eq!(named("https://b/v1").as_deref(), Ok("https://b/v1"));
+        assert_eq!(named("https://b/v1/").as_deref(), Ok("https://b/v1"));
+        assert_eq!(named("https://c/v1"), Err("https://c/v1".to_owned()));
+    }
+}

@@ -1,0 +1,144 @@
+//! Providers that stall, die, send garbage or refuse, and clients that vanish.
+
+use std::time::Duration;
+
+use fanfold_proxy::Limits;
+use fanfold_testkit::upstream::{Ended, Fault};
+use serde_json::json;
+
+use crate::setting::{Stage, Wish, chat, json_of, left, long_chat};
+
+fn streamed() -> String {
+    json!({ "model": "m", "stream": true, "messages": [{ "role": "user", "content": "hi" }] }).to_string()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn statuses_pass_with_their_headers_and_are_not_tried_again() {
+    for status in [429u16, 500, 503, 529] {
+        let stage = Stage::new(Wish::default()).await;
+        stage.upstream.fault(Fault::Status(status));
+        let response = stage.chat(&chat(&long_chat(1))).await;
+        assert_eq!((response.status().as_u16(), left(&response).as_str()), (status, "whole"));
+        let headers = response.headers().clone();
+        let body = response.text().await.unwrap();
+        stage.upstream.fault(Fault::Status(status));
+        let direct = format!("{}/v1/chat/completions", stage.upstream.url());
+        let direct = stage.client.post(direct).body(chat(&long_chat(1))).send().await.unwrap();
+        for (name, value) in direct.headers().iter().filter(|(name, _)| *name != "connection") {
+            assert_eq!(headers.get(name), Some(value), "{status} {name}");
+        }
+        assert_eq!(body, direct.text().await.unwrap());
+        assert_eq!(stage.upstream.n_seen(), 2, "each was sent once");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_stalls_is_given_up_after_its_limit() {
+    let limits = Limits { upstream_idle: Duration::from_millis(300), ..Limits::default() };
+    let stage = Stage::new(Wish { limits, ..Wish::default() }).await;
+    stage.upstream.fault(Fault::Stall(Duration::from_secs(3)));
+    let response = stage.chat(&chat(&long_chat(1))).await;
+    assert_eq!(response.status(), 504);
+    let told: serde_json::Value = json_of(response).await;
+    let message = told["error"]["message"].as_str().unwrap();
+    assert!(message.contains("does not answer") && message.contains("hint:"), "{message}");
+    assert_eq!(stage.meter.status().totals.ended.get("stalled"), Some(&1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_can_not_be_reached_is_named() {
+    let stage = Stage::new(Wish::default()).await;
+    let (gone, _) = Stage::before(&[], Wish::default()).await;
+    // The listener of a provider without answers is closed by now.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let response = gone.chat(&chat(&long_chat(1))).await;
+    assert_eq!(response.status(), 502);
+    assert!(response.text().await.unwrap().contains("can't be reached"));
+    drop(stage);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_dies_breaks_off_for_the_client_too() {
+    let stage = Stage::new(Wish::default()).await;
+    stage.upstream.fault(Fault::Die(2));
+    let mut response = stage.chat(&streamed()).await;
+    assert_eq!(response.status(), 200);
+    let mut got = Vec::new();
+    let broken = loop {
+        match response.chunk().await {
+            Ok(Some(chunk)) => got.extend_from_slice(&chunk),
+            Ok(None) => break false,
+            Err(_) => break true,
+        }
+    };
+    assert!(broken, "a client must not take half an answer for a whole one");
+    assert!(got.starts_with(b"data: "), "what came before went on");
+    drop(response);
+    assert_eq!(stage.meter.status().totals.ended.get("broken_off"), Some(&1));
+    // The next one is served as if nothing had been.
+    assert_eq!(stage.chat(&streamed()).await.status(), 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn garbage_passes_as_it_came() {
+    let stage = Stage::new(Wish::default()).await;
+    stage.upstream.fault(Fault::Garbage);
+    let response = stage.chat(&streamed()).await;
+    let (status, body) = (response.status(), response.bytes().await.unwrap());
+    stage.upstream.fault(Fault::Garbage);
+    let direct = format!("{}/v1/chat/completions", stage.upstream.url());
+    let direct = stage.client.post(direct).body(streamed()).send().await.unwrap();
+    assert_eq!((status, body), (direct.status(), direct.bytes().await.unwrap()));
+    stage.upstream.fault(Fault::NoHttp);
+    let response = stage.chat(&streamed()).await;
+    assert_eq!(response.status(), 502);
+    assert!(response.text().await.unwrap().contains("broke off"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_vanishes_ends_the_call_upstream() {
+    let stage = Stage::new(Wish::default()).await;
+    // In the middle of a stream.
+    stage.upstream.fault(Fault::Drip(Duration::from_millis(100)));
+    let mut response = stage.chat(&streamed()).await;
+    response.chunk().await.unwrap().unwrap();
+    drop(response);
+    let is_gone = |seen: &[fanfold_testkit::upstream::Seen]| {
+        seen.last().is_some_and(|seen| seen.ended == Some(Ended::Gone))
+    };
+    assert!(stage.upstream.wait_for(Duration::from_secs(10), is_gone));
+    // Before the answer began.
+    stage.upstream.fault(Fault::Stall(Duration::from_millis(1500)));
+    let waiting = stage.post("/v1/chat/completions", streamed()).timeout(Duration::from_millis(300));
+    assert!(waiting.send().await.is_err());
+    let both_gone = |seen: &[fanfold_testkit::upstream::Seen]| seen.len() == 2 && is_gone(seen);
+    assert!(stage.upstream.wait_for(Duration::from_secs(10), both_gone), "{:?}", stage.upstream.seen());
+    let is_counted = || stage.meter.status().totals.ended.get("client_gone") == Some(&2);
+    for _ in 0..100 {
+        if is_counted() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(is_counted(), "{:?}", stage.meter.status().totals.ended);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_end_in_good_order_finishes_streams_and_lets_nobody_in() {
+    let stage = Stage::new(Wish::default()).await;
+    stage.upstream.fault(Fault::Drip(Duration::from_millis(60)));
+    let mut response = stage.chat(&streamed()).await;
+    let mut got = response.chunk().await.unwrap().unwrap().to_vec();
+    let (is_done, rest) = tokio::join!(stage.running.stop(), async {
+        let late = reqwest::Client::builder().no_proxy().build().unwrap();
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        assert!(late.get(stage.url("/fanfold/health")).send().await.is_err(), "nobody new is let in");
+        let mut rest = Vec::new();
+        while let Some(chunk) = response.chunk().await.unwrap() {
+            rest.extend_from_slice(&chunk);
+        }
+        rest
+    });
+    got.extend(rest);
+    assert!(is_done && String::from_utf8(got).unwrap().contains("[DONE]"));
+}

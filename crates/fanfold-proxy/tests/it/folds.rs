@@ -1,0 +1,183 @@
+//! What goes through, folded or not.
+
+use std::time::Duration;
+
+use fanfold_core::Extent;
+use fanfold_engine::Mode;
+use fanfold_proxy::Host as _;
+use fanfold_store::SessionId;
+use fanfold_testkit::upstream::Fault;
+use serde_json::{Value, json};
+
+use crate::setting::{Stage, Wish, chat, json_of, left, long_chat, session};
+
+const NARROW: u64 = 500;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_fits_arrives_byte_for_byte_with_its_headers() {
+    let stage = Stage::new(Wish::default()).await;
+    let cases = [
+        (
+            "/v1/chat/completions?x=1",
+            r#"{ "model":"m",  "messages":[{"role":"user","content":"caf\u00e9 \/"}] , "seed":1.50 }"#,
+        ),
+        (
+            "/v1/responses",
+            r#"{"model":"m","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}],"store":false }"#,
+        ),
+        ("/v1/messages", r#"{"model":"m","max_tokens":9, "messages":[ {"content":"hi","role":"user"} ]}"#),
+    ];
+    for (path, body) in cases {
+        let response =
+            stage.post(path, body).header("x-own", "1").header("x-fanfold-x", "2").send().await.unwrap();
+        assert_eq!((response.status().as_u16(), left(&response).as_str()), (200, "whole"), "{path}");
+        let answer: Value = json_of(response).await;
+        assert!(answer.to_string().contains("It is done."), "{answer}");
+        let seen = stage.upstream.seen();
+        let seen = seen.last().unwrap();
+        assert_eq!((seen.path.as_str(), seen.text().as_str()), (path, body));
+        assert_eq!(seen.header("authorization"), Some("Bearer the-clients-own"));
+        assert_eq!((seen.header("x-own"), seen.header("x-fanfold-x")), (Some("1"), None));
+        assert_eq!(seen.header("content-length"), Some(body.len().to_string().as_str()));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_conversation_is_one_session_that_is_folded_and_opens_again() {
+    let stage = Stage::new(Wish { window: NARROW, ..Wish::default() }).await;
+    let messages = long_chat(16);
+    let (mut sessions, mut n_folded) = (Vec::new(), 0);
+    for n in (2..=messages.len()).step_by(2) {
+        let response = stage.chat(&chat(&messages[..n])).await;
+        assert_eq!(response.status(), 200);
+        n_folded += usize::from(left(&response) == "folded");
+        sessions.push(session(&response));
+    }
+    sessions.dedup();
+    assert_eq!(sessions.len(), 1, "{sessions:?}");
+    assert!(n_folded > 5, "{n_folded}");
+    let seen = stage.upstream.seen();
+    assert!(seen.iter().all(|seen| seen.broken.is_empty()), "valid by the rules of the API");
+    let last = seen.last().unwrap();
+    let whole = chat(&messages);
+    assert!(last.body.len() < whole.len() / 2, "{} of {}", last.body.len(), whole.len());
+    // Everything that was folded is in the store, and its handles open.
+    let engine = stage.host.open().unwrap();
+    let (n_handles, broken) = engine.check_handles(&SessionId(sessions[0].clone())).unwrap();
+    assert!(n_handles > 3 && broken.is_empty(), "{n_handles} {broken:?}");
+    let handle = last.text().split(['[', ']']).find_map(|word| word.parse().ok()).unwrap();
+    let opened = engine.recall(&SessionId(sessions[0].clone()), handle, &Extent::Whole).unwrap();
+    assert!(opened.contains("stage"), "{opened}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_proxy_on_the_same_store_sends_the_same_bytes() {
+    let first = Stage::new(Wish { window: NARROW, ..Wish::default() }).await;
+    let messages = long_chat(12);
+    for n in (2..messages.len()).step_by(4) {
+        first.chat(&chat(&messages[..n])).await;
+    }
+    let body = chat(&messages);
+    let named = session(&first.chat(&body).await);
+    let sent = first.upstream.seen().last().unwrap().text();
+    assert!(first.running.stop().await);
+    let second = Stage::new(Wish { window: NARROW, ..Wish::default() }).await;
+    std::fs::create_dir_all(second.host.file.parent().unwrap()).unwrap();
+    for end in ["", "-wal"] {
+        let of = |stage: &Stage| format!("{}{end}", stage.host.file.display());
+        if std::fs::metadata(of(&first)).is_ok() {
+            std::fs::copy(of(&first), of(&second)).unwrap();
+        }
+    }
+    let response = second.chat(&body).await;
+    assert_eq!((session(&response), left(&response).as_str()), (named, "folded"));
+    assert_eq!(second.upstream.seen().last().unwrap().text(), sent);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_goes_on_as_it_comes() {
+    let stage = Stage::new(Wish::default()).await;
+    stage.upstream.fault(Fault::Drip(Duration::from_millis(150)));
+    let body = json!({ "model": "m", "stream": true, "messages": [{ "role": "user", "content": "hi" }] });
+    let mut response = stage.chat(&body.to_string()).await;
+    let first = response.chunk().await.unwrap().unwrap();
+    assert!(first.starts_with(b"data: "), "{first:?}");
+    assert_eq!(stage.upstream.seen()[0].ended, None, "the provider is still speaking");
+    let mut whole = first.to_vec();
+    while let Some(chunk) = response.chunk().await.unwrap() {
+        whole.extend_from_slice(&chunk);
+    }
+    assert!(String::from_utf8(whole).unwrap().trim_end().ends_with("data: [DONE]"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_routes_pass_in_both_directions() {
+    let stage = Stage::new(Wish::default()).await;
+    let models = stage.client.get(stage.url("/v1/models?limit=2")).send().await.unwrap();
+    let direct =
+        stage.client.get(format!("{}/v1/models?limit=2", stage.upstream.url())).send().await.unwrap();
+    assert_eq!(models.status(), direct.status());
+    assert_eq!(models.headers().get("content-type"), direct.headers().get("content-type"));
+    assert_eq!(models.bytes().await.unwrap(), direct.bytes().await.unwrap());
+    let response = stage.post("/v1/messages/count_tokens", "{ not even JSON").send().await.unwrap();
+    assert!(!response.headers().contains_key("x-fanfold"));
+    let seen = stage.upstream.seen();
+    let last = seen.last().unwrap();
+    assert_eq!((last.path.as_str(), last.text().as_str()), ("/v1/messages/count_tokens", "{ not even JSON"));
+    assert_eq!(stage.meter.status().totals.passed_through, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_packed_body_is_folded_unpacked_and_stays_packed_where_nothing_changes() {
+    let stage = Stage::new(Wish { window: NARROW, ..Wish::default() }).await;
+    let send = async |messages: &[Value]| {
+        let packed = zstd::encode_all(chat(messages).as_bytes(), 3).unwrap();
+        let request = stage.post("/v1/chat/completions", packed).header("content-encoding", "zstd");
+        let response = request.send().await.unwrap();
+        let seen = stage.upstream.seen();
+        (left(&response), seen.last().unwrap().header("content-encoding").map(str::to_owned))
+    };
+    let messages = long_chat(12);
+    assert_eq!(send(&messages[..2]).await, ("whole".to_owned(), Some("zstd".to_owned())));
+    assert_eq!(send(&messages).await, ("folded".to_owned(), None));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_may_speak_http_2() {
+    let stage = Stage::new(Wish::default()).await;
+    let client = reqwest::Client::builder().no_proxy().http2_prior_knowledge().build().unwrap();
+    let request = client.post(stage.url("/v1/chat/completions")).body(chat(&long_chat(1)));
+    let response = request.send().await.unwrap();
+    assert_eq!((response.version(), response.status().as_u16()), (http::Version::HTTP_2, 200));
+    assert_eq!(left(&response), "whole");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn observing_changes_nothing_and_counts() {
+    let stage = Stage::new(Wish { window: NARROW, mode: Mode::Observe, ..Wish::default() }).await;
+    let body = chat(&long_chat(12));
+    let response = stage.chat(&body).await;
+    assert_eq!(left(&response), "observed");
+    assert_eq!(stage.upstream.seen()[0].text(), body);
+    drop(response.bytes().await);
+    let status = stage.meter.status();
+    assert_eq!(status.totals.outcomes.get("observed"), Some(&1), "{status:?}");
+    assert!(status.totals.tokens.came > status.totals.tokens.sent, "{status:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_provider_counted_is_read_in_passing() {
+    let stage = Stage::new(Wish::default()).await;
+    for is_stream in [false, true] {
+        let body = json!({ "model": "m", "stream": is_stream, "stream_options": { "include_usage": is_stream },
+            "messages": [{ "role": "user", "content": "hi" }] });
+        let mut body = body;
+        if !is_stream {
+            body.as_object_mut().unwrap().shift_remove("stream_options");
+        }
+        drop(stage.chat(&body.to_string()).await.bytes().await.unwrap());
+    }
+    let totals = stage.meter.status().totals;
+    assert!(totals.tokens.input > 0 && totals.tokens.output > 0, "{totals:?}");
+    assert_eq!(totals.ended.get("done"), Some(&2), "{totals:?}");
+}

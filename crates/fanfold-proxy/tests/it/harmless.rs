@@ -1,0 +1,102 @@
+//! Whatever fails here, the request goes out as it came, and why is counted.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use fanfold_proxy::Limits;
+use serde_json::Value;
+
+use crate::setting::{Stage, Wish, chat, json_of, left, long_chat};
+
+/// Sends a body and checks that it arrived as it came, for a reason.
+async fn arrives_as_it_came(stage: &Stage, body: &str, reason: &str) {
+    let response = stage.chat(body).await;
+    assert_eq!(left(&response), format!("as it came: {reason}"));
+    drop(response.bytes().await.unwrap());
+    assert_eq!(stage.upstream.seen().last().unwrap().text(), body);
+    assert_eq!(stage.meter.status().totals.as_it_came.get(reason), Some(&1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_that_are_no_conversations() {
+    let stage = Stage::new(Wish::default()).await;
+    arrives_as_it_came(&stage, "{ not JSON", "not_decoded").await;
+    let stage = Stage::new(Wish::default()).await;
+    arrives_as_it_came(&stage, "", "not_decoded").await;
+    let stage = Stage::new(Wish::default()).await;
+    let deep = format!(r#"{{"model":"m","messages":{}{}}}"#, "[".repeat(200_000), "]".repeat(200_000));
+    let response = stage.chat(&deep).await;
+    assert!(left(&response).starts_with("as it came") || left(&response) == "whole", "{}", left(&response));
+    assert_eq!(stage.upstream.seen().last().unwrap().text(), deep);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn work_of_ours_that_takes_too_long() {
+    let limits = Limits { deadline: Duration::from_millis(200), ..Limits::default() };
+    let stage = Stage::new(Wish { limits, ..Wish::default() }).await;
+    stage.host.is_slow.store(true, Ordering::SeqCst);
+    arrives_as_it_came(&stage, &chat(&long_chat(2)), "deadline").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_of_ours_and_settings_without_terms() {
+    let stage = Stage::new(Wish::default()).await;
+    stage.host.is_panicking.store(true, Ordering::SeqCst);
+    arrives_as_it_came(&stage, &chat(&long_chat(2)), "panicked").await;
+    stage.host.is_panicking.store(false, Ordering::SeqCst);
+    let body = chat(&long_chat(2)).replacen("\"m\"", "\"without-terms\"", 1);
+    arrives_as_it_came(&stage, &body, "terms").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_is_too_large_or_packed_unknown() {
+    let limits = Limits { body: 2000, ..Limits::default() };
+    let stage = Stage::new(Wish { limits, ..Wish::default() }).await;
+    arrives_as_it_came(&stage, &chat(&long_chat(9)), "too_large").await;
+    let bomb = zstd::encode_all(vec![b' '; 1 << 20].as_slice(), 3).unwrap();
+    let packed = stage.post("/v1/chat/completions", bomb).header("content-encoding", "zstd");
+    assert_eq!(left(&packed.send().await.unwrap()), "as it came: too_large");
+    let packed = stage.post("/v1/chat/completions", "abc").header("content-encoding", "br");
+    assert_eq!(left(&packed.send().await.unwrap()), "as it came: packed");
+}
+
+async fn readiness(stage: &Stage) -> (u16, Value) {
+    let response = stage.client.get(stage.url("/fanfold/ready")).send().await.unwrap();
+    (response.status().as_u16(), json_of(response).await)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_is_deleted_while_it_runs_is_made_again() {
+    let stage = Stage::new(Wish { window: 500, ..Wish::default() }).await;
+    let messages = long_chat(12);
+    assert_eq!(left(&stage.chat(&chat(&messages[..20])).await), "folded");
+    let folder = stage.host.file.parent().unwrap().to_owned();
+    std::fs::remove_dir_all(&folder).unwrap();
+    let response = stage.chat(&chat(&messages)).await;
+    assert_eq!(left(&response), "folded");
+    assert!(stage.host.file.exists(), "what is said from now on is kept where it belongs");
+    assert_eq!(readiness(&stage).await.0, 200);
+    let session = fanfold_store::SessionId(crate::setting::session(&response));
+    let engine = fanfold_proxy::Host::open(&*stage.host).unwrap();
+    let (n_handles, broken) = engine.check_handles(&session).unwrap();
+    assert!(n_handles > 0 && broken.is_empty(), "{n_handles} {broken:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_is_gone_holds_nobody_up_and_is_used_again_when_it_is_back() {
+    let stage = Stage::new(Wish { window: 500, ..Wish::default() }).await;
+    let body = chat(&long_chat(12));
+    assert_eq!(left(&stage.chat(&body).await), "folded");
+    let folder = stage.host.file.parent().unwrap().to_owned();
+    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::write(&folder, "a file where the folder was").unwrap();
+    arrives_as_it_came(&stage, &body, "store").await;
+    let (status, told) = readiness(&stage).await;
+    assert_eq!((status, told["ready"].as_bool()), (503, Some(false)), "{told}");
+    assert!(told["why"].as_str().unwrap().contains("s.db"), "{told}");
+    std::fs::remove_file(&folder).unwrap();
+    // It is tried again after a pause, so that a store that is gone for long costs nothing.
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    assert_eq!(readiness(&stage).await.0, 200);
+    assert_eq!(left(&stage.chat(&body).await), "folded");
+}

@@ -1,0 +1,145 @@
+//! Folds that the model opens by a tool that is answered here.
+
+use fanfold_proxy::Recall;
+use fanfold_testkit::upstream::{Said, Script};
+use serde_json::{Value, json};
+
+use crate::setting::{Stage, Wish, chat, json_of, left, long_chat, session};
+
+/// A model that opens the first fold it sees, and then quotes what it got.
+fn curious() -> Script {
+    Script::of(|asked| {
+        let text = asked.body.to_string();
+        let messages = asked.body["messages"].as_array().cloned().unwrap_or_default();
+        let last = messages.last().cloned().unwrap_or_default();
+        let is_recalled = last["tool_call_id"].as_str().is_some() && messages.len() > 1 && {
+            let before = &messages[messages.len() - 2];
+            before["tool_calls"][0]["function"]["name"] == "fanfold_recall"
+        };
+        if is_recalled {
+            let original = last["content"].as_str().unwrap_or_default();
+            let line = original.lines().next().unwrap_or_default();
+            return Said { text: format!("It says: {line}"), ..Said::default() };
+        }
+        let has_tool = text.contains("fanfold_recall");
+        let handle = text
+            .split(['[', ']'])
+            .find(|word| word.len() == 6 && word.chars().all(|c| c.is_ascii_hexdigit()));
+        match handle.filter(|_| has_tool) {
+            Some(handle) => {
+                let call = ("fanfold_recall".to_owned(), json!({ "handle": handle }));
+                Said { text: "Let me look.".to_owned(), calls: vec![call], ..Said::default() }
+            }
+            None => Said { text: "Nothing is folded.".to_owned(), ..Said::default() },
+        }
+    })
+}
+
+async fn stage() -> Stage {
+    Stage::new(Wish { window: 600, script: curious(), recall: Recall::Tool, ..Wish::default() }).await
+}
+
+fn with_stream(body: &str) -> String {
+    let mut body: Value = serde_json::from_str(body).unwrap();
+    body["stream"] = true.into();
+    body.to_string()
+}
+
+/// The text of a stream of Chat Completions, and whether anything of ours is in it.
+fn told(stream: &str) -> String {
+    let chunks = stream.lines().filter_map(|line| line.strip_prefix("data: "));
+    let chunks = chunks.filter_map(|data| serde_json::from_str::<Value>(data).ok());
+    chunks.filter_map(|chunk| chunk["choices"][0]["delta"]["content"].as_str().map(str::to_owned)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_client_sees_one_answer_and_no_call_of_ours() {
+    let stage = stage().await;
+    let messages = long_chat(12);
+    let first = stage.chat(&chat(&messages[..2])).await;
+    let named = session(&first);
+    assert!(first.text().await.unwrap().contains("Nothing is folded."));
+    for is_stream in [false, true] {
+        let body = chat(&messages);
+        let body = if is_stream { with_stream(&body) } else { body };
+        let n_before = stage.upstream.n_seen();
+        let response = stage.chat(&body).await;
+        assert_eq!((response.status().as_u16(), left(&response).as_str()), (200, "folded"));
+        assert_eq!(session(&response), named);
+        let answer = response.text().await.unwrap();
+        assert!(!answer.contains("fanfold_recall"), "{answer}");
+        let text = if is_stream {
+            assert_eq!(answer.matches("[DONE]").count(), 1, "{answer}");
+            told(&answer)
+        } else {
+            let answer: Value = serde_json::from_str(&answer).unwrap();
+            assert_eq!(answer["choices"][0]["finish_reason"], "stop");
+            answer["choices"][0]["message"]["content"].as_str().unwrap().to_owned()
+        };
+        assert!(text.starts_with("Let me look.") && text.contains("It says: "), "{text}");
+        assert!(text.contains("It says: Step "), "an original: {text}");
+        let seen = stage.upstream.seen();
+        assert_eq!(seen.len(), n_before + 2, "asked, and asked on");
+        assert!(
+            seen[n_before..].iter().all(|seen| seen.broken.is_empty()),
+            "{:?}",
+            seen[n_before + 1].broken
+        );
+    }
+    assert_eq!(stage.meter.status().totals.recalls, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_keeps_what_it_began_with() {
+    let stage = stage().await;
+    let messages = long_chat(4);
+    for n in [2, 4, 6, 10] {
+        drop(stage.chat(&chat(&messages[..n])).await.bytes().await);
+    }
+    let tools: Vec<Value> = stage
+        .upstream
+        .seen()
+        .iter()
+        .map(|seen| serde_json::from_slice::<Value>(&seen.body).unwrap()["tools"].clone())
+        .collect();
+    assert!(tools[0].to_string().contains("fanfold_recall"), "{}", tools[0]);
+    assert!(tools.windows(2).all(|pair| pair[0] == pair[1]), "the tools never change");
+    // Without tools of its own, a conversation gets none.
+    let body =
+        json!({ "model": "m", "messages": [{ "role": "user", "content": "a title, please" }] }).to_string();
+    drop(stage.chat(&body).await.bytes().await);
+    assert_eq!(stage.upstream.seen().last().unwrap().text(), body);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_that_asks_for_ever_is_answered_a_few_times() {
+    let script = Script::of(|asked| {
+        let has_tool = asked.body["tools"].to_string().contains("fanfold_recall");
+        let call = ("fanfold_recall".to_owned(), json!({ "handle": "123456" }));
+        Said {
+            text: "Again.".to_owned(),
+            calls: if has_tool { vec![call] } else { Vec::new() },
+            ..Said::default()
+        }
+    });
+    let stage = Stage::new(Wish { script, recall: Recall::Tool, ..Wish::default() }).await;
+    let response = stage.chat(&chat(&long_chat(1))).await;
+    let answer: Value = json_of(response).await;
+    assert_eq!(answer["choices"][0]["finish_reason"], "stop", "{answer}");
+    assert!(!answer.to_string().contains("fanfold_recall"), "{answer}");
+    assert!(stage.upstream.n_seen() <= 10, "{}", stage.upstream.n_seen());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clients_own_summary_goes_through_whole() {
+    let stage = stage().await;
+    let mut messages = long_chat(12);
+    drop(stage.chat(&chat(&messages)).await.bytes().await);
+    let words =
+        "Your task is to create a detailed summary of the conversation so far, paying close attention.";
+    messages.push(json!({ "role": "user", "content": words }));
+    let body = chat(&messages);
+    let response = stage.chat(&body).await;
+    assert_eq!(left(&response), "as it came: summary");
+    assert_eq!(stage.upstream.seen().last().unwrap().text(), body);
+}

@@ -1,0 +1,110 @@
+//! Requests that a provider finds too long: folded harder and sent once more, and the limit is remembered.
+
+use fanfold_core::Words;
+use fanfold_engine::Mode;
+use fanfold_testkit::upstream::{Fault, Limit};
+use serde_json::json;
+
+use crate::setting::{Stage, Wish, chat, left, long_chat, session};
+
+const LIMIT: usize = 1500;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_client_never_sees_it_and_the_next_session_knows() {
+    let stage = Stage::new(Wish::default()).await;
+    let messages = long_chat(30);
+    assert_eq!(left(&stage.chat(&chat(&messages[..40])).await), "whole");
+    stage.upstream.set_limit(Some(Limit::Tokens(LIMIT, &Words)));
+    let response = stage.chat(&chat(&messages[..42])).await;
+    assert_eq!((response.status().as_u16(), left(&response).as_str()), (200, "folded"));
+    let first = session(&response);
+    drop(response.bytes().await.unwrap());
+    let n_refused = || stage.upstream.seen().iter().filter(|seen| seen.is_too_long).count();
+    assert_eq!((n_refused(), stage.upstream.n_seen()), (1, 3));
+    // It stays folded, without another refusal.
+    for n in (44..=messages.len()).step_by(2) {
+        let response = stage.chat(&chat(&messages[..n])).await;
+        assert_eq!((response.status().as_u16(), session(&response)), (200, first.clone()));
+    }
+    assert_eq!(n_refused(), 1);
+    // Another conversation with the same model begins with what is known.
+    let mut others = messages.clone();
+    others[1] = json!({ "role": "user", "content": "Now something else altogether." });
+    let response = stage.chat(&chat(&others)).await;
+    assert_eq!((response.status().as_u16(), left(&response).as_str()), (200, "folded"));
+    assert_ne!(session(&response), first);
+    assert_eq!(n_refused(), 1);
+    let totals = stage.meter.status().totals;
+    assert_eq!((totals.refused, totals.retried), (1, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_can_not_be_made_shorter_is_refused_in_the_providers_words() {
+    let stage = Stage::new(Wish::default()).await;
+    stage.upstream.set_limit(Some(Limit::Tokens(20, &Words)));
+    let word = "word ".repeat(3000);
+    let body = json!({ "model": "m", "messages": [{ "role": "user", "content": word }] }).to_string();
+    let response = stage.chat(&body).await;
+    assert_eq!(response.status(), 400);
+    let told = response.text().await.unwrap();
+    let direct = stage.client.post(format!("{}/v1/chat/completions", stage.upstream.url())).body(body);
+    let direct = direct.send().await.unwrap();
+    assert_eq!(direct.status(), 400);
+    let kind = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap()["error"]["code"].clone();
+    assert_eq!(kind(&told), kind(&direct.text().await.unwrap()));
+    assert!(stage.upstream.n_seen() <= 3, "once more at most");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn observing_passes_a_refusal_on() {
+    let stage = Stage::new(Wish { mode: Mode::Observe, ..Wish::default() }).await;
+    stage.upstream.set_limit(Some(Limit::Tokens(LIMIT, &Words)));
+    let response = stage.chat(&chat(&long_chat(30))).await;
+    assert_eq!(response.status(), 400);
+    assert_eq!(stage.upstream.n_seen(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_may_come_as_the_first_event_of_a_stream() {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    let created =
+        "event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"id\":\"r\"}}\n\n";
+    let failed = "event: response.failed\ndata: {\"type\":\"response.failed\",\"response\":{\"id\":\"r\",\"status\":\
+        \"failed\",\"error\":{\"code\":\"context_length_exceeded\",\"message\":\"Your input exceeds the context \
+        window of this model. Please adjust your input and try again.\"}}}\n\n";
+    let done = "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"ok\"}\n\n";
+    let (first, second) = (format!("{head}{created}{failed}"), format!("{head}{created}{done}"));
+    let (stage, seen) = Stage::before(&[&first, &second], Wish::default()).await;
+    let mut input = vec![json!({ "type": "message", "role": "user", "content": "Find the lost record." })];
+    for i in 0..30 {
+        let id = format!("call_{i}");
+        let lines: String = (0..12).map(|n| format!("stage {i} line {n} takes batch_{i}_{n}\n")).collect();
+        input.push(json!({ "type": "function_call", "call_id": id, "name": "read", "arguments": "{}" }));
+        input.push(json!({ "type": "function_call_output", "call_id": id, "output": lines }));
+    }
+    let body = json!({ "model": "m", "stream": true, "store": false, "input": input }).to_string();
+    let response = stage.post("/v1/responses", body.clone()).send().await.unwrap();
+    assert_eq!(left(&response), "folded");
+    assert_eq!(response.text().await.unwrap(), format!("{created}{done}"));
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.len(), 2);
+    assert!(seen[0].ends_with(&body) && seen[1].len() < seen[0].len() * 3 / 4, "{}", seen[1].len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_without_a_word_is_understood_too() {
+    let body = chat(&long_chat(28));
+    for status in [413, 400] {
+        let stage = Stage::new(Wish { window: 3000, ..Wish::default() }).await;
+        stage.upstream.fault(Fault::Answer(status, String::new()));
+        let response = stage.chat(&body).await;
+        assert_eq!((response.status().as_u16(), left(&response).as_str()), (200, "folded"), "{status}");
+        let seen = stage.upstream.seen();
+        assert!(seen.len() == 2 && seen[1].body.len() < seen[0].body.len());
+    }
+    // In a window that is far from full, a 400 without a word is about something else.
+    let stage = Stage::new(Wish::default()).await;
+    stage.upstream.fault(Fault::Answer(400, String::new()));
+    let response = stage.chat(&body).await;
+    assert_eq!((response.status().as_u16(), stage.upstream.n_seen()), (400, 1));
+}

@@ -1,0 +1,213 @@
+//! A proxy on a store of its own, and a provider behind it.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use fanfold_core::{Budget, Policy, Tokens, Words};
+use fanfold_engine::{Engine, MachineClock, Mode, Terms};
+use fanfold_proxy::meter::Meter;
+use fanfold_proxy::{Config, Host, Limits, Recall, Running, Upstream as Target, Upstreams, serve};
+use fanfold_replay::PriceTable;
+use fanfold_store::{SqliteStore, StoreError};
+use fanfold_testkit::upstream::{Said, Script, Upstream};
+use fanfold_wire::Format;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A store in a folder, terms counted in words, and what may be made to go wrong.
+pub(crate) struct TestHost {
+    pub(crate) file: PathBuf,
+    pub(crate) window: u64,
+    pub(crate) is_slow: AtomicBool,
+    pub(crate) is_panicking: AtomicBool,
+}
+
+impl Host for TestHost {
+    fn open(&self) -> Result<Engine, StoreError> {
+        Ok(Engine::new(Arc::new(SqliteStore::open(&self.file)?), Arc::new(MachineClock)))
+    }
+
+    fn file(&self) -> Option<PathBuf> {
+        Some(self.file.clone())
+    }
+
+    fn terms(&self, model: Option<&str>, format: Format) -> Result<Terms, String> {
+        assert!(!self.is_panicking.load(Ordering::SeqCst), "the test wants a panic");
+        if self.is_slow.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(600));
+        }
+        if model == Some("without-terms") {
+            return Err("there are no terms for it".to_owned());
+        }
+        Ok(Terms {
+            policy: Policy::named("fanfold").unwrap(),
+            budget: Budget::with_reserve(Tokens(self.window), Tokens::ZERO),
+            prices: None,
+            counter: &Words,
+            format: Some(format),
+            focus: String::new(),
+            assumed: Vec::new(),
+            described: format!("{model:?}"),
+        })
+    }
+}
+
+/// What a test wants of its proxy.
+pub(crate) struct Wish {
+    pub(crate) window: u64,
+    pub(crate) mode: Mode,
+    pub(crate) limits: Limits,
+    pub(crate) script: Script,
+    pub(crate) token: Option<&'static str>,
+    pub(crate) recall: Recall,
+}
+
+impl Default for Wish {
+    fn default() -> Wish {
+        let limits = Limits { deadline: Duration::from_secs(20), ..Limits::default() };
+        let script = Script::of(|_| Said { text: "It is done.".to_owned(), ..Said::default() });
+        Wish { window: 100_000, mode: Mode::Fold, limits, script, token: None, recall: Recall::Off }
+    }
+}
+
+/// A proxy that runs, with all around it.
+pub(crate) struct Stage {
+    _folder: TempDir,
+    pub(crate) upstream: Upstream,
+    pub(crate) host: Arc<TestHost>,
+    pub(crate) meter: Arc<Meter>,
+    pub(crate) running: Running,
+    pub(crate) client: reqwest::Client,
+}
+
+impl Stage {
+    pub(crate) async fn new(wish: Wish) -> Stage {
+        Stage::behind(wish, None).await
+    }
+
+    async fn behind(wish: Wish, address: Option<String>) -> Stage {
+        let Wish { window, mode, limits, script, token, recall } = wish;
+        let upstream = Upstream::start(script).unwrap();
+        let address = address.unwrap_or_else(|| upstream.url());
+        let folder = tempfile::tempdir().unwrap();
+        let host = Arc::new(TestHost {
+            file: folder.path().join("store").join("s.db"),
+            window,
+            is_slow: AtomicBool::new(false),
+            is_panicking: AtomicBool::new(false),
+        });
+        let meter = Arc::new(Meter::new(PriceTable::built_in()));
+        let running = serve(Config {
+            listen: "127.0.0.1:0".parse().unwrap(),
+            upstreams: Upstreams::one(&Target::parse(&address).unwrap()),
+            host: Arc::clone(&host) as Arc<dyn Host>,
+            mode,
+            recall,
+            meter: Arc::clone(&meter),
+            mcp: None,
+            token: token.map(|token| fanfold_proxy::Token::new(token).unwrap()),
+            limits,
+        })
+        .await
+        .unwrap();
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        Stage { _folder: folder, upstream, host, meter, running, client }
+    }
+
+    /// A proxy before a provider that answers each connection with given bytes.
+    pub(crate) async fn before(answers: &[&str], wish: Wish) -> (Stage, Arc<Mutex<Vec<String>>>) {
+        let (address, seen) = raw(answers);
+        (Stage::behind(wish, Some(address)).await, seen)
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.running.address())
+    }
+
+    pub(crate) fn post(&self, path: &str, body: impl Into<reqwest::Body>) -> reqwest::RequestBuilder {
+        let request = self.client.post(self.url(path)).header("content-type", "application/json");
+        request.header("authorization", "Bearer the-clients-own").body(body)
+    }
+
+    pub(crate) async fn chat(&self, body: &str) -> reqwest::Response {
+        self.post("/v1/chat/completions", body.to_owned()).send().await.unwrap()
+    }
+}
+
+/// How the proxy says a body left.
+pub(crate) fn left(response: &reqwest::Response) -> String {
+    let header = |name: &str| response.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+    header("x-fanfold").unwrap_or_default()
+}
+
+/// The JSON of an answer.
+pub(crate) async fn json_of(response: reqwest::Response) -> Value {
+    serde_json::from_slice(&response.bytes().await.unwrap()).unwrap()
+}
+
+/// The session that the proxy names.
+pub(crate) fn session(response: &reqwest::Response) -> String {
+    response.headers()["x-fanfold-session"].to_str().unwrap().to_owned()
+}
+
+/// A provider that answers each connection with given bytes and closes it; what it was sent is written down.
+fn raw(answers: &[&str]) -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let answers: Vec<String> = answers.iter().map(|answer| (*answer).to_owned()).collect();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let written = Arc::clone(&seen);
+    std::thread::spawn(move || {
+        for answer in answers {
+            let Ok((mut stream, _)) = listener.accept() else { return };
+            let mut request = Vec::new();
+            let mut buffer = [0; 65536];
+            while !is_whole(&request) {
+                match stream.read(&mut buffer) {
+                    Ok(0) | Err(_) => break,
+                    Ok(n) => request.extend_from_slice(&buffer[..n]),
+                }
+            }
+            written.lock().unwrap().push(String::from_utf8_lossy(&request).into_owned());
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    (address, seen)
+}
+
+fn is_whole(request: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(request);
+    let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
+    let length =
+        head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+    body.len() >= length.unwrap_or(0)
+}
+
+/// A chat of so many steps, each of some hundred words.
+pub(crate) fn long_chat(n_steps: usize) -> Vec<Value> {
+    let mut messages = vec![
+        json!({ "role": "system", "content": "You are careful." }),
+        json!({ "role": "user", "content": "Find out why the night run loses every hundredth record." }),
+    ];
+    for i in 0..n_steps {
+        let id = format!("call_{i}");
+        let arguments = json!({ "path": format!("src/stage_{i}.py") }).to_string();
+        let lines: String =
+            (0..12).map(|n| format!("stage {i} line {n} takes batch_{i}_{n} of it\n")).collect();
+        messages.push(json!({ "role": "assistant", "content": format!("Step {i}."), "tool_calls": [
+            { "id": id, "type": "function", "function": { "name": "read", "arguments": arguments } }] }));
+        messages.push(json!({ "role": "tool", "tool_call_id": id, "content": lines }));
+    }
+    messages
+}
+
+/// The body of a chat.
+pub(crate) fn chat(messages: &[Value]) -> String {
+    let parameters = json!({ "type": "object", "properties": { "path": { "type": "string" } } });
+    let tool = json!({ "type": "function", "function": { "name": "read", "parameters": parameters } });
+    json!({ "model": "m", "tools": [tool], "messages": messages }).to_string()
+}

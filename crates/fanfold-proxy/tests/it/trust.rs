@@ -1,0 +1,110 @@
+//! Who may ask, and where requests may be sent.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fanfold_engine::Mode;
+use fanfold_proxy::meter::Meter;
+use fanfold_proxy::{Config, Host, Limits, Recall, ServeError, Upstream, Upstreams, serve};
+use fanfold_replay::PriceTable;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::setting::{Stage, Wish, chat, long_chat};
+
+const TOKEN: &str = "a-token-of-enough-letters";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_a_token_only_who_has_it_gets_in() {
+    let stage = Stage::new(Wish { token: Some(TOKEN), ..Wish::default() }).await;
+    let body = chat(&long_chat(1));
+    let send = async |token: Option<&str>| {
+        let mut request = stage.post("/v1/chat/completions", body.clone());
+        if let Some(token) = token {
+            request = request.header("x-fanfold-token", token);
+        }
+        request.send().await.unwrap().status().as_u16()
+    };
+    assert_eq!((send(None).await, send(Some("a-token-of-enough-letterz")).await), (401, 401));
+    assert_eq!(stage.upstream.n_seen(), 0, "nothing went on");
+    assert_eq!(send(Some(TOKEN)).await, 200);
+    let seen = stage.upstream.seen();
+    assert_eq!(seen[0].header("authorization"), Some("Bearer the-clients-own"));
+    assert!(!seen[0].headers.iter().any(|(_, value)| value.contains(TOKEN)), "the token is ours");
+    // In the place of credentials, where the client's own are elsewhere.
+    let request = stage.client.post(stage.url("/v1/messages")).header("x-api-key", "the-clients-own");
+    let body = r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}"#;
+    let response =
+        request.header("authorization", format!("Bearer {TOKEN}")).body(body).send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    let seen = stage.upstream.seen();
+    assert_eq!(
+        (seen[1].header("authorization"), seen[1].header("x-api-key")),
+        (None, Some("the-clients-own"))
+    );
+    let own = async |path: &str| stage.client.get(stage.url(path)).send().await.unwrap().status().as_u16();
+    assert_eq!((own("/fanfold/health").await, own("/fanfold/status").await), (200, 401));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_token_it_listens_to_this_machine_alone() {
+    let stage = Stage::new(Wish::default()).await;
+    let config = Config {
+        listen: "0.0.0.0:0".parse().unwrap(),
+        upstreams: Upstreams::one(&Upstream::parse("http://127.0.0.1:9").unwrap()),
+        host: Arc::clone(&stage.host) as Arc<dyn Host>,
+        mode: Mode::Fold,
+        recall: Recall::Off,
+        meter: Arc::new(Meter::new(PriceTable::built_in())),
+        mcp: None,
+        token: None,
+        limits: Limits::default(),
+    };
+    assert!(matches!(serve(config).await, Err(ServeError::Open(_))));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_in_a_browser_gets_nothing_of_ours() {
+    let stage = Stage::new(Wish::default()).await;
+    let get = |path: &str| stage.client.get(stage.url(path));
+    assert_eq!(get("/fanfold/status").send().await.unwrap().status(), 200);
+    let rebound = get("/fanfold/status").header("host", "evil.example");
+    assert_eq!(rebound.send().await.unwrap().status(), 403);
+    let page = get("/fanfold/metrics").header("origin", "https://evil.example");
+    assert_eq!(page.send().await.unwrap().status(), 403);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_sends_nobody_elsewhere() {
+    let stage = Stage::new(Wish::default()).await;
+    let request = stage.post("/v1/chat/completions", chat(&long_chat(1)));
+    let response = request.header("x-fanfold-upstream", "http://127.0.0.1:9").send().await.unwrap();
+    assert_eq!(response.status(), 403);
+    let request = stage.post("/v1/chat/completions", chat(&long_chat(1)));
+    let response = request.header("x-fanfold-upstream", stage.upstream.url()).send().await.unwrap();
+    assert_eq!(response.status(), 200, "the one that is set may be named");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_that_stand_still_lose_their_place() {
+    let limits = Limits { client_idle: Duration::from_millis(200), connections: 2, ..Limits::default() };
+    let stage = Stage::new(Wish { limits, ..Wish::default() }).await;
+    let open = || TcpStream::connect(stage.running.address());
+    // One says nothing, one stops in its headers: both places are taken.
+    let (mut silent, mut slow) = (open().await.unwrap(), open().await.unwrap());
+    slow.write_all(b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\nx-a: ").await.unwrap();
+    let response = stage.chat(&chat(&long_chat(1))).await;
+    assert_eq!(response.status(), 200, "the third one waits for a place and gets it");
+    let mut buffer = Vec::new();
+    for stream in [&mut silent, &mut slow] {
+        let ended = tokio::time::timeout(Duration::from_secs(5), stream.read_to_end(&mut buffer)).await;
+        assert!(ended.is_ok(), "it was closed");
+    }
+    // One stops in its body.
+    let mut stopped = open().await.unwrap();
+    let head = b"POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 99\r\n\r\n{\"mod";
+    stopped.write_all(head).await.unwrap();
+    let mut answer = Vec::new();
+    let ended = tokio::time::timeout(Duration::from_secs(5), stopped.read_to_end(&mut answer)).await;
+    assert!(ended.is_ok() && answer.starts_with(b"HTTP/1.1 408"), "{}", String::from_utf8_lossy(&answer));
+}

@@ -1,0 +1,244 @@
+//! OpenAI Responses.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::look::{Look, has, is_name, list, text};
+
+const NO_MODEL: &str = "`model` is a text";
+const NO_INPUT: &str = "`input` is a text or a list, and not empty";
+const TYPE: &str = "an item is of a type that the API knows";
+const ROLE: &str = "a role is user, assistant, system or developer";
+const NO_CONTENT: &str = "a message has a content";
+const PART: &str = "a part is of a type that its role may have";
+const PART_TEXT: &str = "a part of text has a text";
+const ID: &str = "an id begins as its type wants it, and has at most 64 letters";
+const DOUBLE_ID: &str = "no two items have one id";
+const CALL_ID: &str = "a call has a `call_id` of at most 64 letters";
+const CALL_NAME: &str = "a called tool has a name of at most 128 letters, digits, `_` and `-`";
+const ARGUMENTS: &str = "arguments and inputs are texts";
+const OUTPUT: &str = "an output is a text or a list of parts";
+const NO_OUTPUT: &str = "every call has its output";
+const STRAY: &str = "an output has its call before it, of its own kind";
+const TWICE: &str = "a call is answered once";
+const DOUBLE_CALL: &str = "calls have different `call_id`s";
+const SUMMARY: &str = "a thought has its summary";
+const LONE_THOUGHT: &str = "a thought is followed by its item";
+const NOT_STORED: &str = "with `store: false` a thought comes with its sealed content";
+const REFERENCE: &str = "with `store: false` nothing is named that the provider would have to keep";
+const UNKNOWN: &str = "an item has no fields that the API does not know";
+const TOOLS: &str =
+    "functions have different names of at most 128 letters, digits, `_` and `-`, and a schema";
+
+pub(super) const RULES: &[&str] = &[
+    NO_MODEL,
+    NO_INPUT,
+    TYPE,
+    ROLE,
+    NO_CONTENT,
+    PART,
+    PART_TEXT,
+    ID,
+    DOUBLE_ID,
+    CALL_ID,
+    CALL_NAME,
+    ARGUMENTS,
+    OUTPUT,
+    NO_OUTPUT,
+    STRAY,
+    TWICE,
+    DOUBLE_CALL,
+    SUMMARY,
+    LONE_THOUGHT,
+    NOT_STORED,
+    REFERENCE,
+    UNKNOWN,
+    TOOLS,
+];
+
+/// Types of items: how their ids begin, and their fields beside `type` and `id`. No fields: they are not looked at.
+const TYPES: &[(&str, &str, &[&str])] = &[
+    ("message", "msg", &["role", "content", "status", "phase"]),
+    ("function_call", "fc", &["call_id", "name", "arguments", "status", "namespace"]),
+    ("function_call_output", "", &["call_id", "output", "status"]),
+    ("custom_tool_call", "ctc", &["call_id", "name", "input", "status", "namespace"]),
+    ("custom_tool_call_output", "", &["call_id", "output", "status", "name"]),
+    ("local_shell_call", "", &["call_id", "action", "status"]),
+    ("local_shell_call_output", "", &["call_id", "output", "status"]),
+    ("reasoning", "rs", &["summary", "content", "encrypted_content", "status"]),
+    ("web_search_call", "ws", &["action", "status"]),
+    ("item_reference", "", &[]),
+    ("file_search_call", "", &[]),
+    ("computer_call", "", &[]),
+    ("computer_call_output", "", &[]),
+    ("image_generation_call", "", &[]),
+    ("code_interpreter_call", "", &[]),
+    ("shell_call", "", &[]),
+    ("shell_call_output", "", &[]),
+    ("apply_patch_call", "", &[]),
+    ("apply_patch_call_output", "", &[]),
+    ("mcp_call", "", &[]),
+    ("mcp_list_tools", "", &[]),
+    ("mcp_approval_request", "", &[]),
+    ("mcp_approval_response", "", &[]),
+    ("tool_search_call", "", &[]),
+    ("tool_search_output", "", &[]),
+    ("compaction", "", &[]),
+    ("compaction_trigger", "", &[]),
+];
+
+/// Calls that the client answers, and what it answers them with.
+const ANSWERED: [&str; 6] = [
+    "function_call",
+    "custom_tool_call",
+    "local_shell_call",
+    "computer_call",
+    "shell_call",
+    "apply_patch_call",
+];
+
+pub(super) fn check(body: &Value, look: &mut Look) {
+    look.holds(!text(body, "model").is_empty(), NO_MODEL, "model");
+    tools(body, look);
+    let is_stored = body.get("store") != Some(&Value::Bool(false));
+    look.holds(is_stored || !has(body, "previous_response_id"), REFERENCE, "previous_response_id");
+    let items = list(body, "input");
+    let goes_on = has(body, "previous_response_id") || has(body, "prompt") || has(body, "conversation");
+    let is_there = !text(body, "input").is_empty() || !items.is_empty() || goes_on;
+    look.holds(is_there, NO_INPUT, "input");
+    let mut ids = BTreeSet::new();
+    for (i, item) in items.iter().enumerate() {
+        let place = format!("input[{i}]");
+        let kind = kind_of(item);
+        let known = TYPES.iter().find(|(name, ..)| *name == kind);
+        look.holds(known.is_some(), TYPE, format!("{place}.type"));
+        if let Some((_, begin, fields)) = known {
+            identity(item, begin, &mut ids, look, &place);
+            if !fields.is_empty() {
+                let all: Vec<&str> = ["type", "id"].into_iter().chain(fields.iter().copied()).collect();
+                look.fields(item, &all, UNKNOWN, &place);
+            }
+        }
+        one(item, kind, is_stored, look, &place);
+        if kind == "reasoning" {
+            // Several thoughts in a row belong to the item behind the last of them.
+            let next = items[i + 1..].iter().find(|item| kind_of(item) != "reasoning");
+            look.holds(next.is_some_and(is_models), LONE_THOUGHT, &place);
+        }
+    }
+    pairs(items, goes_on, look);
+}
+
+fn kind_of(item: &Value) -> &str {
+    let is_short = item.get("type").is_none() && has(item, "role");
+    if is_short { "message" } else { text(item, "type") }
+}
+
+fn is_models(item: &Value) -> bool {
+    let kind = kind_of(item);
+    text(item, "role") == "assistant" || kind.ends_with("_call")
+}
+
+fn identity(item: &Value, begin: &str, ids: &mut BTreeSet<String>, look: &mut Look, place: &str) {
+    let Some(id) = item.get("id").filter(|id| !id.is_null()) else { return };
+    let id = id.as_str().unwrap_or_default();
+    let is_good = !id.is_empty() && id.chars().count() <= 64 && id.starts_with(begin);
+    look.holds(is_good, ID, format!("{place}.id"));
+    let is_new = id.is_empty() || ids.insert(id.to_owned());
+    look.holds(is_new, DOUBLE_ID, format!("{place}.id"));
+}
+
+fn one(item: &Value, kind: &str, is_stored: bool, look: &mut Look, place: &str) {
+    match kind {
+        "message" => message(item, look, place),
+        "function_call" | "custom_tool_call" => {
+            let key = if kind == "function_call" { "arguments" } else { "input" };
+            look.holds(item.get(key).is_some_and(Value::is_string), ARGUMENTS, format!("{place}.{key}"));
+            look.holds(is_name(text(item, "name"), 128), CALL_NAME, format!("{place}.name"));
+        }
+        "reasoning" => {
+            look.holds(item.get("summary").is_some_and(Value::is_array), SUMMARY, place);
+            let is_whole = has(item, "encrypted_content") || !has(item, "id");
+            look.holds(is_stored || is_whole, NOT_STORED, place);
+        }
+        "item_reference" => look.holds(is_stored, REFERENCE, place),
+        "function_call_output" | "custom_tool_call_output" => {
+            let output = item.get("output").unwrap_or(&Value::Null);
+            let is_good = output.is_string() || output.is_array();
+            look.holds(is_good, OUTPUT, format!("{place}.output"));
+            parts(output, "user", look, &format!("{place}.output"));
+        }
+        _ => {}
+    }
+    let is_paired = ANSWERED.contains(&kind) || ANSWERED.iter().any(|call| answer_of(call) == kind);
+    if is_paired {
+        let id = text(item, "call_id");
+        look.holds((1..=64).contains(&id.chars().count()), CALL_ID, format!("{place}.call_id"));
+    }
+}
+
+fn message(item: &Value, look: &mut Look, place: &str) {
+    let role = text(item, "role");
+    let is_known = matches!(role, "user" | "assistant" | "system" | "developer");
+    look.holds(is_known, ROLE, format!("{place}.role"));
+    let content = item.get("content").unwrap_or(&Value::Null);
+    look.holds(content.is_string() || content.is_array(), NO_CONTENT, place);
+    parts(content, role, look, &format!("{place}.content"));
+}
+
+fn parts(content: &Value, role: &str, look: &mut Look, place: &str) {
+    let allowed: &[&str] = match role {
+        "assistant" => &["output_text", "refusal"],
+        _ => &["input_text", "input_image", "input_file", "input_audio"],
+    };
+    for (i, part) in content.as_array().into_iter().flatten().enumerate() {
+        let kind = text(part, "type");
+        look.holds(allowed.contains(&kind), PART, format!("{place}[{i}].type"));
+        let is_text = part.get("text").is_some_and(Value::is_string);
+        look.holds(!kind.ends_with("_text") || is_text, PART_TEXT, format!("{place}[{i}]"));
+    }
+}
+
+fn answer_of(call: &str) -> String {
+    format!("{call}_output")
+}
+
+fn pairs(items: &[Value], goes_on: bool, look: &mut Look) {
+    // By its id: of what kind the call is, where it stands, whether it was answered.
+    let mut calls: BTreeMap<&str, (&str, usize, bool)> = BTreeMap::new();
+    for (i, item) in items.iter().enumerate() {
+        let (kind, id) = (kind_of(item), text(item, "call_id"));
+        let place = format!("input[{i}]");
+        if ANSWERED.contains(&kind) && !id.is_empty() {
+            look.holds(calls.insert(id, (kind, i, false)).is_none(), DOUBLE_CALL, place);
+        } else if let Some(call) = ANSWERED.iter().find(|call| answer_of(call) == kind) {
+            match calls.get_mut(id) {
+                Some((known, _, is_answered)) if known == call => {
+                    look.holds(!*is_answered, TWICE, place);
+                    *is_answered = true;
+                }
+                // The provider has the beginning, and its calls.
+                None if goes_on => {}
+                _ => look.breaks(STRAY, place),
+            }
+        }
+    }
+    for (_, i, _) in calls.values().filter(|(_, _, is_answered)| !is_answered) {
+        look.breaks(NO_OUTPUT, format!("input[{i}]"));
+    }
+}
+
+fn tools(body: &Value, look: &mut Look) {
+    let mut names: Vec<&str> = Vec::new();
+    for (i, tool) in list(body, "tools").iter().enumerate() {
+        if text(tool, "type") != "function" {
+            continue;
+        }
+        let name = text(tool, "name");
+        let has_schema = tool.get("parameters").is_some_and(Value::is_object);
+        let is_good = is_name(name, 128) && !names.contains(&name) && has_schema;
+        look.holds(is_good, TOOLS, format!("tools[{i}]"));
+        names.push(name);
+    }
+}

@@ -1,0 +1,172 @@
+//! Folding breaks no rule: what a client sends and a provider takes is still taken when it is folded.
+//!
+//! Conversations go through the engine request by request, in small windows, by every policy. What leaves breaks no rule
+//! that what came did not break, holds what people wrote byte for byte, and leaves items of Responses with the thoughts
+//! that the provider knows them with.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use fanfold_core::{Budget, Count as _, Policy, Tokens, Words};
+use fanfold_engine::{Ask, Engine, Left, MachineClock, Terms};
+use fanfold_store::{MemoryStore, SessionId};
+use fanfold_testkit::Rng;
+use fanfold_testkit::bodies::Kind;
+use fanfold_testkit::rules::{broken, missing_words, user_texts, worse};
+use fanfold_testkit::talks::Talk;
+use fanfold_wire::Format;
+use rayon::prelude::*;
+use serde_json::Value;
+
+/// What came of some conversations.
+#[derive(Debug, Default, Clone, Copy)]
+struct Sums {
+    n_requests: usize,
+    n_folded: usize,
+    n_refused: usize,
+}
+
+fn n_cases() -> u64 {
+    let is_set = |name| std::env::var_os(name).is_some();
+    if is_set("FANFOLD_MANY") {
+        10_000
+    } else if is_set("FANFOLD_FAST") {
+        40
+    } else {
+        120
+    }
+}
+
+#[test]
+fn chat_stays_valid() {
+    hold(Kind::Chat);
+}
+
+#[test]
+fn responses_stay_valid() {
+    hold(Kind::Responses);
+}
+
+#[test]
+fn anthropic_stays_valid() {
+    hold(Kind::Anthropic);
+}
+
+fn hold(kind: Kind) {
+    let all: Vec<Result<Sums, String>> =
+        (0..n_cases()).into_par_iter().map(|seed| talk_through(kind, seed)).collect();
+    let mut sums = Sums::default();
+    let mut wrong = Vec::new();
+    for one in &all {
+        match one {
+            Ok(one) => {
+                sums.n_requests += one.n_requests;
+                sums.n_folded += one.n_folded;
+                sums.n_refused += one.n_refused;
+            }
+            Err(why) => wrong.push(why.as_str()),
+        }
+    }
+    println!("{kind:?}: {} conversations, {sums:?}, {} wrong", all.len(), wrong.len());
+    let shown = &wrong[..wrong.len().min(3)];
+    assert!(wrong.is_empty(), "{} of {} conversations:\n{}", wrong.len(), all.len(), shown.join("\n\n"));
+    assert!(sums.n_folded * 5 > sums.n_requests, "too little was folded to mean anything: {sums:?}");
+}
+
+fn talk_through(kind: Kind, seed: u64) -> Result<Sums, String> {
+    let talk = Talk::new(kind, seed);
+    let mut bodies = talk.bodies();
+    for (i, body) in bodies.iter().enumerate() {
+        let found = broken(kind, body.as_bytes());
+        if !found.is_empty() {
+            return Err(format!("seed {seed}, request {i} was made wrong: {found:?}\n{body}"));
+        }
+    }
+    if seed % 10 == 9 {
+        bodies.push(talk.with_pending());
+    }
+    let last = bodies.last().map_or("", String::as_str);
+    let policy = Policy::NAMES[seed as usize % Policy::NAMES.len()];
+    let mut rng = Rng::new(seed ^ 0xf01d);
+    // What can't be folded must fit, or there is nothing to be seen.
+    let window = unfoldable(kind, last) + [80, 200, 500, 1_500][rng.below(4)];
+    let engine = Engine::new(Arc::new(MemoryStore::default()), Arc::new(MachineClock));
+    let terms = terms(policy, window);
+    let mut sums = Sums::default();
+    let mut sessions = BTreeSet::new();
+    for (i, body) in bodies.iter().enumerate() {
+        let recognised = engine.recognise(body, format_of(kind)).unwrap();
+        let session = engine.take_up(&recognised).unwrap();
+        let answer = engine.request(&Ask::new(&session, body, &terms, "test"));
+        let wrong = |why: String| {
+            format!(
+                "{why}\nseed {seed}, request {i}, {policy}, window {window}\ncame: {body}\nleft: {}",
+                answer.body
+            )
+        };
+        sums.n_requests += 1;
+        match &answer.left {
+            Left::Whole if answer.body != *body => {
+                return Err(wrong("whole, and yet other bytes".to_owned()));
+            }
+            Left::Whole => {}
+            Left::Folded(_) => sums.n_folded += 1,
+            Left::AsItCame(fanfold_engine::Trouble::Overflow(_)) => sums.n_refused += 1,
+            Left::AsItCame(trouble) => return Err(wrong(format!("trouble: {trouble}"))),
+        }
+        if let Some(why) = worse(kind, body, &answer.body) {
+            return Err(wrong(why));
+        }
+        let missing = missing_words(kind, body, &answer.body);
+        if let Some(missing) = missing.filter(|_| !may_cut(&engine, &session, policy)) {
+            return Err(wrong(format!("what a person wrote is not sent, or not in order: {missing:?}")));
+        }
+        sessions.insert(session);
+        if sessions.len() > 1 {
+            return Err(wrong(format!("one conversation, and its sessions are {sessions:?}")));
+        }
+    }
+    Ok(sums)
+}
+
+/// Whether people's words may be missing: by design of the policy, or as a last resort that a receipt tells.
+fn may_cut(engine: &Engine, session: &SessionId, policy: &str) -> bool {
+    let is_told = engine.look(session, |followed| {
+        followed.session.ledger().receipts().iter().any(|receipt| !receipt.user_text.is_empty())
+    });
+    matches!(policy, "hermes" | "hamr") || is_told.unwrap_or(false)
+}
+
+fn unfoldable(kind: Kind, body: &str) -> u64 {
+    let mut texts = user_texts(kind, body);
+    let body: Value = serde_json::from_str(body).unwrap();
+    texts.extend(["system", "instructions", "tools"].map(|key| body[key].to_string()));
+    let list = body[if kind == Kind::Responses { "input" } else { "messages" }].as_array();
+    let late = list
+        .into_iter()
+        .flatten()
+        .filter(|message| matches!(message["role"].as_str(), Some("system" | "developer")));
+    texts.extend(late.map(Value::to_string));
+    texts.iter().map(|text| Words.count(text).0 + 4).sum()
+}
+
+fn format_of(kind: Kind) -> Format {
+    match kind {
+        Kind::Anthropic => Format::Anthropic,
+        Kind::Responses => Format::Responses,
+        _ => Format::Chat,
+    }
+}
+
+fn terms(policy: &str, window: u64) -> Terms {
+    Terms {
+        policy: Policy::named(policy).unwrap(),
+        budget: Budget::with_reserve(Tokens(window), Tokens::ZERO),
+        prices: None,
+        counter: &Words,
+        format: None,
+        focus: String::new(),
+        assumed: Vec::new(),
+        described: policy.to_owned(),
+    }
+}

@@ -1,0 +1,185 @@
+//! What the proxy adds to a call, beside a direct one in the same run; many streams; memory. Others' proxies beside it.
+//!
+//! The provider and the agents are one program of ours (`crates/fanfold-testkit/benches/proxy`), the proxies are programs
+//! of their own. Each is asked the same: a conversation followed step by step, every call once directly and once through.
+
+mod page; //  the tables
+mod peers; // others' proxies, installed and started
+
+use std::fs::{self, File};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use serde_json::Value;
+
+use crate::bench::run_command;
+
+/// Sizes of bodies, and how many requests of each are timed.
+const SIZES: [(u64, u64); 3] = [(20_000, 1_000), (400_000, 400), (4_000_000, 120)];
+/// Others are slower, and their figures need fewer requests.
+const PEER_SIZES: [(u64, u64); 3] = [(20_000, 200), (400_000, 80), (4_000_000, 24)];
+const STARTING: Duration = Duration::from_secs(90);
+
+/// What was measured of one proxy: a line for each size, or why there is none.
+pub(crate) struct Measured {
+    pub(crate) name: String,
+    pub(crate) latencies: Result<Vec<Value>, String>,
+}
+
+/// Runs all of it and prints the tables.
+pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
+    let is_asked = |name: &str| arguments.iter().any(|argument| argument == name);
+    let root = crate::tidy::root();
+    let work = root.join("target/bench/proxy");
+    fs::create_dir_all(&work)?;
+    let program = build(&root)?;
+    // A short run shows that all of it works; its figures mean little.
+    let scale = if is_asked("--short") { 20 } else { 1 };
+    let ours = |name: &str| Subject::fanfold(&program, &work, name);
+    let mut measured = vec![latencies(&root, &work, &ours("latency")?, &SIZES, scale)];
+    let streams = {
+        let subject = ours("streams")?;
+        let _running = subject.start(&work)?;
+        let seconds = (120 / scale).to_string();
+        measure(&root, &["streams", "--streams", "200", "--seconds", &seconds], &subject)?
+    };
+    let memory = {
+        let subject = ours("memory")?;
+        let running = subject.start(&work)?;
+        let (n_requests, pid) = ((100_000 / scale).to_string(), running.child.id().to_string());
+        measure(&root, &["memory", "--requests", &n_requests, "--pid", &pid], &subject)?
+    };
+    if !is_asked("--alone") {
+        for peer in peers::all(&root, &work) {
+            measured.push(match peer {
+                Ok(subject) => latencies(&root, &work, &subject, &PEER_SIZES, scale),
+                Err((name, why)) => Measured { name, latencies: Err(why) },
+            });
+        }
+    }
+    let tables = page::tables(&measured, &streams, &memory)?;
+    if is_asked("--write") {
+        page::write(&root, &tables)?;
+    }
+    crate::page::say(&tables);
+    Ok(())
+}
+
+/// A proxy that is measured.
+pub(crate) struct Subject {
+    pub(crate) name: String,
+    pub(crate) program: PathBuf,
+    pub(crate) arguments: Vec<String>,
+    pub(crate) environment: Vec<(String, String)>,
+    pub(crate) port: u16,
+    pub(crate) upstream_port: u16,
+}
+
+impl Subject {
+    /// Our own, with a store of its own.
+    fn fanfold(program: &Path, work: &Path, name: &str) -> anyhow::Result<Subject> {
+        let (port, upstream_port) = (free_port()?, free_port()?);
+        let folder = work.join(name);
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder)?;
+        let arguments = [
+            "serve".to_owned(),
+            "--listen".to_owned(),
+            format!("127.0.0.1:{port}"),
+            "--upstream".to_owned(),
+            format!("http://127.0.0.1:{upstream_port}"),
+            "--store".to_owned(),
+            folder.join("sessions.db").display().to_string(),
+        ];
+        Ok(Subject {
+            name: "fanfold".to_owned(),
+            program: program.to_owned(),
+            arguments: arguments.into(),
+            environment: vec![("HOME".to_owned(), folder.display().to_string())],
+            port,
+            upstream_port,
+        })
+    }
+
+    /// Starts it, and waits until it listens.
+    fn start(&self, work: &Path) -> anyhow::Result<Running> {
+        let log = work.join(format!("{}.log", self.name));
+        let file = File::create(&log)?;
+        let mut command = Command::new(&self.program);
+        command
+            .args(&self.arguments)
+            .envs(self.environment.iter().cloned())
+            .current_dir(work)
+            .stdin(Stdio::null())
+            .stderr(file.try_clone()?)
+            .stdout(file);
+        let child =
+            command.spawn().with_context(|| format!("{} could not be started", self.program.display()))?;
+        let mut running = Running { child };
+        let started = Instant::now();
+        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+            let has_ended = running.child.try_wait()?.is_some();
+            if has_ended || started.elapsed() > STARTING {
+                let said = fs::read_to_string(&log).unwrap_or_default();
+                let end: Vec<&str> = said.lines().rev().take(5).collect();
+                bail!(
+                    "{} does not listen: {}",
+                    self.name,
+                    end.into_iter().rev().collect::<Vec<_>>().join(" / ")
+                );
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(running)
+    }
+}
+
+/// A program that ends with this.
+struct Running {
+    child: Child,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn latencies(root: &Path, work: &Path, subject: &Subject, sizes: &[(u64, u64)], scale: u64) -> Measured {
+    let measured = || -> anyhow::Result<Vec<Value>> {
+        let _running = subject.start(work)?;
+        let mut lines = Vec::new();
+        for (bytes, n_requests) in sizes {
+            let (bytes, n_requests) = (bytes.to_string(), (n_requests / scale).max(8).to_string());
+            lines.push(measure(root, &["latency", "--bytes", &bytes, "--requests", &n_requests], subject)?);
+        }
+        Ok(lines)
+    };
+    Measured { name: subject.name.clone(), latencies: measured().map_err(|error| format!("{error:#}")) }
+}
+
+/// One measurement, as a line of JSON.
+fn measure(root: &Path, arguments: &[&str], subject: &Subject) -> anyhow::Result<Value> {
+    let mut cargo = Command::new("cargo");
+    cargo.current_dir(root).args(["bench", "--quiet", "-p", "fanfold-testkit", "--bench", "proxy", "--"]);
+    cargo.args(arguments).args(["--port", &subject.port.to_string()]);
+    cargo.args(["--upstream-port", &subject.upstream_port.to_string()]);
+    let said = run_command(&mut cargo)?;
+    let line = said.lines().find(|line| line.starts_with('{')).context("the measurement gave no figures")?;
+    Ok(serde_json::from_str(line)?)
+}
+
+fn build(root: &Path) -> anyhow::Result<PathBuf> {
+    let mut cargo = Command::new("cargo");
+    run_command(cargo.current_dir(root).args(["build", "--quiet", "--release", "-p", "fanfold-cli"]))?;
+    Ok(root.join("target/release/fanfold"))
+}
+
+/// A port that nobody listens on.
+pub(crate) fn free_port() -> anyhow::Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
