@@ -1,7 +1,8 @@
 //! Times one more request of a followed conversation: which session it is of, and what is to be sent.
 //!
 //! `cargo bench -p fanfold-engine --bench request` prints a line for each length, client and window. The store is a
-//! file; `sync` is what a commit waits for the disk there, measured beside it.
+//! file; `sync` is what a commit waits for the disk there, measured beside it. `cpu` is what the thread itself worked
+//! for both, which a busy machine changes little (Linux).
 
 #![allow(clippy::print_stdout, reason = "the measurements are the data")]
 #![allow(clippy::unwrap_used, reason = "a benchmark may fail")]
@@ -25,10 +26,8 @@ const N_AROUND: usize = 60_000;
 fn main() {
     let folder = tempfile::tempdir().unwrap();
     println!("sync of 4 kB: {}", shown(&mut sync(folder.path())));
-    println!(
-        "{:>9} {:<10} {:<7} {:>22} {:>22} {:>22}",
-        "body", "client", "view", "recognise", "request", "both"
-    );
+    let [recognise, request, both, cpu] = ["recognise", "request", "both", "cpu"];
+    println!("     body client view   {recognise:>22} {request:>22} {both:>22} {cpu:>22}");
     for n_bytes in [20_000, 400_000, 4_000_000] {
         for client in [Client::Codex, Client::Claude] {
             for is_folded in [false, true] {
@@ -52,8 +51,10 @@ fn measure(folder: &Path, n_bytes: usize, client: Client, is_folded: bool) {
     let engine = Engine::new(Arc::new(store), Arc::new(MachineClock));
     let format = if client == Client::Codex { Format::Responses } else { Format::Anthropic };
     let n_around = N_AROUND.min(n_bytes / 3);
-    let n_steps = ((n_bytes - n_around) / step(0, client, false).len()).max(4);
-    let window = if is_folded { n_bytes as u64 / 8 } else { n_bytes as u64 * 2 };
+    // Sixty more steps make a short conversation little longer.
+    let n_lines = (n_bytes / 20_000).clamp(1, 24);
+    let n_steps = ((n_bytes - n_around) / step(0, n_lines, client, false).len()).max(4);
+    let window = if is_folded { n_bytes as u64 / 8 } else { 100_000_000 };
     let terms = Terms {
         policy: Policy::fanfold(),
         budget: Budget::of_window(Tokens(window)),
@@ -64,44 +65,50 @@ fn measure(folder: &Path, n_bytes: usize, client: Client, is_folded: bool) {
         assumed: Vec::new(),
         described: "bench".to_owned(),
     };
-    let mut steps: Vec<String> = (0..n_steps).map(|i| step(i, client, false)).collect();
+    let mut steps: Vec<String> = (0..n_steps).map(|i| step(i, n_lines, client, false)).collect();
     let first = body(&steps, n_around, client);
     let session = engine.take_up(&engine.recognise(&first, format).unwrap()).unwrap();
     engine.request(&Ask::new(&session, &first, &terms, "bench"));
     let (mut recognising, mut requesting, mut both) = (Vec::new(), Vec::new(), Vec::new());
+    let mut working = Vec::new();
     let mut n_folded = 0;
     for i in 0..N_REQUESTS {
-        steps.push(step(n_steps + i, client, true));
+        steps.push(step(n_steps + i, n_lines, client, true));
         let body = body(&steps, n_around, client);
+        let worked = worked();
         let start = Instant::now();
         let recognised = engine.recognise(&body, format).unwrap();
         let known = start.elapsed();
         assert_eq!(recognised, Recognised::GoesOn(session.clone()));
         let answer = engine.request(&Ask::new(&session, &body, &terms, "bench"));
         let all = start.elapsed();
+        working.push(self::worked().saturating_sub(worked));
         n_folded += usize::from(matches!(answer.left, Left::Folded(_)));
         assert!(!matches!(answer.left, Left::AsItCame(_)), "{:?}", answer.left);
         recognising.push(known);
         requesting.push(all - known);
         both.push(all);
         steps.pop();
-        steps.push(step(n_steps + i, client, false));
+        steps.push(step(n_steps + i, n_lines, client, false));
     }
     assert_eq!(n_folded > 0, is_folded);
-    println!(
-        "{:>9} {:<10} {:<7} {:>22} {:>22} {:>22}",
-        first.len(),
-        format!("{client:?}"),
-        if is_folded { "folded" } else { "whole" },
-        shown(&mut recognising),
-        shown(&mut requesting),
-        shown(&mut both),
-    );
+    let times = [recognising, requesting, both, working];
+    let [recognise, request, both, cpu] = times.map(|mut times| shown(&mut times));
+    let view = if is_folded { "folded" } else { "whole" };
+    let n_bytes = first.len();
+    println!("{n_bytes:>9} {client:?} {view:<6} {recognise:>22} {request:>22} {both:>22} {cpu:>22}");
+}
+
+/// How long this thread has worked.
+fn worked() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let ns = text.split(' ').next().and_then(|ns| ns.parse().ok());
+    Duration::from_nanos(ns.unwrap_or_default())
 }
 
 /// A call and its result.
-fn step(i: usize, client: Client, is_marked: bool) -> String {
-    let lines: String = (0..24)
+fn step(i: usize, n_lines: usize, client: Client, is_marked: bool) -> String {
+    let lines: String = (0..n_lines)
         .map(|n| format!("src/stage_{i}.rs:{n}: let batch_{n} = take(&input[{i}..], {n})?;\\n"))
         .collect();
     match client {

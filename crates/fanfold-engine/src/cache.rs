@@ -12,8 +12,8 @@ use crate::state::State;
 const MOST_KEPT: usize = 1_000;
 /// And so many bytes of their bodies; what follows from them is a few times as much.
 const MOST_BYTES: usize = 128 * 1024 * 1024;
-/// So many bodies wait for their request.
-const MOST_WAITING: usize = 32;
+/// So many bytes of bodies wait for their requests.
+const MOST_WAITING: usize = 64 * 1024 * 1024;
 
 /// Sessions as they were left, the one used last at the end.
 #[derive(Default)]
@@ -73,8 +73,9 @@ impl Cache {
     pub(crate) fn wait(&self, incoming: Incoming) {
         let mut waiting = self.waiting();
         waiting.push_back(incoming);
-        if waiting.len() > MOST_WAITING {
-            waiting.pop_front();
+        let mut n_bytes: usize = waiting.iter().map(|incoming| incoming.text().len()).sum();
+        while n_bytes > MOST_WAITING || waiting.len() > MOST_KEPT {
+            n_bytes -= waiting.pop_front().map_or(n_bytes, |incoming| incoming.text().len());
         }
     }
 

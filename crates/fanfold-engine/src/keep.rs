@@ -85,7 +85,7 @@ impl Engine {
             writing.offer(&arrived.conversation);
         }
         let era = match past.era(past.notes.len()) {
-            Some(era) if self.is_of_era(&past, era, ask.terms, &arrived, held.is_some())? => Some(era),
+            Some(era) if self.is_of_era(&past, era, ask.terms, &arrived, held.as_deref())? => Some(era),
             _ => None,
         };
         if era.is_none() {
@@ -178,14 +178,15 @@ impl Engine {
         era: usize,
         terms: &Terms,
         arrived: &Arrived,
-        is_held: bool,
+        held: Option<&State>,
     ) -> Result<bool, StoreError> {
         let conversation = &arrived.conversation;
         let Note::Began(began) = &past.notes[era].note else { return Ok(false) };
         let is_same = began.terms == BlobId::of(terms.described.as_bytes()).to_string()
             && began.format == conversation.format().to_string();
         // One that goes on with what is held has its instructions, and what is held has those of its era.
-        if !is_same || is_held {
+        let is_known = held.is_some_and(|state| state.era == era);
+        if !is_same || is_known {
             return Ok(is_same);
         }
         // What stands beside the list as instructions is the transcript's first entry, so another one begins it anew.

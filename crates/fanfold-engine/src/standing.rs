@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use fanfold_core::{Budget, Tokens};
 use fanfold_store::{Millis, SessionId, SessionRow, StoreError};
 
 use crate::engine::{Engine, OpError};
 use crate::note::Note;
 use crate::past::{Past, leads_to};
+use crate::room::Room;
 
 /// How a session stands.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,7 +17,8 @@ pub struct Standing {
     pub row: SessionRow,
     /// What the last request cost, in tokens; none where nothing was sent or counted.
     pub tokens: Option<u64>,
-    /// The window that it is folded for, and what of it is kept for the answer.
+    /// The window that it is folded for, and what of it is kept for the answer: as the provider takes it by now, in our
+    /// tokens.
     pub window: Option<(u64, u64)>,
     /// How many requests left.
     pub n_requests: usize,
@@ -51,11 +54,25 @@ impl Engine {
             pins: Vec::new(),
         };
         let mut pins = BTreeSet::new();
+        let mut room: Option<Room> = None;
         for (i, noted) in past.notes.iter().enumerate() {
             let is_own = i >= past.own_from;
             match &noted.note {
-                Note::Began(began) => standing.window = Some((began.window, began.reserve)),
-                Note::Budget { window, reserve } => standing.window = Some((*window, *reserve)),
+                Note::Began(began) => room = Some(Room::of(budget(began.window, began.reserve))),
+                Note::Budget { window, reserve } => match &mut room {
+                    Some(room) => room.tell(budget(*window, *reserve)),
+                    None => room = Some(Room::of(budget(*window, *reserve))),
+                },
+                Note::Refused { limit } => {
+                    if let Some(room) = &mut room {
+                        room.refuse(limit.map(Tokens));
+                    }
+                }
+                Note::Corrected { permille } => {
+                    if let Some(room) = &mut room {
+                        room.correct(*permille);
+                    }
+                }
                 Note::Request(sent) if is_own => {
                     standing.n_requests += 1;
                     standing.last_request = Some(noted.at);
@@ -76,6 +93,7 @@ impl Engine {
             }
         }
         standing.pins = pins.into_iter().collect();
+        standing.window = room.map(|room| (room.budget().window().0, room.budget().reserve().0));
         Ok(standing)
     }
 
@@ -88,4 +106,8 @@ impl Engine {
         // What happened before the first message holds always.
         if tip.is_none() { Ok(true) } else { leads_to(&*self.store, tip, row.tip) }
     }
+}
+
+fn budget(window: u64, reserve: u64) -> Budget {
+    Budget::with_reserve(Tokens(window), Tokens(reserve))
 }

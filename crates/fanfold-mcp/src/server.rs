@@ -144,7 +144,7 @@ impl ServerHandler for Server {
     async fn list_tools(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        _call: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         Ok(ListToolsResult::with_all_items(Tool::ALL.into_iter().map(Tool::description).collect()))
     }
@@ -156,7 +156,7 @@ impl ServerHandler for Server {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
+        call: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(tool) = Tool::named(&request.name) else {
             let name: String = request.name.chars().take(60).collect();
@@ -165,7 +165,7 @@ impl ServerHandler for Server {
         };
         let began = Instant::now();
         let given = request.arguments.unwrap_or_default();
-        let answer = self.answer(tool, given, &context.ct).await;
+        let answer = self.answer(tool, given, &call.ct).await;
         let told = match &answer {
             Some(Ok(_)) => "done",
             Some(Err(_)) => "refused",

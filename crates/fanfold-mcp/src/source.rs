@@ -105,6 +105,16 @@ impl Source for StoreAt {
     }
 }
 
+impl Drop for StoreAt {
+    fn drop(&mut self) {
+        let held = self.held.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        // A store on a server has a runtime of its own, which can't end inside another.
+        if held.is_some() && tokio::runtime::Handle::try_current().is_ok() {
+            drop(std::thread::spawn(move || drop(held)));
+        }
+    }
+}
+
 #[cfg(unix)]
 fn file_id(path: &PathBuf) -> Option<FileId> {
     use std::os::unix::fs::MetadataExt as _;

@@ -20,7 +20,7 @@ use crate::server::ServeError;
 use crate::trust::{self, Token};
 use crate::upstream::{Senders, Upstreams};
 use crate::windows::Windows;
-use crate::{headers, own, route};
+use crate::{api, headers, own, route};
 
 /// The header by which a client names its session, and by which it is told.
 pub(crate) const SESSION: &str = "x-fanfold-session";
@@ -33,6 +33,7 @@ pub(crate) struct Shared {
     pub(crate) meter: Arc<Meter>,
     pub(crate) windows: Windows,
     pub(crate) mcp: Option<Router>,
+    pub(crate) api: Router,
     token: Option<Token>,
     pub(crate) limits: Limits,
     /// What is still done when an answer has gone.
@@ -41,13 +42,16 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(config: &Config) -> Result<Shared, ServeError> {
+        let folder = Folder::new(config);
+        let desk = Arc::clone(&folder.desk);
         Ok(Shared {
             upstreams: config.upstreams.clone(),
             senders: Senders::new(&config.limits)?,
-            folder: Folder::new(config),
+            folder,
             meter: Arc::clone(&config.meter),
             windows: Windows::default(),
             mcp: config.mcp.clone(),
+            api: api::router(Arc::new(move || desk.engine())),
             token: config.token.clone(),
             limits: config.limits,
             tasks: TaskTracker::new(),

@@ -28,6 +28,7 @@ mod rounds; //   an answer in which the model opens folds
 mod converse; // a conversation sent, and sent again if it was too long
 mod exchange; // one request from start to end
 mod trust; //    who may ask
+pub mod api; //  sessions for programs
 mod own; //      our own routes, and words of ours to a client
 mod stall; //    connections that stand still
 mod server; //   listening, and ending in good order

@@ -9,6 +9,7 @@ use http::{HeaderValue, StatusCode, header};
 use serde_json::json;
 use tower::ServiceExt as _;
 
+use crate::api;
 use crate::exchange::Shared;
 
 /// What our own routes begin with.
@@ -28,6 +29,12 @@ pub(crate) async fn answer_to(shared: Arc<Shared>, request: Request) -> Response
             Err(never) => match never {},
         };
     }
+    if is_of(api::PATH) {
+        return match shared.api.clone().oneshot(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        };
+    }
     match path {
         HEALTH => answer(StatusCode::OK, &json!({ "ok": true, "version": env!("CARGO_PKG_VERSION") })),
         "/fanfold/ready" => ready(shared).await,
@@ -43,7 +50,7 @@ pub(crate) async fn answer_to(shared: Arc<Shared>, request: Request) -> Response
         }
         _ => {
             let hint =
-                "there are /fanfold/health, ready, status, metrics and mcp; all other paths go upstream";
+                "there are /fanfold/health, ready, status, metrics, mcp and api; all other paths go upstream";
             error(StatusCode::NOT_FOUND, &format!("there is no route {path}"), hint)
         }
     }

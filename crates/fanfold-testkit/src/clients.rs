@@ -24,7 +24,7 @@ pub struct Client {
     pub version: &'static str,
     /// What it is called by.
     pub program: &'static str,
-    invocation: fn(u16, &Path) -> io::Result<Invocation>,
+    invocation: fn(&Part<'_>, &Path) -> io::Result<Invocation>,
 }
 
 /// Codex.
@@ -48,50 +48,112 @@ pub struct Ran {
     /// Its home, with the session that it wrote.
     pub home: PathBuf,
     /// All of it goes with this.
-    _directory: TempDir,
+    _stage: Stage,
 }
 
-const PROMPT: &str = "Look at notes.md and big.log and say what is in them.";
+/// What a client is asked to do.
+pub const PROMPT: &str = "Look at notes.md and big.log and say what is in them.";
 const INSTALLING: Duration = Duration::from_secs(90);
-const RUNNING: Duration = Duration::from_secs(40);
 const STARTING: Duration = Duration::from_secs(10);
 
 /// Runs a client for a few steps. It is installed below `target`, if it is not there yet.
 pub fn run(client: &Client, target: &Path) -> Result<Ran, String> {
-    let script = script()?;
+    let stage = Stage::new(N_STEPS)?;
     let program = install(client, target)?;
-    let temporary = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let [home, project, saved] = ["home", "project", "saved"].map(|name| temporary.path().join(name));
-    for directory in [&home, &project, &saved] {
-        fs::create_dir_all(directory).map_err(|error| error.to_string())?;
-    }
-    write_project(&project).map_err(|error| error.to_string())?;
-    let (_upstream, port) = start_upstream(&script, &saved)?;
-    let invocation = (client.invocation)(port, &home).map_err(|error| error.to_string())?;
-    let Invocation { arguments, environment } = invocation;
-    let log = temporary.path().join("log");
-    let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .env("HOME", &home)
-        .env("TMPDIR", temporary.path())
-        .envs(environment)
-        .current_dir(&project);
-    let is_well = Running::start(&mut command, &log)?.wait(RUNNING);
+    let mut command = stage.command(client, &program, &Part::new("home", stage.port))?;
     // From here on it is not the machine but the client or the script.
-    let said = fs::read_to_string(&log).unwrap_or_default();
-    assert!(is_well == Some(true), "{} ended with {is_well:?}:\n{said}", client.program);
-    Ok(Ran { bodies: bodies(&saved), home, _directory: temporary })
+    stage.play(&mut command, "home", Duration::from_secs(40));
+    Ok(Ran { bodies: stage.bodies(), home: stage.place("home"), _stage: stage })
+}
+
+/// A scripted provider, a project to work on, and homes for clients.
+pub struct Stage {
+    /// The provider's port.
+    pub port: u16,
+    directory: TempDir,
+    _upstream: Running,
+}
+
+/// What one client on a stage is told.
+pub struct Part<'a> {
+    /// The name of its home, which no other has.
+    pub home: &'a str,
+    /// Where its provider is.
+    pub port: u16,
+    /// What it is asked.
+    pub prompt: &'a str,
+}
+
+impl<'a> Part<'a> {
+    /// The usual task.
+    pub fn new(home: &'a str, port: u16) -> Part<'a> {
+        Part { home, port, prompt: PROMPT }
+    }
+}
+
+impl Stage {
+    /// A stage whose provider asks for so many calls; none without python3 or the script of the provider.
+    pub fn new(n_steps: usize) -> Result<Stage, String> {
+        let script = script()?;
+        let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let [project, saved] = ["project", "saved"].map(|name| directory.path().join(name));
+        for directory in [&project, &saved] {
+            fs::create_dir_all(directory).map_err(|error| error.to_string())?;
+        }
+        write_project(&project).map_err(|error| error.to_string())?;
+        let (upstream, port) = start_upstream(&script, &saved, n_steps)?;
+        Ok(Stage { port, directory, _upstream: upstream })
+    }
+
+    /// A file or directory of the stage.
+    pub fn place(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// How a client is started with its home, its project and its provider.
+    pub fn command(&self, client: &Client, program: &Path, part: &Part<'_>) -> Result<Command, String> {
+        let home = self.place(part.home);
+        fs::create_dir_all(&home).map_err(|error| error.to_string())?;
+        let invocation = (client.invocation)(part, &home).map_err(|error| error.to_string())?;
+        let mut command = Command::new(program);
+        command.args(invocation.arguments);
+        self.settle(&mut command, part.home);
+        command.envs(invocation.environment);
+        Ok(command)
+    }
+
+    /// Gives a command its home and the project, and nothing else of this machine.
+    pub fn settle(&self, command: &mut Command, home: &str) {
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.place(home))
+            .env("TMPDIR", self.directory.path())
+            .current_dir(self.place("project"));
+    }
+
+    /// Runs a command to its end, which must be a good one, and gives what it said.
+    pub fn play(&self, command: &mut Command, name: &str, most: Duration) -> String {
+        let log = self.place(&format!("{name}.log"));
+        let is_well = Running::start(command, &log).map(|running| running.wait(most));
+        let said = fs::read_to_string(&log).unwrap_or_default();
+        assert!(is_well == Ok(Some(true)), "{name} ended with {is_well:?}:\n{said}");
+        said
+    }
+
+    /// The bodies that came to the provider so far.
+    pub fn bodies(&self) -> Vec<String> {
+        bodies(&self.place("saved"))
+    }
 }
 
 struct Invocation {
-    arguments: Vec<&'static str>,
+    arguments: Vec<String>,
     environment: Vec<(&'static str, String)>,
 }
 
-fn codex(port: u16, home: &Path) -> io::Result<Invocation> {
+fn codex(part: &Part<'_>, home: &Path) -> io::Result<Invocation> {
+    let port = part.port;
     let config = format!(
         "model = \"gpt-5\"\nmodel_provider = \"scripted\"\n[model_providers.scripted]\nname = \"scripted\"\n\
          base_url = \"http://127.0.0.1:{port}/v1\"\nwire_api = \"responses\"\nenv_key = \"SCRIPTED_KEY\"\n\
@@ -100,15 +162,16 @@ fn codex(port: u16, home: &Path) -> io::Result<Invocation> {
     fs::create_dir_all(home.join(".codex"))?;
     fs::write(home.join(".codex/config.toml"), config)?;
     let arguments =
-        vec!["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", PROMPT];
+        ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", part.prompt];
+    let arguments = arguments.map(str::to_owned).into();
     Ok(Invocation { arguments, environment: vec![("SCRIPTED_KEY", "dummy".to_owned())] })
 }
 
-fn claude_code(port: u16, _home: &Path) -> io::Result<Invocation> {
+fn claude_code(part: &Part<'_>, _home: &Path) -> io::Result<Invocation> {
     Ok(Invocation {
-        arguments: vec!["-p", PROMPT, "--dangerously-skip-permissions"],
+        arguments: ["-p", part.prompt, "--dangerously-skip-permissions"].map(str::to_owned).into(),
         environment: vec![
-            ("ANTHROPIC_BASE_URL", format!("http://127.0.0.1:{port}")),
+            ("ANTHROPIC_BASE_URL", format!("http://127.0.0.1:{}", part.port)),
             ("ANTHROPIC_API_KEY", "dummy".to_owned()),
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
             ("DISABLE_AUTOUPDATER", "1".to_owned()),
@@ -218,12 +281,12 @@ fn last_line(log: &Path) -> String {
     said.lines().last().unwrap_or("no answer in time").to_owned()
 }
 
-fn start_upstream(script: &Path, saved: &Path) -> Result<(Running, u16), String> {
+fn start_upstream(script: &Path, saved: &Path, n_steps: usize) -> Result<(Running, u16), String> {
     let free = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
     let port = free.map_err(|error| error.to_string())?.port();
     // It ends by itself, too, should this test be killed.
     let mut command = Command::new("timeout");
-    command.args(["150", "python3"]).arg(script).arg(port.to_string()).arg(saved).arg(N_STEPS.to_string());
+    command.args(["400", "python3"]).arg(script).arg(port.to_string()).arg(saved).arg(n_steps.to_string());
     let log = saved.with_extension("log");
     let upstream = Running::start(&mut command, &log).map_err(|why| format!("no `timeout`: {why}"))?;
     let started = Instant::now();
@@ -238,18 +301,24 @@ fn start_upstream(script: &Path, saved: &Path) -> Result<(Running, u16), String>
 }
 
 /// A program with all that it started; ended when this is dropped.
-struct Running(Child);
+pub struct Running(Child);
 
 impl Running {
-    fn start(command: &mut Command, log: &Path) -> Result<Running, String> {
+    /// Starts a program that says everything into a file.
+    pub fn start(command: &mut Command, log: &Path) -> Result<Running, String> {
         let log = File::create(log).map_err(|error| error.to_string())?;
         let errors = log.try_clone().map_err(|error| error.to_string())?;
         command.stdin(Stdio::null()).stdout(log).stderr(errors).process_group(0);
         command.spawn().map(Running).map_err(|error| error.to_string())
     }
 
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+
     /// Whether it ended well; none if it did not end in time.
-    fn wait(mut self, most: Duration) -> Option<bool> {
+    pub fn wait(mut self, most: Duration) -> Option<bool> {
         let started = Instant::now();
         while started.elapsed() < most {
             if let Ok(Some(status)) = self.0.try_wait() {

@@ -7,12 +7,14 @@ mod look; //      values looked at, and what is wrong with them
 mod chat; //      OpenAI Chat Completions
 mod responses; // OpenAI Responses
 mod anthropic; // Anthropic Messages
+mod compare; //   what came beside what left
 
 use std::fmt;
 
 use serde_json::Value;
 
 use crate::bodies::Kind;
+pub use compare::{missing_words, user_texts, worse};
 use look::Look;
 
 /// A rule that a body breaks.

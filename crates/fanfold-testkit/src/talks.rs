@@ -69,16 +69,29 @@ const WORDS: [&str; 24] = [
 impl Talk {
     /// A conversation from a seed.
     pub fn new(kind: Kind, seed: u64) -> Talk {
+        let mut talk = Talk::begun(kind, seed);
+        let n_turns = 1 + talk.rng.below(4);
+        for _ in 0..n_turns {
+            let n_steps = talk.rng.below(7);
+            talk.turn(n_steps);
+        }
+        talk
+    }
+
+    /// A conversation of one task and so many steps.
+    pub fn of_steps(kind: Kind, seed: u64, n_steps: usize) -> Talk {
+        let mut talk = Talk::begun(kind, seed);
+        talk.turn(n_steps);
+        talk
+    }
+
+    fn begun(kind: Kind, seed: u64) -> Talk {
         let mut rng = Rng::new(seed ^ 0x7a1c);
         let hand = Hand::of(rng.below(3));
         let (is_thinking, is_marking) = (rng.percent(40), rng.percent(60));
         let (frame, messages, stops) = (json!({ "model": "m" }), Vec::new(), Vec::new());
         let mut talk = Talk { kind, frame, messages, stops, hand, rng, n_ids: 0, is_thinking, is_marking };
         talk.begin();
-        let n_turns = 1 + talk.rng.below(4);
-        for _ in 0..n_turns {
-            talk.turn();
-        }
         talk
     }
 
@@ -128,7 +141,7 @@ impl Talk {
         }
     }
 
-    fn turn(&mut self) {
+    fn turn(&mut self, n_steps: usize) {
         let said = self.words(2, 30);
         let has_picture = self.rng.percent(12);
         match self.kind {
@@ -137,7 +150,6 @@ impl Talk {
             _ => chat::user(self, &said, has_picture),
         }
         self.stops.push(self.messages.len());
-        let n_steps = self.rng.below(7);
         for _ in 0..n_steps {
             let n_calls = [1, 1, 1, 2, 3, 4][self.rng.below(6)];
             let made: Vec<Made> = (0..n_calls).map(|_| self.call()).collect();

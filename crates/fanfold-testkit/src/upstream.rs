@@ -2,7 +2,7 @@
 //!
 //! What the model says is a function of what it is asked. Every request is written down and checked by the rules of its
 //! API; one that breaks them is refused, as a provider would. A limit may change at any moment, and the next requests
-//! may meet faults. It is made of threads and sockets alone, so that a fault is exactly what it says.
+//! may meet faults; one for the model `fault-429` meets that status. It is made of threads and sockets alone, so that a fault is exactly what it says.
 
 mod http; //      requests read, answers written
 mod reply; //     what the model says, as each API writes it
@@ -271,6 +271,7 @@ struct Shared {
     /// How many calls were asked for, by the first user message of a conversation.
     made: Mutex<BTreeMap<String, usize>>,
     n_ids: AtomicUsize,
+    n_connections: AtomicUsize,
     open: Mutex<BTreeMap<usize, TcpStream>>,
     is_over: AtomicBool,
 }
@@ -287,6 +288,7 @@ impl Shared {
             n_seen: AtomicUsize::new(0),
             made: Mutex::default(),
             n_ids: AtomicUsize::new(0),
+            n_connections: AtomicUsize::new(0),
             open: Mutex::default(),
             is_over: AtomicBool::new(false),
         }

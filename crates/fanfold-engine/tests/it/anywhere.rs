@@ -99,5 +99,7 @@ fn a_session_stands_where_its_notes_say() {
     engine.rewind(&id("s"), Back::To(4)).unwrap();
     let standing = engine.standing(&id("s")).unwrap();
     assert_eq!((standing.n_folds, standing.pins), (0, Vec::new()));
+    engine.happened(&id("s"), &Note::Refused { limit: Some(300) }).unwrap();
+    assert_eq!(engine.standing(&id("s")).unwrap().window, Some((300, 0)), "what the provider takes counts");
     assert!(matches!(engine.standing(&id("nobody")), Err(OpError::Store(_))));
 }

@@ -6,7 +6,7 @@ use fanfold_proxy::Limits;
 use fanfold_testkit::upstream::{Ended, Fault};
 use serde_json::json;
 
-use crate::setting::{Stage, Wish, chat, left, long_chat};
+use crate::setting::{Stage, Wish, chat, json_of, left, long_chat};
 
 fn streamed() -> String {
     json!({ "model": "m", "stream": true, "messages": [{ "role": "user", "content": "hi" }] }).to_string()
@@ -39,7 +39,7 @@ async fn a_provider_that_stalls_is_given_up_after_its_limit() {
     stage.upstream.fault(Fault::Stall(Duration::from_secs(3)));
     let response = stage.chat(&chat(&long_chat(1))).await;
     assert_eq!(response.status(), 504);
-    let told: serde_json::Value = response.json().await.unwrap();
+    let told: serde_json::Value = json_of(response).await;
     let message = told["error"]["message"].as_str().unwrap();
     assert!(message.contains("does not answer") && message.contains("hint:"), "{message}");
     assert_eq!(stage.meter.status().totals.ended.get("stalled"), Some(&1));

@@ -9,7 +9,7 @@ use fanfold_store::SessionId;
 use fanfold_testkit::upstream::Fault;
 use serde_json::{Value, json};
 
-use crate::setting::{Stage, Wish, chat, left, long_chat, session};
+use crate::setting::{Stage, Wish, chat, json_of, left, long_chat, session};
 
 const NARROW: u64 = 500;
 
@@ -31,7 +31,7 @@ async fn what_fits_arrives_byte_for_byte_with_its_headers() {
         let response =
             stage.post(path, body).header("x-own", "1").header("x-fanfold-x", "2").send().await.unwrap();
         assert_eq!((response.status().as_u16(), left(&response).as_str()), (200, "whole"), "{path}");
-        let answer: Value = response.json().await.unwrap();
+        let answer: Value = json_of(response).await;
         assert!(answer.to_string().contains("It is done."), "{answer}");
         let seen = stage.upstream.seen();
         let seen = seen.last().unwrap();

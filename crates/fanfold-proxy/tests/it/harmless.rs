@@ -6,7 +6,7 @@ use std::time::Duration;
 use fanfold_proxy::Limits;
 use serde_json::Value;
 
-use crate::setting::{Stage, Wish, chat, left, long_chat};
+use crate::setting::{Stage, Wish, chat, json_of, left, long_chat};
 
 /// Sends a body and checks that it arrived as it came, for a reason.
 async fn arrives_as_it_came(stage: &Stage, body: &str, reason: &str) {
@@ -62,7 +62,7 @@ async fn a_body_that_is_too_large_or_packed_unknown() {
 
 async fn readiness(stage: &Stage) -> (u16, Value) {
     let response = stage.client.get(stage.url("/fanfold/ready")).send().await.unwrap();
-    (response.status().as_u16(), response.json().await.unwrap())
+    (response.status().as_u16(), json_of(response).await)
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -17,7 +17,7 @@ use crate::rules;
 pub(super) fn serve(shared: &Shared, stream: TcpStream) {
     let _ = stream.set_nodelay(true);
     let (Ok(kept), Ok(mut out)) = (stream.try_clone(), stream.try_clone()) else { return };
-    let id = shared.next_id();
+    let id = shared.n_connections.fetch_add(1, Ordering::SeqCst);
     locked(&shared.open).insert(id, kept);
     let mut from = BufReader::with_capacity(64 * 1024, stream);
     while let Ok(Some(request)) = http::read(&mut from) {
@@ -103,7 +103,7 @@ fn answer(shared: &Shared, script: &Script, out: &mut TcpStream, request: &Reque
             Ended::Answered(200)
         }
         Some(kind) => {
-            let fault = locked(&shared.faults).pop_front();
+            let fault = locked(&shared.faults).pop_front().or_else(|| named_fault(&body));
             let refused = match (too_long, broken.first()) {
                 (Some((n_tokens, limit)), _) => Some(refusal(kind, n_tokens, limit)),
                 (None, Some(broken)) if script.is_strict => {
@@ -128,6 +128,13 @@ fn answer(shared: &Shared, script: &Script, out: &mut TcpStream, request: &Reque
     };
     shared.end(at, ended);
     if matches!(ended, Ended::Answered(_)) { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
+}
+
+/// The fault that a body asks for by its model.
+fn named_fault(body: &[u8]) -> Option<Fault> {
+    let body: Value = serde_json::from_slice(body).ok()?;
+    let status = body["model"].as_str()?.strip_prefix("fault-")?;
+    status.parse().ok().map(Fault::Status)
 }
 
 /// What a body has, and what it may have, if that is less.

@@ -4,7 +4,7 @@
 //! that what came did not break, holds what people wrote byte for byte, and leaves items of Responses with the thoughts
 //! that the provider knows them with.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fanfold_core::{Budget, Count as _, Policy, Tokens, Words};
@@ -12,7 +12,7 @@ use fanfold_engine::{Ask, Engine, Left, MachineClock, Terms};
 use fanfold_store::{MemoryStore, SessionId};
 use fanfold_testkit::Rng;
 use fanfold_testkit::bodies::Kind;
-use fanfold_testkit::rules::broken;
+use fanfold_testkit::rules::{broken, missing_words, user_texts, worse};
 use fanfold_testkit::talks::Talk;
 use fanfold_wire::Format;
 use rayon::prelude::*;
@@ -114,7 +114,13 @@ fn talk_through(kind: Kind, seed: u64) -> Result<Sums, String> {
             Left::AsItCame(fanfold_engine::Trouble::Overflow(_)) => sums.n_refused += 1,
             Left::AsItCame(trouble) => return Err(wrong(format!("trouble: {trouble}"))),
         }
-        check(kind, body, &answer.body, may_cut(&engine, &session, policy)).map_err(wrong)?;
+        if let Some(why) = worse(kind, body, &answer.body) {
+            return Err(wrong(why));
+        }
+        let missing = missing_words(kind, body, &answer.body);
+        if let Some(missing) = missing.filter(|_| !may_cut(&engine, &session, policy)) {
+            return Err(wrong(format!("what a person wrote is not sent, or not in order: {missing:?}")));
+        }
         sessions.insert(session);
         if sessions.len() > 1 {
             return Err(wrong(format!("one conversation, and its sessions are {sessions:?}")));
@@ -131,76 +137,14 @@ fn may_cut(engine: &Engine, session: &SessionId, policy: &str) -> bool {
     matches!(policy, "hermes" | "hamr") || is_told.unwrap_or(false)
 }
 
-/// Says what is worse in what leaves than in what came.
-pub(crate) fn check(kind: Kind, came: &str, left: &str, may_cut: bool) -> Result<(), String> {
-    let before = broken(kind, came.as_bytes());
-    let after = broken(kind, left.as_bytes());
-    if let Some(new) = after.iter().find(|new| before.iter().all(|old| old.rule != new.rule)) {
-        return Err(format!("broken by folding: {new}"));
-    }
-    let (came, left) = (parse(came), parse(left));
-    let (said, sent) = (user_texts(kind, &came), user_texts(kind, &left));
-    let mut rest = sent.iter();
-    if !may_cut && let Some(missing) = said.iter().find(|text| !rest.any(|sent| sent == *text)) {
-        return Err(format!("what a person wrote is not sent, or not in order: {missing:?}"));
-    }
-    if kind == Kind::Responses {
-        let (known, kept) = (thoughts(&came), thoughts(&left));
-        for (id, thought) in kept {
-            if known.get(&id).is_some_and(|known| *known != thought) {
-                return Err(format!("{id} is sent without the thought that it had"));
-            }
-        }
-    }
-    Ok(())
-}
-
-fn parse(body: &str) -> Value {
-    serde_json::from_str(body).unwrap()
-}
-
-fn list(kind: Kind, body: &Value) -> &[Value] {
-    body[if kind == Kind::Responses { "input" } else { "messages" }].as_array().map_or(&[], Vec::as_slice)
-}
-
-/// What people wrote, in order. A user message with a name is a harness's, not a person's.
-fn user_texts(kind: Kind, body: &Value) -> Vec<String> {
-    let mut texts = Vec::new();
-    let is_persons = |message: &&Value| message["role"] == "user" && message["name"].is_null();
-    for message in list(kind, body).iter().filter(is_persons) {
-        texts.extend(message["content"].as_str().map(str::to_owned));
-        for part in message["content"].as_array().into_iter().flatten() {
-            let is_text = matches!(part["type"].as_str(), Some("text" | "input_text"));
-            texts.extend(part["text"].as_str().filter(|_| is_text).map(str::to_owned));
-        }
-    }
-    texts
-}
-
-/// The thought right before each item that the provider knows by its id.
-fn thoughts(body: &Value) -> BTreeMap<String, Option<String>> {
-    let mut before: Option<String> = None;
-    let mut all = BTreeMap::new();
-    for item in list(Kind::Responses, body) {
-        let id = item["id"].as_str().map(str::to_owned);
-        if item["type"] == "reasoning" {
-            before = id;
-            continue;
-        }
-        if let Some(id) = id {
-            all.insert(id, before.take());
-        }
-        before = None;
-    }
-    all
-}
-
 fn unfoldable(kind: Kind, body: &str) -> u64 {
-    let body = parse(body);
-    let mut texts = user_texts(kind, &body);
+    let mut texts = user_texts(kind, body);
+    let body: Value = serde_json::from_str(body).unwrap();
     texts.extend(["system", "instructions", "tools"].map(|key| body[key].to_string()));
-    let late = list(kind, &body)
-        .iter()
+    let list = body[if kind == Kind::Responses { "input" } else { "messages" }].as_array();
+    let late = list
+        .into_iter()
+        .flatten()
         .filter(|message| matches!(message["role"].as_str(), Some("system" | "developer")));
     texts.extend(late.map(Value::to_string));
     texts.iter().map(|text| Words.count(text).0 + 4).sum()

@@ -144,6 +144,12 @@ fn event_words(event: &EventRow) -> String {
         }
         Note::Budget { window, .. } => format!("a window of {} tokens", thousands(window)),
         Note::Refused { .. } => "refused for its length".to_owned(),
+        Note::Corrected { permille } => {
+            format!("the provider counts {} for 1,000 of ours", thousands(permille.into()))
+        }
+        Note::Offered(offer) if offer.tool.is_some() => "folds open by a tool".to_owned(),
+        Note::Offered(_) => "folds name how they open".to_owned(),
+        Note::Came { .. } => "a body left as it came".to_owned(),
         Note::Cooled => "the provider's cache was cold".to_owned(),
         Note::Pinned { message } => format!("message {message} pinned"),
         Note::Unpinned { message } => format!("message {message} no longer pinned"),

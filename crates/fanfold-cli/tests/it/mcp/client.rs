@@ -25,8 +25,13 @@ pub(crate) struct Client {
 
 /// The program as a command, in an empty home.
 pub(crate) fn program(home: &Path) -> Command {
+    fanfold(home, "mcp")
+}
+
+/// A command of the program, in an empty home.
+pub(crate) fn fanfold(home: &Path, name: &str) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin("fanfold"));
-    command.env_clear().env("HOME", home).current_dir(home).arg("mcp");
+    command.env_clear().env("HOME", home).current_dir(home).arg(name);
     command
 }
 

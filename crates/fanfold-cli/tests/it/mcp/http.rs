@@ -24,7 +24,7 @@ impl Listening {
         Listening::run(kept, program(&kept.sandbox.path("")).args(["--listen", listen]))
     }
 
-    fn run(kept: &Kept, command: &mut Command) -> Listening {
+    pub(crate) fn run(kept: &Kept, command: &mut Command) -> Listening {
         let command = command.arg("--store").arg(kept.store()).stdin(Stdio::null()).stdout(Stdio::null());
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
@@ -32,8 +32,8 @@ impl Listening {
         stderr.read_line(&mut line).unwrap();
         // Whatever else it says must not fill the pipe.
         thread::spawn(move || drop(std::io::copy(&mut stderr, &mut std::io::sink())));
-        let address = line.split_once("http://").and_then(|(_, rest)| rest.split('/').next()).map(str::parse);
-        let Some(Ok(address)) = address else { panic!("no address in: {line}") };
+        let address = line.split_once("http://").and_then(|(_, rest)| rest.split(['/', ',']).next());
+        let Some(Ok(address)) = address.map(str::parse) else { panic!("no address in: {line}") };
         Listening { child, address }
     }
 
@@ -42,7 +42,7 @@ impl Listening {
     }
 
     /// Posts a message; gives the status and the body.
-    fn post(&self, path: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
+    pub(crate) fn post(&self, path: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
         let mut all = vec![
             ("accept", "application/json, text/event-stream"),
             ("content-type", "application/json"),
@@ -52,7 +52,13 @@ impl Listening {
         self.send("POST", path, &all, body)
     }
 
-    fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
+    pub(crate) fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> (u16, String) {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port())).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut request = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");

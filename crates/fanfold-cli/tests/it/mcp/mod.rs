@@ -5,6 +5,7 @@ mod client; // JSON-RPC by hand
 mod stdio; //  over stdin and stdout
 mod tools; //  what each tool answers
 mod http; //   over HTTP, and who may come in
+mod inside; // inside the proxy, beside the API for programs
 mod cost; //   what a model pays for the tools
 mod speed; //  how long it takes in a large store
 #[cfg(unix)]

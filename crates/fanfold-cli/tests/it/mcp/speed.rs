@@ -74,8 +74,7 @@ fn fill(kept: &Kept, wanted: usize) -> (usize, usize) {
         let messages: Vec<Value> = entries.iter().flat_map(chat_messages).collect();
         let body = json!({ "model": "m", "messages": messages }).to_string();
         let session = SessionId(format!("made-{n_sessions}"));
-        let answer =
-            engine.request(&Ask { session: &session, body: &body, terms: &terms, source: "test", pins: &[] });
+        let answer = engine.request(&Ask::new(&session, &body, &terms, "test"));
         assert!(answer.is_kept, "{:?}", answer.left);
         n_messages += messages.len();
         n_sessions += 1;

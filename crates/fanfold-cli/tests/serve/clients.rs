@@ -1,0 +1,179 @@
+//! Codex and Claude Code, unmodified, through the proxy: a task of forty steps ends as it does without it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fanfold_core::{Count as _, Entry, Tokens, Transcript};
+use fanfold_store::SessionId;
+use fanfold_testkit::bodies::Kind;
+use fanfold_testkit::clients::{CLAUDE_CODE, CODEX, Client, Part, Stage, install};
+use fanfold_testkit::rules::broken;
+use fanfold_tokens::o200k;
+use fanfold_wire::{Change, Conversation};
+
+use crate::served::{Served, fanfold, free_port, handles, place, sessions, store_in};
+
+const N_STEPS: usize = 40;
+/// What is left for the steps beside tools, system text and what people said: a few results of them.
+const ROOM: Tokens = Tokens(8_000);
+const LONGEST: Duration = Duration::from_secs(180);
+
+#[test]
+fn codex_ends_as_without_the_proxy() {
+    check(&CODEX, Kind::Responses);
+}
+
+#[test]
+fn claude_code_ends_as_without_the_proxy() {
+    check(&CLAUDE_CODE, Kind::Anthropic);
+}
+
+/// A client that can be run, with a provider for it to talk to.
+fn ready(client: &Client) -> Result<(PathBuf, Stage), String> {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("..");
+    let program = install(client, &target)?;
+    Ok((program, Stage::new(N_STEPS)?))
+}
+
+fn check(client: &Client, kind: Kind) {
+    let (program, stage) = match ready(client) {
+        Ok(ready) => ready,
+        Err(why) => return println!("skipped: {} {}: {why}", client.name, client.version),
+    };
+    let mut direct = stage.command(client, &program, &Part::new("direct", stage.port)).unwrap();
+    let expected = last_line(&stage.play(&mut direct, "direct", LONGEST));
+    let bodies = stage.bodies();
+    let longest = bodies.iter().max_by_key(|body| body.len()).unwrap();
+    let window = unfoldable(longest) + ROOM;
+    let whole = size(longest);
+    assert!(whole > window + ROOM, "{whole} tokens fit {window} without a fold");
+
+    let (here, stage) = (place(), Stage::new(N_STEPS).unwrap());
+    let upstream = format!("http://127.0.0.1:{}", stage.port);
+    let served = Served::start(here.path(), &upstream, &["--window", &window.to_string(), "--reserve", "0"]);
+    let mut proxied = stage.command(client, &program, &Part::new("proxied", served.port)).unwrap();
+    let said = last_line(&stage.play(&mut proxied, "proxied", LONGEST));
+    assert_eq!(said, expected, "the task ends otherwise");
+    let arrived = stage.bodies();
+    let sizes = check_bodies(kind, &arrived, window);
+    let standing = sessions(here.path());
+    let longest = standing.iter().max_by_key(|session| session.n_requests).unwrap();
+    println!(
+        "{} {}: {N_STEPS} steps, {} requests, {whole} tokens at the end; window {window}: {} folds, {} handles, all open; \
+         the largest request has {sizes} tokens; it ends with {said:?}",
+        client.program,
+        client.version,
+        arrived.len(),
+        longest.n_folds,
+        longest.n_handles,
+    );
+    assert!(longest.n_requests > N_STEPS, "{} requests in the session", longest.n_requests);
+    assert!(longest.n_folds >= 3, "{} folds", longest.n_folds);
+    drop(served);
+    let n_recalled = recall_all(here.path(), &longest.row.id, &arrived);
+    println!("{n_recalled} handles of its requests recalled by `fanfold recall`");
+    assert!(n_recalled > 0, "no handle was sent");
+}
+
+/// Every body is valid and fits; gives the size of the largest.
+fn check_bodies(kind: Kind, bodies: &[String], window: Tokens) -> Tokens {
+    let mut largest = Tokens::ZERO;
+    for (i, body) in bodies.iter().enumerate() {
+        assert_eq!(broken(kind, body.as_bytes()), [], "request {i}: {body}");
+        largest = largest.max(size(body));
+    }
+    assert!(largest <= window, "a request of {largest} tokens in a window of {window}");
+    largest
+}
+
+/// Every handle that stands in a request is opened by the command that a person has.
+fn recall_all(place: &Path, session: &SessionId, bodies: &[String]) -> usize {
+    let sent: Vec<String> = handles(place, session)
+        .into_iter()
+        .filter(|handle| bodies.iter().any(|body| body.contains(handle)))
+        .collect();
+    for handle in &sent {
+        let mut command = fanfold(place);
+        command.args(["recall", handle, "--session", &session.0, "--store"]).arg(store_in(place));
+        let opened = command.output().unwrap();
+        assert!(opened.status.success() && !opened.stdout.is_empty(), "{handle}: {opened:?}");
+    }
+    sent.len()
+}
+
+/// Two of them at once, each with a task of its own: sub-agents share a proxy.
+#[test]
+fn two_at_once_are_told_apart() {
+    let (program, stage) = match ready(&CLAUDE_CODE) {
+        Ok(ready) => ready,
+        Err(why) => return println!("skipped: {}: {why}", CLAUDE_CODE.name),
+    };
+    let here = place();
+    let served =
+        Served::start(here.path(), &format!("http://127.0.0.1:{}", stage.port), &["--window", "60000"]);
+    let tasks =
+        [("one", "Look at notes.md and count its lines."), ("two", "Look at big.log and count its lines.")];
+    std::thread::scope(|scope| {
+        for (home, prompt) in tasks {
+            let part = Part { home, port: served.port, prompt };
+            let mut command = stage.command(&CLAUDE_CODE, &program, &part).unwrap();
+            let stage = &stage;
+            scope.spawn(move || {
+                let said = stage.play(&mut command, home, LONGEST);
+                assert!(said.contains("Finished after 40 tool results."), "{home}: {said}");
+            });
+        }
+    });
+    let long: Vec<_> =
+        sessions(here.path()).into_iter().filter(|session| session.n_requests > N_STEPS).collect();
+    assert_eq!(long.len(), 2, "two tasks are two sessions");
+    check_bodies(Kind::Anthropic, &stage.bodies(), Tokens(60_000));
+}
+
+/// The proxy starts the client, and ends with it.
+#[test]
+fn a_client_is_started_by_the_proxy() {
+    let (program, stage) = match ready(&CLAUDE_CODE) {
+        Ok(ready) => ready,
+        Err(why) => return println!("skipped: {}: {why}", CLAUDE_CODE.name),
+    };
+    let here = place();
+    let client = stage.command(&CLAUDE_CODE, &program, &Part::new("home", free_port())).unwrap();
+    let mut command = fanfold(here.path());
+    stage.settle(&mut command, "home");
+    let upstream = format!("http://127.0.0.1:{}", stage.port);
+    command
+        .args(["serve", "--upstream", &upstream, "--window", "60000", "--store"])
+        .arg(store_in(here.path()));
+    command.arg("--").arg(client.get_program()).args(client.get_args());
+    // All that the client has, but for the address of its provider.
+    let settings = client.get_envs().filter(|(name, _)| *name != "ANTHROPIC_BASE_URL");
+    command.envs(settings.filter_map(|(name, value)| Some((name, value?))));
+    let said = stage.play(&mut command, "home", LONGEST);
+    assert!(said.contains("Finished after 40 tool results."), "{said}");
+    assert!(sessions(here.path()).iter().any(|session| session.n_requests > N_STEPS));
+}
+
+fn last_line(said: &str) -> String {
+    said.lines().rev().find(|line| line.contains("Finished")).unwrap_or_default().trim().to_owned()
+}
+
+/// What a body costs as it is.
+fn size(body: &str) -> Tokens {
+    counted(body, |_| true)
+}
+
+/// What of it can't be folded: tools, system text, what people said.
+fn unfoldable(body: &str) -> Tokens {
+    counted(body, |change| matches!(change, Change::Append(Entry::Prompt(_))))
+}
+
+fn counted(body: &str, is_wanted: impl Fn(&Change) -> bool) -> Tokens {
+    let (conversation, changes) = Conversation::decode(body, None).unwrap();
+    let mut transcript = Transcript::new();
+    transcript.set_tools(conversation.tools().map_or(Tokens::ZERO, |tools| o200k().count(tools)));
+    for change in changes.into_iter().filter(is_wanted) {
+        change.apply(&mut transcript, o200k());
+    }
+    transcript.total()
+}

@@ -1,0 +1,58 @@
+//! A provider that takes less all of a sudden: the client never hears of it.
+
+use fanfold_core::Count as _;
+use fanfold_testkit::bodies::Kind;
+use fanfold_testkit::caller::Caller;
+use fanfold_testkit::rules::{missing_words, worse};
+use fanfold_testkit::talks::Talk;
+use fanfold_testkit::upstream::{Limit, Said, Script, Upstream};
+use fanfold_tokens::o200k;
+
+use crate::served::{Served, place};
+
+#[test]
+fn a_client_never_sees_that_the_limit_was_lowered() {
+    let kinds = [
+        (Kind::Chat, "/v1/chat/completions"),
+        (Kind::Responses, "/v1/responses"),
+        (Kind::Anthropic, "/v1/messages"),
+    ];
+    for (kind, path) in kinds {
+        let here = place();
+        let upstream =
+            Upstream::start(Script::of(|_| Said { text: "Yes.".to_owned(), ..Said::default() })).unwrap();
+        let served = Served::start(here.path(), &upstream.url(), &["--window", "200000"]);
+        let mut caller = Caller::new(served.port);
+        let bodies = Talk::of_steps(kind, 3, 40).bodies();
+        let half = bodies.len() / 2;
+        for (i, body) in bodies.iter().enumerate() {
+            if i == half {
+                let most = o200k().count(body).0 as usize * 6 / 10;
+                upstream.set_limit(Some(Limit::Tokens(most, o200k())));
+            }
+            let answered = caller.post(path, &[], body).unwrap();
+            assert_eq!(
+                answered.status,
+                200,
+                "{kind:?}, request {i} of {}: {}",
+                bodies.len(),
+                answered.text()
+            );
+            let left = upstream.seen().last().unwrap().text();
+            let wrong = worse(kind, body, &left).or(missing_words(kind, body, &left));
+            assert_eq!(wrong, None, "{kind:?}, request {i}");
+        }
+        let seen = upstream.seen();
+        let n_refused = seen.iter().filter(|seen| seen.is_too_long).count();
+        println!(
+            "{kind:?}: {} requests of the client, {n_refused} refusals that it did not see",
+            bodies.len()
+        );
+        assert!(n_refused > 0, "the limit was never met");
+        assert!(
+            n_refused <= 3,
+            "the limit is forgotten: {n_refused} refusals in {} requests",
+            bodies.len() - half
+        );
+    }
+}

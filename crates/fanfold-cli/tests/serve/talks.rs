@@ -1,0 +1,86 @@
+//! Conversations through the proxy: what arrives is valid, holds what people wrote byte for byte, fits, and is the same
+//! after a restart in the middle.
+
+use fanfold_testkit::bodies::Kind;
+use fanfold_testkit::caller::Caller;
+use fanfold_testkit::rules::{missing_words, worse};
+use fanfold_testkit::talks::Talk;
+use fanfold_testkit::upstream::{Said, Script, Upstream};
+
+use crate::served::{Served, place, sessions};
+
+const KINDS: [(Kind, &str); 3] = [
+    (Kind::Chat, "/v1/chat/completions"),
+    (Kind::Responses, "/v1/responses"),
+    (Kind::Anthropic, "/v1/messages"),
+];
+const SMALL: [&str; 4] = ["--window", "4000", "--reserve", "0"];
+
+fn provider() -> Upstream {
+    Upstream::start(Script::of(|_| Said { text: "I see.".to_owned(), ..Said::default() })).unwrap()
+}
+
+/// Sends a body, which must be answered well, and gives what arrived for it.
+fn arrived(upstream: &Upstream, caller: &mut Caller, path: &str, body: &str) -> String {
+    let answered =
+        caller.post(path, &[("x-api-key", "dummy"), ("authorization", "Bearer dummy")], body).unwrap();
+    assert_eq!(answered.status, 200, "{}\nfor {body}", answered.text());
+    let seen = upstream.seen();
+    let last = seen.last().unwrap();
+    assert_eq!(last.header("authorization"), Some("Bearer dummy"), "credentials go on");
+    last.text()
+}
+
+#[test]
+fn what_arrives_is_valid_and_holds_what_people_wrote() {
+    let n_talks = if std::env::var_os("FANFOLD_MANY").is_some() { 300 } else { 10 };
+    for (kind, path) in KINDS {
+        let (here, upstream) = (place(), provider());
+        let served = Served::start(here.path(), &upstream.url(), &SMALL);
+        let mut caller = Caller::new(served.port);
+        let (mut n_requests, mut n_changed) = (0, 0);
+        for seed in 0..n_talks {
+            for body in Talk::new(kind, seed).bodies() {
+                let left = arrived(&upstream, &mut caller, path, &body);
+                n_requests += 1;
+                n_changed += usize::from(left != body);
+                let wrong = worse(kind, &body, &left).or(missing_words(kind, &body, &left));
+                assert_eq!(wrong, None, "seed {seed}\ncame: {body}\nleft: {left}");
+            }
+        }
+        let folds: usize = sessions(here.path()).iter().map(|session| session.n_folds).sum();
+        println!(
+            "{kind:?}: {n_talks} conversations, {n_requests} requests, {n_changed} changed, {folds} folds"
+        );
+        assert!(folds > 0, "nothing was folded: {}", served.said());
+    }
+}
+
+#[test]
+fn a_restart_in_the_middle_changes_no_byte() {
+    for (kind, path) in KINDS {
+        let bodies = Talk::of_steps(kind, 7, 24).bodies();
+        let through = |is_restarted: bool| {
+            let (here, upstream) = (place(), provider());
+            let mut served = Served::start(here.path(), &upstream.url(), &SMALL);
+            let mut left = Vec::new();
+            for (i, body) in bodies.iter().enumerate() {
+                if is_restarted && i % 5 == 4 {
+                    served.stop();
+                    served = Served::start(here.path(), &upstream.url(), &SMALL);
+                    let again = arrived(&upstream, &mut Caller::new(served.port), path, &bodies[i - 1]);
+                    assert!(Some(&again) == left.last(), "request {} again, after a restart", i - 1);
+                }
+                left.push(arrived(&upstream, &mut Caller::new(served.port), path, body));
+            }
+            let standing = sessions(here.path());
+            assert_eq!(standing.len(), 1, "one conversation is one session");
+            assert!(standing[0].n_folds > 0, "nothing was folded");
+            left
+        };
+        let (one, other) = (through(false), through(true));
+        for (i, (one, other)) in one.iter().zip(&other).enumerate() {
+            assert!(one == other, "{kind:?}, request {i}\nwithout a restart: {one}\nwith: {other}");
+        }
+    }
+}

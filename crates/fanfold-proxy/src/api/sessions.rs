@@ -1,0 +1,112 @@
+//! Sessions, their messages, folds and forks.
+
+use fanfold_engine::{Engine, Note, Noted};
+use fanfold_store::{Filter, SessionRow};
+use serde_json::{Map, Value, json};
+
+use super::refused::Refused;
+use super::route::Asked;
+
+/// A list is no longer.
+const MOST: u32 = 1_000;
+
+pub(super) fn list(engine: &Engine, asked: &Asked) -> Result<Value, Refused> {
+    let limit = asked.count("limit")?.unwrap_or(50).clamp(1, MOST);
+    let offset = asked.count("offset")?.unwrap_or(0) as usize;
+    let filter =
+        Filter { source: asked.text("source"), limit: Some(limit as usize), offset, ..Filter::default() };
+    let rows = engine.store().sessions(&filter)?;
+    Ok(json!({ "sessions": rows.iter().map(session).collect::<Vec<_>>() }))
+}
+
+pub(super) fn one(engine: &Engine, asked: &Asked) -> Result<Value, Refused> {
+    let row = engine.find(&asked.path("session"))?;
+    let standing = engine.standing(&row.id)?;
+    let mut all = session(&standing.row);
+    let (before, after) = standing.last_fold.unzip();
+    let more = json!({
+        "tokens": standing.tokens,
+        "window": standing.window.map(|(window, _)| window),
+        "reserve": standing.window.map(|(_, reserve)| reserve),
+        "requests": standing.n_requests,
+        "last_request": standing.last_request.map(|at| at.0),
+        "as_it_came": standing.as_it_came,
+        "folds": standing.n_folds,
+        "tokens_before_fold": before,
+        "tokens_after_fold": after,
+        "handles": standing.n_handles,
+        "pins": standing.pins,
+    });
+    if let (Value::Object(all), Value::Object(more)) = (&mut all, more) {
+        all.extend(more);
+    }
+    Ok(all)
+}
+
+pub(super) fn messages(engine: &Engine, asked: &Asked) -> Result<Value, Refused> {
+    let row = engine.find(&asked.path("session"))?;
+    let from = asked.count("from")?.unwrap_or(0).min(row.n_messages);
+    let limit = asked.count("limit")?.unwrap_or(100).clamp(1, MOST);
+    let to = from.saturating_add(limit).min(row.n_messages);
+    let nodes = match row.tip {
+        Some(tip) if from < to => engine.store().chain(tip, from..to)?,
+        _ => Vec::new(),
+    };
+    let messages: Vec<Value> = nodes
+        .iter()
+        .map(|node| {
+            let message: Value =
+                serde_json::from_str(&node.json).unwrap_or_else(|_| Value::String(node.json.to_string()));
+            json!({ "id": node.number, "position": node.depth, "role": node.role.name(), "at": node.at.0,
+                "message": message })
+        })
+        .collect();
+    Ok(json!({ "messages": messages, "total": row.n_messages }))
+}
+
+pub(super) fn folds(engine: &Engine, asked: &Asked) -> Result<Value, Refused> {
+    let row = engine.find(&asked.path("session"))?;
+    let events = engine.store().events(&row.id, 0)?;
+    let noted = events.iter().filter(|event| event.kind == "fold").filter_map(Noted::read);
+    let folds: Vec<Value> = noted
+        .filter_map(|noted| match noted.note {
+            Note::Fold(fold) => Some(json!({
+                "at": noted.at.0,
+                "number": fold.n_folds,
+                "tokens_before": fold.tokens.0,
+                "tokens_after": fold.tokens.1,
+                "messages": fold.folded,
+                "handles": fold.handles.into_iter().map(|(handle, ..)| handle).collect::<Vec<_>>(),
+            })),
+            _ => None,
+        })
+        .collect();
+    Ok(json!({ "folds": folds }))
+}
+
+pub(super) fn fork(engine: &Engine, asked: &Asked) -> Result<Value, Refused> {
+    let row = engine.find(&asked.path("session"))?;
+    let fork = engine.fork(&row.id, asked.count("at")?, asked.text("title").as_deref())?;
+    Ok(session(&engine.row(&fork)?))
+}
+
+/// What is known of a session.
+fn session(row: &SessionRow) -> Value {
+    let mut all = Map::new();
+    let mut tell = |name: &str, value: Value| drop(all.insert(name.to_owned(), value));
+    tell("id", json!(row.id.0));
+    tell("title", json!(row.title));
+    tell("goal", json!(row.goal));
+    tell("source", json!(row.source));
+    tell("format", json!(row.format));
+    tell("model", json!(row.model));
+    tell("parent", json!(row.parent.as_ref().map(|(id, _)| id.0.clone())));
+    tell("relation", json!(row.parent.as_ref().map(|(_, relation)| relation.name())));
+    tell("root", json!(row.root.0));
+    tell("messages", json!(row.n_messages));
+    tell("started_at", json!(row.started_at.0));
+    tell("updated_at", json!(row.updated_at.0));
+    tell("ended_at", json!(row.ended.as_ref().map(|(at, _)| at.0)));
+    tell("end_reason", json!(row.ended.as_ref().map(|(_, why)| why.name().to_owned())));
+    Value::Object(all)
+}

@@ -1,0 +1,215 @@
+//! What the description says is what the routes do.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::Request;
+use fanfold_core::{Budget, Policy, Tokens, Words};
+use fanfold_engine::{Ask, Engine, Left, MachineClock, Terms};
+use fanfold_store::{MemoryStore, SessionId};
+use http_body_util::BodyExt as _;
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+use super::openapi::describe;
+use super::route::{Answer, Method, Place};
+use super::table::ROUTES;
+use super::{Engines, PATH, router};
+
+/// An engine with a session that was folded.
+fn engine() -> Arc<Engine> {
+    let engine = Engine::new(Arc::new(MemoryStore::default()), Arc::new(MachineClock));
+    let terms = Terms {
+        policy: Policy::fanfold(),
+        budget: Budget::of_window(Tokens(600)),
+        prices: None,
+        counter: &Words,
+        format: None,
+        focus: String::new(),
+        assumed: Vec::new(),
+        described: "words".to_owned(),
+    };
+    let mut messages = vec![json!({ "role": "user", "content": "Why does the kiln stay cold?" })];
+    for i in 0..40 {
+        let function =
+            json!({ "name": "read", "arguments": json!({ "path": format!("kiln_{i}.py") }).to_string() });
+        let calls = json!([{ "id": format!("c{i}"), "type": "function", "function": function }]);
+        let lines: String = (0..9).map(|n| format!("sensor {i} row {n} says {}\n", n * i)).collect();
+        messages.push(json!({ "role": "assistant", "content": null, "tool_calls": calls }));
+        messages.push(json!({ "role": "tool", "tool_call_id": format!("c{i}"), "content": lines }));
+    }
+    let body = json!({ "model": "m", "messages": messages }).to_string();
+    let session = SessionId("kiln".to_owned());
+    let answer = engine.request(&Ask::new(&session, &body, &terms, "test"));
+    assert!(matches!(answer.left, Left::Folded(_)), "{:?}", answer.left);
+    engine.pin(&session, 2, true).unwrap();
+    Arc::new(engine)
+}
+
+fn engines(engine: &Arc<Engine>) -> Engines {
+    let engine = Arc::clone(engine);
+    Arc::new(move || Ok(Arc::clone(&engine)))
+}
+
+/// Asks, and gives the status and the body.
+async fn ask(engines: &Engines, method: &str, path: &str, body: &str) -> (u16, String) {
+    let request = Request::builder()
+        .method(method)
+        .uri(format!("{PATH}{path}"))
+        .body(Body::from(body.to_owned()))
+        .unwrap();
+    let response = router(Arc::clone(engines)).oneshot(request).await.unwrap();
+    let status = response.status().as_u16();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    (status, String::from_utf8(body.to_vec()).unwrap())
+}
+
+/// What is wrong with a value, by a schema of the description.
+fn faults(schema: &Value, value: &Value, at: &str) -> Vec<String> {
+    if let Some(name) = schema["$ref"].as_str() {
+        let pointer = name.trim_start_matches('#').to_owned();
+        return faults(
+            describe().pointer(&pointer).unwrap_or_else(|| panic!("{name} is nowhere")),
+            value,
+            at,
+        );
+    }
+    let mut found = Vec::new();
+    let is_of = |kind: &str| match kind {
+        "string" => value.is_string(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "null" => value.is_null(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        other => panic!("a kind that is not known: {other}"),
+    };
+    let is_right = match &schema["type"] {
+        Value::String(kind) => is_of(kind),
+        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).any(is_of),
+        _ => true,
+    };
+    let is_listed = schema["enum"].as_array().is_none_or(|all| all.contains(value));
+    if !is_right || !is_listed || schema.get("const").is_some_and(|only| only != value) {
+        found.push(format!("{at}: {value} is no {schema}"));
+    }
+    for (i, item) in value.as_array().into_iter().flatten().enumerate() {
+        found.extend(faults(&schema["items"], item, &format!("{at}[{i}]")));
+    }
+    for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        if value.get(name).is_none() {
+            found.push(format!("{at}: {name} is missing"));
+        }
+    }
+    for (name, field) in value.as_object().into_iter().flatten() {
+        match schema["properties"].get(name) {
+            Some(known) => found.extend(faults(known, field, &format!("{at}.{name}"))),
+            None if schema["additionalProperties"] == json!(false) => {
+                found.push(format!("{at}.{name} is told nowhere"))
+            }
+            None => {}
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn every_route_answers_as_it_is_described() {
+    let engine = engine();
+    let engines = engines(&engine);
+    let handle = engine.handles(&SessionId("kiln".to_owned())).unwrap().remove(0);
+    let described: Value = {
+        let (status, body) = ask(&engines, "GET", "/openapi.json", "").await;
+        assert_eq!(status, 200);
+        serde_json::from_str(&body).unwrap()
+    };
+    let mut n_described = 0;
+    for (path, methods) in described["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            n_described += 1;
+            let asked = path.replace("{session}", "kiln").replace("{handle}", &handle);
+            assert!(!asked.contains('{'), "{asked}");
+            let (status, body) = ask(&engines, &method.to_uppercase(), &asked, "").await;
+            assert_eq!(status, 200, "{method} {path}: {body}");
+            let content = &operation["responses"]["200"]["content"];
+            if content["text/plain"].is_object() {
+                assert!(body.contains("sensor"), "{body}");
+                continue;
+            }
+            let value: Value = serde_json::from_str(&body).unwrap();
+            let wrong = faults(&content["application/json"]["schema"], &value, "");
+            assert!(wrong.is_empty(), "{method} {path}: {wrong:#?}");
+        }
+    }
+    assert_eq!(n_described, ROUTES.len());
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_told_with_a_next_step() {
+    let engine = engine();
+    let engines = engines(&engine);
+    let schema = json!({ "$ref": "#/components/schemas/Error" });
+    for (method, path, body, expected) in [
+        ("GET", "/sessions/nobody", "", 404),
+        ("GET", "/sessions/nobody/folds", "", 404),
+        ("POST", "/sessions/nobody/fork", "", 404),
+        ("POST", "/sessions/kiln/fork", "not JSON", 400),
+        ("POST", "/sessions/kiln/fork", r#"{"at": 99999}"#, 400),
+        ("POST", "/sessions/kiln/fork", r#"{"where": 1}"#, 400),
+        ("GET", "/sessions?limit=many", "", 400),
+        ("GET", "/sessions?limit=-1", "", 400),
+        ("GET", "/sessions?lmit=1", "", 400),
+        ("GET", "/recall/000000", "", 404),
+        ("GET", "/recall/words", "", 400),
+        ("GET", "/recall/000000?session=kiln", "", 404),
+        ("GET", "/recall/000000?lines=1&search=x", "", 400),
+        ("GET", "/search?session_id=nobody", "", 404),
+        ("GET", "/search?query=x&role_filter=king", "", 400),
+        ("GET", "/search?query=x&since=yesterday", "", 400),
+        ("GET", "/nothing", "", 404),
+    ] {
+        let (status, answer) = ask(&engines, method, path, body).await;
+        assert_eq!(status, expected, "{method} {path}: {answer}");
+        let value: Value = serde_json::from_str(&answer).unwrap();
+        assert!(faults(&schema, &value, "").is_empty(), "{method} {path}: {answer}");
+        assert!(!value["error"]["hint"].as_str().unwrap().is_empty(), "{path}");
+    }
+    let gone: Engines = Arc::new(|| Err("the store is gone".to_owned()));
+    let (status, answer) = ask(&gone, "GET", "/sessions", "").await;
+    assert_eq!((status, answer.contains("the store is gone")), (503, true), "{answer}");
+}
+
+#[tokio::test]
+async fn a_fork_goes_its_own_way_and_recall_takes_parts() {
+    let engine = engine();
+    let engines = engines(&engine);
+    let (_, made) =
+        ask(&engines, "POST", "/sessions/kiln/fork", r#"{"at": 3, "title": "Another way"}"#).await;
+    let made: Value = serde_json::from_str(&made).unwrap();
+    assert_eq!((made["messages"].as_u64(), made["title"].as_str()), (Some(3), Some("Another way")));
+    assert_eq!((made["parent"].as_str(), made["relation"].as_str()), (Some("kiln"), Some("fork")));
+    let (status, _) = ask(&engines, "POST", "/sessions/kiln/fork", r#"{"title": "Another way"}"#).await;
+    assert_eq!(status, 409, "the title is taken");
+    let (_, folds) = ask(&engines, "GET", "/sessions/kiln/folds", "").await;
+    let folds: Value = serde_json::from_str(&folds).unwrap();
+    let handle = folds["folds"][0]["handles"][0].as_str().unwrap();
+    let (_, whole) = ask(&engines, "GET", &format!("/recall/{handle}"), "").await;
+    let (_, line) = ask(&engines, "GET", &format!("/recall/{handle}?lines=2"), "").await;
+    assert_eq!(Some(line.as_str()), whole.split('\n').nth(1));
+    let (_, page) = ask(&engines, "GET", "/sessions/kiln/messages?from=1&limit=2", "").await;
+    let page: Value = serde_json::from_str(&page).unwrap();
+    assert_eq!((page["total"].as_u64(), page["messages"].as_array().unwrap().len()), (Some(81), 2));
+    assert_eq!(page["messages"][0]["position"], 1);
+}
+
+#[test]
+fn the_table_is_sound() {
+    for route in &ROUTES {
+        for name in route.path.split('{').skip(1).filter_map(|rest| rest.split('}').next()) {
+            let known = route.parameters.iter().find(|parameter| parameter.name == name);
+            assert!(known.is_some_and(|known| known.place == Place::Path), "{}: {name}", route.path);
+        }
+        let has_body = route.parameters.iter().any(|parameter| parameter.place == Place::Body);
+        assert!(!has_body || route.method == Method::Post, "{}", route.path);
+        assert!(route.answer != Answer::Shape(""), "{}", route.path);
+    }
+}
