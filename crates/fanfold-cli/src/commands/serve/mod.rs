@@ -55,7 +55,12 @@ async fn serve_until_asked(
     log::start(args.log.unwrap_or(usual), args.talk);
     let meter = Arc::new(meter(args, options)?);
     let token = token(args)?;
-    let mcp_settings = McpSettings { profiles: Arc::new(OtherProfiles), ..McpSettings::default() };
+    let counted = Arc::clone(&meter);
+    let mcp_settings = McpSettings {
+        profiles: Arc::new(OtherProfiles),
+        recalled: Some(Arc::new(move || counted.recalled(None, "mcp"))),
+        ..McpSettings::default()
+    };
     let mcp = server(StoreAt::new(host.address()), mcp_settings);
     let access = Access::checked(listen.ip().is_loopback());
     let config = Config {
@@ -76,7 +81,7 @@ async fn serve_until_asked(
     let line = format!(
         "sends to {}, keeps sessions in {}, {}",
         places::told(&config.upstreams),
-        host.address(),
+        store::shown(host.address()),
         if args.observe { "changes nothing (--observe)" } else { "folds what does not fit or does not pay" },
     );
     let running = serve(config).await.map_err(|error| not_served(&error))?;
