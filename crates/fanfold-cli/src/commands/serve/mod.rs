@@ -96,7 +96,8 @@ async fn serve_until_asked(
             ExitCode::SUCCESS
         }
     };
-    end(&running, say).await;
+    // With a client of ours, whoever is still connected has ended.
+    end(&running, args.command.is_empty(), say).await;
     meter.flush().await;
     let report = meter.status().report();
     if !report.is_empty() {
@@ -122,9 +123,9 @@ fn meter(args: &ServeArgs, options: &Options) -> anyhow::Result<Meter> {
 }
 
 /// Ends in good order, or at once if that is asked for.
-async fn end(running: &Running, say: Say) {
+async fn end(running: &Running, is_alone: bool, say: Say) {
     let n_left = running.n_connections();
-    if n_left > 0 {
+    if is_alone && n_left > 0 {
         say.note(&format!(
             "ending; {} still open, Ctrl-C again drops what is left\n",
             count(n_left, "connection")
