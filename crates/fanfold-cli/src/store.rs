@@ -70,9 +70,24 @@ pub(crate) fn profile_file(profile: &str) -> Result<PathBuf, Failure> {
     Ok(folder()?.join(format!("{profile}.db")))
 }
 
+/// An address as it may be shown: without a password.
+pub(crate) fn shown(address: &str) -> String {
+    let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
+    let (place, query) = rest.split_once('?').map_or((rest, None), |(place, query)| (place, Some(query)));
+    let place = match place.rsplit_once('@') {
+        Some((who, host)) => match who.split_once(':') {
+            Some((user, _)) => format!("{user}:…@{host}"),
+            None => place.to_owned(),
+        },
+        None => place.to_owned(),
+    };
+    let query = query.map_or(String::new(), |_| "?…".to_owned());
+    format!("{scheme}://{place}{query}")
+}
+
 fn not_opened(address: &str, error: &StoreError) -> Failure {
     Failure::new(
-        format!("the store {address} could not be opened: {}", store_words(error)),
+        format!("the store {} could not be opened: {}", shown(address), store_words(error)),
         store_hint(error),
     )
 }
@@ -90,4 +105,22 @@ pub(crate) fn failed(error: &OpError) -> Failure {
 /// Why a store did not do something.
 pub(crate) fn store_failed(error: &StoreError) -> Failure {
     Failure::new(store_words(error), store_hint(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_not_shown() {
+        let check = |address: &str, expected: &str| assert_eq!(shown(address), expected);
+        check(
+            "postgres://me:s3cr3t@host:5432/kept?sslmode=require&password=s3cr3t",
+            "postgres://me:…@host:5432/kept?…",
+        );
+        check("postgres://me:s3@cr3t@host/kept", "postgres://me:…@host/kept");
+        check("postgres://me@host/kept", "postgres://me@host/kept");
+        check("kept.db", "kept.db");
+        check("memory:", "memory:");
+    }
 }

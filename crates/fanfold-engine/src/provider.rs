@@ -42,8 +42,11 @@ impl Engine {
     pub fn refused(&self, session: &SessionId, refused: &Refused) -> Result<(), OpError> {
         let known = self.known(session)?;
         let mut notes = Vec::new();
-        // It counted more than its limit, even where it does not say how much.
-        let size = refused.size.or(refused.limit.map(|limit| limit + Tokens(1)));
+        // It counted more than its limit, even where it does not say how much. Far more than was counted here it was
+        // not the messages alone: some add the answer that is asked for.
+        let is_near = |limit: &Tokens| refused.counted.is_some_and(|counted| limit.0 * 4 <= counted.0 * 5);
+        let over = refused.limit.filter(is_near).map(|limit| limit + Tokens(1));
+        let size = refused.size.or(over);
         if let Some((counted, size)) = refused.counted.zip(size).filter(|(counted, size)| size > counted)
             && let Some(permille) =
                 corrected(known.permille, counted, size).filter(|new| *new > known.permille)

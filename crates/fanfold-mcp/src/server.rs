@@ -31,11 +31,14 @@ pub struct Settings {
     pub profiles: Arc<dyn Profiles + Send + Sync>,
     /// A call that takes longer is answered by an error.
     pub deadline: Duration,
+    /// Told of each fold that was opened.
+    pub recalled: Option<Arc<dyn Fn() + Send + Sync>>,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { session: None, profiles: Arc::new(NoProfiles), deadline: Duration::from_secs(20) }
+        let deadline = Duration::from_secs(20);
+        Settings { session: None, profiles: Arc::new(NoProfiles), deadline, recalled: None }
     }
 }
 
@@ -168,6 +171,9 @@ impl ServerHandler for Server {
             Some(Err(_)) => "refused",
             None => "cancelled",
         };
+        if let (Tool::Recall, Some(Ok(_)), Some(recalled)) = (tool, &answer, &self.shared.settings.recalled) {
+            recalled();
+        }
         // Neither what was asked nor what was answered: both are what people said.
         tracing::info!(tool = tool.name(), ms = began.elapsed().as_millis() as u64, "{told}");
         let blocks = |texts: Vec<String>| texts.into_iter().map(ContentBlock::text).collect();

@@ -9,7 +9,7 @@ use fanfold_core::Tokens;
 use fanfold_engine::{Mode, Refused, Usage};
 use fanfold_store::SessionId;
 use fanfold_wire::Format;
-use fanfold_wire::reply::{self, Carried, Cause, Filled, Held, Refusal, Reply};
+use fanfold_wire::reply::{self, Carried, Filled, Held, Refusal, Reply};
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
 
 use crate::call::{Call, NotSent, to_client};
@@ -25,6 +25,9 @@ use crate::rounds::Rounds;
 
 /// The header that tells how a body left.
 const LEFT: &str = "x-fanfold";
+
+/// What a provider that refuses without a number is taken to take of what was sent, in per mille.
+const GUESS: u32 = 700;
 
 /// A conversation that came.
 pub(crate) struct Came {
@@ -128,12 +131,13 @@ impl Call {
         if shared.folder.mode() == Mode::Observe {
             return None;
         }
-        // A limit of bytes or messages is no window.
-        let limit = refusal.limit.map(Tokens).filter(|_| refusal.cause != Cause::Body);
-        if let Some(limit) = limit {
+        let said = refusal.room().map(Tokens);
+        if let Some(limit) = said {
             shared.windows.learn(self.upstream.address(), wanted.model.as_deref(), limit);
         }
         let counted = made.counted.map(|counted| counted.tokens);
+        // Without a number all that is known is that this was too much, and there is one more try.
+        let limit = said.or_else(|| counted.map(|counted| counted.permille(GUESS)));
         wanted.refused = Some(Refused { counted, limit, size: refusal.size.map(Tokens) });
         // The same session is meant, whatever was written to it meanwhile.
         wanted.named = wanted.named.or_else(|| made.session.as_ref().map(|session| session.0.clone()));
@@ -148,8 +152,9 @@ impl Call {
         came: &Came,
         response: http::Response<Body>,
         made: Made,
-        passage: Passage,
+        mut passage: Passage,
     ) -> Response {
+        passage.first_byte(response.status().as_u16());
         let headers = self.headers_for(&made, &passage);
         let mut response = to_client(response);
         tell(&mut response, &made);

@@ -4,7 +4,7 @@
 //! at before each request: if it is gone or another, the store is opened anew.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fanfold_engine::{Engine, store_words};
@@ -14,16 +14,21 @@ use crate::config::Host;
 
 /// A store that could not be opened is left alone for so long.
 const PAUSE: Duration = Duration::from_secs(1);
+/// So long one waits for another who opens it.
+const PATIENCE: Duration = Duration::from_millis(300);
 
 /// Hands the engine out.
 pub(crate) struct Desk {
     host: Arc<dyn Host>,
-    /// Guards the engine while it is opened, so that one thread opens it and the others wait.
+    /// Guards the engine; held for a look, not while it is opened.
     state: Mutex<State>,
+    /// Told when nobody is opening it any more.
+    opened: Condvar,
 }
 
 #[derive(Default)]
 struct State {
+    is_opening: bool,
     open: Option<(Arc<Engine>, Option<Mark>)>,
     /// When it could not be opened, and why.
     failed: Option<(Instant, String)>,
@@ -33,7 +38,7 @@ struct State {
 
 impl Desk {
     pub(crate) fn new(host: Arc<dyn Host>) -> Desk {
-        Desk { host, state: Mutex::default() }
+        Desk { host, state: Mutex::default(), opened: Condvar::new() }
     }
 
     pub(crate) fn host(&self) -> &dyn Host {
@@ -45,12 +50,19 @@ impl Desk {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The engine, or why there is none. It reads a file, and may open one.
+    /// The engine, or why there is none. It looks at a file, and may open one.
     pub(crate) fn engine(&self) -> Result<Arc<Engine>, String> {
         let file = self.host.file();
-        let mut state = self.state();
-        if let Some((engine, mark)) = &state.open {
-            let is_same = file.as_deref().is_none_or(|file| Mark::of(file) == *mark);
+        let mark = file.as_deref().and_then(Mark::of);
+        let state = self.state();
+        // Whoever is first opens it. The others wait shortly: a store that does not answer must not hold all of them.
+        let waited = self.opened.wait_timeout_while(state, PATIENCE, |state| state.is_opening);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        if state.is_opening {
+            return Err("the store is being opened and does not answer".to_owned());
+        }
+        if let Some((engine, known)) = &state.open {
+            let is_same = file.is_none() || mark == *known;
             if is_same {
                 return Ok(Arc::clone(engine));
             }
@@ -62,7 +74,13 @@ impl Desk {
         {
             return Err(why.clone());
         }
-        match self.host.open() {
+        state.is_opening = true;
+        drop(state);
+        let opening = Opening { desk: self };
+        let opened = opening.desk.host.open();
+        // It goes before `opening` does.
+        let mut state = self.state();
+        match opened {
             Ok(engine) => {
                 let engine = Arc::new(engine);
                 let mark = file.as_deref().and_then(Mark::of);
@@ -92,6 +110,18 @@ impl Desk {
         let written = engine.store().commit(&batch);
         self.told(written.as_ref().err());
         written.map(drop).map_err(|error| store_words(&error))
+    }
+}
+
+/// Says that nobody is opening the store any more when it goes, however it goes.
+struct Opening<'d> {
+    desk: &'d Desk,
+}
+
+impl Drop for Opening<'_> {
+    fn drop(&mut self) {
+        self.desk.state().is_opening = false;
+        self.desk.opened.notify_all();
     }
 }
 

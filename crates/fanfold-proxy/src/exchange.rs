@@ -6,7 +6,7 @@ use axum::Router;
 use axum::extract::Request;
 use axum::response::Response;
 use http::StatusCode;
-use http::header::CONTENT_LENGTH;
+use http::header::{CONTENT_LENGTH, UPGRADE};
 use tokio_util::task::TaskTracker;
 
 use crate::arrival::{self, Arrived, NotArrived};
@@ -79,6 +79,11 @@ pub(crate) async fn exchange(shared: Arc<Shared>, mut request: Request) -> Respo
 /// Sends a request upstream, folded if it is a conversation.
 async fn forward(shared: &Arc<Shared>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
+    // What goes through a WebSocket can't be folded; a client that hears so at once goes on over HTTP.
+    if parts.headers.get(UPGRADE).is_some_and(|to| to.as_bytes().eq_ignore_ascii_case(b"websocket")) {
+        let hint = "use HTTP, which streams as well";
+        return own::error(StatusCode::UPGRADE_REQUIRED, "WebSockets are not passed on", hint);
+    }
     let path = parts.uri.path();
     let style = route::style(path, &parts.headers);
     let upstream = match shared.upstreams.choose(&parts.headers, style) {

@@ -56,16 +56,20 @@ pub(crate) async fn answer_to(shared: Arc<Shared>, request: Request) -> Response
     }
 }
 
-/// Whether sessions can be kept. Requests go through either way.
-async fn ready(shared: Arc<Shared>) -> Response {
+/// Whether sessions can be kept now, or why not.
+pub(crate) async fn is_ready(shared: &Shared) -> Result<(), String> {
     let desk = Arc::clone(&shared.folder.desk);
     let looked = tokio::task::spawn_blocking(move || desk.is_ready());
-    let found = match tokio::time::timeout(shared.limits.deadline, looked).await {
+    match tokio::time::timeout(shared.limits.deadline, looked).await {
         Ok(Ok(found)) => found,
         Ok(Err(_)) => Err("the store could not be looked at".to_owned()),
         Err(_) => Err("the store does not answer".to_owned()),
-    };
-    match found {
+    }
+}
+
+/// Tells whether sessions can be kept. Requests go through either way.
+async fn ready(shared: Arc<Shared>) -> Response {
+    match is_ready(&shared).await {
         Ok(()) => answer(StatusCode::OK, &json!({ "ready": true })),
         Err(why) => {
             let hint = "requests go through unfolded until the store is back";

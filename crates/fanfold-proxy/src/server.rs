@@ -18,6 +18,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::config::Config;
 use crate::exchange::{Shared, exchange};
+use crate::own;
 use crate::stall::Watched;
 
 /// After a failed accept, for lack of files say, others are let go on first.
@@ -94,6 +95,11 @@ impl Running {
         let is_done = tokio::time::timeout(self.shared.limits.farewell, all).await.is_ok();
         self.dropping.cancel();
         is_done
+    }
+
+    /// Whether sessions can be kept now, or why not. Requests go through either way.
+    pub async fn is_ready(&self) -> Result<(), String> {
+        own::is_ready(&self.shared).await
     }
 
     /// How many connections there are.

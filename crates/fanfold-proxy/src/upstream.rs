@@ -38,7 +38,12 @@ impl Upstream {
             return Err(wrong("it names no host"));
         }
         if !base.username().is_empty() || base.password().is_some() {
-            return Err(wrong("credentials are the client's and don't stand here"));
+            // Not even here is a password written down.
+            let address = format!("{}://…@{}", base.scheme(), base.host_str().unwrap_or_default());
+            return Err(UpstreamError {
+                address,
+                ..wrong("credentials are the client's and don't stand here")
+            });
         }
         if base.query().is_some() || base.fragment().is_some() {
             return Err(wrong("it ends with its path"));

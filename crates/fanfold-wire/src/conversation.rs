@@ -208,7 +208,8 @@ impl Conversation {
             Some(place) => {
                 let tools = json::array(&self.text[place.clone()])?;
                 let comma = if tools.is_empty() { "" } else { "," };
-                Some((place.end - 1, format!("{comma}{tool}")))
+                // In front: a cache breakpoint on the last tool stays on the last, and tools that come later move nothing.
+                Some((place.start + 1, format!("{tool}{comma}")))
             }
             // Those who still send `functions` would not understand it.
             None if self.frame.tools.is_some() => None,

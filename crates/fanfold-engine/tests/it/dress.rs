@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use fanfold_core::{Extent, Handle};
 use fanfold_engine::{Began, Engine, Left, Note, Trouble};
 use fanfold_store::{
     Batch, BlobId, MemoryStore, Millis, NewEvent, NewMessage, NewSession, NodeId, Op, Store,
@@ -136,6 +137,15 @@ fn check(bodies: &[Value], seed: u64, policy: &str, window: u64, name: &str) -> 
         }
         assert_eq!(answer.sizes.unwrap().view, unmarked.sizes.unwrap().view, "{name}");
         sent.push(answer.body);
+        // Things happen in between.
+        let note = match rng.below(12) {
+            0 => Note::Corrected { permille: 900 + 20 * rng.below(15) as u32 },
+            1 => Note::Cooled,
+            2 => Note::Pinned { message: rng.below(4) as u32 },
+            3 => Note::FoldAsked { from: None, to: None },
+            _ => continue,
+        };
+        [&with, &without, &plain].iter().for_each(|engine| engine.happened(&id("s"), &note).unwrap());
     }
     for (i, body) in sent.iter().enumerate() {
         let rebuilt = with.rebuild(&id("s"), i + 1, &terms_of).unwrap();
@@ -232,6 +242,13 @@ fn a_store_of_an_older_fanfold_opens() {
     let sent = json!({ "tip": tip.to_string(), "seen": 1, "frame": BlobId::of(&frame).to_string(), "format": "anthropic",
         "policy": "fanfold", "counter": "words", "tokens": 9, "hash": BlobId::of(body.as_bytes()).to_string(),
         "n_bytes": body.len() });
+    // A fold of the prompt, behind the system text: its original is the list of parts, as it came.
+    let prompt = messages[0]["content"].to_string();
+    let handle = Handle::of(prompt.as_bytes());
+    let print = &BlobId::of(prompt.as_bytes()).to_string()[..32];
+    let fold = json!({ "tip": tip.to_string(), "frame": BlobId::of(&frame).to_string(), "format": "anthropic",
+        "n_folds": 1, "tokens": [9, 5], "folded": [[0, 0]],
+        "handles": [[handle.to_string(), ["place", ["text", 1]], print]] });
     let new = |json: &String| NewMessage { json: json.clone(), at: None };
     let ops = vec![
         Op::Create(NewSession {
@@ -246,11 +263,13 @@ fn a_store_of_an_older_fanfold_opens() {
         Op::Append(session.clone(), texts.iter().map(new).collect()),
         Op::Note(session.clone(), began.event()),
         Op::Note(session.clone(), NewEvent { kind: "request".to_owned(), body: sent.to_string() }),
+        Op::Note(session.clone(), NewEvent { kind: "fold".to_owned(), body: fold.to_string() }),
     ];
     engine.store().commit(&Batch { at: Millis(5), expect: Vec::new(), ops }).unwrap();
     assert_eq!(engine.body(&session).unwrap(), body);
     let rebuilt = engine.rebuild(&session, 1, &terms_of).unwrap();
     assert!(rebuilt.is_same && rebuilt.body == body);
+    assert_eq!(engine.recall(&session, handle, &Extent::Whole).unwrap(), prompt);
     // It goes on without the mark, and nothing is lost.
     let grown = agent_body(&marked(&messages));
     let answer = request(&engine, "s", &grown, &terms("fanfold", 100_000));

@@ -40,10 +40,10 @@ fn a_tool_is_offered_for_life_or_never() {
         let answer = send(&with, "s", &body, offered.as_ref());
         without.forget();
         assert_eq!(answer.body, send(&without, "s", &body, offered.as_ref()).body, "after {n}");
-        assert_eq!(tools(&answer.body), ["Read", "recall"], "after {n}");
+        assert_eq!(tools(&answer.body), ["recall", "Read"], "after {n}");
         assert!(answer.has_tool);
         if matches!(answer.left, Left::Whole) {
-            assert_eq!(answer.body.replace(&format!(",{TOOL}"), ""), body, "nothing else is touched");
+            assert_eq!(answer.body.replace(&format!("{TOOL},"), ""), body, "nothing else is touched");
         } else {
             assert!(answer.body.contains("The tool `recall` gives the original"), "{}", answer.body);
             assert!(!answer.body.contains("Recall a [handle]"));
@@ -73,7 +73,7 @@ fn a_tool_goes_where_there_is_a_place_for_it() {
         assert_eq!(answer.has_tool, expected.contains("TOOL"), "{body}");
     };
     check(r#"{"messages":[],"tools":[]}"#, r#"{"messages":[],"tools":[TOOL]}"#);
-    check(r#"{"messages":[],"tools":[{"name":"a"} ]}"#, r#"{"messages":[],"tools":[{"name":"a"} ,TOOL]}"#);
+    check(r#"{"messages":[],"tools":[{"name":"a"} ]}"#, r#"{"messages":[],"tools":[TOOL,{"name":"a"} ]}"#);
     check(r#" {"messages":[]}"#, r#" {"tools":[TOOL],"messages":[]}"#);
     check(r#"{"tools":null,"messages":[]}"#, r#"{"tools":null,"messages":[]}"#);
     check(r#"[{"role":"user","content":"hi"}]"#, r#"[{"role":"user","content":"hi"}]"#);

@@ -8,7 +8,8 @@ use crate::dress::{agent_body, agent_messages};
 use crate::setting::{chat, engine, id, long_chat, request, terms, terms_of};
 
 fn notes(engine: &Engine, kind: &str) -> usize {
-    engine.store().events(&id("s"), 0).unwrap().iter().filter(|event| event.kind == kind).count()
+    let events = engine.store().events(&id("s"), 0).unwrap_or_default();
+    events.iter().filter(|event| event.kind == kind).count()
 }
 
 #[test]
@@ -61,6 +62,18 @@ fn a_refusal_that_tells_the_size_corrects_the_count() {
     engine.refused(&id("s"), &refused).unwrap();
     let answer = request(&engine, "s", &body, &terms);
     assert!(answer.sizes.unwrap().view.0 * 3 / 2 <= 600, "{:?}", answer.sizes);
+}
+
+#[test]
+fn a_limit_alone_corrects_the_count_where_it_is_near() {
+    for (share, n_corrected) in [(11, 1), (20, 0)] {
+        let engine = engine();
+        let body = chat(&long_chat(20));
+        let counted = request(&engine, "s", &body, &terms("fanfold", 600)).sizes.unwrap().view;
+        let limit = Some(Tokens(counted.0 * share / 10));
+        engine.refused(&id("s"), &Refused { counted: Some(counted), limit, size: None }).unwrap();
+        assert_eq!((notes(&engine, "corrected"), notes(&engine, "refused")), (n_corrected, 1));
+    }
 }
 
 /// A provider that counts otherwise, and refuses what is over its window.
@@ -150,4 +163,25 @@ fn a_cache_that_should_have_been_warm_is_noted_as_cold() {
     assert_eq!(cold, [0, 1, 1, 1, 2]);
     let last = engine.store().events(&id("s"), 0).unwrap().pop().unwrap();
     assert_eq!(fanfold_engine::Noted::read(&last).unwrap().note, Note::Cooled);
+}
+
+#[test]
+fn a_cache_that_a_fold_broke_is_not_called_cold() {
+    let engine = engine();
+    let prices = Prices { write: 1.25, read: 0.1, minimum: Tokens(50), ..Prices::without_cache() };
+    let terms = Terms { prices: Some(prices), ..terms("fanfold", 500) };
+    let messages = agent_messages(60);
+    let mut n_breaks = 0;
+    for n in (1..messages.len()).step_by(2) {
+        let (n_folds, n_cold) = (notes(&engine, "fold"), notes(&engine, "cooled"));
+        let answer = request(&engine, "s", &agent_body(&messages[..n]), &terms);
+        let input = answer.sizes.unwrap().view;
+        let has_folded = notes(&engine, "fold") > n_folds;
+        // Nothing was read from the cache after a fold; else all of it was.
+        let cached = if has_folded { Tokens::ZERO } else { input };
+        engine.used(&id("s"), input, &Usage { input, cached, ..Usage::default() }).unwrap();
+        assert_eq!(notes(&engine, "cooled"), n_cold, "after {n}");
+        n_breaks += usize::from(has_folded);
+    }
+    assert!(n_breaks > 3, "{n_breaks}");
 }

@@ -1,17 +1,18 @@
 //! One request on its way, and the moments that are counted.
 
+mod settle; // what it adds to the sums
+mod tell; //   its line in the log, and its spans
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fanfold_core::thousands;
 use fanfold_store::SessionId;
 use fanfold_wire::Format;
-use serde_json::json;
 
 use super::Meter;
 use super::glance::{Glance, one_line};
-use super::money::{Charge, Money, Used, Way, reported};
-use super::trace::{Kind, Place, Span, wall};
+use super::money::Used;
+use super::trace::Place;
 use super::words::{Exit, Outcome};
 
 /// A request that came.
@@ -42,9 +43,9 @@ pub struct Passage {
     called: Option<Instant>,
     first_byte: Option<Duration>,
     status: Option<u16>,
-    used: Option<Used>,
-    /// What calls of our own cost that the client did not ask for.
-    extra: f64,
+    /// What the provider reports of each call upstream: the one that was folded first, then those made to go on after a
+    /// recall. The last one's is told at its end.
+    rounds: Vec<Option<Used>>,
     n_retries: u32,
     /// Who asked, and where we are; none if nobody collects spans.
     parent: Option<Place>,
@@ -71,8 +72,7 @@ impl Passage {
             called: None,
             first_byte: None,
             status: None,
-            used: None,
-            extra: 0.0,
+            rounds: Vec::new(),
             n_retries: 0,
             parent,
             place,
@@ -179,22 +179,36 @@ impl Passage {
         }
     }
 
-    /// A fold was opened for the model inside the proxy. The call that asked for it cost what is given, and the client
-    /// never asked for it.
+    /// A fold was opened for the model inside the proxy: what the provider reports of the call that asked for it. The
+    /// provider is asked once more for it, and that is a cost of folding.
     pub fn recalled(&mut self, used: Option<Used>) {
         self.meter.recalled(self.session.as_ref(), "tool");
-        let price = self.meter.prices.find(&self.model).map(|found| found.price);
-        if let (Some(price), Some(used)) = (price, used) {
-            self.extra += reported(price, &used);
-        }
+        let used = used.map(|used| self.told(used));
+        self.rounds.push(used);
     }
 
     /// What the provider reports of the call whose answer goes to the client.
     pub fn used(&mut self, used: Used) {
+        let used = self.told(used);
+        self.rounds.push(Some(used));
+    }
+
+    fn told(&self, used: Used) -> Used {
         // Anthropic tells what it wrote to its cache: if it tells nothing, it wrote nothing.
         let is_told = self.format == name_of(Format::Anthropic);
         let written = used.written.or(is_told.then_some(0));
-        self.used = Some(Used { written, ..used });
+        Used { written, ..used }
+    }
+
+    /// All that was reported, together.
+    fn used_in_all(&self) -> Option<Used> {
+        let add = |a: Used, b: Used| Used {
+            input: a.input + b.input,
+            read: a.read + b.read,
+            written: a.written.map_or(b.written, |written| Some(written + b.written.unwrap_or_default())),
+            output: a.output + b.output,
+        };
+        self.rounds.iter().flatten().copied().reduce(add)
     }
 
     /// It has ended.
@@ -215,8 +229,8 @@ impl Passage {
         self.meter.one_ended();
         self.meter.counters.left(self.format, &self.family, self.outcome);
         self.meter.counters.ended(self.format, exit, self.began.elapsed());
-        if let Some(used) = &self.used {
-            self.meter.counters.used(used);
+        if let Some(used) = self.used_in_all() {
+            self.meter.counters.used(&used);
         }
         if let Some(glance) = &self.glance {
             self.meter.counters.sizes(glance.came, glance.sent);
@@ -227,173 +241,6 @@ impl Passage {
         {
             exporter.take(self.spans(place, exit));
         }
-    }
-
-    /// The request, and what was done for it.
-    fn spans(&self, place: Place, exit: Exit) -> Vec<Span> {
-        let child = |name: &str, kind: Kind, began: Instant, took: Duration| Span {
-            place: Place::below(Some(place)),
-            parent: Some(place.span),
-            name: name.to_owned(),
-            kind,
-            began: wall(began),
-            took,
-            attributes: Vec::new(),
-            is_error: false,
-        };
-        let is_error = exit != Exit::Done || self.status.is_some_and(|status| status >= 500);
-        let glance = self.glance.as_ref();
-        let attributes = vec![
-            ("gen_ai.operation.name", json!("chat")),
-            ("gen_ai.request.model", json!(self.model)),
-            ("gen_ai.usage.input_tokens", json!(self.used.map(|used| used.input))),
-            ("gen_ai.usage.output_tokens", json!(self.used.map(|used| used.output))),
-            ("http.response.status_code", json!(self.status)),
-            ("fanfold.session", json!(self.session.as_ref().map(|session| &session.0))),
-            ("fanfold.format", json!(self.format)),
-            ("fanfold.outcome", json!(self.outcome.name())),
-            ("fanfold.exit", json!(exit.name())),
-            ("fanfold.tokens.came", json!(glance.map(|glance| glance.came))),
-            ("fanfold.tokens.sent", json!(glance.map(|glance| glance.sent))),
-        ];
-        let mut spans = vec![Span {
-            place,
-            parent: self.parent.map(|parent| parent.span),
-            name: format!("chat {}", self.model).trim_end().to_owned(),
-            kind: Kind::Server,
-            began: wall(self.began),
-            took: self.began.elapsed(),
-            attributes,
-            is_error,
-        }];
-        spans.extend(self.steps.iter().map(|(name, began, took)| child(name, Kind::Internal, *began, *took)));
-        if let Some(called) = self.called {
-            let all = called.elapsed();
-            let first = self.first_byte.unwrap_or(all);
-            spans.push(child("first byte", Kind::Client, called, first));
-            if self.first_byte.is_some() {
-                spans.push(child("stream", Kind::Client, called + first, all.saturating_sub(first)));
-            }
-        }
-        spans
-    }
-
-    /// Adds it to the sums and to its session. Says what it cost.
-    fn settle(&self, exit: Exit) -> Option<Money> {
-        let meter = &*self.meter;
-        let price = meter.prices.find(&self.model).map(|found| found.price);
-        let mut guard = meter.book();
-        let book = &mut *guard;
-        let known = self.session.as_ref().and_then(|session| book.sessions.get(session));
-        let money = price.and_then(|price| {
-            // What was refused or never answered costs nothing.
-            let is_answered = self.status.is_some_and(|status| (200..300).contains(&status));
-            let mut money = match (&self.glance, self.used) {
-                _ if !is_answered => return None,
-                (Some(glance), used) => {
-                    let way = if self.outcome == Outcome::Folded { Way::Folded } else { Way::AsItCame };
-                    let is_harmless = matches!(self.outcome, Outcome::AsItCame(_));
-                    // What left as it came for another reason is no fold, and saves nothing.
-                    let sent = if is_harmless { glance.came } else { glance.sent };
-                    let charge = Charge {
-                        came: glance.came,
-                        sent,
-                        shared: glance.shared.filter(|_| !is_harmless),
-                        went: way,
-                        used,
-                        at: meter.began.elapsed(),
-                    };
-                    let mut unknown = super::money::Account::default();
-                    let account = match known {
-                        Some(known) => {
-                            known.has_price = true;
-                            let money = known.account.charge(price, &charge);
-                            known.money.add(money);
-                            known.money.sent += self.extra;
-                            money
-                        }
-                        None => unknown.charge(price, &charge),
-                    };
-                    account
-                }
-                (None, Some(used)) => {
-                    let dollars = reported(price, &used);
-                    Money { came: dollars, sent: dollars }
-                }
-                (None, None) => return None,
-            };
-            money.sent += self.extra;
-            Some(money)
-        });
-        if let Some(known) = self.session.as_ref().and_then(|session| book.sessions.get(session)) {
-            known.n_in_flight = known.n_in_flight.saturating_sub(1);
-            known.last = meter.began.elapsed();
-        }
-        let sums = &mut book.sums;
-        sums.n_requests += 1;
-        *sums.outcomes.entry(self.outcome.name()).or_default() += 1;
-        *sums.exits.entry(exit.name()).or_default() += 1;
-        if let Outcome::AsItCame(why) = self.outcome {
-            *sums.reasons.entry(why).or_default() += 1;
-        }
-        let family = book.families.entry(self.family.clone()).or_default();
-        family.n_requests += 1;
-        family.n_folded += u64::from(matches!(self.outcome, Outcome::Folded | Outcome::Observed));
-        if let Some(glance) = &self.glance {
-            sums.tokens.came += glance.came;
-            sums.tokens.sent += glance.sent;
-            family.came += glance.came;
-            family.sent += glance.sent;
-        }
-        if let Some(used) = &self.used {
-            sums.tokens.input += used.input;
-            sums.tokens.read += used.read;
-            sums.tokens.written += used.written.unwrap_or_default();
-            sums.tokens.output += used.output;
-        }
-        match money {
-            Some(money) => {
-                sums.money.add(money);
-                sums.n_priced += 1;
-                family.money.add(money);
-                family.n_priced += 1;
-            }
-            None => sums.n_unpriced += 1,
-        }
-        money
-    }
-
-    /// One line for each request. Nothing of a body is in it, and nothing of a header.
-    fn log(&self, exit: Exit, money: Option<Money>) {
-        let ms = |took: Option<Duration>| took.map_or(0.0, |took| (took.as_secs_f64() * 1e5).round() / 100.0);
-        let sizes = self.glance.as_ref().map_or(String::new(), |glance| {
-            format!("{} -> {} tokens", thousands(glance.came), thousands(glance.sent))
-        });
-        let why = match self.outcome {
-            Outcome::AsItCame(why) => why,
-            _ => "",
-        };
-        tracing::info!(
-            target: "fanfold::request",
-            session = self.session.as_ref().map_or("", |session| session.0.as_str()),
-            format = self.format,
-            model = self.model,
-            outcome = self.outcome.name(),
-            why,
-            came = self.glance.as_ref().map(|glance| glance.came),
-            sent = self.glance.as_ref().map(|glance| glance.sent),
-            input = self.used.map(|used| used.input),
-            read = self.used.map(|used| used.read),
-            output = self.used.map(|used| used.output),
-            saved_dollars = money.map(|money| (money.saved() * 1e6).round() / 1e6),
-            ours_ms = ms(self.ours),
-            first_byte_ms = ms(self.first_byte),
-            took_ms = ms(Some(self.began.elapsed())),
-            retries = self.n_retries,
-            status = self.status.unwrap_or_default(),
-            exit = exit.name(),
-            "{sizes}"
-        );
     }
 }
 

@@ -2,7 +2,7 @@
 
 use fanfold_core::Words;
 use fanfold_engine::Mode;
-use fanfold_testkit::upstream::Limit;
+use fanfold_testkit::upstream::{Fault, Limit};
 use serde_json::json;
 
 use crate::setting::{Stage, Wish, chat, left, long_chat, session};
@@ -88,5 +88,23 @@ async fn a_refusal_may_come_as_the_first_event_of_a_stream() {
     assert_eq!(response.text().await.unwrap(), format!("{created}{done}"));
     let seen = seen.lock().unwrap();
     assert_eq!(seen.len(), 2);
-    assert!(seen[0].ends_with(&body) && seen[1].len() < seen[0].len() / 2);
+    assert!(seen[0].ends_with(&body) && seen[1].len() < seen[0].len() * 3 / 4, "{}", seen[1].len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_without_a_word_is_understood_too() {
+    let body = chat(&long_chat(28));
+    for status in [413, 400] {
+        let stage = Stage::new(Wish { window: 3000, ..Wish::default() }).await;
+        stage.upstream.fault(Fault::Answer(status, String::new()));
+        let response = stage.chat(&body).await;
+        assert_eq!((response.status().as_u16(), left(&response).as_str()), (200, "folded"), "{status}");
+        let seen = stage.upstream.seen();
+        assert!(seen.len() == 2 && seen[1].body.len() < seen[0].body.len());
+    }
+    // In a window that is far from full, a 400 without a word is about something else.
+    let stage = Stage::new(Wish::default()).await;
+    stage.upstream.fault(Fault::Answer(400, String::new()));
+    let response = stage.chat(&body).await;
+    assert_eq!((response.status().as_u16(), stage.upstream.n_seen()), (400, 1));
 }

@@ -76,7 +76,7 @@ impl Default for Wish {
 
 /// A proxy that runs, with all around it.
 pub(crate) struct Stage {
-    pub(crate) folder: TempDir,
+    _folder: TempDir,
     pub(crate) upstream: Upstream,
     pub(crate) host: Arc<TestHost>,
     pub(crate) meter: Arc<Meter>,
@@ -115,7 +115,7 @@ impl Stage {
         .await
         .unwrap();
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
-        Stage { folder, upstream, host, meter, running, client }
+        Stage { _folder: folder, upstream, host, meter, running, client }
     }
 
     /// A proxy before a provider that answers each connection with given bytes.

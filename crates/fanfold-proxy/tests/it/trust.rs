@@ -108,3 +108,12 @@ async fn clients_that_stand_still_lose_their_place() {
     let ended = tokio::time::timeout(Duration::from_secs(5), stopped.read_to_end(&mut answer)).await;
     assert!(ended.is_ok() && answer.starts_with(b"HTTP/1.1 408"), "{}", String::from_utf8_lossy(&answer));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_web_socket_is_refused_so_that_the_client_goes_on_over_http() {
+    let stage = Stage::new(Wish::default()).await;
+    let request = stage.client.get(stage.url("/v1/responses"));
+    let request = request.header("connection", "upgrade").header("upgrade", "WebSocket");
+    assert_eq!(request.send().await.unwrap().status(), 426);
+    assert_eq!(stage.upstream.n_seen(), 0);
+}

@@ -61,10 +61,45 @@ fn stopped(reading: &mut Reading, choice: &Object<'_>) {
     }
 }
 
+/// The calls that have begun, and which of them a part belongs to.
+///
+/// A part has its call's index. Some servers give all calls the same one: then each begins with another id and a name.
+/// Others give each part another id: a part without a name begins nothing.
+#[derive(Debug, Default)]
+pub(super) struct Begun(Vec<Call>);
+
+#[derive(Debug)]
+struct Call {
+    index: u64,
+    id: String,
+    is_named: bool,
+}
+
+impl Begun {
+    /// The number of the call that a part belongs to, counted in the order in which they begin.
+    pub(super) fn place(&mut self, part: &Object<'_>, i: usize) -> u64 {
+        let index = part.get("index").and_then(number).unwrap_or(i as u64);
+        let id = part.text("id").unwrap_or_default();
+        let name = part.some("function").and_then(Object::parse).and_then(|function| function.text("name"));
+        let is_named = name.is_some_and(|name| !name.is_empty());
+        let last = self.0.iter().rposition(|call| call.index == index);
+        let same = last.filter(|last| {
+            let call = &self.0[*last];
+            !is_named || !call.is_named || id.is_empty() || call.id == id
+        });
+        let place = same.unwrap_or_else(|| {
+            self.0.push(Call { index, id: id.clone().into_owned(), is_named: false });
+            self.0.len() - 1
+        });
+        self.0[place].is_named |= is_named;
+        place as u64
+    }
+}
+
 fn calls(reading: &mut Reading, message: &Object<'_>) {
     for (i, json) in message.some("tool_calls").and_then(json::array).unwrap_or_default().iter().enumerate() {
         let Some(part) = Object::parse(json) else { continue };
-        let place = part.get("index").and_then(number).unwrap_or(i as u64);
+        let place = reading.begun.place(&part, i);
         let call = reading.call(place);
         if let Some(id) = part.text("id").filter(|id| !id.is_empty()) {
             call.id = id.into_owned();

@@ -19,6 +19,18 @@ pub struct Refusal {
     pub output: Option<u64>,
 }
 
+impl Refusal {
+    /// How many tokens a prompt may have that asks for as much output, if that was said.
+    ///
+    /// This, and not the limit, is what to fold into: where the output is counted in, the prompt alone was often short
+    /// enough.
+    pub fn room(&self) -> Option<u64> {
+        let limit = self.limit.filter(|_| self.cause != Cause::Body)?;
+        let left = limit.saturating_sub(self.output.unwrap_or(0));
+        Some(if left > 0 { left } else { limit })
+    }
+}
+
 /// What was too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Cause {

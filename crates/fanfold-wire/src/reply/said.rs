@@ -113,6 +113,8 @@ pub(super) struct Reading {
     pub(super) told: Told,
     /// Where the calls stand in the provider's numbering.
     pub(super) places: Vec<u64>,
+    /// Which part of a call belongs to which, in Chat Completions.
+    pub(super) begun: chat::Begun,
     /// Whether the first event has been read, which names the answer.
     pub(super) is_begun: bool,
 }

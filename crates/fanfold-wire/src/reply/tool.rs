@@ -85,9 +85,9 @@ pub fn with_recall_tool(body: &str, format: Format) -> Option<String> {
         None => match object.get("tools") {
             Some(null) => splices.replace(json::span(body, null), format!("[{tool}]")),
             None => {
-                let end = body.rfind('}')?;
+                let start = body.find('{')? + 1;
                 let comma = if object.fields.is_empty() { "" } else { "," };
-                splices.replace(end..end, format!("{comma}\"tools\":[{tool}]"));
+                splices.replace(start..start, format!("\"tools\":[{tool}]{comma}"));
             }
         },
     }
@@ -174,7 +174,7 @@ mod tests {
             (
                 Format::Chat,
                 r#"{"model":"m", "messages":[] }"#,
-                r#"{"model":"m", "messages":[] ,"tools":[T]}"#,
+                r#"{"tools":[T],"model":"m", "messages":[] }"#,
             ),
             (Format::Chat, r#"{"tools" : [ {"a":1} ],"x":2}"#, r#"{"tools" : [T, {"a":1} ],"x":2}"#),
             (Format::Responses, r#"{"tools":[],"input":"hi"}"#, r#"{"tools":[T],"input":"hi"}"#),

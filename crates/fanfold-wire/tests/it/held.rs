@@ -335,3 +335,96 @@ fn garbage_passes_and_nothing_panics() {
         }
     }
 }
+
+#[test]
+fn a_text_that_says_nothing_is_not_sent_back() {
+    for is_stream in [true, false] {
+        let rounds = answers(&[&[Text(""), Ours("111111")], &[Text("b")]]);
+        let (course, _) = check(Format::Anthropic, is_stream, &rounds);
+        assert!(!course.requests[0].contains(r#""text":"""#), "{}", course.requests[0]);
+    }
+}
+
+#[test]
+fn thoughts_that_nobody_keeps_are_not_sent_back_nor_the_ids_of_what_followed() {
+    let answer = answers(&[&[Thinking("hm"), Ours("111111")]])[0].write(Format::Responses, true);
+    let without = answer.replace(r#""encrypted_content":"gAAA""#, r#""encrypted_content":null"#);
+    assert_ne!(without, answer);
+    let stored = request(Format::Responses).replace(r#""store":false"#, r#""store":true"#);
+    for (request, answer, is_kept) in [
+        (&request(Format::Responses), &without, false),
+        (&request(Format::Responses), &answer, true),
+        (&stored, &without, true),
+    ] {
+        let mut held = Held::new(Format::Responses, Carried::Stream, request).unwrap();
+        held.feed(answer.as_bytes());
+        let follow_up = held.follow_up(&["x".to_owned()]).unwrap();
+        assert_eq!(follow_up.contains(r#""type":"reasoning""#), is_kept, "{follow_up}");
+        assert_eq!(follow_up.contains("fc_0_1"), is_kept, "{follow_up}");
+        assert!(follow_up.contains("call_0_1"));
+        valid::check(Format::Responses, &follow_up).unwrap();
+    }
+}
+
+#[test]
+fn the_id_is_the_one_that_a_client_can_go_on_from() {
+    let rounds = answers(&[&[Ours("111111")], &[Text("b")]]);
+    for (store, expected) in [("true", "resp_1"), ("false", "resp_0")] {
+        let request = request(Format::Responses).replace(r#""store":false"#, &format!(r#""store":{store}"#));
+        let mut held = Held::new(Format::Responses, Carried::Whole, &request).unwrap();
+        held.feed(rounds[0].write(Format::Responses, false).as_bytes());
+        assert!(matches!(held.end()[..], [Out::Recall(_)]));
+        held.follow_up(&["x".to_owned()]).unwrap();
+        held.feed(rounds[1].write(Format::Responses, false).as_bytes());
+        let body: Vec<u8> = held.end().iter().flat_map(to_client).collect();
+        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(body["id"], expected);
+    }
+}
+
+#[test]
+fn an_error_instead_of_the_second_answer_passes_as_it_is() {
+    let error = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
+    for format in FORMATS {
+        let mut held = Held::new(format, Carried::Whole, &request(format)).unwrap();
+        held.feed(answers(&[&[Text("a"), Ours("111111")]])[0].write(format, false).as_bytes());
+        assert!(matches!(held.end()[..], [Out::Recall(_)]));
+        held.follow_up(&["x".to_owned()]).unwrap();
+        held.feed(error.as_bytes());
+        assert_eq!(held.end(), [Out::ToClient(error.as_bytes().to_vec())], "{format}");
+        assert_eq!((held.n_recalls(), held.rounds().len()), (1, 2));
+    }
+}
+
+/// A stream of Chat Completions in which every call has the index 0, and one in which every part has another id.
+#[test]
+fn calls_are_told_apart_by_servers_that_number_them_oddly() {
+    let rounds = answers(&[&[Theirs("x"), Ours("111111"), Theirs("y")]]);
+    let usual = rounds[0].write(Format::Chat, true);
+    let alike =
+        usual.replace(r#"[{"index":1,"#, r#"[{"index":0,"#).replace(r#"[{"index":2,"#, r#"[{"index":0,"#);
+    let renamed: String = (0..)
+        .zip(usual.split(r#","function":{"arguments""#))
+        .map(|(n, part)| {
+            let id =
+                if n == 0 { String::new() } else { format!(r#","id":"new_{n}","function":{{"arguments""#) };
+            id + part
+        })
+        .collect();
+    for stream in [&usual, &alike, &renamed] {
+        let mut held = Held::new(Format::Chat, Carried::Stream, &request(Format::Chat)).unwrap();
+        let outs: Vec<_> = held.feed(stream.as_bytes()).into_iter().chain(held.end()).collect();
+        let bytes: Vec<u8> = outs.iter().flat_map(to_client).collect();
+        let seen = seen::read(Format::Chat, &bytes, true).unwrap();
+        assert_eq!(seen.calls.len(), 2, "{stream}");
+        assert!(seen.calls[0].contains("\"x\"") && seen.calls[1].contains("\"y\""), "{:?}", seen.calls);
+        assert!(matches!(outs.last(), Some(Out::Note(wanted)) if wanted.len() == 1));
+    }
+    // Where nothing is hidden, nothing is renumbered.
+    let theirs = answers(&[&[Theirs("x"), Theirs("y")]])[0]
+        .write(Format::Chat, true)
+        .replace(r#"[{"index":1,"#, r#"[{"index":0,"#);
+    let mut held = Held::new(Format::Chat, Carried::Stream, &request(Format::Chat)).unwrap();
+    let bytes: Vec<u8> = held.feed(theirs.as_bytes()).iter().flat_map(to_client).collect();
+    assert_eq!(String::from_utf8_lossy(&bytes), theirs);
+}

@@ -620,6 +620,21 @@ fn every_known_phrasing_is_recognised_with_its_numbers() {
 }
 
 #[test]
+fn the_room_for_a_prompt_leaves_out_what_was_asked_for_as_output() {
+    let room = |who: &str| {
+        let (_, status, body, _) = REFUSALS.iter().find(|(there, ..)| *there == who).unwrap();
+        refusal(*status, body.as_bytes(), Filled(0)).unwrap().room()
+    };
+    assert_eq!(room("Anthropic"), Some(200_000));
+    assert_eq!(room("Anthropic, with the output"), Some(136_000));
+    assert_eq!(room("OpenRouter"), Some(65_536 - 21_333));
+    // There is none for any prompt: the limit is all that can be said.
+    assert_eq!(room("vLLM, room for the output"), Some(8192));
+    assert_eq!(room("OpenAI, one string"), None);
+    assert_eq!(room("Groq"), None);
+}
+
+#[test]
 fn what_only_sounds_alike_is_none() {
     assert!(OTHERS.len() >= 15);
     for (who, status, body) in OTHERS {

@@ -55,7 +55,12 @@ async fn serve_until_asked(
     log::start(args.log.unwrap_or(usual), args.talk);
     let meter = Arc::new(meter(args, options)?);
     let token = token(args)?;
-    let mcp_settings = McpSettings { profiles: Arc::new(OtherProfiles), ..McpSettings::default() };
+    let counted = Arc::clone(&meter);
+    let mcp_settings = McpSettings {
+        profiles: Arc::new(OtherProfiles),
+        recalled: Some(Arc::new(move || counted.recalled(None, "mcp"))),
+        ..McpSettings::default()
+    };
     let mcp = server(StoreAt::new(host.address()), mcp_settings);
     let access = Access::checked(listen.ip().is_loopback());
     let config = Config {
@@ -76,11 +81,14 @@ async fn serve_until_asked(
     let line = format!(
         "sends to {}, keeps sessions in {}, {}",
         places::told(&config.upstreams),
-        host.address(),
+        store::shown(host.address()),
         if args.observe { "changes nothing (--observe)" } else { "folds what does not fit or does not pay" },
     );
     let running = serve(config).await.map_err(|error| not_served(&error))?;
     say.note(&format!("{} http://{}, {line}\n", paint(style::BOLD, "fanfold listens on"), running.address()));
+    if let Err(why) = running.is_ready().await {
+        say.warn(&format!("{why}; until the store can be used, requests go through unfolded"));
+    }
     let code = match args.command.split_first() {
         Some((program, arguments)) => client::run(program, arguments, running.address()).await?,
         None => {
@@ -88,7 +96,8 @@ async fn serve_until_asked(
             ExitCode::SUCCESS
         }
     };
-    end(&running, say).await;
+    // With a client of ours, whoever is still connected has ended.
+    end(&running, args.command.is_empty(), say).await;
     meter.flush().await;
     let report = meter.status().report();
     if !report.is_empty() {
@@ -114,9 +123,9 @@ fn meter(args: &ServeArgs, options: &Options) -> anyhow::Result<Meter> {
 }
 
 /// Ends in good order, or at once if that is asked for.
-async fn end(running: &Running, say: Say) {
+async fn end(running: &Running, is_alone: bool, say: Say) {
     let n_left = running.n_connections();
-    if n_left > 0 {
+    if is_alone && n_left > 0 {
         say.note(&format!(
             "ending; {} still open, Ctrl-C again drops what is left\n",
             count(n_left, "connection")

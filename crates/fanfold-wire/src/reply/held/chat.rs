@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use super::{Join, Then, is_all_ours, with_field, with_output, without_fields};
 use crate::json::{self, Object};
-use crate::reply::chat::first_choice;
+use crate::reply::chat::{Begun, first_choice};
 use crate::reply::said::{Said, says};
 use crate::reply::sse::Event;
 use crate::reply::tool::{RECALL_TOOL, Wanted, is_ours};
-use crate::reply::usage::number;
 use crate::splice::Splices;
 
 /// An answer of one or several completions, as one.
 #[derive(Default)]
 pub(super) struct Joined {
     n_round: usize,
+    begun: Begun,
     /// Which call of the client's message each call of this round is; none for one of ours.
     calls: BTreeMap<u64, Option<u64>>,
     n_shown: u64,
@@ -98,16 +98,17 @@ impl Joined {
                 shown.push((*part).to_owned());
                 continue;
             };
-            let place = object.get("index").and_then(number).unwrap_or(i as u64);
+            let place = self.begun.place(&object, i);
             let n_shown = &mut self.n_shown;
             let there = *self.calls.entry(place).or_insert_with(|| {
                 let is_ours = is_our_call(&object);
                 *n_shown += u64::from(!is_ours);
                 (!is_ours).then(|| *n_shown - 1)
             });
+            let is_moved = self.calls.values().any(Option::is_none);
             match there {
-                Some(there) if there == place => shown.push((*part).to_owned()),
-                Some(there) => shown.push(with_field(part, "index", &there.to_string())),
+                Some(there) if is_moved => shown.push(with_field(part, "index", &there.to_string())),
+                Some(_) => shown.push((*part).to_owned()),
                 None => {}
             }
         }
@@ -268,6 +269,7 @@ impl Join for Joined {
     fn next_round(&mut self, n_output: u64) {
         self.n_round += 1;
         self.n_output += n_output;
+        self.begun = Begun::default();
         self.calls.clear();
         self.held.clear();
     }
@@ -316,6 +318,7 @@ struct Message {
     content: String,
     reasoning: String,
     details: Vec<String>,
+    begun: Begun,
     calls: BTreeMap<u64, Call>,
 }
 
@@ -336,8 +339,7 @@ impl Message {
         let parts = delta.some("tool_calls").and_then(json::array).unwrap_or_default();
         for (i, part) in parts.iter().enumerate() {
             let Some(object) = Object::parse(part) else { continue };
-            let call =
-                self.calls.entry(object.get("index").and_then(number).unwrap_or(i as u64)).or_default();
+            let call = self.calls.entry(self.begun.place(&object, i)).or_default();
             if call.begun.is_empty() {
                 call.begun = without_fields(part, |key| matches!(key, "index" | "function"));
             }

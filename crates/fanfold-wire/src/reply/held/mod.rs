@@ -51,6 +51,8 @@ pub struct Held {
     kept: Vec<Event>,
     n_kept: usize,
     body: Vec<u8>,
+    /// Whether a whole answer is too long to be looked at: then it passes.
+    is_too_long: bool,
     wanted: Vec<Wanted>,
     is_waiting: bool,
     n_recalls: usize,
@@ -112,6 +114,7 @@ impl Held {
             kept: Vec::new(),
             n_kept: 0,
             body: Vec::new(),
+            is_too_long: false,
             wanted: Vec::new(),
             is_waiting: false,
             n_recalls: 0,
@@ -129,10 +132,12 @@ impl Held {
                 let events = self.splitter.feed(bytes);
                 self.take(events)
             }
+            Carried::Whole if self.is_too_long => vec![Out::ToClient(bytes.to_vec())],
             Carried::Whole => {
-                self.reply.feed(bytes);
                 self.body.extend_from_slice(bytes);
-                Vec::new()
+                self.is_too_long = self.body.len() > LONGEST_KEPT;
+                let passed = self.is_too_long.then(|| std::mem::take(&mut self.body));
+                passed.map(Out::ToClient).into_iter().collect()
             }
         }
     }
@@ -254,7 +259,11 @@ impl Held {
     }
 
     fn end_whole(&mut self) -> Vec<Out> {
+        if self.is_too_long {
+            return Vec::new();
+        }
         let body = std::mem::take(&mut self.body);
+        self.reply.feed(&body);
         let said = self.next_said();
         let text =
             std::str::from_utf8(&body).ok().filter(|text| said.is_ended && Object::parse(text).is_some());
