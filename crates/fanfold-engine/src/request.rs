@@ -164,7 +164,7 @@ impl Engine {
         let mut sent = sent_of(state, frame, body);
         sent.tokens = Some(view.tokens.0);
         let has_new = |state: &State| {
-            let known = &state.past.handles;
+            let known = &state.past.known;
             state
                 .followed
                 .session
