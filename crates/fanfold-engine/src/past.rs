@@ -78,7 +78,10 @@ impl Past {
         let to = match turn.map(|turn| &self.notes[turn].note) {
             Some(Note::Moved(moved)) => moved.to.as_ref().and_then(|to| to.parse().ok()),
             // What a fork inherits lies on its way.
-            _ => return Ok(self.known.clone_from(&self.handles)),
+            _ => {
+                self.known.clone_from(&self.handles);
+                return Ok(());
+            }
         };
         let mut known = BTreeSet::new();
         for (i, noted) in self.notes.iter().enumerate() {

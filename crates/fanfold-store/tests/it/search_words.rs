@@ -55,7 +55,7 @@ fn check(
         if said.is_empty() {
             continue;
         }
-        let among = if node.depth as usize % every == 0 { Among::All } else { Among::ItsMoment };
+        let among = if (node.depth as usize).is_multiple_of(every) { Among::All } else { Among::ItsMoment };
         let picked: BTreeSet<usize> = (0..n_words).map(|_| pick(said.len())).collect();
         for i in picked {
             n_checked += 1;
