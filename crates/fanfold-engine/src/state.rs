@@ -89,7 +89,7 @@ impl State {
         let State { followed, past, noted, .. } = self;
         let mut handles = followed.session.ledger().originals().map(|(handle, _)| handle);
         handles.all(|handle| {
-            noted.contains(&handle) || (past.handles.contains(&handle.to_string()) && noted.insert(handle))
+            noted.contains(&handle) || (past.known.contains(&handle.to_string()) && noted.insert(handle))
         })
     }
 
@@ -291,7 +291,8 @@ mod tests {
         let (terms, format) = (String::new(), conversation.format().to_string());
         let began = Began { terms, window: 900, reserve: 0, format, frame: frame.to_string() };
         let noted = |seq, tip, note| Noted { seq, at: Millis(0), tip, note };
-        let past = Past { notes: vec![noted(0, None, Note::Began(began))], ..Past::default() };
+        let mut past = Past::default();
+        past.notes.push(noted(0, None, Note::Began(began)));
         let ids = ids_of(None, conversation.messages());
         let terms = Terms {
             policy: Policy::fanfold(),

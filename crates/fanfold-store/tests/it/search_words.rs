@@ -55,7 +55,7 @@ fn check(
         if said.is_empty() {
             continue;
         }
-        let among = if node.depth as usize % every == 0 { Among::All } else { Among::ItsMoment };
+        let among = if (node.depth as usize).is_multiple_of(every) { Among::All } else { Among::ItsMoment };
         let picked: BTreeSet<usize> = (0..n_words).map(|_| pick(said.len())).collect();
         for i in picked {
             n_checked += 1;
@@ -203,7 +203,7 @@ fn every_word_of_a_recorded_message_finds_it_in_sqlite() {
 fn every_word_of_a_generated_message_finds_it_in_postgres() {
     let Some(database) = crate::cluster::database() else { return };
     check_generated(|check| {
-        crate::cluster::empty(&database);
+        crate::postgres::empty(&database);
         check(&*crate::cluster::open(&database));
     });
 }
