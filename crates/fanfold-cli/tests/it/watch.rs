@@ -137,7 +137,8 @@ fn what_passes_is_seen_everywhere() {
         "{status:#}"
     );
     let session = &status["sessions"].as_array().unwrap().iter().find(|one| one["misses"] == 1).unwrap();
-    assert_eq!((&session["words"], &session["window"]), (&json!("read the files"), &json!(8_000)));
+    assert_eq!(session["words"], "read the files");
+    assert!(session["sent"].as_u64() <= session["room"].as_u64(), "{session:#}");
     let dollars = |key: &str| totals["dollars"][key].as_f64().unwrap();
     assert!((dollars("came") - dollars("sent") - dollars("saved")).abs() < 1e-5 && dollars("came") > 0.0);
 
