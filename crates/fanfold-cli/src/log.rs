@@ -105,7 +105,7 @@ impl Said {
 
     fn plain(&self) -> String {
         let mut line = self.message.clone();
-        for (name, value) in &self.fields {
+        for (name, value) in self.fields.iter().filter(|(_, value)| !value.is_empty()) {
             let _ = write!(line, " {name}={value}");
         }
         line.trim_start().to_owned()

@@ -60,7 +60,8 @@ impl Proxy {
     /// Ends it in good order. Gives all that it said.
     fn end(mut self) -> String {
         let ended = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
-        assert!(ended.success() && self.child.wait().unwrap().success());
+        let code = self.child.wait().unwrap();
+        assert!(ended.success() && code.success(), "{code}: {}", self.said.lock().unwrap());
         self.listeners.drain(..).for_each(|listener| listener.join().unwrap());
         std::mem::take(&mut *self.said.lock().unwrap())
     }
@@ -137,7 +138,8 @@ fn what_passes_is_seen_everywhere() {
         "{status:#}"
     );
     let session = &status["sessions"].as_array().unwrap().iter().find(|one| one["misses"] == 1).unwrap();
-    assert_eq!((&session["words"], &session["window"]), (&json!("read the files"), &json!(8_000)));
+    assert_eq!(session["words"], "read the files");
+    assert!(session["sent"].as_u64() <= session["room"].as_u64(), "{session:#}");
     let dollars = |key: &str| totals["dollars"][key].as_f64().unwrap();
     assert!((dollars("came") - dollars("sent") - dollars("saved")).abs() < 1e-5 && dollars("came") > 0.0);
 
@@ -177,8 +179,8 @@ fn upstream_models(upstream: &Upstream) -> u16 {
 #[test]
 fn an_observing_proxy_tells_at_its_end_what_it_would_have_saved() {
     let upstream = Upstream::start(Script::steps(99)).unwrap();
-    let proxy =
-        Proxy::start(&Sandbox::new(), &upstream.url(), &["--window", "8k", "--observe", "--log", "off"]);
+    let sandbox = Sandbox::new();
+    let proxy = Proxy::start(&sandbox, &upstream.url(), &["--window", "8k", "--observe", "--log", "off"]);
     let mut caller = proxy.caller();
     let bodies = [conversation(14).to_string(), conversation(15).to_string()];
     for body in &bodies {
@@ -295,7 +297,8 @@ fn collector() -> (String, Arc<Mutex<Vec<Value>>>) {
 fn spans_reach_a_collector_and_upstream_is_told_of_them() {
     let (collector, got) = collector();
     let upstream = Upstream::start(Script::steps(99)).unwrap();
-    let proxy = Proxy::start(&Sandbox::new(), &upstream.url(), &["--otlp", &collector, "--log", "off"]);
+    let sandbox = Sandbox::new();
+    let proxy = Proxy::start(&sandbox, &upstream.url(), &["--otlp", &collector, "--log", "off"]);
     let client = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let answered =
         proxy.caller().post(CHAT, &[("traceparent", client)], &conversation(2).to_string()).unwrap();

@@ -23,13 +23,13 @@ impl Status {
         }
         let _ = writeln!(
             page,
-            "{} of {} requests {folded}: {} -> {} tokens in all, {} folded away in {} folds",
+            "{} of {} {folded}: {} -> {} tokens in all, {} folded away in {}",
             thousands(n_folded),
-            thousands(totals.requests),
+            count(totals.requests, "request"),
             thousands(totals.tokens.came),
             thousands(totals.tokens.sent),
             thousands(totals.tokens.folded_away),
-            thousands(totals.folds),
+            count(totals.folds, "fold"),
         );
         if totals.requests_priced > 0 {
             let Dollars { came, sent, saved: difference } = totals.dollars;
@@ -42,10 +42,10 @@ impl Status {
             );
         }
         if totals.requests_unpriced > 0 {
-            let n = thousands(totals.requests_unpriced);
+            let n = count(totals.requests_unpriced, "request");
             let _ = writeln!(
                 page,
-                "{n} requests are not in the money: no answer, no count, or no price for the model"
+                "left out of the money: {n} without an answer, a count, or a price for the model"
             );
         }
         for model in self.models.iter().filter(|_| self.models.len() > 1) {
@@ -61,6 +61,11 @@ impl Status {
         }
         page
     }
+}
+
+/// A number and what it counts: `1 fold`, `2 folds`.
+fn count(n: u64, one: &str) -> String {
+    format!("{} {one}{}", thousands(n), if n == 1 { "" } else { "s" })
 }
 
 /// An amount of money as people write it. Small ones keep what tells them apart from nothing.

@@ -186,7 +186,7 @@ mod tests {
                 session("s3", "write a poem", 900, 0, serde_json::Value::Null),
             ],
         });
-        serde_json::from_value(status).unwrap()
+        serde_json::from_value(status).expect("it is a status")
     }
 
     fn screen() -> Screen {
