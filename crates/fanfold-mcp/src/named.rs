@@ -85,8 +85,8 @@ mod tests {
 
     use super::*;
 
-    fn check(value: Value, handle: &str, session: Option<&str>) {
-        let named = Named::read(&value).unwrap_or_else(|wrong| panic!("{value}: {wrong}"));
+    fn check(value: &Value, handle: &str, session: Option<&str>) {
+        let named = Named::read(value).unwrap_or_else(|wrong| panic!("{value}: {wrong}"));
         assert_eq!(
             named,
             Named::Handle(handle.parse().unwrap(), session.map(str::to_owned)),
@@ -115,13 +115,13 @@ mod tests {
             "[291227] [read] a.rs lines 100000–200000",
             "[read] a.rs (6 lines); succeeded; folded from view, recall 291227",
         ] {
-            check(json!(text), "291227", None);
+            check(&json!(text), "291227", None);
         }
-        check(json!(291_227), "291227", None);
-        check(json!(45_715), "045715", None);
-        check(json!("291227045"), "291227045", None);
-        check(json!("20261115-140924-a1b2c3/291227"), "291227", Some("20261115-140924-a1b2c3"));
-        check(json!("[kiln/291227]"), "291227", Some("kiln"));
+        check(&json!(291_227), "291227", None);
+        check(&json!(45_715), "045715", None);
+        check(&json!("291227045"), "291227045", None);
+        check(&json!("20261115-140924-a1b2c3/291227"), "291227", Some("20261115-140924-a1b2c3"));
+        check(&json!("[kiln/291227]"), "291227", Some("kiln"));
     }
 
     #[test]

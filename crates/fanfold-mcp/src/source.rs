@@ -1,10 +1,11 @@
 //! Where sessions are kept. A client may start its servers before anything is kept, and a store may go while they run, so
 //! it is looked for with each call.
 
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use fanfold_engine::{Engine, MachineClock, store_hint, store_words};
+use fanfold_store::search::{Find, Query};
 use fanfold_store::{Purpose, StoreError, open, store_file};
 
 /// Gives the engine whenever a tool is called.
@@ -43,8 +44,8 @@ pub struct StoreAt {
 
 struct Held {
     engine: Arc<Engine>,
-    /// Opened with the first search.
-    to_search: Option<Arc<Engine>>,
+    /// Begun with the first search, and there when the index is up to date.
+    to_search: Option<Arc<OnceLock<Arc<Engine>>>>,
     file: Option<FileId>,
 }
 
@@ -55,11 +56,6 @@ impl StoreAt {
     /// The store at an address. It need not be there yet.
     pub fn new(address: impl Into<String>) -> StoreAt {
         StoreAt { address: address.into(), held: Mutex::new(None) }
-    }
-
-    fn open(&self, purpose: Purpose) -> Result<Arc<Engine>, StoreError> {
-        let store = open(&self.address, purpose)?;
-        Ok(Arc::new(Engine::new(Arc::from(store), Arc::new(MachineClock))))
     }
 
     /// Looks at what is held, which is opened if it is not, or if its file is another by now.
@@ -82,7 +78,7 @@ impl StoreAt {
         if let Some(held) = held.as_mut().filter(|held| held.file == file) {
             return Ok(look(held));
         }
-        let engine = self.open(Purpose::Read).map_err(|error| Unopened {
+        let engine = open_engine(&self.address, Purpose::Read).map_err(|error| Unopened {
             what: format!("the store {} could not be opened: {}", self.address, store_words(&error)),
             hint: store_hint(&error),
         })?;
@@ -97,12 +93,35 @@ impl Source for StoreAt {
 
     fn engine_to_search(&self) -> Result<Arc<Engine>, Unopened> {
         self.with(|held| {
-            let reading = || Arc::clone(&held.engine);
-            let engine =
-                held.to_search.get_or_insert_with(|| self.open(Purpose::Write).unwrap_or_else(|_| reading()));
-            Arc::clone(engine)
+            let ready = held.to_search.get_or_insert_with(|| catch_up(self.address.clone()));
+            Arc::clone(ready.get().unwrap_or(&held.engine))
         })
     }
+}
+
+fn open_engine(address: &str, purpose: Purpose) -> Result<Arc<Engine>, StoreError> {
+    let store = open(address, purpose)?;
+    Ok(Arc::new(Engine::new(Arc::from(store), Arc::new(MachineClock))))
+}
+
+/// Brings the index up to date on a thread of its own: after many messages came at once that takes longer than a call may.
+/// The engine is there when it is done; where the store may not be written to, never.
+fn catch_up(address: String) -> Arc<OnceLock<Arc<Engine>>> {
+    let ready = Arc::new(OnceLock::new());
+    let given = Arc::clone(&ready);
+    std::thread::spawn(move || {
+        // Whoever opens a store to write makes it, and one that just went is not to be made.
+        let is_there = store_file(&address).is_none_or(|path| path.exists());
+        let Some(engine) = is_there.then(|| open_engine(&address, Purpose::Write).ok()).flatten() else {
+            return;
+        };
+        // To find anything is to index first.
+        let find = Find { query: Query::parse("fanfold"), limit: 1, ..Find::default() };
+        if engine.store().find(&find).is_ok() {
+            drop(given.set(engine));
+        }
+    });
+    ready
 }
 
 impl Drop for StoreAt {
@@ -116,19 +135,21 @@ impl Drop for StoreAt {
 }
 
 #[cfg(unix)]
-fn file_id(path: &PathBuf) -> Option<FileId> {
+fn file_id(path: &Path) -> Option<FileId> {
     use std::os::unix::fs::MetadataExt as _;
     std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }
 
 #[cfg(not(unix))]
-fn file_id(path: &PathBuf) -> Option<FileId> {
+fn file_id(path: &Path) -> Option<FileId> {
     // A file that is open can't be deleted here, so that it is there is enough.
     std::fs::metadata(path).ok().map(|_| (0, 0))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use fanfold_store::SqliteStore;
 
     use super::*;
@@ -143,8 +164,12 @@ mod tests {
         drop(SqliteStore::open(&path).unwrap());
         let first = source.engine().unwrap();
         assert!(Arc::ptr_eq(&first, &source.engine().unwrap()), "it is opened once");
-        let search = source.engine_to_search().unwrap();
-        assert!(Arc::ptr_eq(&search, &source.engine_to_search().unwrap()) && !Arc::ptr_eq(&search, &first));
+        // Searches go on with what there is until the index is up to date.
+        let began = Instant::now();
+        while Arc::ptr_eq(&first, &source.engine_to_search().unwrap()) {
+            assert!(began.elapsed() < Duration::from_secs(20), "the index is never up to date");
+            std::thread::sleep(Duration::from_millis(5));
+        }
         for file in std::fs::read_dir(folder.path()).unwrap() {
             std::fs::remove_file(file.unwrap().path()).unwrap();
         }

@@ -88,7 +88,9 @@ impl Client {
     pub(crate) fn send(&mut self, method: &str, params: Value) -> u64 {
         self.next_id += 1;
         let id = self.next_id;
-        self.write(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string());
+        let mut message = json!({ "jsonrpc": "2.0", "id": id, "method": method });
+        message["params"] = params;
+        self.write(&message.to_string());
         id
     }
 
@@ -108,8 +110,9 @@ impl Client {
 
     /// Calls a tool.
     pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Called {
-        let answer = self.ask("tools/call", json!({ "name": tool, "arguments": arguments }));
-        Called::of(&answer)
+        let mut params = json!({ "name": tool });
+        params["arguments"] = arguments;
+        Called::of(&self.ask("tools/call", params))
     }
 
     pub(crate) fn close_stdin(&mut self) {
