@@ -9,7 +9,7 @@ use fanfold_core::Tokens;
 use fanfold_engine::{Mode, Refused, Usage};
 use fanfold_store::SessionId;
 use fanfold_wire::Format;
-use fanfold_wire::reply::{self, Carried, Cause, Filled, Held, Refusal, Reply};
+use fanfold_wire::reply::{self, Carried, Filled, Held, Refusal, Reply};
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
 
 use crate::call::{Call, NotSent, to_client};
@@ -131,8 +131,8 @@ impl Call {
         if shared.folder.mode() == Mode::Observe {
             return None;
         }
-        // A limit of bytes or messages is no window.
-        let said = refusal.limit.map(Tokens).filter(|_| refusal.cause != Cause::Body);
+        // Where the output was counted in, the limit less that is what a prompt may have.
+        let said = refusal.room().map(Tokens);
         if let Some(limit) = said {
             shared.windows.learn(self.upstream.address(), wanted.model.as_deref(), limit);
         }
