@@ -131,6 +131,7 @@ impl Call {
         if shared.folder.mode() == Mode::Observe {
             return None;
         }
+        // Where the output was counted in, the limit less that is what a prompt may have.
         let said = refusal.room().map(Tokens);
         if let Some(limit) = said {
             shared.windows.learn(self.upstream.address(), wanted.model.as_deref(), limit);
