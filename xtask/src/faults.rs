@@ -628,6 +628,13 @@ const FAULTS: &[Fault] = &[
         replace: "i > era && sent.from != 0,",
     },
     Fault {
+        name: "what was folded on a way that was left counts as noted",
+        breaks: "4 lossless: lineage",
+        file: "crates/fanfold-engine/src/fold.rs",
+        find: "past.known.contains(&digits)",
+        replace: "past.handles.contains(&digits)",
+    },
+    Fault {
         name: "nobody who folds is waited for",
         breaks: "4 lossless: past",
         file: "crates/fanfold-engine/src/lock.rs",

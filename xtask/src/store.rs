@@ -137,9 +137,13 @@ fn table(ours: &[String], hermes: &[String]) -> anyhow::Result<String> {
     table.push_str(&format!(
         "| one sync of 16 kB to this disk; there are {n:.0} steps | | {sync:.2} ms | | |\n"
     ));
-    let index = figure(ours, "index_ms")?;
+    let (index, turns, theirs) =
+        (figure(ours, "index_ms")?, figure(ours, "turn_ms")?, figure(hermes, "append_ms")?);
     table.push_str(&format!(
-        "| the index of all of it, when idle or before a search | in appending | {index:.0} ms | | |\n"
+        "| the index of all of it, when idle or before a search | in appending | {index:.0} ms | | |\n\
+         | append all by turns, and the index brought up to date | {theirs:.1} ms | {:.0} ms | 1/{:.0} | |\n",
+        turns + index,
+        theirs / (turns + index)
     ));
     let json = figure(ours, "json_bytes")?;
     let sizes = [

@@ -16,7 +16,7 @@ pub(crate) fn record(followed: &Followed, past: &Past, sent: &Sent) -> Vec<Note>
     let mut handles = Vec::new();
     for (handle, original) in ledger.originals() {
         let digits = handle.to_string();
-        if past.handles.contains(&digits) {
+        if past.known.contains(&digits) {
             continue;
         }
         // What a handle opens is taken from the session itself, so that a check is against what was promised.

@@ -31,6 +31,10 @@ pub(crate) struct Past {
     pub(crate) own_from: usize,
     /// Every handle that was ever given.
     pub(crate) handles: BTreeSet<String>,
+    /// The handles that were given on the way to where the session points: a fork from there has them noted.
+    pub(crate) known: BTreeSet<String>,
+    /// The note of the last turn that the known handles follow from.
+    pub(crate) turn: Option<usize>,
     /// Every frame that was kept.
     pub(crate) frames: BTreeSet<String>,
 }
@@ -49,14 +53,42 @@ impl Past {
         let is_first = self.n_own == 0;
         self.n_own = events.last().map_or(self.n_own, |last| last.seq + 1);
         if is_first {
-            self.take_all(store, &events, MOST_FORKS)
+            self.take_all(store, &events, MOST_FORKS)?;
         } else {
             // What is left to it by a session that went was read from that session before.
             events
                 .iter()
                 .filter(|event| event.kind != INHERITED)
-                .try_for_each(|event| self.take(store, event, 0))
+                .try_for_each(|event| self.take(store, event, 0))?;
         }
+        self.turn_away(store)
+    }
+
+    /// After a turn, the handles that were given on the way that was left are to be noted again: what is folded from
+    /// here on may be made of them, and a fork from here does not have what was noted there.
+    fn turn_away(&mut self, store: &dyn Store) -> Result<(), StoreError> {
+        let is_turn = |noted: &Noted| {
+            matches!(noted.note, Note::Moved(_) | Note::Forked { .. } | Note::Inherited { .. })
+        };
+        let turn = self.notes.iter().rposition(is_turn);
+        if turn == self.turn {
+            return Ok(());
+        }
+        self.turn = turn;
+        let to = match turn.map(|turn| &self.notes[turn].note) {
+            Some(Note::Moved(moved)) => moved.to.as_ref().and_then(|to| to.parse().ok()),
+            // What a fork inherits lies on its way.
+            _ => return Ok(self.known.clone_from(&self.handles)),
+        };
+        let mut known = BTreeSet::new();
+        for (i, noted) in self.notes.iter().enumerate() {
+            let Note::Fold(fold) = &noted.note else { continue };
+            if Some(i) > turn || leads_to(store, noted.tip, to)? {
+                known.extend(fold.handles.iter().map(|(handle, ..)| handle.clone()));
+            }
+        }
+        self.known = known;
+        Ok(())
     }
 
     /// Takes the events of a session, after those that it inherited.
@@ -106,7 +138,12 @@ impl Past {
 
     fn push(&mut self, noted: Noted) {
         match &noted.note {
-            Note::Fold(fold) => self.handles.extend(fold.handles.iter().map(|(handle, ..)| handle.clone())),
+            Note::Fold(fold) => {
+                for (handle, ..) in &fold.handles {
+                    self.handles.insert(handle.clone());
+                    self.known.insert(handle.clone());
+                }
+            }
             Note::Request(sent) => drop(self.frames.insert(sent.frame.clone())),
             Note::Began(began) => drop(self.frames.insert(began.frame.clone())),
             Note::Came { frame, .. } => drop(self.frames.insert(frame.clone())),

@@ -2,7 +2,8 @@
 //!
 //! `cargo bench -p fanfold-store --bench store -- FILE...` with files as `../shared/tools/gen_transcripts.py` makes them
 //! gives one line of JSON for each; `cargo xtask bench store` runs Hermes beside it. With `--million N` it fills a store
-//! with N messages instead and tells how appending goes when it is nearly empty and when it is full.
+//! with N messages instead and tells how appending goes when it is nearly empty and when it is full. With `--turns FILE` it
+//! only appends, each turn committed, to be watched by `perf` or `strace`.
 
 #![allow(clippy::print_stdout, reason = "the measurements are the data")]
 #![allow(clippy::unwrap_used, reason = "a benchmark may fail")]
@@ -23,6 +24,11 @@ fn main() {
         Some((option, rest)) if option == "--million" => {
             println!("{}", million(rest.first().and_then(|n| n.parse().ok()).unwrap_or(1_000_000)));
         }
+        Some((option, rest)) if option == "--turns" => rest.iter().for_each(|file| {
+            let text = std::fs::read_to_string(file).unwrap();
+            let turns = grouped(&messages(&text), |role| role == "user");
+            println!("{} turns in {:.1?}", turns.len(), append_all(&turns));
+        }),
         Some(_) => arguments.iter().for_each(|file| println!("{}", measure(file))),
         None => eprintln!("no files were given, so there is nothing to time; see `cargo xtask bench store`"),
     }

@@ -1,7 +1,7 @@
 //! What is written at once: all of it or nothing.
 
 use crate::chain::NodeId;
-use crate::session::{EndReason, Millis, Relation, SessionId};
+use crate::session::{EndReason, Millis, Relation, SessionId, SessionRow};
 
 /// A session to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +16,29 @@ pub struct NewSession {
     pub parent: Option<(SessionId, Relation)>,
     /// Where it begins: a message of its parent, or nowhere.
     pub tip: Option<NodeId>,
+}
+
+impl NewSession {
+    /// What is known of it when it is made, from the root of the session it comes from and where it begins.
+    pub(crate) fn row(&self, parents_root: Option<&SessionId>, n_messages: u32, at: Millis) -> SessionRow {
+        let is_rotation = matches!(self.parent, Some((_, Relation::Rotation)));
+        SessionRow {
+            id: self.id.clone(),
+            source: self.source.clone(),
+            format: self.format.clone(),
+            model: None,
+            title: None,
+            goal: None,
+            parent: self.parent.clone(),
+            root: parents_root.filter(|_| is_rotation).unwrap_or(&self.id).clone(),
+            tip: self.tip,
+            n_messages,
+            n_events: 0,
+            started_at: at,
+            updated_at: at,
+            ended: None,
+        }
+    }
 }
 
 /// A message to be appended.

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 use crate::batch::{Batch, Change, Committed, NewEvent, NewMessage, NewSession, Op};
 use crate::chain::{NodeId, role_of};
-use crate::session::{EventRow, Millis, Relation, SessionId, SessionRow};
+use crate::session::{EventRow, Millis, SessionId};
 use crate::sql::Sql;
 use crate::store::StoreError;
-use crate::tables::{self, Lane, Place, Session, Stored};
+use crate::tables::{self, Fresh, Lane, Place, Session};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -98,29 +98,11 @@ impl Work<'_> {
             Err(error) => return Err(error),
         }
         let root = match &new.parent {
-            Some((parent, relation)) => {
-                let root = self.session(parent)?.row.root.clone();
-                if *relation == Relation::Rotation { root } else { new.id.clone() }
-            }
-            None => new.id.clone(),
+            Some((parent, _)) => Some(self.session(parent)?.row.root.clone()),
+            None => None,
         };
         let place = new.tip.map(|tip| self.place(tip)).transpose()?;
-        let row = SessionRow {
-            id: new.id.clone(),
-            source: new.source.clone(),
-            format: new.format.clone(),
-            model: None,
-            title: None,
-            goal: None,
-            parent: new.parent.clone(),
-            root,
-            tip: new.tip,
-            n_messages: place.map_or(0, |place| place.depth + 1),
-            n_events: 0,
-            started_at: self.at,
-            updated_at: self.at,
-            ended: None,
-        };
+        let row = new.row(root.as_ref(), place.map_or(0, |place| place.depth + 1), self.at);
         let mut session = Session { key: 0, row, place };
         session.key = tables::insert_session(self.sql, &session)?;
         self.sessions.insert(new.id.clone(), (session, false));
@@ -166,7 +148,7 @@ impl Work<'_> {
             let id = NodeId::of(tip, &message.json);
             let (role, at) = (role_of(&message.json), message.at.unwrap_or(self.at));
             let place = Place { number, lane, depth };
-            nodes.push(Stored { id, place, role, at, json: message.json.clone() });
+            nodes.push(Fresh { id, place, role, at, json: &message.json });
             tip = Some(id);
         }
         tables::insert_nodes(self.sql, &nodes)?;

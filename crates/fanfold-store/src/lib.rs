@@ -25,6 +25,7 @@ mod commit; //  a batch, written
 mod locks; //   who may fold
 mod sweep; //   what no session leads to, removed
 mod doctor; //  is everything there, and as it was written?
+mod by_tables; // what is answered by them in the same way everywhere
 mod sqlite; //  a store in one file
 #[cfg(feature = "postgres")]
 mod postgres; // a store on a server

@@ -8,7 +8,7 @@ use crate::batch::{Batch, Change, Committed, NewMessage, NewSession, Op};
 use crate::chain::{BlobId, Node, NodeId, role_of};
 use crate::doctor::{Care, Cure, Finding};
 use crate::search::{Candidate, Find, Hits, MemoryIndex, Owned, Picker, sort};
-use crate::session::{EventRow, Millis, Relation, SessionId, SessionRow};
+use crate::session::{EventRow, Millis, SessionId, SessionRow};
 use crate::store::{Filter, Held, Lock, Size, Store, StoreError};
 
 /// A store in memory.
@@ -318,27 +318,11 @@ impl State {
             return Err(StoreError::SessionExists(new.id.clone()));
         }
         let root = match &new.parent {
-            Some((parent, Relation::Rotation)) => self.row(parent)?.root.clone(),
-            Some((parent, _)) => self.row(parent).map(|_| new.id.clone())?,
-            None => new.id.clone(),
+            Some((parent, _)) => Some(&self.row(parent)?.root),
+            None => None,
         };
         let n_messages = new.tip.map_or(Ok(0), |tip| self.depth(tip).map(|depth| depth + 1))?;
-        let row = SessionRow {
-            id: new.id.clone(),
-            source: new.source.clone(),
-            format: new.format.clone(),
-            model: None,
-            title: None,
-            goal: None,
-            parent: new.parent.clone(),
-            root,
-            tip: new.tip,
-            n_messages,
-            n_events: 0,
-            started_at: at,
-            updated_at: at,
-            ended: None,
-        };
+        let row = new.row(root, n_messages, at);
         self.sessions.insert(new.id.clone(), row);
         Ok(())
     }

@@ -67,10 +67,16 @@ pub(crate) use session_columns;
 const SESSIONS: &str =
     concat!("SELECT ", session_columns!(), " FROM sessions s LEFT JOIN nodes n ON n.number = s.tip");
 
+/// The session of an id.
+pub(crate) const SESSION: &str = concat!(
+    "SELECT ",
+    session_columns!(),
+    " FROM sessions s LEFT JOIN nodes n ON n.number = s.tip WHERE s.id = $1"
+);
+
 /// A session.
 pub(crate) fn session(sql: &mut dyn Sql, id: &SessionId) -> Result<Option<Session>> {
-    let text = format!("{SESSIONS} WHERE s.id = $1");
-    row(sql, &text, &[Value::Text(&id.0)])?.map(read_session).transpose()
+    row(sql, SESSION, &[Value::Text(&id.0)])?.map(read_session).transpose()
 }
 
 /// A session that is going to be written to.
@@ -290,33 +296,54 @@ pub(crate) fn read_node(mut row: Row) -> Result<Stored> {
     Ok(Stored { id, place, role, at: Millis(row.int()?), json: row.text()? })
 }
 
-/// How many messages one statement writes; fewer go one by one.
-const ROWS: usize = 32;
+/// A message to be written.
+pub(crate) struct Fresh<'a> {
+    /// Its id.
+    pub(crate) id: NodeId,
+    /// Where it is to stand.
+    pub(crate) place: Place,
+    /// In whose name it is.
+    pub(crate) role: Role,
+    /// When it was said.
+    pub(crate) at: Millis,
+    /// The message, byte for byte.
+    pub(crate) json: &'a str,
+}
+
+/// How many messages one statement writes: as many of the largest as there are, then of the next.
+const ROWS: [usize; 3] = [32, 8, 1];
 
 /// Writes messages.
-pub(crate) fn insert_nodes(sql: &mut dyn Sql, nodes: &[Stored]) -> Result<()> {
-    let (many, few) = nodes.split_at(nodes.len() / ROWS * ROWS);
-    for nodes in many.chunks(ROWS).chain(few.chunks(1)) {
-        let mut text = "INSERT INTO nodes (number, id, lane, depth, role, at, json) VALUES ".to_owned();
-        let mut values = Vec::with_capacity(7 * nodes.len());
-        for (i, node) in nodes.iter().enumerate() {
-            let comma = if i == 0 { "" } else { ", " };
-            let n = 7 * i;
-            let names: [usize; 7] = std::array::from_fn(|i| n + i + 1);
-            let [a, b, c, d, e, f, g] = names;
-            text.push_str(&format!("{comma}(${a}, ${b}, ${c}, ${d}, ${e}, ${f}, ${g})"));
-            values.extend([
-                Value::Int(node.place.number),
-                Value::Bytes(&node.id.0),
-                Value::Int(node.place.lane),
-                Value::Int(node.place.depth.into()),
-                Value::Text(node.role.name()),
-                Value::Int(node.at.0),
-                Value::Json(&node.json),
-            ]);
-        }
-        sql.run(&text, &values)?;
+pub(crate) fn insert_nodes(sql: &mut dyn Sql, nodes: &[Fresh<'_>]) -> Result<()> {
+    let mut rest = nodes;
+    for rows in ROWS {
+        let (many, few) = rest.split_at(rest.len() / rows * rows);
+        many.chunks(rows).try_for_each(|nodes| insert_at_once(sql, nodes))?;
+        rest = few;
     }
+    Ok(())
+}
+
+fn insert_at_once(sql: &mut dyn Sql, nodes: &[Fresh<'_>]) -> Result<()> {
+    let mut text = "INSERT INTO nodes (number, id, lane, depth, role, at, json) VALUES ".to_owned();
+    let mut values = Vec::with_capacity(7 * nodes.len());
+    for (i, node) in nodes.iter().enumerate() {
+        let comma = if i == 0 { "" } else { ", " };
+        let n = 7 * i;
+        let names: [usize; 7] = std::array::from_fn(|i| n + i + 1);
+        let [a, b, c, d, e, f, g] = names;
+        text.push_str(&format!("{comma}(${a}, ${b}, ${c}, ${d}, ${e}, ${f}, ${g})"));
+        values.extend([
+            Value::Int(node.place.number),
+            Value::Bytes(&node.id.0),
+            Value::Int(node.place.lane),
+            Value::Int(node.place.depth.into()),
+            Value::Text(node.role.name()),
+            Value::Int(node.at.0),
+            Value::Json(node.json),
+        ]);
+    }
+    sql.run(&text, &values)?;
     Ok(())
 }
 

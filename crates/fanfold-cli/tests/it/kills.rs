@@ -169,7 +169,7 @@ fn what_was_said_before_a_kill_is_there_after_it() {
             benches.push(Bench::new());
         }
         let i = rng.below(benches.len());
-        let what = rng.below(RUNS.len());
+        let what = (n_killed.iter().sum::<usize>() + n_over) % RUNS.len();
         let after = Duration::from_micros(rng.below(latest_us[what]) as u64);
         if benches[i].run_and_kill(RUNS[what], after, &mut rng) {
             n_over += 1;

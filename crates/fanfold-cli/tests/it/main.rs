@@ -9,6 +9,12 @@ mod fold; //      conversations in, conversations that fit out
 mod recall; //    folds opened again
 mod sessions; //  what is kept
 mod kills; //     what is kept after a kill
+#[cfg(feature = "postgres")]
+#[allow(dead_code, reason = "the store's tests use all of it")]
+#[path = "../../../fanfold-store/tests/it/cluster.rs"]
+mod cluster; //   a PostgreSQL server for as long as the tests run
+#[cfg(feature = "postgres")]
+mod server; //    sessions on it
 mod pipe; //      JSON lines
 mod replay; //    recorded conversations
 #[cfg(unix)]

@@ -1,10 +1,11 @@
 //! What users of another engine suffer from, each as a promise of ours that would not hold there.
 //!
-//! The fourteen are those found in Hermes 0.19; a test is named after its number and what is promised instead.
+//! The fourteen are those found in Hermes 0.19; a test is named after its number and what is promised instead, and says
+//! what theirs does.
 
 use fanfold_core::{Budget, Extent, Policy, Session, Strategy, Tokens, Words, parse};
 use fanfold_engine::{Back, Left, Note, Noted};
-use fanfold_store::search::{Find, Live, Query};
+use fanfold_store::search::{Find, Live, Query, Request, Search};
 use fanfold_store::{Filter, SessionId};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -22,7 +23,8 @@ fn found(engine: &fanfold_engine::Engine, words: &str, live: Option<Live>) -> Ve
     hits.found.iter().map(|found| (found.session.id.clone(), found.node.depth)).collect()
 }
 
-/// A prompt that can't be made smaller is not folded again and again, with a store or without.
+/// A prompt that can't be made smaller is not folded again and again, with a store or without. Theirs compacts at 12 of
+/// 13 calls: with a store, its breaker forgets.
 #[test]
 fn defect_01_what_cannot_be_won_is_not_tried_at_every_call() {
     let engine = engine();
@@ -39,29 +41,49 @@ fn defect_01_what_cannot_be_won_is_not_tried_at_every_call() {
     assert!(folds <= 4, "{folds} folds in 14 calls");
 }
 
-/// What stands for old steps is made of the originals, not of what an earlier cut left of them.
+/// What stands for old steps is made of the originals: after fold upon fold, all of their text is behind the handles of
+/// the newest view or in it. Theirs cuts results to a line first and has the summary written of what is left: 2.4 % of
+/// the text.
 #[test]
-fn defect_02_and_10_a_digest_is_made_of_originals_and_the_newest_stay() {
+fn defect_02_a_digest_is_made_of_originals() {
     let engine = engine();
     let messages = long_chat(60);
+    let mut body = String::new();
     for n in [30, 60, 90, messages.len()] {
-        request(&engine, "s", &chat(&messages[..n]), &terms("fanfold", 700));
+        body = request(&engine, "s", &chat(&messages[..n]), &terms("fanfold", 700)).body;
     }
-    let body = request(&engine, "s", &chat(&messages), &terms("fanfold", 700)).body;
-    // The newest step is there word for word, and the files of old ones are still named.
-    assert!(body.contains("stage 59 line 11"), "{body}");
     let handles = engine.look(&id("s"), |followed| followed.session.view().unwrap().handles.clone()).unwrap();
-    let all: String =
-        handles.iter().map(|handle| engine.recall(&id("s"), *handle, &Extent::Whole).unwrap()).collect();
-    for i in 0..40 {
-        assert!(
-            all.contains(&format!("stage {i} line 11")) || body.contains(&format!("stage {i} line 11")),
-            "{i}"
-        );
-    }
+    let open = |handle: &fanfold_core::Handle| engine.recall(&id("s"), *handle, &Extent::Whole).unwrap();
+    let all: String = std::iter::once(body).chain(handles.iter().map(open)).collect();
+    let results = messages.iter().filter(|message| message["role"] == "tool");
+    let lines: Vec<&str> = results.flat_map(|message| message["content"].as_str().unwrap().lines()).collect();
+    let lost: Vec<&&str> = lines.iter().filter(|line| !all.contains(**line)).collect();
+    assert!(lost.is_empty(), "{} of {} lines: {lost:?}", lost.len(), lines.len());
 }
 
-/// A second fold that fails leaves the first one standing.
+/// Where not everything can be named, the newest is. Theirs names the oldest twelve actions when its summary fails,
+/// each from a text that was cut before.
+#[test]
+fn defect_10_the_newest_of_what_was_folded_is_named() {
+    let engine = engine();
+    let messages = long_chat(200);
+    let terms = terms("fanfold", 2_000);
+    for n in (20..messages.len()).step_by(40) {
+        request(&engine, "s", &chat(&messages[..n]), &terms);
+    }
+    let body = request(&engine, "s", &chat(&messages), &terms).body;
+    let live = engine.live(&id("s")).unwrap();
+    let results = messages.iter().zip(0..).filter(|(message, _)| message["role"] == "tool");
+    let is_folded = |place: u32| !live.iter().any(|live| live.contains(&place));
+    let folded: Vec<usize> = results.zip(0..).filter(|((_, at), _)| is_folded(*at)).map(|(_, i)| i).collect();
+    let named: Vec<usize> =
+        folded.iter().copied().filter(|i| body.contains(&format!("stage_{i}.py"))).collect();
+    assert!(folded.len() > 150 && named.len() >= 12 && named.len() < folded.len(), "{named:?} of {folded:?}");
+    assert_eq!(named, folded[folded.len() - named.len()..], "the newest of them, without a gap");
+}
+
+/// A second fold that fails leaves the first one standing. Theirs wipes the first summary when the model refuses the
+/// second one.
 #[test]
 fn defect_03_a_fold_that_fails_does_not_undo_the_one_before() {
     let inner: Arc<dyn fanfold_store::Store> = Arc::new(fanfold_store::MemoryStore::default());
@@ -80,7 +102,8 @@ fn defect_03_a_fold_that_fails_does_not_undo_the_one_before() {
     }
 }
 
-/// What was folded away of one's own session is found, scrolled to and read; only what is live is left out.
+/// What was folded away of one's own session is found, scrolled to and read; only what is live is left out. Theirs
+/// finds nothing of one's own session, refuses to scroll to it and reads only what is live.
 #[test]
 fn defect_04_own_folded_turns_are_found() {
     let engine = engine();
@@ -93,7 +116,8 @@ fn defect_04_own_folded_turns_are_found() {
     assert_eq!(found(&engine, "batch_39_7", None).len(), 1);
 }
 
-/// What is said to stay stays: a fold moves no boundary in the store, and the tail is untouched.
+/// What is said to stay stays: a fold moves no boundary in the store, and the tail is untouched. Theirs keeps 58 messages
+/// in memory and 54 in its store, without the last turn of the user.
 #[test]
 fn defect_05_the_tail_that_was_promised_is_there() {
     let engine = engine();
@@ -109,7 +133,8 @@ fn defect_05_the_tail_that_was_promised_is_there() {
     assert!(body.contains(last_user["content"].as_str().unwrap()));
 }
 
-/// A fold copies nothing: each message is there once, and found once.
+/// A fold copies nothing: each message is there once, and found once. Theirs writes the tail again each time: 126
+/// messages become 429 rows, and one of them is found five times.
 #[test]
 fn defect_06_folds_store_nothing_again() {
     let engine = engine();
@@ -121,7 +146,8 @@ fn defect_06_folds_store_nothing_again() {
     assert_eq!(found(&engine, "batch_3_7", None).len(), 1);
 }
 
-/// What was rewound is seen by no search, however short the word and whatever the script.
+/// What was rewound is seen by no search, however short the word and whatever the script. Theirs shows it where two
+/// Chinese characters are looked for.
 #[test]
 fn defect_07_what_was_rewound_is_not_found() {
     let engine = engine();
@@ -136,7 +162,7 @@ fn defect_07_what_was_rewound_is_not_found() {
     assert_eq!(found(&engine, "秘密", None).len(), 1);
 }
 
-/// Arguments that are null, missing or no text crash nothing.
+/// Arguments that are null, missing or no text crash nothing. Theirs throws, and nothing is compacted.
 #[test]
 fn defect_08_null_arguments_are_folded_like_any_other() {
     for arguments in [Value::Null, json!(7), json!({ "a": null }), json!("null"), json!("{broken")] {
@@ -153,7 +179,8 @@ fn defect_08_null_arguments_are_folded_like_any_other() {
     }
 }
 
-/// A fold ends no session, and a new session is known by its own id from its first request on.
+/// A fold ends no session, and a new session is known by its own id from its first request on. Theirs tells its engine
+/// that the session ended at each compaction, and does not tell it the id of the next one.
 #[test]
 fn defect_09_a_fold_is_no_end_and_a_new_session_is_another_one() {
     let engine = engine();
@@ -165,14 +192,15 @@ fn defect_09_a_fold_is_no_end_and_a_new_session_is_another_one() {
     assert_eq!(engine.store().sessions(&Filter::default()).unwrap().len(), 2);
 }
 
-/// A larger window never folds earlier than a smaller one.
+/// A larger window never folds earlier than a smaller one, and none only when it is as good as full. Theirs waits for
+/// 97.7 % of a window of 65,536 tokens, and folds one of 512,000 at 128,000 tokens less than one of 511,999.
 #[test]
 fn defect_11_the_threshold_grows_with_the_window() {
     for strategy in [Strategy::Aggressive, Strategy::Moderate, Strategy::Light, Strategy::From(500)] {
         let mut last = Tokens::ZERO;
         for window in (1_000..1_200_000).step_by(997).chain([65_535, 65_536, 511_999, 512_000, 512_001]) {
             let trigger = strategy.trigger(Budget::of_window(Tokens(window))).unwrap();
-            assert!(trigger < Tokens(window), "{window}");
+            assert!(trigger.0 * 100 <= window * 96, "{window}: {trigger:?}");
             let before = strategy.trigger(Budget::of_window(Tokens(window - 1))).unwrap();
             assert!(trigger >= before, "{window}");
             last = trigger;
@@ -181,7 +209,8 @@ fn defect_11_the_threshold_grows_with_the_window() {
     }
 }
 
-/// A fork is a result of its own, and says what it shares.
+/// A fork is a result of its own, and what is shown around it is of one way: not what was rewound, and nothing of its
+/// parent's way. Theirs shows a branch as its parent, and live, archived and rewound rows beside one another.
 #[test]
 fn defect_12_forks_are_results_of_their_own() {
     let engine = engine();
@@ -191,26 +220,43 @@ fn defect_12_forks_are_results_of_their_own() {
     messages.truncate(4);
     messages.push(user("only the fork says zebra"));
     request(&engine, &fork.0, &chat(&messages), &terms("fanfold", 9_000));
-    assert_eq!(found(&engine, "zebra", None), [(fork, 4)]);
+    assert_eq!(found(&engine, "zebra", None), [(fork.clone(), 4)]);
+    request(
+        &engine,
+        &fork.0,
+        &chat(&[&messages[..], &[user("an okapi that is taken back")]].concat()),
+        &terms("fanfold", 9_000),
+    );
+    engine.rewind(&fork, Back::To(5)).unwrap();
+    let search = Search::new(engine.store());
+    let ask = |request: Request| search.answer_json(&request);
+    let reply = ask(Request { query: Some("zebra".into()), ..Request::default() });
+    let number = reply["results"][0]["match_message_id"].as_i64();
+    assert_eq!(reply["results"][0]["session_id"], fork.0.as_str(), "{reply}");
+    let around = ask(Request { session_id: Some(fork.0), around_message_id: number, ..Request::default() });
+    let shown = around["messages"].to_string();
+    assert!(shown.contains("zebra") && shown.contains("batch_0_3"), "{around}");
+    assert!(!shown.contains("okapi") && !shown.contains("batch_1_3"), "{around}");
 }
 
-/// What stands for folded steps is bounded, whatever is folded.
+/// What is sent is bounded at every moment, whatever is folded, and is checked before it leaves. Theirs sends 914,000
+/// characters to have them summarised, and takes whatever comes back.
 #[test]
 fn defect_13_what_is_sent_is_bounded() {
-    let mut session =
-        Session::new(Policy::fanfold(), Budget::with_reserve(Tokens(600), Tokens::ZERO), &Words);
+    let room = Tokens(2_000);
+    let mut session = Session::new(Policy::fanfold(), Budget::with_reserve(room, Tokens::ZERO), &Words);
     for i in 0..300 {
         let text =
             format!("user    ask {i}\ncall    read file_{i}.rs\nresult  {}", "words of it ".repeat(60));
         parse(&text).unwrap().into_iter().for_each(|entry| _ = session.append(entry));
+        let tokens = session.view().map(|view| view.tokens).map_err(|refusal| refusal.to_string());
+        assert!(matches!(tokens, Ok(tokens) if tokens <= room), "after {i}: {tokens:?}");
     }
-    match session.view() {
-        Ok(view) => assert!(view.tokens <= Tokens(600)),
-        Err(refusal) => assert!(refusal.to_string().contains("hint")),
-    }
+    assert!(session.transcript().total().0 > 20 * room.0);
 }
 
-/// What the store did not take does not leave: memory and disk never differ.
+/// What the store did not take does not leave: memory and disk never differ. Theirs swallows the failure and goes on in
+/// memory alone.
 #[test]
 fn defect_14_nothing_leaves_that_is_not_in_the_store() {
     let inner: Arc<dyn fanfold_store::Store> = Arc::new(fanfold_store::MemoryStore::default());

@@ -93,17 +93,21 @@ fn every_fold_has_a_checkpoint_before_it() {
 
 #[test]
 fn a_fork_goes_on_with_the_view_that_was_sent() {
-    let engine = engine();
+    check_fork(&engine());
+}
+
+/// Forks and forks of forks, whose parents go.
+pub(crate) fn check_fork(engine: &Engine) {
     let terms = terms("fanfold", 400);
     let mut messages = long_chat(30);
     let body = chat(&messages);
-    let sent = request(&engine, "s", &body, &terms);
+    let sent = request(engine, "s", &body, &terms);
     engine.pin(&id("s"), 3, true).unwrap();
     let fork = engine.fork(&id("s"), None, Some("Another way")).unwrap();
     assert_eq!(engine.store().size().unwrap().n_nodes, messages.len() as u64);
     messages.push(user("And now?"));
-    let parents = request(&engine, "s", &chat(&messages), &terms);
-    let forks = request(&engine, &fork.0, &chat(&messages), &terms);
+    let parents = request(engine, "s", &chat(&messages), &terms);
+    let forks = request(engine, &fork.0, &chat(&messages), &terms);
     assert_eq!(forks.body, parents.body);
     assert_ne!(sent.body, parents.body);
     assert!(forks.body.contains("stage 0 line 3"), "the pin went with it");
@@ -117,16 +121,39 @@ fn a_fork_goes_on_with_the_view_that_was_sent() {
         engine.recall(&fork, handle.parse().unwrap(), &Extent::Whole).unwrap();
     }
     assert_eq!(engine.check_handles(&fork).unwrap().1, Vec::<String>::new());
-    assert_eq!(request(&engine, &fork.0, &chat(&messages), &terms).body, forks.body);
+    assert_eq!(request(engine, &fork.0, &chat(&messages), &terms).body, forks.body);
     assert!(engine.rebuild(&fork, 1, &terms_of).unwrap().is_same);
     // And so does a fork of the fork, when the fork goes.
     let second = engine.fork(&fork, Some(40), None).unwrap();
     assert_eq!(engine.row(&second).unwrap().n_messages, 40);
-    let before = request(&engine, &second.0, &chat(&messages[..40]), &terms).body;
+    let before = request(engine, &second.0, &chat(&messages[..40]), &terms).body;
     engine.delete(&fork).unwrap();
     engine.forget();
-    assert_eq!(request(&engine, &second.0, &chat(&messages[..40]), &terms).body, before);
+    assert_eq!(request(engine, &second.0, &chat(&messages[..40]), &terms).body, before);
     assert_eq!(engine.check_handles(&second).unwrap().1, Vec::<String>::new());
+}
+
+/// A client that changed its last words goes another way. What is folded there is made of what was folded before, and a
+/// fork from there does not have what was noted on the first way.
+#[test]
+fn a_fork_from_another_way_has_all_handles_of_that_way() {
+    let messages = long_chat(60);
+    let terms = terms("fanfold", 400);
+    for (n_first, n_second) in [(60, 60), (60, 90), (40, messages.len())] {
+        let engine = engine();
+        let first = [&messages[..n_first], &[user("This way.")]].concat();
+        request(&engine, "s", &chat(&first), &terms);
+        let second = [&messages[..n_second], &[user("No, that way.")]].concat();
+        assert!(matches!(request(&engine, "s", &chat(&second), &terms).left, Left::Folded(_)));
+        let stands =
+            engine.look(&id("s"), |followed| followed.session.view().unwrap().handles.clone()).unwrap();
+        let fork = engine.fork(&id("s"), None, None).unwrap();
+        let (n_handles, broken) = engine.check_handles(&fork).unwrap();
+        assert_eq!((n_handles > 0, broken), (true, Vec::new()), "{n_first} and {n_second} messages");
+        let given = engine.handles(&fork).unwrap();
+        let missing: Vec<_> = stands.iter().filter(|handle| !given.contains(&handle.to_string())).collect();
+        assert!(missing.is_empty(), "{n_first} and {n_second} messages: {missing:?}");
+    }
 }
 
 #[test]

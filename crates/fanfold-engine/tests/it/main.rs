@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod setting; //        engines, terms and bodies for tests
+#[allow(dead_code, reason = "the store's tests use all of it")]
+#[path = "../../../fanfold-store/tests/it/cluster.rs"]
+mod cluster; //        a PostgreSQL server for as long as the tests run
 mod faulty; //         a store that fails once
 mod requests; //       what leaves, and how it is made again
 mod past; //           each thing behind its message
@@ -13,5 +16,6 @@ mod provider; //       refusals, and what the provider counted
 mod offer; //          how the model may open folds; looking on; being late
 mod effects; //        whatever fails, nothing acknowledged is lost
 mod lineage; //        forks, rewinds, rotations, and what goes
+mod server; //         the same on PostgreSQL
 mod transfer; //       sessions written down, and brought elsewhere
 mod hermes_defects; // what users of another engine suffer from

@@ -94,7 +94,11 @@ fn recorded_conversations_can_be_made_again() {
 fn a_file_says_the_same_as_memory_also_when_it_is_opened_again() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("sessions.db");
-    let open = || engine_on(Arc::new(SqliteStore::open(&file).unwrap()));
+    check_says_the_same_as_memory(&|| engine_on(Arc::new(SqliteStore::open(&file).unwrap())));
+}
+
+/// A session in a store that is opened anew for each thing it is asked.
+pub(crate) fn check_says_the_same_as_memory(open: &dyn Fn() -> Engine) {
     let in_memory = engine();
     let terms = terms("fanfold", 500);
     let messages = long_chat(40);
@@ -105,14 +109,14 @@ fn a_file_says_the_same_as_memory_also_when_it_is_opened_again() {
         assert_eq!(answer.body, request(&in_memory, "s", &body, &terms).body, "after {n} messages");
         sent.push(answer.body);
     }
-    check_rebuilt(&open(), &sent, "file");
+    check_rebuilt(&open(), &sent, "kept elsewhere");
     let (n_handles, broken) = open().check_handles(&id("s")).unwrap();
     assert!(n_handles > 10 && broken.is_empty(), "{n_handles} {broken:?}");
     assert_eq!(open().live(&id("s")).unwrap(), in_memory.live(&id("s")).unwrap());
     let other = engine();
     let line = open().export_line(&id("s")).unwrap();
     other.import_line(&line).unwrap();
-    check_rebuilt(&other, &sent, "brought from the file");
+    check_rebuilt(&other, &sent, "brought here from there");
 }
 
 #[test]

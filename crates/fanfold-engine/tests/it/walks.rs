@@ -20,9 +20,9 @@ struct Walk {
 }
 
 impl Walk {
-    fn new(seed: u64) -> Walk {
+    fn new(seed: u64, engines: [Engine; 2]) -> Walk {
         let messages = long_chat(40).split_off(1);
-        let (rng, engines) = (Rng::new(seed), [engine(), engine()]);
+        let rng = Rng::new(seed);
         let (n_tools, system, window, policy) = (1, 0, 500, "fanfold");
         Walk { rng, engines, messages, n: 3, n_tools, system, window, policy, sent: Vec::new() }
     }
@@ -113,24 +113,29 @@ fn whatever_happens_following_and_replaying_say_the_same() {
     let n_seeds = if std::env::var_os("FANFOLD_MANY").is_some() { 1_500 } else { 40 };
     let mut n_sent = 0;
     for seed in 0..n_seeds {
-        let mut walk = Walk::new(seed);
-        for _ in 0..30 {
-            for _ in 0..walk.rng.below(3) {
-                walk.step();
-            }
-            walk.send(seed);
-        }
-        let again = |mut budget_terms: fanfold_engine::Terms| {
-            budget_terms.format = Some(fanfold_wire::Format::Hermes);
-            budget_terms
-        };
-        for (i, sent) in walk.sent.iter().enumerate() {
-            let of = |described: &str, budget| terms_of(described, budget).map(again);
-            let rebuilt = walk.engines[1].rebuild(&id("s"), i + 1, &of).unwrap();
-            assert_eq!(rebuilt.body, *sent, "seed {seed}, request {}", i + 1);
-        }
-        n_sent += walk.sent.len();
-        assert_eq!(walk.engines[0].check_handles(&id("s")).unwrap().1, Vec::<String>::new(), "seed {seed}");
+        n_sent += check_walk(seed, [engine(), engine()]);
     }
     assert!(n_sent > n_seeds as usize * 15, "{n_sent}");
+}
+
+/// Lets everything happen to a session in two engines, and gives how many requests left.
+pub(crate) fn check_walk(seed: u64, engines: [Engine; 2]) -> usize {
+    let mut walk = Walk::new(seed, engines);
+    for _ in 0..30 {
+        for _ in 0..walk.rng.below(3) {
+            walk.step();
+        }
+        walk.send(seed);
+    }
+    let again = |mut budget_terms: fanfold_engine::Terms| {
+        budget_terms.format = Some(fanfold_wire::Format::Hermes);
+        budget_terms
+    };
+    for (i, sent) in walk.sent.iter().enumerate() {
+        let of = |described: &str, budget| terms_of(described, budget).map(again);
+        let rebuilt = walk.engines[1].rebuild(&id("s"), i + 1, &of).unwrap();
+        assert_eq!(rebuilt.body, *sent, "seed {seed}, request {}", i + 1);
+    }
+    assert_eq!(walk.engines[0].check_handles(&id("s")).unwrap().1, Vec::<String>::new(), "seed {seed}");
+    walk.sent.len()
 }

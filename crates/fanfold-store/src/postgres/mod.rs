@@ -8,21 +8,19 @@ mod connect; // connections, and what they are set to
 mod error; //   what PostgreSQL's errors mean here
 mod run; //     statements on a connection
 
-use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use postgres::Config;
 
 use crate::batch::{Batch, Committed};
-use crate::chain::{BlobId, Node, NodeId};
+use crate::by_tables::by_tables;
 use crate::doctor::{Care, Finding};
 use crate::open::Purpose;
 use crate::search::{self, Find, Hits, InPostgres, Lag};
-use crate::session::{EventRow, Millis, SessionId, SessionRow};
 use crate::sql::{Sql, Value};
-use crate::store::{Filter, Held, Size, Store, StoreError};
-use crate::{commit, doctor, lanes, locks, sweep, tables};
+use crate::store::{Size, Store, StoreError};
+use crate::{commit, doctor, sweep, tables};
 use connect::{Connection, GUARD};
 
 /// How many connections are kept open.
@@ -241,29 +239,7 @@ impl Store for PostgresStore {
         Ok(committed)
     }
 
-    fn session(&self, id: &SessionId) -> Result<Option<SessionRow>, StoreError> {
-        self.reading(|sql| Ok(tables::session(sql, id)?.map(|session| session.row)))
-    }
-
-    fn sessions(&self, filter: &Filter) -> Result<Vec<SessionRow>, StoreError> {
-        self.reading(|sql| tables::sessions(sql, filter))
-    }
-
-    fn chain(&self, tip: NodeId, depths: Range<u32>) -> Result<Vec<Node>, StoreError> {
-        self.reading(|sql| lanes::chain(sql, tip, depths.clone()))
-    }
-
-    fn node(&self, id: NodeId) -> Result<Option<Node>, StoreError> {
-        self.reading(|sql| lanes::node(sql, id))
-    }
-
-    fn numbered(&self, number: u64) -> Result<Option<Node>, StoreError> {
-        self.reading(|sql| lanes::numbered(sql, number))
-    }
-
-    fn owners(&self, node: NodeId) -> Result<Vec<SessionId>, StoreError> {
-        self.reading(|sql| lanes::owners(sql, node))
-    }
+    by_tables!();
 
     fn find(&self, find: &Find) -> Result<Hits, StoreError> {
         // Without an index that is up to date a search is slower, and finds the same.
@@ -271,28 +247,6 @@ impl Store for PostgresStore {
             let _ = self.index_all();
         }
         self.reading(|sql| search::find(sql, &InPostgres, find))
-    }
-
-    fn events(&self, session: &SessionId, from: u32) -> Result<Vec<EventRow>, StoreError> {
-        self.reading(|sql| tables::events_of(sql, session, from))
-    }
-
-    fn blob(&self, id: BlobId) -> Result<Option<Vec<u8>>, StoreError> {
-        self.reading(|sql| tables::blob(sql, id))
-    }
-
-    fn lock(
-        &self,
-        session: &SessionId,
-        holder: &str,
-        lease_ms: i64,
-        now: Millis,
-    ) -> Result<Held, StoreError> {
-        self.writing(|sql| locks::lock(sql, session, holder, lease_ms, now))
-    }
-
-    fn unlock(&self, session: &SessionId, holder: &str) -> Result<(), StoreError> {
-        self.writing(|sql| locks::unlock(sql, session, holder))
     }
 
     fn sweep(&self) -> Result<u64, StoreError> {

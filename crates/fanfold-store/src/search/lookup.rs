@@ -4,7 +4,7 @@
 //! before a search; what it lacks even then, since the store is read-only or another process is at it, is read.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 use super::find::{Candidate, Find, Hits, Order, Owned, Picker, sort};
@@ -26,6 +26,9 @@ pub(crate) const MOST_RANKED: usize = 1_000;
 
 /// So many lanes may be left out by name.
 const MOST_LANES: usize = 500;
+
+/// So many words are sorted to find the shortest of those that have a part.
+pub(crate) const MOST_SORTED: i64 = 20_000;
 
 /// So many messages are indexed at once.
 pub(crate) const INDEXED_AT_ONCE: usize = 256;
@@ -76,8 +79,8 @@ pub(crate) trait Index {
 /// A message to be indexed.
 pub(crate) struct Text {
     pub(crate) stored: Stored,
-    /// Its words in order.
-    pub(crate) words: Vec<String>,
+    /// Its words in order, a space between each two.
+    pub(crate) words: String,
 }
 
 /// Which messages are wanted, beside their words.
@@ -127,18 +130,24 @@ pub(crate) fn forget(sql: &mut dyn Sql, index: &dyn Index, gone: Vec<Stored>) ->
 }
 
 fn taken_apart(messages: Vec<Stored>) -> (Vec<Text>, BTreeSet<String>) {
-    let mut vocabulary = BTreeSet::new();
-    let texts = messages.into_iter().map(|stored| {
-        let mut words = Vec::new();
-        each_word(&text_of(&stored.json), |_, word| {
+    // Most words were seen before: they are looked up by their hash, and put in order once.
+    let mut vocabulary = HashSet::new();
+    let mut texts = Vec::with_capacity(messages.len());
+    for stored in messages {
+        let text = text_of(&stored.json);
+        let mut words = String::with_capacity(text.len());
+        each_word(&text, |_, word| {
             if !vocabulary.contains(word) {
                 vocabulary.insert(word.to_owned());
             }
-            words.push(word.to_owned());
+            if !words.is_empty() {
+                words.push(' ');
+            }
+            words.push_str(word);
         });
-        Text { stored, words }
-    });
-    (texts.collect(), vocabulary)
+        texts.push(Text { stored, words });
+    }
+    (texts, vocabulary.into_iter().collect())
 }
 
 /// The messages that may be seen and have the words.

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::find::{Candidate, Order};
-use super::lookup::{Index, Text, Wanted, role_number};
+use super::lookup::{Index, MOST_SORTED, Text, Wanted, role_number};
 use super::memory::MemoryIndex;
 use super::query::{Expanded, ExpandedAll, Like, Phrase};
 use super::words::stands_alone;
@@ -29,8 +29,6 @@ const LAST_PLACE: usize = 16_383;
 const MOST_PLACES: usize = 255;
 /// A vector is no longer than a megabyte; this leaves room for what it needs beside its words.
 const LONGEST_VECTOR: usize = 900_000;
-/// So many words are sorted to find the shortest of those that have a part.
-const MOST_SORTED: i64 = 20_000;
 
 impl Index for InPostgres {
     fn hold(&self, sql: &mut dyn Sql) -> Result<bool> {
@@ -217,14 +215,16 @@ fn spaced(vocabulary: &BTreeSet<String>) -> Vec<&str> {
 }
 
 /// The words of a message as PostgreSQL reads them, and how exact that is.
-fn vector(words: &[String]) -> (String, i64) {
+fn vector(words: &str) -> (String, i64) {
     let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (i, word) in words.iter().enumerate() {
-        places.entry(word).or_default().push(i + 1);
+    let mut n_words = 0;
+    for word in words.split(' ').filter(|word| !word.is_empty()) {
+        n_words += 1;
+        places.entry(word).or_default().push(n_words);
     }
     let n_bytes: usize = places.iter().map(|(word, places)| word.len() + 8 + 2 * places.len()).sum();
     let is_long = n_bytes > LONGEST_VECTOR;
-    let mut exactness = i64::from(is_long || words.len() > LAST_PLACE);
+    let mut exactness = i64::from(is_long || n_words > LAST_PLACE);
     let mut vector = String::new();
     let mut n_written = 0;
     for (word, mut places) in places {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::find::{Candidate, Order};
-use super::lookup::{Index, Text, Wanted, role_number};
+use super::lookup::{Index, MOST_SORTED, Text, Wanted, role_number};
 use super::memory::{MemoryIndex, Sample};
 use super::query::{Expanded, ExpandedAll, Like, Phrase};
 use super::words::stands_alone;
@@ -25,9 +25,6 @@ const MOST_WEIGHED: usize = 200;
 /// How common a word is, is told from its newest messages, so many of them.
 const N_SAMPLED: i64 = 300;
 
-/// So many words are sorted to find the shortest of those that have a part.
-const MOST_SORTED: i64 = 20_000;
-
 impl Index for InSqlite {
     fn hold(&self, _sql: &mut dyn Sql) -> Result<bool> {
         // One transaction writes at a time.
@@ -47,8 +44,7 @@ impl Index for InSqlite {
     fn add(&self, sql: &mut dyn Sql, texts: &[Text], vocabulary: &BTreeSet<String>) -> Result<()> {
         for Text { stored, words } in texts {
             let number = Value::Int(stored.place.number);
-            let words = words.join(" ");
-            sql.run("INSERT INTO texts (rowid, words) VALUES ($1, $2)", &[number, Value::Text(&words)])?;
+            sql.run("INSERT INTO texts (rowid, words) VALUES ($1, $2)", &[number, Value::Text(words)])?;
             let text = "INSERT INTO indexed (number, lane, depth, role, at) VALUES ($1, $2, $3, $4, $5)";
             let values = [
                 number,

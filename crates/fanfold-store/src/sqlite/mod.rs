@@ -16,13 +16,12 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use crate::batch::{Batch, Committed};
-use crate::chain::{BlobId, Node, NodeId};
+use crate::by_tables::by_tables;
 use crate::doctor::{Care, Finding};
 use crate::search::{self, Find, Hits, InSqlite, Lag};
-use crate::session::{EventRow, Millis, SessionId, SessionRow};
 use crate::sql::Sql;
-use crate::store::{Filter, Held, Size, Store, StoreError};
-use crate::{commit, lanes, locks, sweep, tables};
+use crate::store::{Size, Store, StoreError};
+use crate::{commit, sweep, tables};
 use run::OnSqlite;
 
 /// How long a store waits for others who write to it.
@@ -207,29 +206,7 @@ impl Store for SqliteStore {
         Ok(committed)
     }
 
-    fn session(&self, id: &SessionId) -> Result<Option<SessionRow>, StoreError> {
-        self.reading(|sql| Ok(tables::session(sql, id)?.map(|session| session.row)))
-    }
-
-    fn sessions(&self, filter: &Filter) -> Result<Vec<SessionRow>, StoreError> {
-        self.reading(|sql| tables::sessions(sql, filter))
-    }
-
-    fn chain(&self, tip: NodeId, depths: Range<u32>) -> Result<Vec<Node>, StoreError> {
-        self.reading(|sql| lanes::chain(sql, tip, depths.clone()))
-    }
-
-    fn node(&self, id: NodeId) -> Result<Option<Node>, StoreError> {
-        self.reading(|sql| lanes::node(sql, id))
-    }
-
-    fn numbered(&self, number: u64) -> Result<Option<Node>, StoreError> {
-        self.reading(|sql| lanes::numbered(sql, number))
-    }
-
-    fn owners(&self, node: NodeId) -> Result<Vec<SessionId>, StoreError> {
-        self.reading(|sql| lanes::owners(sql, node))
-    }
+    by_tables!();
 
     fn find(&self, find: &Find) -> Result<Hits, StoreError> {
         // Without an index that is up to date a search is slower, and finds the same.
@@ -237,28 +214,6 @@ impl Store for SqliteStore {
             let _ = self.index_all();
         }
         self.reading(|sql| search::find(sql, &InSqlite, find))
-    }
-
-    fn events(&self, session: &SessionId, from: u32) -> Result<Vec<EventRow>, StoreError> {
-        self.reading(|sql| tables::events_of(sql, session, from))
-    }
-
-    fn blob(&self, id: BlobId) -> Result<Option<Vec<u8>>, StoreError> {
-        self.reading(|sql| tables::blob(sql, id))
-    }
-
-    fn lock(
-        &self,
-        session: &SessionId,
-        holder: &str,
-        lease_ms: i64,
-        now: Millis,
-    ) -> Result<Held, StoreError> {
-        self.writing(|sql| locks::lock(sql, session, holder, lease_ms, now))
-    }
-
-    fn unlock(&self, session: &SessionId, holder: &str) -> Result<(), StoreError> {
-        self.writing(|sql| locks::unlock(sql, session, holder))
     }
 
     fn sweep(&self) -> Result<u64, StoreError> {
@@ -279,7 +234,9 @@ impl Store for SqliteStore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::{NewSession, Op};
+    use crate::batch::{NewEvent, NewSession, Op};
+    use crate::session::SessionId;
+    use crate::store::Filter;
 
     #[test]
     fn commits_are_synced_in_a_log() {
@@ -298,6 +255,28 @@ mod tests {
                 Ok(())
             })
             .unwrap();
+    }
+
+    #[test]
+    fn a_statement_is_prepared_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(folder.path()).unwrap();
+        let id = SessionId("s".into());
+        let new =
+            NewSession { id: id.clone(), source: "x".into(), format: "x".into(), parent: None, tip: None };
+        store.commit(&Batch { ops: vec![Op::Create(new)], ..Batch::default() }).unwrap();
+        for _ in 0..5 {
+            let event = NewEvent { kind: "x".into(), body: "{}".into() };
+            store.commit(&Batch { ops: vec![Op::Note(id.clone(), event)], ..Batch::default() }).unwrap();
+            store.session(&id).unwrap().unwrap();
+        }
+        let n_prepared_anew = |connection: &Connection| {
+            let statement = connection.prepare_cached(tables::SESSION).map_err(error::of)?;
+            assert!(statement.get_status(rusqlite::StatementStatus::Run) >= 5, "it is the one that was used");
+            Ok(statement.get_status(rusqlite::StatementStatus::RePrepare))
+        };
+        assert_eq!(store.write(n_prepared_anew).unwrap(), 0);
+        assert_eq!(store.read(n_prepared_anew).unwrap(), 0);
     }
 
     #[test]

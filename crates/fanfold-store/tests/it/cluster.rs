@@ -1,4 +1,5 @@
-//! A PostgreSQL server for as long as the tests run, in a folder of its own.
+//! A PostgreSQL server for as long as the tests run, in a folder of its own. The engine's and the program's tests have
+//! it from here.
 //!
 //! Without PostgreSQL on the machine the tests that need it say so on stderr, past the test runner, and pass.
 
@@ -33,14 +34,6 @@ pub(crate) fn folder_of(address: &str) -> String {
 /// The store of a database.
 pub(crate) fn open(address: &str) -> Box<dyn Store> {
     fanfold_store::open(address, Purpose::Write).unwrap()
-}
-
-/// Removes everything of ours from a database.
-pub(crate) fn empty(address: &str) {
-    let mut client = postgres::Client::connect(address, postgres::NoTls).unwrap();
-    client
-        .batch_execute("SET client_min_messages TO warning; DROP SCHEMA IF EXISTS fanfold CASCADE")
-        .unwrap();
 }
 
 impl Cluster {
@@ -107,8 +100,7 @@ impl Cluster {
     pub(crate) fn database(&self) -> String {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("t{}", NEXT.fetch_add(1, Ordering::Relaxed));
-        let mut client = postgres::Client::connect(&self.address("postgres"), postgres::NoTls).unwrap();
-        client.batch_execute(&format!("CREATE DATABASE {name}")).unwrap();
+        done(self.program("createdb").arg("-h").arg(&self.folder).args(["-U", "postgres", &name]));
         self.address(&name)
     }
 
@@ -149,5 +141,7 @@ fn programs() -> Option<PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     folders.extend(versions.map(|version| version.path().join("bin")));
     let has = |folder: &Path, name: &str| folder.join(name).exists();
-    folders.into_iter().find(|folder| has(folder, "initdb") && has(folder, "pg_ctl"))
+    let found = folders.into_iter().find(|folder| has(folder, "initdb") && has(folder, "pg_ctl"))?;
+    // Not all of them may be linked to from the path.
+    found.join("initdb").canonicalize().ok()?.parent().map(Path::to_owned)
 }

@@ -145,7 +145,7 @@ fn a_server_answers_as_memory_does() {
     let Some(database) = crate::cluster::database() else { return };
     let mut runner = runner(25);
     let result = runner.run(&(batches(),), |(batches,)| {
-        crate::cluster::empty(&database);
+        crate::postgres::empty(&database);
         compare(&*crate::cluster::open(&database), &batches);
         Ok(())
     });

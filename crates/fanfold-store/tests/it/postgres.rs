@@ -5,11 +5,19 @@ use fanfold_store::{Purpose, StoreError, open};
 use crate::cluster;
 use crate::words::*;
 
+/// Removes everything of ours from a database.
+pub(crate) fn empty(address: &str) {
+    let mut client = ::postgres::Client::connect(address, ::postgres::NoTls).unwrap();
+    client
+        .batch_execute("SET client_min_messages TO warning; DROP SCHEMA IF EXISTS fanfold CASCADE")
+        .unwrap();
+}
+
 #[test]
 fn a_newer_server_is_left_alone() {
     let Some(database) = cluster::database() else { return };
     write(&*cluster::open(&database), vec![create("a")]);
-    let mut client = postgres::Client::connect(&database, postgres::NoTls).unwrap();
+    let mut client = ::postgres::Client::connect(&database, ::postgres::NoTls).unwrap();
     client.batch_execute("UPDATE fanfold.marks SET value = 99 WHERE name = 'version'").unwrap();
     for purpose in [Purpose::Write, Purpose::Read] {
         assert!(matches!(open(&database, purpose), Err(StoreError::TooNew { found: 99, .. })));
@@ -31,7 +39,7 @@ fn a_connection_that_breaks_is_made_anew() {
     let Some(database) = cluster::database() else { return };
     let store = cluster::open(&database);
     write(&*store, vec![create("a")]);
-    let mut other = postgres::Client::connect(&database, postgres::NoTls).unwrap();
+    let mut other = ::postgres::Client::connect(&database, ::postgres::NoTls).unwrap();
     for word in ["one", "two", "three"] {
         let kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
              WHERE datname = current_database() AND pid <> pg_backend_pid()";

@@ -203,7 +203,7 @@ fn every_word_of_a_recorded_message_finds_it_in_sqlite() {
 fn every_word_of_a_generated_message_finds_it_in_postgres() {
     let Some(database) = crate::cluster::database() else { return };
     check_generated(|check| {
-        crate::cluster::empty(&database);
+        crate::postgres::empty(&database);
         check(&*crate::cluster::open(&database));
     });
 }

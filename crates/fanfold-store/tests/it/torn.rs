@@ -98,6 +98,10 @@ fn a_torn_log_is_a_prefix() {
         for _ in 0..3 {
             let mut scribe = Scribe::start(path.to_str().unwrap(), safe, PLAIN);
             let time = Duration::from_micros(fastrand::u64(0..150_000));
+            // Who reads comes when there is something: before, it would keep the store from being made.
+            while scribe.n_done == 0 {
+                scribe.read().unwrap();
+            }
             let others = fastrand::bool().then(|| checkpoint_after(&path, time / 2));
             run_and_kill(&mut scribe, time, false);
             let others = others.map(|others| others.join().unwrap());
