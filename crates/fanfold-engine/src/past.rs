@@ -34,7 +34,7 @@ pub(crate) struct Past {
     /// The handles that were given on the way to where the session points: a fork from there has them noted.
     pub(crate) known: BTreeSet<String>,
     /// The note of the last turn that the known handles follow from.
-    turn: Option<usize>,
+    pub(crate) turn: Option<usize>,
     /// Every frame that was kept.
     pub(crate) frames: BTreeSet<String>,
 }

@@ -29,8 +29,9 @@ pub(crate) struct State {
     pub(crate) frame: Option<(BlobId, Skeleton)>,
     /// Whether the request that left last was the first with a fold.
     pub(crate) has_new_fold: bool,
-    /// Handles that are known to be noted.
-    pub(crate) noted: HashSet<Handle>,
+    /// Handles that are known to be noted, since a turn.
+    noted: HashSet<Handle>,
+    noted_since: Option<usize>,
 }
 
 /// A body that was decoded.
@@ -74,6 +75,7 @@ impl State {
             frame,
             has_new_fold: false,
             noted,
+            noted_since: None,
         })
     }
 
@@ -86,7 +88,12 @@ impl State {
 
     /// Whether every handle of the ledger is noted.
     pub(crate) fn has_noted_all(&mut self) -> bool {
-        let State { followed, past, noted, .. } = self;
+        let State { followed, past, noted, noted_since, .. } = self;
+        // After a turn they are to be noted again.
+        if *noted_since != past.turn {
+            noted.clear();
+            *noted_since = past.turn;
+        }
         let mut handles = followed.session.ledger().originals().map(|(handle, _)| handle);
         handles.all(|handle| {
             noted.contains(&handle) || (past.known.contains(&handle.to_string()) && noted.insert(handle))
