@@ -123,7 +123,7 @@ impl Rounds {
                 Out::ToClient(bytes) => self.ready.push_back(bytes.into()),
                 Out::Recall(wanted) => return Some(self.recall(wanted).await),
                 Out::Note(wanted) => {
-                    tracing::debug!(n = wanted.len(), "recalls beside the client's own calls")
+                    tracing::debug!(n = wanted.len(), "recalls beside the client's own calls");
                 }
             }
         }
