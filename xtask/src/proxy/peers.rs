@@ -57,7 +57,12 @@ fn litellm(peers: &Path, work: &Path) -> anyhow::Result<Subject> {
         name: format!("LiteLLM {}", version(&bin, "litellm")?),
         program: bin.join("litellm"),
         arguments: arguments.map(str::to_owned).into(),
-        environment: vec![("LITELLM_LOG".to_owned(), "ERROR".to_owned()), home(work, "litellm")?],
+        environment: vec![
+            home(work, "litellm")?,
+            ("LITELLM_LOG".to_owned(), "ERROR".to_owned()),
+            // It wants a key of its own otherwise; it is only measured, on loopback.
+            ("LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY".to_owned(), "true".to_owned()),
+        ],
         port,
         upstream_port,
     })

@@ -60,27 +60,39 @@ fn what_arrives_is_valid_and_holds_what_people_wrote() {
 fn a_restart_in_the_middle_changes_no_byte() {
     for (kind, path) in KINDS {
         let bodies = Talk::of_steps(kind, 7, 24).bodies();
-        let through = |is_restarted: bool| {
-            let (here, upstream) = (place(), provider());
-            let mut served = Served::start(here.path(), &upstream.url(), &SMALL);
-            let mut left = Vec::new();
-            for (i, body) in bodies.iter().enumerate() {
-                if is_restarted && i % 5 == 4 {
-                    served.stop();
-                    served = Served::start(here.path(), &upstream.url(), &SMALL);
-                    let again = arrived(&upstream, &mut Caller::new(served.port), path, &bodies[i - 1]);
-                    assert!(Some(&again) == left.last(), "request {} again, after a restart", i - 1);
-                }
-                left.push(arrived(&upstream, &mut Caller::new(served.port), path, body));
+        let (here, upstream) = (place(), provider());
+        let mut served = Served::start(here.path(), &upstream.url(), &SMALL);
+        let mut n_compared = 0;
+        for (i, body) in bodies.iter().enumerate() {
+            let mut left = arrived(&upstream, &mut Caller::new(served.port), path, body);
+            if i % 5 != 4 {
+                continue;
             }
-            let standing = sessions(here.path());
-            assert_eq!(standing.len(), 1, "one conversation is one session");
-            assert!(standing[0].n_folds > 0, "nothing was folded");
-            left
-        };
-        let (one, other) = (through(false), through(true));
-        for (i, (one, other)) in one.iter().zip(&other).enumerate() {
-            assert!(one == other, "{kind:?}, request {i}\nwithout a restart: {one}\nwith: {other}");
+            // What the provider counted may change the view of the same body once more; then it is settled.
+            let mut n_tries = 0;
+            loop {
+                let again = arrived(&upstream, &mut Caller::new(served.port), path, body);
+                let is_settled = again == left;
+                left = again;
+                n_tries += 1;
+                if is_settled {
+                    break;
+                }
+                assert!(n_tries < 5, "{kind:?}: request {i} leaves otherwise each time");
+            }
+            served.stop();
+            served = Served::start(here.path(), &upstream.url(), &SMALL);
+            let after = arrived(&upstream, &mut Caller::new(served.port), path, body);
+            assert!(after == left, "{kind:?}, request {i}\nbefore the restart: {left}\nafter: {after}");
+            n_compared += usize::from(after != *body);
         }
+        let standing = sessions(here.path());
+        assert_eq!(standing.len(), 1, "one conversation is one session");
+        assert!(standing[0].n_folds > 0, "nothing was folded");
+        println!(
+            "{kind:?}: {} folds, {n_compared} folded views the same after a restart",
+            standing[0].n_folds
+        );
+        assert!(n_compared >= 3, "too little was folded when it was restarted");
     }
 }

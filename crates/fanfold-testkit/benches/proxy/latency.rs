@@ -69,6 +69,9 @@ pub(crate) fn run(options: &Options) -> Result<String, String> {
             followed.step(step);
         }
     }
+    if proxied.first.is_empty() {
+        return Err(format!("no request was answered: {why}"));
+    }
     [&mut direct, &mut proxied, &mut begun].into_iter().for_each(Times::sort);
     let line = |times: &Times| {
         json!({ "first_p50": percentile(&times.first, 0.5), "first_p99": percentile(&times.first, 0.99),

@@ -288,9 +288,10 @@ fn say(shared: &Shared, script: &Script, kind: Kind, body: &Value) -> Said {
     said
 }
 
-/// The texts of a message alone: marks on it come and go while a conversation goes on.
+/// The texts of a message alone, without ours: marks on it come and go while a conversation goes on, and what was folded
+/// behind the first user message of Anthropic stands in it.
 fn words_of(content: &Value) -> String {
     let parts = content.as_array().into_iter().flatten();
-    let texts = parts.filter_map(|part| part["text"].as_str());
+    let texts = parts.filter_map(|part| part["text"].as_str()).filter(|text| !text.starts_with("<fanfold>"));
     content.as_str().into_iter().chain(texts).collect()
 }

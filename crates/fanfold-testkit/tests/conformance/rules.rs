@@ -101,7 +101,7 @@ fn every_rule_of_chat_is_tried() {
             "an image has the address of a picture or its data",
             |b| {
                 b["messages"][1]["content"] =
-                    json!([{ "type": "image_url", "image_url": { "url": "a.png" } }])
+                    json!([{ "type": "image_url", "image_url": { "url": "a.png" } }]);
             },
             |b| {
                 b["messages"][1]["content"] =
@@ -429,7 +429,7 @@ fn every_rule_of_anthropic_is_tried() {
                 b["messages"]
                     .as_array_mut()
                     .unwrap()
-                    .insert(0, json!({ "role": "assistant", "content": "x" }))
+                    .insert(0, json!({ "role": "assistant", "content": "x" }));
             },
             |b| b["messages"].as_array_mut().unwrap().insert(0, json!({ "role": "user", "content": "x" })),
         ),
@@ -595,7 +595,7 @@ fn every_rule_of_anthropic_is_tried() {
                     &mut b["messages"][3],
                     "content",
                     json!({ "type": "thinking", "thinking": "", "signature": "s" }),
-                )
+                );
             },
             |b| {
                 let thought = json!({ "type": "thinking", "thinking": "", "signature": "s" });
