@@ -7,7 +7,7 @@ use fanfold_store::{Op, SessionId};
 use crate::engine::{Engine, OpError};
 use crate::note::{Note, Noted};
 use crate::past::Past;
-use crate::room::corrected;
+use crate::room::{corrected, least};
 use crate::state::State;
 
 /// What the provider says of a request that it refused for its length.
@@ -49,7 +49,7 @@ impl Engine {
         let size = refused.size.or(over);
         if let Some((counted, size)) = refused.counted.zip(size).filter(|(counted, size)| size > counted)
             && let Some(permille) =
-                corrected(known.permille, counted, size).filter(|new| *new > known.permille)
+                corrected(known.permille, known.least, counted, size).filter(|new| *new > known.permille)
         {
             notes.push(Note::Corrected { permille });
         }
@@ -63,7 +63,7 @@ impl Engine {
         let known = self.known(session)?;
         let mut notes = Vec::new();
         let is_telling = usage.input > Tokens::ZERO && counted.0.saturating_mul(TELLING) >= known.room.0;
-        if is_telling && let Some(permille) = corrected(known.permille, counted, usage.input) {
+        if is_telling && let Some(permille) = corrected(known.permille, known.least, counted, usage.input) {
             notes.push(Note::Corrected { permille });
         }
         let is_cold = usage.input > Tokens::ZERO && usage.cached + usage.written == Tokens::ZERO;
@@ -81,13 +81,15 @@ impl Engine {
             return Ok(known);
         }
         let past = Past::read(&*self.store, session)?;
-        Ok(Known { permille: past.permille(), room: Tokens::ZERO, should_be_warm: false })
+        Ok(Known { permille: past.permille(), least: least(true), room: Tokens::ZERO, should_be_warm: false })
     }
 }
 
 /// What is known of a session when its provider speaks.
 struct Known {
     permille: u32,
+    /// The least that is believed.
+    least: u32,
     room: Tokens,
     /// Whether the provider should have the beginning of the last request in its cache.
     should_be_warm: bool,
@@ -101,6 +103,7 @@ impl Known {
         let should_be_warm = session.prices().is_some_and(is_long) && has_grown;
         Known {
             permille: state.followed.room.permille(),
+            least: least(session.counter().is_exact()),
             room: session.budget().room(),
             should_be_warm: should_be_warm && state.pending.is_some(),
         }

@@ -61,13 +61,22 @@ impl Room {
 const STEP: u32 = 20;
 /// One that is too careful by less than this stays.
 const SLACK: u32 = 60;
-/// What is held possible. Beyond it something else was counted than what was sent.
-const POSSIBLE: std::ops::RangeInclusive<u32> = 700..=3000;
+/// Beyond it something else was counted than what was sent.
+const MOST: u32 = 3000;
+/// So much fewer tokens than an estimate a provider may count. Fewer than an exact count it can't: one that says so
+/// leaves something out, and would be sent more than it takes.
+const LEAST_OF_ESTIMATE: u32 = 850;
 
-/// The correction after the provider counted so many tokens for what we counted; none if the one there is still holds.
-pub(crate) fn corrected(now: u32, ours: Tokens, theirs: Tokens) -> Option<u32> {
+/// The least that a provider is believed to count for a thousand of ours.
+pub(crate) fn least(is_exact: bool) -> u32 {
+    if is_exact { EVEN } else { LEAST_OF_ESTIMATE }
+}
+
+/// The correction after the provider counted so many tokens for what we counted, and at least so many for a thousand;
+/// none if the one there is still holds.
+pub(crate) fn corrected(now: u32, least: u32, ours: Tokens, theirs: Tokens) -> Option<u32> {
     let exact = theirs.0.saturating_mul(u64::from(EVEN)).div_ceil(ours.0.max(1));
-    let exact = u32::try_from(exact).unwrap_or(u32::MAX).clamp(*POSSIBLE.start(), *POSSIBLE.end());
+    let exact = u32::try_from(exact).unwrap_or(u32::MAX).clamp(least, MOST);
     // Rounded up: what the provider counts more would be refused, and what it counts less is only unused.
     let stepped = exact.div_ceil(STEP) * STEP;
     let still_holds = exact <= now && now < exact + SLACK;
@@ -105,17 +114,16 @@ mod tests {
 
     #[test]
     fn a_correction_is_never_too_small_and_does_not_flutter() {
-        for theirs in 500..2_000 {
-            let now = corrected(1000, Tokens(1000), Tokens(theirs)).unwrap_or(1000);
-            assert!(
-                u64::from(now) >= theirs.max(700) && u64::from(now) < theirs.max(700) + 60,
-                "{theirs} {now}"
-            );
-            assert_eq!(corrected(now, Tokens(1000), Tokens(theirs)), None);
+        for (least, theirs) in (500..2_000).flat_map(|theirs| [(850, theirs), (1000, theirs)]) {
+            let corrected = |now, theirs| corrected(now, least, Tokens(1000), Tokens(theirs));
+            let now = corrected(1000, theirs).unwrap_or(1000);
+            let believed = theirs.max(u64::from(least));
+            assert!(u64::from(now) >= believed && u64::from(now) < believed + 60, "{theirs} {now}");
+            assert_eq!(corrected(now, theirs), None);
             // One that was made stays for three hundredths less.
-            let stepped = corrected(1, Tokens(1000), Tokens(theirs)).unwrap();
-            assert_eq!(corrected(stepped, Tokens(1000), Tokens(theirs - 30)), None, "{theirs} {stepped}");
+            let stepped = corrected(1, theirs).unwrap();
+            assert_eq!(corrected(stepped, theirs - 30), None, "{theirs} {stepped}");
         }
-        assert_eq!(corrected(1000, Tokens(0), Tokens(9)), Some(3000));
+        assert_eq!(corrected(1000, 1000, Tokens(0), Tokens(9)), Some(3000));
     }
 }
