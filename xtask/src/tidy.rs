@@ -22,6 +22,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "fanfold-proxy",
         &[
             "fanfold-core",
+            "fanfold-redact",
             "fanfold-wire",
             "fanfold-tokens",
             "fanfold-store",

@@ -32,6 +32,10 @@ pub enum Note {
     Corrected {
         /// So many of its tokens are a thousand of ours.
         permille: u32,
+        /// Whether that holds for what it refused, too; else from the next message on, so that a body that is sent
+        /// again is sent as it was.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        at_once: bool,
     },
     /// The provider has forgotten what was sent.
     Cooled,

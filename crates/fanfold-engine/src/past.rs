@@ -178,12 +178,19 @@ impl Past {
                 _ => false,
             };
             let place = noted.tip.map_or(Some(0), |tip| places.get(&tip).copied());
-            if let Some(place) = place.filter(|_| is_meant) {
+            let is_due = |place: &u32| !self.is_for_next(i) || (*place as usize) < places.len();
+            if let Some(place) = place.filter(|_| is_meant).filter(is_due) {
                 holding.push((place, i));
             }
         }
-        holding.sort_unstable();
+        // What is for the next message comes behind all requests for this one.
+        holding.sort_unstable_by_key(|(place, i)| (*place, self.is_for_next(*i), *i));
         holding
+    }
+
+    /// Whether a note holds from the message on that comes next.
+    fn is_for_next(&self, note: usize) -> bool {
+        matches!(self.notes[note].note, Note::Corrected { at_once: false, .. })
     }
 
     /// How many notes there are before an event of its own.

@@ -51,7 +51,7 @@ impl Engine {
             && let Some(permille) =
                 corrected(known.permille, known.least, counted, size).filter(|new| *new > known.permille)
         {
-            notes.push(Note::Corrected { permille });
+            notes.push(Note::Corrected { permille, at_once: true });
         }
         notes.push(Note::Refused { limit: refused.limit.map(|limit| limit.0) });
         self.write(notes.iter().map(|note| Op::Note(session.clone(), note.event())).collect())
@@ -64,7 +64,7 @@ impl Engine {
         let mut notes = Vec::new();
         let is_telling = usage.input > Tokens::ZERO && counted.0.saturating_mul(TELLING) >= known.room.0;
         if is_telling && let Some(permille) = corrected(known.permille, known.least, counted, usage.input) {
-            notes.push(Note::Corrected { permille });
+            notes.push(Note::Corrected { permille, at_once: false });
         }
         let is_cold = usage.input > Tokens::ZERO && usage.cached + usage.written == Tokens::ZERO;
         if is_cold && known.should_be_warm {
@@ -115,7 +115,7 @@ impl Past {
     fn permille(&self) -> u32 {
         let era = self.era(self.notes.len()).unwrap_or(0);
         let found = self.notes[era..].iter().rev().find_map(|noted| match noted.note {
-            Note::Corrected { permille } => Some(permille),
+            Note::Corrected { permille, .. } => Some(permille),
             _ => None,
         });
         found.unwrap_or(1000)

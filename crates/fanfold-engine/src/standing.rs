@@ -68,7 +68,7 @@ impl Engine {
                         room.refuse(limit.map(Tokens));
                     }
                 }
-                Note::Corrected { permille } => {
+                Note::Corrected { permille, .. } => {
                     if let Some(room) = &mut room {
                         room.correct(*permille);
                     }

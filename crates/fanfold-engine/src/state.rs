@@ -193,7 +193,7 @@ fn apply(followed: &mut Followed, noted: &Noted, frames: &mut Frames<'_>) -> Res
             followed.room.tell(Budget::with_reserve(Tokens(*window), Tokens(*reserve)));
             Event::Budget(followed.room.budget())
         }
-        Note::Corrected { permille } => {
+        Note::Corrected { permille, .. } => {
             followed.room.correct(*permille);
             Event::Budget(followed.room.budget())
         }

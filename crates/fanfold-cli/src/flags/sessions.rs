@@ -30,10 +30,10 @@ Examples:
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct StoreFlags {
     /// Where sessions are kept: a file, a folder, postgres://… [default: the profile's file]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, global = true, value_name = "ADDRESS")]
     pub(crate) store: Option<String>,
     /// The profile, which has a store of its own [default: default]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, global = true, value_name = "NAME")]
     pub(crate) profile: Option<String>,
 }
 

@@ -139,7 +139,7 @@ fn check(bodies: &[Value], seed: u64, policy: &str, window: u64, name: &str) -> 
         sent.push(answer.body);
         // Things happen in between.
         let note = match rng.below(12) {
-            0 => Note::Corrected { permille: 900 + 20 * rng.below(15) as u32 },
+            0 => Note::Corrected { permille: 900 + 20 * rng.below(15) as u32, at_once: rng.below(2) == 0 },
             1 => Note::Cooled,
             2 => Note::Pinned { message: rng.below(4) as u32 },
             3 => Note::FoldAsked { from: None, to: None },

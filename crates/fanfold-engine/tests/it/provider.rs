@@ -183,3 +183,23 @@ fn a_cache_that_a_fold_broke_is_not_called_cold() {
     }
     assert!(n_breaks > 3, "{n_breaks}");
 }
+
+#[test]
+fn a_body_that_is_sent_again_is_sent_as_it_was_whatever_was_counted() {
+    let engine = engine();
+    let terms = terms("fanfold", 1_200);
+    let messages = agent_messages(60);
+    let mut n_folded = 0;
+    for n in (21..messages.len()).step_by(4) {
+        let body = agent_body(&messages[..n]);
+        let first = request(&engine, "s", &body, &terms);
+        let Some(sizes) = first.sizes else { continue };
+        let input = Tokens(sizes.view.0 * (1100 + 10 * n as u64) / 1000);
+        engine.used(&id("s"), sizes.view, &Usage { input, cached: input, ..Usage::default() }).unwrap();
+        assert_eq!(request(&engine, "s", &body, &terms).body, first.body, "after {n}");
+        engine.forget();
+        assert_eq!(request(&engine, "s", &body, &terms).body, first.body, "after {n}, replayed");
+        n_folded += usize::from(matches!(first.left, Left::Folded(_)));
+    }
+    assert!(n_folded > 3 && notes(&engine, "corrected") > 1, "{n_folded}");
+}

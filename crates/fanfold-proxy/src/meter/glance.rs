@@ -149,7 +149,15 @@ fn first_words(transcript: &Transcript) -> String {
         transcript.entries().iter().filter(|entry| entry.is_user()).filter_map(|entry| entry.prompt());
     let said = prompts.map(|prompt| without_blocks(prompt.body.as_str()));
     let mut said = said.filter(|text| !text.is_empty() && !text.starts_with("# AGENTS.md instructions"));
-    one_line(said.next().unwrap_or_default())
+    // A key that somebody pasted is not for a screen.
+    one_line(&fanfold_redact::redact(beginning(said.next().unwrap_or_default())))
+}
+
+/// So much of a text that its first words are in it, secrets and all.
+fn beginning(text: &str) -> &str {
+    const ENOUGH: usize = 4_000;
+    let end = text.char_indices().map(|(at, _)| at).find(|at| *at >= ENOUGH).unwrap_or(text.len());
+    &text[..end]
 }
 
 /// A text without the blocks of tags that it begins with: `<environment_context>…</environment_context>`.
@@ -270,6 +278,14 @@ mod tests {
             "user    <env>here</env>\nuser    # AGENTS.md instructions for x\nuser    fix it\n",
         );
         assert_eq!(first_words(session.transcript()), "fix it");
+    }
+
+    #[test]
+    fn a_key_among_the_first_words_is_not_shown() {
+        let key = format!("ghp_{}", "a1B2c3".repeat(6));
+        let mut session = session();
+        say(&mut session, &format!("user    use {key} to push\n"));
+        assert_eq!(first_words(session.transcript()), "use [redacted: github token] to push");
     }
 
     #[test]

@@ -144,7 +144,7 @@ fn event_words(event: &EventRow) -> String {
         }
         Note::Budget { window, .. } => format!("a window of {} tokens", thousands(window)),
         Note::Refused { .. } => "refused for its length".to_owned(),
-        Note::Corrected { permille } => {
+        Note::Corrected { permille, .. } => {
             format!("the provider counts {} for 1,000 of ours", thousands(permille.into()))
         }
         Note::Offered(offer) if offer.tool.is_some() => "folds open by a tool".to_owned(),
