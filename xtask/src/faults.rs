@@ -603,7 +603,7 @@ const FAULTS: &[Fault] = &[
         name: "what happened is taken in the order in which it was noted",
         breaks: "7 deterministic: past",
         file: "crates/fanfold-engine/src/past.rs",
-        find: "        holding.sort_unstable();\n",
+        find: "        holding.sort_unstable_by_key(|(place, i)| (*place, self.is_for_next(*i), *i));\n",
         replace: "",
     },
     Fault {

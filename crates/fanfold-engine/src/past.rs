@@ -178,8 +178,12 @@ impl Past {
                 _ => false,
             };
             let place = noted.tip.map_or(Some(0), |tip| places.get(&tip).copied());
+            let place = place.filter(|_| is_meant).map(|place| match self.is_for_next(i) {
+                true => self.behind_unaware(i, place, places, until),
+                false => place,
+            });
             let is_due = |place: &u32| !self.is_for_next(i) || (*place as usize) < places.len();
-            if let Some(place) = place.filter(|_| is_meant).filter(is_due) {
+            if let Some(place) = place.filter(is_due) {
                 holding.push((place, i));
             }
         }
@@ -191,6 +195,19 @@ impl Past {
     /// Whether a note holds from the message on that comes next.
     fn is_for_next(&self, note: usize) -> bool {
         matches!(self.notes[note].note, Note::Corrected { at_once: false, .. })
+    }
+
+    /// After how many messages a note holds that was written while requests were under way: behind those that left
+    /// without knowing of it, so that what they sent is what is made again.
+    fn behind_unaware(&self, note: usize, place: u32, places: &Places, until: usize) -> u32 {
+        let seq = self.notes[note].seq;
+        // Those of the session that it came from are counted anew.
+        let end = if note < self.own_from { self.own_from.min(until) } else { until };
+        let unaware = self.notes[note + 1..end.max(note + 1)].iter().filter_map(|noted| match &noted.note {
+            Note::Request(sent) if sent.seen <= seq => places.get(&noted.tip?).copied(),
+            _ => None,
+        });
+        unaware.max().unwrap_or(place).max(place)
     }
 
     /// How many notes there are before an event of its own.
