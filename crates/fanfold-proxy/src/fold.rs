@@ -184,9 +184,18 @@ impl Folding<'_> {
         }
         let session = session.map_or("", |session| &session.0);
         let reason = Reason::from(trouble);
-        // What is wrong with a body may quote it, so only a store's words are told.
-        let store = if let Trouble::Store(error) = trouble { store_words(error) } else { String::new() };
-        tracing::warn!(session, why = %reason, store, "a body leaves as it came");
+        // What is wrong with a body may quote it, so only a store's words and sizes are told.
+        match trouble {
+            Trouble::Store(error) => {
+                let store = store_words(error);
+                tracing::warn!(session, why = %reason, store, "a body leaves as it came");
+            }
+            Trouble::Overflow(overflow) => {
+                let (needs, has) = (overflow.smallest.0, overflow.room.0);
+                tracing::warn!(session, why = %reason, needs, has, "a body leaves as it came: a larger --window would do");
+            }
+            _ => tracing::warn!(session, why = %reason, "a body leaves as it came"),
+        }
         Made::as_it_came(reason)
     }
 }

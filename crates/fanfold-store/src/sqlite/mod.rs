@@ -38,7 +38,7 @@ pub struct Patience {
 
 impl Default for Patience {
     fn default() -> Patience {
-        Patience { tries: 15, wait: Duration::from_secs(1), pause_ms: 20..151 }
+        Patience { tries: 15, wait: Duration::from_secs(2), pause_ms: 20..151 }
     }
 }
 
