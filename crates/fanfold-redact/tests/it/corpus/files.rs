@@ -185,7 +185,7 @@ pub(super) fn netrc(rng: &mut Rng, item: &Item) -> Shown {
 pub(super) fn npmrc(rng: &mut Rng, item: &Item) -> Shown {
     let written = item.raw();
     let text = match rng.below(3) {
-        0 => format!("//registry.npmjs.org/:_authToken={}", written.value),
+        0 => format!("//npm.acme.dev/:_authToken={}", written.value),
         1 => {
             format!("@acme:registry=https://npm.acme.dev/\n//npm.acme.dev/:_authToken=\"{}\"", written.value)
         }

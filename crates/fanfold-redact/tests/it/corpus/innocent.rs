@@ -89,7 +89,7 @@ const REFERENCES: &[&str] = &[
     "password = keyring.get_password(\"app\", user)",
     "export TOKEN=$(gcloud auth print-access-token)",
     "PASSWORD=`cat /run/secrets/pw`",
-    "//registry.npmjs.org/:_authToken=${NPM_TOKEN}",
+    "//npm.acme.dev/:_authToken=${NPM_TOKEN}",
     "IdentityFile ~/.ssh/id_ed25519",
     "ssh_key_path = \"/home/ada/.ssh/id_rsa\"",
     "secret: vault:secret/data/app#password",
