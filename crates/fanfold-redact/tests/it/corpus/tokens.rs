@@ -127,7 +127,7 @@ fn npm(rng: &mut Rng) -> Made {
 
 /// A macaroon: its first bytes name the place it is for.
 fn pypi(rng: &mut Rng) -> Made {
-    let (place, marker) = if rng.one_in(4) { ("test.pypi.org", 13) } else { ("pypi.org", 8) };
+    let (place, marker) = if rng.one_in(4) { ("test.pkgs.dev", 13) } else { ("pkgs.dev", 8) };
     let mut bytes = vec![2, 1, marker];
     bytes.extend(place.as_bytes());
     bytes.extend([2, 36]);
