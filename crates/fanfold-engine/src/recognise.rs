@@ -42,9 +42,13 @@ impl Engine {
     pub fn recognise(&self, body: &str, format: Format) -> Result<Recognised, Trouble> {
         let incoming = Incoming::open(body, Some(format))?;
         let recognised = self.recognise_in(&incoming)?;
-        // Its request comes next.
-        self.cache.wait(incoming);
+        self.expect(incoming);
         Ok(recognised)
+    }
+
+    /// Keeps a body whose messages have been found for its request, which comes next and need not find them again.
+    pub fn expect(&self, incoming: Incoming) {
+        self.cache.wait(incoming);
     }
 
     /// The session that a body goes on with: the one it was recognised as, a fork of it, or the id of a new one.
@@ -60,7 +64,8 @@ impl Engine {
         }
     }
 
-    fn recognise_in(&self, incoming: &Incoming) -> Result<Recognised, StoreError> {
+    /// Tells which session a body belongs to whose messages have been found.
+    pub fn recognise_in(&self, incoming: &Incoming) -> Result<Recognised, StoreError> {
         // A list that only goes on with what the provider holds does not say what it goes on with.
         if incoming.is_continued() {
             return Ok(Recognised::New);

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use fanfold_core::{Budget, Tokens};
 use fanfold_engine::{Ask, Engine, Left, Mode, Recognised, Refused, Terms, Trouble, store_words};
 use fanfold_store::SessionId;
-use fanfold_wire::Format;
 use fanfold_wire::reply::is_summary_request;
+use fanfold_wire::{Format, Incoming};
 use tokio::sync::Semaphore;
 
 use crate::config::Config;
@@ -100,8 +100,12 @@ impl Folding<'_> {
         let Ok(body) = std::str::from_utf8(&wanted.body) else {
             return Made::as_it_came(Reason::NotDecoded);
         };
+        let incoming = match Incoming::open(body, Some(wanted.format)) {
+            Ok(incoming) => incoming,
+            Err(error) => return self.trouble(&error.into(), None),
+        };
         // It wants all of it; only where that is too long, it gets what there is room for.
-        if wanted.refused.is_none() && is_summary_request(body, wanted.format) {
+        if wanted.refused.is_none() && is_summary_request(&incoming) {
             return Made::as_it_came(Reason::Summary);
         }
         let terms = match self.desk.host().terms(wanted.model.as_deref(), wanted.format) {
@@ -118,13 +122,19 @@ impl Folding<'_> {
                 return Made::as_it_came(Reason::Store);
             }
         };
-        match self.ask(&engine, wanted, body, &terms) {
+        match self.ask(&engine, wanted, (body, incoming), &terms) {
             Ok(made) => made,
             Err(trouble) => self.trouble(&trouble, None),
         }
     }
 
-    fn ask(&self, engine: &Engine, wanted: &Wanted, body: &str, terms: &Terms) -> Result<Made, Trouble> {
+    fn ask(
+        &self,
+        engine: &Engine,
+        wanted: &Wanted,
+        (body, incoming): (&str, Incoming),
+        terms: &Terms,
+    ) -> Result<Made, Trouble> {
         let began = Instant::now();
         let (session, is_new) = match &wanted.named {
             Some(named) => {
@@ -133,7 +143,7 @@ impl Folding<'_> {
                 (session, is_new)
             }
             None => {
-                let recognised = engine.recognise(body, wanted.format)?;
+                let recognised = engine.recognise_in(&incoming)?;
                 (engine.take_up(&recognised)?, recognised == Recognised::New)
             }
         };
@@ -147,6 +157,7 @@ impl Folding<'_> {
         (ask.mode, ask.until) = (self.mode, Some(self.until));
         let offer = is_new.then(|| self.recall.offer(body, wanted.format));
         ask.offer = offer.as_ref();
+        engine.expect(incoming);
         let answer = engine.request(&ask);
         let steps =
             vec![("recognise", began, recognised - began), ("fold", recognised, recognised.elapsed())];

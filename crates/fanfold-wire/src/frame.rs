@@ -148,20 +148,25 @@ fn open_one(body: &str, value: &str, format: Option<Format>) -> Result<Opened, D
         let format = format.unwrap_or_else(|| format::of_messages(&items));
         return Ok(opened(body, format, value, &items, None));
     }
-    let Some(object) = Object::parse(value) else {
-        return Err(DecodeError::NoMessages { found: "a single value".to_owned() });
-    };
     let keys = match format {
         Some(format) => vec![format.list_key()],
         None => vec!["messages", "conversations", "input"],
     };
+    let Some((object, found)) = Object::parse_and_list(value, &keys) else {
+        return Err(DecodeError::NoMessages { found: "a single value".to_owned() });
+    };
     for key in keys {
         let Some(list) = object.get(key) else { continue };
         let is_lone = key == "input" && list.starts_with('"');
-        let items = if is_lone { vec![list] } else { json::array(list).unwrap_or_default() };
         if !is_lone && !list.starts_with('[') {
             continue;
         }
+        let items = match &found {
+            // Of a doubled key the last one counts, which may not be the one that was read.
+            Some(found) if std::ptr::eq(found.raw, list) => found.items.clone(),
+            _ if is_lone => vec![list],
+            _ => json::array(list).unwrap_or_default(),
+        };
         let format = format.unwrap_or_else(|| match key {
             "conversations" => Format::ShareGpt,
             "input" => Format::Responses,

@@ -27,6 +27,27 @@ pub(crate) struct Object<'a> {
 impl<'a> Object<'a> {
     /// The fields of a text that is an object.
     pub(crate) fn parse(raw: &'a str) -> Option<Object<'a>> {
+        Object::parse_with(raw, |_, at| skip_value(raw.as_bytes(), at))
+    }
+
+    /// The same, and the items of the first field of some keys that is an array, read in one go.
+    pub(crate) fn parse_and_list(raw: &'a str, keys: &[&str]) -> Option<(Object<'a>, Option<List<'a>>)> {
+        let mut list = None;
+        let object = Object::parse_with(raw, |key, at| {
+            let is_wanted = list.is_none() && keys.contains(&key);
+            match if is_wanted { items(raw, at) } else { None } {
+                Some((items, end)) => {
+                    list = Some(List { raw: &raw[at..end], items });
+                    end
+                }
+                None => skip_value(raw.as_bytes(), at),
+            }
+        })?;
+        Some((object, list))
+    }
+
+    /// The fields, each value ended by whoever looks at it.
+    fn parse_with(raw: &'a str, mut end_of: impl FnMut(&str, usize) -> usize) -> Option<Object<'a>> {
         let bytes = raw.as_bytes();
         let mut at = skip_space(bytes, 0);
         if bytes.get(at) != Some(&b'{') {
@@ -38,11 +59,10 @@ impl<'a> Object<'a> {
             let key_end = skip_string(bytes, at);
             let colon = skip_space(bytes, key_end);
             let value_start = skip_space(bytes, colon + 1);
-            let value_end = skip_value(bytes, value_start);
-            let (Some(key), Some(value)) = (raw.get(at..key_end), raw.get(value_start..value_end)) else {
-                break;
-            };
+            let Some(key) = raw.get(at..key_end) else { break };
             let key = string(key).map_or(Cow::Borrowed(""), |key| key.text);
+            let value_end = end_of(&key, value_start);
+            let Some(value) = raw.get(value_start..value_end) else { break };
             fields.push(Field { key, value, span: at..value_end });
             at = skip_space(bytes, value_end);
             if bytes.get(at) == Some(&b',') {
@@ -73,14 +93,25 @@ impl<'a> Object<'a> {
     }
 }
 
+/// An array with its items.
+#[derive(Debug, Clone)]
+pub(crate) struct List<'a> {
+    pub(crate) raw: &'a str,
+    pub(crate) items: Vec<&'a str>,
+}
+
 /// The items of a text that is an array.
 pub(crate) fn array(raw: &str) -> Option<Vec<&str>> {
+    items(raw, skip_space(raw.as_bytes(), 0)).map(|(items, _)| items)
+}
+
+/// The items of an array, and where it ends.
+fn items(raw: &str, open: usize) -> Option<(Vec<&str>, usize)> {
     let bytes = raw.as_bytes();
-    let mut at = skip_space(bytes, 0);
-    if bytes.get(at) != Some(&b'[') {
+    if bytes.get(open) != Some(&b'[') {
         return None;
     }
-    at = skip_space(bytes, at + 1);
+    let mut at = skip_space(bytes, open + 1);
     let mut items = Vec::new();
     while at < bytes.len() && bytes[at] != b']' {
         let end = skip_value(bytes, at);
@@ -91,7 +122,8 @@ pub(crate) fn array(raw: &str) -> Option<Vec<&str>> {
             at = skip_space(bytes, at + 1);
         }
     }
-    Some(items)
+    let end = if bytes.get(at) == Some(&b']') { at + 1 } else { skip_value(bytes, open) };
+    Some((items, end))
 }
 
 /// A string's readable text.
@@ -329,6 +361,20 @@ mod tests {
     }
 
     #[test]
+    fn a_list_is_read_on_the_way() {
+        let raw = r#"{"b":[0],"a":"no list","list" : [ {"x":"]"} , 2,"\"]"] , "list":[9],"c":{}}"#;
+        let (object, list) = Object::parse_and_list(raw, &["a", "list"]).expect("an object");
+        let whole = Object::parse(raw).expect("an object");
+        let values =
+            |object: &Object<'_>| object.fields.iter().map(|f| f.value.to_owned()).collect::<Vec<_>>();
+        assert_eq!(values(&object), values(&whole));
+        let list = list.expect("a list");
+        assert_eq!(list.raw, whole.fields[2].value);
+        assert_eq!(list.items, array(list.raw).expect("an array"));
+        assert_eq!(list.items, [r#"{"x":"]"}"#, "2", r#""\"]""#]);
+    }
+
+    #[test]
     fn strings_read_as_serde_reads_them() {
         for raw in [r#""""#, r#""plain""#, r#""a\n\t\"\\\/\b\f\r""#, r#""\u00e9\ud83d\ude00x""#, "\"é😀\""]
         {
@@ -382,6 +428,8 @@ mod tests {
             "[:]",
         ] {
             let _ = (Object::parse(raw), array(raw), string(raw), locate(raw, &[0, 5]));
+            let listed = Object::parse_and_list(raw, &["a"]).map(|(object, _)| object.fields.len());
+            assert_eq!(listed, Object::parse(raw).map(|object| object.fields.len()), "{raw}");
         }
     }
 }

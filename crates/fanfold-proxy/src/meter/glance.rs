@@ -57,11 +57,11 @@ impl Glance {
         let first_new = followed.conversation.messages().len().saturating_sub(n_new) as u32;
         let entries = followed.session.transcript().entries();
         let is_new = |entry: &Entry| messages_of(entry).iter().any(|message| *message >= first_new);
-        let n_old = entries.iter().position(is_new).unwrap_or(entries.len());
+        let n_old = || entries.iter().position(is_new).unwrap_or(entries.len());
         Glance::at(&followed.session, n_old, before)
     }
 
-    fn at(session: &Session<'_>, n_old: usize, before: Option<&Seen>) -> Glance {
+    fn at(session: &Session<'_>, n_old: impl FnOnce() -> usize, before: Option<&Seen>) -> Glance {
         let (transcript, ledger) = (session.transcript(), session.ledger());
         let (budget, receipts) = (session.budget(), ledger.receipts());
         // A session that went back has less than was seen: there is nothing to go on from.
@@ -69,7 +69,10 @@ impl Glance {
             |seen: &&Seen| seen.n_entries <= transcript.len() && seen.n_receipts <= receipts.len();
         let known = before.filter(is_on_the_way);
         let n_known = known.map_or_else(
-            || receipts.iter().filter(|receipt| receipt.at <= n_old).count(),
+            || {
+                let n_old = n_old();
+                receipts.iter().filter(|receipt| receipt.at <= n_old).count()
+            },
             |seen| seen.n_receipts,
         );
         let new = &receipts[n_known..];
@@ -214,25 +217,25 @@ mod tests {
     fn a_call_made_again_for_a_fold_is_a_miss_and_any_other_is_not() {
         let mut session = session();
         say(&mut session, &format!("user    read them\n{}{}", read("a"), read("b")));
-        let first = Glance::at(&session, 0, None);
+        let first = Glance::at(&session, || 0, None);
         assert_eq!((first.n_folds, first.n_misses), (0, 0));
         assert_eq!(first.words, "read them");
         // The result is still there, so asking again is no miss.
         say(&mut session, &read("b"));
-        let second = Glance::at(&session, 0, Some(&first.seen));
+        let second = Glance::at(&session, || 0, Some(&first.seen));
         assert_eq!(second.n_misses, 0);
         for name in ["c", "d", "e", "f", "g", "h", "i"] {
             say(&mut session, &read(name));
         }
-        let folded = Glance::at(&session, 0, Some(&second.seen));
+        let folded = Glance::at(&session, || 0, Some(&second.seen));
         assert!(folded.n_new_folds > 0 && folded.sent < folded.came, "{folded:?}");
         // A new call is none, an old one is, a look-alike is none.
         say(&mut session, &format!("{}{}{}", read("x"), read("a"), "call    read a.md -n\nresult  aa\n"));
-        let after = Glance::at(&session, 0, Some(&folded.seen));
+        let after = Glance::at(&session, || 0, Some(&folded.seen));
         assert_eq!(after.n_misses, 1, "{after:?}");
         // It has been read again, and is there: the same call is no miss any more.
         say(&mut session, &read("a"));
-        let last = Glance::at(&session, 0, Some(&after.seen));
+        let last = Glance::at(&session, || 0, Some(&after.seen));
         assert_eq!(last.n_misses, 0, "{last:?}");
     }
 
@@ -244,7 +247,7 @@ mod tests {
         let mut away = 0;
         for n in 0..30 {
             say(&mut session, &read(&format!("f{n}")));
-            let glance = Glance::at(&session, 0, seen.as_ref());
+            let glance = Glance::at(&session, || 0, seen.as_ref());
             away += glance.folded_away;
             assert_eq!(away, glance.came - glance.sent, "after {n}");
             assert_eq!(glance.shared.is_some(), glance.n_new_folds > 0);
@@ -259,9 +262,9 @@ mod tests {
         say(&mut session, "user    read them\n");
         (0..30).for_each(|n| say(&mut session, &read(&format!("f{n}"))));
         let n_entries = session.transcript().len();
-        let all = Glance::at(&session, 0, None);
+        let all = Glance::at(&session, || 0, None);
         assert_eq!((all.n_new_folds, all.folded_away), (all.n_folds, all.came - all.sent));
-        let none = Glance::at(&session, n_entries, None);
+        let none = Glance::at(&session, || n_entries, None);
         assert_eq!((none.n_new_folds, none.folded_away, none.n_folds), (0, 0, all.n_folds));
     }
 

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use crate::format::Format;
+use crate::incoming::Incoming;
 use crate::json::{self, Object};
 
 /// Words of a system text.
@@ -51,22 +51,17 @@ const PROMPT_HEAD: usize = 1500;
 const PROMPT_TAIL: usize = 4000;
 
 /// Whether a request asks for a summary of its own conversation.
-pub fn is_summary_request(body: &str, format: Format) -> bool {
-    let Some(object) = Object::parse(body) else { return false };
-    let messages = object.some(format.list_key()).and_then(json::array).unwrap_or_default();
-    let beside = match format {
-        Format::Anthropic => object.some("system"),
-        Format::Responses => object.some("instructions"),
-        Format::Chat | Format::ShareGpt | Format::Hermes => None,
-    };
-    let first = messages.first().and_then(|message| Object::parse(message));
+pub fn is_summary_request(incoming: &Incoming) -> bool {
+    let message = |i: usize| incoming.message(i).and_then(Object::parse);
+    let first = message(0);
     let first = first.filter(|first| matches!(first.text("role").as_deref(), Some("system" | "developer")));
     let within = first.and_then(|first| first.some("content"));
-    let is_system = [beside, within].into_iter().flatten().any(|system| {
+    let is_system = [incoming.system(), within].into_iter().flatten().any(|system| {
         // A client may put a line of its own before its prompt.
         texts_of(system).iter().take(3).any(|text| says_any(head(text, SYSTEM_HEAD), IN_SYSTEM))
     });
-    is_system || messages.last().and_then(|last| Object::parse(last)).is_some_and(|last| is_prompt(&last))
+    let last = incoming.n_messages().checked_sub(1).and_then(message);
+    is_system || last.is_some_and(|last| is_prompt(&last))
 }
 
 /// Whether a path is one that a client has conversations summarised on: Codex has it done by the provider.

@@ -1,8 +1,8 @@
 //! Clients' own requests for a summary, by the words that each begins with; and conversations, which are none.
 
 use fanfold_testkit::trajectories::trajectories;
-use fanfold_wire::Format;
-use fanfold_wire::reply::{is_summary_request, is_summary_route};
+use fanfold_wire::reply::{self, is_summary_route};
+use fanfold_wire::{Format, Incoming};
 use serde_json::{Value, json};
 
 /// Who asks, where its words stand, and the words.
@@ -85,6 +85,10 @@ fn body(format: Format, system: &str, last: &str) -> Value {
             json!({"messages": messages})
         }
     }
+}
+
+fn is_summary_request(body: &str, format: Format) -> bool {
+    Incoming::open(body, Some(format)).is_ok_and(|incoming| reply::is_summary_request(&incoming))
 }
 
 #[test]
