@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::account::Account;
+use crate::ahead::Ahead;
 use crate::budget::Pressure;
 use crate::deed::Deed;
 use crate::handle::{Handle, Hash};
@@ -92,6 +93,8 @@ pub struct Ledger {
     pub(crate) hashes: BTreeMap<EntryId, Hash>,
     /// Entries in the view that were taken apart.
     pub(crate) scans: BTreeMap<EntryId, Arc<Scan>>,
+    /// What is to come, where that is known.
+    pub(crate) ahead: Option<Arc<Ahead>>,
     pub(crate) receipts: Vec<Receipt>,
     pub(crate) pinned: BTreeSet<EntryId>,
     pub(crate) focus: String,
@@ -259,8 +262,23 @@ impl Ledger {
             let id = EntryId::from(i);
             (transcript.entry(id), transcript.tokens(id))
         };
-        let entries: Vec<_> = new.clone().map(with_tokens).collect();
-        for (i, parts) in new.zip(take_apart(&entries, workers)) {
+        let ahead = self.ahead.clone();
+        let mut parts: Vec<Option<Parts>> = match &ahead {
+            Some(ahead) => {
+                ahead.hurry(&new, workers);
+                new.clone().map(|i| ahead.take(EntryId::from(i), transcript)).collect()
+            }
+            None => new.clone().map(|_| None).collect(),
+        };
+        let missing: Vec<usize> = (0..parts.len()).filter(|i| parts[*i].is_none()).collect();
+        let entries: Vec<_> = missing.iter().map(|i| with_tokens(new.start + i)).collect();
+        for (i, taken) in missing.into_iter().zip(take_apart(&entries, workers)) {
+            parts[i] = Some(taken);
+        }
+        if let Some(ahead) = &ahead {
+            ahead.go_on_behind(&new, workers);
+        }
+        for (i, parts) in new.zip(parts.into_iter().flatten()) {
             let scan = self.keep(EntryId::from(i), parts);
             Arc::make_mut(&mut self.lexicon).learn(transcript, &scan);
         }

@@ -22,6 +22,7 @@ mod edges; //      the oldest and the newest, which stay
 mod slices; //     large originals in parts
 mod draft; //      which parts are being folded away
 mod scan; //       entries taken apart once
+mod ahead; //      entries taken apart before they are needed
 mod words; //      the words of texts and names
 mod choice; //     which of their lines stay
 mod changed; //    which lines of a file were worked on

@@ -101,14 +101,20 @@ pub(crate) fn take_apart(entries: &[(&Entry, Tokens)], workers: &dyn Workers) ->
     let sizes: Vec<usize> = entries.iter().map(|(entry, _)| size_of(entry)).collect();
     let size: usize = sizes.iter().sum();
     if size < MUCH || workers.count() < 2 {
-        return Bench::default().take_apart(entries);
+        return take_apart_here(entries);
     }
     let shares = shares(&sizes, workers.count());
     let done: Vec<OnceLock<Vec<Parts>>> = shares.iter().map(|_| OnceLock::new()).collect();
     workers.run(shares.len(), &|i| {
-        done[i].get_or_init(|| Bench::default().take_apart(&entries[shares[i].clone()]));
+        done[i].get_or_init(|| take_apart_here(&entries[shares[i].clone()]));
     });
     done.into_iter().flat_map(|share| share.into_inner().expect("every job was done")).collect()
+}
+
+/// Takes entries apart one after another.
+pub(crate) fn take_apart_here(entries: &[(&Entry, Tokens)]) -> Vec<Parts> {
+    let mut bench = Bench::default();
+    entries.iter().map(|(entry, tokens)| bench.parts_of(entry, *tokens)).collect()
 }
 
 /// Cuts a list into runs of about the same size.
@@ -130,7 +136,7 @@ fn shares(sizes: &[usize], n: usize) -> Vec<Range<usize>> {
 }
 
 /// About how many bytes there are in an entry.
-fn size_of(entry: &Entry) -> usize {
+pub(crate) fn size_of(entry: &Entry) -> usize {
     match entry {
         Entry::Prompt(prompt) => prompt.body.original().len(),
         Entry::Step(step) => {
@@ -143,10 +149,6 @@ fn size_of(entry: &Entry) -> usize {
 }
 
 impl Bench {
-    fn take_apart(&mut self, entries: &[(&Entry, Tokens)]) -> Vec<Parts> {
-        entries.iter().map(|(entry, tokens)| self.parts_of(entry, *tokens)).collect()
-    }
-
     fn parts_of(&mut self, entry: &Entry, tokens: Tokens) -> Parts {
         let size = size_of(entry);
         let (mut script, mut plain) = (String::with_capacity(size + size / 16 + 32), String::new());

@@ -3,6 +3,9 @@
 //! A session takes one `step` after each entry, in order, whether the entries come one by one or all at once. So the
 //! view depends on what was said alone, and not on how it arrived.
 
+use std::sync::Arc;
+
+use crate::ahead::Ahead;
 use crate::budget::Budget;
 use crate::check::{Fault, check, check_growth};
 use crate::economy::{Weighed, weigh};
@@ -80,6 +83,12 @@ impl<'c> Session<'c> {
     /// Lends it workers: a long conversation that is new to it is then folded sooner, to the same view.
     pub fn set_workers(&mut self, workers: &'c dyn Workers) {
         self.workers = workers;
+    }
+
+    /// Tells what is to come, from the first entry on: workers may then look at it while what came before is folded.
+    /// The view is the same, whatever comes.
+    pub fn foresee(&mut self, transcript: Transcript) {
+        self.ledger.ahead = Some(Arc::new(Ahead::of(transcript)));
     }
 
     /// The same with what its provider charges, so that it folds when that pays.
@@ -293,6 +302,9 @@ impl<'c> Session<'c> {
         let (ledger, outlook) = step(std::mem::take(&mut self.ledger), &now);
         let Outlook { is_changed, notices, overflow } = outlook;
         self.ledger = ledger;
+        if self.ledger.ahead.as_ref().is_some_and(|ahead| ahead.ends_at(self.transcript.len())) {
+            self.ledger.ahead = None;
+        }
         self.is_rebuilt |= is_changed || self.overflow.is_some();
         self.notices.extend(notices);
         self.overflow = overflow;

@@ -7,6 +7,11 @@ pub trait Workers: Sync {
 
     /// Does the jobs numbered from zero to `n`, each once, and waits for all of them.
     fn run(&self, n: usize, job: &(dyn Fn(usize) + Sync));
+
+    /// Does a job beside what else is done, at some time or never. Nobody waits for it.
+    fn soon(&self, job: Box<dyn FnOnce() + Send>) {
+        drop(job);
+    }
 }
 
 /// One job after another.

@@ -1,6 +1,6 @@
 //! A conversation and its session, followed together: bytes in, a view out.
 
-use fanfold_core::{Entry, EntryId, Event, Refusal, Session, Tokens, View, Workers};
+use fanfold_core::{Entry, EntryId, Event, Refusal, Session, Tokens, Transcript, View, Workers};
 use fanfold_wire::{Change, Conversation, DecodeError, Format};
 use rayon::prelude::*;
 use serde_json::value::RawValue;
@@ -124,16 +124,25 @@ impl Followed {
     }
 
     fn make(&mut self, mut changes: Vec<Change>) {
-        self.count(&mut changes);
+        self.prepare(&mut changes);
         changes.into_iter().for_each(|change| self.make_one(change));
     }
 
-    /// Counts many changes on several threads; few are counted as they are made.
-    pub(crate) fn count(&self, changes: &mut [Change]) {
+    /// Counts many changes on several threads, and has a new session know what is to come; few are counted as they
+    /// are made.
+    pub(crate) fn prepare(&mut self, changes: &mut [Change]) {
         let counter = self.session.counter();
         let n_bytes: usize = changes.iter().map(n_bytes).sum();
-        if n_bytes >= MANY_BYTES {
-            changes.par_iter_mut().for_each(|change| change.count(counter));
+        if n_bytes < MANY_BYTES {
+            return;
+        }
+        changes.par_iter_mut().for_each(|change| change.count(counter));
+        if self.session.transcript().is_empty() {
+            let mut transcript = Transcript::new();
+            changes.iter().for_each(|change| change.clone().apply(&mut transcript, counter));
+            if transcript.total() > self.session.budget().room() {
+                self.session.foresee(transcript);
+            }
         }
     }
 
@@ -267,5 +276,9 @@ impl Workers for Threads {
 
     fn run(&self, n: usize, job: &(dyn Fn(usize) + Sync)) {
         (0..n).into_par_iter().with_max_len(1).for_each(job);
+    }
+
+    fn soon(&self, job: Box<dyn FnOnce() + Send>) {
+        rayon::spawn(job);
     }
 }

@@ -167,7 +167,7 @@ fn walk(
     holding: &[(u32, usize)],
     frames: &mut Frames<'_>,
 ) -> Result<(), StoreError> {
-    followed.count(&mut changes);
+    followed.prepare(&mut changes);
     let mut changes = changes.into_iter().peekable();
     for (place, i) in holding {
         while let Some(change) = changes.next_if(|change| place_of(change) <= *place) {

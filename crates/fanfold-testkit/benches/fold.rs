@@ -8,7 +8,8 @@
 use std::time::{Duration, Instant};
 
 use fanfold_core::{
-    Body, Budget, Call, Count as _, Entry, Origin, Outcome, Policy, Session, Step, Tokens, Workers,
+    Body, Budget, Call, Count as _, Entry, Origin, Outcome, Policy, Session, Step, Tokens, Transcript,
+    Workers,
 };
 use fanfold_tokens::o200k;
 use fanfold_wire::{Change, Conversation};
@@ -77,12 +78,15 @@ fn cold(body: &str) -> Session<'static> {
 
 /// Counts everything and folds as it goes: what a process does that has never seen the conversation.
 fn follow(mut changes: Vec<Change>, n_bytes: usize) -> Session<'static> {
+    let mut session = Session::new(Policy::fanfold(), Budget::of_window(WINDOW), o200k());
+    session.set_workers(&Threads);
     // On all cores where there is much, as the command does it.
     if n_bytes >= 1024 * 1024 {
         changes.par_iter_mut().for_each(|change| change.count(o200k()));
+        let mut transcript = Transcript::new();
+        changes.iter().for_each(|change| change.clone().apply(&mut transcript, o200k()));
+        session.foresee(transcript);
     }
-    let mut session = Session::new(Policy::fanfold(), Budget::of_window(WINDOW), o200k());
-    session.set_workers(&Threads);
     for change in changes {
         match change {
             Change::Append(entry) => {
@@ -107,6 +111,10 @@ impl Workers for Threads {
 
     fn run(&self, n: usize, job: &(dyn Fn(usize) + Sync)) {
         (0..n).into_par_iter().with_max_len(1).for_each(job);
+    }
+
+    fn soon(&self, job: Box<dyn FnOnce() + Send>) {
+        rayon::spawn(job);
     }
 }
 

@@ -1,7 +1,8 @@
 //! 7. The same values give the same bytes: replayed, followed, or fed in any portions.
 
 use fanfold_core::{
-    Budget, Entry, EntryId, Event, Outcome, Policy, Refusal, Session, Tokens, View, Words, Workers, parse,
+    Budget, Entry, EntryId, Event, Outcome, Policy, Refusal, Session, Tokens, Transcript, View, Words,
+    Workers, parse,
 };
 use fanfold_testkit::Rng;
 
@@ -211,6 +212,10 @@ impl Workers for Backwards {
     fn run(&self, n: usize, job: &(dyn Fn(usize) + Sync)) {
         (0..n).rev().for_each(job);
     }
+
+    fn soon(&self, job: Box<dyn FnOnce() + Send>) {
+        job();
+    }
 }
 
 #[test]
@@ -231,4 +236,38 @@ fn workers_change_nothing() {
     }
     assert_eq!(alone.view().unwrap(), helped.view().unwrap());
     assert!(!alone.ledger().receipts().is_empty(), "something is folded");
+}
+
+#[test]
+fn what_was_told_to_come_changes_nothing_whatever_comes() {
+    let budget = Budget::with_reserve(Tokens(20_000), Tokens::ZERO);
+    let said = |what: &str, n: usize| {
+        let mut said = "user    look at all of them\n".to_owned();
+        for i in 0..n {
+            said += &format!(
+                "call    read {{\"path\":\"src/{what}_{}.rs\"}}\nresult  use super::name_{i};\n",
+                i % 90
+            );
+            (0..8 + i % 40).for_each(|line| {
+                said += &format!("        let {what}_{i}_{line} = read_it({line}) + {i};\n")
+            });
+        }
+        parse(&said).unwrap()
+    };
+    let came = said("value", 400);
+    let mut alone = Session::new(Policy::fanfold(), budget, &Words);
+    came.iter().for_each(|entry| drop(alone.append(entry.clone())));
+    let other = said("other", 200);
+    let others = came[..150].iter().chain(&other[150..]).chain(&came[200..]).cloned();
+    let told = [came.clone(), came[..37].to_vec(), said("value", 900), said("other", 400), others.collect()];
+    for told in told {
+        let mut transcript = Transcript::new();
+        told.into_iter().for_each(|entry| drop(transcript.append(entry, &Words)));
+        let mut helped = Session::new(Policy::fanfold(), budget, &Words);
+        helped.set_workers(&Backwards);
+        helped.foresee(transcript);
+        came.iter().for_each(|entry| drop(helped.append(entry.clone())));
+        assert_eq!(alone.view().unwrap(), helped.view().unwrap());
+    }
+    assert!(alone.ledger().receipts().len() > 3, "it is folded again and again");
 }
