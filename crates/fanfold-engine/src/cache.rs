@@ -46,6 +46,13 @@ impl Cache {
         self.kept().iter().rev().find(|(id, _)| id == session).map(|(_, state)| look(state))
     }
 
+    /// Finds the messages of a body that goes on with a session that is here, by looking at what is new.
+    pub(crate) fn resume(&self, body: &str, format: Format) -> Option<Incoming> {
+        let kept = self.kept();
+        let conversations = kept.iter().rev().map(|(_, state)| &state.followed.conversation);
+        conversations.filter(|held| held.format() == format).find_map(|held| held.resume(body))
+    }
+
     /// The ids of the messages that a body has in common with a session that is here: the most there are.
     pub(crate) fn common(&self, incoming: &Incoming, first: NodeId) -> Vec<NodeId> {
         let kept = self.kept();

@@ -12,7 +12,7 @@
 use std::cmp::Reverse;
 
 use fanfold_store::{NodeId, Role, SessionId, SessionRow, StoreError, role_of};
-use fanfold_wire::{Format, Incoming};
+use fanfold_wire::{DecodeError, Format, Incoming};
 
 use crate::arrive::ids_of;
 use crate::engine::{Engine, OpError};
@@ -40,10 +40,18 @@ pub enum Recognised {
 impl Engine {
     /// Tells which session a body belongs to.
     pub fn recognise(&self, body: &str, format: Format) -> Result<Recognised, Trouble> {
-        let incoming = Incoming::open(body, Some(format))?;
+        let incoming = self.open(body, format)?;
         let recognised = self.recognise_in(&incoming)?;
         self.expect(incoming);
         Ok(recognised)
+    }
+
+    /// Finds the messages of a body. One that goes on with a session in memory is not read again from the beginning.
+    pub fn open(&self, body: &str, format: Format) -> Result<Incoming, DecodeError> {
+        match self.cache.resume(body, format) {
+            Some(incoming) => Ok(incoming),
+            None => Incoming::open(body, Some(format)),
+        }
     }
 
     /// Keeps a body whose messages have been found for its request, which comes next and need not find them again.

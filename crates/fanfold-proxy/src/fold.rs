@@ -100,7 +100,12 @@ impl Folding<'_> {
         let Ok(body) = std::str::from_utf8(&wanted.body) else {
             return Made::as_it_came(Reason::NotDecoded);
         };
-        let incoming = match Incoming::open(body, Some(wanted.format)) {
+        let engine = self.desk.engine();
+        let opened = match &engine {
+            Ok(engine) => engine.open(body, wanted.format),
+            Err(_) => Incoming::open(body, Some(wanted.format)),
+        };
+        let incoming = match opened {
             Ok(incoming) => incoming,
             Err(error) => return self.trouble(&error.into(), None),
         };
@@ -115,7 +120,7 @@ impl Folding<'_> {
                 return Made::as_it_came(Reason::Terms);
             }
         };
-        let engine = match self.desk.engine() {
+        let engine = match engine {
             Ok(engine) => engine,
             Err(why) => {
                 tracing::warn!(why, "a body leaves as it came: the store could not be opened");

@@ -14,6 +14,7 @@ use crate::format::Format;
 use crate::frame::{DecodeError, Frame, Shape};
 use crate::incoming::{Incoming, Wearing};
 use crate::outgoing::{self, Source};
+use crate::resumed::{self, Known};
 use crate::splice::Splices;
 use crate::{anthropic, chat, json, responses};
 
@@ -66,6 +67,15 @@ impl Conversation {
         }
         let changes = conversation.read_from(0);
         (conversation, changes)
+    }
+
+    /// Finds the messages of a body that probably goes on with this one, by looking at what is new; none if it has to be
+    /// read as any other.
+    pub fn resume(&self, body: &str) -> Option<Incoming> {
+        let is_a_body = self.n_body_messages == self.spans.len() && self.n_body_bytes == self.text.len();
+        let known = Known { body: &self.text, frame: &self.frame, messages: &self.spans };
+        let opened = resumed::open(body, self.format, &known).filter(|_| is_a_body)?;
+        Some(Incoming::of(body, opened))
     }
 
     /// A conversation without messages yet, for a client that sends them one by one.

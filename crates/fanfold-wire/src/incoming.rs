@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::dress::{Dress, undress};
 use crate::format::Format;
-use crate::frame::{self, DecodeError, Frame};
+use crate::frame::{self, DecodeError, Frame, Opened};
 
 /// A body that came in.
 #[derive(Debug, Clone)]
@@ -29,14 +29,17 @@ pub(crate) enum Wearing {
 impl Incoming {
     /// Finds the messages of a request body, a bare list of messages, or one message per line.
     pub fn open(body: &str, format: Option<Format>) -> Result<Incoming, DecodeError> {
-        let opened = frame::open(body, format)?;
-        Ok(Incoming {
+        Ok(Incoming::of(body, frame::open(body, format)?))
+    }
+
+    pub(crate) fn of(body: &str, opened: Opened) -> Incoming {
+        Incoming {
             text: body.to_owned(),
             format: opened.format,
             frame: opened.frame,
             spans: opened.messages,
             wearing: Wearing::SetApart,
-        })
+        }
     }
 
     /// The same with every byte of a message taken as what it says, as older stores have them.

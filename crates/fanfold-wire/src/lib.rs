@@ -16,6 +16,7 @@ mod format; //       the formats, and how they are told apart
 mod frame; //        the body around the list of messages
 mod dress; //        cache marks, and the way a single text is written, set apart
 mod incoming; //     a body whose messages have been found
+mod resumed; //     the same where it begins as one that is held
 mod change; //       what arriving messages do to a transcript, and what was odd about them
 mod pairing; //      which call a result belongs to
 mod book; //         which entry each portion of each message went into
