@@ -1,0 +1,1 @@
+//! HTTP to a model provider: send, stream, classify errors.
