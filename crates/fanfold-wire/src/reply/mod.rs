@@ -12,6 +12,7 @@ mod said; //      what an answer says
 mod chat; //      of Chat Completions
 mod responses; // of Responses
 mod anthropic; // of Anthropic Messages
+mod spoken; //    its words
 mod words; //     the words of an error, whatever it is wrapped in
 mod refusal; //   refusals for length
 mod tool; //      the recall tool, offered and called
@@ -21,6 +22,8 @@ mod summary; //   requests of a client for a summary
 pub use held::{Held, Out};
 pub use refusal::{Cause, Filled, Refusal, TooMuchOutput, refusal, too_much_output};
 pub use said::{Called, Carried, Failure, Reply, Said};
+pub use spoken::{Heard, Spoken};
 pub use summary::{is_summary_request, is_summary_route};
 pub use tool::{RECALL_TOOL, Wanted, may_offer_recall, recall_tool, with_recall_tool};
 pub use usage::Usage;
+pub use words::error_words;

@@ -9,6 +9,18 @@ const LONGEST_TEXT: usize = 8 << 10;
 
 /// The words of an error in small letters, with single spaces and without quotes.
 pub(super) fn words_of(body: &[u8]) -> String {
+    plain(&collected(body))
+}
+
+/// The words of an error as a person may read them: those of its JSON, of a page without its marks, or of a text.
+pub fn error_words(body: &[u8]) -> String {
+    let said = collected(body);
+    let said = if said.trim_start().starts_with('<') { without_marks(&said) } else { said };
+    let line = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.trim_end_matches(" |").to_owned()
+}
+
+fn collected(body: &[u8]) -> String {
     let body = &body[..body.len().min(LONGEST_ERROR)];
     let text = String::from_utf8_lossy(body);
     let mut said = String::new();
@@ -16,7 +28,28 @@ pub(super) fn words_of(body: &[u8]) -> String {
         Ok(value) => collect(&value, &mut said, 0),
         Err(_) => said.push_str(&text.chars().take(LONGEST_TEXT).collect::<String>()),
     }
-    plain(&said)
+    said
+}
+
+/// The text of a page: what stands between its tags, but for scripts and styles.
+fn without_marks(page: &str) -> String {
+    let mut text = String::new();
+    let mut hidden = None;
+    for piece in page.split('<').skip(1) {
+        let (tag, rest) = piece.split_once('>').unwrap_or((piece, ""));
+        let name = tag.split([' ', '\n', '\t']).next().unwrap_or_default().to_ascii_lowercase();
+        match &hidden {
+            Some(end) if *end == name => hidden = None,
+            Some(_) => continue,
+            None if matches!(&*name, "script" | "style") => hidden = Some(format!("/{name}")),
+            None => {}
+        }
+        if hidden.is_none() {
+            text.push_str(rest);
+            text.push(' ');
+        }
+    }
+    text
 }
 
 /// The keys under which errors are told. What a client sent may be quoted under other ones.
@@ -167,6 +200,26 @@ mod tests {
         for body in bodies {
             let words = words_of(body.as_bytes());
             assert!(words.contains(told), "{body} -> {words}");
+        }
+    }
+
+    #[test]
+    fn a_person_reads_them_as_they_were_said() {
+        let cases = [
+            (
+                r#"{"error":{"message":"Incorrect API key","type":"invalid_request_error","code":null}}"#,
+                "Incorrect API key | invalid_request_error",
+            ),
+            (
+                "<!DOCTYPE html><html><head><title>502 Bad Gateway</title><style>b {}</style></head>\n<body><h1 class=x>502 Bad Gateway</h1></body></html>",
+                "502 Bad Gateway 502 Bad Gateway",
+            ),
+            ("  Not\n Found ", "Not Found"),
+            ("{}", ""),
+            ("<", ""),
+        ];
+        for (body, words) in cases {
+            assert_eq!(error_words(body.as_bytes()), words, "{body}");
         }
     }
 
