@@ -6,7 +6,7 @@ use fanfold_core::Budget;
 use fanfold_store::{
     Batch, BlobId, Change as Alter, Millis, NewMessage, NewSession, NodeId, Op, SessionRow, StoreError,
 };
-use fanfold_wire::{Conversation, Format, Incoming};
+use fanfold_wire::{Conversation, Format, Incoming, same_system};
 
 use crate::arrive::{frame_of, ids_of, whole};
 use crate::dresses::Dresses;
@@ -191,7 +191,7 @@ impl Engine {
         }
         // What stands beside the list as instructions is the transcript's first entry, so another one begins it anew.
         let frame = read_frame(&*self.store, &began.frame)?;
-        Ok(frame.system() == conversation.system())
+        Ok(same_system(frame.system(), conversation.system()))
     }
 
     /// Puts messages behind the session's, after moving it back to where they part. Says whether it moved.
@@ -307,7 +307,7 @@ impl Writing<'_> {
         let idle_ms = past.last_request().map(|last| self.now.0 - last.0);
         let is_cold = idle_ms.zip(lifetime).is_some_and(|(idle, lifetime)| idle / 1000 > lifetime as i64);
         if is_cold {
-            self.note(&Note::Cooled);
+            self.note(&Note::Cooled { later: false });
         }
     }
 }

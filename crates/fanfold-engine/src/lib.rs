@@ -24,6 +24,7 @@ mod arrive; //   a body decoded
 mod keep; //     what was said is kept
 mod fold; //     what was folded is noted
 mod request; //  one request from start to end
+mod beside; //   recalls that a client was not shown
 mod recognise; // which session a body belongs to
 mod provider; // what the provider says of a request
 mod recall; //   folds opened from the store alone
@@ -42,7 +43,7 @@ pub use clock::{Clock, MachineClock};
 pub use dresses::Dresses;
 pub use engine::{Engine, OpError, store_hint, store_words};
 pub use follow::{Followed, Sizes, Wishes, decode, messages_of};
-pub use note::{Began, FoldMade, Moved, Note, Noted, Sent, Why};
+pub use note::{Began, Beside, FoldMade, Moved, Note, Noted, Opened, Sent, Why};
 pub use offer::Offer;
 pub use places::{Back, Place as Checkpoint, Step};
 pub use provider::{Refused, Usage};

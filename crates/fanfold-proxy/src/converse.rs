@@ -105,7 +105,7 @@ impl Call {
         let response = self.send(self.headers_for(made, passage), Some(body.into())).await?;
         let filled =
             made.counted.map_or(Filled(100), |counted| Filled::of(counted.tokens.0, counted.window.0));
-        let opened = opening::open(response, came.format, filled).await;
+        let opened = opening::open(response, came.format, filled, self.shared.limits.body).await;
         if opened.refusal.is_none() {
             passage.first_byte(opened.response.status().as_u16());
         }
@@ -171,7 +171,7 @@ impl Call {
         let request = request.and_then(|body| std::str::from_utf8(body).ok());
         let held = request.and_then(|request| Held::new(came.format, carried, request));
         if let (Some(held), Some(session)) = (held, made.session.clone()) {
-            let rounds = Rounds::new(self, headers, held, session, n_room(&made), ledger);
+            let rounds = Rounds::new(self, headers, (held, came.format), session, n_room(&made), ledger);
             return match carried {
                 Carried::Stream => {
                     response.headers_mut().remove(CONTENT_LENGTH);

@@ -46,7 +46,7 @@ impl Shared {
         let desk = Arc::clone(&folder.desk);
         Ok(Shared {
             upstreams: config.upstreams.clone(),
-            senders: Senders::new(&config.limits)?,
+            senders: Senders::new(&config.limits, config.ca.as_deref())?,
             folder,
             meter: Arc::clone(&config.meter),
             windows: Windows::default(),

@@ -126,17 +126,24 @@ impl Folding<'_> {
 
     fn ask(&self, engine: &Engine, wanted: &Wanted, body: &str, terms: &Terms) -> Result<Made, Trouble> {
         let began = Instant::now();
-        let (session, is_new) = match &wanted.named {
+        // What the model recalled beside calls of the client's is put back first: it belongs to the conversation.
+        let (session, is_new, whole) = match &wanted.named {
             Some(named) => {
                 let session = SessionId(named.clone());
                 let is_new = engine.store().session(&session)?.is_none();
-                (session, is_new)
+                let whole = match is_new {
+                    true => None,
+                    false => engine.with_recalls_of(&session, body, wanted.format)?,
+                };
+                (session, is_new, whole)
             }
             None => {
-                let recognised = engine.recognise(body, wanted.format)?;
-                (engine.take_up(&recognised)?, recognised == Recognised::New)
+                let (recognised, whole) = engine.recognise_whole(body, wanted.format)?;
+                (engine.take_up(&recognised)?, recognised == Recognised::New, whole)
             }
         };
+        let has_recalls = whole.is_some();
+        let body = whole.as_deref().unwrap_or(body);
         let recognised = Instant::now();
         if let Some(refused) = &wanted.refused
             && let Err(error) = engine.refused(&session, refused)
@@ -171,7 +178,7 @@ impl Folding<'_> {
         });
         let n_new = answer.n_new;
         let glance = engine.look(&session, |followed| self.meter.glance(&session, followed, n_new));
-        let is_changed = left == Sent::Folded || answer.has_tool;
+        let is_changed = left == Sent::Folded || answer.has_tool || has_recalls;
         let body = is_changed.then(|| Bytes::from(answer.body));
         let has_tool = answer.has_tool;
         Ok(Made { body, session: Some(session), left, has_tool, counted, glance, steps })
