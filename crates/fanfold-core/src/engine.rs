@@ -204,7 +204,7 @@ impl Engine for Session<'_> {
 
     fn should_fold(&self, tokens: Option<Tokens>) -> Should {
         let (yes, no) = (|reason| Should { fold: true, reason }, |reason| Should { fold: false, reason });
-        let counted = self.ledger().total(self.transcript());
+        let counted = self.ledger().bare_total(self.transcript());
         let Some(trigger) = self.policy().strategy.trigger(self.budget()) else {
             return no("the strategy is off".to_owned());
         };

@@ -26,6 +26,10 @@ pub struct Metrics {
     pub after: Tokens,
     /// What the provider had to read anew for them.
     pub rewritten: Tokens,
+    /// Summaries that a model wrote.
+    pub n_summaries: usize,
+    /// What the one that stands in the view costs.
+    pub summary: Tokens,
 }
 
 impl Metrics {
@@ -44,6 +48,8 @@ impl Metrics {
             before: sum(|receipt| receipt.before),
             after: sum(|receipt| receipt.after),
             rewritten: sum(|receipt| receipt.rewritten),
+            n_summaries: ledger.summaries().count(),
+            summary: ledger.board.tokens(),
         }
     }
 

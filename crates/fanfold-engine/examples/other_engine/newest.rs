@@ -3,8 +3,8 @@
 //! It keeps nothing for a recall and minds neither prices nor caches. It shows what an engine has to do, and no more.
 
 use fanfold_core::{
-    Ask, Asked, Budget, CallId, Contributor, Count, Engine, Entry, EntryId, Feedback, Item, Outcome, Overflow, Pressure,
-    Refusal, SessionChange, Should, Status, Tokens, Transcript, View, Voice,
+    Ask, Asked, Budget, CallId, Contributor, Count, Engine, Entry, EntryId, Feedback, Item, Outcome,
+    Overflow, Pressure, Refusal, SessionChange, Should, Status, Tokens, Transcript, View, Voice,
 };
 
 /// Keeps system text and the newest entries.
@@ -99,7 +99,8 @@ impl Engine for Newest {
         if self.view.tokens <= room {
             return Ok(&self.view);
         }
-        let contributors = vec![Contributor { what: "the newest entry".to_owned(), tokens: self.view.tokens }];
+        let contributors =
+            vec![Contributor { what: "the newest entry".to_owned(), tokens: self.view.tokens }];
         let remedy = "use a larger window".to_owned();
         Err(Overflow { smallest: self.view.tokens, room, contributors, remedy }.into())
     }

@@ -122,7 +122,10 @@ fn each_level_is_told_once_until_a_fold() {
 #[test]
 fn what_fits_nowhere_tells_what_it_needs() {
     let engine = engine();
-    let messages = [json!({ "role": "system", "content": "word ".repeat(700) }), json!({ "role": "user", "content": "hi" })];
+    let messages = [
+        json!({ "role": "system", "content": "word ".repeat(700) }),
+        json!({ "role": "user", "content": "hi" }),
+    ];
     let answer = request(&engine, "s", &chat(&messages), &terms("fanfold", 500));
     assert!(matches!(answer.left, Left::AsItCame(Trouble::Overflow(_))));
     let sizes = answer.sizes.unwrap();
@@ -137,7 +140,9 @@ fn what_a_person_asks_for_is_folded_and_stays_so() {
     let session = id("s");
     for (n, is_by_hand) in [(20, false), (24, true), (28, false)] {
         let body = chat(&messages[..n]);
-        let ask = |engine: &Engine| engine.request(&Ask { is_by_hand, ..Ask::new(&session, &body, &terms, "test") });
+        let ask = |engine: &Engine| {
+            engine.request(&Ask { is_by_hand, ..Ask::new(&session, &body, &terms, "test") })
+        };
         let answer = ask(&with);
         without.forget();
         assert_eq!(ask(&without).body, answer.body);
