@@ -2,6 +2,7 @@
 
 use crate::budget::Budget;
 use crate::handle::Handle;
+use crate::summary::Summary;
 use crate::tokens::Tokens;
 use crate::transcript::EntryId;
 
@@ -14,6 +15,14 @@ pub enum Event {
     Refused {
         /// What the provider takes at most.
         limit: Option<Tokens>,
+    },
+    /// The provider told what it counted for a view: of an estimate, only what came since is still one. It is no news:
+    /// hosts tell it with each request, and folding that rests goes on resting.
+    Used {
+        /// What was counted here.
+        counted: Tokens,
+        /// What the provider counted.
+        reported: Tokens,
     },
     /// The provider has forgotten what was sent: nothing came for longer than its cache lives, or the model changed.
     Cooled,
@@ -30,4 +39,6 @@ pub enum Event {
     },
     /// A person wants the originals behind a handle back in the view.
     Unfolded(Handle),
+    /// A model wrote a summary of what was said so far. It stands in the view from the next fold on.
+    Summarised(Summary),
 }

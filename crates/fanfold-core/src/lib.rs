@@ -17,6 +17,7 @@ mod value; //      how likely they are to be used again
 mod economy; //    when a fold pays
 mod account; //    what requests have cost
 mod need; //       what is recalled when it is mentioned
+pub mod summary; // what a model writes beside the digest
 mod policy; //     what may be folded, from when on, in which order
 mod edges; //      the oldest and the newest, which stay
 mod slices; //     large originals in parts
@@ -35,6 +36,8 @@ mod check; //      what must hold for everything sent
 mod recount; //    counts a view without trusting the ledger
 mod recall; //     gives originals back
 mod report; //     what each fold did and why
+mod metrics; //    the same in numbers
+mod feedback; //   what a person hears of a fold they asked for
 mod session; //    a conversation being followed
 mod working; //    what the agent has seen and done
 mod engine; //     the contract by which an engine can be replaced
@@ -49,8 +52,10 @@ pub use draft::Draft;
 pub use economy::{Economy, Verdict as EconomyVerdict, Weighed};
 pub use engine::{Ask, Engine, SessionChange, Should, Status, ToolOffer, Usage};
 pub use event::Event;
+pub use feedback::{Asked, Ended, Feedback, Written};
 pub use handle::{Handle, HandleError};
 pub use ledger::{Fold, Ledger, Original};
+pub use metrics::Metrics;
 pub use need::{Excerpt, Need};
 pub use notation::{NotationError, parse, print_entries, print_view};
 pub use passes::{ALL as ALL_PASSES, Pass};
@@ -64,6 +69,7 @@ pub use report::{Contributor, Left, Notice, Overflow, PassReport, Reason, Receip
 pub use segment::{Part, Segment};
 pub use session::{Refusal, Session};
 pub use step::{Moment, Outlook, step};
+pub use summary::Summary;
 pub use tokens::{Count, Frame, Tokens, Words, thousands};
 pub use transcript::{
     Body, Call, CallId, Entry, EntryId, Media, NO_RESULT, OPENING, Origin, Outcome, Prompt, Speaker, Step,

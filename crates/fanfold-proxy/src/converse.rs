@@ -51,9 +51,9 @@ impl Call {
         let mut wanted = None;
         let made = match unpacked {
             Ok(body) => {
-                let most = shared.windows.of(self.upstream.address(), model.as_deref());
                 let (format, named) = (came.format, came.named.clone());
-                let asked = Wanted { body, format, model, named, most, refused: None };
+                let upstream = self.upstream.address().to_owned();
+                let asked = Wanted { body, format, model, named, upstream, told: None, refused: None };
                 wanted = Some(asked.clone());
                 shared.folder.fold(asked).await
             }
@@ -133,9 +133,7 @@ impl Call {
         }
         // Where the output was counted in, the limit less that is what a prompt may have.
         let said = refusal.room().map(Tokens);
-        if let Some(limit) = said {
-            shared.windows.learn(self.upstream.address(), wanted.model.as_deref(), limit);
-        }
+        wanted.told = said;
         let counted = made.counted.map(|counted| counted.tokens);
         // Without a number all that is known is that this was too much, and there is one more try.
         let limit = said.or_else(|| counted.map(|counted| counted.permille(GUESS)));

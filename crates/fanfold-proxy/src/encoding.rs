@@ -118,15 +118,15 @@ impl Unpacking {
         written.map(|()| std::mem::take(&mut kept.bytes))
     }
 
-    /// What is left at the end.
+    /// What is left at the end; an error if that is not the end.
     pub(crate) fn end(mut self) -> io::Result<Vec<u8>> {
-        match &mut self.way {
-            Way::Gzip(way) => way.try_finish()?,
-            Way::Deflate(way) => way.try_finish()?,
-            Way::Brotli(way) => way.close()?,
-            Way::Zstd(_) => {}
-        }
-        self.feed(&[])
+        let kept = match &mut self.way {
+            Way::Gzip(way) => way.try_finish().map(|()| way.get_mut())?,
+            Way::Deflate(way) => way.try_finish().map(|()| way.get_mut())?,
+            Way::Brotli(way) => way.close().map(|()| way.get_mut())?,
+            Way::Zstd(way) => way.get_mut(),
+        };
+        Ok(std::mem::take(&mut kept.bytes))
     }
 }
 

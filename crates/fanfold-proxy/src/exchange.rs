@@ -19,7 +19,6 @@ use crate::meter::{Arrival, Exit, Meter};
 use crate::server::ServeError;
 use crate::trust::{self, Token};
 use crate::upstream::{Senders, Upstreams};
-use crate::windows::Windows;
 use crate::{api, headers, own, route};
 
 /// The header by which a client names its session, and by which it is told.
@@ -31,7 +30,6 @@ pub(crate) struct Shared {
     pub(crate) senders: Senders,
     pub(crate) folder: Folder,
     pub(crate) meter: Arc<Meter>,
-    pub(crate) windows: Windows,
     pub(crate) mcp: Option<Router>,
     pub(crate) api: Router,
     token: Option<Token>,
@@ -49,7 +47,6 @@ impl Shared {
             senders: Senders::new(&config.limits, config.ca.as_deref())?,
             folder,
             meter: Arc::clone(&config.meter),
-            windows: Windows::default(),
             mcp: config.mcp.clone(),
             api: api::router(Arc::new(move || desk.engine())),
             token: config.token.clone(),

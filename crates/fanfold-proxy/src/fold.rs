@@ -16,6 +16,7 @@ use crate::desk::Desk;
 use crate::made::{Counted, Made, Reason, Sent};
 use crate::meter::Meter;
 use crate::recall::Recall;
+use crate::windows::Windows;
 
 /// Who asks, as sessions have it.
 const SOURCE: &str = "proxy";
@@ -32,8 +33,10 @@ pub(crate) struct Wanted {
     pub(crate) model: Option<String>,
     /// The session that the client named.
     pub(crate) named: Option<String>,
-    /// What the provider is known to take of this model at most.
-    pub(crate) most: Option<Tokens>,
+    /// The address that it goes to.
+    pub(crate) upstream: String,
+    /// What the provider said, just now, that it takes of this model at most.
+    pub(crate) told: Option<Tokens>,
     /// What the provider said when it refused the body.
     pub(crate) refused: Option<Refused>,
 }
@@ -42,6 +45,7 @@ pub(crate) struct Wanted {
 pub(crate) struct Folder {
     pub(crate) desk: Arc<Desk>,
     meter: Arc<Meter>,
+    windows: Arc<Windows>,
     mode: Mode,
     recall: Recall,
     deadline: Duration,
@@ -54,6 +58,7 @@ impl Folder {
         Folder {
             desk: Arc::new(Desk::new(Arc::clone(&config.host))),
             meter: Arc::clone(&config.meter),
+            windows: Arc::default(),
             mode: config.mode,
             recall: config.recall,
             deadline: config.limits.deadline,
@@ -73,10 +78,12 @@ impl Folder {
             let Ok(place) = Arc::clone(&self.places).acquire_owned().await else {
                 return Made::as_it_came(Reason::Deadline);
             };
-            let (desk, meter, mode) = (Arc::clone(&self.desk), Arc::clone(&self.meter), self.mode);
-            let recall = self.recall;
+            let (desk, meter, windows) =
+                (Arc::clone(&self.desk), Arc::clone(&self.meter), Arc::clone(&self.windows));
+            let (mode, recall) = (self.mode, self.recall);
             let work = tokio::task::spawn_blocking(move || {
-                let made = Folding { desk: &desk, meter: &meter, mode, recall, until }.fold(&wanted);
+                let folding = Folding { desk: &desk, meter: &meter, windows: &windows, mode, recall, until };
+                let made = folding.fold(&wanted);
                 drop(place);
                 made
             });
@@ -90,6 +97,7 @@ impl Folder {
 struct Folding<'a> {
     desk: &'a Desk,
     meter: &'a Meter,
+    windows: &'a Windows,
     mode: Mode,
     recall: Recall,
     until: Instant,
@@ -105,7 +113,7 @@ impl Folding<'_> {
             return Made::as_it_came(Reason::Summary);
         }
         let terms = match self.desk.host().terms(wanted.model.as_deref(), wanted.format) {
-            Ok(terms) => within(terms, wanted.most),
+            Ok(terms) => terms,
             Err(why) => {
                 tracing::warn!(why, "a body leaves as it came: there are no terms");
                 return Made::as_it_came(Reason::Terms);
@@ -118,6 +126,11 @@ impl Folding<'_> {
                 return Made::as_it_came(Reason::Store);
             }
         };
+        let model = wanted.model.as_deref();
+        if let Some(told) = wanted.told {
+            self.windows.learn(&wanted.upstream, model, told, &engine);
+        }
+        let terms = within(terms, self.windows.of(&wanted.upstream, model, &engine));
         match self.ask(&engine, wanted, body, &terms) {
             Ok(made) => made,
             Err(trouble) => self.trouble(&trouble, None),

@@ -144,8 +144,8 @@ struct Asking {
 async fn check(api: Api, wish: Asking) {
     let what = format!("{}, {}", api.format, if wish.is_stream { "streamed" } else { "whole" });
     let script = mixing();
-    let mut stage = Stage::new(Wish { window: 700, script, recall: Recall::Tool, ..Wish::default() }).await;
-    let mut messages = api.long_talk(14);
+    let mut stage = Stage::new(Wish { window: 1500, script, recall: Recall::Tool, ..Wish::default() }).await;
+    let mut messages = api.long_talk(36);
     let (none, _, first) = api.ask(&stage, &messages[..1], wish).await;
     assert!(none.is_empty());
     let (calls, _, named) = api.ask(&stage, &messages, wish).await;
@@ -161,18 +161,23 @@ async fn check(api: Api, wish: Asking) {
     let last = &before[before.len() - if api.format == Format::Anthropic { 1 } else { 2 }..].join("\n");
     assert!(last.contains("more of it") && last.contains("takes batch_"), "{what}: the original: {last}");
     // It stays where it is, with the same bytes, also after a restart.
-    messages.push(match api.format {
-        Format::Responses => json!({ "type": "message", "role": "assistant", "content": "I have both." }),
-        _ => json!({ "role": "assistant", "content": "I have both." }),
-    });
-    messages.push(api.prompt("And then?"));
+    api.ask(&stage, &messages, wish).await;
+    assert_eq!(api.arrived(&stage), before, "{what}: sent again");
     stage.restart().await;
     let (_, _, named) = api.ask(&stage, &messages, wish).await;
-    assert_eq!(named, first, "{what}: after a restart");
+    assert_eq!((&named, api.arrived(&stage)), (&first, before), "{what}: after a restart");
+    let answered = match api.format {
+        Format::Responses => json!({ "type": "message", "role": "assistant", "content": "I have both." }),
+        _ => json!({ "role": "assistant", "content": "I have both." }),
+    };
+    messages.extend([answered, api.prompt("And then?")]);
+    api.ask(&stage, &messages, wish).await;
     let after = api.arrived(&stage);
-    assert_eq!(after[..before.len()], before, "{what}: after a restart");
+    stage.restart().await;
+    let (_, _, named) = api.ask(&stage, &messages, wish).await;
+    assert_eq!((&named, api.arrived(&stage)), (&first, after), "{what}: after another restart");
     // What comes next folds it like anything else.
-    for i in 20..34 {
+    for i in 40..60 {
         let arguments = json!({ "path": format!("src/late_{i}.py") }).to_string();
         let call = Called { id: format!("call_{i}"), name: "read".to_owned(), arguments };
         messages.extend(api.step(&call, &format!("late {i} takes it all the same\n").repeat(12)));
@@ -204,8 +209,8 @@ async fn a_client_that_goes_back_before_it_is_not_given_it() {
     let api = APIS[0];
     let wish = Asking { is_stream: false, named: None };
     let stage =
-        Stage::new(Wish { window: 700, script: mixing(), recall: Recall::Tool, ..Wish::default() }).await;
-    let mut messages = api.long_talk(14);
+        Stage::new(Wish { window: 1500, script: mixing(), recall: Recall::Tool, ..Wish::default() }).await;
+    let mut messages = api.long_talk(36);
     api.ask(&stage, &messages[..1], wish).await;
     let (calls, _, _) = api.ask(&stage, &messages, wish).await;
     let mut other = messages.clone();

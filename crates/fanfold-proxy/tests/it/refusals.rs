@@ -175,3 +175,17 @@ async fn a_stream_that_only_began_may_still_refuse() {
         assert_eq!(seen.lock().unwrap().len(), 2, "{path}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limit_is_remembered_when_the_proxy_ends() {
+    let mut stage = Stage::new(Wish::default()).await;
+    let mut messages = long_chat(30);
+    stage.upstream.set_limit(Some(Limit::Tokens(LIMIT, &Words)));
+    assert_eq!(left(&stage.chat(&chat(&messages)).await), "folded");
+    let n_refused = |stage: &Stage| stage.upstream.seen().iter().filter(|seen| seen.is_too_long).count();
+    assert_eq!(n_refused(&stage), 1);
+    stage.restart().await;
+    messages[1] = json!({ "role": "user", "content": "Now something else altogether." });
+    assert_eq!(left(&stage.chat(&chat(&messages)).await), "folded");
+    assert_eq!(n_refused(&stage), 1, "it is not met again");
+}

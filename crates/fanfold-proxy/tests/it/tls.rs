@@ -47,7 +47,7 @@ impl Tls {
                 let acceptor = acceptor.clone();
                 tokio::spawn(async move {
                     let Ok(stream) = acceptor.accept(stream).await else { return };
-                    let service = service_fn(|request| async { Ok::<_, Infallible>(answer(&request)) });
+                    let service = service_fn(|request| async move { Ok::<_, Infallible>(answer(&request)) });
                     let _ = Builder::new(TokioExecutor::new())
                         .serve_connection(TokioIo::new(stream), service)
                         .await;
