@@ -6,7 +6,7 @@ use fanfold_core::Budget;
 use fanfold_store::{
     Batch, BlobId, Change as Alter, Millis, NewMessage, NewSession, NodeId, Op, SessionRow, StoreError,
 };
-use fanfold_wire::{Conversation, Format, Incoming};
+use fanfold_wire::{Conversation, Format, Incoming, same_system};
 
 use crate::arrive::{frame_of, ids_of, whole};
 use crate::dresses::Dresses;
@@ -100,9 +100,15 @@ impl Engine {
         if let Some(era) = era {
             holding = past.holding(places, era, past.notes.len());
             writing.since_last(&past, era, &holding);
+        } else if past.has_sent() && writing.is_other_model(&arrived.conversation) {
+            // What one model's cache holds is nothing to another.
+            writing.note(&Note::Cooled { later: false });
         }
         for &message in ask.pins {
             writing.note(&Note::Pinned { message });
+        }
+        if ask.is_by_hand && when == When::WithTheNext {
+            writing.note(&Note::FoldAsked { from: None, to: None });
         }
         if when == When::AsItCame {
             let dress = Dresses::of(arrived.conversation.dresses());
@@ -191,7 +197,7 @@ impl Engine {
         }
         // What stands beside the list as instructions is the transcript's first entry, so another one begins it anew.
         let frame = read_frame(&*self.store, &began.frame)?;
-        Ok(frame.system() == conversation.system())
+        Ok(same_system(frame.system(), conversation.system()))
     }
 
     /// Puts messages behind the session's, after moving it back to where they part. Says whether it moved.
@@ -274,6 +280,12 @@ impl Writing<'_> {
         }
     }
 
+    /// Whether a conversation goes to another model than before.
+    fn is_other_model(&self, conversation: &Conversation) -> bool {
+        let known = self.row.and_then(|row| row.model.as_deref());
+        known.zip(conversation.model()).is_some_and(|(known, model)| known != model)
+    }
+
     /// Notes how the model may open folds, as far as a body has a place for a tool.
     fn offer(&mut self, conversation: &Conversation) {
         let Some(offer) = self.ask.offer else { return };
@@ -307,7 +319,7 @@ impl Writing<'_> {
         let idle_ms = past.last_request().map(|last| self.now.0 - last.0);
         let is_cold = idle_ms.zip(lifetime).is_some_and(|(idle, lifetime)| idle / 1000 > lifetime as i64);
         if is_cold {
-            self.note(&Note::Cooled);
+            self.note(&Note::Cooled { later: false });
         }
     }
 }

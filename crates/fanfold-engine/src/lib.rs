@@ -9,6 +9,7 @@
 mod clock; //    what time it is
 mod terms; //    what a conversation is folded by
 mod room; //     how much room there is, as the provider counts
+mod words; //    a person's first words
 mod follow; //   a conversation and its session, followed together
 mod dresses; //  how the messages of a request were dressed
 mod offer; //    how the model may open folds
@@ -24,8 +25,10 @@ mod arrive; //   a body decoded
 mod keep; //     what was said is kept
 mod fold; //     what was folded is noted
 mod request; //  one request from start to end
+mod beside; //   recalls that a client was not shown
 mod recognise; // which session a body belongs to
 mod provider; // what the provider says of a request
+mod limit; //    what a model was found to take at most
 mod recall; //   folds opened from the store alone
 mod anywhere; // a handle whose session nobody named
 mod rebuild; //  a request made again
@@ -43,7 +46,7 @@ pub use clock::{Clock, MachineClock};
 pub use dresses::Dresses;
 pub use engine::{Engine, OpError, store_hint, store_words};
 pub use follow::{Followed, Sizes, Wishes, decode, messages_of};
-pub use note::{Began, FoldMade, Moved, Note, Noted, Sent, Summarised, Why};
+pub use note::{Began, Beside, FoldMade, Moved, Note, Noted, Opened, Sent, Summarised, Why};
 pub use offer::Offer;
 pub use places::{Back, Place as Checkpoint, Step};
 pub use provider::{Refused, Usage};
@@ -56,3 +59,4 @@ pub use standing::Standing;
 pub use terms::Terms;
 pub use transfer::{Import, Imported};
 pub use wishes::clean_title;
+pub use words::opening_words;

@@ -38,7 +38,14 @@ pub enum Note {
         at_once: bool,
     },
     /// The provider has forgotten what was sent.
-    Cooled,
+    Cooled {
+        /// Whether that holds from the next message on, because it was told by an answer: others may have left
+        /// meanwhile, and a body that is sent again is sent as it was.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        later: bool,
+    },
+    /// The model recalled originals beside calls of its client's, which was not shown that.
+    Beside(Beside),
     /// How the model may open folds, for the life of the session.
     Offered(Offer),
     /// A message that must not be folded.
@@ -201,6 +208,26 @@ pub struct Sent {
     pub original: Option<String>,
 }
 
+/// Recalls that a model made in one answer with calls of its client's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Beside {
+    /// The ids of the client's calls.
+    pub theirs: Vec<String>,
+    /// The recalls.
+    pub ours: Vec<Opened>,
+}
+
+/// A recall, and what the model is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opened {
+    /// The id of the call.
+    pub call: String,
+    /// Its arguments, as the model wrote them.
+    pub arguments: String,
+    /// The result.
+    pub result: String,
+}
+
 /// A session was pointed at another message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Moved {
@@ -286,7 +313,8 @@ mod tests {
     #[test]
     fn a_note_reads_back_as_it_was_written() {
         let notes = [
-            Note::Cooled,
+            Note::Cooled { later: false },
+            Note::Cooled { later: true },
             Note::Refused { limit: Some(9) },
             Note::Pinned { message: 3 },
             Note::Summarised(Summarised {
@@ -304,6 +332,13 @@ mod tests {
             let row = EventRow { seq: 4, at: Millis(5), tip: None, kind, body };
             assert_eq!(Noted::read(&row).unwrap().note, note);
         }
+    }
+
+    #[test]
+    fn a_cold_cache_of_an_older_store_holds_at_once() {
+        let (kind, body) = ("cooled".to_owned(), "{}".to_owned());
+        let row = EventRow { seq: 0, at: Millis(0), tip: None, kind, body };
+        assert_eq!(Noted::read(&row).unwrap().note, Note::Cooled { later: false });
     }
 
     #[test]

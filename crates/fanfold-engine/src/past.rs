@@ -37,6 +37,8 @@ pub(crate) struct Past {
     pub(crate) turn: Option<usize>,
     /// Every frame that was kept.
     pub(crate) frames: BTreeSet<String>,
+    /// How many recalls beside calls of the client's there were.
+    pub(crate) n_besides: usize,
 }
 
 impl Past {
@@ -150,6 +152,7 @@ impl Past {
             Note::Request(sent) => drop(self.frames.insert(sent.frame.clone())),
             Note::Began(began) => drop(self.frames.insert(began.frame.clone())),
             Note::Came { frame, .. } => drop(self.frames.insert(frame.clone())),
+            Note::Beside(_) => self.n_besides += 1,
             _ => {}
         }
         self.notes.push(noted);
@@ -172,7 +175,7 @@ impl Past {
                 Note::Budget { .. }
                 | Note::Refused { .. }
                 | Note::Corrected { .. }
-                | Note::Cooled
+                | Note::Cooled { .. }
                 | Note::FoldAsked { .. }
                 | Note::Unfolded { .. } => i > era,
                 // A list that only goes on with what the provider holds was not looked at.
@@ -196,7 +199,8 @@ impl Past {
 
     /// Whether a note holds from the message on that comes next.
     fn is_for_next(&self, note: usize) -> bool {
-        matches!(self.notes[note].note, Note::Corrected { at_once: false, .. })
+        let note = &self.notes[note].note;
+        matches!(note, Note::Corrected { at_once: false, .. } | Note::Cooled { later: true })
     }
 
     /// After how many messages a note holds that was written while requests were under way: behind those that left

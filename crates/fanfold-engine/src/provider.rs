@@ -68,7 +68,7 @@ impl Engine {
         }
         let is_cold = usage.input > Tokens::ZERO && usage.cached + usage.written == Tokens::ZERO;
         if is_cold && known.should_be_warm {
-            notes.push(Note::Cooled);
+            notes.push(Note::Cooled { later: true });
         }
         if notes.is_empty() {
             return Ok(());
@@ -124,7 +124,7 @@ impl Past {
     /// Whether the newest that happened is an earlier request: then the one that left since begins with what it sent.
     fn ends_with_request(&self) -> bool {
         let mut last = self.notes.iter().rev();
-        let is_news = |noted: &&Noted| !matches!(noted.note, Note::Corrected { .. });
+        let is_news = |noted: &&Noted| !matches!(noted.note, Note::Corrected { .. } | Note::Beside(_));
         last.find(is_news).is_some_and(|noted| matches!(noted.note, Note::Request(_)))
     }
 }

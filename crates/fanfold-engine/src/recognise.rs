@@ -12,7 +12,8 @@
 use std::cmp::Reverse;
 
 use fanfold_store::{NodeId, Role, SessionId, SessionRow, StoreError, role_of};
-use fanfold_wire::{DecodeError, Format, Incoming};
+use fanfold_wire::reply::{Beside, with_recalls};
+use fanfold_wire::{DecodeError, Format, Incoming, same_system};
 
 use crate::arrive::ids_of;
 use crate::engine::{Engine, OpError};
@@ -41,7 +42,7 @@ impl Engine {
     /// Tells which session a body belongs to.
     pub fn recognise(&self, body: &str, format: Format) -> Result<Recognised, Trouble> {
         let incoming = self.open(body, format)?;
-        let recognised = self.recognise_in(&incoming)?;
+        let recognised = self.recognise_in(&incoming)?.0;
         self.expect(incoming);
         Ok(recognised)
     }
@@ -59,6 +60,17 @@ impl Engine {
         self.cache.wait(incoming);
     }
 
+    /// Tells which session a body belongs to once the recalls are in it that its client was not shown; and the body
+    /// with them, if there are any.
+    pub fn recognise_whole(&self, incoming: Incoming) -> Result<(Recognised, Option<String>), Trouble> {
+        let (recognised, besides) = self.recognise_in(&incoming)?;
+        let Some(whole) = with_recalls(incoming.text(), incoming.format(), &besides) else {
+            self.expect(incoming);
+            return Ok((recognised, None));
+        };
+        Ok((self.recognise(&whole, incoming.format())?, Some(whole)))
+    }
+
     /// The session that a body goes on with: the one it was recognised as, a fork of it, or the id of a new one.
     pub fn take_up(&self, recognised: &Recognised) -> Result<SessionId, Trouble> {
         match recognised {
@@ -72,11 +84,11 @@ impl Engine {
         }
     }
 
-    /// Tells which session a body belongs to whose messages have been found.
-    pub fn recognise_in(&self, incoming: &Incoming) -> Result<Recognised, StoreError> {
+    /// Also gives recalls that the sessions have which it could belong to, where it parts from all of them.
+    fn recognise_in(&self, incoming: &Incoming) -> Result<(Recognised, Vec<Beside>), StoreError> {
         // A list that only goes on with what the provider holds does not say what it goes on with.
         if incoming.is_continued() {
-            return Ok(Recognised::New);
+            return Ok((Recognised::New, Vec::new()));
         }
         let (ids, n_likely) = self.ids_in(incoming);
         let (n_common, owners) = self.deepest(&ids, n_likely)?;
@@ -85,6 +97,8 @@ impl Engine {
         for owner in owners {
             rows.extend(self.store.session(&owner)?.filter(|row| row.format == format));
         }
+        let has_more = n_common < incoming.n_messages();
+        let besides = if has_more { self.besides_of(&rows)? } else { Vec::new() };
         let is_reply = |i: usize| incoming.message(i).is_some_and(|raw| role_of(raw) == Role::Assistant);
         let has_reply = (0..n_common).any(is_reply);
         let ends_there = |row: &&SessionRow| row.n_messages as usize == n_common;
@@ -94,13 +108,14 @@ impl Engine {
         for row in ending {
             // Before the model has said anything, other instructions make it another conversation.
             if has_reply || self.has_system(row, incoming)? {
-                return Ok(Recognised::GoesOn(row.id.clone()));
+                return Ok((Recognised::GoesOn(row.id.clone()), besides));
             }
         }
-        Ok(match rows.first() {
+        let recognised = match rows.first() {
             Some(row) if has_reply => Recognised::Forks { from: row.id.clone(), n_messages: n_common as u32 },
             _ => Recognised::New,
-        })
+        };
+        Ok((recognised, besides))
     }
 
     /// The ids of the messages of a body, and how many of them a session in memory has: those need not be hashed.
@@ -143,7 +158,7 @@ impl Engine {
             _ => None,
         });
         match frame {
-            Some(frame) => Ok(read_frame(&*self.store, frame)?.system() == incoming.system()),
+            Some(frame) => Ok(same_system(read_frame(&*self.store, frame)?.system(), incoming.system())),
             None => Ok(true),
         }
     }

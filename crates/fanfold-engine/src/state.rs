@@ -201,7 +201,7 @@ fn apply(followed: &mut Followed, noted: &Noted, frames: &mut Frames<'_>) -> Res
             followed.room.refuse(limit.map(Tokens));
             Event::Refused { limit: Some(followed.room.budget().window()) }
         }
-        Note::Cooled => Event::Cooled,
+        Note::Cooled { .. } => Event::Cooled,
         Note::Focused { topic } => Event::Focused(topic.clone()),
         Note::Pinned { message } => match entry_of(followed, *message) {
             Some(entry) => Event::Pinned(entry),
@@ -326,9 +326,9 @@ mod tests {
             state.can_go_on(&ids, &holding)
         };
         assert!(can_go_on(&state));
-        state.past.notes.push(noted(1, Some(ids[2]), Note::Cooled));
+        state.past.notes.push(noted(1, Some(ids[2]), Note::Cooled { later: false }));
         assert!(can_go_on(&state), "behind the newest one");
-        state.past.notes.push(noted(2, Some(ids[0]), Note::Cooled));
+        state.past.notes.push(noted(2, Some(ids[0]), Note::Cooled { later: false }));
         assert!(!can_go_on(&state), "behind the first one");
     }
 }

@@ -68,10 +68,53 @@ impl Call {
         } else {
             (Exit::BrokenOff, StatusCode::BAD_GATEWAY, format!("{address} broke off before it answered"))
         };
-        let cause = std::iter::successors(std::error::Error::source(error), |cause| cause.source()).last();
-        let what = cause.map_or(what.clone(), |cause| format!("{what}: {cause}"));
-        let response = own::error(status, &what, "try again; check --upstream if it stays so");
-        NotSent { exit, response }
+        let causes = || std::iter::successors(std::error::Error::source(error), |cause| cause.source());
+        let what = causes().last().map_or(what.clone(), |cause| format!("{what}: {cause}"));
+        let hint = match causes().find_map(tls_error) {
+            Some(rustls::Error::InvalidCertificate(why)) => wrong_certificate(why),
+            Some(_) => NO_TLS,
+            None if self.url.scheme() == "https" && causes().any(is_no_handshake) => NO_TLS,
+            None => "try again; check --upstream if it stays so",
+        };
+        NotSent { exit, response: own::error(status, &what, hint) }
+    }
+}
+
+/// What to do about somebody who does not speak TLS.
+const NO_TLS: &str = "check that --upstream speaks TLS: http:// where it does not";
+
+/// Whether a connection ended where TLS should have begun.
+fn is_no_handshake(cause: &(dyn std::error::Error + 'static)) -> bool {
+    use std::io::ErrorKind::{InvalidData, UnexpectedEof};
+    let Some(error) = cause.downcast_ref::<std::io::Error>() else { return false };
+    let inner = || error.get_ref().is_some_and(|inner| is_no_handshake(inner));
+    matches!(error.kind(), InvalidData | UnexpectedEof) || inner()
+}
+
+/// What TLS found wrong, where an error was caused by that.
+fn tls_error<'e>(cause: &'e (dyn std::error::Error + 'static)) -> Option<&'e rustls::Error> {
+    // It may be wrapped in several errors of input and output.
+    let inner = || cause.downcast_ref::<std::io::Error>()?.get_ref();
+    cause.downcast_ref().or_else(|| tls_error(inner()?))
+}
+
+/// What to do about a certificate that is not trusted.
+fn wrong_certificate(why: &rustls::CertificateError) -> &'static str {
+    use rustls::CertificateError as Wrong;
+    match why {
+        Wrong::UnknownIssuer => {
+            "if you trust it, give the certificate of its authority: --ca FILE, `ca` in [serve], or SSL_CERT_FILE"
+        }
+        Wrong::NotValidForName | Wrong::NotValidForNameContext { .. } => {
+            "it belongs to another name: write --upstream with the name that it was made for"
+        }
+        Wrong::Expired
+        | Wrong::ExpiredContext { .. }
+        | Wrong::NotValidYet
+        | Wrong::NotValidYetContext { .. } => {
+            "check the clock of this machine; if it is right, the provider needs a new certificate"
+        }
+        _ => "nothing was sent; ask whoever runs the provider",
     }
 }
 

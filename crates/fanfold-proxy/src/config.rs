@@ -32,6 +32,8 @@ pub struct Config {
     pub meter: Arc<Meter>,
     /// Answers below `/fanfold/mcp`, if anything does.
     pub mcp: Option<Router>,
+    /// Certificates of authorities that upstreams are trusted by, beside those of this machine, as PEM.
+    pub ca: Option<Vec<u8>>,
     /// What a client must know; needed wherever others than this machine can reach us.
     pub token: Option<Token>,
     /// How much of everything.

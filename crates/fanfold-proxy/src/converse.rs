@@ -51,10 +51,10 @@ impl Call {
         let mut wanted = None;
         let made = match unpacked {
             Ok(body) => {
-                let most = shared.windows.of(self.upstream.address(), model.as_deref());
                 let (format, named) = (came.format, came.named.clone());
                 let unknown = self.unknown(model.as_deref());
-                let asked = Wanted { body, format, model, named, most, unknown, refused: None };
+                let upstream = self.upstream.address().to_owned();
+                let asked = Wanted { body, format, model, named, upstream, unknown, told: None, refused: None };
                 wanted = Some(asked.clone());
                 shared.folder.fold(asked).await
             }
@@ -106,7 +106,7 @@ impl Call {
         let response = self.send(self.headers_for(made, passage), Some(body.into())).await?;
         let filled =
             made.counted.map_or(Filled(100), |counted| Filled::of(counted.tokens.0, counted.window.0));
-        let opened = opening::open(response, came.format, filled).await;
+        let opened = opening::open(response, came.format, filled, self.shared.limits.body).await;
         if opened.refusal.is_none() {
             passage.first_byte(opened.response.status().as_u16());
         }
@@ -134,9 +134,7 @@ impl Call {
         }
         // Where the output was counted in, the limit less that is what a prompt may have.
         let said = refusal.room().map(Tokens);
-        if let Some(limit) = said {
-            shared.windows.learn(self.upstream.address(), wanted.model.as_deref(), limit);
-        }
+        wanted.told = said;
         let counted = made.counted.map(|counted| counted.tokens);
         // Without a number all that is known is that this was too much, and there is one more try.
         let limit = said.or_else(|| counted.map(|counted| counted.permille(GUESS)));
@@ -172,7 +170,7 @@ impl Call {
         let request = request.and_then(|body| std::str::from_utf8(body).ok());
         let held = request.and_then(|request| Held::new(came.format, carried, request));
         if let (Some(held), Some(session)) = (held, made.session.clone()) {
-            let rounds = Rounds::new(self, headers, held, session, n_room(&made), ledger);
+            let rounds = Rounds::new(self, headers, (held, came.format), session, n_room(&made), ledger);
             return match carried {
                 Carried::Stream => {
                     response.headers_mut().remove(CONTENT_LENGTH);

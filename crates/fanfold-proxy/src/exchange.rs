@@ -20,7 +20,6 @@ use crate::meter::{Arrival, Exit, Meter};
 use crate::server::ServeError;
 use crate::trust::{self, Token};
 use crate::upstream::{Senders, Upstreams};
-use crate::windows::Windows;
 use crate::{api, headers, own, route};
 
 /// The header by which a client names its session, and by which it is told.
@@ -32,7 +31,6 @@ pub(crate) struct Shared {
     pub(crate) senders: Senders,
     pub(crate) folder: Folder,
     pub(crate) meter: Arc<Meter>,
-    pub(crate) windows: Windows,
     pub(crate) inquiries: Arc<Inquiries>,
     pub(crate) mcp: Option<Router>,
     pub(crate) api: Router,
@@ -48,10 +46,9 @@ impl Shared {
         let desk = Arc::clone(&folder.desk);
         Ok(Shared {
             upstreams: config.upstreams.clone(),
-            senders: Senders::new(&config.limits)?,
+            senders: Senders::new(&config.limits, config.ca.as_deref())?,
             folder,
             meter: Arc::clone(&config.meter),
-            windows: Windows::default(),
             inquiries: Arc::default(),
             mcp: config.mcp.clone(),
             api: api::router(Arc::new(move || desk.engine())),

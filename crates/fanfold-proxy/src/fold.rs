@@ -17,6 +17,7 @@ use crate::desk::Desk;
 use crate::made::{Counted, Made, Reason, Sent};
 use crate::meter::Meter;
 use crate::recall::Recall;
+use crate::windows::Windows;
 
 /// Who asks, as sessions have it.
 const SOURCE: &str = "proxy";
@@ -33,8 +34,10 @@ pub(crate) struct Wanted {
     pub(crate) model: Option<String>,
     /// The session that the client named.
     pub(crate) named: Option<String>,
-    /// What the provider is known to take of this model at most.
-    pub(crate) most: Option<Tokens>,
+    /// The address that it goes to.
+    pub(crate) upstream: String,
+    /// What the provider said, just now, that it takes of this model at most.
+    pub(crate) told: Option<Tokens>,
     /// What its server says of its window, if no table has it.
     pub(crate) unknown: Option<Unknown>,
     /// What the provider said when it refused the body.
@@ -45,6 +48,7 @@ pub(crate) struct Wanted {
 pub(crate) struct Folder {
     pub(crate) desk: Arc<Desk>,
     meter: Arc<Meter>,
+    windows: Arc<Windows>,
     mode: Mode,
     recall: Recall,
     deadline: Duration,
@@ -57,6 +61,7 @@ impl Folder {
         Folder {
             desk: Arc::new(Desk::new(Arc::clone(&config.host))),
             meter: Arc::clone(&config.meter),
+            windows: Arc::default(),
             mode: config.mode,
             recall: config.recall,
             deadline: config.limits.deadline,
@@ -76,10 +81,12 @@ impl Folder {
             let Ok(place) = Arc::clone(&self.places).acquire_owned().await else {
                 return Made::as_it_came(Reason::Deadline);
             };
-            let (desk, meter, mode) = (Arc::clone(&self.desk), Arc::clone(&self.meter), self.mode);
-            let recall = self.recall;
+            let (desk, meter, windows) =
+                (Arc::clone(&self.desk), Arc::clone(&self.meter), Arc::clone(&self.windows));
+            let (mode, recall) = (self.mode, self.recall);
             let work = tokio::task::spawn_blocking(move || {
-                let made = Folding { desk: &desk, meter: &meter, mode, recall, until }.fold(&wanted);
+                let folding = Folding { desk: &desk, meter: &meter, windows: &windows, mode, recall, until };
+                let made = folding.fold(&wanted);
                 drop(place);
                 made
             });
@@ -93,6 +100,7 @@ impl Folder {
 struct Folding<'a> {
     desk: &'a Desk,
     meter: &'a Meter,
+    windows: &'a Windows,
     mode: Mode,
     recall: Recall,
     until: Instant,
@@ -117,7 +125,7 @@ impl Folding<'_> {
             return Made::as_it_came(Reason::Summary);
         }
         let terms = match self.desk.host().terms(wanted.model.as_deref(), wanted.format) {
-            Ok(terms) => within(terms, wanted.most),
+            Ok(terms) => terms,
             Err(why) => {
                 tracing::warn!(why, "a body leaves as it came: there are no terms");
                 return Made::as_it_came(Reason::Terms);
@@ -130,6 +138,11 @@ impl Folding<'_> {
                 return Made::as_it_came(Reason::Store);
             }
         };
+        let model = wanted.model.as_deref();
+        if let Some(told) = wanted.told {
+            self.windows.learn(&wanted.upstream, model, told, &engine);
+        }
+        let terms = within(terms, self.windows.of(&wanted.upstream, model, &engine));
         match self.ask(&engine, wanted, (body, incoming), &terms) {
             Ok(made) => made,
             Err(trouble) => self.trouble(&trouble, None),
@@ -144,23 +157,34 @@ impl Folding<'_> {
         terms: &Terms,
     ) -> Result<Made, Trouble> {
         let began = Instant::now();
-        let (session, is_new) = match &wanted.named {
+        // What the model recalled beside calls of the client's is put back first: it belongs to the conversation.
+        let (session, is_new, whole) = match &wanted.named {
             Some(named) => {
                 let session = SessionId(named.clone());
                 let is_new = engine.store().session(&session)?.is_none();
-                (session, is_new)
+                let whole = match is_new {
+                    true => None,
+                    false => engine.with_recalls_of(&session, body, wanted.format)?,
+                };
+                if whole.is_none() {
+                    engine.expect(incoming);
+                }
+                (session, is_new, whole)
             }
             None => {
-                let recognised = engine.recognise_in(&incoming)?;
-                (engine.take_up(&recognised)?, recognised == Recognised::New)
+                let (recognised, whole) = engine.recognise_whole(incoming)?;
+                (engine.take_up(&recognised)?, recognised == Recognised::New, whole)
             }
         };
+        let has_recalls = whole.is_some();
+        let body = whole.as_deref().unwrap_or(body);
         let settled = wanted
             .unknown
             .as_ref()
             .map(|unknown| unknown.settle(engine, &session, is_new, terms))
             .transpose()?;
-        let settled = settled.map(|terms| within(terms, wanted.most));
+        let most = || self.windows.of(&wanted.upstream, wanted.model.as_deref(), engine);
+        let settled = settled.map(|terms| within(terms, most()));
         let terms = settled.as_ref().unwrap_or(terms);
         let recognised = Instant::now();
         if let Some(refused) = &wanted.refused
@@ -172,7 +196,6 @@ impl Folding<'_> {
         (ask.mode, ask.until) = (self.mode, Some(self.until));
         let offer = is_new.then(|| self.recall.offer(body, wanted.format));
         ask.offer = offer.as_ref();
-        engine.expect(incoming);
         let answer = engine.request(&ask);
         let steps =
             vec![("recognise", began, recognised - began), ("fold", recognised, recognised.elapsed())];
@@ -197,7 +220,7 @@ impl Folding<'_> {
         });
         let n_new = answer.n_new;
         let glance = engine.look(&session, |followed| self.meter.glance(&session, followed, n_new));
-        let is_changed = left == Sent::Folded || answer.has_tool;
+        let is_changed = left == Sent::Folded || answer.has_tool || has_recalls;
         let body = is_changed.then(|| Bytes::from(answer.body));
         let has_tool = answer.has_tool;
         Ok(Made { body, session: Some(session), left, has_tool, counted, glance, steps })

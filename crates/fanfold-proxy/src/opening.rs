@@ -1,22 +1,24 @@
-//! The beginning of an answer, looked at before it goes on: a refusal may come as an error, or as the first event of a
-//! stream that began well.
+//! The beginning of an answer, looked at before it goes on: a refusal may come as an error, as the first event of a
+//! stream that began well, or as a short answer that is none.
 
 use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
 use fanfold_wire::Format;
-use fanfold_wire::reply::sse::Splitter;
-use fanfold_wire::reply::{Carried, Filled, Refusal, Reply, refusal};
+use fanfold_wire::reply::sse::{Event, Splitter};
+use fanfold_wire::reply::{Carried, Filled, Refusal, Reply, refusal, refusal_in_answer};
 use futures_util::{StreamExt as _, stream};
-use http::StatusCode;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use http_body_util::BodyExt as _;
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+
+use crate::encoding::Unpacking;
 
 /// An error is read up to here.
-const LONGEST_ERROR: usize = 1 << 20;
+pub(crate) const LONGEST_ERROR: usize = 1 << 20;
+/// A whole answer that is longer is an answer.
+const LONGEST_REFUSAL: usize = 16 << 10;
 /// Events that say nothing yet are held back for so long at most.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_millis(500);
 /// Of Responses: what comes before anything is said.
 const PREAMBLE: [&str; 3] = ["response.created", "response.in_progress", "response.queued"];
 
@@ -28,39 +30,79 @@ pub(crate) struct Opened {
     pub(crate) refusal: Option<Refusal>,
 }
 
-/// Looks at the beginning of an answer to a request that filled so much of the window.
-pub(crate) async fn open(response: http::Response<reqwest::Body>, format: Format, filled: Filled) -> Opened {
+/// Looks at the beginning of an answer to a request that filled so much of the window. One that came packed, though
+/// nobody asked for that, is unpacked, each piece up to a limit.
+pub(crate) async fn open(
+    response: http::Response<reqwest::Body>,
+    format: Format,
+    filled: Filled,
+    limit: usize,
+) -> Opened {
+    let response = unpacked(response.map(Body::new), limit);
     let status = response.status();
-    let text = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
-    let carried = Carried::of(text(CONTENT_TYPE));
-    let is_readable = text(CONTENT_ENCODING).is_none_or(|encoding| encoding == "identity");
-    let is_stream = status.is_success() && carried == Carried::Stream;
     let is_error = status.is_client_error() || status.is_server_error();
     let (parts, body) = response.into_parts();
+    let (carried, is_readable, n_told) = {
+        let text = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
+        let is_readable = text(CONTENT_ENCODING).is_none_or(|encoding| encoding == "identity");
+        let n_told = text(CONTENT_LENGTH).and_then(|length| length.parse::<usize>().ok());
+        (Carried::of(text(CONTENT_TYPE)), is_readable, n_told)
+    };
     let whole = |body| http::Response::from_parts(parts, body);
-    if !is_readable || !(is_stream || is_error) {
-        return Opened { response: whole(Body::new(body)), refusal: None };
+    if !is_readable || !(status.is_success() || is_error) {
+        return Opened { response: whole(body), refusal: None };
     }
-    if is_stream {
-        let (body, refusal) = first_events(body, format).await;
+    if is_error {
+        let (body, error) = read(body, LONGEST_ERROR).await;
+        let refusal = error.and_then(|error| refusal(status.as_u16(), &error, filled));
         return Opened { response: whole(body), refusal };
     }
-    let (body, error) = error(body).await;
-    let refusal = error.and_then(|error| told(status, &error, filled));
+    let (body, refusal) = match carried {
+        Carried::Stream => first_events(body, format).await,
+        Carried::Whole if n_told.is_some_and(|told| told > LONGEST_REFUSAL) => (body, None),
+        Carried::Whole => {
+            let (body, answer) = read(body, LONGEST_REFUSAL).await;
+            (body, answer.and_then(|answer| refusal_in_answer(&answer)))
+        }
+    };
     Opened { response: whole(body), refusal }
 }
 
-fn told(status: StatusCode, error: &[u8], filled: Filled) -> Option<Refusal> {
-    refusal(status.as_u16(), error, filled)
+/// An answer as it was before it was packed; itself where it was not, or in a way that is not known here.
+fn unpacked(response: http::Response<Body>, limit: usize) -> http::Response<Body> {
+    let Some(unpacking) = Unpacking::of(response.headers(), limit) else { return response };
+    let (mut parts, body) = response.into_parts();
+    parts.headers.remove(CONTENT_ENCODING);
+    parts.headers.remove(CONTENT_LENGTH);
+    let state = Some((body.into_data_stream(), unpacking));
+    let pieces = stream::unfold(state, |state| async move {
+        let (mut chunks, mut unpacking) = state?;
+        loop {
+            let piece = match chunks.next().await {
+                Some(Ok(chunk)) => unpacking.feed(&chunk).map_err(axum::Error::new),
+                Some(Err(error)) => return Some((Err(error), None)),
+                None => {
+                    let last = unpacking.end().map_err(axum::Error::new);
+                    return Some((last.map(Bytes::from), None));
+                }
+            };
+            match piece {
+                Ok(piece) if piece.is_empty() => {}
+                Ok(piece) => return Some((Ok(Bytes::from(piece)), Some((chunks, unpacking)))),
+                Err(error) => return Some((Err(error), None)),
+            }
+        }
+    });
+    http::Response::from_parts(parts, Body::from_stream(pieces))
 }
 
-/// Reads an error to its end, if it is no longer than errors are. Gives a body with all of its bytes.
-async fn error(body: reqwest::Body) -> (Body, Option<Vec<u8>>) {
+/// Reads an answer to its end, if that is near. Gives a body with all of its bytes.
+async fn read(body: Body, most: usize) -> (Body, Option<Vec<u8>>) {
     let mut chunks = body.into_data_stream();
     let mut held: Vec<Bytes> = Vec::new();
     let mut n_bytes = 0;
     let mut end = None;
-    while n_bytes <= LONGEST_ERROR {
+    while n_bytes <= most {
         match chunks.next().await {
             Some(Ok(chunk)) => {
                 n_bytes += chunk.len();
@@ -81,11 +123,11 @@ async fn error(body: reqwest::Body) -> (Body, Option<Vec<u8>>) {
 }
 
 /// Holds a stream back until it says something or fails.
-async fn first_events(body: reqwest::Body, format: Format) -> (Body, Option<Refusal>) {
+async fn first_events(body: Body, format: Format) -> (Body, Option<Refusal>) {
     let mut chunks = body.into_data_stream();
     let mut reply = Reply::new(format, Carried::Stream);
     let mut splitter = Splitter::default();
-    let mut held: Vec<Result<Bytes, reqwest::Error>> = Vec::new();
+    let mut held: Vec<Result<Bytes, axum::Error>> = Vec::new();
     let mut refusal = None;
     // The first bytes are waited for as long as they take; what follows them, not for long.
     let mut most = Duration::MAX;
@@ -101,13 +143,68 @@ async fn first_events(body: reqwest::Body, format: Format) -> (Body, Option<Refu
         let events = splitter.feed(bytes);
         held.push(chunk);
         refusal = reply.so_far().refusal();
-        let says_nothing = events.iter().all(|event| {
-            let is_preamble = |name: &str| format == Format::Responses && PREAMBLE.contains(&name);
-            event.data().is_none() || event.name().is_some_and(is_preamble)
-        });
+        let says_nothing = events.iter().all(|event| is_silent(event, format));
         if refusal.is_some() || !says_nothing || n_bytes > LONGEST_ERROR {
             break;
         }
     }
     (Body::from_stream(stream::iter(held).chain(chunks)), refusal)
+}
+
+/// Whether an event only says that an answer begins.
+fn is_silent(event: &Event, format: Format) -> bool {
+    let Some(data) = event.data() else { return true };
+    match format {
+        Format::Responses => event.name().is_some_and(|name| PREAMBLE.contains(&name)),
+        Format::Anthropic => event.name().is_some_and(|name| matches!(name, "message_start" | "ping")),
+        Format::Chat | Format::ShareGpt | Format::Hermes => is_first_chunk(&data),
+    }
+}
+
+/// Whether a chunk of Chat Completions has a role, and nothing said.
+fn is_first_chunk(data: &str) -> bool {
+    let Ok(chunk) = serde_json::from_str::<serde_json::Value>(data) else { return false };
+    let choice = &chunk["choices"][0];
+    let is_empty = |value: &serde_json::Value| value.is_null() || value.as_str() == Some("");
+    let delta = choice["delta"].as_object();
+    let says_nothing =
+        delta.is_some_and(|delta| delta.iter().all(|(key, value)| key == "role" || is_empty(value)));
+    says_nothing && choice["finish_reason"].is_null() && chunk["error"].is_null()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_that_came_packed_goes_on_as_it_is_read() {
+        let text = "data: {\"choices\":[]}\n\n".repeat(50);
+        let mut packed = brotli::CompressorWriter::new(Vec::new(), 4096, 5, 22);
+        packed.write_all(text.as_bytes()).unwrap();
+        let packed = packed.into_inner();
+        let answer = |bytes: Vec<u8>| {
+            let chunks: Vec<_> =
+                bytes.chunks(9).map(|chunk| Ok::<_, std::io::Error>(Bytes::copy_from_slice(chunk))).collect();
+            let response =
+                http::Response::builder().header(CONTENT_ENCODING, "br").header(CONTENT_LENGTH, "9");
+            response.body(Body::from_stream(stream::iter(chunks))).unwrap()
+        };
+        let read = unpacked(answer(packed.clone()), 1 << 20);
+        assert!(
+            !read.headers().contains_key(CONTENT_ENCODING) && !read.headers().contains_key(CONTENT_LENGTH)
+        );
+        assert_eq!(axum::body::to_bytes(read.into_body(), 1 << 20).await.unwrap(), text);
+        let cut = unpacked(answer(packed[..packed.len() - 2].to_vec()), 1 << 20);
+        assert!(
+            axum::body::to_bytes(cut.into_body(), 1 << 20).await.is_err(),
+            "half of it is not taken for all"
+        );
+        let small = unpacked(answer(packed), 100);
+        assert!(
+            axum::body::to_bytes(small.into_body(), 1 << 20).await.is_err(),
+            "no more than there is room for"
+        );
+    }
 }

@@ -1,25 +1,36 @@
 //! An answer in rounds: where the model opens folds, they are recalled here and the provider is asked on, and the client
-//! sees one answer.
+//! sees one answer. Where it opens them beside calls of the client's, they are noted for the next request.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::{Body, BodyDataStream};
 use axum::response::Response;
 use bytes::Bytes;
+use fanfold_engine::{Beside, Engine, Opened};
 use fanfold_store::SessionId;
-use fanfold_wire::reply::{Held, Out, Wanted};
+use fanfold_wire::Format;
+use fanfold_wire::reply::{Called, Failure, Filled, Held, Out, Wanted};
 use futures_util::{Stream, StreamExt as _, stream};
-use http::header::{CONTENT_LENGTH, HeaderMap};
+use http::header::{CONTENT_LENGTH, HeaderMap, RETRY_AFTER};
 
-use crate::call::{Call, to_client};
+use crate::call::{Call, NotSent, to_client};
 use crate::converse::Ledger;
 use crate::meter::Exit;
+use crate::opening;
 use crate::recall::originals;
 
 /// After so many rounds the model is told to go on without.
 const MOST_RECALLS: usize = 6;
 /// And after so many its answer is ended.
 const MOST_ROUNDS: usize = 8;
+/// A provider that did not take a follow-up is asked again after so long.
+const PAUSE: Duration = Duration::from_millis(500);
+/// Or after as long as it says, up to this.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// What a model is told whose recall does not fit.
+const NO_ROOM: &str = "There is no room for it now: go on without, or recall a few lines of it.";
 
 /// An answer on its way, in one or several rounds.
 pub(crate) struct Rounds {
@@ -27,6 +38,7 @@ pub(crate) struct Rounds {
     /// The headers of each request.
     pub(crate) headers: HeaderMap,
     pub(crate) held: Held,
+    pub(crate) format: Format,
     pub(crate) session: SessionId,
     /// How many bytes originals may take.
     pub(crate) n_room: usize,
@@ -47,17 +59,28 @@ enum Next {
     End(Exit),
 }
 
+/// Why a follow-up has no answer.
+enum NotAnswered {
+    /// It was too long.
+    TooLong(Box<http::Response<Body>>),
+    /// The provider said something else.
+    Refused(Box<http::Response<Body>>),
+    /// There was nobody.
+    NotSent(NotSent),
+}
+
 impl Rounds {
     pub(crate) fn new(
         call: Call,
         headers: HeaderMap,
-        held: Held,
+        (held, format): (Held, Format),
         session: SessionId,
         n_room: usize,
         ledger: Ledger,
     ) -> Rounds {
-        let (chunks, ready) = (Body::empty().into_data_stream(), VecDeque::new());
-        Rounds { call, headers, held, session, n_room, ledger, chunks, ready, is_over: false, failed: None }
+        let (chunks, ready, is_over, failed) =
+            (Body::empty().into_data_stream(), VecDeque::new(), false, None);
+        Rounds { call, headers, held, format, session, n_room, ledger, chunks, ready, is_over, failed }
     }
 
     /// A stream that goes on as it comes. Where it is dropped, the call upstream is.
@@ -122,9 +145,7 @@ impl Rounds {
             match out {
                 Out::ToClient(bytes) => self.ready.push_back(bytes.into()),
                 Out::Recall(wanted) => return Some(self.recall(wanted).await),
-                Out::Note(wanted) => {
-                    tracing::debug!(n = wanted.len(), "recalls beside the client's own calls");
-                }
+                Out::Beside { ours, theirs } => self.note(ours, theirs).await,
             }
         }
         None
@@ -133,8 +154,9 @@ impl Rounds {
     /// Recalls what the model wants and asks the provider on.
     async fn recall(&mut self, wanted: Vec<Wanted>) -> Next {
         self.ledger.recalled(self.held.rounds().last().and_then(|said| said.usage));
+        let n_wanted = wanted.len();
         let answers = if self.held.n_recalls() > MOST_RECALLS {
-            vec!["Nothing more is recalled now: go on with what you have.".to_owned(); wanted.len()]
+            vec!["Nothing more is recalled now: go on with what you have.".to_owned(); n_wanted]
         } else {
             self.originals(wanted).await
         };
@@ -144,24 +166,67 @@ impl Rounds {
             self.show(outs);
             return Next::End(Exit::Done);
         };
-        match self.call.send(self.headers.clone(), Some(request.into())).await {
-            Ok(response) if response.status().is_success() => {
-                Next::Round(Body::new(response.into_body()).into_data_stream())
+        let not_answered = match self.ask_on(request.clone()).await {
+            Ok(chunks) => return Next::Round(chunks),
+            Err(not_answered) => not_answered,
+        };
+        // Once more: with words instead of the originals if they were too long, else the same after a while.
+        let again = match &not_answered {
+            NotAnswered::TooLong(_) => {
+                self.held.follow_up_again(&vec![NO_ROOM.to_owned(); n_wanted]).unwrap_or(request)
             }
-            Ok(response) => {
-                let outs =
-                    self.held.fail(&format!("the provider answered {} after a recall", response.status()));
-                self.show(outs);
-                self.failed = Some(to_client(response.map(Body::new)));
-                Next::End(Exit::BrokenOff)
+            NotAnswered::Refused(response) => {
+                tokio::time::sleep(pause(response.headers())).await;
+                request
             }
-            Err(not_sent) => {
-                let outs = self.held.fail("the provider did not answer after a recall");
-                self.show(outs);
-                self.failed = Some(not_sent.response);
-                Next::End(not_sent.exit)
+            NotAnswered::NotSent(_) => {
+                tokio::time::sleep(PAUSE).await;
+                request
             }
+        };
+        drop(not_answered);
+        match self.ask_on(again).await {
+            Ok(chunks) => Next::Round(chunks),
+            Err(not_answered) => self.give_up(not_answered).await,
         }
+    }
+
+    /// Sends a follow-up, and looks at the beginning of its answer.
+    async fn ask_on(&mut self, request: String) -> Result<BodyDataStream, NotAnswered> {
+        let response = self.call.send(self.headers.clone(), Some(request.into())).await;
+        let response = response.map_err(NotAnswered::NotSent)?;
+        // What was sent before it was taken, so an error without a word is about what was added.
+        let opened = opening::open(response, self.format, Filled(100), self.call.shared.limits.body).await;
+        if opened.refusal.is_some() {
+            return Err(NotAnswered::TooLong(Box::new(opened.response)));
+        }
+        if !opened.response.status().is_success() {
+            return Err(NotAnswered::Refused(Box::new(opened.response)));
+        }
+        Ok(opened.response.into_body().into_data_stream())
+    }
+
+    /// The provider does not go on: its own words go to the client, which asks again as it would without us.
+    async fn give_up(&mut self, not_answered: NotAnswered) -> Next {
+        let (response, exit) = match not_answered {
+            NotAnswered::TooLong(response) | NotAnswered::Refused(response) => {
+                (to_client(*response), Exit::BrokenOff)
+            }
+            NotAnswered::NotSent(not_sent) => (not_sent.response, not_sent.exit),
+        };
+        let (parts, body) = response.into_parts();
+        let body = axum::body::to_bytes(body, opening::LONGEST_ERROR).await.unwrap_or_default();
+        let text = String::from_utf8_lossy(&body);
+        let failure = Failure::read(&text).filter(|failure| !failure.message.is_empty());
+        let failure = failure.unwrap_or_else(|| Failure {
+            kind: String::new(),
+            message: format!("the provider answered {}", parts.status),
+            raw: String::new(),
+        });
+        let outs = self.held.fail(&failure);
+        self.show(outs);
+        self.failed = Some(Response::from_parts(parts, Body::from(body)));
+        Next::End(exit)
     }
 
     fn show(&mut self, outs: Vec<Out>) {
@@ -172,15 +237,45 @@ impl Rounds {
         }
     }
 
-    async fn originals(&mut self, wanted: Vec<Wanted>) -> Vec<String> {
-        let desk = std::sync::Arc::clone(&self.call.shared.folder.desk);
-        let (session, n_room, n_wanted) = (self.session.clone(), self.n_room, wanted.len());
-        let work = tokio::task::spawn_blocking(move || {
-            let engine = desk.engine().ok()?;
-            Some(originals(&engine, &session, &wanted, n_room))
-        });
-        let found = tokio::time::timeout(self.call.shared.limits.deadline, work).await;
-        let nothing = || vec!["It can't be recalled now: go on without it.".to_owned(); n_wanted];
-        found.ok().and_then(Result::ok).flatten().unwrap_or_else(nothing)
+    /// Does something with the engine, on a thread that may block, for as long as our own work may take.
+    async fn with_engine<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&Arc<Engine>) -> T + Send + 'static,
+    ) -> Option<T> {
+        let desk = Arc::clone(&self.call.shared.folder.desk);
+        let work = tokio::task::spawn_blocking(move || Some(work(&desk.engine().ok()?)));
+        let done = tokio::time::timeout(self.call.shared.limits.deadline, work).await;
+        done.ok().and_then(Result::ok).flatten()
     }
+
+    async fn originals(&mut self, wanted: Vec<Wanted>) -> Vec<String> {
+        let (session, n_room, n_wanted) = (self.session.clone(), self.n_room, wanted.len());
+        let found = self.with_engine(move |engine| originals(engine, &session, &wanted, n_room)).await;
+        found.unwrap_or_else(|| vec!["It can't be recalled now: go on without it.".to_owned(); n_wanted])
+    }
+
+    /// Notes what the model wants beside the client's calls, before the client can send their results.
+    async fn note(&mut self, ours: Vec<Called>, theirs: Vec<String>) {
+        self.ledger.recalled(None);
+        let results = self.originals(ours.iter().map(Wanted::read).collect()).await;
+        let opened =
+            |(call, result): (Called, String)| Opened { call: call.id, arguments: call.arguments, result };
+        let beside = Beside { theirs, ours: ours.into_iter().zip(results).map(opened).collect() };
+        let session = self.session.clone();
+        let noted = self.with_engine(move |engine| engine.recalled_beside(&session, beside)).await;
+        match noted {
+            Some(Ok(())) => {}
+            // The model does not see that it asked, and may ask again.
+            Some(Err(error)) => {
+                tracing::warn!(session = %self.session, %error, "a recall could not be noted")
+            }
+            None => tracing::warn!(session = %self.session, "a recall could not be noted in time"),
+        }
+    }
+}
+
+/// How long to wait before a provider is asked again.
+fn pause(headers: &HeaderMap) -> Duration {
+    let told = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    told.map_or(PAUSE, |seconds| Duration::from_secs(seconds).min(LONGEST_PAUSE))
 }

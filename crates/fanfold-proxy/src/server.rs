@@ -39,6 +39,9 @@ pub enum ServeError {
     /// Others could reach it, and it has no token.
     #[error("{0} can be reached from other machines, and there is no token")]
     Open(SocketAddr),
+    /// What was given as certificates of authorities are none.
+    #[error("there is no certificate among the authorities that were given")]
+    Authorities,
     /// The HTTP client could not be made.
     #[error("requests can't be sent from here: {0}")]
     Sender(#[from] reqwest::Error),

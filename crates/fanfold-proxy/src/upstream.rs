@@ -8,6 +8,7 @@ use reqwest::Url;
 
 use crate::config::Limits;
 use crate::route::Style;
+use crate::server::ServeError;
 
 /// The header by which a client names its upstream.
 pub(crate) const HEADER: &str = "x-fanfold-upstream";
@@ -120,7 +121,15 @@ pub(crate) struct Senders {
 }
 
 impl Senders {
-    pub(crate) fn new(limits: &Limits) -> Result<Senders, reqwest::Error> {
+    pub(crate) fn new(limits: &Limits, ca: Option<&[u8]>) -> Result<Senders, ServeError> {
+        let authorities = match ca {
+            Some(pem) => {
+                let found =
+                    reqwest::Certificate::from_pem_bundle(pem).map_err(|_| ServeError::Authorities)?;
+                if found.is_empty() { return Err(ServeError::Authorities) } else { found }
+            }
+            None => Vec::new(),
+        };
         let builder = || {
             reqwest::Client::builder()
                 .connect_timeout(limits.connect)
@@ -128,6 +137,7 @@ impl Senders {
                 .pool_idle_timeout(Duration::from_secs(60))
                 .tcp_nodelay(true)
                 .redirect(reqwest::redirect::Policy::none())
+                .tls_certs_merge(authorities.iter().cloned())
         };
         // A proxy of the environment's is for the world outside.
         Ok(Senders { near: builder().no_proxy().build()?, far: builder().build()? })

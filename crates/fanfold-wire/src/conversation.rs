@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::book::Book;
 use crate::change::{Change, Repair};
 use crate::content::Content;
-use crate::dress::Dress;
+use crate::dress::{Dress, same_system};
 use crate::format::Format;
 use crate::frame::{DecodeError, Frame, Shape};
 use crate::incoming::{Incoming, Wearing};
@@ -121,7 +121,7 @@ impl Conversation {
         let is_alike = incoming.format == self.format
             && incoming.wearing == self.wearing
             && incoming.spans.len() >= n_held
-            && incoming.system() == self.system();
+            && same_system(incoming.system(), self.system());
         let Some(redressed) = (if is_alike { self.redressed(&incoming) } else { None }) else {
             return Err(Box::new(incoming));
         };

@@ -76,6 +76,18 @@ pub fn dress<'p>(plain: &'p str, dress: &Dress) -> Cow<'p, str> {
     text
 }
 
+/// Whether two system texts that stand beside the list say the same, whatever their cache marks.
+pub fn same_system(one: Option<&str>, other: Option<&str>) -> bool {
+    let plain = |system: &str| {
+        let message = format!(r#"{{"content":{system}}}"#);
+        undress(Format::Anthropic, &message).0.into_owned()
+    };
+    match (one, other) {
+        (Some(one), Some(other)) => one == other || plain(one) == plain(other),
+        (one, other) => one == other,
+    }
+}
+
 /// Where the content of a message stands that is a text; none where it is anything else.
 fn text_place(message: &str) -> Option<Range<usize>> {
     content_place(message).filter(|place| message[place.clone()].starts_with('"'))
@@ -181,6 +193,19 @@ mod tests {
             r#"{"role":"user","content":[{"type":"text","text":"a"},{"type":"tool_result","tool_use_id":"1","cache_control":{},"content":[{"type":"text","text":"b","cache_control":{}}]}]}"#,
             r#"{"role":"user","content":[{"type":"text","text":"a"},{"type":"tool_result","tool_use_id":"1","content":[{"type":"text","text":"b"}]}]}"#,
         );
+    }
+
+    #[test]
+    fn a_system_text_is_the_same_with_its_marks_or_without() {
+        let marked =
+            r#"[{"type":"text","text":"a"},{"type":"text","text":"b","cache_control":{"type":"ephemeral"}}]"#;
+        let moved =
+            r#"[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}},{"type":"text","text":"b"}]"#;
+        let other = r#"[{"type":"text","text":"a"},{"type":"text","text":"c"}]"#;
+        assert!(same_system(Some(marked), Some(moved)) && same_system(None, None));
+        assert!(!same_system(Some(marked), Some(other)) && !same_system(Some(marked), None));
+        let lone = r#"[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]"#;
+        assert!(same_system(Some(lone), Some(r#""a""#)));
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub mod reply; //    what comes back
 
 pub use change::{Change, Oddity, Repair};
 pub use conversation::Conversation;
-pub use dress::{Dress, dress, undress};
+pub use dress::{Dress, dress, same_system, undress};
 pub use format::{Format, FormatError, detect};
 pub use frame::DecodeError;
 pub use incoming::Incoming;

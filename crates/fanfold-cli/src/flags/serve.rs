@@ -35,6 +35,9 @@ pub(crate) struct ServeArgs {
     /// Where all requests go [default: https://api.openai.com/v1 and https://api.anthropic.com]
     #[arg(long, value_name = "URL", env = "FANFOLD_UPSTREAM")]
     pub(crate) upstream: Option<String>,
+    /// Certificates of authorities that upstreams are trusted by, as PEM; beside those of this machine and SSL_CERT_FILE
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
     /// Change nothing; count what folding would have saved
     #[arg(long)]
     pub(crate) observe: bool,

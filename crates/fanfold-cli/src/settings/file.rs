@@ -119,6 +119,7 @@ pub(crate) const TEMPLATE: &str = r#"# Settings of fanfold. Flags and FANFOLD_* 
 # openai = "https://api.openai.com/v1"
 # anthropic = "https://api.anthropic.com"
 # allowed = []               # other addresses that a client may name in `x-fanfold-upstream`
+# ca = "company.pem"         # authorities that upstreams are trusted by, beside those of this machine
 
 # [[tools]]
 # name = "read_*"            # a `*` at the end matches any rest

@@ -100,6 +100,9 @@ pub(crate) struct ServeOptions {
     /// Other addresses that a client may name in the header `x-fanfold-upstream`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) allowed: Vec<String>,
+    /// A file with certificates of authorities that upstreams are trusted by, beside those of this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ca: Option<PathBuf>,
 }
 
 impl ServeOptions {

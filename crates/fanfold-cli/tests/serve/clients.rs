@@ -1,12 +1,14 @@
 //! Codex and Claude Code, unmodified, through the proxy: a task of forty steps ends as it does without it.
 
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use fanfold_core::{Count as _, Entry, Tokens, Transcript};
 use fanfold_store::SessionId;
 use fanfold_testkit::bodies::Kind;
-use fanfold_testkit::clients::{CLAUDE_CODE, CODEX, Client, Part, Stage, install};
+use fanfold_testkit::clients::{CLAUDE_CODE, CODEX, Client, PROMPT, Part, Stage, install};
 use fanfold_testkit::rules::broken;
 use fanfold_testkit::upstream::{Script, Seen, Upstream};
 use fanfold_tokens::o200k;
@@ -153,6 +155,99 @@ fn a_client_is_started_by_the_proxy() {
     let said = stage.play(&mut command, "home", LONGEST);
     assert!(said.contains("Finished after 40 tool results."), "{said}");
     assert!(sessions(here.path()).iter().any(|session| session.n_requests > N_STEPS));
+}
+
+/// `fanfold serve` with a client behind it, in a home of its own.
+fn serving(here: &Path, stage: &Stage, upstream: &Upstream, client: &[&str]) -> Command {
+    std::fs::create_dir_all(stage.place("home")).unwrap();
+    let mut command = fanfold(here);
+    stage.settle(&mut command, "home");
+    command
+        .args(["serve", "--upstream", &upstream.url(), "--window", "200000", "--store"])
+        .arg(store_in(here));
+    command.arg("--").args(client);
+    command.env("OPENAI_API_KEY", "dummy").env("ANTHROPIC_API_KEY", "dummy").env("IS_SANDBOX", "1");
+    command.env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1").env("DISABLE_AUTOUPDATER", "1");
+    command
+}
+
+/// Codex reads its base URL from no variable; it has nothing but what the proxy tells it.
+#[test]
+fn codex_is_started_by_the_proxy() {
+    let (program, stage) = match ready(&CODEX) {
+        Ok(ready) => ready,
+        Err(why) => return println!("skipped: {}: {why}", CODEX.name),
+    };
+    let (here, upstream) = (place(), provider());
+    let program = program.display().to_string();
+    let client =
+        [&program, "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", PROMPT];
+    let said = stage.play(&mut serving(here.path(), &stage, &upstream, &client), "home", LONGEST);
+    assert!(said.contains("Finished after"), "{said}");
+    let n_requests: usize = sessions(here.path()).iter().map(|session| session.n_requests).sum();
+    let arrived = bodies_of(&upstream).len();
+    println!("{arrived} requests arrived, {n_requests} of them are in the store");
+    assert!(arrived > 0 && n_requests == arrived);
+}
+
+#[test]
+fn what_a_client_exits_with_is_what_the_proxy_exits_with() {
+    for (client, wrong) in [(&CODEX, "--no-such-flag"), (&CLAUDE_CODE, "--no-such-flag")] {
+        let (program, stage) = match ready(client) {
+            Ok(ready) => ready,
+            Err(why) => return println!("skipped: {}: {why}", client.name),
+        };
+        let (here, upstream) = (place(), provider());
+        let program = program.display().to_string();
+        let mut direct = Command::new(&program);
+        std::fs::create_dir_all(stage.place("home")).unwrap();
+        stage.settle(&mut direct, "home");
+        let expected = direct.arg(wrong).output().unwrap().status.code().unwrap();
+        assert_ne!(expected, 0, "{program} takes {wrong}");
+        let output = serving(here.path(), &stage, &upstream, &[&program, wrong]).output().unwrap();
+        assert_eq!(output.status.code(), Some(expected), "{}: {output:?}", client.name);
+    }
+}
+
+/// A terminal sends Ctrl-C to everybody in front of it: the client ends, and the proxy with it.
+#[test]
+fn ctrl_c_ends_both() {
+    for client in [&CODEX, &CLAUDE_CODE] {
+        let (program, stage) = match ready(client) {
+            Ok(ready) => ready,
+            Err(why) => return println!("skipped: {}: {why}", client.name),
+        };
+        let here = place();
+        let mut script = Script::steps(N_STEPS);
+        // The client is in the middle of an answer.
+        script.pause = Duration::from_secs(20);
+        let upstream = Upstream::start(script).unwrap();
+        let program = program.display().to_string();
+        let arguments: &[&str] = match client.program {
+            "codex" => &[&program, "exec", "--skip-git-repo-check", PROMPT],
+            _ => &[&program, "-p", PROMPT],
+        };
+        let mut command = serving(here.path(), &stage, &upstream, arguments);
+        command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let is_asked = |seen: &[Seen]| seen.iter().any(|seen| seen.kind.is_some());
+        let has_asked = upstream.wait_for(Duration::from_secs(60), is_asked);
+        let group = format!("-{}", child.id());
+        let kill =
+            |signal: &str| Command::new("kill").args([signal, "--", &group]).stderr(Stdio::null()).status();
+        assert!(kill("-INT").unwrap().success());
+        let until = Instant::now() + Duration::from_secs(20);
+        let mut ended = None;
+        while ended.is_none() && Instant::now() < until {
+            ended = child.try_wait().unwrap();
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let is_left = kill("-0").unwrap().success();
+        let _ = kill("-KILL");
+        assert!(has_asked, "{}: it never asked", client.name);
+        assert!(ended.is_some_and(|ended| !ended.success()), "{}: {ended:?}", client.name);
+        assert!(!is_left, "{}: somebody is left", client.name);
+    }
 }
 
 /// The shared script knows a conversation by its whole first user message. Of Anthropic that one changes with each fold,

@@ -140,7 +140,7 @@ fn check(bodies: &[Value], seed: u64, policy: &str, window: u64, name: &str) -> 
         // Things happen in between.
         let note = match rng.below(12) {
             0 => Note::Corrected { permille: 900 + 20 * rng.below(15) as u32, at_once: rng.below(2) == 0 },
-            1 => Note::Cooled,
+            1 => Note::Cooled { later: rng.percent(50) },
             2 => Note::Pinned { message: rng.below(4) as u32 },
             3 => Note::FoldAsked { from: None, to: None },
             _ => continue,

@@ -83,6 +83,41 @@ fn other_instructions_begin_a_session_anew() {
     }
 }
 
+/// A client that moves the cache marks of its instructions has the same ones: what was folded stays so, and its marks
+/// leave as they came.
+#[test]
+fn instructions_whose_marks_move_go_on() {
+    let messages: Vec<Value> = (0..30)
+        .map(|i| {
+            let role = if i % 2 == 0 { "user" } else { "assistant" };
+            json!({ "role": role, "content": format!("{i}: {}", "some words of it ".repeat(30)) })
+        })
+        .collect();
+    let body = |n: usize, marked: usize| {
+        let mark = |at: usize| if at == marked { json!({ "type": "ephemeral" }) } else { Value::Null };
+        let system: Vec<Value> = (0..2)
+            .map(|at| json!({ "type": "text", "text": format!("Be kind {at}."), "cache_control": mark(at) }))
+            .collect();
+        json!({ "model": "m", "max_tokens": 9, "system": system, "messages": messages[..n] }).to_string()
+    };
+    let terms = Terms { format: Some(Format::Anthropic), ..terms("fanfold", 1_500) };
+    for is_forgetful in [false, true] {
+        let (moving, still) = (engine(), engine());
+        for (i, n) in (1..messages.len()).step_by(2).enumerate() {
+            let moved = request(&moving, "s", &body(n, i % 2), &terms);
+            let unmoved = request(&still, "s", &body(n, 0), &terms);
+            assert_eq!(moved.sizes, unmoved.sizes, "after {n}");
+            let (now, then) = (r#"0.","cache_control":{"type""#, r#"1.","cache_control":{"type""#);
+            assert!(moved.body.contains(if i % 2 == 0 { now } else { then }), "{}", moved.body);
+            if is_forgetful {
+                moving.forget();
+            }
+        }
+        assert_eq!((n_eras(&moving), n_eras(&still)), (1, 1));
+        assert!(!moving.handles(&id("s")).unwrap().is_empty());
+    }
+}
+
 /// A fold that a request made stays for those behind it, also when they would not need it: the tools that took the room
 /// are gone, and the provider holds the folded beginning.
 #[test]

@@ -1,11 +1,14 @@
 //! What the provider says of a request: refusals, and what it counted.
 
+use std::sync::Arc;
+
 use fanfold_core::{Prices, Tokens};
 use fanfold_engine::{Ask, Engine, Left, Note, Refused, Terms, Trouble, Usage};
+use fanfold_store::{MemoryStore, Store};
 use fanfold_testkit::Rng;
 
 use crate::dress::{agent_body, agent_messages};
-use crate::setting::{chat, engine, id, long_chat, request, terms, terms_of};
+use crate::setting::{chat, engine, engine_on, id, long_chat, request, terms, terms_of};
 
 fn notes(engine: &Engine, kind: &str) -> usize {
     let events = engine.store().events(&id("s"), 0).unwrap_or_default();
@@ -160,7 +163,7 @@ fn a_cache_that_should_have_been_warm_is_noted_as_cold() {
     // The first one could not find anything; one that writes is warm from then on.
     assert_eq!(cold, [0, 1, 1, 1, 2]);
     let last = engine.store().events(&id("s"), 0).unwrap().pop().unwrap();
-    assert_eq!(fanfold_engine::Noted::read(&last).unwrap().note, Note::Cooled);
+    assert_eq!(fanfold_engine::Noted::read(&last).unwrap().note, Note::Cooled { later: true });
 }
 
 #[test]
@@ -202,4 +205,40 @@ fn a_body_that_is_sent_again_is_sent_as_it_was_whatever_was_counted() {
         n_folded += usize::from(matches!(first.left, Left::Folded(_)));
     }
     assert!(n_folded > 3 && notes(&engine, "corrected") > 1, "{n_folded}");
+}
+
+/// An answer may tell of a cold cache when the next request has left already, or the same one is sent again.
+#[test]
+fn a_cold_cache_that_is_told_late_changes_nothing_that_was_sent() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let (engine, other) = (engine_on(Arc::clone(&store)), engine_on(Arc::clone(&store)));
+    let prices = Prices { write: 1.25, read: 0.1, minimum: Tokens(50), ..Prices::without_cache() };
+    let terms = Terms { prices: Some(prices), ..terms("fanfold", 3_000) };
+    let messages = agent_messages(90);
+    let mut sent = Vec::new();
+    for n in (21..messages.len() - 2).step_by(4) {
+        let body = agent_body(&messages[..n]);
+        let first = request(&engine, "s", &body, &terms);
+        let cold = Usage { input: first.sizes.unwrap().view, ..Usage::default() };
+        // Meanwhile another program has gone on, or nobody has.
+        let is_overtaken = n % 8 == 1;
+        let next = agent_body(&messages[..n + 2]);
+        let overtaking = is_overtaken.then(|| request(&other, "s", &next, &terms).body);
+        engine.used(&id("s"), cold.input, &cold).unwrap();
+        let newest = if is_overtaken { &next } else { &body };
+        let expected = overtaking.clone().unwrap_or_else(|| first.body.clone());
+        for _ in 0..2 {
+            assert_eq!(request(&engine, "s", newest, &terms).body, expected, "after {n}");
+            engine.forget();
+        }
+        sent.push(first.body);
+        sent.extend(overtaking);
+        sent.extend([expected.clone(), expected]);
+    }
+    assert!(notes(&engine, "cooled") > 5 && notes(&engine, "fold") > 1, "{}", notes(&engine, "cooled"));
+    for (i, body) in sent.iter().enumerate() {
+        let again =
+            |described: &str, budget| terms_of(described, budget).map(|_| Terms { budget, ..terms.clone() });
+        assert_eq!(engine.rebuild(&id("s"), i + 1, &again).unwrap().body, *body, "request {}", i + 1);
+    }
 }

@@ -43,7 +43,7 @@ impl Walk {
             }
             6 => self.happens(&Note::Focused { topic: format!("stage {}", self.n / 3) }),
             7 => self.happens(&Note::FoldAsked { from: None, to: None }),
-            8 => self.happens(&Note::Cooled),
+            8 => self.happens(&Note::Cooled { later: false }),
             9 if self.rng.percent(30) => self.happens(&Note::Refused { limit: Some(450) }),
             10 => {
                 let to = self.rng.below(self.n) + 1;

@@ -56,8 +56,19 @@ async fn a_body_that_is_too_large_or_packed_unknown() {
     let bomb = zstd::encode_all(vec![b' '; 1 << 20].as_slice(), 3).unwrap();
     let packed = stage.post("/v1/chat/completions", bomb).header("content-encoding", "zstd");
     assert_eq!(left(&packed.send().await.unwrap()), "as it came: too_large");
-    let packed = stage.post("/v1/chat/completions", "abc").header("content-encoding", "br");
-    assert_eq!(left(&packed.send().await.unwrap()), "as it came: packed");
+    let mut bomb = Vec::new();
+    brotli::BrotliCompress(
+        &mut &vec![b' '; 1 << 20][..],
+        &mut bomb,
+        &brotli::enc::BrotliEncoderParams::default(),
+    )
+    .unwrap();
+    let packed = stage.post("/v1/chat/completions", bomb).header("content-encoding", "br");
+    assert_eq!(left(&packed.send().await.unwrap()), "as it came: too_large");
+    for (way, body) in [("br", "abc"), ("compress", "abc")] {
+        let packed = stage.post("/v1/chat/completions", body).header("content-encoding", way);
+        assert_eq!(left(&packed.send().await.unwrap()), "as it came: packed", "{way}");
+    }
 }
 
 async fn readiness(stage: &Stage) -> (u16, Value) {

@@ -1,7 +1,9 @@
 //! Folds that the model opens by a tool that is answered here.
 
+use std::time::Duration;
+
 use fanfold_proxy::Recall;
-use fanfold_testkit::upstream::{Said, Script};
+use fanfold_testkit::upstream::{Fault, Said, Script};
 use serde_json::{Value, json};
 
 use crate::setting::{Stage, Wish, chat, json_of, left, long_chat, session};
@@ -142,4 +144,56 @@ async fn a_clients_own_summary_goes_through_whole() {
     let response = stage.chat(&body).await;
     assert_eq!(left(&response), "as it came: summary");
     assert_eq!(stage.upstream.seen().last().unwrap().text(), body);
+}
+
+/// A model opens a fold, and the request with the original meets some answers first.
+async fn after_a_recall(is_stream: bool, faults: &[(u16, &str)]) -> (u16, String, usize, Stage) {
+    let stage = stage().await;
+    let messages = long_chat(12);
+    drop(stage.chat(&chat(&messages[..2])).await.bytes().await);
+    let n_before = stage.upstream.n_seen();
+    // The first request is answered well.
+    stage.upstream.fault(Fault::Stall(Duration::ZERO));
+    for (status, body) in faults {
+        stage.upstream.fault(Fault::Answer(*status, (*body).to_owned()));
+    }
+    let body = chat(&messages);
+    let response = stage.chat(&if is_stream { with_stream(&body) } else { body }).await;
+    let status = response.status().as_u16();
+    let answer = response.text().await.unwrap();
+    let n_asked = stage.upstream.n_seen() - n_before;
+    (status, answer, n_asked, stage)
+}
+
+const TOO_LONG: &str = r#"{"error":{"message":"This model's maximum context length is 600 tokens. However, your messages resulted in 700 tokens.","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}"#;
+const BUSY: &str = r#"{"error":{"message":"Overloaded for now","type":"overloaded_error"}}"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recall_that_does_not_fit_is_answered_in_words() {
+    for is_stream in [false, true] {
+        for (status, body) in [(400, TOO_LONG), (413, ""), (200, TOO_LONG)] {
+            let (told, answer, n_asked, stage) = after_a_recall(is_stream, &[(status, body)]).await;
+            assert_eq!((told, n_asked), (200, 3), "{status}: {answer}");
+            assert!(answer.contains("Let me look.") && !answer.contains("context_length"), "{answer}");
+            let text = if is_stream { self::told(&answer) } else { answer };
+            assert!(text.contains("It says: There is no room for it now"), "{text}");
+            assert!(stage.upstream.seen().iter().all(|seen| seen.broken.is_empty()));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_fails_after_a_recall_is_asked_once_more() {
+    for is_stream in [false, true] {
+        let (status, answer, n_asked, _) = after_a_recall(is_stream, &[(529, BUSY)]).await;
+        assert_eq!((status, n_asked), (200, 3), "{answer}");
+        let text = if is_stream { told(&answer) } else { answer };
+        assert!(text.contains("It says: Step "), "{text}");
+    }
+    // One that fails again is heard in its own words, so that the client tries again.
+    let (status, answer, n_asked, _) = after_a_recall(false, &[(529, BUSY), (529, BUSY)]).await;
+    assert_eq!((status, n_asked, answer.as_str()), (529, 3, BUSY));
+    let (status, answer, _, _) = after_a_recall(true, &[(529, BUSY), (529, BUSY)]).await;
+    assert_eq!(status, 200);
+    assert!(answer.contains("Overloaded for now") && answer.contains("overloaded_error"), "{answer}");
 }

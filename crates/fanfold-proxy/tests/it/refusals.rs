@@ -108,3 +108,84 @@ async fn a_refusal_without_a_word_is_understood_too() {
     let response = stage.chat(&body).await;
     assert_eq!((response.status().as_u16(), stage.upstream.n_seen()), (400, 1));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_may_come_as_an_answer_that_went_well() {
+    let refusals = [
+        r#"{"id":"1","choices":null,"model":"m","usage":{"total_tokens":0},"base_resp":{"status_code":1039,"status_msg":"token limit"}}"#,
+        r#"{"error":{"code":400,"message":"the request exceeds the available context size. try increasing the context size or enable context shift","type":"exceed_context_size_error","n_prompt_tokens":14429,"n_ctx":1500}}"#,
+    ];
+    for refusal in refusals {
+        let stage = Stage::new(Wish { window: 3000, ..Wish::default() }).await;
+        stage.upstream.fault(Fault::Answer(200, refusal.to_owned()));
+        let response = stage.chat(&chat(&long_chat(28))).await;
+        assert_eq!((response.status().as_u16(), left(&response).as_str()), (200, "folded"), "{refusal}");
+        assert!(response.text().await.unwrap().contains("It is done."));
+        let seen = stage.upstream.seen();
+        assert!(seen.len() == 2 && seen[1].body.len() < seen[0].body.len());
+    }
+    // An answer that talks about it is an answer.
+    let talk = r#"{"id":"1","choices":[{"index":0,"message":{"role":"assistant","content":"prompt is too long: 9 tokens > 8 maximum"},"finish_reason":"stop"}]}"#;
+    let stage = Stage::new(Wish { window: 3000, ..Wish::default() }).await;
+    stage.upstream.fault(Fault::Answer(200, talk.to_owned()));
+    assert_eq!(stage.chat(&chat(&long_chat(28))).await.text().await.unwrap(), talk);
+    assert_eq!(stage.upstream.n_seen(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_only_began_may_still_refuse() {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    let start = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"content\":[]}}\n\n\
+        event: ping\ndata: {\"type\":\"ping\"}\n\n";
+    let error = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\
+        \"prompt is too long: 2000 tokens > 1500 maximum\"}}\n\n";
+    let block = "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":\
+        {\"type\":\"text\",\"text\":\"\"}}\n\n";
+    let role = "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":null}]}\n\n";
+    let too_long = "data: {\"error\":{\"message\":\"maximum context length is 1500 tokens\",\"code\":\
+        \"context_length_exceeded\"}}\n\n";
+    let text =
+        "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"ok\"},\"finish_reason\":null}]}\n\n";
+    let mut messages = long_chat(28);
+    let anthropic = {
+        let mut list = vec![json!({ "role": "user", "content": "Find the lost record." })];
+        for i in 0..28 {
+            let id = format!("call_{i}");
+            let lines: String =
+                (0..12).map(|n| format!("stage {i} line {n} takes batch_{i}_{n}\n")).collect();
+            list.push(json!({ "role": "assistant", "content": [
+                { "type": "tool_use", "id": id, "name": "read", "input": {} }] }));
+            list.push(json!({ "role": "user", "content": [
+                { "type": "tool_result", "tool_use_id": id, "content": lines }] }));
+        }
+        json!({ "model": "m", "stream": true, "max_tokens": 9, "messages": list }).to_string()
+    };
+    messages.remove(0);
+    let chat = json!({ "model": "m", "stream": true, "messages": messages }).to_string();
+    let cases = [
+        ("/v1/messages", anthropic, format!("{start}{error}"), format!("{start}{block}")),
+        ("/v1/chat/completions", chat, format!("{role}{too_long}"), format!("{role}{text}")),
+    ];
+    for (path, body, refused, answered) in cases {
+        let (first, second) = (format!("{head}{refused}"), format!("{head}{answered}"));
+        let (stage, seen) = Stage::before(&[&first, &second], Wish::default()).await;
+        let response = stage.post(path, body).send().await.unwrap();
+        assert_eq!(left(&response), "folded", "{path}");
+        assert_eq!(response.text().await.unwrap(), answered, "{path}");
+        assert_eq!(seen.lock().unwrap().len(), 2, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limit_is_remembered_when_the_proxy_ends() {
+    let mut stage = Stage::new(Wish::default()).await;
+    let mut messages = long_chat(30);
+    stage.upstream.set_limit(Some(Limit::Tokens(LIMIT, &Words)));
+    assert_eq!(left(&stage.chat(&chat(&messages)).await), "folded");
+    let n_refused = |stage: &Stage| stage.upstream.seen().iter().filter(|seen| seen.is_too_long).count();
+    assert_eq!(n_refused(&stage), 1);
+    stage.restart().await;
+    messages[1] = json!({ "role": "user", "content": "Now something else altogether." });
+    assert_eq!(left(&stage.chat(&chat(&messages)).await), "folded");
+    assert_eq!(n_refused(&stage), 1, "it is not met again");
+}

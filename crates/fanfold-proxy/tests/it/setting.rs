@@ -10,7 +10,9 @@ use std::time::Duration;
 use fanfold_core::{Budget, Policy, Tokens, Words};
 use fanfold_engine::{Engine, MachineClock, Mode, Terms};
 use fanfold_proxy::meter::Meter;
-use fanfold_proxy::{Config, Host, Limits, Recall, Running, Upstream as Target, Upstreams, serve};
+use fanfold_proxy::{
+    Config, Host, Limits, Recall, Running, ServeError, Upstream as Target, Upstreams, serve,
+};
 use fanfold_replay::PriceTable;
 use fanfold_store::{SqliteStore, StoreError};
 use fanfold_testkit::upstream::{Said, Script, Upstream};
@@ -64,13 +66,14 @@ pub(crate) struct Wish {
     pub(crate) script: Script,
     pub(crate) token: Option<&'static str>,
     pub(crate) recall: Recall,
+    pub(crate) ca: Option<Vec<u8>>,
 }
 
 impl Default for Wish {
     fn default() -> Wish {
         let limits = Limits { deadline: Duration::from_secs(20), ..Limits::default() };
         let script = Script::of(|_| Said { text: "It is done.".to_owned(), ..Said::default() });
-        Wish { window: 100_000, mode: Mode::Fold, limits, script, token: None, recall: Recall::Off }
+        Wish { window: 100_000, mode: Mode::Fold, limits, script, token: None, recall: Recall::Off, ca: None }
     }
 }
 
@@ -82,6 +85,7 @@ pub(crate) struct Stage {
     pub(crate) meter: Arc<Meter>,
     pub(crate) running: Running,
     pub(crate) client: reqwest::Client,
+    config: Config,
 }
 
 impl Stage {
@@ -89,8 +93,22 @@ impl Stage {
         Stage::behind(wish, None).await
     }
 
+    /// A proxy before a provider at an address.
+    pub(crate) async fn at(address: String, wish: Wish) -> Stage {
+        Stage::behind(wish, Some(address)).await
+    }
+
+    /// A proxy, or why it does not start.
+    pub(crate) async fn try_at(wish: Wish) -> Result<Stage, ServeError> {
+        Stage::try_behind(wish, None).await
+    }
+
     async fn behind(wish: Wish, address: Option<String>) -> Stage {
-        let Wish { window, mode, limits, script, token, recall } = wish;
+        Stage::try_behind(wish, address).await.unwrap()
+    }
+
+    async fn try_behind(wish: Wish, address: Option<String>) -> Result<Stage, ServeError> {
+        let Wish { window, mode, limits, script, token, recall, ca } = wish;
         let upstream = Upstream::start(script).unwrap();
         let address = address.unwrap_or_else(|| upstream.url());
         let folder = tempfile::tempdir().unwrap();
@@ -101,7 +119,7 @@ impl Stage {
             is_panicking: AtomicBool::new(false),
         });
         let meter = Arc::new(Meter::new(PriceTable::built_in()));
-        let running = serve(Config {
+        let config = Config {
             listen: "127.0.0.1:0".parse().unwrap(),
             upstreams: Upstreams::one(&Target::parse(&address).unwrap()),
             host: Arc::clone(&host) as Arc<dyn Host>,
@@ -109,13 +127,19 @@ impl Stage {
             recall,
             meter: Arc::clone(&meter),
             mcp: None,
+            ca,
             token: token.map(|token| fanfold_proxy::Token::new(token).unwrap()),
             limits,
-        })
-        .await
-        .unwrap();
+        };
+        let running = serve(config.clone()).await?;
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
-        Stage { _folder: folder, upstream, host, meter, running, client }
+        Ok(Stage { _folder: folder, upstream, host, meter, running, client, config })
+    }
+
+    /// The proxy ends, and another one begins on its store.
+    pub(crate) async fn restart(&mut self) {
+        assert!(self.running.stop().await, "it ends in good order");
+        self.running = serve(self.config.clone()).await.unwrap();
     }
 
     /// A proxy before a provider that answers each connection with given bytes.

@@ -57,6 +57,7 @@ async fn without_a_token_it_listens_to_this_machine_alone() {
         recall: Recall::Off,
         meter: Arc::new(Meter::new(PriceTable::built_in())),
         mcp: None,
+        ca: None,
         token: None,
         limits: Limits::default(),
     };

@@ -17,10 +17,12 @@ mod words; //     the words of an error, whatever it is wrapped in
 mod refusal; //   refusals for length
 mod tool; //      the recall tool, offered and called
 mod held; //      answers in which it is called
+mod beside; //    recalls that a client was not shown, put where they were made
 mod summary; //   requests of a client for a summary
 
+pub use beside::{Beside, with_recalls};
 pub use held::{Held, Out};
-pub use refusal::{Cause, Filled, Refusal, TooMuchOutput, refusal, too_much_output};
+pub use refusal::{Cause, Filled, Refusal, TooMuchOutput, refusal, refusal_in_answer, too_much_output};
 pub use said::{Called, Carried, Failure, Reply, Said};
 pub use spoken::{Heard, Spoken};
 pub use summary::{is_summary_request, is_summary_route};

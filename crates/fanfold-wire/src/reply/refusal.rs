@@ -5,6 +5,7 @@
 //! tokens per minute, a quota, an image, is none.
 
 use super::words::{after, before, words_of};
+use crate::json::{self, Object};
 
 /// A request was refused because it is too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -88,6 +89,18 @@ pub fn refusal(status: u16, body: &[u8], filled: Filled) -> Option<Refusal> {
     }
 }
 
+/// The refusal for length that an answer of status 200 is, if it is one: an error where an answer should be.
+///
+/// What a model says is not read.
+pub fn refusal_in_answer(body: &[u8]) -> Option<Refusal> {
+    let object = std::str::from_utf8(body).ok().and_then(Object::parse)?;
+    let has_said = |key: &str| object.some(key).and_then(json::array).is_some_and(|all| !all.is_empty());
+    let is_answer = ["choices", "content", "output"].into_iter().any(has_said);
+    let is_error = object.some("error").is_some() || object.text("type").as_deref() == Some("error");
+    let words = if is_answer && !is_error { return None } else { words_of(body) };
+    long_tier(&words).or_else(|| in_words(&words))
+}
+
 /// The refusal for length that an error's JSON tells, whatever it came in: a stream has no status of its own.
 pub(super) fn told(error: &str) -> Option<Refusal> {
     let words = words_of(error.as_bytes());
@@ -136,7 +149,10 @@ const TOO_LONG: &[(&[&str], Cause)] = &[
     (&["exceeded model token limit"], Cause::Prompt),
     (&["exceeds the maximum allowed length"], Cause::Prompt),
     (&["exceeds maximum input length"], Cause::Prompt),
+    (&["exceeds the maximum length"], Cause::Prompt),
+    (&["exceeds maximum sequence length"], Cause::Prompt),
     (&["exceeds max length"], Cause::Prompt),
+    (&["but the configured context size is"], Cause::Prompt),
     (&["range of input length should be"], Cause::Prompt),
     (&["inputs must have less than"], Cause::Prompt),
     (&["must be less than max_seq_len"], Cause::Prompt),
@@ -148,8 +164,9 @@ const TOO_LONG: &[(&[&str], Cause)] = &[
     (&["exceeds token limit"], Cause::Prompt),
     (&["reduce the length of the messages"], Cause::Prompt),
     (&["reduce the length of the input"], Cause::Prompt),
-    (&["max input characters"], Cause::Prompt),
     (&["status_code: 1039"], Cause::Prompt),
+    (&["request body too large for", "max size:", "tokens"], Cause::Prompt),
+    (&["expected maxlength:", "actual:"], Cause::Body),
     (&["content'", "string too long"], Cause::Body),
     (&["output'", "string too long"], Cause::Body),
     (&["'messages'", "array too long"], Cause::Body),
@@ -221,6 +238,7 @@ fn output_in_words(words: &str) -> Option<TooMuchOutput> {
         "max_tokens must be less than or equal to",
         "max_tokens should be less than or equal to",
         "max_completion_tokens must be less than or equal to",
+        "integer above maximum value, expected a value <=",
     ];
     let is_known = known.iter().any(|phrase| words.contains(phrase)) && words.contains("tokens");
     let is_anthropic = words.contains("maximum allowed number of output tokens");
@@ -251,6 +269,10 @@ const LIMITS: &[&str] = &[
     "context window of",
     "maximum model length of",
     "maximum allowed length",
+    "exceeds the maximum length",
+    "maximum sequence length",
+    "max size:",
+    "configured context size is",
     "maximum input length",
     "maximum number of tokens allowed",
     "only supports up to",
@@ -291,6 +313,9 @@ const SIZES: &[&str] = &[
     "received",
     "requested tokens (",
     "current length is",
+    "prompt too long:",
+    "prompt has",
+    "input length",
 ];
 
 /// What a refusal says of limit and size.

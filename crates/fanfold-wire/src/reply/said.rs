@@ -79,7 +79,7 @@ pub struct Failure {
 
 impl Failure {
     /// The error that an object holds under `error`, or is.
-    pub(super) fn read(json: &str) -> Option<Failure> {
+    pub fn read(json: &str) -> Option<Failure> {
         let outer = Object::parse(json)?;
         let inner = outer.some("error").unwrap_or(json);
         let raw = json.to_owned();

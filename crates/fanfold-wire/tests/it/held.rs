@@ -2,7 +2,7 @@
 
 use fanfold_testkit::Rng;
 use fanfold_wire::Format;
-use fanfold_wire::reply::{Carried, Held, Out, RECALL_TOOL, with_recall_tool};
+use fanfold_wire::reply::{Carried, Failure, Held, Out, RECALL_TOOL, Wanted, with_recall_tool};
 
 use crate::seen::{self, Seen};
 use crate::streams::{Answer, Part};
@@ -51,7 +51,10 @@ fn run(format: Format, is_stream: bool, answers: &[Answer], split: &dyn Fn(&[u8]
                     );
                     course.recalled.extend(wanted.into_iter().map(|wanted| wanted.handle));
                 }
-                Out::Note(wanted) => course.noted.extend(wanted.into_iter().map(|wanted| wanted.handle)),
+                Out::Beside { ours, theirs } => {
+                    assert!(!theirs.is_empty() && theirs.iter().all(|id| !id.is_empty()), "{theirs:?}");
+                    course.noted.extend(ours.iter().map(|call| Wanted::read(call).handle));
+                }
             }
         }
         let Some(originals) = originals else { break };
@@ -301,14 +304,13 @@ fn a_stream_that_fails_in_the_middle_says_so_in_the_formats_way() {
         let answer = &answers(&[&[Text("a"), Ours("111111")]])[0];
         let mut outs = held.feed(answer.write(format, true).as_bytes());
         held.follow_up(&["x".to_owned()]).unwrap();
-        outs.extend(held.fail("the provider did not answer"));
+        let message = "the provider did not answer".to_owned();
+        outs.extend(held.fail(&Failure { kind: "overloaded_error".to_owned(), message, raw: String::new() }));
         let mut reply = Reply::new(format, Carried::Stream);
         outs.iter().for_each(|out| reply.feed(&to_client(out)));
         let said = reply.end();
-        assert_eq!(
-            said.failure.map(|failure| failure.message).as_deref(),
-            Some("the provider did not answer")
-        );
+        let failure = said.failure.unwrap();
+        assert_eq!((&*failure.kind, &*failure.message), ("overloaded_error", "the provider did not answer"));
     }
 }
 
@@ -418,7 +420,10 @@ fn calls_are_told_apart_by_servers_that_number_them_oddly() {
         let seen = seen::read(Format::Chat, &bytes, true).unwrap();
         assert_eq!(seen.calls.len(), 2, "{stream}");
         assert!(seen.calls[0].contains("\"x\"") && seen.calls[1].contains("\"y\""), "{:?}", seen.calls);
-        assert!(matches!(outs.last(), Some(Out::Note(wanted)) if wanted.len() == 1));
+        let told = outs.iter().position(
+            |out| matches!(out, Out::Beside { ours, theirs } if ours.len() == 1 && theirs.len() == 2),
+        );
+        assert!(told.is_some_and(|told| told + 1 < outs.len()), "it is told before the end: {outs:?}");
     }
     // Where nothing is hidden, nothing is renumbered.
     let theirs = answers(&[&[Theirs("x"), Theirs("y")]])[0]

@@ -1,4 +1,5 @@
-//! What providers and servers really say, with other numbers: refusals for length, and what only sounds like one.
+//! What providers and servers really say, with other numbers: refusals for length, and what only sounds like one. Where
+//! somebody has written one down in public, the issue is named.
 
 use fanfold_wire::reply::{Filled, refusal, too_much_output};
 
@@ -6,6 +7,7 @@ use fanfold_wire::reply::{Filled, refusal, too_much_output};
 type Case = (&'static str, u16, &'static str, &'static str);
 
 const REFUSALS: &[Case] = &[
+    // stackblitz/bolt.new#1748
     (
         "Anthropic",
         400,
@@ -54,24 +56,28 @@ const REFUSALS: &[Case] = &[
         r#"litellm.BadRequestError: AnthropicException - b'{"type":"error","error":{"type":"invalid_request_error","message":"input length and `max_tokens` exceed context limit: 174167 + 64000 > 200000, decrease input length or `max_tokens` and try again"}}'"#,
         "total 200000 174167 64000",
     ),
+    // webtimemachine/wtm2#579
     (
         "OpenAI Chat",
         400,
         r#"{"error":{"message":"This model's maximum context length is 128000 tokens. However, your messages resulted in 204308 tokens. Please reduce the length of the messages.","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}"#,
         "prompt 128000 204308 -",
     ),
+    // FlowiseAI/Flowise#1711
     (
         "OpenAI Chat, with tools",
         400,
         r#"{"error":{"message":"This model's maximum context length is 8192 tokens. However, your messages resulted in 9411 tokens (8000 in the messages, 1411 in the functions). Please reduce the length of the messages or functions.","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}"#,
         "prompt 8192 8000 -",
     ),
+    // Azure/azure-sdk-for-net#41892
     (
         "OpenAI Chat, with the completion",
         400,
         r#"{"error":{"message":"This model's maximum context length is 16385 tokens. However, you requested 17000 tokens (15000 in the messages, 2000 in the completion). Please reduce the length of the messages or completion.","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}"#,
         "total 16385 15000 2000",
     ),
+    // AstrBotDevs/AstrBot#1
     (
         "OpenAI Completions",
         400,
@@ -108,6 +114,7 @@ const REFUSALS: &[Case] = &[
         r#"{"error":{"message":"Invalid 'messages': array too long. Expected an array with maximum length 2048, but got an array with length 2300 instead.","type":"invalid_request_error","param":"messages","code":"array_above_max_length"}}"#,
         "body - - -",
     ),
+    // MicrosoftDocs/azure-docs#114113
     (
         "Azure OpenAI",
         400,
@@ -144,6 +151,7 @@ const REFUSALS: &[Case] = &[
         r#"{"error":{"message":"The decoder prompt (length 163840) is longer than the maximum model length of 131072. Make sure that `max_model_len` is no smaller than the number of text tokens plus multimodal tokens. For image inputs, the number of image tokens depends on the number of images, and possibly their aspect ratios as well.","type":"BadRequestError","param":null,"code":400}}"#,
         "prompt 131072 163840 -",
     ),
+    // vllm-project/vllm#12165
     (
         "vLLM, older multimodal",
         500,
@@ -162,18 +170,21 @@ const REFUSALS: &[Case] = &[
         r#"{"object":"error","message":"Input length (160062 tokens) exceeds the maximum allowed length (59862 tokens). Use a shorter input or enable --allow-auto-truncate.","type":"BadRequestError","param":null,"code":400}"#,
         "prompt 59862 160062 -",
     ),
+    // anomalyco/models.dev#4422
     (
         "SGLang, with the completion",
         400,
         r#"{"object":"error","message":"Requested token count exceeds the model's maximum context length of 131072 tokens. You requested a total of 139000 tokens: 131000 tokens from the input messages and 8000 tokens for the completion. Please reduce the number of tokens in the input messages or the completion to fit within the limit.","type":"BadRequestError","param":null,"code":400}"#,
         "total 131072 131000 8000",
     ),
+    // ggml-org/llama.cpp#17284
     (
         "llama.cpp",
         400,
         r#"{"error":{"code":400,"message":"the request exceeds the available context size, try increasing it","type":"exceed_context_size_error","n_prompt_tokens":14429,"n_ctx":8192}}"#,
         "prompt 8192 14429 -",
     ),
+    // ggml-org/llama.cpp#15780, oobabooga/textgen#7257
     (
         "llama.cpp, older, under 200",
         200,
@@ -186,24 +197,28 @@ const REFUSALS: &[Case] = &[
         r#"{"error":{"code":400,"message":"request (15953 tokens) exceeds the available context size (12288 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":15953,"n_ctx":12288}}"#,
         "prompt 12288 15953 -",
     ),
+    // fedora-copr/logdetective-website#193
     (
         "llama-cpp-python",
         500,
         r#"{"error":{"message":"Requested tokens (2285) exceed context window of 2048","type":"internal_server_error","param":null,"code":null}}"#,
         "prompt 2048 2285 -",
     ),
+    // Gitlawb/openclaude#353
     (
         "LM Studio",
         400,
         r#"{"error":"The number of tokens to keep from the initial prompt is greater than the context length (n_keep: 13055>= n_ctx: 4096). Try to load the model with a larger context length, or provide a shorter input."}"#,
         "prompt 4096 13055 -",
     ),
+    // cline/cline#3664
     (
         "LM Studio, older",
         400,
         r#"{"error":"Trying to keep the first 10136 tokens when context the overflows. However, the model is loaded with context length of only 7866 tokens, which is not enough. Try to load the model with a larger context length, or provide a shorter input. Error Data: n/a, Additional Data: n/a"}"#,
         "prompt 7866 10136 -",
     ),
+    // dyad-sh/dyad#3498
     (
         "Ollama",
         400,
@@ -228,30 +243,35 @@ const REFUSALS: &[Case] = &[
         r#"{"error":"Input validation error: `inputs` must have less than 1024 tokens. Given: 1872","error_type":"validation"}"#,
         "prompt 1024 1872 -",
     ),
+    // bytedance/UI-TARS-desktop#626
     (
         "TGI, with new tokens",
         422,
         r#"{"error":"Input validation error: `inputs` tokens + `max_new_tokens` must be <= 2048. Given: 3474 `inputs` tokens and 60 `max_new_tokens`","error_type":"validation"}"#,
         "total 2048 3474 60",
     ),
+    // triton-inference-server/tensorrtllm_backend#565
     (
         "TensorRT-LLM",
         400,
         r#"{"error":{"message":"Prompt length (9000) exceeds maximum input length (8192). Set log level to info and check TRTGptModel logs for how maximum input length is set","type":"BadRequestError"}}"#,
         "prompt 8192 9000 -",
     ),
+    // NVIDIA/TensorRT-LLM#9277
     (
         "TensorRT-LLM, total",
         400,
         r#"{"object":"error","message":"The sum of prompt length (9000), query length (0) should not exceed max_num_tokens (8192)","type":"BadRequestError","param":null,"code":400}"#,
         "prompt 8192 9000 -",
     ),
+    // google-gemini/gemini-cli#4692
     (
         "Google",
         400,
         r#"{"error":{"code":400,"message":"The input token count (1196265) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}"#,
         "prompt 1048576 1196265 -",
     ),
+    // google-gemini/gemini-cli#12098
     (
         "Google, as a list",
         400,
@@ -276,6 +296,7 @@ const REFUSALS: &[Case] = &[
         r#"{"error":{"message":"{\n  \"error\": {\n    \"code\": 400,\n    \"message\": \"The input token count (3475108) exceeds the maximum number of tokens allowed (1048576).\",\n    \"status\": \"INVALID_ARGUMENT\"\n  }\n}\n","code":400,"status":"Bad Request"}}"#,
         "prompt 1048576 3475108 -",
     ),
+    // aws-samples/assessment-generator#2, continuedev/continue#9592
     ("Bedrock", 400, r#"{"message":"Input is too long for requested model."}"#, "prompt - - -"),
     (
         "Bedrock, typed",
@@ -319,6 +340,7 @@ const REFUSALS: &[Case] = &[
         r#"{"error":{"message":"This endpoint's maximum context length is 202752 tokens. However, you requested about 203889 tokens (183648 of text input, 4241 of tool input, 16000 in the output). Please reduce the length of either one, or use the context-compression plugin to compress your prompt automatically.","code":400}}"#,
         "total 202752 187889 16000",
     ),
+    // refly-ai/refly#1177
     (
         "OpenRouter, text alone",
         400,
@@ -337,6 +359,7 @@ const REFUSALS: &[Case] = &[
         r#"{"error":{"message":"Error from provider: {\"error\":{\"message\":\"This endpoint's maximum context length is 65536 tokens. However, you requested about 92208 tokens (60833 of text input, 10042 of tool input, 21333 in the output).\",\"code\":400}}","type":"api_error","code":"provider_response_error"}}"#,
         "prompt 65536 70875 21333",
     ),
+    // cline/cline#3120
     (
         "xAI",
         400,
@@ -367,25 +390,30 @@ const REFUSALS: &[Case] = &[
         r#"{"error":{"message":"This model's maximum context length is 131072 tokens. However, you requested 131134 tokens (122942 in the messages, 8192 in the completion). Please reduce the length of the messages or completion.","type":"invalid_request_error","param":null,"code":"invalid_request_error"}}"#,
         "total 131072 122942 8192",
     ),
+    // MoonshotAI/kimi-cli#2011
     (
         "Kimi",
         400,
         r#"{"error":{"message":"Invalid request: Your request exceeded model token limit: 262144 (requested: 269030)","type":"invalid_request_error"}}"#,
         "prompt 262144 269030 -",
     ),
+    // agentscope-ai/QwenPaw#6255
     (
         "Qwen",
         400,
         r#"{"error":{"code":"invalid_parameter_error","message":"<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 983616]","param":null,"type":"invalid_request_error"},"request_id":"1"}"#,
         "prompt 983616 - -",
     ),
+    // QwenLM/Qwen-Agent#615
     (
         "Qwen, DashScope",
         400,
         r#"{"code":"InvalidParameter","message":"Range of input length should be [1, 30720]","request_id":"1"}"#,
         "prompt 30720 - -",
     ),
+    // zeroclaw-labs/zeroclaw#4124
     ("GLM", 400, r#"{"error":{"code":"1261","message":"Prompt exceeds max length"}}"#, "prompt - - -"),
+    // MiniMax-AI/MiniMax-M2#119
     (
         "MiniMax",
         400,
@@ -404,6 +432,7 @@ const REFUSALS: &[Case] = &[
         r#"{"message":"too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 6354. Try using a shorter prompt, or enable prompt truncating."}"#,
         "prompt 4081 6354 -",
     ),
+    // ogx-ai/ogx#697
     (
         "Fireworks",
         400,
@@ -416,6 +445,7 @@ const REFUSALS: &[Case] = &[
         r#"{"id":"1","error":{"message":"Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193. Given: 9000 `inputs` tokens and 512 `max_new_tokens`","type":"invalid_request_error","param":null,"code":null}}"#,
         "total 8193 9000 512",
     ),
+    // langgenius/dify#19394
     (
         "SiliconFlow",
         400,
@@ -434,6 +464,7 @@ const REFUSALS: &[Case] = &[
         r#"{"detail":"Your input is too long. Max input length is 4096 tokens, but you supplied 5441 tokens."}"#,
         "prompt 4096 5441 -",
     ),
+    // agentscope-ai/QwenPaw#272
     (
         "Doubao",
         400,
@@ -453,6 +484,86 @@ const REFUSALS: &[Case] = &[
         400,
         r#"{"error":{"code":"400","message":"Unhandled stop reason: model_context_window_exceeded"}}"#,
         "prompt - - -",
+    ),
+    (
+        "GitHub Models",
+        413,
+        r#"{"error":{"code":"tokens_limit_reached","message":"Request body too large for gpt-4o-mini model. Max size: 8000 tokens.","details":"Request body too large for gpt-4o-mini model. Max size: 8000 tokens."}}"#,
+        "prompt 8000 - -",
+    ),
+    (
+        "a proxy",
+        400,
+        r#"{"detail":"Request exceeds maximum context limit of 8192 tokens"}"#,
+        "prompt 8192 - -",
+    ),
+    // langgenius/dify#32221
+    (
+        "Volcengine",
+        400,
+        r#"{"error":{"code":"InvalidParameter","message":"Input length 203743 exceeds the maximum length 202752. Request id: 1","param":"","type":"BadRequest"}}"#,
+        "prompt 202752 203743 -",
+    ),
+    // ValueCell-ai/ClawX#658
+    (
+        "oMLX",
+        400,
+        r#"{"error":{"message":"Prompt too long: 41911 tokens exceeds max context window of 32768 tokens","type":"invalid_request_error"}}"#,
+        "prompt 32768 41911 -",
+    ),
+    // By its name in the lists of several agents
+    (
+        "DS4",
+        400,
+        r#"{"error":{"message":"Prompt has 300,000 tokens, but the configured context size is 131,072 tokens","type":"invalid_request_error"}}"#,
+        "prompt 131072 300000 -",
+    ),
+    // triton-inference-server/tensorrtllm_backend#141
+    (
+        "TensorRT-LLM in Triton",
+        500,
+        r#"{"error":"Cannot process new request: Prompt length (5056) exceeds maximum sequence length (2048)"}"#,
+        "prompt 2048 5056 -",
+    ),
+    // ryanadoty/Amazon-Bedrock-Amazon-RDS-POC#9
+    (
+        "Bedrock, Titan",
+        400,
+        r#"{"message":"Malformed input request: expected maxLength: 42000, actual: 46735, please reformat your input and try again."}"#,
+        "body - - -",
+    ),
+    // aaif-goose/goose#7504
+    (
+        "Bedrock, Claude alone",
+        400,
+        r#"{"message":"The model returned the following errors: prompt is too long: 227255 tokens > 200000 maximum"}"#,
+        "prompt 200000 227255 -",
+    ),
+    // cloudflare/cloudflare-docs#29731
+    (
+        "Cloudflare, by vLLM",
+        400,
+        r#"{"errors":[{"message":"AiError: This model's maximum context length is 131072 tokens. However, you requested 16000 output tokens and your prompt contains at least 115073 input tokens, for a total of at least 131073 tokens. Please reduce the length of the input prompt or reduce max_tokens.","code":8007}],"success":false,"result":{},"messages":[]}"#,
+        "total 131072 115073 16000",
+    ),
+    // anomalyco/models.dev#4422
+    (
+        "Cloudflare, by SGLang",
+        400,
+        r#"{"errors":[{"message":"AiError: Requested token count exceeds the model's maximum context length of 256000 tokens. You requested a total of 256878 tokens: 31216 tokens from the input messages and 225662 tokens for the completion.","code":8007}],"success":false,"result":{},"messages":[]}"#,
+        "total 256000 31216 225662",
+    ),
+    (
+        "Ollama's cloud",
+        400,
+        r#"{"error":"The prompt is too long: 208863, model maximum context length: 202752"}"#,
+        "prompt 202752 208863 -",
+    ),
+    (
+        "Ollama, an error in an error",
+        400,
+        r#"{"error":"{\"error\":{\"code\":400,\"message\":\"request (40000 tokens) exceeds the available context size (32768 tokens), try increasing it\",\"type\":\"exceed_context_size_error\",\"n_prompt_tokens\":40000,\"n_ctx\":32768}}"}"#,
+        "prompt 32768 40000 -",
     ),
 ];
 
@@ -591,6 +702,18 @@ const OUTPUTS: &[(&str, &str, Option<u64>)] = &[
         "Groq",
         r#"{"error":{"message":"`max_tokens` must be less than or equal to `8192`, the maximum value for `max_tokens` is less than the `context_window` for this model","type":"invalid_request_error","param":"max_tokens"}}"#,
         Some(8192),
+    ),
+    // langgenius/dify#14376
+    (
+        "Volcengine",
+        r#"{"error":{"code":"InvalidParameter","message":"The parameter `max_tokens` specified in the request are not valid: integer above maximum value, expected a value <= 4096, but got 8192 instead. Request id: 1","param":"max_tokens","type":"BadRequest"}}"#,
+        Some(4096),
+    ),
+    // anomalyco/models.dev#4422
+    (
+        "Cloudflare",
+        r#"{"errors":[{"message":"AiError: max_completion_tokens is too large: 262144. This model supports at most 256000 completion tokens.","code":8007}],"success":false}"#,
+        Some(256_000),
     ),
     (
         "Google",

@@ -75,6 +75,7 @@ async fn serve_until_asked(
         },
         meter: Arc::clone(&meter),
         mcp: Some(http_service(mcp, access)),
+        ca: authorities(args, options)?,
         token,
         limits: limits(args),
     };
@@ -151,6 +152,12 @@ fn limits(args: &ServeArgs) -> Limits {
     }
 }
 
+/// The certificates of authorities that upstreams are trusted by.
+fn authorities(args: &ServeArgs, options: &Options) -> Result<Option<Vec<u8>>, Failure> {
+    let file = args.ca.as_ref().or(options.serve.ca.as_ref());
+    file.map(|path| std::fs::read(path).map_err(|error| not_read(path, &error))).transpose()
+}
+
 fn token(args: &ServeArgs) -> Result<Option<Token>, Failure> {
     let text = match &args.token_file {
         Some(path) => Some(std::fs::read_to_string(path).map_err(|error| not_read(path, &error))?),
@@ -168,6 +175,7 @@ fn not_served(error: &ServeError) -> Failure {
     let hint = match error {
         ServeError::Listen { .. } => "choose another port with --listen; 0 lets the system choose one",
         ServeError::Open(_) => "set FANFOLD_TOKEN or --token-file, or listen on 127.0.0.1",
+        ServeError::Authorities => "give --ca a file that has `-----BEGIN CERTIFICATE-----` in it",
         ServeError::Sender(_) => "check the certificates of this machine",
     };
     Failure::new(error.to_string(), hint)

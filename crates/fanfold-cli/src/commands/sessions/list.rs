@@ -150,12 +150,14 @@ fn event_words(event: &EventRow) -> String {
         Note::Offered(offer) if offer.tool.is_some() => "folds open by a tool".to_owned(),
         Note::Offered(_) => "folds name how they open".to_owned(),
         Note::Came { .. } => "a body left as it came".to_owned(),
-        Note::Cooled => "the provider's cache was cold".to_owned(),
+        Note::Cooled { .. } => "the provider's cache was cold".to_owned(),
+        Note::Beside(beside) => format!("{} recalled beside calls of the client's", beside.ours.len()),
         Note::Pinned { message } => format!("message {message} pinned"),
         Note::Unpinned { message } => format!("message {message} no longer pinned"),
         Note::Focused { topic } => format!("focus on {topic:?}"),
         Note::FoldAsked { .. } => "a fold was asked for".to_owned(),
         Note::Unfolded { handle } => format!("{handle} unfolded"),
+        Note::Summarised(_) => "a model wrote a summary".to_owned(),
         Note::Fold(fold) => {
             let (before, after) = fold.tokens;
             let n_handles = fold.handles.len();

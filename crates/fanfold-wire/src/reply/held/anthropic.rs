@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{Join, Then, is_all_ours, with_field, with_output};
+use super::{Join, Then, is_all_ours, results, with_field, with_output};
+use crate::format::Format;
 use crate::json::{self, Object};
-use crate::reply::said::Said;
+use crate::reply::said::{Failure, Said};
 use crate::reply::sse::Event;
 use crate::reply::tool::{RECALL_TOOL, Wanted};
 use crate::reply::usage::number;
@@ -174,18 +175,7 @@ impl Join for Joined {
     }
 
     fn results(&self, wanted: &[Wanted], answers: &[String]) -> Vec<String> {
-        let results: Vec<_> = wanted
-            .iter()
-            .enumerate()
-            .map(|(i, wanted)| {
-                let answer = answers.get(i).map_or("", String::as_str);
-                format!(
-                    r#"{{"type":"tool_result","tool_use_id":{},"content":{}}}"#,
-                    json::quote(&wanted.call),
-                    json::quote(answer)
-                )
-            })
-            .collect();
+        let results = results(Format::Anthropic, wanted, answers);
         vec![format!(r#"{{"role":"user","content":[{}]}}"#, results.join(","))]
     }
 
@@ -208,9 +198,10 @@ impl Join for Joined {
         out
     }
 
-    fn fail(&mut self, message: &str) -> Vec<u8> {
-        let message = json::quote(message);
-        let error = format!(r#"{{"type":"error","error":{{"type":"api_error","message":{message}}}}}"#);
+    fn fail(&mut self, failure: &Failure) -> Vec<u8> {
+        let kind = json::quote(if failure.kind.is_empty() { "api_error" } else { &failure.kind });
+        let message = json::quote(&failure.message);
+        let error = format!(r#"{{"type":"error","error":{{"type":{kind},"message":{message}}}}}"#);
         format!("event: error\ndata: {error}\n\n").into_bytes()
     }
 

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{Join, Then, is_all_ours, with_field, with_output, without_fields};
+use super::{Join, Then, is_all_ours, results, with_field, with_output, without_fields};
+use crate::format::Format;
 use crate::json::{self, Object};
 use crate::reply::chat::{Begun, first_choice};
-use crate::reply::said::{Said, says};
+use crate::reply::said::{Failure, Said, says};
 use crate::reply::sse::Event;
 use crate::reply::tool::{RECALL_TOOL, Wanted, is_ours};
 use crate::splice::Splices;
@@ -227,15 +228,7 @@ impl Join for Joined {
     }
 
     fn results(&self, wanted: &[Wanted], answers: &[String]) -> Vec<String> {
-        let results = wanted.iter().enumerate().map(|(i, wanted)| {
-            let answer = answers.get(i).map_or("", String::as_str);
-            format!(
-                r#"{{"role":"tool","tool_call_id":{},"content":{}}}"#,
-                json::quote(&wanted.call),
-                json::quote(answer)
-            )
-        });
-        results.collect()
+        results(Format::Chat, wanted, answers)
     }
 
     fn close(&mut self) -> Vec<u8> {
@@ -259,10 +252,12 @@ impl Join for Joined {
         out
     }
 
-    fn fail(&mut self, message: &str) -> Vec<u8> {
-        let message = json::quote(message);
-        let error =
-            format!(r#"{{"error":{{"message":{message},"type":"server_error","param":null,"code":null}}}}"#);
+    fn fail(&mut self, failure: &Failure) -> Vec<u8> {
+        let kind = json::quote(if failure.kind.is_empty() { "server_error" } else { &failure.kind });
+        let message = json::quote(&failure.message);
+        let error = format!(
+            r#"{{"error":{{"message":{message},"type":"server_error","param":null,"code":{kind}}}}}"#
+        );
         format!("data: {error}\n\n").into_bytes()
     }
 

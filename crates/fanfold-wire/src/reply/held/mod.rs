@@ -8,8 +8,8 @@
 //!
 //! What is not ours flows on as it comes. Only our calls are hidden, and the end of an answer that makes no other call:
 //! the originals are recalled, the next request is made of what was said, and the answer to it goes on where the first
-//! one stopped. Where the client's tools are called as well, it is the client's turn: what the model wanted is told, so
-//! that the next view can show it.
+//! one stopped. Where the client's tools are called as well, it is the client's turn: what the model wanted is told
+//! before the client has its answer, so that [the next request](super::with_recalls) has it.
 //!
 //! Nothing waits here: bytes in, effects out.
 
@@ -17,7 +17,8 @@ mod anthropic; // of Anthropic Messages
 mod chat; //      of Chat Completions
 mod responses; // of Responses
 
-use super::said::{Carried, Reply, Said};
+use super::beside::result_of;
+use super::said::{Called, Carried, Failure, Reply, Said};
 use super::sse::{Event, Splitter};
 use super::tool::{Wanted, is_ours};
 use crate::format::Format;
@@ -32,12 +33,21 @@ pub enum Out {
     /// The model wants originals and nothing else. [`Held::follow_up`] makes the request to send with them; what comes
     /// back is fed on.
     Recall(Vec<Wanted>),
-    /// The model wanted originals beside calls that the client answers: they belong into the next view.
-    Note(Vec<Wanted>),
+    /// The model wants originals beside calls that the client answers: they belong into the next request. It comes
+    /// before the end of the answer does.
+    Beside {
+        /// Our calls.
+        ours: Vec<Called>,
+        /// The ids of the client's.
+        theirs: Vec<String>,
+    },
 }
 
 /// How much of an answer is kept in order to go on with it. Of a longer one the calls of ours stay unanswered.
 const LONGEST_KEPT: usize = 32 << 20;
+
+/// Why a model stops whose calls are all there.
+const GOOD_ENDS: [&str; 6] = ["tool_use", "tool_calls", "function_call", "stop", "end_turn", "completed"];
 
 /// An answer on its way to a client, in one or several rounds.
 pub struct Held {
@@ -55,8 +65,19 @@ pub struct Held {
     is_too_long: bool,
     wanted: Vec<Wanted>,
     is_waiting: bool,
+    /// Whether recalls beside calls of the client's were told.
+    is_told: bool,
+    /// The follow-up that was made last.
+    turn: Option<Turn>,
     n_recalls: usize,
     rounds: Vec<Said>,
+}
+
+/// What a follow-up is made of, but for the answers.
+struct Turn {
+    request: String,
+    spoken: Vec<String>,
+    wanted: Vec<Wanted>,
 }
 
 /// How a format joins the rounds of an answer.
@@ -80,7 +101,7 @@ trait Join {
     fn close(&mut self) -> Vec<u8>;
 
     /// An error in the middle of a stream.
-    fn fail(&mut self, message: &str) -> Vec<u8>;
+    fn fail(&mut self, failure: &Failure) -> Vec<u8>;
 
     /// A new round begins; the one before it cost so much output.
     fn next_round(&mut self, n_output: u64);
@@ -117,6 +138,8 @@ impl Held {
             is_too_long: false,
             wanted: Vec::new(),
             is_waiting: false,
+            is_told: false,
+            turn: None,
             n_recalls: 0,
             rounds: Vec::new(),
         })
@@ -155,7 +178,8 @@ impl Held {
                     self.wait(&mut outs);
                 }
                 if !self.is_waiting {
-                    self.finish(&mut outs);
+                    let said = self.next_said();
+                    self.rounds.push(said);
                 }
                 outs
             }
@@ -170,16 +194,25 @@ impl Held {
         let kept = std::mem::take(&mut self.kept);
         let is_complete = self.n_kept <= LONGEST_KEPT;
         self.n_kept = 0;
-        let mut messages = if is_complete { self.join.spoken(&kept, &self.request)? } else { return None };
-        messages.extend(self.join.results(&self.wanted, answers));
-        let request = appended(&self.request, self.format, &messages)?;
-        self.request.clone_from(&request);
+        let spoken = if is_complete { self.join.spoken(&kept, &self.request)? } else { return None };
+        let (request, wanted) = (std::mem::take(&mut self.request), std::mem::take(&mut self.wanted));
+        self.turn = Some(Turn { request, spoken, wanted });
+        let request = self.follow_up_again(answers)?;
         let n_output = self.rounds.last().and_then(|said| said.usage).map_or(0, |usage| usage.output);
         self.join.next_round(n_output);
         self.reply = Reply::new(self.format, self.carried);
         self.splitter = Splitter::default();
-        self.wanted.clear();
         self.is_waiting = false;
+        Some(request)
+    }
+
+    /// The last follow-up with other answers, because the provider did not take it.
+    pub fn follow_up_again(&mut self, answers: &[String]) -> Option<String> {
+        let turn = self.turn.as_ref()?;
+        let mut messages = turn.spoken.clone();
+        messages.extend(self.join.results(&turn.wanted, answers));
+        let request = appended(&turn.request, self.format, &messages)?;
+        self.request.clone_from(&request);
         Some(request)
     }
 
@@ -189,10 +222,10 @@ impl Held {
         if bytes.is_empty() { Vec::new() } else { vec![Out::ToClient(bytes)] }
     }
 
-    /// Ends a stream with an error, so that the client tries again.
-    pub fn fail(&mut self, message: &str) -> Vec<Out> {
+    /// Ends a stream with an error of the provider's, so that the client tries again.
+    pub fn fail(&mut self, failure: &Failure) -> Vec<Out> {
         match self.carried {
-            Carried::Stream => vec![Out::ToClient(self.join.fail(message))],
+            Carried::Stream => vec![Out::ToClient(self.join.fail(failure))],
             Carried::Whole => Vec::new(),
         }
     }
@@ -215,6 +248,11 @@ impl Held {
                 break;
             }
             self.reply.event(&event);
+            if let Some(beside) = self.beside(self.reply.said()) {
+                show(&mut outs, &mut seen);
+                outs.push(beside);
+                self.is_told = true;
+            }
             let then = self.join.event(&event, self.reply.said(), &mut seen);
             self.keep(event);
             if then == Then::Recall {
@@ -244,14 +282,18 @@ impl Held {
         outs.push(Out::Recall(self.wanted.clone()));
     }
 
-    /// The last round has ended: what was wanted beside the client's calls is told.
-    fn finish(&mut self, outs: &mut Vec<Out>) {
-        let said = self.next_said();
-        let wanted: Vec<_> = said.calls.iter().filter(|call| is_ours(call)).map(Wanted::read).collect();
-        self.rounds.push(said);
-        if !wanted.is_empty() {
-            outs.push(Out::Note(wanted));
+    /// What was wanted beside the client's calls, once all calls are there, and once.
+    fn beside(&self, said: &Said) -> Option<Out> {
+        let is_done = said.stop.as_deref().is_some_and(|stop| GOOD_ENDS.contains(&stop));
+        if !is_done || self.is_told {
+            return None;
         }
+        let (ours, theirs): (Vec<&Called>, Vec<&Called>) = said.calls.iter().partition(|call| is_ours(call));
+        let is_mixed = !ours.is_empty() && !theirs.is_empty();
+        is_mixed.then(|| Out::Beside {
+            ours: ours.into_iter().cloned().collect(),
+            theirs: theirs.into_iter().map(|call| call.id.clone()).collect(),
+        })
     }
 
     fn next_said(&mut self) -> Said {
@@ -272,6 +314,7 @@ impl Held {
             return vec![Out::ToClient(body)];
         };
         let (shown, then) = self.join.whole(text, &said);
+        let mut outs: Vec<Out> = self.beside(&said).into_iter().collect();
         let wanted: Vec<_> = said.calls.iter().filter(|call| is_ours(call)).map(Wanted::read).collect();
         self.rounds.push(said);
         if then == Then::Recall {
@@ -280,10 +323,7 @@ impl Held {
             self.n_recalls += 1;
             return vec![Out::Recall(wanted)];
         }
-        let mut outs = vec![Out::ToClient(shown.map_or(body, String::into_bytes))];
-        if !wanted.is_empty() {
-            outs.push(Out::Note(wanted));
-        }
+        outs.push(Out::ToClient(shown.map_or(body, String::into_bytes)));
         outs
     }
 }
@@ -297,6 +337,12 @@ fn show(outs: &mut Vec<Out>, seen: &mut Vec<u8>) {
 /// Whether an answer calls the recall tool and nothing else.
 fn is_all_ours(said: &Said) -> bool {
     !said.calls.is_empty() && said.calls.iter().all(is_ours)
+}
+
+/// The results of calls, each as a format writes it.
+fn results(format: Format, wanted: &[Wanted], answers: &[String]) -> Vec<String> {
+    let answer = |i: usize| answers.get(i).map_or("", String::as_str);
+    wanted.iter().enumerate().map(|(i, wanted)| result_of(format, &wanted.call, answer(i))).collect()
 }
 
 /// A request with more messages at the end of its list.

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{Join, Then, is_all_ours, with_field, with_output, without_fields};
+use super::{Join, Then, is_all_ours, results, with_field, with_output, without_fields};
+use crate::format::Format;
 use crate::json::{self, Object};
-use crate::reply::said::Said;
+use crate::reply::said::{Failure, Said};
 use crate::reply::sse::Event;
 use crate::reply::tool::{RECALL_TOOL, Wanted, is_ours};
 use crate::reply::usage::number;
@@ -189,15 +190,7 @@ impl Join for Joined {
     }
 
     fn results(&self, wanted: &[Wanted], answers: &[String]) -> Vec<String> {
-        let results = wanted.iter().enumerate().map(|(i, wanted)| {
-            let answer = answers.get(i).map_or("", String::as_str);
-            format!(
-                r#"{{"type":"function_call_output","call_id":{},"output":{}}}"#,
-                json::quote(&wanted.call),
-                json::quote(answer)
-            )
-        });
-        results.collect()
+        results(Format::Responses, wanted, answers)
     }
 
     fn close(&mut self) -> Vec<u8> {
@@ -211,10 +204,11 @@ impl Join for Joined {
         out
     }
 
-    fn fail(&mut self, message: &str) -> Vec<u8> {
+    fn fail(&mut self, failure: &Failure) -> Vec<u8> {
+        let kind = json::quote(if failure.kind.is_empty() { "server_error" } else { &failure.kind });
         let id = json::quote(self.id.as_deref().unwrap_or("resp_failed"));
         let number = self.next_event.unwrap_or(0);
-        let error = format!(r#"{{"code":"server_error","message":{}}}"#, json::quote(message));
+        let error = format!(r#"{{"code":{kind},"message":{}}}"#, json::quote(&failure.message));
         let response =
             format!(r#"{{"id":{id},"object":"response","status":"failed","error":{error},"output":[]}}"#);
         let data =

@@ -1,0 +1,224 @@
+//! Folds that the model opens beside calls of the client's: the client sees its own calls alone, and the model gets what
+//! it asked for with their results, for as long as the conversation lasts.
+
+use fanfold_proxy::{Host as _, Recall};
+use fanfold_store::SessionId;
+use fanfold_testkit::bodies::Kind;
+use fanfold_testkit::upstream::{Said, Script};
+use fanfold_wire::Format;
+use fanfold_wire::reply::{Called, Carried, Reply};
+use serde_json::{Value, json};
+
+use crate::setting::{Stage, Wish, left, session};
+
+/// One of the three APIs.
+#[derive(Clone, Copy)]
+struct Api {
+    format: Format,
+    path: &'static str,
+    list: &'static str,
+}
+
+const APIS: [Api; 3] = [
+    Api { format: Format::Chat, path: "/v1/chat/completions", list: "messages" },
+    Api { format: Format::Responses, path: "/v1/responses", list: "input" },
+    Api { format: Format::Anthropic, path: "/v1/messages", list: "messages" },
+];
+
+const OUR_CALL: &str = r#""name":"fanfold_recall""#;
+
+/// A model that opens the first fold that it sees, and reads another file at once; then it says that it is done.
+fn mixing() -> Script {
+    Script::of(|asked| {
+        let list = if asked.kind == Kind::Responses { "input" } else { "messages" };
+        let told = asked.body[list].to_string();
+        let text = |text: &str| Said { text: text.to_owned(), ..Said::default() };
+        if told.contains(OUR_CALL) {
+            return text("I have both.");
+        }
+        let is_handle = |word: &&str| word.len() == 6 && word.chars().all(|c| c.is_ascii_hexdigit());
+        let Some(handle) = told.split(['[', ']']).find(is_handle) else { return text("Nothing is folded.") };
+        let ours = ("fanfold_recall".to_owned(), json!({ "handle": handle }));
+        let theirs = ("read".to_owned(), json!({ "path": "src/more.py" }));
+        Said { text: "Let me look.".to_owned(), calls: vec![ours, theirs], ..Said::default() }
+    })
+}
+
+impl Api {
+    fn prompt(self, text: &str) -> Value {
+        match self.format {
+            Format::Responses => json!({ "type": "message", "role": "user", "content": text }),
+            _ => json!({ "role": "user", "content": text }),
+        }
+    }
+
+    /// A call with its result, as a client sends them back.
+    fn step(self, call: &Called, result: &str) -> Vec<Value> {
+        let (id, arguments) = (&call.id, &call.arguments);
+        let input: Value = serde_json::from_str(arguments).unwrap();
+        match self.format {
+            Format::Responses => vec![
+                json!({ "type": "function_call", "call_id": id, "name": call.name, "arguments": arguments }),
+                json!({ "type": "function_call_output", "call_id": id, "output": result }),
+            ],
+            Format::Anthropic => vec![
+                json!({ "role": "assistant", "content": [
+                    { "type": "tool_use", "id": id, "name": call.name, "input": input }] }),
+                json!({ "role": "user", "content": [
+                    { "type": "tool_result", "tool_use_id": id, "content": result }] }),
+            ],
+            _ => vec![
+                json!({ "role": "assistant", "content": null, "tool_calls": [
+                    { "id": id, "type": "function", "function": { "name": call.name, "arguments": arguments } }] }),
+                json!({ "role": "tool", "tool_call_id": id, "content": result }),
+            ],
+        }
+    }
+
+    fn long_talk(self, n_steps: usize) -> Vec<Value> {
+        let mut messages = vec![self.prompt("Find out why the night run loses every hundredth record.")];
+        for i in 0..n_steps {
+            let arguments = json!({ "path": format!("src/stage_{i}.py") }).to_string();
+            let call = Called { id: format!("call_{i}"), name: "read".to_owned(), arguments };
+            let lines: String =
+                (0..12).map(|n| format!("stage {i} line {n} takes batch_{i}_{n} of it\n")).collect();
+            messages.extend(self.step(&call, &lines));
+        }
+        messages
+    }
+
+    fn body(self, messages: &[Value], is_stream: bool) -> String {
+        let schema = json!({ "type": "object", "properties": { "path": { "type": "string" } } });
+        let tool = match self.format {
+            Format::Responses => {
+                json!({ "type": "function", "name": "read", "parameters": schema, "strict": false })
+            }
+            Format::Anthropic => json!({ "name": "read", "input_schema": schema }),
+            _ => json!({ "type": "function", "function": { "name": "read", "parameters": schema } }),
+        };
+        let mut body = json!({ "model": "m", "tools": [tool], "stream": is_stream });
+        body[self.list] = messages.into();
+        match self.format {
+            Format::Anthropic => body["max_tokens"] = 1000.into(),
+            Format::Responses => body["store"] = false.into(),
+            _ => {}
+        }
+        body.to_string()
+    }
+
+    /// What the client hears: the calls that it is to make, and all of the answer.
+    async fn ask(self, stage: &Stage, messages: &[Value], wish: Asking) -> (Vec<Called>, String, String) {
+        let mut request = stage.post(self.path, self.body(messages, wish.is_stream));
+        if let Some(name) = wish.named {
+            request = request.header("x-fanfold-session", name);
+        }
+        let response = request.send().await.unwrap();
+        let (status, left, session) = (response.status(), left(&response), session(&response));
+        let carried = Carried::of(response.headers().get("content-type").and_then(|kind| kind.to_str().ok()));
+        let answer = response.text().await.unwrap();
+        assert_eq!(status, 200, "{}: {left}: {answer}", self.format);
+        assert!(!answer.contains("fanfold_recall"), "{}: {answer}", self.format);
+        let mut reply = Reply::new(self.format, carried);
+        reply.feed(answer.as_bytes());
+        let said = reply.end();
+        assert!(said.is_ended && said.failure.is_none(), "{}: {answer}", self.format);
+        (said.calls, answer, session)
+    }
+
+    /// The list of the newest request, each message as it was written.
+    fn arrived(self, stage: &Stage) -> Vec<String> {
+        let seen = stage.upstream.seen();
+        let last = seen.last().unwrap();
+        assert!(last.broken.is_empty(), "{}: {:?}\n{}", self.format, last.broken, last.text());
+        let body: Value = serde_json::from_slice(&last.body).unwrap();
+        body[self.list].as_array().unwrap().iter().map(ToString::to_string).collect()
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Asking {
+    is_stream: bool,
+    named: Option<&'static str>,
+}
+
+async fn check(api: Api, wish: Asking) {
+    let what = format!("{}, {}", api.format, if wish.is_stream { "streamed" } else { "whole" });
+    let script = mixing();
+    let mut stage = Stage::new(Wish { window: 1500, script, recall: Recall::Tool, ..Wish::default() }).await;
+    let mut messages = api.long_talk(36);
+    let (none, _, first) = api.ask(&stage, &messages[..1], wish).await;
+    assert!(none.is_empty());
+    let (calls, _, named) = api.ask(&stage, &messages, wish).await;
+    assert_eq!((calls.len(), calls[0].name.as_str(), &named), (1, "read", &first), "{what}");
+    // The client answers its own call, and the model has its recall beside it.
+    messages.extend(api.step(&calls[0], "more of it"));
+    let (_, answer, named) = api.ask(&stage, &messages, wish).await;
+    assert!(answer.contains("I have both."), "{what}: {answer}");
+    assert_eq!(named, first, "{what}: it is the same session");
+    let before = api.arrived(&stage);
+    let told = before.join("\n");
+    assert_eq!(told.matches(OUR_CALL).count(), 1, "{what}: {told}");
+    let last = &before[before.len() - if api.format == Format::Anthropic { 1 } else { 2 }..].join("\n");
+    assert!(last.contains("more of it") && last.contains("takes batch_"), "{what}: the original: {last}");
+    // It stays where it is, with the same bytes, also after a restart.
+    api.ask(&stage, &messages, wish).await;
+    assert_eq!(api.arrived(&stage), before, "{what}: sent again");
+    stage.restart().await;
+    let (_, _, named) = api.ask(&stage, &messages, wish).await;
+    assert_eq!((&named, api.arrived(&stage)), (&first, before), "{what}: after a restart");
+    let answered = match api.format {
+        Format::Responses => json!({ "type": "message", "role": "assistant", "content": "I have both." }),
+        _ => json!({ "role": "assistant", "content": "I have both." }),
+    };
+    messages.extend([answered, api.prompt("And then?")]);
+    api.ask(&stage, &messages, wish).await;
+    let after = api.arrived(&stage);
+    stage.restart().await;
+    let (_, _, named) = api.ask(&stage, &messages, wish).await;
+    assert_eq!((&named, api.arrived(&stage)), (&first, after), "{what}: after another restart");
+    // What comes next folds it like anything else.
+    for i in 40..60 {
+        let arguments = json!({ "path": format!("src/late_{i}.py") }).to_string();
+        let call = Called { id: format!("call_{i}"), name: "read".to_owned(), arguments };
+        messages.extend(api.step(&call, &format!("late {i} takes it all the same\n").repeat(12)));
+        let (_, _, named) = api.ask(&stage, &messages, wish).await;
+        assert_eq!(named, first, "{what}: step {i}");
+    }
+    assert!(stage.upstream.seen().iter().all(|seen| seen.broken.is_empty()), "{what}");
+    let engine = stage.host.open().unwrap();
+    let (n_handles, broken) = engine.check_handles(&SessionId(first)).unwrap();
+    assert!(n_handles > 0 && broken.is_empty(), "{what}: {n_handles} {broken:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_model_gets_what_it_opened_beside_calls_of_the_clients() {
+    for api in APIS {
+        for is_stream in [false, true] {
+            check(api, Asking { is_stream, named: None }).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn so_it_does_in_a_session_that_the_client_names() {
+    check(APIS[2], Asking { is_stream: true, named: Some("mine") }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_goes_back_before_it_is_not_given_it() {
+    let api = APIS[0];
+    let wish = Asking { is_stream: false, named: None };
+    let stage =
+        Stage::new(Wish { window: 1500, script: mixing(), recall: Recall::Tool, ..Wish::default() }).await;
+    let mut messages = api.long_talk(36);
+    api.ask(&stage, &messages[..1], wish).await;
+    let (calls, _, _) = api.ask(&stage, &messages, wish).await;
+    let mut other = messages.clone();
+    messages.extend(api.step(&calls[0], "more of it"));
+    api.ask(&stage, &messages, wish).await;
+    // What the model said last is tried again: its answer has other calls, and nothing is put beside those.
+    let theirs = Called { id: "call_other".to_owned(), ..calls[0].clone() };
+    other.extend(api.step(&theirs, "something else"));
+    api.ask(&stage, &other, wish).await;
+    assert!(!api.arrived(&stage).join("").contains(OUR_CALL));
+}

@@ -1,0 +1,149 @@
+//! Providers behind TLS: trusted by an authority that was given, over HTTP/2 where they have it.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::body::Body;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto::Builder;
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rustls::ServerConfig;
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+use crate::setting::{Stage, Wish, chat, json_of, left, long_chat};
+
+/// A provider behind TLS, and the certificate of its authority.
+struct Tls {
+    address: SocketAddr,
+    ca: String,
+}
+
+impl Tls {
+    /// A provider whose certificate is for a name, and that offers some protocols.
+    async fn start(name: &str, protocols: &[&str]) -> Tls {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let (key, mut params) = (KeyPair::generate().unwrap(), CertificateParams::new(Vec::new()).unwrap());
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let ca = params.self_signed(&key).unwrap().pem();
+        let issuer = Issuer::new(params, key);
+        let own_key = KeyPair::generate().unwrap();
+        let own =
+            CertificateParams::new(vec![name.to_owned()]).unwrap().signed_by(&own_key, &issuer).unwrap();
+        let own_key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(own_key.serialize_der()));
+        let mut config = ServerConfig::builder()
+            .with_no_client_auth()
+            .with_single_cert(vec![own.der().clone()], own_key)
+            .unwrap();
+        config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let acceptor = acceptor.clone();
+                tokio::spawn(async move {
+                    let Ok(stream) = acceptor.accept(stream).await else { return };
+                    let service = service_fn(|request| async move { Ok::<_, Infallible>(answer(&request)) });
+                    let _ = Builder::new(TokioExecutor::new())
+                        .serve_connection(TokioIo::new(stream), service)
+                        .await;
+                });
+            }
+        });
+        Tls { address, ca }
+    }
+
+    fn url(&self) -> String {
+        format!("https://localhost:{}", self.address.port())
+    }
+}
+
+/// Says by which protocol it was asked.
+fn answer(request: &http::Request<hyper::body::Incoming>) -> http::Response<Body> {
+    let said = format!("{:?} {}", request.version(), request.uri().path());
+    let message = serde_json::json!({ "role": "assistant", "content": said });
+    let body = serde_json::json!({ "id": "1", "object": "chat.completion", "model": "m", "choices":
+        [{ "index": 0, "message": message, "finish_reason": "stop" }] });
+    let response = http::Response::builder().header("content-type", "application/json");
+    response.body(Body::from(body.to_string())).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_is_trusted_by_the_authority_that_was_given() {
+    for (protocols, expected) in
+        [(&["h2", "http/1.1"][..], "HTTP/2.0"), (&["http/1.1"], "HTTP/1.1"), (&[], "HTTP/1.1")]
+    {
+        let tls = Tls::start("localhost", protocols).await;
+        let ca = Some(tls.ca.clone().into_bytes());
+        let stage = Stage::at(tls.url(), Wish { ca, window: 500, ..Wish::default() }).await;
+        let response = stage.chat(&chat(&long_chat(12))).await;
+        assert_eq!((response.status().as_u16(), left(&response).as_str()), (200, "folded"));
+        let answer = json_of(response).await;
+        let said = answer["choices"][0]["message"]["content"].as_str().unwrap().to_owned();
+        assert_eq!(said, format!("{expected} /v1/chat/completions"));
+    }
+}
+
+async fn told(stage: &Stage) -> String {
+    let response = stage.chat(&chat(&long_chat(1))).await;
+    assert_eq!(response.status(), 502);
+    json_of(response).await["error"]["message"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_that_is_not_trusted_is_told_with_what_to_do() {
+    let tls = Tls::start("localhost", &["h2"]).await;
+    let unknown = told(&Stage::at(tls.url(), Wish::default()).await).await;
+    assert!(unknown.contains(&tls.url()) && unknown.contains("UnknownIssuer"), "{unknown}");
+    assert!(unknown.contains("hint: if you trust it") && unknown.contains("--ca FILE"), "{unknown}");
+    let other = Tls::start("api.example.com", &["h2"]).await;
+    let ca = Some(other.ca.clone().into_bytes());
+    let name = told(&Stage::at(other.url(), Wish { ca, ..Wish::default() }).await).await;
+    assert!(name.contains("api.example.com") && name.contains("belongs to another name"), "{name}");
+    let plain = Stage::new(Wish::default()).await;
+    let address = plain.upstream.url().replace("http://127.0.0.1", "https://localhost");
+    let plain = told(&Stage::at(address, Wish::default()).await).await;
+    assert!(plain.contains("speaks TLS"), "{plain}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_certificate_is_not_taken_for_one() {
+    for wrong in ["", "no certificate", "-----BEGIN CERTIFICATE-----\n@@@\n-----END CERTIFICATE-----\n"] {
+        let stage = Stage::try_at(Wish { ca: Some(wrong.into()), ..Wish::default() }).await;
+        let error = stage.err().unwrap_or_else(|| panic!("{wrong:?} was taken"));
+        assert!(error.to_string().contains("certificate"), "{error}");
+    }
+}
+
+/// Where a machine has an authority of its own, SSL_CERT_FILE names it; this process must not have it set, so another does.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_file_of_the_environment_is_heeded() {
+    let tls = Tls::start("localhost", &["h2"]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ca.pem");
+    std::fs::write(&file, &tls.ca).unwrap();
+    let asked = |file: Option<&std::path::Path>| {
+        let mut command = tokio::process::Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "tls::asked_by_another", "--ignored"]).env("FANFOLD_TLS_AT", tls.url());
+        command.env_remove("SSL_CERT_FILE").env_remove("SSL_CERT_DIR");
+        if let Some(file) = file {
+            command.env("SSL_CERT_FILE", file);
+        }
+        command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+        async move { command.status().await.unwrap().success() }
+    };
+    assert!(asked(Some(&file)).await);
+    assert!(!asked(None).await, "without it the certificate is not trusted");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "run by the_file_of_the_environment_is_heeded"]
+async fn asked_by_another() {
+    let Ok(address) = std::env::var("FANFOLD_TLS_AT") else { return };
+    let stage = Stage::at(address, Wish::default()).await;
+    assert_eq!(stage.chat(&chat(&long_chat(1))).await.status(), 200);
+}
