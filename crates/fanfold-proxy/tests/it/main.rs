@@ -9,3 +9,4 @@ mod recalls; //  folds that the model opens
 mod refusals; // requests that were too long
 mod faults; //   providers and clients that fail
 mod trust; //    who may ask
+mod watched; //  what people see of sessions
