@@ -1,5 +1,7 @@
 //! What people see of sessions: how full they are, what does not fit, and what folds do. None of it reaches the model.
 
+use std::collections::BTreeSet;
+
 use fanfold_proxy::meter::SessionStatus;
 use serde_json::json;
 
@@ -31,8 +33,7 @@ async fn a_room_that_fills_is_told_to_people_and_not_to_the_model() {
         seen.push((expected, session.folds));
     }
     // Told once for each level and fold, however many requests there were at that level.
-    let mut told = std::collections::BTreeSet::new();
-    told.extend(seen.iter().filter(|(level, _)| *level != "none"));
+    let told: BTreeSet<(&str, u64)> = seen.iter().filter(|(level, _)| *level != "none").copied().collect();
     let text = stage.meter.prometheus();
     let counted: u64 = text
         .lines()
