@@ -27,7 +27,7 @@ pub(crate) struct Asked<'a> {
 pub(crate) fn terms(options: &Options, asked: Asked<'_>) -> anyhow::Result<Terms> {
     let mut assumed = Vec::new();
     let models = models(options);
-    let model = options.model.as_deref().or(asked.model);
+    let model = model_of(options, asked);
     let window = match (options.window, model.and_then(|model| models.find(model))) {
         (Some(window), _) => Tokens(window.0),
         (None, Some(known)) => known.window,
@@ -40,6 +40,11 @@ pub(crate) fn terms(options: &Options, asked: Asked<'_>) -> anyhow::Result<Terms
             USUAL_WINDOW
         }
     };
+    let window = smallest(options, &models).map_or(window, |smallest| smallest.min(window));
+    for unknown in chain(options).filter(|name| models.find(name).is_none()) {
+        let why = format!("the window of `{unknown}`, which may take over, is not known");
+        assumed.push(format!("{why}, and does not count ([[models]] in the settings)"));
+    }
     let budget = match options.reserve {
         Some(reserve) => Budget::with_reserve(window, Tokens(reserve.0)),
         None => Budget::of_window(window),
@@ -55,6 +60,29 @@ pub(crate) fn terms(options: &Options, asked: Asked<'_>) -> anyhow::Result<Terms
         assumed,
         described: described(options, model),
     })
+}
+
+/// The model that answers: the one that is set, unless the request names one that may take over from it.
+fn model_of<'a>(options: &'a Options, asked: Asked<'a>) -> Option<&'a str> {
+    let has_taken_over = asked.model.is_some_and(|asked| chain(options).any(|name| name == asked));
+    if has_taken_over { asked.model } else { options.model.as_deref().or(asked.model) }
+}
+
+/// The models that may take over, in their order.
+fn chain(options: &Options) -> impl Iterator<Item = &str> {
+    options.fallback.iter().flat_map(|chain| &chain.0).map(String::as_str)
+}
+
+/// The smallest window among the model that is set and those that may take over; none if there are none.
+pub(crate) fn smallest(options: &Options, models: &Models) -> Option<Tokens> {
+    let fallbacks: Vec<&str> = chain(options).collect();
+    if fallbacks.is_empty() {
+        return None;
+    }
+    // A window that is set is that of the model that is set.
+    let main = options.model.as_deref().filter(|_| options.window.is_none());
+    let names: Vec<&str> = fallbacks.into_iter().chain(main).collect();
+    models.smallest_window(&names)
 }
 
 /// What these settings are made of again: all that decides about folds but the budget.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use fanfold_core::{Notice, Place, Receipt, Session, Tokens, What, thousands};
+use fanfold_core::{Asked, Budget, Feedback, Notice, Place, Pressure, Receipt, Session, Tokens, What};
 
 use crate::terminal::{paint, style};
 
@@ -67,17 +67,23 @@ pub(crate) fn fold(number: usize, receipt: &Receipt) -> String {
     out
 }
 
-/// The line that ends a fold: what became of the conversation.
-pub(crate) fn outcome(session: &Session<'_>, view: Tokens) -> String {
-    let whole = session.transcript().total();
-    let room = session.budget().room();
-    let n_folds = session.ledger().receipts().len();
-    if view == whole && n_folds == 0 {
-        return format!("{whole} tokens fit into {room}; nothing was folded\n");
-    }
-    let times =
-        if n_folds == 1 { "one fold".to_owned() } else { format!("{} folds", thousands(n_folds as u64)) };
-    format!("{whole} → {view} tokens in {times}, for a room of {room}\n")
+/// What became of a conversation that was folded from its first message on.
+pub(crate) fn outcome(session: &Session<'_>, view: Tokens) -> Feedback {
+    Feedback::of(&Asked {
+        before: session.transcript().total(),
+        after: view,
+        room: session.budget().room(),
+        n_folds: session.ledger().receipts().len(),
+        ..Asked::default()
+    })
+}
+
+/// How full the room is, where a person should hear of it.
+pub(crate) fn pressure(level: Pressure, view: Tokens, budget: Budget) -> Option<String> {
+    let room = budget.room();
+    let percent = view.0 * 100 / room.0.max(1);
+    (level > Pressure::None)
+        .then(|| format!("{percent} % of the room is full: {view} of {room} tokens ({level})"))
 }
 
 /// What left the view, in a few words.

@@ -1,6 +1,6 @@
 //! Receipts and all that belongs to them, as JSON.
 
-use fanfold_core::{Contributor, Fault, Ledger, Notice, Overflow, Place, Reason, Receipt, What};
+use fanfold_core::{Contributor, Fault, Feedback, Ledger, Notice, Overflow, Place, Reason, Receipt, What};
 use serde_json::{Value, json};
 
 /// A receipt.
@@ -87,6 +87,16 @@ pub(crate) fn notice(notice: &Notice) -> Value {
         }
         Notice::NothingToFold(why) => json!({ "kind": "nothing_to_fold", "why": why }),
     }
+}
+
+/// What came of a fold by hand.
+pub(crate) fn feedback(feedback: &Feedback) -> Value {
+    json!({
+        "ended": feedback.ended.name(),
+        "headline": feedback.headline,
+        "token_line": feedback.token_line,
+        "note": feedback.note,
+    })
 }
 
 fn contributors(contributors: &[Contributor]) -> Value {

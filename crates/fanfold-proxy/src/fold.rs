@@ -202,6 +202,9 @@ impl Folding<'_> {
         let left = match &answer.left {
             Left::AsItCame(trouble) => {
                 let mut made = self.trouble(trouble, Some(&session));
+                let overflow = answer.sizes.map(|sizes| (sizes, terms.budget));
+                made.glance =
+                    overflow.map(|(sizes, budget)| self.meter.glance_at_overflow(&session, sizes, budget));
                 made.session = Some(session);
                 return Ok(made);
             }
@@ -220,6 +223,9 @@ impl Folding<'_> {
         });
         let n_new = answer.n_new;
         let glance = engine.look(&session, |followed| self.meter.glance(&session, followed, n_new));
+        if let Some(glance) = &glance {
+            self.meter.noticed(&session, &answer.notices, Tokens(glance.sent), Tokens(glance.room));
+        }
         let is_changed = left == Sent::Folded || answer.has_tool || has_recalls;
         let body = is_changed.then(|| Bytes::from(answer.body));
         let has_tool = answer.has_tool;

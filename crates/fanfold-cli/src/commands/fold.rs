@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fanfold_core::{Notice, Tokens};
+use fanfold_core::{Ask, Ended, Engine as _, Feedback, Notice, Pressure};
 use fanfold_engine::{Followed, Wishes};
 
 use super::{Opened, Say, Viewed, open, stored, view};
@@ -19,6 +19,7 @@ pub(crate) fn run(args: &FoldArgs, options: &Options, say: Say) -> anyhow::Resul
     refuse_to_replace_the_input(args, &file)?;
     let wishes = Wishes { pins: args.pin.clone(), has_course: args.dry_run };
     let Opened { mut followed, text } = open(&file, options, &wishes, say)?;
+    let by_hand = if args.now { fold_now(&mut followed) } else { None };
     let viewed = view(&mut followed);
     if args.explain {
         terminal::say(&explain::session(&followed.session));
@@ -34,11 +35,19 @@ pub(crate) fn run(args: &FoldArgs, options: &Options, say: Say) -> anyhow::Resul
             if args.dry_run {
                 terminal::say(&picture::before_and_after(&followed, &view, terminal::width()));
             }
-            if args.dry_run || args.explain {
-                say.note(&explain::outcome(&followed.session, view.tokens));
-            } else {
-                tell_what_was_folded(&followed, view.tokens, say);
+            let told = explain::outcome(&followed.session, view.tokens);
+            // What was asked for is answered, also where there was nothing to do.
+            let why = by_hand
+                .filter(|feedback| feedback.ended == Ended::Nothing)
+                .and_then(|feedback| feedback.note);
+            let is_asked = args.dry_run || args.explain || args.now;
+            let told = Feedback { note: told.note.clone().or(why), ..told };
+            if is_asked || told.ended != Ended::Nothing {
+                say.note(&format!("{told}\n"));
             }
+            tell_shortened(&followed, say);
+            let budget = followed.session.budget();
+            say.pressure(Pressure::of(view.tokens, budget), view.tokens, budget);
             // What fits leaves as it came, down to what stands around the JSON.
             if view.is_untouched() { text } else { followed.encode(&view) }
         }
@@ -58,11 +67,13 @@ pub(crate) fn run(args: &FoldArgs, options: &Options, say: Say) -> anyhow::Resul
     }
 }
 
-fn tell_what_was_folded(followed: &Followed, view: Tokens, say: Say) {
+/// Folds by hand. None where nothing fits, which the view tells.
+fn fold_now(followed: &mut Followed) -> Option<Feedback> {
+    followed.session.fold(&Ask { force: true, ..Ask::default() }).ok()
+}
+
+fn tell_shortened(followed: &Followed, say: Say) {
     let ledger = followed.session.ledger();
-    if !ledger.receipts().is_empty() {
-        say.note(&explain::outcome(&followed.session, view));
-    }
     let n_user: usize = ledger.receipts().iter().map(|receipt| receipt.user_text.len()).sum();
     if n_user > 0 {
         say.warn(&format!(

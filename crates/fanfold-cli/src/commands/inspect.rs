@@ -6,13 +6,14 @@ use fanfold_core::{Cadence, Ledger, Policy, Pressure, Session, Tokens, WorkingCo
 use fanfold_engine::{Followed, Wishes};
 use serde_json::{Value, json};
 
-use super::{Say, open, stored};
+use super::{Say, metrics, open, stored};
 use crate::flags::InspectArgs;
 use crate::settings::Options;
 use crate::terminal::{self, paint, style};
 use crate::{explain, report_json, store};
 
 pub(crate) fn run(args: &InspectArgs, options: &Options, say: Say) -> anyhow::Result<()> {
+    let mut happened = None;
     let mut followed = match &args.session {
         Some(name) if args.what.requests || args.what.request.is_some() => {
             return stored::requests(args, name, options, say);
@@ -20,6 +21,8 @@ pub(crate) fn run(args: &InspectArgs, options: &Options, say: Say) -> anyhow::Re
         Some(name) => {
             let engine = store::engine_to_read(options)?;
             let id = store::find(&engine, name)?.id;
+            let events = engine.store().events(&id, 0).map_err(|error| store::store_failed(&error))?;
+            happened = Some(metrics::Happened::of(&events));
             stored::reopen(&engine, &id, options)?
         }
         None => open(&args.file, options, &Wishes::default(), say)?.followed,
@@ -27,6 +30,13 @@ pub(crate) fn run(args: &InspectArgs, options: &Options, say: Say) -> anyhow::Re
     // Asking for the view takes the last step. That there may be none is told by the numbers.
     let _ = followed.view();
     let session = &followed.session;
+    if args.what.metrics {
+        let numbers = metrics::Numbers::of(session, happened);
+        return match args.json {
+            true => terminal::data(&format!("{:#}\n", numbers.json())),
+            false => terminal::page(&numbers.page()),
+        };
+    }
     let context = || working_context(session.transcript(), session.ledger());
     match (args.what.ledger, args.what.context, args.json) {
         (true, _, true) => terminal::data(&format!("{:#}\n", ledger_json(session.ledger()))),

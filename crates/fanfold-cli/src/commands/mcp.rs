@@ -9,12 +9,12 @@ use anyhow::Context as _;
 use fanfold_mcp::{Access, PATHS, Server, Settings, StoreAt, server};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
-use tracing_subscriber::EnvFilter;
 
 use super::Say;
 use super::search::OtherProfiles;
 use crate::failure::{Failure, not_read};
 use crate::flags::McpArgs;
+use crate::log;
 use crate::settings::Options;
 use crate::store;
 use crate::terminal::{paint, style};
@@ -23,7 +23,7 @@ use crate::terminal::{paint, style};
 const ENDING: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(args: &McpArgs, options: &Options, say: Say) -> anyhow::Result<()> {
-    log_to_stderr();
+    log::start(args.log, args.talk);
     let address = store::address(options)?;
     let settings =
         Settings { session: args.session.clone(), profiles: Arc::new(OtherProfiles), ..Settings::default() };
@@ -104,15 +104,6 @@ fn token(args: &McpArgs) -> Result<Option<String>, Failure> {
     let Some(path) = &args.token_file else { return Ok(args.token.clone()) };
     let text = std::fs::read_to_string(path).map_err(|error| not_read(path, &error))?;
     Ok(Some(text.trim().to_owned()))
-}
-
-/// What is logged goes to stderr: stdout is the client's. The protocol's library may log what was said, and is kept short.
-fn log_to_stderr() {
-    let wanted = std::env::var("FANFOLD_LOG").unwrap_or_else(|_| "warn".to_owned());
-    let filter = EnvFilter::builder().parse_lossy(format!("{wanted},rmcp=warn"));
-    let log = tracing_subscriber::fmt().with_writer(std::io::stderr).with_env_filter(filter);
-    // Where a host has set one up already, that one is used.
-    drop(log.with_ansi(false).try_init());
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ pub(crate) mod fold;
 pub(crate) mod recall;
 pub(crate) mod show;
 pub(crate) mod inspect;
+pub(crate) mod metrics;
 pub(crate) mod stored;
 pub(crate) mod pipe;
 pub(crate) mod serve;
@@ -23,15 +24,15 @@ pub(crate) mod completions;
 use std::io::IsTerminal as _;
 use std::path::Path;
 
-use fanfold_core::{Fault, Refusal, View};
+use fanfold_core::{Budget, Fault, Pressure, Refusal, Tokens, View};
 use fanfold_engine::{Followed, Wishes, decode};
 use fanfold_wire::Repair;
 
 use crate::choose::{self, Asked};
 use crate::failure::{Failure, not_decoded};
-use crate::input;
 use crate::settings::Options;
 use crate::terminal::{self, paint, style};
+use crate::{explain, input};
 
 /// Whether and how people are told things beside the data.
 #[derive(Debug, Clone, Copy)]
@@ -51,6 +52,16 @@ impl Say {
     fn waits(self) {
         if std::io::stdin().is_terminal() {
             self.note("reading from stdin; Ctrl-D ends it\n");
+        }
+    }
+
+    /// How full the room is: a remark, and from 85 % on a warning.
+    fn pressure(self, level: Pressure, view: Tokens, budget: Budget) {
+        let Some(words) = explain::pressure(level, view, budget) else { return };
+        if level >= Pressure::Warning {
+            self.warn(&words);
+        } else {
+            self.note(&format!("{} {words}\n", paint(style::DIM, "note:")));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fanfold_core::{Handle, Notice, Tokens, print_entries, print_view, thousands};
+use fanfold_core::{Feedback, Handle, Notice, Session, Tokens, print_entries, print_view, thousands};
 use fanfold_engine::{Answer, Ask, Engine, Followed, Left, Note, Noted, OpenError, Trouble, Wishes, decode};
 use fanfold_store::SessionId;
 use serde_json::json;
@@ -39,7 +39,8 @@ pub(crate) fn fold(args: &FoldArgs, name: &str, options: &Options, say: Say) -> 
     super::tell_repairs(conversation.repairs(), say);
     super::check_pins(&args.pin, conversation.messages().len())?;
     drop(conversation);
-    let answer = engine.request(&Ask { pins: &args.pin, ..Ask::new(&id, &body, &terms, "cli") });
+    let answer =
+        engine.request(&Ask { pins: &args.pin, is_by_hand: args.now, ..Ask::new(&id, &body, &terms, "cli") });
     tell(&engine, &id, args, &answer, say)?;
     match &args.output {
         Some(path) => Ok(output::write_file(path, answer.body.as_bytes())?),
@@ -74,13 +75,10 @@ fn tell(engine: &Engine, id: &SessionId, args: &FoldArgs, answer: &Answer, say: 
     let told = engine.look(id, |followed| -> anyhow::Result<()> {
         if args.explain {
             terminal::say(&explain::session(&followed.session));
-            let notices = followed.session.take_notices();
             let is_told = |notice: &&Notice| !matches!(notice, Notice::Pressure(_));
-            notices.iter().filter(is_told).for_each(|notice| terminal::say(&explain::notice(notice)));
+            answer.notices.iter().filter(is_told).for_each(|notice| terminal::say(&explain::notice(notice)));
         }
-        if let Left::Folded(tokens) = &answer.left {
-            say.note(&explain::outcome(&followed.session, *tokens));
-        }
+        tell_folded(&followed.session, args, answer, say);
         match &args.receipt {
             Some(path) => write_receipts(path, followed),
             None => Ok(()),
@@ -93,6 +91,29 @@ fn tell(engine: &Engine, id: &SessionId, args: &FoldArgs, answer: &Answer, say: 
         Left::AsItCame(trouble) => {
             say.warn(&format!("{trouble}: the conversation leaves as it came. {}", trouble.hint()));
             Ok(())
+        }
+    }
+}
+
+/// Tells what became of it, and how full it is where it has not been told since the last fold.
+fn tell_folded(session: &Session<'_>, args: &FoldArgs, answer: &Answer, say: Say) {
+    let view = match &answer.left {
+        Left::Folded(tokens) => *tokens,
+        Left::Whole => session.transcript().total(),
+        Left::AsItCame(_) => return,
+    };
+    let told = explain::outcome(session, view);
+    let why = answer.notices.iter().find_map(|notice| match notice {
+        Notice::NothingToFold(why) => Some(why.clone()),
+        Notice::Pressure(_) | Notice::Resting { .. } => None,
+    });
+    let is_told = args.now || matches!(answer.left, Left::Folded(_));
+    if is_told {
+        say.note(&format!("{}\n", Feedback { note: told.note.clone().or(why), ..told }));
+    }
+    for notice in &answer.notices {
+        if let Notice::Pressure(level) = notice {
+            say.pressure(*level, view, session.budget());
         }
     }
 }

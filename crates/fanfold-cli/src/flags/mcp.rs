@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::StoreFlags;
+use crate::log::{Look, Talk};
 
 pub(crate) const MCP_HELP: &str = "\
 Three tools for any agent that speaks MCP: search (what was said in any session),
@@ -17,7 +18,7 @@ All of them only read. A client starts it by itself:
 Without --listen it speaks over stdin and stdout, and ends when stdin does. With it,
 many clients share one server: http://127.0.0.1:8765/mcp. On an address that other
 machines reach, a token is needed (FANFOLD_TOKEN, sent as Authorization: Bearer).
-FANFOLD_LOG=info logs each call to stderr, without what was said.";
+--talk info tells of each call on stderr, without what was said.";
 
 #[derive(Debug, Args)]
 pub(crate) struct McpArgs {
@@ -33,6 +34,24 @@ pub(crate) struct McpArgs {
     /// The file that holds the token; comes before --token
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub(crate) token_file: Option<PathBuf>,
+    /// What lines about calls look like, on stderr: human, json, off
+    #[arg(
+        long,
+        value_name = "LOOK",
+        env = "FANFOLD_LOG",
+        default_value = "human",
+        hide_possible_values = true
+    )]
+    pub(crate) log: Look,
+    /// How much they tell: warn, info, debug, trace
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        env = "FANFOLD_TALK",
+        default_value = "warn",
+        hide_possible_values = true
+    )]
+    pub(crate) talk: Talk,
     #[command(flatten)]
     pub(crate) store: StoreFlags,
 }

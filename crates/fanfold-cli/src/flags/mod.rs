@@ -24,7 +24,7 @@ pub(crate) use self::sessions::{
     SessionsCommand, SizeArgs, StoreFlags, WordsArgs,
 };
 use self::sessions::{SEARCH_HELP, SESSIONS_HELP};
-use crate::settings::{Color, Options, Size, UserText};
+use crate::settings::{Chain, Color, Options, Size, UserText};
 
 /// Folds a conversation so that it fits a model's window, and opens it again, byte for byte.
 #[derive(Debug, Parser)]
@@ -125,7 +125,8 @@ On what is held, by "session":
   {"op": "recall", "handle": ...}          with "lines": [1, 40] or "search": "text"
   {"op": "pin", "entry": 3}                and "unpin"; entries count from 0
   {"op": "focus", "topic": "the parser"}   more of it is kept; "" ends it
-  {"op": "fold", "from": 2, "to": 9}       or without them: whatever is old
+  {"op": "fold", "from": 2, "to": 9}       or without them: whatever is old, more of a
+                                           "topic" kept; `report.feedback` tells of it
   {"op": "unfold", "handle": ...}
   {"op": "report"}
 
@@ -160,6 +161,9 @@ pub(crate) struct FoldFlags {
     /// The model, which gives window and counter [default: what the request names]
     #[arg(short, long, value_name = "NAME")]
     model: Option<String>,
+    /// Models that may take over, with commas between them: the smallest window of all counts
+    #[arg(long, value_name = "NAMES")]
+    fallback: Option<Chain>,
     /// How it is folded [default: fanfold]
     #[arg(short, long, value_name = "NAME", value_parser = Policy::NAMES)]
     policy: Option<String>,
@@ -209,6 +213,9 @@ pub(crate) struct FoldArgs {
     /// A message that must stay as it is, counted from 0; repeatable
     #[arg(long, value_name = "N")]
     pub(crate) pin: Vec<u32>,
+    /// Fold now, even if nothing demands it
+    #[arg(long)]
+    pub(crate) now: bool,
     /// Tell on stderr what each fold did and why
     #[arg(long)]
     pub(crate) explain: bool,
@@ -304,6 +311,9 @@ pub(crate) struct InspectWhat {
     /// The working context: files seen and changed, verdicts, errors
     #[arg(long)]
     pub(crate) context: bool,
+    /// What folding does: tokens saved per fold, what folds leave, folds per 100 turns, summaries
+    #[arg(long)]
+    pub(crate) metrics: bool,
     /// The requests of the session
     #[arg(long, requires = "session")]
     pub(crate) requests: bool,
@@ -398,7 +408,7 @@ Keys: q quits, the arrows choose a session, enter shows all of it, s sorts by
 activity, money saved, how full the window is, or misses.
 
 VIEW IN WINDOW shows what was sent last against the model's window, and behind it
-what is folded away. AWAY is what folds took out, each token once. SAVED is what
+what is folded away; `!` stands behind it from 85 % of the room on. AWAY is what folds took out, each token once. SAVED is what
 the requests would have cost as they came less what they cost; below zero where
 folding cost more. MISSES are calls that were made again for a fold.
 
@@ -511,6 +521,7 @@ impl FoldFlags {
             window: self.window,
             reserve: self.reserve,
             model: self.model.clone(),
+            fallback: self.fallback.clone(),
             policy: self.policy.clone(),
             rules: self.rules.clone(),
             strategy: self.strategy.clone(),

@@ -14,6 +14,7 @@ pub(crate) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Options, Fail
         window: env.parsed("window")?,
         reserve: env.parsed("reserve")?,
         model: env.parsed("model")?,
+        fallback: env.parsed("fallback")?,
         policy: env.parsed("policy")?,
         rules: env.parsed("rules")?,
         strategy: env.parsed("strategy")?,

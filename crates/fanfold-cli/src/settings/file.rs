@@ -98,6 +98,7 @@ pub(crate) const TEMPLATE: &str = r#"# Settings of fanfold. Flags and FANFOLD_* 
 # window = "128k"            # the model's window in tokens; default: the model's own
 # reserve = 8192             # kept for the answer; default: a quarter of the window, at most 8192
 # model = "gpt-5"            # gives the window and the counter; default: what the request names
+# fallback = ["gpt-4.1"]     # models that may take over: the smallest window of all counts
 # policy = "fanfold"         # fanfold, hermes, rules, hamr, mask, window
 # rules = "compaction.yaml"  # a `compaction:` block for the policy `rules`
 # strategy = "light"         # aggressive (60 %), moderate (80 %), light (95 %), off

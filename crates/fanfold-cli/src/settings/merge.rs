@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
-use super::options::{Color, Options, UserText};
+use super::options::{Chain, Color, Options, UserText};
 use super::size::{Share, Size};
 use super::{env, file};
 use crate::failure::Failure;
@@ -64,6 +64,7 @@ macro_rules! each_single_setting {
             window,
             reserve,
             model,
+            fallback,
             policy,
             rules,
             strategy,
@@ -167,6 +168,12 @@ impl Written for PathBuf {
 }
 
 impl Written for Size {
+    fn written(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Written for Chain {
     fn written(&self) -> String {
         self.to_string()
     }

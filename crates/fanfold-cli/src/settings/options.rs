@@ -1,6 +1,9 @@
 //! Everything a person can set: one struct, filled by the flags, by the environment and by each file.
 
+use std::convert::Infallible;
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,6 +24,10 @@ pub(crate) struct Options {
     /// The model, which gives the window and the counter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) model: Option<String>,
+    /// Models that may take over: ["gpt-4.1", "my-model"]. The smallest window of the model and of these counts from the
+    /// start, so that a conversation fits whichever answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) fallback: Option<Chain>,
     /// How it is folded: fanfold, hermes, rules, hamr, mask, window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) policy: Option<String>,
@@ -79,6 +86,27 @@ pub(crate) struct Options {
     /// Prices of models that fanfold does not know, or knows wrongly.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) prices: Vec<PriceOptions>,
+}
+
+/// Models by their names, in the order in which they take over.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(transparent)]
+pub(crate) struct Chain(pub(crate) Vec<String>);
+
+impl FromStr for Chain {
+    type Err = Infallible;
+
+    /// Names with commas between them.
+    fn from_str(text: &str) -> Result<Chain, Infallible> {
+        let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+        Ok(Chain(names.map(str::to_owned).collect()))
+    }
+}
+
+impl fmt::Display for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join(","))
+    }
 }
 
 /// Where the proxy listens, and where requests go.

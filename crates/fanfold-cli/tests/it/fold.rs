@@ -35,8 +35,54 @@ fn what_does_not_fit_is_folded() {
         assert!(kept.contains(user), "{user} is gone");
     }
     assert!(ran.out.len() * 2 < body(&messages).len());
-    assert!(ran.err.contains("folds, for a room of 9,000"), "{}", ran.err);
+    assert!(ran.err.contains(" times: ") && ran.err.contains(", for a room of 9,000"), "{}", ran.err);
     assert_eq!(sandbox.run("fold chat.json --window 12k --quiet").err, "");
+}
+
+#[test]
+fn what_is_asked_for_by_hand_is_folded_though_it_fits() {
+    let sandbox = Sandbox::new();
+    let text = body(&long_chat(60));
+    sandbox.write("chat.json", &text);
+    let ran = sandbox.run("fold chat.json -w 100k --now");
+    assert!(ran.code == 0 && ran.out.len() * 2 < text.len(), "{}", ran.err);
+    assert!(ran.err.contains("folded once: ") && ran.err.contains(" → "), "{}", ran.err);
+    // Where there is nothing to do it says so, and why.
+    sandbox.write("short.json", &body(&long_chat(1)));
+    let ran = sandbox.run("fold short.json -w 100k --now");
+    assert_eq!(ran.out, body(&long_chat(1)));
+    assert!(ran.err.contains("nothing was folded: ") && ran.err.contains("tokens, unchanged"), "{}", ran.err);
+    assert!(ran.err.contains("nothing old is left to fold"), "{}", ran.err);
+    // In a session it stays.
+    let first = sandbox.run("fold chat.json -w 100k --session s --store kept.db");
+    assert_eq!(first.out, text);
+    let now = sandbox.run("fold --session s -w 100k --store kept.db --now");
+    assert!(now.out.len() * 2 < text.len() && now.err.contains("folded once: "), "{}", now.err);
+    assert_eq!(sandbox.run("fold --session s -w 100k --store kept.db").out, now.out);
+    let again = sandbox.run("fold --session s -w 100k --store kept.db --now");
+    assert_eq!(again.out, now.out);
+    assert!(again.err.contains("nothing old is left to fold"), "{}", again.err);
+}
+
+#[test]
+fn how_full_it_is_is_told_on_stderr() {
+    let sandbox = Sandbox::new();
+    sandbox.write("chat.json", &body(&long_chat(60)));
+    let count = sandbox.run("inspect chat.json -w 900k --json");
+    let tokens = serde_json::from_str::<Value>(&count.out).unwrap()["transcript"].as_u64().unwrap();
+    for (percent, words) in [(50, ""), (70, "note:"), (80, "note:"), (90, "warning:"), (97, "warning:")] {
+        let window = tokens * 100 / percent;
+        let ran = sandbox.run(&format!("fold chat.json -w {window} --reserve 0 --strategy off"));
+        assert_eq!(ran.out, body(&long_chat(60)));
+        let is_told = ran.err.contains("% of the room is full");
+        assert_eq!(is_told, !words.is_empty(), "{percent}: {}", ran.err);
+        assert!(ran.err.contains(words), "{percent}: {}", ran.err);
+    }
+    // In a session each level is told once.
+    let window = tokens * 100 / 90;
+    let line = format!("fold chat.json -w {window} --reserve 0 --strategy off --session s --store kept.db");
+    assert!(sandbox.run(&line).err.contains("% of the room is full"));
+    assert!(!sandbox.run(&line).err.contains("% of the room is full"));
 }
 
 #[test]

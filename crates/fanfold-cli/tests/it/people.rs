@@ -80,6 +80,31 @@ fn the_budget() {
 }
 
 #[test]
+fn what_folding_does_in_numbers() {
+    let sandbox = Sandbox::new();
+    sandbox.write("chat.json", &body(&long_chat(60)));
+    expect![[""]].assert_eq(&sandbox.run("inspect chat.json --window 12k --metrics").out);
+    let numbers: Value =
+        serde_json::from_str(&sandbox.run("inspect chat.json -w 12k --metrics --json").out).unwrap();
+    let ledger: Value =
+        serde_json::from_str(&sandbox.run("inspect chat.json -w 12k --ledger --json").out).unwrap();
+    let receipts = ledger["receipts"].as_array().unwrap();
+    let won: u64 = receipts.iter().map(|receipt| receipt["won"].as_u64().unwrap()).sum();
+    assert_eq!(numbers["folds"], receipts.len());
+    assert_eq!(numbers["saved_per_fold"], (won as f64 * 1000.0 / receipts.len() as f64).round() / 1000.0);
+    // Of a session it tells what happened to it, too.
+    sandbox.run("fold chat.json -w 12k --session s --store kept.db");
+    let kept = sandbox.run("inspect --session s --store kept.db --metrics --json");
+    let kept: Value = serde_json::from_str(&kept.out).unwrap();
+    assert_eq!(
+        (&kept["folds"], &kept["requests"], &kept["begun"]),
+        (&numbers["folds"], &json!(1), &json!(1))
+    );
+    let turns = numbers["turns"].as_u64().unwrap() as f64;
+    assert_eq!(numbers["folds_per_100_turns"], (receipts.len() as f64 * 100_000.0 / turns).round() / 1000.0);
+}
+
+#[test]
 fn the_working_context() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &body(&long_chat(4)));
@@ -113,7 +138,7 @@ fn why_nothing_was_folded() {
     sandbox.write("chat.json", &body(&long_chat(2)));
     expect![[r#"
         nothing was folded: 1,671 of 119,808 tokens, and waiting: the backlog of 0 tokens has not reached 4,000
-        1,671 tokens fit into 119,808; nothing was folded
+        nothing was folded: 1,671 tokens, unchanged, for a room of 119,808
     "#]]
     .assert_eq(&sandbox.run("fold chat.json --explain").err);
     expect![[r#"

@@ -241,3 +241,30 @@ fn a_model_with_a_price_is_folded_when_that_pays() {
     let never = answers(&[request(None)], "--cadence window");
     assert!(never[0].contains("\"folds\":0"));
 }
+
+#[test]
+fn a_fold_by_hand_is_answered_with_what_came_of_it() {
+    let messages = long_chat(60);
+    let line = json!({ "session": "a", "call": 1, "window": 100_000, "messages": messages }).to_string();
+    let fold = json!({ "session": "a", "op": "fold", "topic": "stage 3" }).to_string();
+    let all = answers(&[line, fold.clone(), fold], "");
+    let all: Vec<Value> = all.iter().map(|answer| serde_json::from_str(answer).unwrap()).collect();
+    let told = |i: usize| &all[i]["report"]["feedback"];
+    assert!(told(0).is_null() && all[0]["report"]["folds"] == 0);
+    assert_eq!((&told(1)["ended"], &told(1)["headline"]), (&json!("folded"), &json!("folded once")));
+    assert!(told(1)["token_line"].as_str().unwrap().contains(" → "), "{}", told(1));
+    assert_eq!(told(2)["ended"], "nothing");
+    assert!(told(2)["note"].as_str().unwrap().contains("nothing old is left to fold"), "{}", told(2));
+    assert_eq!(all[2]["messages"], all[1]["messages"]);
+}
+
+#[test]
+fn the_smallest_window_of_a_chain_counts() {
+    let line = json!({ "session": "a", "model": "gpt-5", "messages": long_chat(3) }).to_string();
+    let window = |flags: &str| {
+        let answer: Value = serde_json::from_str(&answers(&[line.clone()], flags)[0]).unwrap();
+        answer["report"]["window"].as_u64().unwrap()
+    };
+    assert!(window("") > 100_000);
+    assert_eq!(window("--fallback gpt-4.1,gpt-4"), 8_192);
+}

@@ -43,6 +43,26 @@ fn models_of_ones_own_are_known() {
 }
 
 #[test]
+fn the_smallest_window_of_a_chain_counts_from_the_start() {
+    let sandbox = Sandbox::new();
+    let models = "[[models]]\npattern = \"small\"\nwindow = \"9k\"\n[[models]]\npattern = \"large\"\nwindow = \"1m\"\n";
+    sandbox.write(".fanfold.toml", models);
+    // The conversation names gpt-4o, which takes 128,000.
+    assert_eq!(window(&sandbox, "--fallback large", None), 128_000);
+    assert_eq!(window(&sandbox, "--fallback large,small", None), 9_000);
+    assert_eq!(window(&sandbox, "--model large --fallback gpt-4o", None), 128_000);
+    assert_eq!(window(&sandbox, "--window 50k --fallback large", None), 50_000);
+    assert_eq!(window(&sandbox, "--fallback small", Some("50k")), 9_000);
+    sandbox.write(".fanfold.toml", &format!("fallback = [\"small\", \"large\"]\n{models}"));
+    assert_eq!(window(&sandbox, "", None), 9_000);
+    assert_eq!(window(&sandbox, "--fallback large", None), 128_000, "the flag's chain");
+    // One whose window nobody knows does not count, and that is said.
+    let ran = sandbox.run("inspect a/b/chat.json --json --fallback nobodys-model");
+    assert_eq!(serde_json::from_str::<Value>(&ran.out).unwrap()["window"], 128_000);
+    assert!(ran.err.contains("`nobodys-model`, which may take over, is not known"), "{}", ran.err);
+}
+
+#[test]
 fn values_are_shown_with_their_sources() {
     let sandbox = Sandbox::new();
     sandbox.write(
@@ -56,6 +76,7 @@ fn values_are_shown_with_their_sources() {
         window          20000                HERE/.fanfold.toml
         reserve         not set
         model           not set
+        fallback        not set
         policy          rules                FANFOLD_POLICY
         rules           not set
         strategy        not set

@@ -171,6 +171,27 @@ fn what_passes_is_seen_everywhere() {
     assert!(said.contains("requests were folded"), "{said}");
 }
 
+#[test]
+fn a_room_that_fills_is_told_in_the_log_once() {
+    let upstream = Upstream::start(Script::steps(99)).unwrap();
+    let sandbox = Sandbox::new();
+    let flags = ["--window", "9k", "--reserve", "0", "--cadence", "window"];
+    let proxy = Proxy::start(&sandbox, &upstream.url(), &flags);
+    let mut caller = proxy.caller();
+    for n_steps in [1, 6, 7, 8, 8, 8] {
+        assert_eq!(caller.post(CHAT, &[], &conversation(n_steps).to_string()).unwrap().status, 200);
+    }
+    drop(caller);
+    let said = proxy.end();
+    let told: Vec<&str> = said.lines().filter(|line| line.contains("% of the room is full")).collect();
+    let has = |level: &str| told.iter().filter(|line| line.contains(&format!("level={level}"))).count();
+    assert!(
+        !told.is_empty() && ["info", "notice", "warning", "critical"].iter().all(|level| has(level) <= 1),
+        "{said}"
+    );
+    assert_eq!(told.len(), has("info") + has("notice") + has("warning") + has("critical"), "{said}");
+}
+
 /// What the upstream says to the same without a proxy.
 fn upstream_models(upstream: &Upstream) -> u16 {
     Caller::new(upstream.port()).call("GET", "/v1/models", &[], "").unwrap().status

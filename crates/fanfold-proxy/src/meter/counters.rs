@@ -17,12 +17,16 @@ const UPSTREAM: &[f64] = &[0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0
 const BYTES: &[f64] = &[1e3, 1e4, 5e4, 1e5, 2.5e5, 5e5, 1e6, 2e6, 4e6, 8e6, 1.6e7, 3.2e7, 6.4e7];
 const TOKENS: &[f64] = &[1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 1.5e5, 2e5, 3e5, 5e5, 1e6, 2e6];
 
-const HISTOGRAMS: [(&str, &[f64]); 5] = [
+const SUMMARIES: &[f64] = &[2.5e2, 5e2, 1e3, 2e3, 3e3, 5e3, 7.5e3, 1e4, 1.5e4];
+
+const HISTOGRAMS: [(&str, &[f64]); 7] = [
     ("fanfold_added_seconds", ADDED),
     ("fanfold_first_byte_seconds", UPSTREAM),
     ("fanfold_request_seconds", UPSTREAM),
     ("fanfold_request_bytes", BYTES),
     ("fanfold_request_tokens", TOKENS),
+    ("fanfold_fold_saved_tokens", TOKENS),
+    ("fanfold_summary_tokens", SUMMARIES),
 ];
 
 /// Counters, gauges and histograms.
@@ -79,6 +83,39 @@ impl Counters {
             counter!("fanfold_folds_total").increment(n_folds);
             counter!("fanfold_folded_tokens_total").increment(folded_away);
             counter!("fanfold_misses_total").increment(n_misses);
+        });
+    }
+
+    /// New turns, and what views cost before their folds and after.
+    pub(super) fn turns(&self, n_turns: u64, folds: &[(u64, u64)]) {
+        self.with(|| {
+            counter!("fanfold_turns_total").increment(n_turns);
+            for (before, after) in folds {
+                counter!("fanfold_fold_view_tokens_total", "side" => "before").increment(*before);
+                counter!("fanfold_fold_view_tokens_total", "side" => "after").increment(*after);
+                histogram!("fanfold_fold_saved_tokens").record(before.saturating_sub(*after) as f64);
+            }
+        });
+    }
+
+    pub(super) fn pressed(&self, level: &'static str) {
+        self.with(|| counter!("fanfold_pressure_total", "level" => level).increment(1));
+    }
+
+    pub(super) fn summary_written(&self, by: &'static str, tokens: u64) {
+        self.with(|| {
+            counter!("fanfold_summaries_total", "by" => by).increment(1);
+            histogram!("fanfold_summary_tokens").record(tokens as f64);
+        });
+    }
+
+    pub(super) fn summary_flawed(&self, flaw: &'static str) {
+        self.with(|| counter!("fanfold_summary_flaws_total", "flaw" => flaw).increment(1));
+    }
+
+    pub(super) fn summary_fell_back(&self, why: &'static str, to: &'static str) {
+        self.with(|| {
+            counter!("fanfold_summary_fallbacks_total", "why" => why, "to" => to).increment(1);
         });
     }
 
@@ -170,6 +207,12 @@ fn describe() {
     count("fanfold_folded_tokens_total", "Tokens that folds took out, each once.");
     count("fanfold_used_tokens_total", "Tokens that providers report.");
     count("fanfold_folds_total", "Folds made.");
+    count("fanfold_turns_total", "Turns: what people said, with the steps that answer it.");
+    count("fanfold_fold_view_tokens_total", "Tokens of views before their folds, and after.");
+    count("fanfold_pressure_total", "How often a session reached a level of fullness, by the level.");
+    count("fanfold_summaries_total", "Summaries that a model wrote, by which.");
+    count("fanfold_summary_flaws_total", "Answers that were no good summary, by what was wrong.");
+    count("fanfold_summary_fallbacks_total", "How often another stood in for who should write a summary.");
     count("fanfold_misses_total", "Calls made again, word for word, although their results had been folded.");
     count("fanfold_recalls_total", "Folds opened, by the way.");
     count("fanfold_refused_total", "Requests that a provider refused for their length.");
@@ -188,6 +231,8 @@ fn describe() {
     seconds("fanfold_added_seconds", "Our own time before the call upstream.");
     seconds("fanfold_first_byte_seconds", "From the call upstream to its first byte.");
     seconds("fanfold_request_seconds", "From arrival to the end of the answer.");
+    describe_histogram!("fanfold_fold_saved_tokens", "What each fold took out.");
+    describe_histogram!("fanfold_summary_tokens", "Summaries by a model.");
     describe_histogram!("fanfold_request_bytes", Unit::Bytes, "Bodies as they were sent.");
     describe_histogram!(
         "fanfold_request_tokens",

@@ -6,8 +6,10 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use fanfold_core::{Call, CallId, Entry, EntryId, Ledger, Place, Receipt, Session, Step, Transcript};
-use fanfold_engine::{Followed, messages_of};
+use fanfold_core::{
+    Budget, Call, CallId, Entry, EntryId, Ledger, Place, Pressure, Receipt, Session, Step, Transcript,
+};
+use fanfold_engine::{Followed, Sizes, messages_of, opening_words};
 
 /// The first words of a prompt that are shown, in characters.
 const MOST_WORDS: usize = 60;
@@ -33,6 +35,14 @@ pub struct Glance {
     pub n_new_folds: u64,
     /// What the new ones took out, in tokens.
     pub folded_away: u64,
+    /// What the view cost before each of them and after, in tokens.
+    pub folds: Vec<(u64, u64)>,
+    /// Turns since the last glance.
+    pub n_new_turns: u64,
+    /// How full the room is.
+    pub pressure: Pressure,
+    /// What the smallest view needs, where none fits and the request leaves as it came.
+    pub needs: Option<u64>,
     /// The first words of the first prompt of a person.
     pub words: String,
     /// Calls that were made again although their results had been folded, since the last glance.
@@ -79,6 +89,7 @@ impl Glance {
         let kept = |receipt: &Receipt| receipt.after.0.saturating_sub(receipt.rewritten.0);
         let won = |receipt: &Receipt| receipt.before.0.saturating_sub(receipt.after.0);
         let n_misses = known.map_or(0, |seen| n_misses(transcript, seen));
+        let n_seen = known.map_or(n_old.min(transcript.len()), |seen| seen.n_entries);
         let folded = match known {
             Some(seen) if new.is_empty() && n_misses == 0 => seen.folded.clone(),
             _ => folded_calls(session),
@@ -92,9 +103,30 @@ impl Glance {
             n_folds: receipts.len() as u64,
             n_new_folds: new.len() as u64,
             folded_away: new.iter().map(won).sum(),
+            folds: new.iter().map(|receipt| (receipt.before.0, receipt.after.0)).collect(),
+            n_new_turns: transcript.turns().iter().filter(|turn| turn.prompts.end > n_seen).count() as u64,
+            pressure: Pressure::of(ledger.total(transcript), budget),
+            needs: None,
             words: if before.is_none() { first_words(transcript) } else { String::new() },
             n_misses,
             seen: Seen { n_entries: transcript.len(), n_receipts: receipts.len(), folded },
+        }
+    }
+}
+
+impl Glance {
+    /// What is known of a session of which no view fits. What it goes on from stays as it was.
+    pub(super) fn of_overflow(sizes: Sizes, budget: Budget, seen: Option<Seen>) -> Glance {
+        Glance {
+            came: sizes.transcript.0,
+            sent: sizes.transcript.0,
+            window: budget.window().0,
+            room: budget.room().0,
+            n_folds: sizes.n_folds as u64,
+            pressure: Pressure::Critical,
+            needs: Some(sizes.view.0),
+            seen: seen.unwrap_or_default(),
+            ..Glance::default()
         }
     }
 }
@@ -146,12 +178,11 @@ fn print(call: &Call) -> u64 {
     hasher.finish()
 }
 
-/// The first words that a person said, on one line. What agents put before them in blocks of tags is left out.
+/// The first words that a person said, on one line, without what agents put before them.
 fn first_words(transcript: &Transcript) -> String {
     let prompts =
         transcript.entries().iter().filter(|entry| entry.is_user()).filter_map(|entry| entry.prompt());
-    let said = prompts.map(|prompt| without_blocks(prompt.body.as_str()));
-    let mut said = said.filter(|text| !text.is_empty() && !text.starts_with("# AGENTS.md instructions"));
+    let mut said = prompts.filter_map(|prompt| opening_words(prompt.body.as_str()));
     // A key that somebody pasted is not for a screen.
     one_line(&fanfold_redact::redact(beginning(said.next().unwrap_or_default())))
 }
@@ -161,18 +192,6 @@ fn beginning(text: &str) -> &str {
     const ENOUGH: usize = 4_000;
     let end = text.char_indices().map(|(at, _)| at).find(|at| *at >= ENOUGH).unwrap_or(text.len());
     &text[..end]
-}
-
-/// A text without the blocks of tags that it begins with: `<environment_context>…</environment_context>`.
-fn without_blocks(text: &str) -> &str {
-    let mut rest = text.trim_start();
-    while let Some((tag, inside)) = rest.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
-        let is_name = !tag.is_empty() && tag.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'));
-        let closed = is_name.then(|| inside.split_once(&format!("</{tag}>"))).flatten();
-        let Some((_, behind)) = closed else { break };
-        rest = behind.trim_start();
-    }
-    rest
 }
 
 /// The beginning of a text, on one line and without what a terminal would obey.
@@ -270,11 +289,6 @@ mod tests {
 
     #[test]
     fn what_an_agent_puts_before_the_first_words_is_left_out() {
-        let check = |text: &str, words: &str| assert_eq!(without_blocks(text), words);
-        check("<env>here</env>\n<note-2>a > b</note-2> fix it", "fix it");
-        check("<env>never closed", "<env>never closed");
-        check("<a href=x>y</a> z", "<a href=x>y</a> z");
-        check("<env>all</env>", "");
         let mut session = session();
         say(
             &mut session,

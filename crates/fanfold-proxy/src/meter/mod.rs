@@ -11,6 +11,8 @@ mod words; //    outcomes and endings, as labels have them
 mod glance; //   a fold in numbers, and the calls that were made again for it
 mod money; //    what a request cost, and what it would have cost
 mod sums; //     what is added up
+mod summaries; // summaries by a model, and what came instead
+mod notices; //  what people hear of a session
 mod sessions; // the sessions used last
 mod counters; // the same for Prometheus
 mod trace; //    its place among those of other programs
@@ -25,7 +27,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use fanfold_engine::Followed;
+use fanfold_core::Budget;
+use fanfold_engine::{Followed, Sizes};
 use fanfold_replay::PriceTable;
 use fanfold_store::SessionId;
 
@@ -35,7 +38,8 @@ pub use money::Used;
 pub use passage::{Arrival, Passage};
 pub use redact::{shown_headers, shown_path};
 pub use report::dollars;
-pub use status::{Dollars, ModelStatus, SessionStatus, Status, TokenTotals, Totals};
+pub use status::{Dollars, FoldTotals, ModelStatus, SessionStatus, Status, TokenTotals, Totals};
+pub use summaries::{SummaryTotals, Writer};
 pub use watch::{WatchError, Watcher};
 pub use words::{Exit, Outcome};
 
@@ -129,6 +133,12 @@ impl Meter {
     pub fn glance(&self, session: &SessionId, followed: &Followed, n_new: usize) -> Glance {
         let seen = self.book().sessions.get(session).and_then(|known| known.seen.clone());
         Glance::of(followed, n_new, seen.as_ref())
+    }
+
+    /// A session of which no view fits, as a glance at it would show it: what there is, and what the smallest view needs.
+    pub fn glance_at_overflow(&self, session: &SessionId, sizes: Sizes, budget: Budget) -> Glance {
+        let seen = self.book().sessions.get(session).and_then(|known| known.seen.clone());
+        Glance::of_overflow(sizes, budget, seen)
     }
 
     /// How much was counted until now.

@@ -109,7 +109,9 @@ impl Passage {
             known.words.clone_from(&glance.words);
         }
         (known.window, known.room) = (glance.window, glance.room);
-        (known.came, known.sent) = (glance.came, glance.sent);
+        (known.came, known.sent, known.needs) = (glance.came, glance.sent, glance.needs);
+        known.pressure = glance.pressure;
+        known.n_turns += glance.n_new_turns;
         known.n_folds = glance.n_folds;
         known.n_folds_here += glance.n_new_folds;
         known.n_misses += glance.n_misses;
@@ -117,10 +119,14 @@ impl Passage {
         known.seen = Some(glance.seen.clone());
         book.sums.n_folds += glance.n_new_folds;
         book.sums.n_misses += glance.n_misses;
+        book.sums.n_turns += glance.n_new_turns;
+        book.sums.before += glance.folds.iter().map(|(before, _)| before).sum::<u64>();
+        book.sums.after += glance.folds.iter().map(|(_, after)| after).sum::<u64>();
         book.sums.tokens.folded_away += glance.folded_away;
         book.families.entry(self.family.clone()).or_default().folded_away += glance.folded_away;
         drop(book);
         meter.counters.folds(glance.n_new_folds, glance.folded_away, glance.n_misses);
+        meter.counters.turns(glance.n_new_turns, &glance.folds);
         // Folded harder for a second try: what broke the beginning at the first one broke it still.
         let shared = match (self.glance.as_ref().and_then(|first| first.shared), glance.shared) {
             (Some(first), Some(second)) => Some(first.min(second)),

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
+use fanfold_core::Pressure;
 use fanfold_store::SessionId;
 
 use super::glance::Seen;
@@ -35,10 +36,15 @@ pub(super) struct Known {
     pub(super) n_folds_here: u64,
     pub(super) n_recalls: u64,
     pub(super) n_misses: u64,
+    pub(super) n_turns: u64,
+    pub(super) n_summaries: u64,
     pub(super) window: u64,
     pub(super) room: u64,
     pub(super) came: u64,
     pub(super) sent: u64,
+    /// What the smallest view needs, where none fits.
+    pub(super) needs: Option<u64>,
+    pub(super) pressure: Pressure,
     /// What folds made here took out.
     pub(super) folded_away: u64,
     pub(super) money: Money,
@@ -62,10 +68,14 @@ impl Known {
             n_folds_here: 0,
             n_recalls: 0,
             n_misses: 0,
+            n_turns: 0,
+            n_summaries: 0,
             window: 0,
             room: 0,
             came: 0,
             sent: 0,
+            needs: None,
+            pressure: Pressure::None,
             folded_away: 0,
             money: Money::default(),
             has_price: false,

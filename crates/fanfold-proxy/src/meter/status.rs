@@ -6,8 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::money::Money;
+use super::notices::level_name;
 use super::sessions::Known;
-use super::sums::FamilySums;
+use super::summaries::SummaryTotals;
+use super::sums::{FamilySums, Sums, mean};
 use super::{Book, Meter};
 
 /// What a proxy has counted since it started.
@@ -52,6 +54,12 @@ pub struct Totals {
     pub recalls: u64,
     /// Calls made again, word for word, although their results had been folded.
     pub misses: u64,
+    /// What folds do.
+    #[serde(default)]
+    pub folding: FoldTotals,
+    /// Summaries by a model.
+    #[serde(default)]
+    pub summaries: SummaryTotals,
     /// In tokens.
     pub tokens: TokenTotals,
     /// In dollars.
@@ -60,6 +68,19 @@ pub struct Totals {
     pub requests_priced: u64,
     /// Requests that are not: no price is known, nothing was counted, or there was no answer.
     pub requests_unpriced: u64,
+}
+
+/// What folds do, on average.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct FoldTotals {
+    /// Turns: what people said, with the steps that answer it.
+    pub turns: u64,
+    /// Folds for a hundred turns.
+    pub folds_per_100_turns: f64,
+    /// What a fold takes out, in tokens.
+    pub saved_per_fold: f64,
+    /// What a fold leaves of its view: 0.4 is two fifths. One where nothing was folded.
+    pub ratio: f64,
 }
 
 /// Figures in tokens.
@@ -138,6 +159,18 @@ pub struct SessionStatus {
     pub came: u64,
     /// The last request as it was folded, in tokens.
     pub sent: u64,
+    /// What the smallest view needs, in tokens, where none fits and the request left as it came.
+    #[serde(default)]
+    pub needs: Option<u64>,
+    /// How full its room is: `none`, or from 60 % on `info`, 75 % `notice`, 85 % `warning`, 95 % `critical`.
+    #[serde(default)]
+    pub pressure: String,
+    /// Turns since the start.
+    #[serde(default)]
+    pub turns: u64,
+    /// Summaries written since the start.
+    #[serde(default)]
+    pub summaries: u64,
     /// Folds it has had.
     pub folds: u64,
     /// Of those, made since the start.
@@ -175,6 +208,8 @@ impl Status {
                 folds: sums.n_folds,
                 recalls: sums.n_recalls,
                 misses: sums.n_misses,
+                folding: FoldTotals::of(sums),
+                summaries: sums.summaries.totals(),
                 tokens: TokenTotals {
                     came: sums.tokens.came,
                     sent: sums.tokens.sent,
@@ -197,6 +232,18 @@ impl Status {
                     SessionStatus::of(&id.0, known, now.saturating_sub(known.last).as_secs_f64())
                 })
                 .collect(),
+        }
+    }
+}
+
+impl FoldTotals {
+    fn of(sums: &Sums) -> FoldTotals {
+        let ratio = if sums.before == 0 { 1.0 } else { sums.after as f64 / sums.before as f64 };
+        FoldTotals {
+            turns: sums.n_turns,
+            folds_per_100_turns: mean(sums.n_folds * 100, sums.n_turns),
+            saved_per_fold: mean(sums.before.saturating_sub(sums.after), sums.n_folds),
+            ratio: (ratio * 1000.0).round() / 1000.0,
         }
     }
 }
@@ -238,6 +285,10 @@ impl SessionStatus {
             room: known.room,
             came: known.came,
             sent: known.sent,
+            needs: known.needs,
+            pressure: level_name(known.pressure).to_owned(),
+            turns: known.n_turns,
+            summaries: known.n_summaries,
             folds: known.n_folds,
             folds_here: known.n_folds_here,
             recalls: known.n_recalls,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::money::Money;
+use super::summaries::SummarySums;
 
 /// Figures of all requests.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +21,12 @@ pub(super) struct Sums {
     pub(super) n_folds: u64,
     pub(super) n_recalls: u64,
     pub(super) n_misses: u64,
+    /// Turns: a person's words and the steps that answer them.
+    pub(super) n_turns: u64,
+    /// What the views cost before their folds and after, added up.
+    pub(super) before: u64,
+    pub(super) after: u64,
+    pub(super) summaries: SummarySums,
     pub(super) tokens: TokenSums,
     pub(super) money: Money,
     pub(super) n_priced: u64,
@@ -52,6 +59,11 @@ pub(super) struct FamilySums {
     pub(super) folded_away: u64,
     pub(super) money: Money,
     pub(super) n_priced: u64,
+}
+
+/// So much for each, to a tenth; nothing where there is none.
+pub(super) fn mean(sum: u64, n: u64) -> f64 {
+    if n == 0 { 0.0 } else { (sum as f64 * 10.0 / n as f64).round() / 10.0 }
 }
 
 /// The families that were seen; there are no more of them than rows in the table of prices.

@@ -11,3 +11,4 @@ mod refusals; // requests that were too long
 mod faults; //   providers and clients that fail
 mod tls; //      providers behind TLS
 mod trust; //    who may ask
+mod watched; //  what people see of sessions

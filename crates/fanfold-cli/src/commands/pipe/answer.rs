@@ -41,7 +41,11 @@ fn news(held: &mut Held) -> Value {
     let told = held.told;
     held.told.n_folds = held.followed.session.ledger().receipts().len();
     held.told.n_repairs = held.followed.conversation.repairs().len();
-    report(&mut held.followed, told)
+    let mut report = report(&mut held.followed, told);
+    if let Some(feedback) = held.feedback.take() {
+        report["feedback"] = report_json::feedback(&feedback);
+    }
+    report
 }
 
 /// How full it is, and every fold there was.

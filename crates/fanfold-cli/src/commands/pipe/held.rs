@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use fanfold_core::{EntryId, Event, Extent, Refusal};
+use fanfold_core::{Ask, Engine as _, EntryId, Event, Extent, Feedback, Refusal};
 use fanfold_engine::Followed;
 use fanfold_engine::Terms;
 use fanfold_wire::{Format, detect};
@@ -47,6 +47,8 @@ pub(crate) struct Held {
     last_print: u64,
     /// How many folds and oddities the caller has heard of.
     pub(crate) told: Told,
+    /// What came of a fold by hand that the caller has not heard of.
+    pub(crate) feedback: Option<Feedback>,
 }
 
 impl Sessions {
@@ -174,6 +176,12 @@ impl Sessions {
             "report" => return Ok(json!({ "report": answer::whole_report(&mut held.followed) }).to_string()),
             _ => {}
         }
+        if op == "fold" && request.from.is_none() && request.to.is_none() {
+            let ask = Ask { force: true, focus: request.topic.clone(), tokens: None };
+            // Where nothing fits, the view tells it.
+            held.feedback = session.fold(&ask).ok();
+            return Ok(answer_of(held));
+        }
         let event = event(op, request, session.transcript().len())?;
         session.on(event);
         Ok(answer_of(held))
@@ -234,7 +242,15 @@ fn anew(request: &Request<'_>, terms: &Terms, habit: Habit) -> Result<Held, Fail
     followed.set_tools(request.tools());
     followed.append(&messages);
     let (model, last_print) = (request.model.clone(), print_of(list));
-    Ok(Held { followed, model, habit, last_call: request.call, last_print, told: Told::default() })
+    Ok(Held {
+        followed,
+        model,
+        habit,
+        last_call: request.call,
+        last_print,
+        told: Told::default(),
+        feedback: None,
+    })
 }
 
 /// The format of a list of messages: the one that is given, or the one it has.
@@ -274,7 +290,6 @@ fn event(op: &str, request: &Request<'_>, n_entries: usize) -> Result<Event, Fai
         "pin" => Event::Pinned(there(request.entry, "entry")?),
         "unpin" => Event::Unpinned(there(request.entry, "entry")?),
         "focus" => Event::Focused(request.topic.clone().unwrap_or_default()),
-        "fold" if request.from.is_none() && request.to.is_none() => Event::FoldAsked { range: None },
         "fold" => Event::FoldAsked { range: Some((there(request.from, "from")?, there(request.to, "to")?)) },
         "unfold" => Event::Unfolded(request.handle()?),
         other => {

@@ -20,6 +20,8 @@ const MOST_COUNTERS: usize = 256;
 pub(crate) struct Offer {
     base: Terms,
     window: Option<Tokens>,
+    /// The smallest window of the models that may take over.
+    smallest: Option<Tokens>,
     reserve: Tokens,
     has_tokenizer: bool,
     /// How models are folded whose prices are known.
@@ -31,14 +33,16 @@ pub(crate) struct Offer {
 
 impl Offer {
     pub(crate) fn new(options: &Options) -> anyhow::Result<Offer> {
+        let models = choose::models(options);
         Ok(Offer {
             base: choose::terms(options, Asked::default())?,
             window: options.window.map(|window| Tokens(window.0)),
+            smallest: choose::smallest(options, &models),
             // The caller has taken its answer off the window already, unless somebody says otherwise.
             reserve: options.reserve.map_or(Tokens::ZERO, |reserve| Tokens(reserve.0)),
             has_tokenizer: options.tokenizer.is_some(),
             priced: choose::policy(&choose::with_cadence(options, true))?,
-            models: choose::models(options),
+            models,
             prices: choose::prices(options),
             counters: BTreeMap::new(),
         })
@@ -56,6 +60,7 @@ impl Offer {
         let model = request.model.as_deref();
         let known = model.and_then(|model| self.models.find(model)).map(|model| model.window);
         let window = request.window.map(Tokens).or(self.window).or(known).unwrap_or(terms.budget.window());
+        let window = self.smallest.map_or(window, |smallest| smallest.min(window));
         let reserve = request.reserve.map_or(self.reserve, Tokens);
         terms.budget = Budget::with_reserve(window, reserve);
         if let Some(prices) = model.and_then(|model| choose::session_prices(&self.prices, model)) {

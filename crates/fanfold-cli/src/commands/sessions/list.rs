@@ -10,10 +10,12 @@ use serde_json::{Value, json};
 use crate::flags::{ListArgs, OneArgs, SizeArgs};
 use crate::settings::Options;
 use crate::store::{engine_to_read, find, store_failed};
-use crate::terminal::{self, paint, style};
+use crate::terminal::{self, count, paint, style};
 
 /// How much of a session's first words is shown.
 const PREVIEW: usize = 60;
+/// So much of a text is looked at for it, secrets and all.
+const SHOWN: usize = 1000;
 
 pub(crate) fn list(args: &ListArgs, options: &Options) -> anyhow::Result<()> {
     let engine = engine_to_read(options)?;
@@ -34,10 +36,10 @@ pub(crate) fn list(args: &ListArgs, options: &Options) -> anyhow::Result<()> {
         let number = if args.source.is_none() { format!("{:>3}  ", i + 1) } else { String::new() };
         let _ = writeln!(
             page,
-            "{number}{}  {}  {:>6} messages  {:<8} {words}{ended}",
+            "{number}{}  {}  {:>15}  {:<8} {words}{ended}",
             row.id,
             &row.updated_at.to_string()[..16],
-            row.n_messages,
+            count(row.n_messages as usize, "message"),
             row.source
         );
     }
@@ -51,13 +53,21 @@ pub(crate) fn list(args: &ListArgs, options: &Options) -> anyhow::Result<()> {
 fn preview(engine: &Engine, row: &SessionRow) -> String {
     const FIRST: u32 = 8;
     let nodes = row.tip.and_then(|tip| engine.store().chain(tip, 0..FIRST).ok()).unwrap_or_default();
-    let Some(node) = nodes.iter().find(|node| node.role == Role::User) else { return String::new() };
-    let message: Value = serde_json::from_str(&node.json).unwrap_or_default();
-    let content = if message.is_string() { &message } else { &message["content"] };
-    let text =
-        content.as_str().or(content[0]["text"].as_str()).or(message["value"].as_str()).unwrap_or_default();
-    let line = fanfold_engine::clean_title(text);
+    let users = nodes.iter().filter(|node| node.role == Role::User);
+    let line = users.map(|node| first_words(&node.json)).find(|line| !line.is_empty()).unwrap_or_default();
     line.chars().take(PREVIEW).collect()
+}
+
+/// The first words of a person in a message, on one line; none if all of it is what an agent puts there.
+fn first_words(json: &str) -> String {
+    let message: Value = serde_json::from_str(json).unwrap_or_default();
+    let content = if message.is_string() { &message } else { &message["content"] };
+    let whole = content.as_str().or(message["value"].as_str());
+    let parts = content.as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
+    let words = whole.into_iter().chain(parts).find_map(fanfold_engine::opening_words);
+    // A key that somebody pasted is not for a screen.
+    let shown: String = words.unwrap_or_default().chars().take(SHOWN).collect();
+    fanfold_engine::clean_title(&fanfold_redact::redact(&shown))
 }
 
 fn row_json(row: &SessionRow) -> Value {
@@ -198,4 +208,25 @@ pub(crate) fn size(args: &SizeArgs, options: &Options) -> anyhow::Result<()> {
         let _ = writeln!(page, "{name:<9} {:>14}  {}", thousands(number), paint(style::DIM, remark));
     }
     terminal::page(&page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_known_by_what_its_person_said() {
+        let reminder = "<system-reminder>\nUse the tools.\n</system-reminder>";
+        let claude = json!({ "role": "user", "content": [
+            { "type": "text", "text": reminder }, { "type": "text", "text": "fix the\nbuild" }] });
+        assert_eq!(first_words(&claude.to_string()), "fix the build");
+        let alone = json!({ "role": "user", "content": reminder });
+        assert_eq!(first_words(&alone.to_string()), "");
+        let before = json!({ "role": "user", "content": format!("{reminder} fix it") });
+        assert_eq!(first_words(&before.to_string()), "fix it");
+        assert_eq!(first_words(r#"{"from":"human","value":"hi"}"#), "hi");
+        let key = format!("use ghp_{} now", "a1B2c3".repeat(6));
+        assert!(!first_words(&json!({ "role": "user", "content": key }).to_string()).contains("ghp_"));
+        assert_eq!(first_words("no JSON"), "");
+    }
 }

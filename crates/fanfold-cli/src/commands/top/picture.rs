@@ -19,7 +19,7 @@ struct Columns {
 /// From this width on, a line has everything.
 const WIDE: usize = 112;
 /// What stands behind the words of a session and is always there, in columns.
-const FIGURES: usize = 2 + 2 + 10 + 6 + 7 + 8 + 9 + 6;
+const FIGURES: usize = 2 + 2 + 11 + 6 + 7 + 8 + 9 + 6;
 /// The fewest columns for the words of a session.
 const LEAST_WORDS: usize = 12;
 
@@ -85,6 +85,23 @@ pub(super) fn head(status: &Status, address: &str) -> Vec<String> {
             thousands(totals.misses),
         ),
     ];
+    let folding = &totals.folding;
+    if folding.saved_per_fold > 0.0 {
+        let written: u64 = totals.summaries.by.values().sum();
+        let summaries = match written {
+            0 => String::new(),
+            n => format!("  summaries {n} of {} tokens each", short(totals.summaries.tokens_each as u64)),
+        };
+        lines.push(paint(
+            style::DIM,
+            format!(
+                "a fold takes {} tokens out and leaves {:.0} %; {:.1} for 100 turns{summaries}",
+                short(folding.saved_per_fold as u64),
+                folding.ratio * 100.0,
+                folding.folds_per_100_turns
+            ),
+        ));
+    }
     let troubles: Vec<String> = totals.as_it_came.iter().map(|(why, n)| format!("{why} {n}")).collect();
     if !troubles.is_empty() {
         lines.push(paint(style::DIM, format!("as they came: {}", troubles.join(", "))));
@@ -99,7 +116,7 @@ pub(super) fn titles(width: usize) -> String {
     let model = if model > 0 { format!("  {:<16}", "MODEL") } else { String::new() };
     let recalls = if recalls > 0 { format!("{:>8}", "RECALLS") } else { String::new() };
     format!(
-        "{:<words$}{model}  {view:<bar$}  {:>10}{:>6}{recalls}{:>7}{:>8}{:>9}{:>6}",
+        "{:<words$}{model}  {view:<bar$}  {:>10} {:>6}{recalls}{:>7}{:>8}{:>9}{:>6}",
         "SESSION", "TOKENS", "FOLDS", "MISSES", "AWAY", "SAVED", "IDLE"
     )
 }
@@ -110,11 +127,12 @@ pub(super) fn line(session: &SessionStatus, width: usize) -> String {
     let saved = session.dollars.map_or("-".to_owned(), |money| dollars(money.saved));
     let saved_look = session.dollars.map_or(Style::new(), |money| color_of(money.saved));
     let idle = if session.in_flight > 0 { "now".to_owned() } else { span(session.idle_seconds) };
-    let used = format!("{}/{}", short(session.sent), short(session.window));
+    let used = format!("{}/{}", short(in_view(session)), short(session.window));
+    let mark = if is_pressed(session) { paint(style::WARNING, "!") } else { " ".to_owned() };
     let model = if columns.model > 0 { format!("  {}", fitted(&session.model, 16)) } else { String::new() };
     let recalls = if columns.recalls > 0 { format!("{:>8}", session.recalls) } else { String::new() };
     format!(
-        "{}{model}  {}  {used:>10}{:>6}{recalls}{:>7}{:>8}{}{idle:>6}",
+        "{}{model}  {}  {used:>10}{mark}{:>6}{recalls}{:>7}{:>8}{}{idle:>6}",
         fitted(name(session), columns.words),
         bar(session, columns.bar),
         session.folds,
@@ -144,8 +162,10 @@ pub(super) fn detail(session: &SessionStatus) -> Vec<String> {
         ),
         ("as it came", format!("{} tokens", thousands(session.came))),
         ("as it is sent", format!("{} tokens", thousands(session.sent))),
+        ("pressure", pressure(session)),
         ("folds", format!("{}, {} of them since the start", session.folds, session.folds_here)),
         ("folded away", format!("{} tokens since the start", thousands(session.folded_away))),
+        ("summaries", format!("{} since the start", session.summaries)),
         ("recalls", session.recalls.to_string()),
         ("misses", format!("{} calls made again for a fold", session.misses)),
         ("requests", format!("{}, {} now", session.requests, session.in_flight)),
@@ -168,6 +188,28 @@ fn name(session: &SessionStatus) -> &str {
     if session.words.is_empty() { &session.id } else { &session.words }
 }
 
+/// What the view costs; where none fits, what the smallest would.
+fn in_view(session: &SessionStatus) -> u64 {
+    session.needs.unwrap_or(session.sent)
+}
+
+/// Whether a person should look at it: it is nearly full, or does not fit.
+fn is_pressed(session: &SessionStatus) -> bool {
+    session.needs.is_some() || matches!(session.pressure.as_str(), "warning" | "critical")
+}
+
+fn pressure(session: &SessionStatus) -> String {
+    let percent = in_view(session) * 100 / session.room.max(1);
+    match session.needs {
+        Some(needs) => format!(
+            "nothing fits: at least {} tokens are needed, and there is room for {}",
+            thousands(needs),
+            thousands(session.room)
+        ),
+        None => format!("{percent} % of the room is full"),
+    }
+}
+
 fn color_of(saved: f64) -> Style {
     if saved < 0.0 { style::WARNING } else { style::TAIL }
 }
@@ -178,9 +220,9 @@ fn bar(session: &SessionStatus, width: usize) -> String {
         let cells = (u128::from(tokens) * width as u128).div_ceil(u128::from(session.window.max(1)));
         (cells as usize).min(width)
     };
-    let (sent, came) = (cells(session.sent), cells(session.came));
+    let (sent, came) = (cells(in_view(session)), cells(session.came));
     let folded = came.saturating_sub(sent);
-    let look = if session.sent > session.room { style::WARNING } else { style::VERBATIM };
+    let look = if is_pressed(session) { style::WARNING } else { style::VERBATIM };
     format!(
         "{}{}{}",
         paint(look, "█".repeat(sent)),

@@ -108,7 +108,9 @@ impl Screen {
     fn sorted(&self) -> Vec<&SessionStatus> {
         let mut sessions: Vec<&SessionStatus> = self.status.sessions.iter().collect();
         let saved = |session: &SessionStatus| session.dollars.map_or(f64::MIN, |money| money.saved);
-        let fullness = |session: &SessionStatus| session.sent as f64 / session.window.max(1) as f64;
+        let fullness = |session: &SessionStatus| {
+            session.needs.unwrap_or(session.sent) as f64 / session.window.max(1) as f64
+        };
         match self.sort {
             // They come in this order.
             Sort::Activity => {}
@@ -162,11 +164,16 @@ mod tests {
     fn status() -> Status {
         let dollars = |came: f64, sent: f64| json!({ "came": came, "sent": sent, "saved": came - sent });
         let session = |id: &str, words: &str, sent: u64, misses: u64, money: serde_json::Value| {
+            let (needs, pressure) = match id {
+                "s2" => (Some(203_000), "critical"),
+                _ => (None, "none"),
+            };
             json!({
                 "id": id, "words": words, "format": "anthropic", "model": "claude-opus-5-5", "since": 1_763_200_000,
                 "idle_seconds": 4.2, "requests": 12, "in_flight": u64::from(id == "s1"), "window": 200_000, "room": 191_808,
                 "came": 150_000, "sent": sent, "folds": 3, "folds_here": 3, "recalls": 1, "misses": misses,
-                "folded_away": 150_000 - sent, "dollars": money,
+                "folded_away": 150_000 - sent, "dollars": money, "needs": needs, "pressure": pressure, "turns": 9,
+                "summaries": 0,
             })
         };
         let status = json!({
@@ -175,6 +182,9 @@ mod tests {
                 "requests": 1203, "passed_through": 7, "outcomes": { "folded": 812, "whole": 388, "as_it_came": 3 },
                 "as_it_came": { "late": 1, "store": 2 }, "ended": { "done": 1203 }, "refused": 2, "retried": 2,
                 "folds": 61, "recalls": 4, "misses": 2,
+                "folding": { "turns": 410, "folds_per_100_turns": 14.9, "saved_per_fold": 37_869.0, "ratio": 0.412 },
+                "summaries": { "by": { "summary": 12 }, "tokens": 21_600, "tokens_each": 1_800.0, "flaws": {},
+                               "fallbacks": {}, "failures": {} },
                 "tokens": { "came": 98_120_400, "sent": 51_004_112, "folded_away": 2_310_008, "input": 51_000_000,
                             "read": 48_000_000, "written": 3_000_000, "output": 400_000 },
                 "dollars": dollars(40.1, 27.69), "requests_priced": 1200, "requests_unpriced": 3,

@@ -1,0 +1,91 @@
+//! What people see of sessions: how full they are, what does not fit, and what folds do. None of it reaches the model.
+
+use std::collections::BTreeSet;
+
+use fanfold_proxy::meter::SessionStatus;
+use serde_json::json;
+
+use crate::setting::{Stage, Wish, chat, left, long_chat};
+
+fn only_session(stage: &Stage) -> SessionStatus {
+    let mut sessions = stage.meter.status().sessions;
+    assert_eq!(sessions.len(), 1);
+    sessions.remove(0)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_room_that_fills_is_told_to_people_and_not_to_the_model() {
+    let stage = Stage::new(Wish { window: 2_000, ..Wish::default() }).await;
+    let messages = long_chat(60);
+    let mut seen = Vec::new();
+    for n in (2..messages.len()).step_by(2) {
+        assert_eq!(stage.chat(&chat(&messages[..n])).await.status(), 200);
+        let session = only_session(&stage);
+        let percent = session.sent * 100 / session.room;
+        let expected = match percent {
+            95.. => "critical",
+            85.. => "warning",
+            75.. => "notice",
+            60.. => "info",
+            _ => "none",
+        };
+        assert_eq!(session.pressure, expected, "{percent} %");
+        seen.push((expected, session.folds));
+    }
+    // Told once for each level and fold, however many requests there were at that level.
+    let told: BTreeSet<(&str, u64)> = seen.iter().filter(|(level, _)| *level != "none").copied().collect();
+    let text = stage.meter.prometheus();
+    let counted: u64 = text
+        .lines()
+        .filter(|line| line.starts_with("fanfold_pressure_total{"))
+        .map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap())
+        .sum();
+    assert!(told.len() > 3 && seen.len() > told.len() + 10, "{seen:?}");
+    assert!(counted >= 3 && counted <= told.len() as u64, "{counted} {told:?}\n{text}");
+    for request in stage.upstream.seen() {
+        let body = String::from_utf8_lossy(&request.body);
+        assert!(!body.contains("of the room") && !body.contains("pressure"), "{body}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_fits_nowhere_is_shown_with_what_it_needs() {
+    let stage = Stage::new(Wish { window: 1_500, ..Wish::default() }).await;
+    let messages = [
+        json!({ "role": "system", "content": "word ".repeat(1_900) }),
+        json!({ "role": "user", "content": "What is left?" }),
+    ];
+    assert_eq!(left(&stage.chat(&chat(&messages)).await), "as it came: overflow");
+    let session = only_session(&stage);
+    assert_eq!((session.window, session.room), (1_500, 1_500));
+    assert!(session.needs.is_some_and(|needs| needs > 1_900) && session.came > 1_900, "{session:?}");
+    assert_eq!(session.pressure, "critical");
+    assert_eq!(stage.meter.status().totals.dollars.saved, 0.0);
+    // When it fits again, nothing is needed any more.
+    let fits = [json!({ "role": "user", "content": "What is left?" })];
+    assert_eq!(left(&stage.chat(&chat(&fits)).await), "whole");
+    assert!(stage.meter.status().sessions.iter().any(|session| session.needs.is_none()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_folds_do_is_told_in_numbers() {
+    let stage = Stage::new(Wish { window: 1_500, ..Wish::default() }).await;
+    let mut messages = long_chat(30);
+    messages.push(json!({ "role": "assistant", "content": "It is stage 7." }));
+    messages.push(json!({ "role": "user", "content": "Then mend it." }));
+    for n in [10, 30, 50, messages.len()] {
+        assert_eq!(stage.chat(&chat(&messages[..n])).await.status(), 200);
+    }
+    let totals = stage.meter.status().totals;
+    let folding = totals.folding;
+    assert_eq!((folding.turns, only_session(&stage).turns), (2, 2));
+    assert!(totals.folds > 0 && folding.folds_per_100_turns == totals.folds as f64 * 50.0, "{folding:?}");
+    let saved = totals.tokens.folded_away as f64 / totals.folds as f64;
+    assert!((folding.saved_per_fold - saved).abs() < 1.0, "{folding:?} {saved}");
+    assert!(folding.ratio > 0.0 && folding.ratio < 0.9, "{folding:?}");
+    let text = stage.meter.prometheus();
+    assert!(
+        text.contains("fanfold_turns_total 2") && text.contains("fanfold_fold_saved_tokens_count"),
+        "{text}"
+    );
+}
