@@ -164,7 +164,7 @@ impl Account {
         if prices.ends == CacheEnds::Marks && self.ends.last().is_none_or(|end| end.n_entries < behind) {
             self.mark = Some(End { n_entries: behind, tokens: until(transcript, ledger, behind) });
         }
-        self.view = ledger.total(transcript);
+        self.view = ledger.bare_total(transcript);
         self.is_fresh = false;
         self.wait = Tokens::ZERO;
         let written = self.view - self.cached() - unsent;
@@ -217,7 +217,7 @@ impl Account {
 }
 
 /// The first entry behind all segments.
-fn behind_segments(ledger: &Ledger) -> usize {
+pub(crate) fn behind_segments(ledger: &Ledger) -> usize {
     let last = ledger.standing.iter().rposition(|standing| matches!(standing, Standing::Segment(_)));
     last.map_or(0, |last| last + 1)
 }

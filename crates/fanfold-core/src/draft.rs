@@ -89,7 +89,7 @@ impl<'a> Draft<'a> {
 
     /// What the view would cost now.
     pub fn total(&self) -> Tokens {
-        self.ledger.total(self.transcript)
+        self.ledger.bare_total(self.transcript)
     }
 
     /// The results that may be folded and are not yet, oldest first.

@@ -131,7 +131,7 @@ impl Engine for Session<'_> {
     }
 
     fn should_fold(&self) -> Should {
-        let tokens = self.ledger().total(self.transcript());
+        let tokens = self.ledger().bare_total(self.transcript());
         match self.policy().strategy.trigger(self.budget()) {
             None => Should { fold: false, reason: "the strategy is off".to_owned() },
             Some(trigger) if tokens > trigger => {

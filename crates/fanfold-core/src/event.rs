@@ -2,6 +2,7 @@
 
 use crate::budget::Budget;
 use crate::handle::Handle;
+use crate::summary::Summary;
 use crate::tokens::Tokens;
 use crate::transcript::EntryId;
 
@@ -30,4 +31,6 @@ pub enum Event {
     },
     /// A person wants the originals behind a handle back in the view.
     Unfolded(Handle),
+    /// A model wrote a summary of what was said so far. It stands in the view from the next fold on.
+    Summarised(Summary),
 }

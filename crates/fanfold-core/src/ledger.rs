@@ -13,6 +13,7 @@ use crate::recall::{body_at, content_of, write_script};
 use crate::report::Receipt;
 use crate::scan::{Parts, Scan, take_apart};
 use crate::segment::Segment;
+use crate::summary::{Board, Placed, Placing, Summary};
 use crate::tokens::Tokens;
 use crate::transcript::{Body, CallId, EntryId, Transcript};
 use crate::value::Lexicon;
@@ -98,6 +99,8 @@ pub struct Ledger {
     pub(crate) lexicon: Arc<Lexicon>,
     /// Excerpts of what is folded, by the entry that they stand behind.
     pub(crate) excerpts: BTreeMap<EntryId, Excerpt>,
+    /// What a model wrote about what is folded. Nothing that is folded depends on it.
+    pub(crate) board: Board,
     /// How many entries there were when it was last looked whether something folded is needed.
     pub(crate) looked: usize,
     /// What the view costs less than the transcript.
@@ -163,7 +166,27 @@ impl Ledger {
 
     /// What the view of a transcript costs as things stand.
     pub fn total(&self, transcript: &Transcript) -> Tokens {
+        self.bare_total(transcript) + self.board.tokens()
+    }
+
+    /// What it costs without a model's summary: what is folded is decided by this.
+    pub(crate) fn bare_total(&self, transcript: &Transcript) -> Tokens {
         Tokens(transcript.total().0.saturating_add_signed(-self.saved))
+    }
+
+    /// Every summary that a model wrote, oldest first, as it may stand in a view.
+    pub fn summaries(&self) -> impl DoubleEndedIterator<Item = &Summary> {
+        self.board.heard().iter().map(|summary| &**summary)
+    }
+
+    /// The summary that stands in the view now.
+    pub fn summary_in_view(&self) -> Option<&Placed> {
+        self.board.placed()
+    }
+
+    /// When summaries came into the view and left it, oldest first.
+    pub fn placings(&self) -> &[Placing] {
+        self.board.placings()
     }
 
     /// The handles that stand in the view.
@@ -176,6 +199,7 @@ impl Ledger {
         }
         handles.extend(self.live_segments().flat_map(|segment| &segment.handles));
         handles.extend(self.excerpts.values().flat_map(|excerpt| &excerpt.handles));
+        handles.extend(self.board.placed().iter().flat_map(|placed| &placed.handles));
         handles
     }
 

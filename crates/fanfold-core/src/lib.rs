@@ -17,6 +17,7 @@ mod value; //      how likely they are to be used again
 mod economy; //    when a fold pays
 mod account; //    what requests have cost
 mod need; //       what is recalled when it is mentioned
+pub mod summary; // what a model writes beside the digest
 mod policy; //     what may be folded, from when on, in which order
 mod edges; //      the oldest and the newest, which stay
 mod slices; //     large originals in parts
@@ -64,6 +65,7 @@ pub use report::{Contributor, Left, Notice, Overflow, PassReport, Reason, Receip
 pub use segment::{Part, Segment};
 pub use session::{Refusal, Session};
 pub use step::{Moment, Outlook, step};
+pub use summary::Summary;
 pub use tokens::{Count, Frame, Tokens, Words, thousands};
 pub use transcript::{
     Body, Call, CallId, Entry, EntryId, Media, NO_RESULT, OPENING, Origin, Outcome, Prompt, Speaker, Step,

@@ -99,7 +99,7 @@ impl Need {
         let Some(trigger) = now.policy.strategy.trigger(now.budget) else { return Tokens::ZERO };
         let room = now.budget.room();
         let told: Tokens = ledger.excerpts.values().map(|excerpt| excerpt.tokens).sum();
-        let free = trigger - ledger.total(now.transcript);
+        let free = trigger - ledger.bare_total(now.transcript);
         room.permille(self.share).min(self.most).min(room.permille(self.sum) - told).min(free)
     }
 

@@ -150,7 +150,12 @@ impl<'c> Session<'c> {
     /// Takes note of something that happened beside the conversation.
     pub fn on(&mut self, event: Event) {
         self.provisional = None;
-        self.settle();
+        let is_running = self.transcript.last_step().is_some_and(|step| self.transcript.is_running(step));
+        // A summary waits for the next fold, and so takes no step that would not be taken without it.
+        let takes_no_step = is_running && matches!(event, Event::Summarised(_));
+        if !takes_no_step {
+            self.settle();
+        }
         match &event {
             Event::Budget(budget) => self.budget = *budget,
             Event::Refused { limit } => {
@@ -161,7 +166,9 @@ impl<'c> Session<'c> {
             }
             _ => {}
         }
+        let is_settled = self.is_settled;
         self.take_step(Some(&event));
+        self.is_settled = is_settled || !takes_no_step;
         self.events.push((self.transcript.len(), event));
     }
 
@@ -263,6 +270,11 @@ impl<'c> Session<'c> {
         self.counter
     }
 
+    /// Who works for it.
+    pub(crate) fn workers(&self) -> &'c dyn Workers {
+        self.workers
+    }
+
     /// What happened beside the conversation, each with the number of entries there were.
     pub fn events(&self) -> &[(usize, Event)] {
         &self.events
@@ -291,7 +303,7 @@ impl<'c> Session<'c> {
             event,
         };
         let (ledger, outlook) = step(std::mem::take(&mut self.ledger), &now);
-        let Outlook { is_changed, notices, overflow } = outlook;
+        let Outlook { is_changed, notices, overflow, .. } = outlook;
         self.ledger = ledger;
         self.is_rebuilt |= is_changed || self.overflow.is_some();
         self.notices.extend(notices);

@@ -14,6 +14,7 @@ use crate::passes;
 use crate::policy::{Policy, Reach, Stage};
 use crate::prices::Prices;
 use crate::report::{Contributor, Left, Notice, Overflow, PassReport, Reason, Receipt, What};
+use crate::summary::{self, Chance};
 use crate::tokens::{Count, Tokens};
 use crate::transcript::{Entry, EntryId, Speaker, Transcript};
 use crate::workers::Workers;
@@ -46,13 +47,31 @@ pub struct Outlook {
     pub notices: Vec<Notice>,
     /// Why there is no view, if there is none.
     pub overflow: Option<Overflow>,
+    /// The first entry from which a fold changed the view, if one did.
+    pub broken_from: Option<usize>,
+}
+
+impl Outlook {
+    /// Takes note of a fold.
+    fn broke(&mut self, from: Option<usize>) {
+        self.broken_from = [self.broken_from, from].into_iter().flatten().min();
+    }
 }
 
 /// Takes the ledger one step on.
 pub fn step(mut ledger: Ledger, now: &Moment<'_>) -> (Ledger, Outlook) {
     let mut outlook = Outlook::default();
+    let room = now.budget.room();
     ledger.standing.resize(now.transcript.len(), Standing::Whole);
     ledger.media = now.counter.frame().media;
+    // A summary changes nothing but itself, so that all goes on as it would without one.
+    if let Some(Event::Summarised(summary)) = now.event {
+        ledger.board.hear(summary);
+        let total = ledger.bare_total(now.transcript);
+        outlook.overflow = (total > room).then(|| overflow(&ledger, now, total));
+        return (ledger, outlook);
+    }
+    let (n_receipts, of_summary) = (ledger.receipts.len(), ledger.board.tokens());
     if let Some(prices) = now.prices {
         ledger.account.see(now.transcript, prices);
     }
@@ -80,18 +99,43 @@ pub fn step(mut ledger: Ledger, now: &Moment<'_>) -> (Ledger, Outlook) {
     if let Some(need) = &now.policy.need {
         outlook.is_changed |= need.look(&mut ledger, now);
     }
-    let total = ledger.total(now.transcript);
+    let total = ledger.bare_total(now.transcript);
     ledger.account.close(total, now.transcript.total());
-    let room = now.budget.room();
     if total > room {
         outlook.overflow = Some(overflow(&ledger, now, total));
     }
-    let pressure = Pressure::of(total, now.budget);
+    let is_asked = matches!(now.event, Some(Event::FoldAsked { .. }));
+    let chance = match outlook.broken_from {
+        Some(from) => Chance::Fold(from),
+        None if is_asked => Chance::Asked,
+        None => Chance::None,
+    };
+    if summary::settle(&mut ledger, now, chance) {
+        outlook.is_changed = true;
+        // A summary that came in was something to do.
+        outlook.notices.retain(|notice| !matches!(notice, Notice::NothingToFold(_)));
+    }
+    count_summary(&mut ledger, n_receipts, of_summary);
+    let pressure = Pressure::of(ledger.total(now.transcript), now.budget);
     if pressure > ledger.told {
         ledger.told = pressure;
         outlook.notices.push(Notice::Pressure(pressure));
     }
     (ledger, outlook)
+}
+
+/// Counts the summary into the receipts of this step: before and after are what views cost.
+fn count_summary(ledger: &mut Ledger, n_receipts: usize, before: Tokens) {
+    let after = ledger.board.tokens();
+    let mut new = ledger.receipts[n_receipts..].iter_mut().rev();
+    if let Some(last) = new.next() {
+        last.before += before;
+        last.after += after;
+    }
+    for receipt in new {
+        receipt.before += before;
+        receipt.after += before;
+    }
 }
 
 /// Folds results that are over their tool's cap before they are sent for the first time.
@@ -139,7 +183,7 @@ fn take_event(ledger: &mut Ledger, transcript: &Transcript, event: &Event) -> bo
             return unfold(ledger, transcript, &original.entries(), Pin::Yes);
         }
         Event::Cooled => ledger.account.cool(),
-        Event::Budget(_) | Event::Refused { .. } | Event::FoldAsked { .. } => {}
+        Event::Budget(_) | Event::Refused { .. } | Event::FoldAsked { .. } | Event::Summarised(_) => {}
     }
     false
 }
@@ -182,7 +226,7 @@ pub(crate) fn unfold(ledger: &mut Ledger, transcript: &Transcript, entries: &[En
 }
 
 fn reason_to_fold(ledger: &mut Ledger, now: &Moment<'_>, notices: &mut Vec<Notice>) -> Option<Reason> {
-    let total = ledger.total(now.transcript);
+    let total = ledger.bare_total(now.transcript);
     match now.event {
         Some(Event::FoldAsked { .. }) => return Some(Reason::Asked),
         Some(Event::Refused { .. }) => return Some(Reason::Refused),
@@ -224,7 +268,7 @@ fn fold_if_it_pays(ledger: &mut Ledger, now: &Moment<'_>, prices: &Prices, outlo
     let Some(economy) = now.policy.economy.filter(|_| !is_off && !is_folded) else { return };
     let economy = economy.within(now.budget.room());
     let mut account = std::mem::take(&mut ledger.account);
-    account.close(ledger.total(now.transcript), now.transcript.total());
+    account.close(ledger.bare_total(now.transcript), now.transcript.total());
     account.grow(now.transcript, ledger, now.policy, &economy);
     let weighed = economy::weigh(&account, &economy, prices);
     let Backlog { from, tail, .. } = account.backlog;
@@ -253,6 +297,7 @@ fn fold_if_it_pays(ledger: &mut Ledger, now: &Moment<'_>, prices: &Prices, outlo
         _ => {
             outlook.is_changed |= tried.is_changed;
             outlook.notices.extend(tried.notices);
+            outlook.broke(tried.broken_from);
         }
     }
 }
@@ -275,7 +320,7 @@ fn fold_in(
 ) {
     let reason = order.reason;
     let room = now.budget.room();
-    let before = ledger.total(now.transcript);
+    let before = ledger.bare_total(now.transcript);
     ledger.account.close(before, now.transcript.total());
     // What is written anew from here on is written without them; a cap is for what was not sent yet.
     let from = if reason == Reason::Cap {
@@ -292,7 +337,7 @@ fn fold_in(
     let mut user_text = Vec::new();
     let mut reached = if left.is_empty() { "" } else { need::NAME };
     for stage in order.stages {
-        let is_over = ledger.total(now.transcript) > room.permille(stage.above);
+        let is_over = ledger.bare_total(now.transcript) > room.permille(stage.above);
         if stage.above > 0 && !is_over {
             continue;
         }
@@ -316,16 +361,19 @@ fn fold_in(
         ledger.weak += u32::from(matches!(reason, Reason::Threshold(_)));
         return;
     }
-    let after = ledger.total(now.transcript);
+    let after = ledger.bare_total(now.transcript);
     let is_of_all = !matches!(reason, Reason::Cap | Reason::Economy(_));
     if is_of_all {
         let is_weak = (before - after).0 * 10 < before.0;
         ledger.weak = if is_weak { ledger.weak + 1 } else { 0 };
     }
-    if reason != Reason::Cap {
+    let is_sent = reason != Reason::Cap;
+    if is_sent {
         ledger.told = Pressure::None;
     }
     outlook.is_changed = true;
+    // What a cap folds was not sent yet, so it breaks nothing.
+    outlook.broke(is_sent.then_some(first_changed));
     let mut account = std::mem::take(&mut ledger.account);
     let price = now.prices.map(|prices| account.broke(now.transcript, ledger, first_changed, prices));
     ledger.account = account;
@@ -360,14 +408,14 @@ fn by_pass(left: &[Left]) -> Vec<PassReport> {
 }
 
 /// What the view costs from an entry on.
-fn cost_from(ledger: &Ledger, transcript: &Transcript, from: usize) -> Tokens {
+pub(crate) fn cost_from(ledger: &Ledger, transcript: &Transcript, from: usize) -> Tokens {
     let entries: Tokens = (from..transcript.len()).map(|i| ledger.cost(transcript, EntryId::from(i))).sum();
     let parts = ledger.live_segments().flat_map(|segment| &segment.parts);
     entries + parts.filter(|part| part.at.index() >= from).map(|part| part.tokens).sum()
 }
 
 fn why_nothing(ledger: &Ledger, now: &Moment<'_>) -> String {
-    let total = ledger.total(now.transcript);
+    let total = ledger.bare_total(now.transcript);
     if now.transcript.is_empty() {
         return "nothing has been said yet".to_owned();
     }

@@ -181,6 +181,11 @@ impl Lexicon {
         self.known[atom as usize].is_said
     }
 
+    /// What an atom is.
+    pub(crate) fn look(&self, atom: AtomId) -> Look {
+        self.known[atom as usize].atom.look()
+    }
+
     /// How many tokens ago an entry ended.
     pub(crate) fn age(&self, entry: EntryId) -> u32 {
         self.now() - self.ends.get(entry.index()).copied().unwrap_or(self.now())
@@ -272,7 +277,7 @@ impl Lexicon {
     }
 
     /// The chance of an atom that is known.
-    fn chance_of(&self, atom: Atom) -> Option<(AtomId, f32)> {
+    pub(crate) fn chance_of(&self, atom: Atom) -> Option<(AtomId, f32)> {
         let id = self.ids.find(atom)?;
         let known = &self.known[id as usize];
         Some((id, self.chance(known, self.score_of_piece(&self.piece_of(known)))))
@@ -384,7 +389,7 @@ impl Worth {
 pub(crate) const UNKNOWN: f32 = -1.0;
 
 /// The words of a topic that are worth looking for.
-fn focus_words(topic: &str) -> Vec<String> {
+pub(crate) fn focus_words(topic: &str) -> Vec<String> {
     let words =
         topic.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| word.chars().count() >= 3);
     words.map(str::to_lowercase).collect()

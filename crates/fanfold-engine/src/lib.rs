@@ -42,7 +42,7 @@ pub use clock::{Clock, MachineClock};
 pub use dresses::Dresses;
 pub use engine::{Engine, OpError, store_hint, store_words};
 pub use follow::{Followed, Sizes, Wishes, decode, messages_of};
-pub use note::{Began, FoldMade, Moved, Note, Noted, Sent, Why};
+pub use note::{Began, FoldMade, Moved, Note, Noted, Sent, Summarised, Why};
 pub use offer::Offer;
 pub use places::{Back, Place as Checkpoint, Step};
 pub use provider::{Refused, Usage};

@@ -68,6 +68,8 @@ pub enum Note {
         /// The handle.
         handle: String,
     },
+    /// A model wrote a summary of what was said so far.
+    Summarised(Summarised),
     /// Something was folded.
     Fold(FoldMade),
     /// A request left.
@@ -131,6 +133,21 @@ pub struct Began {
     pub format: String,
     /// The blob with what stands around the messages.
     pub frame: String,
+}
+
+/// What a model wrote about the beginning of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summarised {
+    /// Its sections.
+    pub text: String,
+    /// The last message that it tells of, by its number from 0.
+    pub upto: u32,
+    /// The day on which it was written.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub day: String,
+    /// The model that wrote it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub model: String,
 }
 
 /// A fold, with all that is needed to open it.
@@ -272,6 +289,12 @@ mod tests {
             Note::Cooled,
             Note::Refused { limit: Some(9) },
             Note::Pinned { message: 3 },
+            Note::Summarised(Summarised {
+                text: "## Goal\nit".into(),
+                upto: 7,
+                day: "2026-11-15".into(),
+                model: String::new(),
+            }),
             Note::Moved(Moved { why: Why::Rewound, from: Some("a".into()), to: None }),
             Note::Checkpoint { name: "before".into(), auto: true, tip: None },
         ];

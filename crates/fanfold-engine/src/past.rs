@@ -167,6 +167,8 @@ impl Past {
             let is_meant = match &noted.note {
                 // What a person wished holds whatever the terms.
                 Note::Pinned { .. } | Note::Unpinned { .. } | Note::Focused { .. } => true,
+                // So does what was written about what was said.
+                Note::Summarised(_) => true,
                 Note::Budget { .. }
                 | Note::Refused { .. }
                 | Note::Corrected { .. }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use fanfold_core::{Budget, EntryId, Event, Handle, Tokens};
+use fanfold_core::{Budget, EntryId, Event, Handle, Summary, Tokens};
 use fanfold_store::{BlobId, NodeId, Role, Store, StoreError, role_of};
 use fanfold_wire::{Change, Conversation, DecodeError, Format, Incoming};
 
@@ -217,6 +217,14 @@ fn apply(followed: &mut Followed, noted: &Noted, frames: &mut Frames<'_>) -> Res
                 .and_then(|(from, to)| Some((entry_of(followed, from)?, entry_of(followed, to)?)));
             Event::FoldAsked { range: ends }
         }
+        Note::Summarised(summary) => match entry_of(followed, summary.upto) {
+            Some(upto) => Event::Summarised(Summary {
+                text: summary.text.as_str().into(),
+                upto,
+                day: summary.day.clone(),
+            }),
+            None => return Ok(()),
+        },
         Note::Unfolded { handle } => match handle.parse() {
             Ok(handle) => Event::Unfolded(handle),
             Err(_) => return Ok(()),

@@ -1,0 +1,38 @@
+//! Summaries that a model writes beside the digest.
+//!
+//! The digest needs no model and is all that a view needs. A summary is an errand: what is to be said to a model, what is
+//! done with its answer, and where the words stand if they are good. If no answer ever comes, nothing is missing.
+
+mod sections; // the thirteen headings
+mod clean; //    a model's words made harmless
+mod material; // what is shown to the model, in chunks
+mod critical; // what must not be missing in its answer
+mod wording; //  what it is asked
+mod refusal; //  whether an answer is none
+mod quotes; //   words in an answer that are said to be the user's
+mod judge; //    what is wrong with an answer
+mod complete; // what is added to a good one
+mod errand; //   the questions, one after another
+mod place; //    where a summary stands in the view
+
+use std::sync::Arc;
+
+use crate::transcript::EntryId;
+
+pub use errand::{Asked, Errand, Next, Wish};
+pub use judge::Flaw;
+pub use place::{Placed, Placing};
+pub use sections::HEADINGS;
+
+pub(crate) use place::{Board, Chance, settle};
+
+/// What a model wrote about the beginning of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// Its sections, without what stands around them in a view.
+    pub text: Arc<str>,
+    /// The last entry that it tells of.
+    pub upto: EntryId,
+    /// The day on which it was written, as it should be read; empty where nobody said.
+    pub day: String,
+}

@@ -1,0 +1,100 @@
+//! Whether an answer is a refusal: polite, well formed, and without a word of what was asked for.
+
+use super::sections::{Sections, TASK};
+
+/// How refusals begin, in the languages that models refuse in most. Small letters, straight apostrophes.
+const PHRASES: [&str; 41] = [
+    "i can't help",
+    "i cannot help",
+    "i can't assist",
+    "i cannot assist",
+    "i can't summarize",
+    "i can't summarise",
+    "i cannot summari",
+    "i can't provide",
+    "i cannot provide",
+    "i can't comply",
+    "i cannot comply",
+    "i can't fulfill",
+    "i cannot fulfill",
+    "i can't do that",
+    "i'm unable to",
+    "i am unable to",
+    "i'm not able to",
+    "i am not able to",
+    "i won't be able to",
+    "i must decline",
+    "i have to decline",
+    "as an ai language model",
+    "i'm sorry, but i can",
+    "i am sorry, but i can",
+    "ich kann dabei nicht helfen",
+    "ich kann ihnen dabei nicht",
+    "es tut mir leid, aber",
+    "tut mir leid, ich kann",
+    "je ne peux pas vous aider",
+    "je suis désolé",
+    "je ne suis pas en mesure",
+    "lo siento, pero no puedo",
+    "no puedo ayudar",
+    "non posso aiutar",
+    "mi dispiace, ma non",
+    "desculpe, mas não posso",
+    "não posso ajudar",
+    "извините, но я не могу",
+    "我无法",
+    "申し訳ありませんが",
+    "죄송하지만",
+];
+
+/// The words of the refusal that an answer is, if it is one.
+pub(crate) fn refusal_in(answer: &str, sections: &Sections) -> Option<String> {
+    const BEGINNING: usize = 240;
+    const FEW: usize = 3;
+    // Who writes sections may quote somebody who could not help.
+    if sections.n_found() < FEW {
+        let begin = &answer[..answer.floor_char_boundary(BEGINNING)];
+        return is_refusal(begin).then(|| begin.lines().next().unwrap_or_default().trim().to_owned());
+    }
+    let own: Vec<&str> = sections.each().filter(|(i, _)| *i != TASK).map(|(_, words)| words.trim()).collect();
+    let said = own.iter().filter(|words| !words.is_empty()).count();
+    let refused: Vec<&&str> =
+        own.iter().filter(|words| words.len() < BEGINNING && is_refusal(words)).collect();
+    let is_most = refused.len() * 2 > said.max(1);
+    refused.first().filter(|_| is_most).map(|words| words.lines().next().unwrap_or_default().to_owned())
+}
+
+fn is_refusal(words: &str) -> bool {
+    let lower = words.to_lowercase().replace('’', "'");
+    PHRASES.iter().any(|phrase| lower.contains(phrase))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_one(answer: &str) -> bool {
+        refusal_in(answer, &Sections::read(answer)).is_some()
+    }
+
+    #[test]
+    fn refusals_are_known_in_many_languages() {
+        for answer in [
+            "I’m sorry, but I can’t help with that.",
+            "Es tut mir leid, aber dabei kann ich nicht helfen.",
+            "Lo siento, pero no puedo resumir esta conversación.",
+            "申し訳ありませんが、お手伝いできません。",
+            "我无法协助完成这个请求。",
+            "## Goal\nI cannot assist with this.\n## Blocked\nI cannot assist with this.\n## Key Decisions\nI can't help with that.",
+        ] {
+            assert!(is_one(answer), "{answer}");
+        }
+    }
+
+    #[test]
+    fn a_summary_that_tells_of_a_refusal_is_none() {
+        let told = "## Goal\nfix it\n## Blocked\nthe API said: I can't help with that\n## Key Decisions\nask again\n## Active State\nmain";
+        assert!(!is_one(told));
+        assert!(!is_one("the parser was fixed"));
+    }
+}
