@@ -6,6 +6,7 @@
 
 mod http; //      requests read, answers written
 mod reply; //     what the model says, as each API writes it
+mod faults; //    what goes wrong
 mod quick; //     the same answer to everybody, as fast as can be
 mod serving; //   one connection
 
@@ -23,6 +24,7 @@ use serde_json::{Value, json};
 use crate::bodies::Kind;
 use crate::rules::Broken;
 
+pub use faults::Fault;
 pub use quick::Quick;
 
 /// What the model is asked.
@@ -45,6 +47,8 @@ pub struct Said {
     pub text: String,
     /// Tools that it calls, each with its arguments.
     pub calls: Vec<(String, Value)>,
+    /// Why it stops, in its API's word; the usual reason if it is empty.
+    pub stop: String,
 }
 
 /// What the provider does.
@@ -66,27 +70,6 @@ pub enum Limit {
     Bytes(usize),
     /// So many tokens of its body.
     Tokens(usize, &'static dyn Count),
-}
-
-/// What goes wrong.
-#[derive(Debug, Clone)]
-pub enum Fault {
-    /// No answer for so long; then all is well.
-    Stall(Duration),
-    /// The connection is closed without a word.
-    HangUp,
-    /// The connection is closed after so many events of a stream, or in the middle of a whole answer.
-    Die(usize),
-    /// An answer of status 200 that is none.
-    Garbage,
-    /// Bytes that are not HTTP.
-    NoHttp,
-    /// An event, or a part of a whole answer, every so often.
-    Drip(Duration),
-    /// A status with a body and the headers of such answers: 429, 500, 529.
-    Status(u16),
-    /// A status, and exactly this body.
-    Answer(u16, String),
 }
 
 /// A request that came.
@@ -218,6 +201,16 @@ impl Upstream {
         locked(&self.shared.faults).push_back(fault);
     }
 
+    /// From now on there are only these models; others are not found.
+    pub fn set_models(&self, models: &[&str]) {
+        *locked(&self.shared.models) = models.iter().map(|model| (*model).to_owned()).collect();
+    }
+
+    /// From now on a path that is none of the three has this answer, of status 200.
+    pub fn answer_at(&self, path: &str, body: &Value) {
+        locked(&self.shared.routes).insert(path.to_owned(), body.to_string());
+    }
+
     /// All requests that came so far, in order.
     pub fn seen(&self) -> Vec<Seen> {
         locked(&self.shared.seen).clone()
@@ -265,6 +258,10 @@ struct Shared {
     quick: Option<Quick>,
     limit: Mutex<Option<Limit>>,
     faults: Mutex<VecDeque<Fault>>,
+    /// The models there are; all, if it is empty.
+    models: Mutex<Vec<String>>,
+    /// Answers of paths beside the three.
+    routes: Mutex<BTreeMap<String, String>>,
     seen: Mutex<Vec<Seen>>,
     changed: Condvar,
     n_seen: AtomicUsize,
@@ -283,6 +280,8 @@ impl Shared {
             quick: None,
             limit: Mutex::new(limit),
             faults: Mutex::default(),
+            models: Mutex::default(),
+            routes: Mutex::default(),
             seen: Mutex::default(),
             changed: Condvar::new(),
             n_seen: AtomicUsize::new(0),

@@ -58,7 +58,7 @@ pub(super) fn whole(kind: Kind, said: &Said, body: &Value, id: usize, n_tokens: 
     let model = body["model"].clone();
     match kind {
         Kind::Anthropic => {
-            let stop = if said.calls.is_empty() { "end_turn" } else { "tool_use" };
+            let stop = stop(said, "end_turn", "tool_use");
             json!({ "id": format!("msg_{id:08}"), "type": "message", "role": "assistant", "model": model,
                 "content": blocks(said, id), "stop_reason": stop, "stop_sequence": null,
                 "usage": { "input_tokens": n_tokens, "cache_creation_input_tokens": 0,
@@ -77,7 +77,10 @@ pub(super) fn whole(kind: Kind, said: &Said, body: &Value, id: usize, n_tokens: 
             if !said.calls.is_empty() {
                 message["tool_calls"] = tool_calls(said, id).into();
             }
-            let stop = if said.calls.is_empty() { "stop" } else { "tool_calls" };
+            if !said.thought.is_empty() {
+                message["reasoning_content"] = said.thought.as_str().into();
+            }
+            let stop = stop(said, "stop", "tool_calls");
             json!({ "id": format!("chatcmpl-{id:08}"), "object": "chat.completion", "created": 1_790_000_000,
                 "model": model, "choices": [{ "index": 0, "message": message, "finish_reason": stop,
                     "logprobs": null }],
@@ -97,6 +100,20 @@ pub(super) fn events(kind: Kind, said: &Said, body: &Value, id: usize, n_tokens:
             chat_events(&answer, said, id, is_usage_wanted)
         }
     }
+}
+
+/// Why the model stops.
+fn stop<'s>(said: &'s Said, usual: &'s str, calling: &'s str) -> &'s str {
+    match (said.stop.is_empty(), said.calls.is_empty()) {
+        (false, _) => &said.stop,
+        (true, true) => usual,
+        (true, false) => calling,
+    }
+}
+
+/// An error as an event of a stream.
+pub(super) fn late(kind: Kind, error: &Value) -> String {
+    if kind == Kind::Anthropic { named("error", error) } else { data(error) }
 }
 
 fn content(said: &Said) -> Value {
@@ -130,6 +147,9 @@ fn chat_events(answer: &Value, said: &Said, id: usize, is_usage_wanted: bool) ->
     let choice = |delta: Value, stop: Value| json!([{ "index": 0, "delta": delta, "finish_reason": stop }]);
     let mut events =
         vec![chunk(choice(json!({ "role": "assistant", "content": "" }), Value::Null), Value::Null)];
+    for piece in pieces(&said.thought) {
+        events.push(chunk(choice(json!({ "reasoning_content": piece }), Value::Null), Value::Null));
+    }
     for piece in pieces(&said.text) {
         events.push(chunk(choice(json!({ "content": piece }), Value::Null), Value::Null));
     }

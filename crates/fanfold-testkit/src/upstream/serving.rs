@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::http::{self, Request};
-use super::{Asked, Ended, Fault, Limit, Quick, Said, Script, Seen, Shared, locked, refusal, reply};
+use super::{Asked, Ended, Fault, Limit, Quick, Said, Script, Seen, Shared, faults, locked, refusal, reply};
 use crate::bodies::Kind;
 use crate::rules;
 
@@ -99,27 +99,28 @@ fn answer(shared: &Shared, script: &Script, out: &mut TcpStream, request: &Reque
     });
     let ended = match kind {
         None => {
-            out.write_all(&other(request))?;
+            let set = locked(&shared.routes).get(request.path()).cloned();
+            let answer = set.map_or_else(|| other(request), |body| http::whole(200, &[], body.as_bytes()));
+            out.write_all(&answer)?;
             Ended::Answered(200)
         }
         Some(kind) => {
             let fault = locked(&shared.faults).pop_front().or_else(|| named_fault(&body));
-            let refused = match (too_long, broken.first()) {
-                (Some((n_tokens, limit)), _) => Some(refusal(kind, n_tokens, limit)),
-                (None, Some(broken)) if script.is_strict => {
+            let refused = match (too_long, broken.first(), missing(shared, &body)) {
+                (_, _, Some(model)) => Some((404, faults::error(kind, 404, &model))),
+                (Some((n_tokens, limit)), _, None) => Some((400, refusal(kind, n_tokens, limit))),
+                (None, Some(broken), None) if script.is_strict => {
                     let message = broken.to_string();
-                    Some(json!({ "type": "error",
-                        "error": { "type": "invalid_request_error", "message": message } }))
+                    let error = json!({ "type": "invalid_request_error", "message": message });
+                    Some((400, json!({ "type": "error", "error": error })))
                 }
                 _ => None,
             };
             let mut answering = Answering { out, pause: script.pause };
             let done = match fault {
-                Some(fault) if !matches!(fault, Fault::Stall(_) | Fault::Drip(_) | Fault::Die(_)) => {
-                    answering.fault(&fault)
-                }
+                Some(fault) if !fault.is_of_an_answer() => answering.fault(&fault, kind, &body),
                 fault => match refused {
-                    Some(refused) => answering.whole(400, &refused.to_string()),
+                    Some((status, refused)) => answering.whole(status, &refused.to_string()),
                     None => answering.said(shared, script, kind, &body, fault.as_ref()),
                 },
             };
@@ -135,6 +136,18 @@ fn named_fault(body: &[u8]) -> Option<Fault> {
     let body: Value = serde_json::from_slice(body).ok()?;
     let status = body["model"].as_str()?.strip_prefix("fault-")?;
     status.parse().ok().map(Fault::Status)
+}
+
+/// The model that a body names, if there is none of that name.
+fn missing(shared: &Shared, body: &[u8]) -> Option<String> {
+    let models = locked(&shared.models);
+    let named = model_of(body);
+    (!models.is_empty() && !models.contains(&named)).then_some(named)
+}
+
+fn model_of(body: &[u8]) -> String {
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    body["model"].as_str().unwrap_or_default().to_owned()
 }
 
 /// What a body has, and what it may have, if that is less.
@@ -160,7 +173,7 @@ impl Answering<'_> {
         Ok(Ended::Answered(status))
     }
 
-    fn fault(&mut self, fault: &Fault) -> io::Result<Ended> {
+    fn fault(&mut self, fault: &Fault, kind: Kind, body: &[u8]) -> io::Result<Ended> {
         match fault {
             Fault::HangUp => Ok(Ended::Broken),
             Fault::Garbage => {
@@ -176,19 +189,35 @@ impl Answering<'_> {
                 Ok(Ended::Broken)
             }
             Fault::Status(status) => {
-                let (kind, message) = match status {
-                    429 => ("rate_limit_error", "This request would exceed your rate limit."),
-                    529 => ("overloaded_error", "Overloaded"),
-                    _ => ("api_error", "Internal server error"),
-                };
-                let body = json!({ "type": "error", "error": { "type": kind, "message": message } });
+                let body = faults::error(kind, *status, &model_of(body)).to_string();
                 let headers =
                     [("retry-after", "7"), ("x-ratelimit-remaining", "0"), ("x-request-id", "req_fault")];
-                self.out.write_all(&http::whole(*status, &headers, body.to_string().as_bytes()))?;
+                self.out.write_all(&http::whole(*status, &headers, body.as_bytes()))?;
                 Ok(Ended::Answered(*status))
             }
             Fault::Answer(status, body) => self.whole(*status, body),
-            Fault::Stall(_) | Fault::Die(_) | Fault::Drip(_) => Ok(Ended::Broken),
+            Fault::With(status, headers, body) => {
+                let headers: Vec<(&str, &str)> =
+                    headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+                self.out.write_all(&http::whole(*status, &headers, body.as_bytes()))?;
+                Ok(Ended::Answered(*status))
+            }
+            Fault::Page(status) => {
+                let page = faults::page(*status);
+                let length = page.len().to_string();
+                let headers =
+                    [("content-type", "text/html; charset=utf-8"), ("content-length", length.as_str())];
+                self.out.write_all(&http::head(*status, &headers))?;
+                self.out.write_all(page.as_bytes())?;
+                Ok(Ended::Answered(*status))
+            }
+            Fault::Stall(_)
+            | Fault::Die(_)
+            | Fault::Cut(_)
+            | Fault::Late(_)
+            | Fault::Drip(_)
+            | Fault::Say(_)
+            | Fault::Stop(_) => Ok(Ended::Broken),
         }
     }
 
@@ -212,11 +241,21 @@ impl Answering<'_> {
         let Ok(parsed) = serde_json::from_slice::<Value>(body) else {
             return self.whole(400, "{\"error\":{\"message\":\"not JSON\"}}");
         };
-        let said = say(shared, script, kind, &parsed);
+        let mut said = say(shared, script, kind, &parsed);
+        match fault {
+            Some(Fault::Say(text)) => said = Said { text: text.clone(), ..Said::default() },
+            Some(Fault::Stop(stop)) => said.stop.clone_from(stop),
+            _ => {}
+        }
         let id = shared.next_id();
         let die = if let Some(Fault::Die(n)) = fault { Some(*n) } else { None };
+        let late = if let Some(Fault::Late(n)) = fault { Some(*n) } else { None };
+        let cut = if let Some(Fault::Cut(n)) = fault { Some(*n) } else { late };
         let is_stream = parsed["stream"] == true;
         let n_tokens = body.len() / 4;
+        if !is_stream && late.is_some() {
+            return self.whole(200, &faults::error(kind, 529, "").to_string());
+        }
         if !is_stream {
             let answer = reply::whole(kind, &said, &parsed, id, n_tokens).to_string();
             if die.is_some() || !self.pause.is_zero() {
@@ -231,10 +270,17 @@ impl Answering<'_> {
             if die == Some(i) {
                 return Ok(Ended::Broken);
             }
+            if cut == Some(i) {
+                break;
+            }
             if i > 0 && !self.pause.is_zero() && !self.is_waited_for(self.pause) {
                 return Ok(Ended::Gone);
             }
             self.out.write_all(&http::chunk(event.as_bytes()))?;
+        }
+        if late.is_some() {
+            let error = reply::late(kind, &faults::error(kind, 529, ""));
+            self.out.write_all(&http::chunk(error.as_bytes()))?;
         }
         self.out.write_all(&http::chunk(b""))?;
         Ok(Ended::Answered(200))

@@ -1,0 +1,157 @@
+//! Whether to ask again, and when: full jitter, a provider's own wish, and never beyond the deadline.
+
+use std::time::{Duration, SystemTime};
+
+use reqwest::header::HeaderMap;
+
+use crate::fault::Fault;
+
+/// The first pause is at most this long, each further one at most twice the one before.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(20);
+/// Who asks to be left alone for longer is not waited for.
+const LONGEST_WISH: Duration = Duration::from_secs(60);
+
+/// How long to wait before asking again; none if that is no use.
+pub(crate) fn pause(fault: &Fault, n_retries: u32, left: Duration) -> Option<Duration> {
+    if !fault.is_passing {
+        return None;
+    }
+    let most = FIRST_PAUSE.saturating_mul(2u32.saturating_pow(n_retries)).min(LONGEST_PAUSE);
+    // Full jitter: those who failed together do not come back together.
+    let jitter = most.mul_f64(fastrand::f64());
+    let pause = match fault.retry_after {
+        Some(wish) if wish > LONGEST_WISH => return None,
+        Some(wish) => wish + jitter.min(FIRST_PAUSE),
+        None => jitter,
+    };
+    (pause < left).then_some(pause)
+}
+
+/// How long the headers of an answer ask to be left alone.
+pub(crate) fn wish(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    let millis = text("retry-after-ms").and_then(|value| seconds(value, 0.001));
+    let said = || {
+        let value = text("retry-after")?;
+        seconds(value, 1.0).or_else(|| date(value)?.duration_since(SystemTime::now()).ok())
+    };
+    millis.or_else(said)
+}
+
+/// What the headers of an answer say about trying again.
+pub(crate) fn should_retry(headers: &HeaderMap) -> Option<bool> {
+    match headers.get("x-should-retry")?.to_str().ok()? {
+        "true" => Some(true),
+        "false" => Some(false),
+        _ => None,
+    }
+}
+
+/// How long the words of an error ask to be left alone: `try again in 6m0s`, `retry in 34.07s`.
+pub(crate) fn said_in(words: &str) -> Option<Duration> {
+    let rest = ["try again in ", "retry in ", "retry after ", "wait "].iter().find_map(|phrase| {
+        let (_, rest) = words.split_once(phrase)?;
+        rest.starts_with(|c: char| c.is_ascii_digit()).then_some(rest)
+    })?;
+    let mut total = Duration::ZERO;
+    let mut rest = rest;
+    loop {
+        let n = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let (number, unit) = rest.split_at(n);
+        let unit = unit.trim_start();
+        let (scale, length) = match unit {
+            unit if unit.starts_with("ms") => (0.001, 2),
+            unit if unit.starts_with('m') => (60.0, 1),
+            unit if unit.starts_with('h') => (3600.0, 1),
+            unit if unit.starts_with('s') => (1.0, 1),
+            _ => break,
+        };
+        let Some(part) = seconds(number.trim_end_matches('.'), scale) else { break };
+        total = total.saturating_add(part);
+        rest = &unit[length..];
+    }
+    (!total.is_zero()).then_some(total)
+}
+
+fn seconds(text: &str, scale: f64) -> Option<Duration> {
+    let number: f64 = text.parse().ok()?;
+    Duration::try_from_secs_f64(number * scale).ok()
+}
+
+/// A moment as headers have it: `Sun, 06 Nov 1994 08:49:37 GMT`.
+fn date(text: &str) -> Option<SystemTime> {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let parts: Vec<&str> = text.split([' ', ',', ':', '-']).filter(|part| !part.is_empty()).collect();
+    let [_, day, month, year, hour, minute, second, "GMT"] = parts[..] else { return None };
+    let month = MONTHS.iter().position(|name| name.eq_ignore_ascii_case(month))? as u64 + 1;
+    let number = |text: &str| text.parse::<u64>().ok().filter(|number| *number < 10_000);
+    let (day, year) = (number(day)?, number(year)?);
+    // Days since 1970, of the calendar that begins its years in March.
+    let years = if month <= 2 { year.checked_sub(1)? } else { year };
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day.checked_sub(1)?;
+    let days = (365 * years + years / 4 - years / 100 + years / 400 + day_of_year).checked_sub(719_468)?;
+    let time = days * 86_400 + number(hour)? * 3600 + number(minute)? * 60 + number(second)?;
+    Some(SystemTime::UNIX_EPOCH + Duration::from_secs(time))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fault::Class;
+
+    #[test]
+    fn wishes_in_words() {
+        let cases = [
+            ("please try again in 6.5s. visit", Some(6500)),
+            ("try again in 6m0s", Some(360_000)),
+            ("try again in 523ms", Some(523)),
+            ("please retry in 34.074824224s.", Some(34_074)),
+            ("try again in 20 seconds", Some(20_000)),
+            ("try again in 1h2m", Some(3_720_000)),
+            ("try again in a while", None),
+            ("try again later", None),
+        ];
+        for (words, expected) in cases {
+            assert_eq!(said_in(words).map(|wish| wish.as_millis()), expected, "{words}");
+        }
+    }
+
+    #[test]
+    fn wishes_in_headers() {
+        let of = |name: &'static str, value: &str| {
+            wish(&HeaderMap::from_iter([(name.parse().unwrap(), value.parse().unwrap())]))
+        };
+        assert_eq!(of("retry-after", "7"), Some(Duration::from_secs(7)));
+        assert_eq!(of("retry-after", "0.5"), Some(Duration::from_millis(500)));
+        assert_eq!(of("retry-after-ms", "250"), Some(Duration::from_millis(250)));
+        assert_eq!(of("retry-after", "soon"), None);
+        assert_eq!(of("retry-after", "-3"), None);
+        assert_eq!(of("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT"), None);
+        assert!(of("retry-after", "Fri, 01 Jan 2999 00:00:00 GMT") > Some(Duration::from_secs(1 << 30)));
+        let known = date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
+        assert_eq!(known.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs(), 784_111_777);
+        let leap = date("Thu, 29 Feb 2024 00:00:00 GMT").unwrap();
+        assert_eq!(leap.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs(), 1_709_164_800);
+    }
+
+    #[test]
+    fn pauses_grow_jitter_and_end() {
+        let minute = Duration::from_secs(60);
+        let fault = Fault::new(Class::Server, "").passing();
+        for n_retries in 0..40 {
+            let most = FIRST_PAUSE * 2u32.pow(n_retries.min(6));
+            for _ in 0..50 {
+                assert!(pause(&fault, n_retries, minute).unwrap() <= most.min(LONGEST_PAUSE));
+            }
+        }
+        let pauses: Vec<Duration> = (0..50).filter_map(|_| pause(&fault, 3, minute)).collect();
+        assert!(pauses.iter().any(|pause| *pause != pauses[0]), "they are not all alike");
+        assert_eq!(pause(&Fault::new(Class::Auth, ""), 0, minute), None);
+        let wishing = |wish| Fault { retry_after: Some(Duration::from_secs(wish)), ..fault.clone() };
+        assert!(pause(&wishing(7), 0, minute) >= Some(Duration::from_secs(7)));
+        assert_eq!(pause(&wishing(7), 0, Duration::from_secs(7)), None, "the deadline comes first");
+        assert_eq!(pause(&wishing(3600), 0, minute * 1000), None);
+    }
+}

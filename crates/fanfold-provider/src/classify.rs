@@ -1,0 +1,384 @@
+//! An answer that is an error: its class by its words and its status.
+
+use std::time::Duration;
+
+use fanfold_wire::reply::{Filled, Refusal, error_words, refusal, too_much_output};
+use serde_json::Value;
+
+use crate::again;
+use crate::fault::{Class, Fault, Lesson};
+use crate::phrases::{class_of, stands};
+
+/// An answer whose status says that it is none, or that holds an error all the same.
+pub(crate) struct Rejection<'a> {
+    pub(crate) status: u16,
+    pub(crate) body: &'a [u8],
+    /// How long the headers ask to be left alone.
+    pub(crate) retry_after: Option<Duration>,
+    /// What the headers say about trying again.
+    pub(crate) should_retry: Option<bool>,
+}
+
+/// The fault that an answer is.
+pub(crate) fn fault_of(rejection: &Rejection<'_>) -> Fault {
+    let Rejection { status, body, .. } = *rejection;
+    let words = error_words(body);
+    let small = words.to_lowercase();
+    // What is not said is not taken for a refusal for length: nobody knows here how full the window is.
+    let too_long = refusal(status, body, Filled(0));
+    let class = match too_long {
+        Some(_) => Class::Overflow,
+        None => class(status, &small),
+    };
+    let mut fault = Fault::new(class, if words.is_empty() { words_of(status).to_owned() } else { words });
+    fault.status = Some(status);
+    fault.limit = too_long.as_ref().and_then(Refusal::room);
+    fault.retry_after = rejection.retry_after.or_else(|| again::said_in(&small));
+    let is_passing = matches!(class, Class::Rate | Class::Server) || matches!(status, 408 | 504);
+    let may_pass = matches!(class, Class::Rate | Class::Server | Class::Timeout);
+    fault.is_passing = may_pass && rejection.should_retry.unwrap_or(is_passing);
+    fault.lesson = lesson(status, body, &small);
+    fault
+}
+
+/// The fault that an error is which came in an answer of status 200, or in the middle of a stream.
+pub(crate) fn fault_in(json: &str) -> Fault {
+    let status = status_in(json).unwrap_or(200);
+    let rejection = Rejection { status, body: json.as_bytes(), retry_after: None, should_retry: None };
+    let mut fault = fault_of(&rejection);
+    fault.status = Some(status).filter(|status| *status != 200);
+    fault
+}
+
+/// The status that an error names in itself: some gateways say 200 and mean this.
+fn status_in(json: &str) -> Option<u16> {
+    let value: Value = serde_json::from_str(json).ok()?;
+    let error = value.get("error").unwrap_or(&value);
+    let named = ["code", "status", "status_code", "http_status"].into_iter().find_map(|key| {
+        let number = &error[key];
+        number.as_u64().or_else(|| number.as_str()?.parse().ok())
+    });
+    named.and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code))
+}
+
+fn class(status: u16, words: &str) -> Class {
+    let told = class_of(words);
+    let is_money = told == Some(Class::Quota);
+    match status {
+        _ if is_money => Class::Quota,
+        401 => Class::Auth,
+        402 => Class::Quota,
+        403 => match told {
+            Some(Class::Rate) => Class::Rate,
+            Some(Class::NoModel) => Class::NoModel,
+            // Only a filter's own words: `invalid_request_error` is the type of any refusal.
+            Some(Class::Refused) if !words.contains("invalid_request_error") => Class::Refused,
+            _ => Class::Auth,
+        },
+        404 | 405 | 410 => match told {
+            Some(Class::Rate) => Class::Rate,
+            _ => Class::NoModel,
+        },
+        408 | 504 | 522 | 524 => Class::Timeout,
+        429 => Class::Rate,
+        300..=399 => Class::Broken,
+        409 | 425 => Class::Server,
+        500.. => match told {
+            Some(told @ (Class::Rate | Class::NoModel | Class::Timeout)) => told,
+            _ => Class::Server,
+        },
+        200..=299 => told.unwrap_or(Class::Server),
+        _ => match told {
+            Some(told @ (Class::Rate | Class::NoModel | Class::Auth | Class::Timeout)) => told,
+            _ => Class::Refused,
+        },
+    }
+}
+
+fn lesson(status: u16, body: &[u8], words: &str) -> Option<Lesson> {
+    if matches!(status, 404 | 405) {
+        return (class_of(words) != Some(Class::NoModel)).then_some(Lesson::AsWritten);
+    }
+    if !matches!(status, 400 | 422) {
+        return None;
+    }
+    if stands(words, &["max_completion_tokens"])
+        && words.replace("max_completion_tokens", "").contains("max_tokens")
+    {
+        return Some(Lesson::CompletionTokens);
+    }
+    if let Some(limit) = too_much_output(status, body).and_then(|much| much.limit).filter(|limit| *limit > 0)
+    {
+        return Some(Lesson::Output(limit));
+    }
+    // Where a field is named beside the words, the words alone do not have it.
+    let raw = String::from_utf8_lossy(&body[..body.len().min(4096)]).to_lowercase();
+    if raw.contains("stream_options") {
+        return Some(Lesson::NoUsage);
+    }
+    let not_streamed: &[&[&str]] = &[
+        &["verified to stream"],
+        &["stream", "is not supported"],
+        &["not support stream"],
+        &["streaming is not"],
+    ];
+    if not_streamed.iter().any(|phrase| stands(words, phrase)) {
+        return Some(Lesson::Whole);
+    }
+    let no_system: &[&[&str]] = &[
+        &["system role not supported"],
+        &["system role is not supported"],
+        &["role", "does not support", "system"],
+        &["system", "messages are not supported"],
+        &["developer instruction is not enabled"],
+    ];
+    no_system.iter().any(|phrase| stands(words, phrase)).then_some(Lesson::NoSystem)
+}
+
+/// What a status means where nothing is said.
+fn words_of(status: u16) -> &'static str {
+    match status {
+        300..=399 => "it sends elsewhere, and a key is not sent after it: write the address that it names",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(status: u16, body: &str, class: Class) {
+        let rejection = Rejection { status, body: body.as_bytes(), retry_after: None, should_retry: None };
+        let fault = fault_of(&rejection);
+        assert_eq!(fault.class, class, "{status} {body}: {fault:?}");
+        assert!(fault.words.chars().count() <= 220);
+    }
+
+    #[test]
+    fn money_is_told_from_time() {
+        use Class::{Quota, Rate};
+        let cases = [
+            (
+                429,
+                r#"{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","type":"insufficient_quota","code":"insufficient_quota"}}"#,
+                Quota,
+            ),
+            (
+                429,
+                r#"{"error":{"code":429,"message":"You exceeded your current quota, please check your plan and billing details. Please retry in 34.07s.","status":"RESOURCE_EXHAUSTED"}}"#,
+                Rate,
+            ),
+            (
+                429,
+                r#"{"error":{"message":"Rate limit reached for m in organization o on tokens per min (TPM): Limit 30000, Used 29000. Please try again in 6.5s.","type":"tokens","code":"rate_limit_exceeded"}}"#,
+                Rate,
+            ),
+            (
+                429,
+                r#"{"type":"error","error":{"type":"rate_limit_error","message":"This request would exceed your organization's rate limit"}}"#,
+                Rate,
+            ),
+            (
+                400,
+                r#"{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API."}}"#,
+                Quota,
+            ),
+            (402, r#"{"error":{"message":"Insufficient Balance","type":"unknown_error"}}"#, Quota),
+            (
+                402,
+                r#"{"error":{"message":"This request requires more credits, or fewer max_tokens.","code":402}}"#,
+                Quota,
+            ),
+            (402, "", Quota),
+            (
+                401,
+                r#"{"type":"error","error":{"type":"CreditsError","message":"Insufficient balance."}}"#,
+                Quota,
+            ),
+            (
+                403,
+                r#"{"code":"AllocationQuota.FreeTierOnly","message":"The free tier of the model has been exhausted."}"#,
+                Quota,
+            ),
+            (
+                400,
+                r#"{"code":"Arrearage","message":"Access denied, please make sure your account is in good standing."}"#,
+                Quota,
+            ),
+            (429, r#"{"error":{"code":"1113","message":"余额不足或无可用资源包,请充值。"}}"#, Quota),
+            (
+                429,
+                r#"{"error":{"type":"usage_limit_reached","message":"The usage limit has been reached"}}"#,
+                Quota,
+            ),
+            (429, "", Rate),
+            (503, r#"{"message":"Too many requests, please wait before trying again."}"#, Rate),
+            (403, r#"{"message":"You have exceeded a secondary rate limit."}"#, Rate),
+        ];
+        for (status, body, class) in cases {
+            check(status, body, class);
+        }
+    }
+
+    #[test]
+    fn keys_and_models() {
+        use Class::{Auth, NoModel};
+        let cases = [
+            (
+                401,
+                r#"{"error":{"message":"Incorrect API key provided: x.","type":"invalid_request_error","code":"invalid_api_key"}}"#,
+                Auth,
+            ),
+            (
+                401,
+                r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#,
+                Auth,
+            ),
+            (
+                403,
+                r#"{"type":"error","error":{"type":"permission_error","message":"Your API key does not have permission."}}"#,
+                Auth,
+            ),
+            (403, "<html><title>403 Forbidden</title></html>", Auth),
+            (
+                400,
+                r#"[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]"#,
+                Auth,
+            ),
+            (401, r#"{"error":{"message":"No cookie auth credentials found","code":401}}"#, Auth),
+            (
+                404,
+                r#"{"error":{"message":"The model `gpt-9` does not exist or you do not have access to it.","code":"model_not_found"}}"#,
+                NoModel,
+            ),
+            (
+                404,
+                r#"{"type":"error","error":{"type":"not_found_error","message":"model: claude-9"}}"#,
+                NoModel,
+            ),
+            (400, r#"{"error":{"message":"nobody/gpt-9 is not a valid model ID","code":400}}"#, NoModel),
+            (
+                404,
+                r#"{"error":{"message":"model \"x\" not found, try pulling it first","type":"api_error"}}"#,
+                NoModel,
+            ),
+            (400, r#"{"error":{"message":"Model Not Exist","type":"invalid_request_error"}}"#, NoModel),
+            (
+                400,
+                r#"{"error":{"message":"The model `x` has been decommissioned","code":"model_decommissioned"}}"#,
+                NoModel,
+            ),
+            (
+                403,
+                r#"{"error":{"message":"Project `p` does not have access to model `m`","code":"model_not_found"}}"#,
+                NoModel,
+            ),
+            (404, "404 page not found", NoModel),
+        ];
+        for (status, body, class) in cases {
+            check(status, body, class);
+        }
+    }
+
+    #[test]
+    fn the_rest() {
+        use Class::{Broken, Overflow, Refused, Server, Timeout};
+        let cases = [
+            (
+                400,
+                r#"{"error":{"message":"This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.","code":"context_length_exceeded"}}"#,
+                Overflow,
+            ),
+            (413, "", Overflow),
+            (
+                400,
+                r#"{"error":{"message":"The response was filtered due to the prompt triggering Azure OpenAI's content management policy.","code":"content_filter"}}"#,
+                Refused,
+            ),
+            (
+                403,
+                r#"{"error":{"message":"Input was flagged","code":403,"metadata":{"reasons":["violence"]}}}"#,
+                Refused,
+            ),
+            (400, r#"{"error":{"message":"Content Exists Risk","type":"invalid_request_error"}}"#, Refused),
+            (422, r#"{"detail":[{"msg":"Field required"}]}"#, Refused),
+            (400, "", Refused),
+            (500, r#"{"error":{"message":"The server had an error","type":"server_error"}}"#, Server),
+            (529, r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#, Server),
+            (503, r#"{"error":{"message":"Loading model","type":"unavailable_error","code":503}}"#, Server),
+            (502, "<html><h1>502 Bad Gateway</h1></html>", Server),
+            (504, "", Timeout),
+            (524, "", Timeout),
+            (308, "", Broken),
+        ];
+        for (status, body, class) in cases {
+            check(status, body, class);
+        }
+    }
+
+    #[test]
+    fn an_error_inside_of_200() {
+        let cases = [
+            (r#"{"error":{"code":429,"message":"slow down"}}"#, Class::Rate, Some(429)),
+            (r#"{"error":{"code":"401","message":"no"}}"#, Class::Auth, Some(401)),
+            (
+                r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+                Class::Server,
+                None,
+            ),
+            (r#"{"error":{"message":"prompt is too long: 9 tokens > 8 maximum"}}"#, Class::Overflow, None),
+            (
+                r#"{"base_resp":{"status_code":1004,"status_msg":"login fail: Please carry the API secret key"}}"#,
+                Class::Auth,
+                None,
+            ),
+            (r#"{"error":"something"}"#, Class::Server, None),
+        ];
+        for (body, class, status) in cases {
+            let fault = fault_in(body);
+            assert_eq!((fault.class, fault.status), (class, status), "{body}");
+        }
+    }
+
+    #[test]
+    fn lessons() {
+        let lesson = |status, body: &str| {
+            fault_of(&Rejection { status, body: body.as_bytes(), retry_after: None, should_retry: None })
+                .lesson
+        };
+        let cases = [
+            (
+                400,
+                r#"{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."}}"#,
+                Some(Lesson::CompletionTokens),
+            ),
+            (
+                400,
+                r#"{"error":{"message":"max_tokens: 100000 > 8192, which is the maximum allowed number of output tokens for m"}}"#,
+                Some(Lesson::Output(8192)),
+            ),
+            (
+                422,
+                r#"{"detail":[{"loc":["body","stream_options"],"msg":"Extra inputs are not permitted"}]}"#,
+                Some(Lesson::NoUsage),
+            ),
+            (
+                400,
+                r#"{"error":{"message":"Your organization must be verified to stream this model."}}"#,
+                Some(Lesson::Whole),
+            ),
+            (
+                400,
+                r#"{"error":{"message":"Unsupported value: 'messages[0].role' does not support 'system' with this model."}}"#,
+                Some(Lesson::NoSystem),
+            ),
+            (404, "404 page not found", Some(Lesson::AsWritten)),
+            (404, r#"{"error":{"message":"model `x` does not exist"}}"#, None),
+            (400, r#"{"error":{"message":"no"}}"#, None),
+            (500, r#"{"error":{"message":"use max_completion_tokens, not max_tokens"}}"#, None),
+        ];
+        for (status, body, expected) in cases {
+            assert_eq!(lesson(status, body), expected, "{body}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What servers say of their windows, each as it answers.
+
+use std::time::{Duration, Instant};
+
+use fanfold_provider::{Class, Client, Endpoint, Key, Style, Timeouts, Window, WindowOf};
+use fanfold_testkit::upstream::{Fault, Upstream};
+use serde_json::{Value, json};
+
+use crate::setting::{client, endpoint, raw, upstream};
+
+fn told(routes: &[(&str, Value)]) -> (Option<Window>, Upstream) {
+    let upstream = upstream();
+    for (path, body) in routes {
+        upstream.answer_at(path, body);
+    }
+    let client = client(Style::OpenAi, &upstream.url());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    (runtime.block_on(client.ask_window()).unwrap(), upstream)
+}
+
+fn check(routes: &[(&str, Value)], expected: Option<(u64, WindowOf, &str)>) {
+    let (window, _) = told(routes);
+    assert_eq!(window.map(|window| (window.tokens, window.of, window.server)), expected, "{routes:?}");
+}
+
+fn list(entry: Value) -> Value {
+    json!({ "object": "list", "data": [{ "id": "another" }, entry] })
+}
+
+#[test]
+fn every_server_in_its_own_way() {
+    use WindowOf::{Served, Trained};
+    let models = "/v1/models";
+    let bare = || (models, list(json!({ "id": "m", "owned_by": "library" })));
+    check(
+        &[(models, list(json!({ "id": "m", "owned_by": "vllm", "max_model_len": 32768 })))],
+        Some((32768, Served, "vLLM")),
+    );
+    check(
+        &[(models, list(json!({ "id": "m", "owned_by": "sglang", "max_model_len": 16384 })))],
+        Some((16384, Served, "SGLang")),
+    );
+    let llama = list(json!({ "id": "m", "owned_by": "llamacpp", "meta": { "n_ctx_train": 131_072 } }));
+    let props = json!({ "default_generation_settings": { "n_ctx": 8192 }, "total_slots": 1 });
+    check(&[(models, llama.clone()), ("/props", props)], Some((8192, Served, "llama.cpp")));
+    check(&[(models, llama)], Some((131_072, Trained, "llama.cpp")));
+    let show = |parameters: &str| json!({ "parameters": parameters, "model_info": { "qwen3.context_length": 40960 } });
+    check(&[bare(), ("/api/show", show("num_ctx 12000"))], Some((12000, Served, "Ollama")));
+    check(&[bare(), ("/api/show", show(""))], Some((40960, Trained, "Ollama")));
+    let ps = json!({ "models": [{ "name": "m", "model": "m", "context_length": 4096 }] });
+    check(&[bare(), ("/api/show", show("num_ctx 12000")), ("/api/ps", ps)], Some((4096, Served, "Ollama")));
+    let studio =
+        json!({ "data": [{ "id": "m", "max_context_length": 40960, "loaded_context_length": 6000 }] });
+    check(&[bare(), ("/api/v0/models", studio)], Some((6000, Served, "LM Studio")));
+    check(&[("/info", json!({ "model_id": "m", "max_total_tokens": 4096 }))], Some((4096, Served, "TGI")));
+    check(
+        &[bare(), ("/get_model_info", json!({ "model_path": "m", "context_length": 9000 }))],
+        Some((9000, Served, "SGLang")),
+    );
+    let lite = json!({ "data": [{ "model_name": "m", "model_info": { "max_input_tokens": 128_000 } }] });
+    check(&[bare(), ("/model/info", lite)], Some((128_000, Served, "LiteLLM")));
+    check(&[bare()], None);
+    check(
+        &[(models, list(json!({ "id": "m", "context_length": 65536 })))],
+        Some((65536, Served, "the provider")),
+    );
+}
+
+#[test]
+fn what_a_model_was_trained_with_is_not_its_window() {
+    let upstream = upstream();
+    upstream.answer_at("/api/show", &json!({ "model_info": { "llama.context_length": 131_072 } }));
+    let client = client(Style::OpenAi, &upstream.url());
+    assert_eq!(client.window(), Ok(None));
+    upstream.answer_at("/api/show", &json!({ "parameters": "num_ctx 8192" }));
+    assert_eq!(client.window(), Ok(Some(8192)));
+}
+
+#[test]
+fn a_server_that_says_it_in_its_list_is_asked_no_more() {
+    let (window, upstream) = told(&[("/v1/models", list(json!({ "id": "m", "max_model_len": 5000 })))]);
+    assert_eq!((window.map(|window| window.tokens), upstream.n_seen()), (Some(5000), 1));
+}
+
+#[test]
+fn the_key_goes_with_the_question() {
+    let upstream = upstream();
+    let key = Key::Command("echo made-up-key".to_owned());
+    let client = Client::new(Endpoint { key, ..endpoint(Style::OpenAi, &upstream.url()) }).unwrap();
+    assert_eq!(client.window(), Ok(None));
+    let seen = upstream.seen();
+    assert!(
+        seen.len() > 5 && seen.iter().all(|seen| seen.header("authorization") == Some("Bearer made-up-key"))
+    );
+}
+
+#[test]
+fn a_server_that_is_not_there_or_does_not_answer() {
+    let nobody = client(Style::OpenAi, "http://127.0.0.1:9").window().unwrap_err();
+    assert_eq!(nobody.class, Class::Connection);
+    let silent = raw(vec![vec![Vec::new(), Vec::new()]], Duration::from_secs(20));
+    let timeouts = Timeouts { window: Duration::from_millis(300), ..Timeouts::default() };
+    let client = Client::new(Endpoint { timeouts, ..endpoint(Style::OpenAi, &silent) }).unwrap();
+    let began = Instant::now();
+    assert_eq!(client.window().unwrap_err().class, Class::Timeout);
+    assert!(began.elapsed() < Duration::from_secs(5));
+    let refusing = "HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    let url = raw(vec![vec![refusing.as_bytes().to_vec()]], Duration::ZERO);
+    assert_eq!(crate::setting::client(Style::OpenAi, &url).window().unwrap_err().class, Class::Auth);
+}
+
+#[test]
+fn faults_of_the_model_are_none_of_the_windows() {
+    // A fault waits for a request to a model, and a question about its window is none.
+    let upstream = upstream();
+    upstream.fault(Fault::Status(500));
+    assert_eq!(client(Style::OpenAi, &upstream.url()).window(), Ok(None));
+}
