@@ -1,31 +1,22 @@
 //! What models answer when they are asked for a summary: a careful one, and some that are not.
 
-use std::collections::BTreeSet;
-
 use fanfold_core::summary::HEADINGS;
 
-/// So many names a careful model takes over.
-const MOST_NAMES: usize = 400;
-
-/// What a careful model writes: every section, and the paths, ids and errors of what it was shown.
+/// What a careful model writes: every section, and the files, errors and values that it was told to name.
 pub fn careful(shown: &str) -> String {
-    let mut known = BTreeSet::new();
-    let is_edge = |c: char| c.is_whitespace() || "\"'`(),;<>[]{}=".contains(c);
-    let is_name = |word: &&str| {
-        let has_mark = word.contains(['/', '_', '.']) || word.chars().any(|c| c.is_ascii_digit());
-        word.len() > 3 && has_mark && word.chars().any(char::is_alphabetic)
+    // What is told last counts: a text before it may look the same.
+    let told = |what: &str| {
+        let mark = format!("- {what}: ");
+        shown.lines().rev().find_map(|line| line.strip_prefix(&mark)).unwrap_or("(nothing)").to_owned()
     };
-    let words = shown.split(is_edge).map(|word| word.trim_matches(['.', ':', '-', '#']));
-    let names: Vec<&str> =
-        words.filter(is_name).filter(|word| known.insert(*word)).take(MOST_NAMES).collect();
-    let errors: Vec<&str> = shown.lines().filter(|line| line.contains("rror")).take(20).collect();
     let mut answer = String::new();
     for heading in HEADINGS {
         let words = match heading {
             "Goal" => "To find out what goes wrong, and to mend it.".to_owned(),
             "Completed Actions" => "1. READ the files below, all of them.".to_owned(),
-            "Blocked" => errors.join("\n"),
-            "Critical Context" => names.join(" "),
+            "Blocked" => told("errors").replace(" | ", "\n"),
+            "Relevant Files" => told("files"),
+            "Critical Context" => told("values"),
             _ => "Nothing of note.".to_owned(),
         };
         answer.push_str(&format!("## {heading}\n{words}\n\n"));

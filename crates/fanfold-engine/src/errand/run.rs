@@ -14,6 +14,7 @@ use crate::follow::messages_of;
 use crate::keep::MOST_TRIES;
 use crate::note::{Note, Summarised};
 use crate::past::{Past, leads_to};
+use crate::state::{State, summary_of};
 
 /// What is to be summarised.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +25,26 @@ pub struct Wanted<'a> {
     pub focus: &'a str,
     /// Whether a person asked for it, and waits: then nobody rests, and what is old is folded with it.
     pub is_by_hand: bool,
+}
+
+/// A session as its last request left it.
+struct Held {
+    session: Session<'static>,
+    tip: Option<NodeId>,
+    /// The newest summary of it, which may have come since.
+    previous: Option<Summary>,
+}
+
+impl Past {
+    /// The newest summary of what was said up to where a session stands.
+    fn newest_summary(&self, state: &State) -> Option<Summary> {
+        self.notes.iter().rev().find_map(|noted| match &noted.note {
+            Note::Summarised(summary) if state.places.contains_key(&noted.tip?) => {
+                summary_of(&state.followed, summary)
+            }
+            _ => None,
+        })
+    }
 }
 
 impl Engine {
@@ -54,10 +75,12 @@ impl Engine {
                 return Ok(Ended::Resting { until: Millis(until), why });
             }
         };
-        let held = self
-            .cache
-            .peek(wanted.session, |state| (state.followed.session.fork(), state.ids.last().copied()));
-        let Some((mut session, tip)) = held else {
+        let held = self.cache.peek(wanted.session, |state| Held {
+            session: state.followed.session.fork(),
+            tip: state.ids.last().copied(),
+            previous: past.newest_summary(state),
+        });
+        let Some(Held { mut session, tip, previous }) = held else {
             return Err(OpError::wrong(
                 format!("session {} was not folded here", wanted.session),
                 format!("fold it first: fanfold fold --session {}", wanted.session),
@@ -71,7 +94,7 @@ impl Engine {
             Err(holder) => return Ok(Ended::Busy(holder)),
         };
         let today = self.clock.now().to_string();
-        let job = |window| errand_of(&session, wanted.focus, &today, window);
+        let job = |window| errand_of(&session, wanted.focus, &today, window, previous.as_ref());
         let mut tell = |progress: &Progress| {
             lock.prolong(&*self.clock);
             tell(progress);
@@ -146,7 +169,7 @@ pub fn summarise_alone(
     let mut session = session.fork();
     session.on(Event::FoldAsked { range: None });
     let today = now.to_string();
-    let job = |window| errand_of(&session, focus, &today, window);
+    let job = |window| errand_of(&session, focus, &today, window, None);
     match drive(&job, ways, chain, tell) {
         Some(tried) => ended(&tried, ways, &session),
         None => (None, Ended::Nothing),
@@ -154,10 +177,16 @@ pub fn summarise_alone(
 }
 
 /// What is to be asked for a session, by a model that reads so much at once.
-fn errand_of<'c>(session: &Session<'c>, focus: &str, today: &str, window: Tokens) -> Option<Errand<'c>> {
+fn errand_of<'c>(
+    session: &Session<'c>,
+    focus: &str,
+    today: &str,
+    window: Tokens,
+    previous: Option<&Summary>,
+) -> Option<Errand<'c>> {
     let focus = Some(focus.trim()).filter(|focus| !focus.is_empty()).map(str::to_owned);
     let today = today.split(' ').next().unwrap_or_default().to_owned();
-    Errand::of(session, &Wish { focus, today, ..Wish::of(window) })
+    Errand::of(session, &Wish { focus, today, previous: previous.cloned(), ..Wish::of(window) })
 }
 
 fn ended(tried: &Tried, ways: &Ways, session: &Session<'_>) -> (Option<Summary>, Ended) {

