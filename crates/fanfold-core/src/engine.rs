@@ -1,18 +1,27 @@
 //! The contract by which a host uses an engine, and by which a third party can replace ours.
 //!
-//! A host tells what happens and asks for a view; it never looks inside. `Session` is our engine.
+//! A host tells what is said and what happens, and asks for a view; it never looks inside. `Session` is our engine, and
+//! `fanfold-engine/examples/other_engine/` another one, which a host of ours runs in its place. The suite that both
+//! pass is `fanfold_testkit::engines::check`.
+//!
+//! ```text
+//! append, answer --> preflight --> view --> the host sends it --> on_usage --> append, answer, ...
+//! ```
 
 use crate::budget::{Budget, Pressure};
 use crate::event::Event;
+use crate::feedback::{Asked, Feedback};
 use crate::recall::Extent;
+use crate::report::Notice;
 use crate::session::{Refusal, Session};
-use crate::tokens::Tokens;
+use crate::tokens::{Count, Tokens};
+use crate::transcript::{CallId, Entry, EntryId, Outcome, Transcript};
 use crate::view::View;
 
 /// What a provider reported for one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// Everything that was sent.
+    /// Everything that was sent; nothing where the provider did not say.
     pub prompt: Tokens,
     /// Of it, what was read from the cache.
     pub cached: Tokens,
@@ -32,7 +41,7 @@ pub struct Should {
 /// A fold that a host asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ask {
-    /// What the host believes the request costs, if it knows better.
+    /// What the host knows the request to cost, if it knows better.
     pub tokens: Option<Tokens>,
     /// A topic of which more should be kept.
     pub focus: Option<String>,
@@ -40,16 +49,17 @@ pub struct Ask {
     pub force: bool,
 }
 
-/// What happens to a session as a whole.
+/// What happens to a session as a whole. None of it but a reset takes anything away: some hosts tell an end at each fold
+/// and go on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionChange {
-    /// It begins, or goes on after a pause.
+    /// It begins, or goes on after a pause, under this id.
     Start(String),
     /// What is known of it should be made safe. It may go on afterwards.
     End(String),
     /// It begins anew, with nothing said.
     Reset,
-    /// The host goes over to another one.
+    /// The same conversation goes on under another id.
     Switch(String),
 }
 
@@ -69,50 +79,92 @@ pub struct ToolOffer {
 pub struct Status {
     /// What the view costs.
     pub tokens: Tokens,
+    /// What all that was said costs.
+    pub transcript: Tokens,
     /// The model's window.
     pub window: Tokens,
+    /// What of it a request may cost.
+    pub room: Tokens,
     /// From when on it folds, if it does.
     pub threshold: Option<Tokens>,
     /// How full the room is.
     pub pressure: Pressure,
     /// How many folds were made.
     pub n_folds: usize,
+    /// What the provider reported last.
+    pub usage: Option<Usage>,
 }
 
 /// An engine that keeps a conversation inside its window.
+///
+/// What has a body here may be left as it is.
 pub trait Engine {
     /// Its name, as settings give it.
     fn name(&self) -> &str;
 
-    /// Takes note of what the provider reported.
-    fn on_usage(&mut self, usage: Usage);
+    /// Takes an entry at the end of the conversation.
+    fn append(&mut self, entry: Entry) -> EntryId;
 
-    /// Whether a fold is due.
-    fn should_fold(&self) -> Should;
+    /// Gives a running call its result. Says whether there was such a call.
+    fn answer(&mut self, call: CallId, outcome: Outcome) -> bool;
 
-    /// Whether the conversation as it stands can be sent: asked before each request.
-    fn preflight(&mut self) -> Result<(), Refusal>;
+    /// Tells what the tool schemas cost.
+    fn set_tools(&mut self, schemas: Tokens);
 
-    /// Whether there is anything that a fold could win.
-    fn has_something_to_fold(&self) -> bool;
+    /// All that was said; a view names entries of it.
+    fn transcript(&self) -> &Transcript;
 
-    /// Folds if that is due or forced, and gives the view.
-    fn fold(&mut self, ask: &Ask) -> Result<&View, Refusal>;
+    /// What it counts with.
+    fn counter(&self) -> &dyn Count;
 
-    /// Takes note of the beginning, end or change of a session.
-    fn on_session(&mut self, change: &SessionChange);
+    /// The view to send, within the room, or why there is none. It is folded first if that is due.
+    fn view(&mut self) -> Result<&View, Refusal>;
 
-    /// The tools it offers to the model.
-    fn tools(&self) -> Vec<ToolOffer>;
+    /// Whether a fold is due, by its own count or by what the host knows the request to cost.
+    fn should_fold(&self, tokens: Option<Tokens>) -> Should;
 
-    /// Answers a call of one of its tools; none if the tool is not its own.
-    fn call_tool(&mut self, name: &str, arguments: &str) -> Option<String>;
+    /// Folds if that is due or forced, and tells a person what came of it.
+    fn fold(&mut self, ask: &Ask) -> Result<Feedback, Refusal>;
 
-    /// Takes note of another model with another window.
+    /// Takes note of another model with another window: everything follows from it at once.
     fn on_model(&mut self, budget: Budget);
 
     /// How it stands.
     fn status(&self) -> Status;
+
+    /// Whether the conversation as it stands can be sent: asked before each request.
+    fn preflight(&mut self) -> Result<(), Refusal> {
+        self.view().map(|_| ())
+    }
+
+    /// Whether there is anything that a fold could win.
+    fn has_something_to_fold(&self) -> bool {
+        true
+    }
+
+    /// Takes note of what the provider reported for the last view. Told before the reply is appended.
+    fn on_usage(&mut self, _usage: Usage) {}
+
+    /// Takes note of the beginning, end or change of a session. Only a reset changes what there is to send.
+    fn on_session(&mut self, change: &SessionChange);
+
+    /// Takes note of something that a person wished: a pin, a focus, a fold undone. What it has no use for it leaves.
+    fn on(&mut self, _event: Event) {}
+
+    /// What a person should hear of, since the last time this was asked.
+    fn take_notices(&mut self) -> Vec<Notice> {
+        Vec::new()
+    }
+
+    /// The tools it offers to the model.
+    fn tools(&self) -> Vec<ToolOffer> {
+        Vec::new()
+    }
+
+    /// Answers a call of one of its tools; none if the tool is not its own.
+    fn call_tool(&mut self, _name: &str, _arguments: &str) -> Option<String> {
+        None
+    }
 }
 
 const RECALL: ToolOffer = ToolOffer {
@@ -126,29 +178,104 @@ impl Engine for Session<'_> {
         "fanfold"
     }
 
-    fn on_usage(&mut self, usage: Usage) {
-        self.note_usage(usage);
+    fn append(&mut self, entry: Entry) -> EntryId {
+        Session::append(self, entry)
     }
 
-    fn should_fold(&self) -> Should {
-        let tokens = self.ledger().bare_total(self.transcript());
-        match self.policy().strategy.trigger(self.budget()) {
-            None => Should { fold: false, reason: "the strategy is off".to_owned() },
-            Some(trigger) if tokens > trigger => {
-                Should { fold: true, reason: format!("{tokens} tokens are over the threshold of {trigger}") }
-            }
-            Some(trigger) => Should {
-                fold: false,
-                reason: match self.weighed() {
-                    Some(weighed) => weighed.to_string(),
-                    None => format!("{tokens} tokens are within the threshold of {trigger}"),
-                },
-            },
+    fn answer(&mut self, call: CallId, outcome: Outcome) -> bool {
+        Session::answer(self, call, outcome)
+    }
+
+    fn set_tools(&mut self, schemas: Tokens) {
+        Session::set_tools(self, schemas);
+    }
+
+    fn transcript(&self) -> &Transcript {
+        Session::transcript(self)
+    }
+
+    fn counter(&self) -> &dyn Count {
+        Session::counter(self)
+    }
+
+    fn view(&mut self) -> Result<&View, Refusal> {
+        Session::view(self)
+    }
+
+    fn should_fold(&self, tokens: Option<Tokens>) -> Should {
+        let (yes, no) = (|reason| Should { fold: true, reason }, |reason| Should { fold: false, reason });
+        let counted = self.ledger().bare_total(self.transcript());
+        let Some(trigger) = self.policy().strategy.trigger(self.budget()) else {
+            return no("the strategy is off".to_owned());
+        };
+        let room = self.budget().room();
+        if counted > room {
+            return yes(format!("{counted} tokens are over the room of {room}"));
         }
+        let likely = tokens.unwrap_or_else(|| self.ledger().likely(self.transcript()));
+        if self.ledger().is_resting(self.policy()) {
+            return no("folding rests: the last two folds won less than a tenth".to_owned());
+        }
+        if likely > trigger {
+            return yes(format!("{likely} tokens are over the threshold of {trigger}"));
+        }
+        if counted > trigger {
+            return no(format!(
+                "the provider counted less than the {counted} tokens that were estimated: {likely} are within the \
+                 threshold of {trigger}"
+            ));
+        }
+        no(match self.weighed() {
+            Some(weighed) => weighed.to_string(),
+            None => format!("{likely} tokens are within the threshold of {trigger}"),
+        })
     }
 
-    fn preflight(&mut self) -> Result<(), Refusal> {
-        self.view().map(|_| ())
+    fn fold(&mut self, ask: &Ask) -> Result<Feedback, Refusal> {
+        let (before, n_before) = (self.ledger().total(self.transcript()), self.ledger().receipts().len());
+        let n_told = self.notices().len();
+        if let Some(topic) = &ask.focus {
+            Session::on(self, Event::Focused(topic.clone()));
+        }
+        if let Some(tokens) = ask.tokens {
+            Session::on(self, Event::Used { counted: before, reported: tokens });
+        }
+        if ask.force {
+            Session::on(self, Event::FoldAsked { range: None });
+        }
+        self.preflight()?;
+        let said = self.notices().iter().skip(n_told).rev().find_map(|notice| match notice {
+            Notice::NothingToFold(why) => Some(why.clone()),
+            Notice::Pressure(_) | Notice::Resting { .. } => None,
+        });
+        let why_nothing = said.or_else(|| Some(self.should_fold(None).reason));
+        Ok(Feedback::of(&Asked {
+            before,
+            after: self.ledger().total(self.transcript()),
+            room: self.budget().room(),
+            n_folds: self.ledger().receipts().len().saturating_sub(n_before),
+            why_nothing,
+            ..Asked::default()
+        }))
+    }
+
+    fn on_model(&mut self, budget: Budget) {
+        Session::on(self, Event::Budget(budget));
+        Session::on(self, Event::Cooled);
+    }
+
+    fn status(&self) -> Status {
+        let tokens = self.ledger().total(self.transcript());
+        Status {
+            tokens,
+            transcript: self.transcript().total(),
+            window: self.budget().window(),
+            room: self.budget().room(),
+            threshold: self.policy().strategy.trigger(self.budget()),
+            pressure: Pressure::of(tokens, self.budget()),
+            n_folds: self.ledger().receipts().len(),
+            usage: self.usage(),
+        }
     }
 
     fn has_something_to_fold(&self) -> bool {
@@ -157,14 +284,8 @@ impl Engine for Session<'_> {
         trial.ledger().receipts().len() > self.ledger().receipts().len()
     }
 
-    fn fold(&mut self, ask: &Ask) -> Result<&View, Refusal> {
-        if let Some(topic) = &ask.focus {
-            self.on(Event::Focused(topic.clone()));
-        }
-        if ask.force {
-            self.on(Event::FoldAsked { range: None });
-        }
-        self.view()
+    fn on_usage(&mut self, usage: Usage) {
+        self.note_usage(usage);
     }
 
     fn on_session(&mut self, change: &SessionChange) {
@@ -173,6 +294,14 @@ impl Engine for Session<'_> {
             // Nothing is held that could be lost, and a session is told from another by its host.
             SessionChange::Start(_) | SessionChange::End(_) | SessionChange::Switch(_) => {}
         }
+    }
+
+    fn on(&mut self, event: Event) {
+        Session::on(self, event);
+    }
+
+    fn take_notices(&mut self) -> Vec<Notice> {
+        Session::take_notices(self)
     }
 
     fn tools(&self) -> Vec<ToolOffer> {
@@ -197,66 +326,7 @@ impl Engine for Session<'_> {
         };
         Some(answer.unwrap_or_else(|error| format!("error: {error}")))
     }
-
-    fn on_model(&mut self, budget: Budget) {
-        self.on(Event::Budget(budget));
-        self.on(Event::Cooled);
-    }
-
-    fn status(&self) -> Status {
-        let tokens = self.ledger().total(self.transcript());
-        Status {
-            tokens,
-            window: self.budget().window(),
-            threshold: self.policy().strategy.trigger(self.budget()),
-            pressure: Pressure::of(tokens, self.budget()),
-            n_folds: self.ledger().receipts().len(),
-        }
-    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::notation::parse;
-    use crate::policy::Policy;
-    use crate::tokens::Words;
-
-    fn session(n: usize) -> Session<'static> {
-        let budget = Budget::with_reserve(Tokens(120), Tokens::ZERO);
-        let mut session = Session::new(Policy::fanfold(), budget, &Words);
-        for i in 0..n {
-            let words = "some words of a result that is long enough to be worth folding ".repeat(2);
-            let text =
-                format!("user    ask {i}\ncall    read file_{i}.rs\nresult  {words}{i}\nsay     done {i}");
-            for entry in parse(&text).expect("the notation is right") {
-                session.append(entry);
-            }
-        }
-        session
-    }
-
-    #[test]
-    fn a_host_can_use_it_without_knowing_it() {
-        let mut engine = session(3);
-        let engine: &mut dyn Engine = &mut engine;
-        assert!(!engine.should_fold().fold);
-        assert!(engine.has_something_to_fold());
-        engine.fold(&Ask { force: true, ..Ask::default() }).expect("it fits");
-        assert_eq!(engine.status().n_folds, 1);
-        engine.on_model(Budget::with_reserve(Tokens(30), Tokens::ZERO));
-        assert!(engine.status().tokens <= Tokens(30) || engine.preflight().is_err());
-        engine.on_session(&SessionChange::Reset);
-        assert_eq!(engine.status().tokens, Tokens::ZERO);
-    }
-
-    #[test]
-    fn the_model_can_open_a_fold() {
-        let mut session = session(6);
-        let handle = session.view().expect("it fits").handles[0].to_string();
-        let answer = session.call_tool("recall", &format!(r#"{{"handle":"{handle}","search":"worth"}}"#));
-        assert!(answer.expect("its own tool").contains("worth folding"));
-        assert!(session.call_tool("other", "{}").is_none());
-        assert!(session.call_tool("recall", "null").expect("its own tool").starts_with("error: "));
-    }
-}
+mod tests; // what our own engine does by it

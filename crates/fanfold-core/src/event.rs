@@ -16,6 +16,14 @@ pub enum Event {
         /// What the provider takes at most.
         limit: Option<Tokens>,
     },
+    /// The provider told what it counted for a view: of an estimate, only what came since is still one. It is no news:
+    /// hosts tell it with each request, and folding that rests goes on resting.
+    Used {
+        /// What was counted here.
+        counted: Tokens,
+        /// What the provider counted.
+        reported: Tokens,
+    },
     /// The provider has forgotten what was sent: nothing came for longer than its cache lives, or the model changed.
     Cooled,
     /// An entry that must not be folded.

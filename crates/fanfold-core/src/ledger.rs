@@ -9,6 +9,7 @@ use crate::budget::Pressure;
 use crate::deed::Deed;
 use crate::handle::{Handle, Hash};
 use crate::need::Excerpt;
+use crate::policy::Policy;
 use crate::recall::{body_at, content_of, write_script};
 use crate::report::Receipt;
 use crate::scan::{Parts, Scan, take_apart};
@@ -121,6 +122,8 @@ pub struct Ledger {
     pub(crate) is_rest_told: bool,
     /// The highest level of pressure told since the last fold.
     pub(crate) told: Pressure,
+    /// What was counted here and by the provider for the last view that it told of, since the last fold.
+    pub(crate) proven: Option<(Tokens, Tokens)>,
 }
 
 impl Ledger {
@@ -172,6 +175,17 @@ impl Ledger {
     /// What it costs without a model's summary: what is folded is decided by this.
     pub(crate) fn bare_total(&self, transcript: &Transcript) -> Tokens {
         Tokens(transcript.total().0.saturating_add_signed(-self.saved))
+    }
+
+    /// What the view likely costs: what the provider counted for the last one it told of, and what came since.
+    pub(crate) fn likely(&self, transcript: &Transcript) -> Tokens {
+        let total = self.bare_total(transcript);
+        self.proven.map_or(total, |(counted, reported)| reported + (total - counted))
+    }
+
+    /// Whether folding rests because it won little.
+    pub(crate) fn is_resting(&self, policy: &Policy) -> bool {
+        policy.rests && self.weak >= 2
     }
 
     /// Every summary that a model wrote, oldest first, as it may stand in a view.

@@ -36,6 +36,8 @@ mod check; //      what must hold for everything sent
 mod recount; //    counts a view without trusting the ledger
 mod recall; //     gives originals back
 mod report; //     what each fold did and why
+mod metrics; //    the same in numbers
+mod feedback; //   what a person hears of a fold they asked for
 mod session; //    a conversation being followed
 mod working; //    what the agent has seen and done
 mod engine; //     the contract by which an engine can be replaced
@@ -50,8 +52,10 @@ pub use draft::Draft;
 pub use economy::{Economy, Verdict as EconomyVerdict, Weighed};
 pub use engine::{Ask, Engine, SessionChange, Should, Status, ToolOffer, Usage};
 pub use event::Event;
+pub use feedback::{Asked, Ended, Feedback, Written};
 pub use handle::{Handle, HandleError};
 pub use ledger::{Fold, Ledger, Original};
+pub use metrics::Metrics;
 pub use need::{Excerpt, Need};
 pub use notation::{NotationError, parse, print_entries, print_view};
 pub use passes::{ALL as ALL_PASSES, Pass};

@@ -99,9 +99,16 @@ impl<'c> Session<'c> {
         *self = Session { workers, prices, ..Session::new(self.policy.clone(), self.budget, self.counter) };
     }
 
-    /// Takes note of what the provider reported for the last request.
+    /// Takes note of what the provider reported for the last view.
+    ///
+    /// Where our count is an estimate, what was proven to fit is not folded for it: only what came since is estimated.
     pub fn note_usage(&mut self, usage: Usage) {
         self.usage = Some(usage);
+        let (counted, reported) = (self.view.tokens, usage.prompt);
+        let tells = counted > Tokens::ZERO && reported > Tokens::ZERO && !self.counter.is_exact();
+        if tells {
+            self.on(Event::Used { counted, reported });
+        }
     }
 
     /// What the provider reported last.
@@ -278,6 +285,11 @@ impl<'c> Session<'c> {
     /// What happened beside the conversation, each with the number of entries there were.
     pub fn events(&self) -> &[(usize, Event)] {
         &self.events
+    }
+
+    /// What a person should hear of and nobody has asked for yet.
+    pub(crate) fn notices(&self) -> &[Notice] {
+        &self.notices
     }
 
     /// What a person should hear of, since the last time this was asked.

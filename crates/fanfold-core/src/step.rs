@@ -75,7 +75,7 @@ pub fn step(mut ledger: Ledger, now: &Moment<'_>) -> (Ledger, Outlook) {
     if let Some(prices) = now.prices {
         ledger.account.see(now.transcript, prices);
     }
-    let has_news = now.event.is_some() || now.transcript.entries().last().is_some_and(Entry::is_user);
+    let has_news = is_news(now.event) || now.transcript.entries().last().is_some_and(Entry::is_user);
     if has_news {
         ledger.weak = 0;
         ledger.is_rest_told = false;
@@ -122,6 +122,11 @@ pub fn step(mut ledger: Ledger, now: &Moment<'_>) -> (Ledger, Outlook) {
         outlook.notices.push(Notice::Pressure(pressure));
     }
     (ledger, outlook)
+}
+
+/// Whether something happened that a host does not tell with each request anyway.
+fn is_news(event: Option<&Event>) -> bool {
+    event.is_some_and(|event| !matches!(event, Event::Used { .. }))
 }
 
 /// Counts the summary into the receipts of this step: before and after are what views cost.
@@ -183,7 +188,14 @@ fn take_event(ledger: &mut Ledger, transcript: &Transcript, event: &Event) -> bo
             return unfold(ledger, transcript, &original.entries(), Pin::Yes);
         }
         Event::Cooled => ledger.account.cool(),
-        Event::Budget(_) | Event::Refused { .. } | Event::FoldAsked { .. } | Event::Summarised(_) => {}
+        Event::Used { counted, reported } => {
+            // A model's summary is in what was sent, and nothing is decided by it.
+            let summary = ledger.board.tokens();
+            ledger.proven = Some((*counted - summary, *reported - summary));
+        }
+        // What another model counted, or one that refuses, says nothing any more.
+        Event::Budget(_) | Event::Refused { .. } => ledger.proven = None,
+        Event::FoldAsked { .. } | Event::Summarised(_) => {}
     }
     false
 }
@@ -234,18 +246,17 @@ fn reason_to_fold(ledger: &mut Ledger, now: &Moment<'_>, notices: &mut Vec<Notic
     }
     let trigger = now.policy.strategy.trigger(now.budget)?;
     // What could be folded at this moment was.
-    let is_done = now.event.is_none() && ledger.folded == Some(moment_of(now));
+    let is_done = !is_news(now.event) && ledger.folded == Some(moment_of(now));
     if is_done {
         return None;
     }
     if total > now.budget.room() {
         return Some(Reason::Window);
     }
-    if total <= trigger {
+    if ledger.likely(now.transcript) <= trigger {
         return None;
     }
-    let is_resting = now.policy.rests && ledger.weak >= 2;
-    if is_resting {
+    if ledger.is_resting(now.policy) {
         if !ledger.is_rest_told {
             ledger.is_rest_told = true;
             notices.push(Notice::Resting { in_the_way: contributors(ledger, now.transcript) });
@@ -362,6 +373,7 @@ fn fold_in(
         return;
     }
     let after = ledger.bare_total(now.transcript);
+    ledger.proven = None;
     let is_of_all = !matches!(reason, Reason::Cap | Reason::Economy(_));
     if is_of_all {
         let is_weak = (before - after).0 * 10 < before.0;

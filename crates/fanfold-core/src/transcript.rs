@@ -335,7 +335,7 @@ impl Transcript {
     }
 
     /// What every view costs beside its pieces: the tool schemas, and an opening where one is needed.
-    pub(crate) fn overhead(&self) -> Tokens {
+    pub fn overhead(&self) -> Tokens {
         self.tools + self.opening
     }
 

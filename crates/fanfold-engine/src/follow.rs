@@ -1,6 +1,8 @@
 //! A conversation and its session, followed together: bytes in, a view out.
+//!
+//! What follows it may be any engine that keeps to the contract; ours is `Session`.
 
-use fanfold_core::{Entry, EntryId, Event, Refusal, Session, Tokens, View, Workers};
+use fanfold_core::{Budget, Engine, Entry, EntryId, Event, Refusal, Session, Tokens, View, Workers};
 use fanfold_wire::{Change, Conversation, DecodeError, Format};
 use rayon::prelude::*;
 use serde_json::value::RawValue;
@@ -11,12 +13,12 @@ use crate::terms::Terms;
 /// From this many bytes of text on, counting on several threads pays for their memory.
 const MANY_BYTES: usize = 1024 * 1024;
 
-/// A conversation being followed.
-pub struct Followed {
+/// A conversation being followed, by our engine or another one.
+pub struct Followed<E = Session<'static>> {
     /// As its client writes it.
     pub conversation: Conversation,
     /// As it is folded.
-    pub session: Session<'static>,
+    pub session: E,
     /// The sizes of transcript and view after each entry, if they are wanted.
     pub course: Option<Vec<Sizes>>,
     /// How much room there is, as its provider counts.
@@ -57,14 +59,7 @@ impl Followed {
         terms: &Terms,
         wishes: &Wishes,
     ) -> Followed {
-        let mut followed = Followed::start(conversation, terms);
-        let tools = followed.conversation.tools().map(str::to_owned);
-        followed.set_tools(tools.as_deref());
-        followed.pins = pinned_entries(&changes, &wishes.pins);
-        followed.course = wishes.has_course.then(Vec::new);
-        followed.make(changes);
-        followed.end_entry();
-        followed
+        Followed::start(conversation, terms).through(changes, wishes)
     }
 
     /// A conversation without messages yet.
@@ -82,15 +77,60 @@ impl Followed {
         if !terms.focus.is_empty() {
             session.on(Event::Focused(terms.focus.clone()));
         }
+        Followed { room: Room::of(terms.budget), ..Followed::by(session, conversation) }
+    }
+
+    /// The view to send, or why there is none.
+    pub fn view(&mut self) -> Result<View, Refusal> {
+        if self.session.policy().working_context {
+            return self.session.view_with_context();
+        }
+        self.session.view().cloned()
+    }
+}
+
+impl<E: Engine> Followed<E> {
+    /// A conversation that another engine follows, from its first message to its last.
+    ///
+    /// `session` is the engine as it is before anything was said.
+    pub fn body_by(
+        session: E,
+        conversation: Conversation,
+        changes: Vec<Change>,
+        wishes: &Wishes,
+    ) -> Followed<E> {
+        Followed::by(session, conversation).through(changes, wishes)
+    }
+
+    /// A conversation of which an engine has followed nothing yet.
+    fn by(session: E, conversation: Conversation) -> Followed<E> {
+        let status = session.status();
+        let budget = Budget::with_reserve(status.window, status.window - status.room);
         Followed {
             conversation,
             session,
             course: None,
-            room: Room::of(terms.budget),
+            room: Room::of(budget),
             schemas: String::new(),
             added: None,
             pins: Vec::new(),
         }
+    }
+
+    /// Follows it to its last message.
+    fn through(mut self, changes: Vec<Change>, wishes: &Wishes) -> Followed<E> {
+        let tools = self.conversation.tools().map(str::to_owned);
+        self.set_tools(tools.as_deref());
+        self.pins = pinned_entries(&changes, &wishes.pins);
+        self.course = wishes.has_course.then(Vec::new);
+        self.make(changes);
+        self.end_entry();
+        self
+    }
+
+    /// The view to send as the engine makes it, or why there is none.
+    pub fn plain_view(&mut self) -> Result<&View, Refusal> {
+        self.session.view()
     }
 
     /// Has a tool leave with every request, beside those of the client.
@@ -104,7 +144,8 @@ impl Followed {
     fn count_tools(&mut self) {
         let counter = self.session.counter();
         let added = self.added.as_deref().map_or(Tokens::ZERO, |tool| counter.count(tool));
-        self.session.set_tools(counter.count(&self.schemas) + added);
+        let schemas = counter.count(&self.schemas) + added;
+        self.session.set_tools(schemas);
     }
 
     /// Tells what the tool schemas are, as JSON.
@@ -153,8 +194,9 @@ impl Followed {
     /// Does what a request that left did beside leaving: the step for the newest entry was taken then, with the tools
     /// of then, and what its view named while a call was running stays named.
     pub(crate) fn look(&mut self) {
-        // That nothing fitted was told when it was asked for.
+        // That nothing fitted was told when it was asked for, and so was what people should hear of.
         let _ = self.session.view();
+        let _ = self.session.take_notices();
     }
 
     /// Does what is due when the last entry is complete: the step for it is taken now in any case.
@@ -173,20 +215,10 @@ impl Followed {
     fn note_sizes(&mut self) {
         let Some(course) = &mut self.course else { return };
         // An overflow has no view; its smallest try is noted instead.
-        let view = match self.session.view() {
-            Ok(view) => view.tokens,
-            Err(_) => self.session.ledger().total(self.session.transcript()),
-        };
-        let n_folds = self.session.ledger().receipts().len();
-        course.push(Sizes { transcript: self.session.transcript().total(), view, n_folds });
-    }
-
-    /// The view to send, or why there is none.
-    pub fn view(&mut self) -> Result<View, Refusal> {
-        if self.session.policy().working_context {
-            return self.session.view_with_context();
-        }
-        self.session.view().cloned()
+        let view = self.session.view().ok().map(|view| view.tokens);
+        let status = self.session.status();
+        let (transcript, view) = (status.transcript, view.unwrap_or(status.tokens));
+        course.push(Sizes { transcript, view, n_folds: status.n_folds });
     }
 
     /// A view in the client's own format.

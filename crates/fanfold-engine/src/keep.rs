@@ -100,9 +100,15 @@ impl Engine {
         if let Some(era) = era {
             holding = past.holding(places, era, past.notes.len());
             writing.since_last(&past, era, &holding);
+        } else if past.has_sent() && writing.is_other_model(&arrived.conversation) {
+            // What one model's cache holds is nothing to another.
+            writing.note(&Note::Cooled);
         }
         for &message in ask.pins {
             writing.note(&Note::Pinned { message });
+        }
+        if ask.is_by_hand && when == When::WithTheNext {
+            writing.note(&Note::FoldAsked { from: None, to: None });
         }
         if when == When::AsItCame {
             let dress = Dresses::of(arrived.conversation.dresses());
@@ -272,6 +278,12 @@ impl Writing<'_> {
         if let Some(model) = conversation.model().filter(|model| Some(*model) != known) {
             self.ops.push(Op::Set(session.clone(), Alter::Model(model.to_owned())));
         }
+    }
+
+    /// Whether a conversation goes to another model than before.
+    fn is_other_model(&self, conversation: &Conversation) -> bool {
+        let known = self.row.and_then(|row| row.model.as_deref());
+        known.zip(conversation.model()).is_some_and(|(known, model)| known != model)
     }
 
     /// Notes how the model may open folds, as far as a body has a place for a tool.

@@ -9,6 +9,7 @@
 mod clock; //    what time it is
 mod terms; //    what a conversation is folded by
 mod room; //     how much room there is, as the provider counts
+mod words; //    a person's first words
 mod follow; //   a conversation and its session, followed together
 mod dresses; //  how the messages of a request were dressed
 mod offer; //    how the model may open folds
@@ -26,6 +27,7 @@ mod fold; //     what was folded is noted
 mod request; //  one request from start to end
 mod recognise; // which session a body belongs to
 mod provider; // what the provider says of a request
+mod limit; //    what a model was found to take at most
 mod recall; //   folds opened from the store alone
 mod anywhere; // a handle whose session nobody named
 mod errand; //   summaries, written beside the turns
@@ -57,3 +59,4 @@ pub use standing::Standing;
 pub use terms::Terms;
 pub use transfer::{Import, Imported};
 pub use wishes::clean_title;
+pub use words::opening_words;

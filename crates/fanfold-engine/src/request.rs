@@ -15,7 +15,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
-use fanfold_core::{Fault, Overflow, Refusal, Tokens, View};
+use fanfold_core::{Fault, Notice, Overflow, Refusal, Tokens, View};
 use fanfold_store::{Batch, Op, SessionId, StoreError};
 use fanfold_wire::DecodeError;
 
@@ -43,6 +43,8 @@ pub struct Ask<'a> {
     pub source: &'a str,
     /// Messages that must not be folded from now on, by their numbers from 0.
     pub pins: &'a [u32],
+    /// Whether a person wants it folded now, even if nothing demands it.
+    pub is_by_hand: bool,
     /// How the model may open folds. Only the first request of a session decides that.
     pub offer: Option<&'a Offer>,
     /// Whether what leaves is folded.
@@ -54,7 +56,17 @@ pub struct Ask<'a> {
 impl<'a> Ask<'a> {
     /// What is usually asked: nothing is pinned or offered, and what leaves is folded.
     pub fn new(session: &'a SessionId, body: &'a str, terms: &'a Terms, source: &'a str) -> Ask<'a> {
-        Ask { session, body, terms, source, pins: &[], offer: None, mode: Mode::Fold, until: None }
+        Ask {
+            session,
+            body,
+            terms,
+            source,
+            pins: &[],
+            is_by_hand: false,
+            offer: None,
+            mode: Mode::Fold,
+            until: None,
+        }
     }
 }
 
@@ -79,8 +91,10 @@ pub struct Answer {
     pub is_kept: bool,
     /// How many messages the session did not have before.
     pub n_new: usize,
-    /// What all that was said costs, and what the view does, where one was made.
+    /// What all that was said costs, and what the view does, where one was made; where none fits, the smallest there is.
     pub sizes: Option<Sizes>,
+    /// What people should hear of, each once.
+    pub notices: Vec<Notice>,
     /// Whether the body has the tool that was offered.
     pub has_tool: bool,
 }
@@ -165,7 +179,8 @@ impl Engine {
             left: Left::AsItCame(trouble),
             is_kept: progress.is_kept,
             n_new: progress.n_new,
-            sizes: None,
+            sizes: progress.sizes,
+            notices: Vec::new(),
             has_tool: false,
         }
     }
@@ -204,7 +219,12 @@ impl Engine {
         state.followed.set_tools(tools.as_deref());
         let view = match state.followed.view() {
             Ok(view) => view,
-            Err(Refusal::Overflow(overflow)) => return Err(Trouble::Overflow(Box::new(overflow))),
+            Err(Refusal::Overflow(overflow)) => {
+                let (transcript, view) = (state.followed.session.transcript().total(), overflow.smallest);
+                let n_folds = state.followed.session.ledger().receipts().len();
+                progress.sizes = Some(Sizes { transcript, view, n_folds });
+                return Err(Trouble::Overflow(Box::new(overflow)));
+            }
             Err(Refusal::Fault(fault)) => return Err(Trouble::Fault(fault)),
         };
         let left = match ask.mode {
@@ -220,6 +240,7 @@ impl Engine {
         }
         state.frame = Some(frame);
         let n_new = progress.n_new + self.note_request(ask, &mut state, deferred, &view, &body)?;
+        let notices = state.followed.session.take_notices();
         let session = &state.followed.session;
         let (transcript, n_folds) = (session.transcript().total(), session.ledger().receipts().len());
         let answer = Answer {
@@ -228,6 +249,7 @@ impl Engine {
             is_kept: true,
             n_new,
             sizes: Some(Sizes { transcript, view: view.tokens, n_folds }),
+            notices,
             has_tool: ask.mode == Mode::Fold && state.followed.conversation.has_added_tool(),
         };
         self.cache.put(ask.session.clone(), state);
@@ -317,6 +339,8 @@ fn sent_of(state: &State, body: &str) -> Sent {
 struct Progress {
     is_kept: bool,
     n_new: usize,
+    /// What there is, and the smallest view, where none fits.
+    sizes: Option<Sizes>,
 }
 
 fn words_of(panic: &(dyn std::any::Any + Send)) -> String {

@@ -89,6 +89,8 @@ pub enum Op {
     Set(SessionId, Change),
     /// Keeps some bytes under their hash.
     Keep(Vec<u8>),
+    /// Remembers a number under a name, instead of what was there. It belongs to no session.
+    Mark(String, i64),
     /// Forgets a session. Messages that no session leads to go with the next sweep.
     Delete(SessionId),
 }

@@ -43,6 +43,10 @@ macro_rules! by_tables {
             self.reading(|sql| crate::tables::blob(sql, id))
         }
 
+        fn mark(&self, name: &str) -> Result<Option<i64>, crate::StoreError> {
+            self.reading(|sql| crate::marks::get(sql, name))
+        }
+
         fn lock(
             &self,
             session: &crate::SessionId,

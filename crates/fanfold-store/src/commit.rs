@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::batch::{Batch, Change, Committed, NewEvent, NewMessage, NewSession, Op};
 use crate::chain::{NodeId, role_of};
+use crate::marks;
 use crate::session::{EventRow, Millis, SessionId};
 use crate::sql::Sql;
 use crate::store::StoreError;
@@ -70,6 +71,7 @@ impl Work<'_> {
             Op::Note(id, event) => self.note(id, event),
             Op::Set(id, change) => self.set(id, change),
             Op::Keep(bytes) => tables::insert_blob(self.sql, bytes),
+            Op::Mark(name, value) => marks::set(self.sql, name, *value),
             Op::Delete(id) => {
                 self.session(id)?;
                 let (session, _) = self.sessions.remove(id).expect("it was just read");

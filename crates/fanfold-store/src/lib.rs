@@ -23,6 +23,7 @@ mod tables; //  what is read from them and written to them
 mod lanes; //   messages read along their lanes
 mod commit; //  a batch, written
 mod locks; //   who may fold
+mod marks; //   numbers under names
 mod sweep; //   what no session leads to, removed
 mod doctor; //  is everything there, and as it was written?
 mod by_tables; // what is answered by them in the same way everywhere

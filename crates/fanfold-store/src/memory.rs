@@ -29,6 +29,7 @@ struct State {
     events: BTreeMap<SessionId, Vec<EventRow>>,
     blobs: BTreeMap<BlobId, Arc<[u8]>>,
     locks: BTreeMap<SessionId, Lock>,
+    marks: BTreeMap<String, i64>,
 }
 
 impl MemoryStore {
@@ -163,6 +164,10 @@ impl Store for MemoryStore {
         Ok(self.state().blobs.get(&id).map(|bytes| bytes.to_vec()))
     }
 
+    fn mark(&self, name: &str) -> Result<Option<i64>, StoreError> {
+        Ok(self.state().marks.get(name).copied())
+    }
+
     fn lock(
         &self,
         session: &SessionId,
@@ -282,6 +287,10 @@ impl State {
             Op::Set(session, change) => self.set(session, change, at),
             Op::Keep(bytes) => {
                 self.blobs.insert(BlobId::of(bytes), bytes.as_slice().into());
+                Ok(())
+            }
+            Op::Mark(name, value) => {
+                self.marks.insert(name.clone(), *value);
                 Ok(())
             }
             Op::Delete(session) => {

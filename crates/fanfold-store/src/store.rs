@@ -164,6 +164,9 @@ pub trait Store: Send + Sync {
     /// Bytes that were kept.
     fn blob(&self, id: BlobId) -> Result<Option<Vec<u8>>, StoreError>;
 
+    /// The number that was remembered under a name.
+    fn mark(&self, name: &str) -> Result<Option<i64>, StoreError>;
+
     /// Takes the lock of a session for so many milliseconds, or prolongs it, unless another one has it. A lock whose
     /// time is over is nobody's.
     fn lock(&self, session: &SessionId, holder: &str, lease_ms: i64, now: Millis)

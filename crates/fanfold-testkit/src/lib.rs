@@ -5,6 +5,7 @@ pub mod bodies; //        conversations as clients write them, and as they shoul
 #[cfg(unix)]
 pub mod clients; //       real clients, and what they send and write
 pub mod conversations; // conversations as entries, with all that happens in long ones
+pub mod engines; //       one suite for every engine that keeps to the contract
 pub mod kinds; //         texts of every kind that a tool may answer with
 pub mod marks; //         errors, paths and ids of a text, which must not be lost
 pub mod trajectories; //  recorded conversations, where they are at hand

@@ -93,6 +93,10 @@ impl Store for Faulty {
         self.ask(|store| store.blob(id))
     }
 
+    fn mark(&self, name: &str) -> Result<Option<i64>, StoreError> {
+        self.ask(|store| store.mark(name))
+    }
+
     fn lock(
         &self,
         session: &SessionId,

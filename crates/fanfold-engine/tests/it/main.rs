@@ -20,4 +20,6 @@ mod lineage; //        forks, rewinds, rotations, and what goes
 mod anywhere; //       handles without their session, and how sessions stand
 mod server; //         the same on PostgreSQL
 mod transfer; //       sessions written down, and brought elsewhere
+mod models; //         models that change, limits, a room that fills
+mod contract; //       ours is one engine among others
 mod hermes_defects; // what users of another engine suffer from

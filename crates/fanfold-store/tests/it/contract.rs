@@ -48,6 +48,7 @@ contract! {
     the_first_end_stays,
     events_are_numbered_and_know_the_tip,
     bytes_are_kept_under_their_hash,
+    numbers_are_kept_under_names,
     a_deleted_session_is_gone,
     a_sweep_takes_what_nobody_leads_to,
     a_sweep_leaves_what_events_lead_to,
@@ -105,6 +106,26 @@ fn a_message_is_kept_once(store: &dyn Store) {
     let more = write(store, vec![append("a", &["three"]), append("b", &["three", "four"])]);
     assert_eq!((more.n_new, said(store, "b")), (2, "one two three four".into()));
     assert_eq!(said(store, "a"), "one two three");
+}
+
+fn numbers_are_kept_under_names(store: &dyn Store) {
+    // The names of the store's own numbers are free, and its own stay as they are.
+    let names = ["limit\nhttps://a/v1\nm", "numbered", "indexed", "version", ""];
+    for name in names {
+        assert_eq!(store.mark(name).unwrap(), None, "{name:?}");
+    }
+    write(store, vec![create("a"), append("a", &["one"])]);
+    write(store, names.iter().map(|name| Op::Mark((*name).into(), -7)).collect());
+    write(store, vec![Op::Mark("numbered".into(), i64::MAX), append("a", &["two"])]);
+    assert_eq!((store.mark("version").unwrap(), store.mark("numbered").unwrap()), (Some(-7), Some(i64::MAX)));
+    store.sweep().unwrap();
+    assert_eq!(store.mark("").unwrap(), Some(-7));
+    write(store, vec![append("a", &["three"])]);
+    assert!(chain(store, "a")[2].number < 100, "its own numbers go on");
+    // All or nothing.
+    let failing = write_at(store, 9, vec![Op::Mark("".into(), 1), append("nobody", &["x"])]);
+    assert!(failing.is_err());
+    assert_eq!(store.mark("").unwrap(), Some(-7));
 }
 
 fn a_fork_shares_what_it_has_in_common(store: &dyn Store) {

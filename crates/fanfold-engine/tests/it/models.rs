@@ -1,0 +1,159 @@
+//! Models that change, limits that outlive the program, and what people hear of a room that fills.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use fanfold_core::{Budget, Notice, Pressure, Tokens};
+use fanfold_engine::{Ask, Engine, Left, Terms, Trouble};
+use fanfold_store::{MemoryStore, Store};
+use serde_json::{Value, json};
+
+use crate::dress::{agent_body, agent_messages};
+use crate::setting::{TestClock, chat, engine, engine_on, id, long_chat, request, terms};
+
+#[test]
+fn a_limit_outlives_the_program_that_heard_it() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let first = engine_on(Arc::clone(&store));
+    assert!(first.learn_limit("https://a/v1", "m", Tokens(8_000)).unwrap());
+    let clock = Arc::new(TestClock::default());
+    let later = Engine::new(store, Arc::clone(&clock) as Arc<dyn fanfold_engine::Clock>);
+    let limit = |upstream: &str, model: &str| later.limit(upstream, model).unwrap().map(|limit| limit.0);
+    assert_eq!(limit("https://a/v1", "m"), Some(8_000));
+    for (upstream, model) in [("https://b/v1", "m"), ("https://a/v1", "n"), ("https://a/v1", ""), ("", "m")] {
+        assert_eq!(limit(upstream, model), None, "{upstream} {model}");
+    }
+    // The newest word holds, and what is no window is none.
+    assert!(later.learn_limit("https://a/v1", "m", Tokens(16_000)).unwrap());
+    assert!(!later.learn_limit("https://a/v1", "m", Tokens(12)).unwrap());
+    assert!(!later.learn_limit("https://a/v1\nx", "m", Tokens(9_000)).unwrap());
+    assert_eq!(limit("https://a/v1", "m"), Some(16_000));
+    // After a fortnight it is found out again.
+    let day = 24 * 60 * 60 * 1000;
+    clock.0.fetch_add(13 * day, Ordering::SeqCst);
+    assert_eq!(limit("https://a/v1", "m"), Some(16_000));
+    clock.0.fetch_add(2 * day, Ordering::SeqCst);
+    assert_eq!(limit("https://a/v1", "m"), None);
+}
+
+/// The terms of a model with a window.
+fn model(name: &str, window: u64) -> Terms {
+    Terms { described: name.to_owned(), ..terms("fanfold", window) }
+}
+
+fn body_for(model: &str, messages: &[Value]) -> String {
+    json!({ "model": model, "messages": messages, "stream": true }).to_string()
+}
+
+fn kinds(engine: &Engine) -> Vec<String> {
+    engine.store().events(&id("s"), 0).unwrap().into_iter().map(|event| event.kind).collect()
+}
+
+#[test]
+fn another_model_holds_at_once_and_finds_a_cold_cache() {
+    let (with, without) = (engine(), engine());
+    let (large, small) = (model("large", 100_000), model("small", 900));
+    let messages = long_chat(40);
+    let mut sent = Vec::new();
+    let turns = [("large", &large, 40), ("large", &large, 42), ("small", &small, 44), ("large", &large, 46)];
+    for (name, terms, n) in turns {
+        let body = body_for(name, &messages[..n]);
+        let answer = request(&with, "s", &body, terms);
+        without.forget();
+        assert_eq!(answer.body, request(&without, "s", &body, terms).body, "{name} after {n}");
+        let is_folded = matches!(answer.left, Left::Folded(_));
+        assert_eq!(is_folded, name == "small", "{name} after {n}");
+        assert!(answer.sizes.unwrap().view <= terms.budget.room());
+        sent.push(answer.body);
+    }
+    // One for each switch, and none for what goes on.
+    let kinds = kinds(&with);
+    let count = |kind: &str| kinds.iter().filter(|other| *other == kind).count();
+    assert_eq!((count("began"), count("cooled")), (3, 2), "{kinds:?}");
+    let terms_of = |described: &str, budget: Budget| Ok(Terms { budget, ..model(described, 1) });
+    for (i, body) in sent.iter().enumerate() {
+        assert_eq!(with.rebuild(&id("s"), i + 1, &terms_of).unwrap().body, *body, "request {}", i + 1);
+    }
+}
+
+/// The levels that people hear of at each request, and whether a fold was made.
+fn pressures(engine: &Engine, is_forgetting: bool) -> Vec<(Vec<Pressure>, usize)> {
+    let terms = terms("fanfold", 1_500);
+    let messages = agent_messages(60);
+    let mut told = Vec::new();
+    for n in (1..messages.len()).step_by(2) {
+        if is_forgetting {
+            engine.forget();
+        }
+        let answer = request(engine, "s", &agent_body(&messages[..n]), &terms);
+        let Some(sizes) = answer.sizes else { continue };
+        let levels = answer.notices.iter().filter_map(|notice| match notice {
+            Notice::Pressure(level) => Some(*level),
+            _ => None,
+        });
+        told.push((levels.collect(), sizes.n_folds));
+    }
+    told
+}
+
+#[test]
+fn each_level_is_told_once_until_a_fold() {
+    let told = pressures(&engine(), false);
+    let mut last = Pressure::None;
+    let mut n_folds = 0;
+    let mut all = Vec::new();
+    for (levels, n) in &told {
+        // A fold arms all of them again.
+        if *n > n_folds {
+            (last, n_folds) = (Pressure::None, *n);
+        }
+        for level in levels {
+            assert!(*level > last, "{level} is told after {last}");
+            last = *level;
+            all.push(*level);
+        }
+    }
+    assert!(n_folds > 1 && all.len() > 4, "{all:?}");
+    assert!(all.contains(&Pressure::Info) && all.contains(&Pressure::Warning), "{all:?}");
+    // A program that has just started tells no more than one that has followed all of it.
+    assert_eq!(pressures(&engine(), true), told);
+}
+
+#[test]
+fn what_fits_nowhere_tells_what_it_needs() {
+    let engine = engine();
+    let messages = [
+        json!({ "role": "system", "content": "word ".repeat(700) }),
+        json!({ "role": "user", "content": "hi" }),
+    ];
+    let answer = request(&engine, "s", &chat(&messages), &terms("fanfold", 500));
+    assert!(matches!(answer.left, Left::AsItCame(Trouble::Overflow(_))));
+    let sizes = answer.sizes.unwrap();
+    assert_eq!((sizes.transcript, sizes.view), (Tokens(701), Tokens(701)));
+}
+
+#[test]
+fn what_a_person_asks_for_is_folded_and_stays_so() {
+    let (with, without) = (engine(), engine());
+    let terms = terms("fanfold", 10_000);
+    let messages = long_chat(20);
+    let session = id("s");
+    for (n, is_by_hand) in [(20, false), (24, true), (28, false)] {
+        let body = chat(&messages[..n]);
+        let ask = |engine: &Engine| {
+            engine.request(&Ask { is_by_hand, ..Ask::new(&session, &body, &terms, "test") })
+        };
+        let answer = ask(&with);
+        without.forget();
+        assert_eq!(ask(&without).body, answer.body);
+        assert_eq!(matches!(answer.left, Left::Folded(_)), n > 20, "after {n}");
+    }
+    // Asked again there is nothing to do, and it says so.
+    let body = chat(&messages[..28]);
+    let ask = Ask { is_by_hand: true, ..Ask::new(&session, &body, &terms, "test") };
+    let folded = with.request(&ask);
+    let again = with.request(&ask);
+    assert_eq!(again.body, folded.body);
+    let is_nothing = |notice: &Notice| matches!(notice, Notice::NothingToFold(_));
+    assert!(again.notices.iter().any(is_nothing), "{:?}", again.notices);
+}
