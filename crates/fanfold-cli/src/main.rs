@@ -22,8 +22,8 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::commands::{
-    Say, completions, config, demo, doctor, fold, inspect, mcp, memory, pipe, prices, recall, replay, search,
-    serve, sessions, show, top,
+    Say, completions, config, demo, doctor, fold, inspect, mcp, memory, models, pipe, prices, recall, replay,
+    search, serve, sessions, show, top,
 };
 use crate::failure::Failure;
 use crate::flags::{Cli, Command};
@@ -68,6 +68,7 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Mcp(args) => mcp::run(args, &settings.options, say),
         Command::Memory(args) => memory::run(args, &settings.options, say),
         Command::Doctor(args) => doctor::run(args, &settings.options),
+        Command::Models(args) => models::run(args, &settings.options),
         Command::Prices(args) => prices::run(args, &settings.options),
         Command::Top(args) => top::run(args),
         Command::Demo(args) => demo::run(args),

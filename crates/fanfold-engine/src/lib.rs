@@ -36,6 +36,7 @@ mod wishes; //   titles, goals, pins
 mod places; //   back, forth again, and to marked places
 mod lineage; //  forks, rotations, the newest of a line
 mod retention; // sessions that go
+mod told; //     the window that a session was told
 mod standing; // how full a window is, and what was folded
 mod live; //     what a view holds as it was said
 mod transfer; // sessions written down, and brought here

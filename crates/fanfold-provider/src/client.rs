@@ -186,7 +186,7 @@ impl Client {
             model: self.endpoint.model.clone(),
             credential: self.endpoint.key.told(),
         };
-        Fault { asked, n_tries, ..fault }
+        Fault { asked: Box::new(asked), n_tries, ..fault }
     }
 
     /// Waits on a thread of its own, so that who calls may be inside of a runtime.

@@ -50,7 +50,7 @@ impl Request<'_> {
         let first = self.by(began + self.timeouts.first);
         let sent = timeout_at(first, request.send()).await;
         let response =
-            sent.map_err(|_| self.silent(first, Clock::First))?.map_err(|error| self.not_sent(error))?;
+            sent.map_err(|_| self.silent(first, Clock::First))?.map_err(|error| self.not_sent(&error))?;
         let status = response.status();
         if !status.is_success() {
             return Err(self.rejected(response).await);
@@ -114,8 +114,8 @@ impl Request<'_> {
         Fault::new(Class::Timeout, words)
     }
 
-    fn not_sent(&self, error: reqwest::Error) -> Fault {
-        let cause = cause_of(&error);
+    fn not_sent(&self, error: &reqwest::Error) -> Fault {
+        let cause = cause_of(error);
         let small = cause.to_lowercase();
         if error.is_timeout() {
             let words = format!("no connection within {}", told(self.timeouts.connect));

@@ -125,7 +125,7 @@ pub struct Fault {
     /// How many tokens the model takes, if it said so when it refused a prompt for its length.
     pub limit: Option<u64>,
     /// Who was asked.
-    pub asked: Asked,
+    pub asked: Box<Asked>,
     /// How many requests were made.
     pub n_tries: u32,
     /// Whether the same request may well succeed a moment later.
@@ -160,7 +160,7 @@ impl Fault {
             words: shortened(&words.into()),
             retry_after: None,
             limit: None,
-            asked: Asked::default(),
+            asked: Box::default(),
             n_tries: 0,
             is_passing: false,
             lesson: None,
@@ -174,7 +174,7 @@ impl Fault {
 
     /// What a person can do about it.
     pub fn hint(&self) -> String {
-        let Asked { place, model, credential } = &self.asked;
+        let Asked { place, model, credential } = &*self.asked;
         match self.class {
             Class::Auth if credential == "no key" => format!("{place} wants a key, and none is set"),
             Class::Auth => format!("check {credential}: it must be a key for {place} that may use `{model}`"),
@@ -248,7 +248,7 @@ mod tests {
     fn a_fault_says_who_what_and_what_next() {
         let mut fault = Fault::new(Class::Auth, "Incorrect API key\n  provided");
         fault.status = Some(401);
-        fault.asked = Asked {
+        *fault.asked = Asked {
             place: "https://h/v1".to_owned(),
             model: "m".to_owned(),
             credential: "the environment variable K".to_owned(),

@@ -34,7 +34,7 @@ impl Manner {
         match lesson {
             Lesson::CompletionTokens => next.has_completion_tokens = true,
             Lesson::Output(most) => {
-                next.most_output = Some(self.most_output.map_or(most, |known| known.min(most)))
+                next.most_output = Some(self.most_output.map_or(most, |known| known.min(most)));
             }
             Lesson::NoUsage => next.is_without_usage = true,
             Lesson::Whole => next.is_whole = true,

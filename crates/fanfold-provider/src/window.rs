@@ -74,6 +74,11 @@ impl Client {
         Ok(told.filter(|window| window.of == WindowOf::Served).map(|window| window.tokens))
     }
 
+    /// What the server says of the model's window, if anything. It waits on this thread, shortly.
+    pub fn ask_window_now(&self) -> Result<Option<Window>, Fault> {
+        self.block_on(|| self.ask_window())
+    }
+
     /// What the server says of the model's window, if anything.
     pub async fn ask_window(&self) -> Result<Option<Window>, Fault> {
         let until = Instant::now() + self.timeouts().window;

@@ -48,6 +48,11 @@ pub trait Host: Send + Sync {
 
     /// What a conversation is folded by.
     fn terms(&self, model: Option<&str>, format: Format) -> Result<Terms, String>;
+
+    /// Whether the window in those terms is known. Where it is only assumed, the server is asked for it.
+    fn knows_window(&self, _model: &str) -> bool {
+        true
+    }
 }
 
 /// How much of everything, and for how long.

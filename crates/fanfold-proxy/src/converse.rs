@@ -53,7 +53,8 @@ impl Call {
             Ok(body) => {
                 let most = shared.windows.of(self.upstream.address(), model.as_deref());
                 let (format, named) = (came.format, came.named.clone());
-                let asked = Wanted { body, format, model, named, most, refused: None };
+                let unknown = self.unknown(model.as_deref());
+                let asked = Wanted { body, format, model, named, most, unknown, refused: None };
                 wanted = Some(asked.clone());
                 shared.folder.fold(asked).await
             }

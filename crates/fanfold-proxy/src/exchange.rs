@@ -10,6 +10,7 @@ use http::header::{CONTENT_LENGTH, UPGRADE};
 use tokio_util::task::TaskTracker;
 
 use crate::arrival::{self, Arrived, NotArrived};
+use crate::asked::Inquiries;
 use crate::call::Call;
 use crate::config::{Config, Limits};
 use crate::converse::{Came, tell};
@@ -32,6 +33,7 @@ pub(crate) struct Shared {
     pub(crate) folder: Folder,
     pub(crate) meter: Arc<Meter>,
     pub(crate) windows: Windows,
+    pub(crate) inquiries: Arc<Inquiries>,
     pub(crate) mcp: Option<Router>,
     pub(crate) api: Router,
     token: Option<Token>,
@@ -50,6 +52,7 @@ impl Shared {
             folder,
             meter: Arc::clone(&config.meter),
             windows: Windows::default(),
+            inquiries: Arc::default(),
             mcp: config.mcp.clone(),
             api: api::router(Arc::new(move || desk.engine())),
             token: config.token.clone(),

@@ -11,6 +11,7 @@ use fanfold_wire::Format;
 use fanfold_wire::reply::is_summary_request;
 use tokio::sync::Semaphore;
 
+use crate::asked::Unknown;
 use crate::config::Config;
 use crate::desk::Desk;
 use crate::made::{Counted, Made, Reason, Sent};
@@ -34,6 +35,8 @@ pub(crate) struct Wanted {
     pub(crate) named: Option<String>,
     /// What the provider is known to take of this model at most.
     pub(crate) most: Option<Tokens>,
+    /// What its server says of its window, if no table has it.
+    pub(crate) unknown: Option<Unknown>,
     /// What the provider said when it refused the body.
     pub(crate) refused: Option<Refused>,
 }
@@ -137,6 +140,13 @@ impl Folding<'_> {
                 (engine.take_up(&recognised)?, recognised == Recognised::New)
             }
         };
+        let settled = wanted
+            .unknown
+            .as_ref()
+            .map(|unknown| unknown.settle(engine, &session, is_new, terms))
+            .transpose()?;
+        let settled = settled.map(|terms| within(terms, wanted.most));
+        let terms = settled.as_ref().unwrap_or(terms);
         let recognised = Instant::now();
         if let Some(refused) = &wanted.refused
             && let Err(error) = engine.refused(&session, refused)

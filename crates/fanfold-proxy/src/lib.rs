@@ -18,6 +18,7 @@ mod desk; //     the engine on a store that may come and go
 mod made; //     how a body leaves, and why
 mod model; //    the model that a body names
 mod windows; //  windows that providers told
+mod asked; //    windows that servers are asked for
 mod recall; //   how a model opens folds
 mod fold; //     a body folded, within a deadline
 pub mod meter; // what passes through, counted

@@ -73,6 +73,16 @@ impl Models {
         longest(&self.own, &name).or_else(|| longest(&BUILT_IN, &name))
     }
 
+    /// Every entry: the user's own, then the built-in ones in the order of their providers.
+    pub fn all(&self) -> impl Iterator<Item = &Model> {
+        self.own.iter().rev().chain(&BUILT_IN)
+    }
+
+    /// Whether an entry is the user's own.
+    pub fn is_own(&self, model: &Model) -> bool {
+        self.own.contains(model)
+    }
+
     /// The smallest window among the models of these names that are known.
     pub fn smallest_window(&self, names: &[&str]) -> Option<Tokens> {
         names.iter().filter_map(|name| self.find(name)).map(|model| model.window).min()

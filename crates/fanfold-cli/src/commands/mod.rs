@@ -13,6 +13,7 @@ pub(crate) mod search;
 pub(crate) mod mcp;
 pub(crate) mod memory;
 pub(crate) mod doctor;
+pub(crate) mod models;
 pub(crate) mod prices;
 pub(crate) mod top;
 pub(crate) mod demo;

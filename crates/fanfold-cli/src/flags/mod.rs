@@ -4,6 +4,7 @@ mod sessions; // what is kept, found and checked
 mod serve; //    the proxy
 mod mcp; //      the MCP server
 mod memory; //   what is remembered
+mod models; //   what is known of models
 
 use std::path::PathBuf;
 
@@ -14,6 +15,8 @@ use self::mcp::MCP_HELP;
 pub(crate) use self::mcp::McpArgs;
 use self::memory::MEMORY_HELP;
 pub(crate) use self::memory::{MemoryArgs, MemoryCommand};
+use self::models::MODELS_HELP;
+pub(crate) use self::models::ModelsArgs;
 use self::serve::SERVE_HELP;
 pub(crate) use self::serve::{RecallWay, ServeArgs, USUAL_LISTEN};
 pub(crate) use self::sessions::{
@@ -79,6 +82,9 @@ pub(crate) enum Command {
     /// Check the store: every message, every fold, the index
     #[command(after_help = "Example: fanfold doctor --repair")]
     Doctor(DoctorArgs),
+    /// Tell how long a prompt a model takes, by the table or by its server
+    #[command(after_help = MODELS_HELP)]
+    Models(ModelsArgs),
     /// Tell what providers charge, and how their caches match
     #[command(after_help = "Example: fanfold prices claude-opus-5-5")]
     Prices(PricesArgs),
@@ -458,7 +464,8 @@ impl Cli {
                 let (color, cadence, need) = (self.color, args.cadence.clone(), args.need.then_some(true));
                 return Options { color, cadence, need, ..Options::default() };
             }
-            Command::Prices(_)
+            Command::Models(_)
+            | Command::Prices(_)
             | Command::Demo(_)
             | Command::Top(_)
             | Command::Config(_)
@@ -488,6 +495,7 @@ impl Cli {
             Command::Doctor(args) => Some(&args.store),
             Command::Pipe(_)
             | Command::Replay(_)
+            | Command::Models(_)
             | Command::Prices(_)
             | Command::Demo(_)
             | Command::Top(_)

@@ -23,7 +23,7 @@ fn check(routes: &[(&str, Value)], expected: Option<(u64, WindowOf, &str)>) {
     assert_eq!(window.map(|window| (window.tokens, window.of, window.server)), expected, "{routes:?}");
 }
 
-fn list(entry: Value) -> Value {
+fn list(entry: &Value) -> Value {
     json!({ "object": "list", "data": [{ "id": "another" }, entry] })
 }
 
@@ -31,16 +31,16 @@ fn list(entry: Value) -> Value {
 fn every_server_in_its_own_way() {
     use WindowOf::{Served, Trained};
     let models = "/v1/models";
-    let bare = || (models, list(json!({ "id": "m", "owned_by": "library" })));
+    let bare = || (models, list(&json!({ "id": "m", "owned_by": "library" })));
     check(
-        &[(models, list(json!({ "id": "m", "owned_by": "vllm", "max_model_len": 32768 })))],
+        &[(models, list(&json!({ "id": "m", "owned_by": "vllm", "max_model_len": 32768 })))],
         Some((32768, Served, "vLLM")),
     );
     check(
-        &[(models, list(json!({ "id": "m", "owned_by": "sglang", "max_model_len": 16384 })))],
+        &[(models, list(&json!({ "id": "m", "owned_by": "sglang", "max_model_len": 16384 })))],
         Some((16384, Served, "SGLang")),
     );
-    let llama = list(json!({ "id": "m", "owned_by": "llamacpp", "meta": { "n_ctx_train": 131_072 } }));
+    let llama = list(&json!({ "id": "m", "owned_by": "llamacpp", "meta": { "n_ctx_train": 131_072 } }));
     let props = json!({ "default_generation_settings": { "n_ctx": 8192 }, "total_slots": 1 });
     check(&[(models, llama.clone()), ("/props", props)], Some((8192, Served, "llama.cpp")));
     check(&[(models, llama)], Some((131_072, Trained, "llama.cpp")));
@@ -61,7 +61,7 @@ fn every_server_in_its_own_way() {
     check(&[bare(), ("/model/info", lite)], Some((128_000, Served, "LiteLLM")));
     check(&[bare()], None);
     check(
-        &[(models, list(json!({ "id": "m", "context_length": 65536 })))],
+        &[(models, list(&json!({ "id": "m", "context_length": 65536 })))],
         Some((65536, Served, "the provider")),
     );
 }
@@ -78,7 +78,7 @@ fn what_a_model_was_trained_with_is_not_its_window() {
 
 #[test]
 fn a_server_that_says_it_in_its_list_is_asked_no_more() {
-    let (window, upstream) = told(&[("/v1/models", list(json!({ "id": "m", "max_model_len": 5000 })))]);
+    let (window, upstream) = told(&[("/v1/models", list(&json!({ "id": "m", "max_model_len": 5000 })))]);
     assert_eq!((window.map(|window| window.tokens), upstream.n_seen()), (Some(5000), 1));
 }
 

@@ -157,7 +157,7 @@ impl Spoken {
         let kind = part.text("type").unwrap_or_default();
         match &*kind {
             "thinking" | "thinking_delta" | "redacted_thinking" | "reasoning" => {
-                self.heard.has_thought = true
+                self.heard.has_thought = true;
             }
             "refusal" => self.heard.refusal.push_str(&part.text("refusal").unwrap_or_default()),
             "text" | "text_delta" | "output_text" | "" => {

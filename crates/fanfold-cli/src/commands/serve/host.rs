@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use fanfold_engine::{Engine, MachineClock, Terms};
 use fanfold_proxy::Host;
 use fanfold_store::{Purpose, StoreError, open, store_file};
+use fanfold_tokens::Models;
 use fanfold_wire::Format;
 
 use crate::choose::{self, Asked};
@@ -19,6 +20,7 @@ const MOST_MODELS: usize = 256;
 pub(crate) struct Offered {
     options: Options,
     address: String,
+    models: Models,
     /// Guards the terms that were made; whole values go in and out.
     made: Mutex<BTreeMap<(Option<String>, Format), Terms>>,
 }
@@ -27,7 +29,8 @@ impl Offered {
     /// What is wrong with the settings is told now, not at each request.
     pub(crate) fn new(options: &Options, address: &str) -> anyhow::Result<Offered> {
         choose::terms(options, Asked::default())?;
-        Ok(Offered { options: options.clone(), address: address.to_owned(), made: Mutex::default() })
+        let (options, address) = (options.clone(), address.to_owned());
+        Ok(Offered { models: choose::models(&options), options, address, made: Mutex::default() })
     }
 
     /// The address of the store.
@@ -63,5 +66,10 @@ impl Host for Offered {
         }
         made.insert(key, terms.clone());
         Ok(terms)
+    }
+
+    fn knows_window(&self, model: &str) -> bool {
+        let model = self.options.model.as_deref().unwrap_or(model);
+        self.options.window.is_some() || self.models.find(model).is_some()
     }
 }
