@@ -58,6 +58,9 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     if arguments.iter().any(|argument| argument == "proxy") {
         return crate::proxy::run(arguments);
     }
+    if arguments.iter().any(|argument| argument == "summary") {
+        return crate::summary::run(arguments);
+    }
     let root = crate::tidy::root();
     let work = root.join("target/bench");
     let files = transcripts(&root, &work)?;

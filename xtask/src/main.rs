@@ -7,6 +7,7 @@ mod faults; // plants faults and sees whether a property fails
 mod bench; //  fanfold and Hermes on the same conversations
 mod store; //  their stores
 mod proxy; //  the proxy beside a direct call, and beside others' proxies
+mod summary; // what a summariser is shown, beside Hermes'
 mod condensers; // what condensing saves and keeps
 mod weights; // makes the scorer's weights again
 mod replayed; // runs of `fanfold replay`
@@ -30,6 +31,7 @@ usage: cargo xtask <chore>
   bench proxy [--short] [--alone] [--write]
                             time what the proxy adds to a call, beside a direct one and beside LiteLLM's and headroom's
                             proxies (needs pip; --alone: without them); many streams, memory; --short: a try of it all
+  bench summary [--write]   what a summariser is shown of errors, paths and values, beside Hermes' own prompt
   tables [--write]          replay recorded conversations and tell what views hold and cost (needs ../shared);
                             --write puts the tables into docs/benchmarks.md
   condensers [--write]      measure what condensing saves and keeps (needs ../shared/trajectories);

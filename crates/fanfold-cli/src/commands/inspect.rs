@@ -173,9 +173,54 @@ fn ledger_page(session: &Session<'_>) -> String {
             segment.tokens()
         );
     }
+    summaries(&mut out, ledger);
     let (whole, view) = (session.transcript().total(), ledger.total(session.transcript()));
     let _ = writeln!(out, "in {whole} tokens, out {view}");
     out
+}
+
+/// What models wrote, and when it stood in the view.
+fn summaries(out: &mut String, ledger: &Ledger) {
+    if ledger.summaries().next().is_some() {
+        let _ = writeln!(out, "{}", paint(style::BOLD, "summaries by a model"));
+    }
+    for (i, summary) in ledger.summaries().enumerate() {
+        let on = if summary.day.is_empty() { String::new() } else { format!(", {}", summary.day) };
+        let _ = write!(out, "    {}  up to entry {}{on}", i + 1, summary.upto.0);
+        match ledger.summary_in_view().filter(|placed| placed.number == i) {
+            Some(placed) => {
+                let _ =
+                    writeln!(out, ", {} tokens, in the view behind entry {}", placed.tokens, placed.behind.0);
+            }
+            None => out.push_str(", not in the view\n"),
+        }
+    }
+    for placing in ledger.placings() {
+        let what = match (placing.left, placing.came) {
+            (Some(left), Some(came)) if left == came => format!("{} moved", came + 1),
+            (Some(left), Some(came)) => format!("{} took the place of {}", came + 1, left + 1),
+            (None, Some(came)) => format!("{} came in", came + 1),
+            (Some(left), None) => format!("{} left, there was no room", left + 1),
+            (None, None) => continue,
+        };
+        let _ = writeln!(out, "    at entry {}: {what}, rewrote {} tokens", placing.at, placing.rewritten);
+    }
+}
+
+fn summaries_json(ledger: &Ledger) -> Value {
+    let placed = ledger.summary_in_view();
+    let one = |(i, summary): (usize, &fanfold_core::Summary)| {
+        let placed = placed.filter(|placed| placed.number == i);
+        json!({
+            "upto": summary.upto.0,
+            "day": summary.day,
+            "text": &*summary.text,
+            "in_view": placed.is_some(),
+            "behind": placed.map(|placed| placed.behind.0),
+            "tokens": placed.map(|placed| placed.tokens.0),
+        })
+    };
+    ledger.summaries().enumerate().map(one).collect()
 }
 
 fn ledger_json(ledger: &Ledger) -> Value {
@@ -206,7 +251,12 @@ fn ledger_json(ledger: &Ledger) -> Value {
             })
         })
         .collect();
-    json!({ "receipts": report_json::receipts(ledger), "folds": folds, "segments": segments })
+    json!({
+        "receipts": report_json::receipts(ledger),
+        "folds": folds,
+        "segments": segments,
+        "summaries": summaries_json(ledger),
+    })
 }
 
 fn context_page(context: &WorkingContext) -> String {

@@ -68,7 +68,8 @@ pub(crate) fn chunks(ledger: &mut Ledger, showing: &Showing<'_>, span: (usize, u
     let mut cost = Tokens::ZERO;
     for &id in &ids {
         let tokens = transcript.tokens(id);
-        if !group.is_empty() && cost + Tokens(tokens.0 / 2) > each {
+        let is_last = chunks.len() as u64 + 1 == n_chunks;
+        if !is_last && !group.is_empty() && cost + Tokens(tokens.0 / 2) > each {
             chunks.push(chunk(ledger, showing, &group));
             group.clear();
             cost = Tokens::ZERO;

@@ -88,6 +88,9 @@ impl Board {
 /// After a summary came in, so much of the room is left, in per mille: it should not have to leave at once.
 const SPARE: u32 = 50;
 
+/// So many of the newest are tried.
+const MOST: usize = 4;
+
 /// What gives a summary its place in this step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Chance {
@@ -114,21 +117,20 @@ pub(crate) fn settle(ledger: &mut Ledger, now: &Moment<'_>, chance: Chance) -> b
         Chance::Asked => Some(behind_segments(ledger)),
         Chance::None => None,
     };
-    let newest = ledger.board.heard.len() - 1;
-    let is_touched = |from: usize| {
-        let is_newest = |placed: &Placed| placed.number == newest;
-        // What stands before the first change goes on standing there.
-        let stays =
-            |placed: &Placed| is_newest(placed) && (placed.behind.index() < from || chance == Chance::Asked);
-        !before.as_ref().is_some_and(stays)
-    };
-    let after = match from.filter(|from| is_touched(*from)) {
+    let most = room - room.permille(SPARE);
+    let after = match from {
         None => before.clone().filter(fits),
         Some(from) => {
-            let most = room - room.permille(SPARE);
-            let numbers = [Some(newest), before.as_ref().map(|placed| placed.number)];
-            let written = |number: usize| write(ledger, now, number, from);
-            numbers.into_iter().flatten().map(written).find(|placed| bare + placed.tokens <= most)
+            // What stands before the first change goes on standing there.
+            let stays = |placed: &&Placed| placed.behind.index() < from || chance == Chance::Asked;
+            let standing = before.as_ref().filter(stays);
+            // The newest, or the newest that there is room for.
+            let n_heard = ledger.board.heard.len();
+            let mut numbers = (n_heard.saturating_sub(MOST)..n_heard).rev();
+            numbers.find_map(|number| match standing.filter(|placed| placed.number == number) {
+                Some(placed) => Some(placed.clone()).filter(fits),
+                None => Some(write(ledger, now, number, from)).filter(|placed| bare + placed.tokens <= most),
+            })
         }
     };
     let is_changed = before != after;

@@ -22,6 +22,8 @@ mod harmless; //      9: hostile bodies, refusals
 mod transparent; //   10: what is not known passes through
 mod wishes; //        pins, focus, unfold, folds by hand
 mod regret; //        folding for economy never costs much more than not folding
+mod summaries; //     a model's summary changes nothing but itself
+mod errands; //       what a model is asked, and what becomes of its answer
 mod condensed; //     texts made short by what they are
 mod speed; //         megabytes take linear time
 mod trajectories; //  all of it on recorded conversations
