@@ -31,6 +31,7 @@ mod provider; // what the provider says of a request
 mod limit; //    what a model was found to take at most
 mod recall; //   folds opened from the store alone
 mod anywhere; // a handle whose session nobody named
+mod errand; //   summaries, written beside the turns
 mod rebuild; //  a request made again
 mod wishes; //   titles, goals, pins
 mod places; //   back, forth again, and to marked places
@@ -45,6 +46,7 @@ pub use anywhere::{Recalled, Sought};
 pub use clock::{Clock, MachineClock};
 pub use dresses::Dresses;
 pub use engine::{Engine, OpError, store_hint, store_words};
+pub use errand::{Ended, Missed, Progress, Rest, Wanted, Way, Ways, Writer, Written, summarise_alone};
 pub use follow::{Followed, Sizes, Wishes, decode, messages_of};
 pub use note::{Began, Beside, FoldMade, Moved, Note, Noted, Opened, Sent, Summarised, Why};
 pub use offer::Offer;

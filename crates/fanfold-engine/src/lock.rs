@@ -37,7 +37,7 @@ impl<'a> FoldLock<'a> {
         session: &SessionId,
         mut is_needed: impl FnMut() -> Result<bool, E>,
     ) -> Result<Got<'a>, E> {
-        let holder = format!("{}-{}-{}", host(), std::process::id(), random_word());
+        let holder = new_holder();
         let patient_until = clock.now().0 + PATIENCE_MS;
         loop {
             let now = clock.now();
@@ -76,8 +76,13 @@ impl Drop for FoldLock<'_> {
     }
 }
 
+/// A name for whoever takes a lock: host, process, and a random word.
+pub(crate) fn new_holder() -> String {
+    format!("{}-{}-{}", host(), std::process::id(), random_word())
+}
+
 /// Whether a holder was a process of this machine that is no more. Where that can't be told, it lives.
-fn is_dead(holder: &str) -> bool {
+pub(crate) fn is_dead(holder: &str) -> bool {
     let pid = holder.strip_prefix(&host()).and_then(|rest| rest.strip_prefix('-')?.split('-').next());
     let pid = pid.and_then(|pid| pid.parse::<u32>().ok());
     let processes = std::path::Path::new("/proc");

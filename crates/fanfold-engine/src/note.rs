@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::dresses::Dresses;
+use crate::errand::Rest;
 use crate::offer::Offer;
 
 /// Something that happened to a session.
@@ -77,6 +78,13 @@ pub enum Note {
     },
     /// A model wrote a summary of what was said so far.
     Summarised(Summarised),
+    /// A model that was asked for a summary gave none, and is left alone for a while.
+    Rested {
+        /// Which model, and where.
+        who: String,
+        /// For how long, and why.
+        rest: Rest,
+    },
     /// Something was folded.
     Fold(FoldMade),
     /// A request left.
@@ -152,9 +160,13 @@ pub struct Summarised {
     /// The day on which it was written.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub day: String,
-    /// The model that wrote it.
+    /// The model that wrote it, and where.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub model: String,
+    /// Whether it holds for the newest message, too; else from the next one on, so that a body that is sent again is
+    /// sent as it was.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_once: bool,
 }
 
 /// A fold, with all that is needed to open it.
@@ -322,6 +334,7 @@ mod tests {
                 upto: 7,
                 day: "2026-11-15".into(),
                 model: String::new(),
+                at_once: false,
             }),
             Note::Moved(Moved { why: Why::Rewound, from: Some("a".into()), to: None }),
             Note::Checkpoint { name: "before".into(), auto: true, tip: None },

@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use fanfold_store::{EventRow, Millis, NodeId, SessionId, Store, StoreError};
 
+use crate::errand::Rest;
 use crate::note::{Kept, Note, Noted};
 
 /// After how many messages each message of a chain stands.
@@ -199,8 +200,12 @@ impl Past {
 
     /// Whether a note holds from the message on that comes next.
     fn is_for_next(&self, note: usize) -> bool {
-        let note = &self.notes[note].note;
-        matches!(note, Note::Corrected { at_once: false, .. } | Note::Cooled { later: true })
+        match &self.notes[note].note {
+            Note::Corrected { at_once, .. } => !at_once,
+            Note::Cooled { later } => *later,
+            Note::Summarised(summary) => !summary.at_once,
+            _ => false,
+        }
     }
 
     /// After how many messages a note holds that was written while requests were under way: behind those that left
@@ -220,6 +225,16 @@ impl Past {
     pub(crate) fn n_before(&self, seq: u32) -> usize {
         let own = &self.notes[self.own_from..];
         self.own_from + own.iter().take_while(|noted| noted.seq < seq).count()
+    }
+
+    /// For how long a model is left alone; a summary that it wrote since ends that.
+    pub(crate) fn rest(&self, who: &str) -> Option<Rest> {
+        let news = self.notes.iter().rev().find_map(|noted| match &noted.note {
+            Note::Rested { who: other, rest } if other == who => Some(Some(rest.clone())),
+            Note::Summarised(summary) if summary.model == who => Some(None),
+            _ => None,
+        });
+        news.flatten()
     }
 
     /// When the last request left.

@@ -124,7 +124,10 @@ impl Past {
     /// Whether the newest that happened is an earlier request: then the one that left since begins with what it sent.
     fn ends_with_request(&self) -> bool {
         let mut last = self.notes.iter().rev();
-        let is_news = |noted: &&Noted| !matches!(noted.note, Note::Corrected { .. } | Note::Beside(_));
+        let is_news = |noted: &&Noted| {
+            let note = &noted.note;
+            !matches!(note, Note::Corrected { .. } | Note::Beside(_) | Note::Summarised(_) | Note::Rested { .. })
+        };
         last.find(is_news).is_some_and(|noted| matches!(noted.note, Note::Request(_)))
     }
 }

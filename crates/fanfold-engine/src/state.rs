@@ -7,7 +7,7 @@ use fanfold_store::{BlobId, NodeId, Role, Store, StoreError, role_of};
 use fanfold_wire::{Change, Conversation, DecodeError, Format, Incoming};
 
 use crate::follow::{Followed, messages_of};
-use crate::note::{Note, Noted, Sent};
+use crate::note::{Note, Noted, Sent, Summarised};
 use crate::past::{Past, Places};
 use crate::skeleton::Skeleton;
 use crate::terms::Terms;
@@ -217,12 +217,8 @@ fn apply(followed: &mut Followed, noted: &Noted, frames: &mut Frames<'_>) -> Res
                 .and_then(|(from, to)| Some((entry_of(followed, from)?, entry_of(followed, to)?)));
             Event::FoldAsked { range: ends }
         }
-        Note::Summarised(summary) => match entry_of(followed, summary.upto) {
-            Some(upto) => Event::Summarised(Summary {
-                text: summary.text.as_str().into(),
-                upto,
-                day: summary.day.clone(),
-            }),
+        Note::Summarised(summary) => match summary_of(followed, summary) {
+            Some(summary) => Event::Summarised(summary),
             None => return Ok(()),
         },
         Note::Unfolded { handle } => match handle.parse() {
@@ -238,6 +234,12 @@ fn apply(followed: &mut Followed, noted: &Noted, frames: &mut Frames<'_>) -> Res
     };
     followed.session.on(event);
     Ok(())
+}
+
+/// A summary as a session takes it, if what it tells of is there.
+pub(crate) fn summary_of(followed: &Followed, noted: &Summarised) -> Option<Summary> {
+    let upto = entry_of(followed, noted.upto)?;
+    Some(Summary { text: noted.text.as_str().into(), upto, day: noted.day.clone() })
 }
 
 /// The entry that a message went into, if it is there yet.

@@ -215,6 +215,11 @@ impl<'c> Errand<'c> {
         self.chunks.iter().map(|(chunk, _)| chunk.text.as_str())
     }
 
+    /// What was wrong with the last answer, if it could not be used.
+    pub fn flaws(&self) -> &[Flaw] {
+        &self.flaws
+    }
+
     /// How many answers could not be used so far.
     pub fn n_flawed(&self) -> usize {
         self.n_flawed

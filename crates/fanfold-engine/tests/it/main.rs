@@ -12,6 +12,7 @@ mod past; //           each thing behind its message
 mod walks; //          whatever happens, following and replaying say the same
 mod dress; //          messages are the same whatever their cache marks
 mod recognise; //      which session a body belongs to
+mod errands; //        summaries by a model, and all that may go wrong
 mod provider; //       refusals, and what the provider counted
 mod offer; //          how the model may open folds; looking on; being late
 mod effects; //        whatever fails, nothing acknowledged is lost
