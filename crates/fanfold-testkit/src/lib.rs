@@ -12,6 +12,7 @@ pub mod valid; //         what each provider accepts of a list of messages, by i
 pub mod talks; //         whole conversations, request after request, valid by those rules
 pub mod rules; //         the documented rules of each API for a whole request, each by its name
 pub mod upstream; //      a scripted provider on loopback, with faults
+pub mod memory; //        a scripted provider of memory, with faults
 pub mod caller; //        a client with a clock
 
 pub use rng::Rng;
