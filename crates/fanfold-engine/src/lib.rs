@@ -24,6 +24,7 @@ mod arrive; //   a body decoded
 mod keep; //     what was said is kept
 mod fold; //     what was folded is noted
 mod request; //  one request from start to end
+mod recollect; // memory at its end
 mod recognise; // which session a body belongs to
 mod provider; // what the provider says of a request
 mod recall; //   folds opened from the store alone
@@ -49,6 +50,7 @@ pub use provider::{Refused, Usage};
 pub use rebuild::{Rebuilt, TermsOf};
 pub use recall::OpenError;
 pub use recognise::Recognised;
+pub use recollect::Recollection;
 pub use request::{Answer, Ask, Left, Mode, Trouble};
 pub use retention::{Pruned, Retention};
 pub use standing::Standing;
