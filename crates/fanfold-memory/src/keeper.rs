@@ -120,6 +120,7 @@ pub struct Keeper {
 /// What the worker and the searches share.
 pub(crate) struct Shared {
     pub(crate) server: Option<Server>,
+    wants_offers: bool,
     pub(crate) limits: Limits,
     files: Option<Memory>,
     on_deed: Option<OnDeed>,
@@ -152,6 +153,7 @@ impl Keeper {
         limits: Limits,
         on_deed: Option<OnDeed>,
     ) -> Result<Keeper, Fault> {
+        let wants_offers = provider.as_ref().is_some_and(Provider::wants_offers);
         let server = provider.map(|provider| Server::new(provider, limits.call)).transpose()?;
         let runtime =
             Builder::new_multi_thread().worker_threads(1).thread_name("fanfold-memory").enable_all().build();
@@ -159,6 +161,7 @@ impl Keeper {
             runtime.map_err(|error| Fault::Unreachable(format!("no thread could be started: {error}")))?;
         let shared = Arc::new(Shared {
             server,
+            wants_offers,
             limits,
             files,
             on_deed,
@@ -256,7 +259,7 @@ impl Keeper {
             .filter(|text| !text.is_empty())
             .take(MOST_OFFERS)
             .collect();
-        if !texts.is_empty() && self.shared.server.is_some() {
+        if !texts.is_empty() && self.shared.wants_offers {
             self.queue(Job::Offer { talk: turn.talk.clone(), texts });
         }
     }

@@ -12,6 +12,21 @@ pub struct Provider {
     pub place: Place,
     /// Which of its tools are used.
     pub tools: ToolWish,
+    /// Whether it is offered what is folded. Where nothing is said, only one with plain routes is: a server of tools
+    /// would keep it like anything else.
+    pub offers: Option<bool>,
+}
+
+impl Provider {
+    /// A provider with all that is usual.
+    pub fn at(place: Place) -> Provider {
+        Provider { place, tools: ToolWish::default(), offers: None }
+    }
+
+    /// Whether it is offered what is folded.
+    pub(crate) fn wants_offers(&self) -> bool {
+        self.offers.unwrap_or(matches!(self.place, Place::Http { .. }))
+    }
 }
 
 /// Where a provider is, and how it is spoken to.

@@ -48,12 +48,18 @@ impl Call {
         let traceparent = self.headers.get("traceparent").and_then(|value| value.to_str().ok());
         let mut passage =
             shared.meter.came(&Arrival { format: came.format, model: model.as_deref(), traceparent });
+        let memory = shared.memory.as_ref().filter(|_| shared.folder.mode() == Mode::Fold);
+        let minded = memory.zip(text).and_then(|(memory, text)| {
+            let deadline = shared.limits.deadline;
+            memory.minded(text, came.format, came.named.as_deref(), deadline, &shared.meter)
+        });
         let mut wanted = None;
         let made = match unpacked {
             Ok(body) => {
                 let most = shared.windows.of(self.upstream.address(), model.as_deref());
                 let (format, named) = (came.format, came.named.clone());
-                let asked = Wanted { body, format, model, named, most, refused: None };
+                let memory = minded.clone();
+                let asked = Wanted { body, format, model, named, most, refused: None, memory };
                 wanted = Some(asked.clone());
                 shared.folder.fold(asked).await
             }
@@ -61,7 +67,13 @@ impl Call {
             Err(Packed::Unknown | Packed::Broken) => Made::as_it_came(Reason::Packed),
         };
         match self.send_and_again(&came, wanted, made, &mut passage).await {
-            Ok((opened, made)) => self.answer(&came, opened.response, made, passage).await,
+            Ok((opened, made)) => {
+                let response = self.answer(&came, opened.response, made, passage).await;
+                match minded {
+                    Some(minded) => minded.scrub(response, came.format).await,
+                    None => response,
+                }
+            }
             Err(not_sent) => {
                 passage.ended(not_sent.exit);
                 not_sent.response

@@ -16,6 +16,7 @@ use crate::converse::{Came, tell};
 use crate::fold::Folder;
 use crate::made::{Made, Reason};
 use crate::meter::{Arrival, Exit, Meter};
+use crate::remember::Remember;
 use crate::server::ServeError;
 use crate::trust::{self, Token};
 use crate::upstream::{Senders, Upstreams};
@@ -31,6 +32,7 @@ pub(crate) struct Shared {
     pub(crate) senders: Senders,
     pub(crate) folder: Folder,
     pub(crate) meter: Arc<Meter>,
+    pub(crate) memory: Option<Remember>,
     pub(crate) windows: Windows,
     pub(crate) mcp: Option<Router>,
     pub(crate) api: Router,
@@ -49,6 +51,7 @@ impl Shared {
             senders: Senders::new(&config.limits)?,
             folder,
             meter: Arc::clone(&config.meter),
+            memory: config.memory.clone(),
             windows: Windows::default(),
             mcp: config.mcp.clone(),
             api: api::router(Arc::new(move || desk.engine())),

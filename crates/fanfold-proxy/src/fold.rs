@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use fanfold_core::{Budget, Tokens};
-use fanfold_engine::{Ask, Engine, Left, Mode, Recognised, Refused, Terms, Trouble, store_words};
+use fanfold_engine::{
+    Ask, Engine, Left, Mode, Recognised, Recollection, Refused, Terms, Trouble, store_words,
+};
 use fanfold_store::SessionId;
 use fanfold_wire::Format;
 use fanfold_wire::reply::is_summary_request;
@@ -16,6 +18,7 @@ use crate::desk::Desk;
 use crate::made::{Counted, Made, Reason, Sent};
 use crate::meter::Meter;
 use crate::recall::Recall;
+use crate::remember::Minded;
 
 /// Who asks, as sessions have it.
 const SOURCE: &str = "proxy";
@@ -23,7 +26,7 @@ const SOURCE: &str = "proxy";
 const PATIENCE: u32 = 5;
 
 /// A body that is to be folded.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Wanted {
     /// The body, unpacked.
     pub(crate) body: Bytes,
@@ -36,6 +39,8 @@ pub(crate) struct Wanted {
     pub(crate) most: Option<Tokens>,
     /// What the provider said when it refused the body.
     pub(crate) refused: Option<Refused>,
+    /// What is remembered for it.
+    pub(crate) memory: Option<Minded>,
 }
 
 /// Folds bodies.
@@ -147,6 +152,9 @@ impl Folding<'_> {
         (ask.mode, ask.until) = (self.mode, Some(self.until));
         let offer = is_new.then(|| self.recall.offer(body, wanted.format));
         ask.offer = offer.as_ref();
+        let recall = || wanted.memory.as_ref().and_then(Minded::text);
+        ask.memory =
+            wanted.memory.as_ref().map(|memory| Recollection { room: memory.room(), recall: &recall });
         let answer = engine.request(&ask);
         let steps =
             vec![("recognise", began, recognised - began), ("fold", recognised, recognised.elapsed())];
@@ -167,11 +175,15 @@ impl Folding<'_> {
         self.desk.told(None);
         let counted = answer.sizes.map(|sizes| {
             let tokens = if left == Sent::Folded { sizes.view } else { sizes.transcript };
+            let tokens = tokens + answer.memory.unwrap_or_default();
             Counted { tokens, window: terms.budget.window() }
         });
         let n_new = answer.n_new;
         let glance = engine.look(&session, |followed| self.meter.glance(&session, followed, n_new));
-        let is_changed = left == Sent::Folded || answer.has_tool;
+        if let Some(memory) = &wanted.memory {
+            memory.offer(engine, &session, &answer.new_handles);
+        }
+        let is_changed = left == Sent::Folded || answer.has_tool || answer.memory.is_some();
         let body = is_changed.then(|| Bytes::from(answer.body));
         let has_tool = answer.has_tool;
         Ok(Made { body, session: Some(session), left, has_tool, counted, glance, steps })

@@ -19,6 +19,7 @@ mod made; //     how a body leaves, and why
 mod model; //    the model that a body names
 mod windows; //  windows that providers told
 mod recall; //   how a model opens folds
+mod remember; // memory for the conversations that pass
 mod fold; //     a body folded, within a deadline
 pub mod meter; // what passes through, counted
 mod passing; //  an answer on its way to the client
@@ -36,6 +37,7 @@ mod server; //   listening, and ending in good order
 pub use config::{Config, Host, Limits};
 pub use made::Reason;
 pub use recall::Recall;
+pub use remember::Remember;
 pub use server::{Running, ServeError, serve};
 pub use trust::Token;
 pub use upstream::{Upstream, UpstreamError, Upstreams};

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use fanfold_memory::{Deed, Keeper, Limits, Place, Provider, ToolWish, Turn};
+use fanfold_memory::{Deed, Keeper, Limits, Place, Provider, Turn};
 use fanfold_testkit::memory::{Manner, arguments, environment, serve_stdio};
 
 /// Quick limits, so that a test does not wait for long.
@@ -17,7 +17,7 @@ pub(crate) fn limits() -> Limits {
 }
 
 pub(crate) fn keeper(place: Place, limits: Limits) -> Keeper {
-    Keeper::start(Some(Provider { place, tools: ToolWish::default() }), None, limits, None).unwrap()
+    Keeper::start(Some(Provider::at(place)), None, limits, None).unwrap()
 }
 
 pub(crate) fn http(url: &str) -> Place {

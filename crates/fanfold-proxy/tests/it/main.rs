@@ -8,4 +8,5 @@ mod harmless; // whatever fails here, the request goes out
 mod recalls; //  folds that the model opens
 mod refusals; // requests that were too long
 mod faults; //   providers and clients that fail
+mod memory; //   what is remembered, and providers of it that fail
 mod trust; //    who may ask

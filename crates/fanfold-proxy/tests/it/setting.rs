@@ -10,7 +10,7 @@ use std::time::Duration;
 use fanfold_core::{Budget, Policy, Tokens, Words};
 use fanfold_engine::{Engine, MachineClock, Mode, Terms};
 use fanfold_proxy::meter::Meter;
-use fanfold_proxy::{Config, Host, Limits, Recall, Running, Upstream as Target, Upstreams, serve};
+use fanfold_proxy::{Config, Host, Limits, Recall, Remember, Running, Upstream as Target, Upstreams, serve};
 use fanfold_replay::PriceTable;
 use fanfold_store::{SqliteStore, StoreError};
 use fanfold_testkit::upstream::{Said, Script, Upstream};
@@ -64,13 +64,22 @@ pub(crate) struct Wish {
     pub(crate) script: Script,
     pub(crate) token: Option<&'static str>,
     pub(crate) recall: Recall,
+    pub(crate) memory: Option<Remember>,
 }
 
 impl Default for Wish {
     fn default() -> Wish {
         let limits = Limits { deadline: Duration::from_secs(20), ..Limits::default() };
         let script = Script::of(|_| Said { text: "It is done.".to_owned(), ..Said::default() });
-        Wish { window: 100_000, mode: Mode::Fold, limits, script, token: None, recall: Recall::Off }
+        Wish {
+            window: 100_000,
+            mode: Mode::Fold,
+            limits,
+            script,
+            token: None,
+            recall: Recall::Off,
+            memory: None,
+        }
     }
 }
 
@@ -90,7 +99,7 @@ impl Stage {
     }
 
     async fn behind(wish: Wish, address: Option<String>) -> Stage {
-        let Wish { window, mode, limits, script, token, recall } = wish;
+        let Wish { window, mode, limits, script, token, recall, memory } = wish;
         let upstream = Upstream::start(script).unwrap();
         let address = address.unwrap_or_else(|| upstream.url());
         let folder = tempfile::tempdir().unwrap();
@@ -107,6 +116,7 @@ impl Stage {
             host: Arc::clone(&host) as Arc<dyn Host>,
             mode,
             recall,
+            memory,
             meter: Arc::clone(&meter),
             mcp: None,
             token: token.map(|token| fanfold_proxy::Token::new(token).unwrap()),
