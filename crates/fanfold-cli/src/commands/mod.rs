@@ -12,6 +12,7 @@ pub(crate) mod sessions;
 pub(crate) mod search;
 pub(crate) mod mcp;
 pub(crate) mod memory;
+pub(crate) mod provider;
 pub(crate) mod doctor;
 pub(crate) mod prices;
 pub(crate) mod top;
