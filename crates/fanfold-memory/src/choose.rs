@@ -177,14 +177,14 @@ pub(crate) fn with_text(always: &Map<String, Value>, argument: &str, text: &str)
 mod tests {
     use super::*;
 
-    fn tool(name: &str, schema: Value) -> Tool {
+    fn tool(name: &str, schema: &Value) -> Tool {
         Tool::of(name, schema.as_object().unwrap())
     }
 
     fn text(name: &str, arguments: &[&str]) -> Tool {
         let properties: Map<String, Value> =
             arguments.iter().map(|name| ((*name).to_owned(), json!({ "type": "string" }))).collect();
-        tool(name, json!({ "properties": properties, "required": arguments }))
+        tool(name, &json!({ "properties": properties, "required": arguments }))
     }
 
     #[test]

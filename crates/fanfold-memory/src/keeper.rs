@@ -145,8 +145,8 @@ struct Notebook {
 }
 
 impl Keeper {
-    /// Starts with a provider, with the files of memory, or with both. The provider itself is started when it is first
-    /// needed.
+    /// Starts with a provider, with the files of memory, or with both. A program is started when it is first needed, or
+    /// by [`warm_up`](Self::warm_up).
     pub fn start(
         provider: Option<Provider>,
         files: Option<Memory>,
@@ -179,6 +179,17 @@ impl Keeper {
             worker: Mutex::new(Some(worker)),
             runtime: Some(runtime),
         })
+    }
+
+    /// Starts the provider now, beside everything else, so that the first turn need not wait for it.
+    pub fn warm_up(&self) {
+        let shared = Arc::clone(&self.shared);
+        self.runtime().spawn(async move {
+            let Some(server) = &shared.server else { return };
+            if let Err(fault) = server.warm_up().await {
+                shared.tell(&fault);
+            }
+        });
     }
 
     /// Begins to recall something for a turn, and waits no longer than `most`; what an earlier request of the turn began

@@ -10,7 +10,7 @@ use crate::provider::{Place, Provider};
 
 /// A provider that is spoken to.
 pub(crate) enum Server {
-    Mcp(Mcp),
+    Mcp(Box<Mcp>),
     Http(Http),
 }
 
@@ -35,7 +35,7 @@ impl Server {
     pub(crate) fn new(provider: Provider, call: Duration) -> Result<Server, Fault> {
         match &provider.place {
             Place::Http { url, key } => Ok(Server::Http(Http::new(url, key.clone(), call)?)),
-            Place::Program { .. } | Place::Mcp { .. } => Ok(Server::Mcp(Mcp::new(provider, call))),
+            Place::Program { .. } | Place::Mcp { .. } => Ok(Server::Mcp(Box::new(Mcp::new(provider, call)))),
         }
     }
 
@@ -76,6 +76,14 @@ impl Server {
     pub(crate) async fn close(&self) {
         if let Server::Mcp(mcp) = self {
             mcp.close().await;
+        }
+    }
+
+    /// Makes the connection, where there is one.
+    pub(crate) async fn warm_up(&self) -> Result<(), Fault> {
+        match self {
+            Server::Mcp(mcp) => mcp.open().await?.chosen.clone().map(drop),
+            Server::Http(_) => Ok(()),
         }
     }
 

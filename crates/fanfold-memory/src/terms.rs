@@ -24,7 +24,7 @@ pub(crate) fn terms(question: &str) -> Vec<String> {
     for word in words {
         let word = word.trim_matches(['-', '.', '/', ':']);
         let n_letters = word.chars().count();
-        let is_wide = word.chars().any(|c| !c.is_ascii());
+        let is_wide = !word.is_ascii();
         let is_known = found.iter().any(|(_, _, known)| known.eq_ignore_ascii_case(word));
         let is_common = COMMON.contains(&word.to_ascii_lowercase().as_str());
         // Two signs of Chinese or Japanese are a word.

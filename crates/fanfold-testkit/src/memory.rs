@@ -54,6 +54,8 @@ impl Manner {
 
 const HANGING: Duration = Duration::from_secs(300);
 const FLOOD: usize = 24 << 20;
+/// What stands for a flood until it leaves: so it costs the machine no more than it has to.
+const FLOOD_MARK: &str = "@flood@";
 
 /// What it knows and what it was asked.
 #[derive(Debug, Default)]
@@ -157,8 +159,13 @@ fn serve(stream: TcpStream, known: &Mutex<Known>, manner: &Mutex<Manner>) -> Opt
                 Rpc::Gone => return None,
             },
         };
-        answer(&mut stream, "200 OK", &said)?;
+        answer(&mut stream, "200 OK", &flooded(said))?;
     }
+}
+
+/// A text with its flood, if it has one.
+fn flooded(text: String) -> String {
+    if text.contains(FLOOD_MARK) { text.replace(FLOOD_MARK, &"x".repeat(FLOOD)) } else { text }
 }
 
 fn answer(stream: &mut TcpStream, status: &str, body: &str) -> Option<()> {
@@ -175,7 +182,7 @@ fn plain(route: &str, body: &Value, manner: Manner, known: &Mutex<Known>) -> Opt
     behave(manner)?;
     lock(known).asked.push((route.to_owned(), body.clone()));
     match (route, manner) {
-        ("prefetch", Manner::Floods) => Some(json!({ "text": "x".repeat(FLOOD) }).to_string()),
+        ("prefetch", Manner::Floods) => Some(json!({ "text": FLOOD_MARK }).to_string()),
         ("prefetch", Manner::Lies) => Some("this is no JSON".to_owned()),
         ("prefetch", _) => {
             Some(json!({ "memories": find(known, body["query"].as_str().unwrap_or_default()) }).to_string())
@@ -236,7 +243,7 @@ fn rpc(message: &Value, manner: Manner, known: &Mutex<Known>) -> Rpc {
                 return Rpc::Said(json!({ "jsonrpc": "2.0", "id": id, "error": error }));
             }
             let text = match name {
-                "search_memories" if manner == Manner::Floods => "x".repeat(FLOOD),
+                "search_memories" if manner == Manner::Floods => FLOOD_MARK.to_owned(),
                 "search_memories" => {
                     json!({ "results": find(known, arguments["query"].as_str().unwrap_or_default()) })
                         .to_string()
@@ -296,7 +303,7 @@ pub fn serve_stdio() {
         match rpc(&message, manner, &known) {
             Rpc::Said(said) => {
                 let mut stdout = std::io::stdout().lock();
-                let _ = writeln!(stdout, "{said}");
+                let _ = writeln!(stdout, "{}", flooded(said.to_string()));
                 let _ = stdout.flush();
             }
             Rpc::Nothing => {}

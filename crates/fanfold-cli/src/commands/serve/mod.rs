@@ -118,6 +118,9 @@ fn memory(options: &Options, meter: &Arc<Meter>) -> anyhow::Result<Option<Rememb
     let counted = Arc::clone(meter);
     let on_deed: OnDeed = Arc::new(move |deed| counted.remembered(deed.name()));
     let keeper = provider::keeper(options, Some(on_deed))?;
+    if let Some(keeper) = &keeper {
+        keeper.warm_up();
+    }
     Ok(keeper.map(|keeper| Remember { keeper: Arc::new(keeper), room: provider::room(options) }))
 }
 
