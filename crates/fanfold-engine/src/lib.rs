@@ -26,6 +26,7 @@ mod keep; //     what was said is kept
 mod fold; //     what was folded is noted
 mod request; //  one request from start to end
 mod beside; //   recalls that a client was not shown
+mod recollect; // memory at its end
 mod recognise; // which session a body belongs to
 mod provider; // what the provider says of a request
 mod limit; //    what a model was found to take at most
@@ -55,6 +56,7 @@ pub use provider::{Refused, Usage};
 pub use rebuild::{Rebuilt, TermsOf};
 pub use recall::OpenError;
 pub use recognise::Recognised;
+pub use recollect::Recollection;
 pub use request::{Answer, Ask, Left, Mode, Trouble};
 pub use retention::{Pruned, Retention};
 pub use standing::Standing;

@@ -15,7 +15,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
-use fanfold_core::{Fault, Notice, Overflow, Refusal, Tokens, View};
+use fanfold_core::{Fault, Handle, Notice, Overflow, Refusal, Tokens, View};
 use fanfold_store::{Batch, Op, SessionId, StoreError};
 use fanfold_wire::DecodeError;
 
@@ -28,6 +28,7 @@ use crate::lock::{FoldLock, Got};
 use crate::note::{Note, Sent};
 use crate::offer::Offer;
 use crate::past::Past;
+use crate::recollect::{Recollection, recollect, within};
 use crate::state::{Arrived, State};
 use crate::terms::Terms;
 
@@ -51,6 +52,8 @@ pub struct Ask<'a> {
     pub mode: Mode,
     /// From when on nobody waits for the answer, if there is such a moment.
     pub until: Option<Instant>,
+    /// What is recalled from memory, at the end of what leaves folded or whole.
+    pub memory: Option<Recollection<'a>>,
 }
 
 impl<'a> Ask<'a> {
@@ -66,6 +69,7 @@ impl<'a> Ask<'a> {
             offer: None,
             mode: Mode::Fold,
             until: None,
+            memory: None,
         }
     }
 }
@@ -97,6 +101,10 @@ pub struct Answer {
     pub notices: Vec<Notice>,
     /// Whether the body has the tool that was offered.
     pub has_tool: bool,
+    /// What the memory at its end costs, where there is some. The sizes are without it.
+    pub memory: Option<Tokens>,
+    /// The handles of what this request folded first.
+    pub new_handles: Vec<Handle>,
 }
 
 /// How a body leaves.
@@ -159,6 +167,13 @@ impl Trouble {
 impl Engine {
     /// Takes what a client wants to send, and gives what is to be sent.
     pub fn request(&self, ask: &Ask<'_>) -> Answer {
+        match ask.memory {
+            Some(memory) => self.request_within(&Ask { terms: &within(ask.terms, memory), ..*ask }),
+            None => self.request_within(ask),
+        }
+    }
+
+    fn request_within(&self, ask: &Ask<'_>) -> Answer {
         let mut progress = Progress::default();
         let tried = catch_unwind(AssertUnwindSafe(|| self.try_request(ask, &mut progress)));
         let trouble = match tried {
@@ -182,6 +197,8 @@ impl Engine {
             sizes: progress.sizes,
             notices: Vec::new(),
             has_tool: false,
+            memory: None,
+            new_handles: Vec::new(),
         }
     }
 
@@ -239,11 +256,14 @@ impl Engine {
             return Err(Trouble::Late);
         }
         state.frame = Some(frame);
+        let (n_new, new_handles) = self.note_request(ask, &mut state, deferred, &view, &body)?;
+        let n_new = progress.n_new + n_new;
         let n_new = progress.n_new + self.note_request(ask, &mut state, deferred, &view, &body)?;
         let notices = state.followed.session.take_notices();
         let session = &state.followed.session;
         let (transcript, n_folds) = (session.transcript().total(), session.ledger().receipts().len());
-        let answer = Answer {
+        let format = state.followed.conversation.format();
+        let mut answer = Answer {
             body,
             left,
             is_kept: true,
@@ -251,12 +271,18 @@ impl Engine {
             sizes: Some(Sizes { transcript, view: view.tokens, n_folds }),
             notices,
             has_tool: ask.mode == Mode::Fold && state.followed.conversation.has_added_tool(),
+            memory: None,
+            new_handles,
         };
         self.cache.put(ask.session.clone(), state);
+        if ask.mode == Mode::Fold {
+            recollect(ask, &mut answer, format);
+        }
         Ok(answer)
     }
 
-    /// Notes new folds and the request, before the view leaves. Gives how many messages were written with them.
+    /// Notes new folds and the request, before the view leaves. Gives how many messages were written with them, and the
+    /// handles that were noted first.
     ///
     /// A request that folds nothing new is written with its messages, at once; folds come behind what they stand for.
     fn note_request(
@@ -266,7 +292,7 @@ impl Engine {
         deferred: Option<Batch>,
         view: &View,
         body: &str,
-    ) -> Result<usize, Trouble> {
+    ) -> Result<(usize, Vec<Handle>), Trouble> {
         let mut sent = sent_of(state, body);
         sent.tokens = Some(view.tokens.0);
         sent.original = (ask.mode == Mode::Observe).then(|| OBSERVED.to_owned());
@@ -276,7 +302,7 @@ impl Engine {
             batch.ops.push(Op::Note(ask.session.clone(), Note::Request(sent.clone()).event()));
             let n_new = self.store.commit(&batch)?.n_new;
             state.pending = Some(sent);
-            return Ok(n_new);
+            return Ok((n_new, Vec::new()));
         }
         let n_new = self.write_kept(deferred)?;
         let mut notes = Vec::new();
@@ -292,12 +318,13 @@ impl Engine {
             Got::NotNeeded => {}
             Got::Theirs(holder) => return Err(Trouble::Locked(holder)),
         }
+        let new_handles = handles_of(&notes);
         notes.push(Note::Request(sent.clone()));
         let ops = notes.iter().map(|note| Op::Note(ask.session.clone(), note.event())).collect();
         self.store.commit(&Batch { ops, ..self.batch() })?;
         drop(lock);
         state.pending = Some(sent);
-        Ok(n_new)
+        Ok((n_new, new_handles))
     }
 
     fn batch(&self) -> Batch {
@@ -315,6 +342,15 @@ impl Engine {
 
 /// Why a request left as it came that was only looked at.
 const OBSERVED: &str = "only observed";
+
+/// The handles that notes are the first to name.
+fn handles_of(notes: &[Note]) -> Vec<Handle> {
+    let folds = notes.iter().filter_map(|note| match note {
+        Note::Fold(fold) => Some(&fold.handles),
+        _ => None,
+    });
+    folds.flatten().filter_map(|(digits, ..)| digits.parse().ok()).collect()
+}
 
 fn sent_of(state: &State, body: &str) -> Sent {
     let Followed { session, conversation, .. } = &state.followed;

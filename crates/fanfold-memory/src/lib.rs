@@ -1,9 +1,33 @@
-//! What is remembered from one session to the next: two small files that people can read and write as well.
+//! What is remembered from one session to the next: two small files that people can read and write as well, and at most
+//! one provider outside.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may fail"))]
 
-mod entries; // what a file holds, and how it is changed: values in, values out
-mod files; //   the files: locked, replaced as a whole, the last one kept
+mod entries; //  what a file holds, and how it is changed: values in, values out
+mod files; //    the files: locked, replaced as a whole, the last one kept
+mod provider; // where a provider is, and how long it may take
+mod fault; //    what can be wrong with it
+mod plain; //    what a person said, without what programs put around it
+mod guard; //    names of its tools
+mod choose; //   which of them are used
+mod terms; //    the words of a question that are worth looking for
+mod found; //    what it found, as lines
+mod bounded; //  HTTP with an end to what is read
+mod program; //  a program that is started for it
+mod mcp; //      one that speaks MCP
+mod http; //     one with plain routes
+mod server; //   whichever it is
+mod turn; //     a turn, and what is recalled for it
+mod worker; //   work in order, behind everybody's back
+mod keeper; //   all of it through the life of a conversation
 
+pub use choose::{Argument, Tool};
 pub use entries::{Change, Refused, change, entries, used};
+pub use fault::Fault;
 pub use files::{Book, ChangeError, Changed, Memory};
+pub use guard::{Shadow, guarded};
+pub use keeper::{Abandoned, Deed, Keeper, OnDeed};
+pub use plain::plain;
+pub use provider::{Key, Limits, Place, Provider, ToolWish};
+pub use server::Checked;
+pub use turn::{Recalling, Turn};

@@ -12,6 +12,7 @@ use fanfold_wire::Format;
 
 use crate::meter::Meter;
 use crate::recall::Recall;
+use crate::remember::Remember;
 use crate::trust::Token;
 use crate::upstream::Upstreams;
 
@@ -28,6 +29,8 @@ pub struct Config {
     pub mode: Mode,
     /// How models open folds.
     pub recall: Recall,
+    /// What is remembered from one session to the next, if anything is.
+    pub memory: Option<Remember>,
     /// Counts what passes.
     pub meter: Arc<Meter>,
     /// Answers below `/fanfold/mcp`, if anything does.

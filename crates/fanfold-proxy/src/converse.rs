@@ -48,13 +48,20 @@ impl Call {
         let traceparent = self.headers.get("traceparent").and_then(|value| value.to_str().ok());
         let mut passage =
             shared.meter.came(&Arrival { format: came.format, model: model.as_deref(), traceparent });
+        let memory = shared.memory.as_ref().filter(|_| shared.folder.mode() == Mode::Fold);
+        let minded = memory.zip(text).and_then(|(memory, text)| {
+            let deadline = shared.limits.deadline;
+            memory.minded(text, came.format, came.named.as_deref(), deadline, &shared.meter)
+        });
         let mut wanted = None;
         let made = match unpacked {
             Ok(body) => {
                 let (format, named) = (came.format, came.named.clone());
                 let unknown = self.unknown(model.as_deref());
                 let upstream = self.upstream.address().to_owned();
-                let asked = Wanted { body, format, model, named, upstream, unknown, told: None, refused: None };
+                let memory = minded.clone();
+                let (told, refused) = (None, None);
+                let asked = Wanted { body, format, model, named, upstream, unknown, told, refused, memory };
                 wanted = Some(asked.clone());
                 shared.folder.fold(asked).await
             }
@@ -62,7 +69,13 @@ impl Call {
             Err(Packed::Unknown | Packed::Broken) => Made::as_it_came(Reason::Packed),
         };
         match self.send_and_again(&came, wanted, made, &mut passage).await {
-            Ok((opened, made)) => self.answer(&came, opened.response, made, passage).await,
+            Ok((opened, made)) => {
+                let response = self.answer(&came, opened.response, made, passage).await;
+                match minded {
+                    Some(minded) => minded.scrub(response, came.format).await,
+                    None => response,
+                }
+            }
             Err(not_sent) => {
                 passage.ended(not_sent.exit);
                 not_sent.response

@@ -17,6 +17,7 @@ use crate::converse::{Came, tell};
 use crate::fold::Folder;
 use crate::made::{Made, Reason};
 use crate::meter::{Arrival, Exit, Meter};
+use crate::remember::Remember;
 use crate::server::ServeError;
 use crate::trust::{self, Token};
 use crate::upstream::{Senders, Upstreams};
@@ -32,6 +33,7 @@ pub(crate) struct Shared {
     pub(crate) folder: Folder,
     pub(crate) meter: Arc<Meter>,
     pub(crate) inquiries: Arc<Inquiries>,
+    pub(crate) memory: Option<Remember>,
     pub(crate) mcp: Option<Router>,
     pub(crate) api: Router,
     token: Option<Token>,
@@ -50,6 +52,7 @@ impl Shared {
             folder,
             meter: Arc::clone(&config.meter),
             inquiries: Arc::default(),
+            memory: config.memory.clone(),
             mcp: config.mcp.clone(),
             api: api::router(Arc::new(move || desk.engine())),
             token: config.token.clone(),

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use fanfold_core::{Budget, Tokens};
-use fanfold_engine::{Ask, Engine, Left, Mode, Recognised, Refused, Terms, Trouble, store_words};
+use fanfold_engine::{
+    Ask, Engine, Left, Mode, Recognised, Recollection, Refused, Terms, Trouble, store_words,
+};
 use fanfold_store::SessionId;
 use fanfold_wire::reply::is_summary_request;
 use fanfold_wire::{Format, Incoming};
@@ -17,6 +19,7 @@ use crate::desk::Desk;
 use crate::made::{Counted, Made, Reason, Sent};
 use crate::meter::Meter;
 use crate::recall::Recall;
+use crate::remember::Minded;
 use crate::windows::Windows;
 
 /// Who asks, as sessions have it.
@@ -25,7 +28,7 @@ const SOURCE: &str = "proxy";
 const PATIENCE: u32 = 5;
 
 /// A body that is to be folded.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Wanted {
     /// The body, unpacked.
     pub(crate) body: Bytes,
@@ -42,6 +45,8 @@ pub(crate) struct Wanted {
     pub(crate) unknown: Option<Unknown>,
     /// What the provider said when it refused the body.
     pub(crate) refused: Option<Refused>,
+    /// What is remembered for it.
+    pub(crate) memory: Option<Minded>,
 }
 
 /// Folds bodies.
@@ -196,6 +201,9 @@ impl Folding<'_> {
         (ask.mode, ask.until) = (self.mode, Some(self.until));
         let offer = is_new.then(|| self.recall.offer(body, wanted.format));
         ask.offer = offer.as_ref();
+        let recall = || wanted.memory.as_ref().and_then(Minded::text);
+        ask.memory =
+            wanted.memory.as_ref().map(|memory| Recollection { room: memory.room(), recall: &recall });
         let answer = engine.request(&ask);
         let steps =
             vec![("recognise", began, recognised - began), ("fold", recognised, recognised.elapsed())];
@@ -219,6 +227,7 @@ impl Folding<'_> {
         self.desk.told(None);
         let counted = answer.sizes.map(|sizes| {
             let tokens = if left == Sent::Folded { sizes.view } else { sizes.transcript };
+            let tokens = tokens + answer.memory.unwrap_or_default();
             Counted { tokens, window: terms.budget.window() }
         });
         let n_new = answer.n_new;
@@ -226,7 +235,11 @@ impl Folding<'_> {
         if let Some(glance) = &glance {
             self.meter.noticed(&session, &answer.notices, Tokens(glance.sent), Tokens(glance.room));
         }
-        let is_changed = left == Sent::Folded || answer.has_tool || has_recalls;
+        if let Some(memory) = &wanted.memory {
+            memory.offer(engine, &session, &answer.new_handles);
+        }
+        let is_changed =
+            left == Sent::Folded || answer.has_tool || has_recalls || answer.memory.is_some();
         let body = is_changed.then(|| Bytes::from(answer.body));
         let has_tool = answer.has_tool;
         Ok(Made { body, session: Some(session), left, has_tool, counted, glance, steps })

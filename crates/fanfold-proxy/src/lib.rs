@@ -20,6 +20,7 @@ mod model; //    the model that a body names
 mod windows; //  windows that providers told
 mod asked; //    windows that servers are asked for
 mod recall; //   how a model opens folds
+mod remember; // memory for the conversations that pass
 mod fold; //     a body folded, within a deadline
 pub mod meter; // what passes through, counted
 mod passing; //  an answer on its way to the client
@@ -37,6 +38,7 @@ mod server; //   listening, and ending in good order
 pub use config::{Config, Host, Limits};
 pub use made::Reason;
 pub use recall::Recall;
+pub use remember::Remember;
 pub use server::{Running, ServeError, serve};
 pub use trust::Token;
 pub use upstream::{Upstream, UpstreamError, Upstreams};

@@ -14,6 +14,7 @@ pub mod talks; //         whole conversations, request after request, valid by t
 pub mod rules; //         the documented rules of each API for a whole request, each by its name
 pub mod upstream; //      a scripted provider on loopback, with faults
 pub mod summaries; //     what models answer when they are asked for a summary
+pub mod memory; //        a scripted provider of memory, with faults
 pub mod caller; //        a client with a clock
 
 pub use rng::Rng;

@@ -28,6 +28,7 @@ mod responses; //    Responses
 mod anthropic; //    Anthropic Messages
 mod outgoing; //     a view as portions of messages to send
 mod conversation; // all of it together
+mod recollect; //    what was recalled from memory, at the end of a request
 pub mod reply; //    what comes back
 
 pub use change::{Change, Oddity, Repair};
@@ -36,3 +37,4 @@ pub use dress::{Dress, dress, same_system, undress};
 pub use format::{Format, FormatError, detect};
 pub use frame::DecodeError;
 pub use incoming::Incoming;
+pub use recollect::{FENCE, FENCE_END, fence, may_recollect, prompts, with_memory};

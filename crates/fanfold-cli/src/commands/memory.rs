@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use fanfold_memory::{Book, Change, ChangeError, Memory, entries, used};
 use serde_json::{Value, json};
 
-use super::Say;
+use super::{Say, provider};
 use crate::failure::Failure;
 use crate::flags::{MemoryArgs, MemoryCommand};
 use crate::settings::Options;
@@ -17,6 +17,9 @@ pub(crate) fn run(args: &MemoryArgs, options: &Options, say: Say) -> anyhow::Res
     let book = if args.user { Book::Person } else { Book::Notes };
     let Some(command) = &args.command else { return show(&memory, args) };
     let change = match command {
+        MemoryCommand::Status => return provider::status(options, args.json),
+        MemoryCommand::Search { words } => return provider::search(options, words, args.json),
+        MemoryCommand::Check { words } => return provider::check(options, words, args.json),
         MemoryCommand::Add { text } => Change::Add(text.clone()),
         MemoryCommand::Replace { old, new } => Change::Replace { old: old.clone(), new: new.clone() },
         MemoryCommand::Remove { words } => Change::Remove(words.clone()),
@@ -32,7 +35,7 @@ pub(crate) fn run(args: &MemoryArgs, options: &Options, say: Say) -> anyhow::Res
 }
 
 /// Beside the store's file; for a server, where the files of profiles are.
-fn folder(options: &Options) -> Result<PathBuf, Failure> {
+pub(super) fn folder(options: &Options) -> Result<PathBuf, Failure> {
     let address = store::address(options)?;
     let parent = Path::new(&address).parent().map(Path::to_owned);
     match parent {

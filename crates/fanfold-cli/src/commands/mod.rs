@@ -13,6 +13,7 @@ pub(crate) mod sessions;
 pub(crate) mod search;
 pub(crate) mod mcp;
 pub(crate) mod memory;
+pub(crate) mod provider;
 pub(crate) mod doctor;
 pub(crate) mod models;
 pub(crate) mod prices;

@@ -12,7 +12,11 @@ Examples:
   fanfold memory
   fanfold memory add \"The tests need a running PostgreSQL\"
   fanfold memory replace PostgreSQL \"The tests start a PostgreSQL of their own\"
-  fanfold memory remove \"of their own\"";
+  fanfold memory remove \"of their own\"
+
+A provider outside, named in [memory] of your settings, is asked and told by `fanfold serve`:
+  fanfold memory check             start it, list its tools, and see how long it takes
+  fanfold memory search \"staging port\"";
 
 #[derive(Debug, Args)]
 pub(crate) struct MemoryArgs {
@@ -45,6 +49,19 @@ pub(crate) enum MemoryCommand {
     /// Forget an entry
     Remove {
         /// Words that stand in that entry alone
+        words: String,
+    },
+    /// Show which provider is set, without asking it
+    Status,
+    /// Ask the provider, as a turn would
+    Search {
+        /// What to ask for
+        words: String,
+    },
+    /// Try the provider: what it is, which tools are used, how long it takes
+    Check {
+        /// What to ask for
+        #[arg(long, default_value = "memory")]
         words: String,
     },
 }

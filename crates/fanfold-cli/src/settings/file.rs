@@ -122,6 +122,22 @@ pub(crate) const TEMPLATE: &str = r#"# Settings of fanfold. Flags and FANFOLD_* 
 # allowed = []               # other addresses that a client may name in `x-fanfold-upstream`
 # ca = "company.pem"         # authorities that upstreams are trusted by, beside those of this machine
 
+# [memory]                   # in your own file only: it decides where what you say goes
+# command = ["npx", "-y", "@modelcontextprotocol/server-memory"]  # an MCP server, started here
+# environment = {}           # variables for it
+# mcp = "http://127.0.0.1:8765/mcp"     # or one over HTTP
+# http = "http://127.0.0.1:8766/memory" # or one with plain routes
+# key_env = "MEMORY_KEY"     # the variable with its key
+# search = "search_nodes"    # its tools and their arguments; default: those that are known
+# search_argument = "query"
+# write = "add_memory"
+# write_argument = "text"
+# arguments = {}             # always given to both
+# offers = true              # it is offered what is folded; default: only with plain routes
+# files = false              # what `fanfold memory` keeps goes into requests of the proxy, too
+# deadline_ms = 800          # how long a turn waits for it
+# tokens = 1500              # how much of a request it may have
+
 # [[tools]]
 # name = "read_*"            # a `*` at the end matches any rest
 # fold = "auto"              # never, always

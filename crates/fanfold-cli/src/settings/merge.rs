@@ -45,6 +45,12 @@ pub(crate) fn read(flags: Options, directory: &Path) -> anyhow::Result<Settings>
     let user = file::user_file().filter(|path| path.is_file());
     if let Some(path) = project {
         let options = file::read(&path)?;
+        if !options.memory.is_empty() {
+            let message = format!("{}: [memory] is not a project's to set", path.display());
+            let hint =
+                "put it into your own file (`fanfold config path`): it decides where what you say goes";
+            return Err(Failure::new(message, hint).into());
+        }
         if !options.serve.is_empty() {
             let message = format!("{}: [serve] is not a project's to set", path.display());
             let hint = "put it into your own file (`fanfold config path`): it decides where credentials go";
@@ -101,6 +107,7 @@ impl Settings {
             ("models", !more.models.is_empty()),
             ("prices", !more.prices.is_empty()),
             ("serve", !more.serve.is_empty()),
+            ("memory", !more.memory.is_empty()),
         ];
         for (name, is_set) in lists {
             if is_set {
@@ -109,6 +116,9 @@ impl Settings {
         }
         if self.options.serve.is_empty() {
             self.options.serve = more.serve;
+        }
+        if self.options.memory.is_empty() {
+            self.options.memory = more.memory;
         }
         self.options.tools.extend(more.tools);
         self.options.models.extend(more.models);
@@ -137,6 +147,11 @@ impl Settings {
         let serve = [&serve.listen, &serve.upstream, &serve.openai, &serve.anthropic].into_iter().flatten();
         let serve = serve.chain(&options.serve.allowed).map(String::as_str).collect();
         all.push(self.one("serve", list(serve)));
+        let memory = &options.memory;
+        let files = memory.files.filter(|files| *files).map(|_| "files");
+        let memory =
+            memory.command.first().or(memory.mcp.as_ref()).or(memory.http.as_ref()).map(String::as_str);
+        all.push(self.one("memory", list(memory.into_iter().chain(files).collect())));
         all
     }
 

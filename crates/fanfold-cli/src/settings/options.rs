@@ -1,5 +1,6 @@
 //! Everything a person can set: one struct, filled by the flags, by the environment and by each file.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt;
 use std::path::PathBuf;
@@ -77,6 +78,10 @@ pub(crate) struct Options {
     /// The proxy. A project's file can't say this: it would decide where credentials go.
     #[serde(default, skip_serializing_if = "ServeOptions::is_empty")]
     pub(crate) serve: ServeOptions,
+    /// What is remembered from one session to the next. A project's file can't say this: it would decide where what you
+    /// say goes.
+    #[serde(default, skip_serializing_if = "MemoryOptions::is_empty")]
+    pub(crate) memory: MemoryOptions,
     /// What is said of single tools.
     #[serde(default, alias = "tool", skip_serializing_if = "Vec::is_empty")]
     pub(crate) tools: Vec<ToolOptions>,
@@ -136,6 +141,60 @@ pub(crate) struct ServeOptions {
 impl ServeOptions {
     pub(crate) fn is_empty(&self) -> bool {
         *self == ServeOptions::default()
+    }
+}
+
+/// What is remembered: a provider outside, in one of three ways, and the files of `fanfold memory`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MemoryOptions {
+    /// A program that speaks MCP on stdin and stdout, with its arguments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) command: Vec<String>,
+    /// Variables of its environment.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) environment: BTreeMap<String, String>,
+    /// The address of an MCP server over HTTP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) mcp: Option<String>,
+    /// The address of a server with the plain routes that the guide describes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) http: Option<String>,
+    /// The variable that holds the key of a server over HTTP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) key_env: Option<String>,
+    /// The tool of an MCP server that is searched with. Default: one that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) search: Option<String>,
+    /// Its argument that says for what.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) search_argument: Option<String>,
+    /// The tool that is written with. Default: one that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) write: Option<String>,
+    /// Its argument that says what.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) write_argument: Option<String>,
+    /// Arguments that both tools are always given, as far as they have them.
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub(crate) arguments: serde_json::Map<String, serde_json::Value>,
+    /// Whether the provider is offered what is folded. Default: one with plain routes is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) offers: Option<bool>,
+    /// Whether the files of `fanfold memory` go into requests of the proxy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) files: Option<bool>,
+    /// How long a turn waits for what is recalled, in milliseconds. Default: 800.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) deadline_ms: Option<u64>,
+    /// How much of a request memory may have, in tokens. Default: 1500.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tokens: Option<Size>,
+}
+
+impl MemoryOptions {
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == MemoryOptions::default()
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is remembered from one session to the next.
 
+use fanfold_testkit::memory::{Manner, Memories};
 use serde_json::Value;
 
 use crate::sandbox::{Ran, Sandbox};
@@ -52,4 +53,65 @@ fn what_can_not_be_done_is_told_with_the_next_step() {
     let full = run(&sandbox, &["add", &"x".repeat(2_200)]);
     assert!(full.err.contains("2,2") || full.err.contains("of 2200"), "{}", full.err);
     assert_eq!(full.code, 1);
+}
+
+fn with_settings(settings: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("config/fanfold/config.toml", settings);
+    sandbox
+}
+
+#[test]
+fn a_provider_is_shown_asked_and_tried() {
+    let server = Memories::start(Manner::Well, &["the staging port is 8443"]);
+    for settings in [format!("http = \"{}\"", server.url()), format!("mcp = \"{}\"", server.mcp_url())] {
+        let sandbox = with_settings(&format!("[memory]\n{settings}\ntokens = \"2k\"\n"));
+        let status = run(&sandbox, &["status"]);
+        assert!(status.out.contains("provider: http://127.0.0.1"), "{}{}", status.out, status.err);
+        assert!(
+            status.out.contains("a turn waits 800 ms at most, and gives it 2000 tokens"),
+            "{}",
+            status.out
+        );
+        let found = run(&sandbox, &["search", "which staging port?"]);
+        assert_eq!((found.code, found.out.as_str()), (0, "- the staging port is 8443\n"), "{}", found.err);
+        let nothing = run(&sandbox, &["search", "weather"]);
+        assert_eq!(nothing.out, "nothing was found\n");
+        let checked: Value = serde_json::from_str(&run(&sandbox, &["check", "--json"]).out).unwrap();
+        assert!(checked["calls"][0].as_str().unwrap().contains("search") || settings.starts_with("http"));
+        assert_eq!(checked["is_in_time"], true, "{checked}");
+    }
+}
+
+#[test]
+fn tools_that_are_not_used_are_told() {
+    let server = Memories::start(Manner::Lies, &[]);
+    let sandbox = with_settings(&format!("[memory]\nmcp = \"{}\"\n", server.mcp_url()));
+    let checked = run(&sandbox, &["check"]);
+    assert_eq!(checked.code, 1);
+    assert!(checked.err.contains("it refused: Unknown tool: search_memories"), "{}", checked.err);
+    assert!(checked.err.contains("hint:"), "{}", checked.err);
+}
+
+#[test]
+fn what_is_wrong_with_the_settings_of_memory_is_told_with_the_next_step() {
+    let none = run(&Sandbox::new(), &["check"]);
+    assert_eq!(none.code, 1);
+    assert!(
+        none.err.contains("there is no provider of memory") && none.err.contains("[memory]"),
+        "{}",
+        none.err
+    );
+    let two = with_settings("[memory]\nmcp = \"http://127.0.0.1:9/mcp\"\nhttp = \"http://127.0.0.1:9\"\n");
+    assert!(run(&two, &["status"]).err.contains("more than one provider"));
+    let key = with_settings("[memory]\nhttp = \"http://127.0.0.1:9\"\nkey_env = \"MADE_UP_KEY\"\n");
+    let err = run(&key, &["check"]).err;
+    assert!(err.contains("MADE_UP_KEY, which is not set") && err.contains("hint:"), "{err}");
+    let gone = with_settings("[memory]\nhttp = \"http://127.0.0.1:9\"\n");
+    let err = run(&gone, &["search", "anything"]).err;
+    assert!(err.contains("http://127.0.0.1:9): it can't be reached"), "{err}");
+    let project = Sandbox::new();
+    project.write(".fanfold.toml", "[memory]\ncommand = [\"sh\"]\n");
+    let err = run(&project, &["status"]).err;
+    assert!(err.contains("[memory] is not a project's to set"), "{err}");
 }

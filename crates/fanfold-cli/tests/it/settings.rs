@@ -96,6 +96,7 @@ fn values_are_shown_with_their_sources() {
         models          not set
         prices          not set
         serve           not set
+        memory          not set
     "#]]
     .assert_eq(&shown);
 }

@@ -14,6 +14,7 @@ mod dress; //          messages are the same whatever their cache marks
 mod recognise; //      which session a body belongs to
 mod errands; //        summaries by a model, and all that may go wrong
 mod provider; //       refusals, and what the provider counted
+mod memory; //         what was recalled, at the end of what leaves
 mod offer; //          how the model may open folds; looking on; being late
 mod effects; //        whatever fails, nothing acknowledged is lost
 mod lineage; //        forks, rewinds, rotations, and what goes

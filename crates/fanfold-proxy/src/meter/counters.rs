@@ -55,6 +55,10 @@ impl Counters {
         self.with(|| counter!("fanfold_recalls_total", "way" => way).increment(1));
     }
 
+    pub(super) fn remembered(&self, what: &'static str) {
+        self.with(|| counter!("fanfold_memory_total", "what" => what).increment(1));
+    }
+
     pub(super) fn left(&self, format: &'static str, family: &str, outcome: Outcome) {
         self.with(|| {
             let labels = [
@@ -215,6 +219,10 @@ fn describe() {
     count("fanfold_summary_fallbacks_total", "How often another stood in for who should write a summary.");
     count("fanfold_misses_total", "Calls made again, word for word, although their results had been folded.");
     count("fanfold_recalls_total", "Folds opened, by the way.");
+    count(
+        "fanfold_memory_total",
+        "Memory recalled for turns and written down after them, by what came of it.",
+    );
     count("fanfold_refused_total", "Requests that a provider refused for their length.");
     count("fanfold_retried_total", "Requests folded harder and sent again.");
     count("fanfold_answers_total", "Answers that began, by the class of their status.");

@@ -128,6 +128,11 @@ impl Meter {
         }
     }
 
+    /// Something happened with what is remembered: one of a few words.
+    pub fn remembered(&self, what: &'static str) {
+        self.counters.remembered(what);
+    }
+
     /// Looks at a session as a request has left it; `n_new` of its messages were new. Called where the session is at
     /// hand; what comes out goes into [`Passage::looked`].
     pub fn glance(&self, session: &SessionId, followed: &Followed, n_new: usize) -> Glance {

@@ -10,5 +10,6 @@ mod beside; //   folds that it opens beside calls of the client's
 mod refusals; // requests that were too long
 mod faults; //   providers and clients that fail
 mod tls; //      providers behind TLS
+mod memory; //   what is remembered, and providers of it that fail
 mod trust; //    who may ask
 mod watched; //  what people see of sessions

@@ -11,7 +11,7 @@ use fanfold_core::{Budget, Policy, Tokens, Words};
 use fanfold_engine::{Engine, MachineClock, Mode, Terms};
 use fanfold_proxy::meter::Meter;
 use fanfold_proxy::{
-    Config, Host, Limits, Recall, Running, ServeError, Upstream as Target, Upstreams, serve,
+    Config, Host, Limits, Recall, Remember, Running, ServeError, Upstream as Target, Upstreams, serve,
 };
 use fanfold_replay::PriceTable;
 use fanfold_store::{SqliteStore, StoreError};
@@ -67,13 +67,23 @@ pub(crate) struct Wish {
     pub(crate) token: Option<&'static str>,
     pub(crate) recall: Recall,
     pub(crate) ca: Option<Vec<u8>>,
+    pub(crate) memory: Option<Remember>,
 }
 
 impl Default for Wish {
     fn default() -> Wish {
         let limits = Limits { deadline: Duration::from_secs(20), ..Limits::default() };
         let script = Script::of(|_| Said { text: "It is done.".to_owned(), ..Said::default() });
-        Wish { window: 100_000, mode: Mode::Fold, limits, script, token: None, recall: Recall::Off, ca: None }
+        Wish {
+            window: 100_000,
+            mode: Mode::Fold,
+            limits,
+            script,
+            token: None,
+            recall: Recall::Off,
+            memory: None,
+            ca: None,
+        }
     }
 }
 
@@ -108,7 +118,7 @@ impl Stage {
     }
 
     async fn try_behind(wish: Wish, address: Option<String>) -> Result<Stage, ServeError> {
-        let Wish { window, mode, limits, script, token, recall, ca } = wish;
+        let Wish { window, mode, limits, script, token, recall, memory, ca } = wish;
         let upstream = Upstream::start(script).unwrap();
         let address = address.unwrap_or_else(|| upstream.url());
         let folder = tempfile::tempdir().unwrap();
@@ -125,6 +135,7 @@ impl Stage {
             host: Arc::clone(&host) as Arc<dyn Host>,
             mode,
             recall,
+            memory,
             meter: Arc::clone(&meter),
             mcp: None,
             ca,

@@ -55,6 +55,7 @@ async fn without_a_token_it_listens_to_this_machine_alone() {
         host: Arc::clone(&stage.host) as Arc<dyn Host>,
         mode: Mode::Fold,
         recall: Recall::Off,
+        memory: None,
         meter: Arc::new(Meter::new(PriceTable::built_in())),
         mcp: None,
         ca: None,

@@ -107,7 +107,8 @@ fn is_choice_none(body: &Object<'_>) -> bool {
     kind.as_deref() == Some("none")
 }
 
-fn wants_structure(body: &Object<'_>) -> bool {
+/// Whether a request wants an answer of a given structure.
+pub(crate) fn wants_structure(body: &Object<'_>) -> bool {
     let inner = |outer: &str, key: &str| body.some(outer).and_then(Object::parse)?.some(key);
     let formats = [
         body.some("response_format"),

@@ -12,3 +12,4 @@ mod streams; //  answers as each API documents them
 mod seen; //     what a client may see of an answer
 mod held; //     answers in which the recall tool is called
 mod summaries; // requests of a client for a summary
+mod scrubbed; // answers in which a model repeats its memory

@@ -12,12 +12,14 @@ use std::time::Duration;
 use anyhow::Context as _;
 use fanfold_engine::Mode;
 use fanfold_mcp::{Access, Settings as McpSettings, StoreAt, http_service, server};
+use fanfold_memory::OnDeed;
 use fanfold_proxy::meter::{Collector, Meter};
-use fanfold_proxy::{Config, Limits, Recall, Running, ServeError, Token, serve};
+use fanfold_proxy::{Config, Limits, Recall, Remember, Running, ServeError, Token, serve};
 use tokio::runtime::Runtime;
 
 use self::host::Offered;
 use super::Say;
+use super::provider;
 use super::search::OtherProfiles;
 use crate::choose;
 use crate::failure::{Failure, not_read};
@@ -63,6 +65,7 @@ async fn serve_until_asked(
     };
     let mcp = server(StoreAt::new(host.address()), mcp_settings);
     let access = Access::checked(listen.ip().is_loopback());
+    let remember = memory(options, &meter)?;
     let config = Config {
         listen,
         upstreams,
@@ -73,6 +76,7 @@ async fn serve_until_asked(
             RecallWay::Mcp => Recall::Mcp,
             RecallWay::Off => Recall::Off,
         },
+        memory: remember.clone(),
         meter: Arc::clone(&meter),
         mcp: Some(http_service(mcp, access)),
         ca: authorities(args, options)?,
@@ -99,12 +103,37 @@ async fn serve_until_asked(
     };
     // With a client of ours, whoever is still connected has ended.
     end(&running, args.command.is_empty(), say).await;
+    if let Some(remember) = remember {
+        farewell(remember, say).await;
+    }
     meter.flush().await;
     let report = meter.status().report();
     if !report.is_empty() {
         say.note(&format!("{}\n", report.trim_end()));
     }
     Ok(code)
+}
+
+/// Memory as the settings have it.
+fn memory(options: &Options, meter: &Arc<Meter>) -> anyhow::Result<Option<Remember>> {
+    let counted = Arc::clone(meter);
+    let on_deed: OnDeed = Arc::new(move |deed| counted.remembered(deed.name()));
+    let keeper = provider::keeper(options, Some(on_deed))?;
+    if let Some(keeper) = &keeper {
+        keeper.warm_up();
+    }
+    Ok(keeper.map(|keeper| Remember { keeper: Arc::new(keeper), room: provider::room(options) }))
+}
+
+/// Lets memory write down what is left, for a few seconds.
+async fn farewell(remember: Remember, say: Say) {
+    let Ok(abandoned) = tokio::task::spawn_blocking(move || remember.keeper.stop()).await else { return };
+    if abandoned.n_writes > 0 {
+        say.warn(&format!(
+            "{} not written to memory: its provider did not answer in time",
+            count(abandoned.n_writes, "turn")
+        ));
+    }
 }
 
 /// What counts, by the prices that are set, with a collector where one is named.

@@ -1,0 +1,91 @@
+//! What was recalled from memory: at the end of what leaves, within the room, and in no store.
+
+use fanfold_core::{Count as _, Tokens, Words};
+use fanfold_engine::{Answer, Ask, Engine, Left, Mode, Recollection, Terms};
+use fanfold_wire::{FENCE, FENCE_END};
+
+use crate::setting::{chat, engine, id, long_chat, terms, terms_of};
+
+const ROOM: Tokens = Tokens(60);
+
+fn send(engine: &Engine, body: &str, terms: &Terms, recalled: Option<&str>) -> Answer {
+    let recall = || recalled.map(str::to_owned);
+    let memory = Some(Recollection { room: ROOM, recall: &recall });
+    engine.request(&Ask { memory, ..Ask::new(&id("s"), body, terms, "test") })
+}
+
+/// A body without what stands in the fence.
+fn without(body: &str) -> String {
+    match (body.find(FENCE), body.find(FENCE_END)) {
+        (Some(start), Some(end)) => {
+            let start = body[..start].strip_suffix("\\n\\n").map_or(start, str::len);
+            format!("{}{}", &body[..start], &body[end + FENCE_END.len()..])
+        }
+        _ => body.to_owned(),
+    }
+}
+
+#[test]
+fn what_is_folded_does_not_depend_on_what_is_recalled() {
+    let (with, none) = (engine(), engine());
+    let terms = terms("fanfold", 700);
+    let messages = long_chat(30);
+    let mut n_folded = 0;
+    for n in (2..=messages.len()).step_by(2) {
+        let body = chat(&messages[..n]);
+        let facts = format!("- fact {n} of a few words\n").repeat(n % 7);
+        let answer = send(&with, &body, &terms, Some(&facts));
+        let plain = send(&none, &body, &terms, None);
+        assert_eq!(without(&answer.body), plain.body, "after {n}");
+        assert_eq!(answer.memory.is_some(), n % 7 > 0, "after {n}");
+        let Some(sizes) = answer.sizes else { panic!("{:?}", answer.left) };
+        assert!(
+            sizes.view + answer.memory.unwrap_or_default() <= Tokens(700),
+            "{sizes:?} {:?}",
+            answer.memory
+        );
+        n_folded += usize::from(matches!(answer.left, Left::Folded(_)));
+        assert_eq!(answer.new_handles.is_empty(), plain.new_handles.is_empty());
+    }
+    assert!(n_folded > 10, "{n_folded}");
+    // Nothing of it is kept: what is made again comes without, and is the same.
+    let stored: Vec<_> = with.requests(&id("s")).unwrap();
+    for number in 1..=stored.len() {
+        let again = with.rebuild(&id("s"), number, &terms_of).unwrap();
+        assert!(again.is_same && !again.body.contains(FENCE), "request {number}");
+    }
+}
+
+#[test]
+fn it_is_cut_to_its_room_and_left_out_where_it_has_none() {
+    let terms = terms("fanfold", 700);
+    let body = chat(&long_chat(1)[..2]);
+    let facts = "- a fact of six words each\n".repeat(100);
+    let answer = send(&engine(), &body, &terms, Some(&facts));
+    let tokens = answer.memory.unwrap();
+    assert!(tokens <= ROOM && tokens > Tokens(40), "{tokens:?}");
+    let block = &answer.body[answer.body.find(FENCE).unwrap()..];
+    assert!(block.contains("a fact of six words each\\n- a fact"), "{block}");
+    assert!(Words.count(&without(&answer.body)) <= Words.count(&body));
+    // Of a small window memory gets an eighth, which is too little for anything.
+    let small = Terms { described: "small".to_owned(), ..crate::setting::terms("fanfold", 200) };
+    let answer = send(&engine(), &body, &small, Some(&facts));
+    assert_eq!((answer.memory, answer.body.as_str()), (None, body.as_str()));
+}
+
+#[test]
+fn what_leaves_as_it_came_has_none_and_nothing_is_asked() {
+    let never = || -> Option<String> { panic!("nobody wants it") };
+    let memory = Some(Recollection { room: ROOM, recall: &never });
+    let terms = terms("fanfold", 700);
+    let session = id("s");
+    let body = chat(&long_chat(1)[..2]);
+    let observed =
+        engine().request(&Ask { memory, mode: Mode::Observe, ..Ask::new(&session, &body, &terms, "test") });
+    assert_eq!((observed.body.as_str(), observed.memory), (body.as_str(), None));
+    let odd = engine().request(&Ask { memory, ..Ask::new(&session, "no conversation", &terms, "test") });
+    assert!(matches!(odd.left, Left::AsItCame(_)) && odd.body == "no conversation");
+    let structured = body.replacen('{', r#"{"response_format":{"type":"json_object"},"#, 1);
+    let answer = engine().request(&Ask { memory, ..Ask::new(&session, &structured, &terms, "test") });
+    assert!(matches!(answer.left, Left::Whole) && answer.body == structured, "{:?}", answer.left);
+}

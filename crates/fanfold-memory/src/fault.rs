@@ -1,0 +1,91 @@
+//! What can be wrong with a provider. None of it reaches a turn; a person is told once.
+
+use std::time::Duration;
+
+/// Why a provider did not do what it was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// It could not be started or reached.
+    #[error("it can't be reached: {0}")]
+    Unreachable(String),
+    /// It ended, or the connection broke.
+    #[error("it is gone: {0}")]
+    Gone(String),
+    /// It was tried a moment ago, and is left alone for a while.
+    #[error("it failed and is tried again in {} s", .0.as_secs().max(1))]
+    Resting(Duration),
+    /// It did not answer in time.
+    #[error("it did not answer within {} ms", .0.as_millis())]
+    Late(Duration),
+    /// It answered with more than anybody wants to read.
+    #[error("its answer is longer than {0} bytes")]
+    Flood(usize),
+    /// It said no, in its own words.
+    #[error("it refused: {0}")]
+    Refused(String),
+    /// It does not have the tool.
+    #[error("it has no tool {0}")]
+    NoTool(String),
+    /// What it said is not understood.
+    #[error("its answer is not understood: {0}")]
+    Broken(String),
+}
+
+impl Fault {
+    /// Its name in a word.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Fault::Unreachable(_) => "unreachable",
+            Fault::Gone(_) => "gone",
+            Fault::Resting(_) => "resting",
+            Fault::Late(_) => "late",
+            Fault::Flood(_) => "flood",
+            Fault::Refused(_) => "refused",
+            Fault::NoTool(_) => "no_tool",
+            Fault::Broken(_) => "broken",
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Fault::Unreachable(_) | Fault::Gone(_) | Fault::Resting(_) => {
+                "check `command` or the address in [memory]; `fanfold memory check` tries it"
+            }
+            Fault::Late(_) => "try again, or give it more time with `deadline_ms` in [memory]",
+            Fault::Flood(_) => "ask it for less: most servers have a setting for the number of hits",
+            Fault::Refused(_) => "`fanfold memory check` shows which tools are called with which arguments",
+            Fault::NoTool(_) => "name its tools in [memory]: `search`, `write` and their arguments",
+            Fault::Broken(_) => "check that it is a server of memory, and which kind of one",
+        }
+    }
+
+    /// Whether the connection is of no use any more.
+    pub(crate) fn is_of_connection(&self) -> bool {
+        matches!(self, Fault::Unreachable(_) | Fault::Gone(_))
+    }
+}
+
+/// Words of somebody else's, as they may be shown: one line, without secrets, not long.
+pub(crate) fn words(text: &str) -> String {
+    const MOST: usize = 200;
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let clean = fanfold_redact::redact(&line);
+    let end = clean.floor_char_boundary(MOST);
+    if end < clean.len() { format!("{}…", &clean[..end]) } else { clean.into_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_others_are_short_and_without_secrets() {
+        let secret = format!("{}-{}", "sk-ant-api03", "Zk3".repeat(31));
+        let shown = words(&format!("no\n  such key: {secret} {}", "x".repeat(500)));
+        assert!(
+            shown.starts_with("no such key:") && shown.len() < 210 && !shown.contains(&secret),
+            "{shown}"
+        );
+    }
+}

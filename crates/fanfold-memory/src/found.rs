@@ -1,0 +1,136 @@
+//! What a provider found, as lines for a model: hits of servers that are known, or the text as it came.
+
+use serde_json::Value;
+
+/// So many lines are given.
+const MOST_LINES: usize = 24;
+/// So many bytes of one hit.
+const LONGEST_LINE: usize = 600;
+/// So many bytes of all of them.
+const LONGEST: usize = 12 << 10;
+
+/// What was found by one search.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Found {
+    /// What the search was for, where single words are looked for.
+    pub(crate) terms: Vec<String>,
+    /// What the provider said, each a text that may be JSON.
+    pub(crate) texts: Vec<String>,
+}
+
+impl Found {
+    /// The lines, those with most of the terms first. What an entity of this name says is left out.
+    pub(crate) fn lines(&self, without: &str) -> String {
+        let mut lines: Vec<(usize, String)> = Vec::new();
+        for text in &self.texts {
+            for line in lines_of(text, without, &self.terms) {
+                let line = short(&line);
+                if !line.is_empty() && !lines.iter().any(|(_, known)| *known == line) {
+                    lines.push((self.n_terms(&line), line));
+                }
+            }
+        }
+        // The sort is stable: among equals the provider's order holds.
+        lines.sort_by_key(|(n, _)| std::cmp::Reverse(*n));
+        let mut out = String::new();
+        for (_, line) in lines.into_iter().take(MOST_LINES) {
+            if out.len() + line.len() > LONGEST {
+                break;
+            }
+            out.push_str(&line);
+            out.push('\n');
+        }
+        out.trim_end().to_owned()
+    }
+
+    fn n_terms(&self, line: &str) -> usize {
+        let line = line.to_lowercase();
+        self.terms.iter().filter(|term| line.contains(&term.to_lowercase())).count()
+    }
+}
+
+fn lines_of(text: &str, without: &str, terms: &[String]) -> Vec<String> {
+    let is_json = text.trim_start().starts_with(['{', '[']);
+    let value = if is_json { serde_json::from_str::<Value>(text).ok() } else { None };
+    let Some(value) = value else { return vec![text.to_owned()] };
+    let entities = value.get("entities").and_then(Value::as_array);
+    if let Some(entities) = entities {
+        let others = entities.iter().filter(|entity| entity["name"] != without);
+        return others.flat_map(|entity| of_entity(entity, terms)).collect();
+    }
+    let keys = ["results", "memories", "hits", "items", "data"];
+    let list = value.as_array().or_else(|| keys.iter().find_map(|key| value.get(key)?.as_array()));
+    match list {
+        Some(list) => list.iter().filter_map(hit).map(|hit| format!("- {hit}")).collect(),
+        None => hit(&value).map_or_else(|| vec![text.to_owned()], |hit| vec![format!("- {hit}")]),
+    }
+}
+
+/// What is known of an entity: of its observations those that were looked for, or the first ones.
+fn of_entity(entity: &Value, terms: &[String]) -> Vec<String> {
+    const FIRST: usize = 4;
+    let name = entity["name"].as_str().unwrap_or_default();
+    let observations = entity["observations"].as_array();
+    let all: Vec<&str> = observations.into_iter().flatten().filter_map(Value::as_str).collect();
+    let is_meant = |text: &&&str| {
+        let lower = text.to_lowercase();
+        terms.iter().any(|term| lower.contains(&term.to_lowercase()))
+    };
+    let meant: Vec<&&str> = all.iter().filter(is_meant).collect();
+    let shown: Vec<&str> = if meant.is_empty() {
+        all.iter().take(FIRST).copied().collect()
+    } else {
+        meant.into_iter().copied().collect()
+    };
+    if shown.is_empty() {
+        let kind = entity["entityType"].as_str().unwrap_or_default();
+        return vec![format!("- {name} ({kind})")];
+    }
+    shown.into_iter().map(|text| format!("- {name}: {text}")).collect()
+}
+
+/// The text of a hit, under whichever key it stands.
+fn hit(value: &Value) -> Option<&str> {
+    let keys = ["memory", "text", "content", "observation", "summary", "data"];
+    value.as_str().or_else(|| keys.iter().find_map(|key| value.get(key)?.as_str()))
+}
+
+/// One hit, not longer than it may be.
+fn short(line: &str) -> String {
+    let line = line.trim();
+    if line.len() <= LONGEST_LINE || !line.starts_with("- ") {
+        return line[..line.floor_char_boundary(LONGEST)].to_owned();
+    }
+    format!("{}…", &line[..line.floor_char_boundary(LONGEST_LINE)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(terms: &[&str], texts: &[&str]) -> String {
+        let owned = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect();
+        Found { terms: owned(terms), texts: owned(texts) }.lines("this talk")
+    }
+
+    #[test]
+    fn hits_of_known_servers_become_lines() {
+        let graph = r#"{"entities":[{"name":"staging","entityType":"host","observations":["port 8443","in Frankfurt"]},
+            {"name":"this talk","observations":["port again"]},{"name":"empty","entityType":"x","observations":[]}],"relations":[]}"#;
+        assert_eq!(lines(&["port"], &[graph, graph]), "- staging: port 8443\n- empty (x)");
+        assert_eq!(lines(&["host"], &[graph]), "- staging: port 8443\n- staging: in Frankfurt\n- empty (x)");
+        let mem0 = r#"{"results":[{"memory":"Likes tea","score":0.9},{"memory":"Likes tea"},{"x":1}]}"#;
+        assert_eq!(lines(&[], &[mem0]), "- Likes tea");
+        assert_eq!(lines(&[], &[r#"["a","b"]"#, "plain words"]), "- a\n- b\nplain words");
+        assert_eq!(lines(&[], &["{broken", ""]), "{broken");
+    }
+
+    #[test]
+    fn what_has_more_of_the_question_comes_first_and_nothing_is_endless() {
+        let list: Vec<String> = (0..500).map(|i| format!("memory {i} {}", "x".repeat(700))).collect();
+        let json = serde_json::to_string(&list).unwrap();
+        let shown = lines(&["memory", "499"], &[&json]);
+        assert!(shown.starts_with("- memory 499 ") && shown.len() <= LONGEST, "{}", shown.len());
+        assert!(lines(&[], &[&"y".repeat(1 << 20)]).len() <= LONGEST);
+    }
+}

@@ -1,0 +1,485 @@
+//! The provider through the life of a conversation: asked before a turn, told after it, and never waited for.
+//!
+//! ```text
+//! turn -- recall --> a search beside everything else -- at most the deadline --> text, or none
+//! answer -- said --> queue --> one worker, in order: sync, prefetch of the next, offers, ends
+//! ```
+//!
+//! It has a thread of its own. Whatever a provider does there, a turn goes on after its deadline; what is wrong is told
+//! once, until it is well again.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc as sync_mpsc};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::entries::entries;
+use crate::fault::Fault;
+use crate::files::{Book, Memory};
+use crate::plain::plain;
+use crate::provider::{Limits, Provider};
+use crate::server::{Checked, Server};
+use crate::turn::{Decided, Recalling, Turn};
+use crate::worker::{Job, work};
+
+/// Of so many turns what was recalled is known.
+const MOST_TURNS: usize = 256;
+/// For so many conversations something is kept for the next turn.
+const MOST_SPARE: usize = 128;
+/// So many searches run at once.
+const MOST_SEARCHES: usize = 8;
+/// After so many turns without an answer in time, none is waited for until one would have been.
+const MOST_LATE: u32 = 3;
+/// So much of what somebody said is remembered.
+const LONGEST_SAID: usize = 4_000;
+/// So much of a text that is offered, and so many of them.
+const LONGEST_OFFER: usize = 2_000;
+const MOST_OFFERS: usize = 16;
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Deed {
+    /// Something was recalled in time.
+    Recalled,
+    /// There was nothing to recall.
+    Nothing,
+    /// Nothing came in time.
+    Late,
+    /// The search before it still runs.
+    Busy,
+    /// A search failed.
+    NotFound,
+    /// A turn was written down.
+    Synced,
+    /// What was folded was written down.
+    Offered,
+    /// Something could not be written down.
+    NotWritten,
+    /// There was too much to do.
+    Dropped,
+}
+
+impl Deed {
+    /// Every one.
+    pub const ALL: [Deed; 9] = [
+        Deed::Recalled,
+        Deed::Nothing,
+        Deed::Late,
+        Deed::Busy,
+        Deed::NotFound,
+        Deed::Synced,
+        Deed::Offered,
+        Deed::NotWritten,
+        Deed::Dropped,
+    ];
+
+    /// Its name, as counters have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Deed::Recalled => "recalled",
+            Deed::Nothing => "nothing",
+            Deed::Late => "late",
+            Deed::Busy => "busy",
+            Deed::NotFound => "not_found",
+            Deed::Synced => "synced",
+            Deed::Offered => "offered",
+            Deed::NotWritten => "not_written",
+            Deed::Dropped => "dropped",
+        }
+    }
+}
+
+/// Told of each thing that happened.
+pub type OnDeed = Arc<dyn Fn(Deed) + Send + Sync>;
+
+/// What was left undone at the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Abandoned {
+    /// Turns and offers that were not written down.
+    pub n_writes: usize,
+    /// Searches for a next turn that will not come.
+    pub n_prefetches: usize,
+    /// Whether the worker had to be stopped.
+    pub is_stopped: bool,
+}
+
+/// Asks and tells a provider.
+pub struct Keeper {
+    shared: Arc<Shared>,
+    /// None once the end has begun.
+    jobs: Mutex<Option<mpsc::Sender<Job>>>,
+    worker: Mutex<Option<JoinHandle<()>>>,
+    /// None only while it is dropped.
+    runtime: Option<Runtime>,
+}
+
+/// What the worker and the searches share.
+pub(crate) struct Shared {
+    pub(crate) server: Option<Server>,
+    wants_offers: bool,
+    pub(crate) limits: Limits,
+    files: Option<Memory>,
+    on_deed: Option<OnDeed>,
+    /// Guards what was recalled and what is kept; held for a look.
+    book: Mutex<Notebook>,
+    n_late: AtomicU32,
+    n_writes: AtomicUsize,
+    n_prefetches: AtomicUsize,
+    is_ending: AtomicBool,
+}
+
+#[derive(Default)]
+struct Notebook {
+    turns: VecDeque<(Turn, Recalling)>,
+    spare: BTreeMap<String, String>,
+    searching: HashSet<String>,
+    /// Conversations that something was written of.
+    talks: HashSet<String>,
+    /// What a person was told is wrong.
+    told: Option<&'static str>,
+    counts: BTreeMap<Deed, u64>,
+}
+
+impl Keeper {
+    /// Starts with a provider, with the files of memory, or with both. A program is started when it is first needed, or
+    /// by [`warm_up`](Self::warm_up).
+    pub fn start(
+        provider: Option<Provider>,
+        files: Option<Memory>,
+        limits: Limits,
+        on_deed: Option<OnDeed>,
+    ) -> Result<Keeper, Fault> {
+        let wants_offers = provider.as_ref().is_some_and(Provider::wants_offers);
+        let server = provider.map(|provider| Server::new(provider, limits.call)).transpose()?;
+        let runtime =
+            Builder::new_multi_thread().worker_threads(1).thread_name("fanfold-memory").enable_all().build();
+        let runtime =
+            runtime.map_err(|error| Fault::Unreachable(format!("no thread could be started: {error}")))?;
+        let shared = Arc::new(Shared {
+            server,
+            wants_offers,
+            limits,
+            files,
+            on_deed,
+            book: Mutex::default(),
+            n_late: AtomicU32::new(0),
+            n_writes: AtomicUsize::new(0),
+            n_prefetches: AtomicUsize::new(0),
+            is_ending: AtomicBool::new(false),
+        });
+        let (jobs, queue) = mpsc::channel(limits.queue.max(1));
+        let worker = runtime.spawn(work(Arc::clone(&shared), queue));
+        Ok(Keeper {
+            shared,
+            jobs: Mutex::new(Some(jobs)),
+            worker: Mutex::new(Some(worker)),
+            runtime: Some(runtime),
+        })
+    }
+
+    /// Starts the provider now, beside everything else, so that the first turn need not wait for it.
+    pub fn warm_up(&self) {
+        let shared = Arc::clone(&self.shared);
+        self.runtime().spawn(async move {
+            let Some(server) = &shared.server else { return };
+            if let Err(fault) = server.warm_up().await {
+                shared.tell(&fault);
+            }
+        });
+    }
+
+    /// Begins to recall something for a turn, and waits no longer than `most`; what an earlier request of the turn began
+    /// is gone on with.
+    pub fn recall(&self, turn: &Turn, most: Duration) -> Recalling {
+        let shared = &self.shared;
+        let mut book = shared.book();
+        if let Some((_, known)) = book.turns.iter().find(|(known, _)| known == turn) {
+            return known.clone();
+        }
+        let is_slow = shared.n_late.load(Ordering::Relaxed) >= MOST_LATE;
+        let now = Instant::now();
+        let by = if is_slow { now } else { now + shared.limits.deadline.min(most) };
+        let is_busy = book.searching.contains(&turn.talk) || book.searching.len() >= MOST_SEARCHES;
+        let spare = book.spare.get(&turn.talk).cloned();
+        let recalling = Recalling::new(if is_busy { now } else { by }, spare);
+        if shared.server.is_none() {
+            recalling.came(None);
+        } else if is_busy {
+            // One that hangs is not asked twice.
+        } else {
+            book.searching.insert(turn.talk.clone());
+            self.runtime().spawn(search(Arc::clone(shared), turn.clone(), recalling.clone()));
+        }
+        book.turns.push_back((turn.clone(), recalling.clone()));
+        if book.turns.len() > MOST_TURNS {
+            book.turns.pop_front();
+        }
+        drop(book);
+        if is_busy && shared.server.is_some() {
+            shared.count(Deed::Busy);
+        }
+        recalling
+    }
+
+    /// What is recalled, waited for up to the deadline of its turn. The same for each request of the turn.
+    pub fn text(&self, recalling: &Recalling) -> Option<String> {
+        let shared = &self.shared;
+        let (text, how) = recalling.decide(|| shared.of_files());
+        let deed = match (&text, how) {
+            (_, Decided::Before) => return text,
+            (_, Decided::Without) => {
+                shared.n_late.fetch_add(1, Ordering::Relaxed);
+                Deed::Late
+            }
+            (Some(_), Decided::InTime) => Deed::Recalled,
+            (None, Decided::InTime) => Deed::Nothing,
+        };
+        if deed == Deed::Late {
+            shared.tell(&Fault::Late(shared.limits.deadline));
+        }
+        shared.count(deed);
+        text
+    }
+
+    /// A turn was answered: that is written down, and something is looked for that the next turn may want.
+    pub fn said(&self, turn: &Turn, answer: &str) {
+        let assistant = clean(answer, LONGEST_SAID);
+        let user = clean(&turn.asked, LONGEST_SAID);
+        if user.is_empty() || assistant.is_empty() || self.shared.server.is_none() {
+            return;
+        }
+        {
+            let mut book = self.shared.book();
+            if book.talks.len() < MOST_TURNS {
+                book.talks.insert(turn.talk.clone());
+            }
+        }
+        self.queue(Job::Sync { talk: turn.talk.clone(), user: user.clone(), assistant });
+        self.queue(Job::Prefetch { talk: turn.talk.clone(), question: user });
+    }
+
+    /// Something was folded away: whoever wants it may keep it.
+    pub fn offer(&self, turn: &Turn, originals: &[String]) {
+        let texts: Vec<String> = originals
+            .iter()
+            .map(|text| clean(text, LONGEST_OFFER))
+            .filter(|text| !text.is_empty())
+            .take(MOST_OFFERS)
+            .collect();
+        if !texts.is_empty() && self.shared.wants_offers {
+            self.queue(Job::Offer { talk: turn.talk.clone(), texts });
+        }
+    }
+
+    /// A conversation has ended.
+    pub fn end(&self, talk: &str) {
+        if self.shared.book().talks.remove(talk) {
+            self.queue(Job::End { talk: talk.to_owned() });
+        }
+    }
+
+    /// Takes no more work, waits for what is left up to the limit, and ends the provider.
+    pub fn stop(&self) -> Abandoned {
+        let until = Instant::now() + self.shared.limits.farewell;
+        let talks: Vec<String> = self.shared.book().talks.drain().collect();
+        talks.into_iter().for_each(|talk| self.queue(Job::End { talk }));
+        self.shared.is_ending.store(true, Ordering::Relaxed);
+        // Without a sender the worker ends when the queue is empty.
+        drop(lock(&self.jobs).take());
+        let Some(worker) = lock(&self.worker).take() else { return Abandoned::default() };
+        let stopper = worker.abort_handle();
+        let (done, wait) = sync_mpsc::channel();
+        let shared = Arc::clone(&self.shared);
+        let ending = self.runtime().spawn(async move {
+            let _ = worker.await;
+            let _ = done.send(());
+            if let Some(server) = &shared.server {
+                server.close().await;
+            }
+            let _ = done.send(());
+        });
+        let left = || until.saturating_duration_since(Instant::now());
+        let is_done = wait.recv_timeout(left()).is_ok();
+        if is_done {
+            let _ = wait.recv_timeout(left());
+        }
+        stopper.abort();
+        ending.abort();
+        if let Some(server) = &self.shared.server {
+            server.kill();
+        }
+        let count = |n: &AtomicUsize| n.load(Ordering::Relaxed);
+        Abandoned {
+            n_writes: count(&self.shared.n_writes),
+            n_prefetches: count(&self.shared.n_prefetches),
+            is_stopped: !is_done,
+        }
+    }
+
+    /// Searches, for a person who waits.
+    pub fn search(&self, question: &str) -> Result<String, Fault> {
+        let Some(server) = &self.shared.server else { return Ok(String::new()) };
+        self.runtime().block_on(server.search("fanfold search", &clean(question, LONGEST_SAID)))
+    }
+
+    /// Tries the provider, for a person who waits.
+    pub fn check(&self, question: &str) -> Result<Option<Checked>, Fault> {
+        let Some(server) = &self.shared.server else { return Ok(None) };
+        self.runtime().block_on(server.check(question)).map(Some)
+    }
+
+    /// How long a turn waits at most.
+    pub fn limits(&self) -> Limits {
+        self.shared.limits
+    }
+
+    /// How often each thing happened.
+    pub fn counts(&self) -> BTreeMap<Deed, u64> {
+        self.shared.book().counts.clone()
+    }
+
+    fn queue(&self, job: Job) {
+        let counter = if job.is_write() { &self.shared.n_writes } else { &self.shared.n_prefetches };
+        let is_counted = !matches!(job, Job::End { .. });
+        let sent = match &*lock(&self.jobs) {
+            Some(jobs) => jobs.try_send(job).is_ok(),
+            None => return,
+        };
+        if sent && is_counted {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+        if !sent {
+            self.shared.count(Deed::Dropped);
+        }
+    }
+
+    fn runtime(&self) -> &Runtime {
+        self.runtime.as_ref().expect("it is there until the drop")
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // A search that hangs must not keep anybody.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Searches for a turn.
+async fn search(shared: Arc<Shared>, turn: Turn, recalling: Recalling) {
+    let Some(server) = &shared.server else { return };
+    let began = Instant::now();
+    let found = server.search(&turn.talk, &clean(&turn.asked, LONGEST_SAID)).await;
+    shared.book().searching.remove(&turn.talk);
+    if began.elapsed() <= shared.limits.deadline && found.is_ok() {
+        shared.n_late.store(0, Ordering::Relaxed);
+    }
+    match found {
+        Ok(text) => {
+            shared.well();
+            let text = Some(text).filter(|text| !text.is_empty());
+            if !recalling.came(text.clone()) {
+                shared.keep_spare(&turn.talk, text);
+            }
+        }
+        Err(fault) => {
+            shared.tell(&fault);
+            shared.count(Deed::NotFound);
+            recalling.came(None);
+        }
+    }
+}
+
+impl Shared {
+    fn book(&self) -> MutexGuard<'_, Notebook> {
+        lock(&self.book)
+    }
+
+    pub(crate) fn is_ending(&self) -> bool {
+        self.is_ending.load(Ordering::Relaxed)
+    }
+
+    /// A piece of work is done, one way or the other.
+    pub(crate) fn done(&self, is_write: bool) {
+        let counter = if is_write { &self.n_writes } else { &self.n_prefetches };
+        let _ = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
+    }
+
+    pub(crate) fn count(&self, deed: Deed) {
+        *self.book().counts.entry(deed).or_default() += 1;
+        if let Some(on_deed) = &self.on_deed {
+            on_deed(deed);
+        }
+    }
+
+    /// Something is wrong with the provider. A person is told when it begins, not each time.
+    pub(crate) fn tell(&self, fault: &Fault) {
+        // That it rests is no news after what it rests from.
+        let is_rest = matches!(fault, Fault::Resting(_));
+        let mut book = self.book();
+        if is_rest || book.told == Some(fault.name()) {
+            tracing::debug!(%fault, "memory");
+            return;
+        }
+        let is_first = book.told.replace(fault.name()).is_none();
+        drop(book);
+        let hint = fault.hint();
+        if is_first {
+            tracing::warn!(target: "fanfold::memory", %fault, hint, "memory does not work; turns go on without it");
+        } else {
+            tracing::debug!(target: "fanfold::memory", %fault, hint, "memory still does not work");
+        }
+    }
+
+    /// The provider did what it should.
+    pub(crate) fn well(&self) {
+        if self.book().told.take().is_some() {
+            tracing::info!(target: "fanfold::memory", "memory works again");
+        }
+    }
+
+    /// Keeps something for a conversation's next turn.
+    pub(crate) fn keep_spare(&self, talk: &str, text: Option<String>) {
+        let mut book = self.book();
+        match text {
+            Some(text) => {
+                if book.spare.len() >= MOST_SPARE && !book.spare.contains_key(talk) {
+                    book.spare.pop_first();
+                }
+                book.spare.insert(talk.to_owned(), text);
+            }
+            None => {
+                book.spare.remove(talk);
+            }
+        }
+    }
+
+    /// What the files of memory say.
+    fn of_files(&self) -> Option<String> {
+        let files = self.files.as_ref()?;
+        let all: Vec<String> = Book::ALL
+            .into_iter()
+            .filter_map(|book| files.read(book).ok())
+            .flat_map(|text| entries(&text).into_iter().map(|entry| format!("- {entry}")).collect::<Vec<_>>())
+            .collect();
+        (!all.is_empty()).then(|| all.join("\n"))
+    }
+}
+
+/// A text as it may leave: what somebody said, without secrets, not too long.
+fn clean(text: &str, most: usize) -> String {
+    let said = plain(text);
+    let said = fanfold_redact::redact(&said);
+    said[..said.floor_char_boundary(most)].trim().to_owned()
+}
+
+/// Whole values go in and out of what is locked, so a thread that died left them whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

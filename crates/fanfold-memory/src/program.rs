@@ -1,0 +1,96 @@
+//! A program that is started for us, and ended with all that it started.
+
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt as _;
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+
+use crate::fault::{Fault, words};
+
+/// So much of what it complained about is kept.
+const LONGEST_WORDS: usize = 400;
+
+/// A program that runs.
+pub(crate) struct Program {
+    child: Child,
+    /// The end of what it said on stderr.
+    said: Arc<Mutex<String>>,
+}
+
+/// A program that was started, with its ends.
+pub(crate) struct Started {
+    pub(crate) program: Program,
+    pub(crate) output: ChildStdout,
+    pub(crate) input: ChildStdin,
+}
+
+impl Program {
+    /// Starts it.
+    pub(crate) fn start(
+        program: &str,
+        arguments: &[String],
+        environment: &[(String, String)],
+    ) -> Result<Started, Fault> {
+        let mut command = Command::new(program);
+        command.args(arguments).envs(environment.iter().map(|(name, value)| (name, value)));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        // Ctrl-C is for us: it gets the rest of its work first.
+        #[cfg(unix)]
+        command.process_group(0);
+        let failed =
+            |error: std::io::Error| Fault::Unreachable(format!("{program} could not be started: {error}"));
+        let mut child = command.spawn().map_err(failed)?;
+        let said = Arc::new(Mutex::new(String::new()));
+        if let Some(errors) = child.stderr.take() {
+            tokio::spawn(listen(errors, Arc::clone(&said)));
+        }
+        let (Some(output), Some(input)) = (child.stdout.take(), child.stdin.take()) else {
+            return Err(Fault::Unreachable(format!("{program} has no stdin or stdout")));
+        };
+        Ok(Started { program: Program { child, said }, output, input })
+    }
+
+    /// Why it did not do what it should, with its own last words if it had any.
+    pub(crate) fn last_words(&self, why: &str) -> String {
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let said = said.trim();
+        if said.is_empty() { words(why) } else { words(&format!("{why}; it said: {said}")) }
+    }
+
+    /// Waits for its end, and ends it if that does not come. Its stdin is closed by now.
+    pub(crate) async fn end(mut self, most: Duration) {
+        let _ = tokio::time::timeout(most, self.child.wait()).await;
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let is_running = matches!(self.child.try_wait(), Ok(None));
+        #[cfg(unix)]
+        if let Some(id) = self.child.id().filter(|_| is_running) {
+            // What it started goes with it. The system's own program does that: there is no call without unsafe code.
+            let mut kill = std::process::Command::new("kill");
+            kill.args(["-KILL", "--", &format!("-{id}")]).stdout(Stdio::null()).stderr(Stdio::null());
+            let _ = kill.status();
+        }
+        if is_running {
+            let _ = self.child.start_kill();
+        }
+    }
+}
+
+/// Keeps the end of what a program complains about.
+async fn listen(mut errors: ChildStderr, said: Arc<Mutex<String>>) {
+    let mut buffer = [0; 1024];
+    while let Ok(n) = errors.read(&mut buffer).await {
+        if n == 0 {
+            return;
+        }
+        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.push_str(&String::from_utf8_lossy(&buffer[..n]));
+        let start = said.ceil_char_boundary(said.len().saturating_sub(LONGEST_WORDS));
+        said.drain(..start);
+    }
+}

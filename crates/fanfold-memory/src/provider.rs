@@ -1,0 +1,141 @@
+//! What a person says of the provider: where it is, which of its tools are used, and how long it may take.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+/// A provider of memory.
+#[derive(Debug, Clone)]
+pub struct Provider {
+    /// Where it is.
+    pub place: Place,
+    /// Which of its tools are used.
+    pub tools: ToolWish,
+    /// Whether it is offered what is folded. Where nothing is said, only one with plain routes is: a server of tools
+    /// would keep it like anything else.
+    pub offers: Option<bool>,
+}
+
+impl Provider {
+    /// A provider with all that is usual.
+    pub fn at(place: Place) -> Provider {
+        Provider { place, tools: ToolWish::default(), offers: None }
+    }
+
+    /// Whether it is offered what is folded.
+    pub(crate) fn wants_offers(&self) -> bool {
+        self.offers.unwrap_or(matches!(self.place, Place::Http { .. }))
+    }
+}
+
+/// Where a provider is, and how it is spoken to.
+#[derive(Debug, Clone)]
+pub enum Place {
+    /// A program that speaks MCP on stdin and stdout.
+    Program {
+        /// The program.
+        program: String,
+        /// Its arguments.
+        arguments: Vec<String>,
+        /// Variables of its environment, beside those there are.
+        environment: Vec<(String, String)>,
+    },
+    /// An MCP server over HTTP.
+    Mcp {
+        /// Its address.
+        url: String,
+        /// What it wants to know first.
+        key: Option<Key>,
+    },
+    /// A server with the few routes that the guide's page on memory describes.
+    Http {
+        /// What its routes stand below.
+        url: String,
+        /// What it wants to know first.
+        key: Option<Key>,
+    },
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Program { program, .. } => write!(f, "{program}"),
+            Place::Mcp { url, .. } | Place::Http { url, .. } => write!(f, "{}", without_credentials(url)),
+        }
+    }
+}
+
+/// An address as it may be shown: one with a password in it is cut down to its host.
+fn without_credentials(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let end = rest.find('/').unwrap_or(rest.len());
+    match rest[..end].rfind('@') {
+        Some(at) => format!("{scheme}://…@{}", &rest[at + 1..]),
+        None => url.to_owned(),
+    }
+}
+
+/// A key, which is never written down.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key(pub String);
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(…)")
+    }
+}
+
+/// Which tools of an MCP server are used. What is left out is found among those that it has.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ToolWish {
+    /// The tool that is searched with.
+    pub search: Option<String>,
+    /// The argument that says for what.
+    pub search_argument: Option<String>,
+    /// The tool that is written with.
+    pub write: Option<String>,
+    /// The argument that says what.
+    pub write_argument: Option<String>,
+    /// Arguments that both are always given, as far as they have them.
+    pub always: Map<String, Value>,
+}
+
+/// How long things may take, and how much of them there may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// How long a turn waits for what is recalled.
+    pub deadline: Duration,
+    /// How long one call of the provider may take, beside what else is done.
+    pub call: Duration,
+    /// How long work that is left is waited for at the end.
+    pub farewell: Duration,
+    /// How many pieces of work may wait.
+    pub queue: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            deadline: Duration::from_millis(800),
+            call: Duration::from_secs(30),
+            farewell: Duration::from_secs(5),
+            queue: 64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_and_passwords_are_not_shown() {
+        let key = Some(Key("made-up".to_owned()));
+        let place = Place::Http { url: "http://me:made-up@127.0.0.1:9/x".to_owned(), key };
+        let shown = format!("{place}");
+        assert_eq!(shown, "http://…@127.0.0.1:9/x");
+        let Place::Http { key, .. } = place else { unreachable!() };
+        assert_eq!(format!("{key:?}"), "Some(Key(…))");
+    }
+}

@@ -1,0 +1,161 @@
+//! A turn: asked before the call, written down after it, in order, and ended in good order.
+
+use std::time::{Duration, Instant};
+
+use fanfold_memory::{Book, Change, Deed, Keeper, Limits, Memory};
+use fanfold_testkit::memory::{Manner, Memories};
+use serde_json::json;
+
+use crate::setting::{count, http, limits, mcp, program, recall, turn, until};
+
+const FACTS: [&str; 2] = ["the staging port is 8443", "releases are cut on Tuesdays"];
+
+/// Time enough for a busy machine, where a test is not about time.
+fn patient() -> Limits {
+    Limits { deadline: Duration::from_secs(20), call: Duration::from_secs(20), ..limits() }
+}
+
+#[test]
+fn every_kind_of_provider_recalls_and_remembers() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let server = Memories::start(Manner::Well, &FACTS);
+    let places = [http(&server.url()), mcp(&server.mcp_url()), program(Manner::Well, &log)];
+    for place in places {
+        let name = format!("{place:?}");
+        let keeper = crate::setting::keeper(place, patient());
+        let first = turn(1, "Which port does staging use?");
+        let (text, _) = recall(&keeper, &first);
+        assert_eq!(text.as_deref(), Some("- the staging port is 8443"), "{name}");
+        keeper.said(&first, "It is 8443.");
+        assert!(until(|| count(&keeper, Deed::Synced) == 1), "{name}");
+        assert_eq!(keeper.stop(), fanfold_memory::Abandoned::default(), "{name}");
+    }
+    let said =
+        json!({ "session": "this-talk", "user": "Which port does staging use?", "assistant": "It is 8443." });
+    assert_eq!(server.asked_by("sync"), [said]);
+    let written = "user: Which port does staging use?\nassistant: It is 8443.";
+    assert_eq!(server.asked_by("add_memory"), [json!({ "text": written })]);
+    let logged = std::fs::read_to_string(log).unwrap();
+    assert!(logged.contains(&format!("add_memory {}", json!({ "text": written }))), "{logged}");
+}
+
+#[test]
+fn writes_keep_their_order_and_the_end_comes_last() {
+    let server = Memories::start(Manner::Slow(3), &[]);
+    let keeper = keeper(&server);
+    for i in 0..20 {
+        let asked = turn(i, &format!("question {i}"));
+        keeper.said(&asked, &format!("answer {i}"));
+        if i % 5 == 0 {
+            keeper.offer(&asked, &[format!("folded {i}")]);
+        }
+    }
+    let abandoned = keeper.stop();
+    assert_eq!((abandoned.n_writes, abandoned.is_stopped), (0, false));
+    let order: Vec<String> = server
+        .asked()
+        .into_iter()
+        .filter_map(|(route, body)| match route.as_str() {
+            "sync" => Some(body["user"].as_str().unwrap().to_owned()),
+            "offer" => Some(body["texts"][0].as_str().unwrap().to_owned()),
+            "end" => Some("end".to_owned()),
+            _ => None,
+        })
+        .collect();
+    let expected: Vec<String> = (0..20)
+        .flat_map(|i| {
+            let offer = (i % 5 == 0).then(|| format!("folded {i}"));
+            std::iter::once(format!("question {i}")).chain(offer)
+        })
+        .chain(["end".to_owned()])
+        .collect();
+    assert_eq!(order, expected);
+}
+
+#[test]
+fn a_turn_keeps_what_was_recalled_for_it() {
+    let server = Memories::start(Manner::Well, &FACTS);
+    let keeper = keeper(&server);
+    let first = turn(1, "the staging port?");
+    let (text, _) = recall(&keeper, &first);
+    server.set(Manner::Hangs);
+    for _ in 0..3 {
+        let (again, took) = recall(&keeper, &first);
+        assert_eq!(again, text);
+        assert!(took < Duration::from_millis(100), "{took:?}");
+    }
+    assert_eq!(server.asked_by("prefetch").len(), 1, "it was asked once");
+}
+
+#[test]
+fn what_was_looked_for_ahead_stands_in_when_nothing_comes() {
+    let server = Memories::start(Manner::Well, &FACTS);
+    let keeper = crate::setting::keeper(http(&server.url()), limits());
+    keeper.said(&turn(1, "the staging port?"), "8443");
+    assert!(until(|| server.asked_by("prefetch").len() == 1));
+    // The answer is on its way back.
+    std::thread::sleep(Duration::from_millis(100));
+    server.set(Manner::Hangs);
+    let (text, took) = recall(&keeper, &turn(2, "and the other port?"));
+    assert_eq!(text.as_deref(), Some("- the staging port is 8443"));
+    assert!(took < Duration::from_millis(600), "{took:?}");
+}
+
+#[test]
+fn secrets_and_scaffolding_do_not_leave() {
+    let server = Memories::start(Manner::Well, &[]);
+    let keeper = keeper(&server);
+    let secret = format!("ghp_{}", "a1B2".repeat(9));
+    let asked = format!("<system-reminder>be brief</system-reminder>push with {secret}");
+    let pushing = turn(1, &asked);
+    recall(&keeper, &pushing);
+    keeper.said(&pushing, &format!("pushed with {secret}"));
+    keeper.offer(&pushing, &[format!("token {secret}")]);
+    keeper.stop();
+    let all = serde_json::to_string(&server.asked()).unwrap();
+    assert!(!all.contains(&secret) && !all.contains("be brief"), "{all}");
+    assert!(all.matches("[redacted").count() >= 4, "{all}");
+    // What nobody said is not remembered.
+    let server = Memories::start(Manner::Well, &[]);
+    let quiet = self::keeper(&server);
+    quiet.said(&turn(1, "<system-reminder>x</system-reminder>"), "done");
+    quiet.said(&turn(2, "hello"), "  ");
+    quiet.stop();
+    assert_eq!(server.asked(), []);
+}
+
+fn keeper(server: &Memories) -> Keeper {
+    crate::setting::keeper(http(&server.url()), patient())
+}
+
+#[test]
+fn the_files_are_recalled_too_with_or_without_a_provider() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = Memory::at(folder.path());
+    memory.change(Book::Notes, &[Change::Add("the tests need a server".to_owned())]).unwrap();
+    memory.change(Book::Person, &[Change::Add("prefers short answers".to_owned())]).unwrap();
+    let alone = Keeper::start(None, Some(memory), limits(), None).unwrap();
+    let (text, took) = recall(&alone, &turn(1, "hello there"));
+    assert_eq!(text.as_deref(), Some("- the tests need a server\n- prefers short answers"));
+    assert!(took < Duration::from_millis(200), "nobody is waited for: {took:?}");
+}
+
+#[test]
+fn too_much_work_is_dropped_and_the_end_does_not_wait_for_long() {
+    let server = Memories::start(Manner::Hangs, &[]);
+    let few = Limits { queue: 4, farewell: Duration::from_millis(400), ..limits() };
+    let keeper = crate::setting::keeper(http(&server.url()), few);
+    for i in 0..10 {
+        keeper.said(&turn(i, "question"), "answer");
+    }
+    assert!(count(&keeper, Deed::Dropped) > 0);
+    let began = Instant::now();
+    let abandoned = keeper.stop();
+    let took = began.elapsed();
+    assert!(abandoned.is_stopped && abandoned.n_writes > 0 && abandoned.n_prefetches > 0, "{abandoned:?}");
+    assert!(took < Duration::from_millis(1_500), "{took:?}");
+    let began = Instant::now();
+    drop(keeper);
+    assert!(began.elapsed() < Duration::from_millis(500), "what hangs keeps nobody");
+}

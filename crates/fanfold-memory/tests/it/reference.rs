@@ -1,0 +1,67 @@
+//! The reference server of the MCP project, from npm. Installed by the test itself; where that can't be, it says so.
+
+#![allow(clippy::print_stdout, reason = "a test says what it did not do")]
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use fanfold_memory::{Deed, Limits, Place, Turn};
+use fanfold_testkit::clients::install_npm;
+
+use crate::setting::{count, keeper, recall, until};
+
+const SERVER: (&str, &str, &str) = ("@modelcontextprotocol/server-memory", "2026.8.31", "mcp-server-memory");
+
+fn target() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("..")
+}
+
+#[test]
+fn the_reference_server_remembers_from_one_program_to_the_next() {
+    let (name, version, program) = SERVER;
+    let program = match install_npm(name, version, program, &target()) {
+        Ok(program) => program,
+        Err(why) => return println!("skipped: {name} {version}: {why}"),
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("memory.json");
+    let place = || Place::Program {
+        program: program.display().to_string(),
+        arguments: Vec::new(),
+        environment: vec![("MEMORY_FILE_PATH".to_owned(), file.display().to_string())],
+    };
+    let limits = Limits { deadline: Duration::from_secs(30), ..Limits::default() };
+    let first = keeper(place(), limits);
+    let checked = first.check("memory").unwrap().unwrap();
+    println!("{}: there after {:?}, searched in {:?}", checked.name, checked.started, checked.searched.0);
+    assert_eq!(
+        checked.calls,
+        [
+            "searches with search_nodes(query), word by word",
+            "writes with create_entities and add_observations"
+        ]
+    );
+    let turn =
+        |talk: &str, number, asked: &str| Turn { talk: talk.to_owned(), number, asked: asked.to_owned() };
+    let said = [
+        ("Which port does the staging gateway use?", "It listens on 8443."),
+        ("Who cuts the releases?", "Mirela does, on Tuesdays."),
+    ];
+    for (i, (asked, answer)) in said.iter().enumerate() {
+        first.said(&turn("monday", i + 1, asked), answer);
+    }
+    assert!(until(|| count(&first, Deed::Synced) == 2), "{:?}", first.counts());
+    assert_eq!(first.stop().n_writes, 0);
+    let kept = std::fs::read_to_string(&file).unwrap();
+    assert!(kept.find("8443").unwrap() < kept.find("Mirela").unwrap(), "{kept}");
+    // Another program, another conversation.
+    let second = keeper(place(), limits);
+    let began = Instant::now();
+    let (text, _) = recall(&second, &turn("tuesday", 1, "Please connect to the staging gateway."));
+    let text = text.unwrap();
+    println!("recalled in {:?}: {text}", began.elapsed());
+    assert!(text.contains("It listens on 8443.") && !text.contains("Mirela"), "{text}");
+    // What a conversation said itself is not recalled for it.
+    assert_eq!(recall(&second, &turn("monday", 3, "And staging again?")).0, None);
+    second.stop();
+}

@@ -1,0 +1,192 @@
+//! Memory for the conversations that pass: something recalled before a turn, what was answered told after it, and what a
+//! model repeats of it kept from people.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, BodyDataStream};
+use axum::response::Response;
+use bytes::Bytes;
+use fanfold_core::{Extent, Handle, Tokens};
+use fanfold_engine::Engine;
+use fanfold_memory::{Keeper, Recalling, Turn};
+use fanfold_store::SessionId;
+use fanfold_wire::reply::{Carried, Reply, Scrubbed};
+use fanfold_wire::{Format, may_recollect, prompts};
+use futures_util::{Stream, StreamExt as _, stream};
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+
+use crate::meter::Meter;
+
+/// Memory for the conversations that pass.
+#[derive(Clone)]
+pub struct Remember {
+    /// Asks and tells the provider. Whoever started it ends it.
+    pub keeper: Arc<Keeper>,
+    /// How many tokens of a request it may have.
+    pub room: Tokens,
+}
+
+/// A request whose turn is remembered.
+#[derive(Clone)]
+pub(crate) struct Minded {
+    remember: Remember,
+    meter: Arc<Meter>,
+    turn: Turn,
+    recalling: Recalling,
+}
+
+/// The longest whole answer that is held: the limit of what is looked at in it.
+const LONGEST_WHOLE: usize = 32 << 20;
+
+impl Remember {
+    /// Begins to recall something for a request; none for one that no person asked. Our own deadline is that of the
+    /// fold, and half of it must do.
+    pub(crate) fn minded(
+        &self,
+        body: &str,
+        format: Format,
+        named: Option<&str>,
+        deadline: Duration,
+        meter: &Arc<Meter>,
+    ) -> Option<Minded> {
+        if !may_recollect(body, format) {
+            return None;
+        }
+        let turn = Turn::of(&prompts(body, format), named)?;
+        let recalling = self.keeper.recall(&turn, deadline / 2);
+        Some(Minded { remember: self.clone(), meter: Arc::clone(meter), turn, recalling })
+    }
+}
+
+impl Minded {
+    /// How many tokens of the request memory may have.
+    pub(crate) fn room(&self) -> Tokens {
+        self.remember.room
+    }
+
+    /// What is recalled for the turn. It waits up to the deadline, so it is asked on a thread that may.
+    pub(crate) fn text(&self) -> Option<String> {
+        self.remember.keeper.text(&self.recalling)
+    }
+
+    /// Offers what a request folded first.
+    pub(crate) fn offer(&self, engine: &Engine, session: &SessionId, handles: &[Handle]) {
+        if handles.is_empty() {
+            return;
+        }
+        let originals = engine.look(session, |followed| {
+            let originals =
+                handles.iter().filter_map(|handle| followed.session.recall(*handle, &Extent::Whole).ok());
+            originals.collect::<Vec<String>>()
+        });
+        self.remember.keeper.offer(&self.turn, &originals.unwrap_or_default());
+    }
+
+    /// An answer without what the model repeats of its memory. When it has ended well, the turn is told.
+    pub(crate) async fn scrub(self, mut response: Response, format: Format) -> Response {
+        let headers = response.headers();
+        let is_readable = headers.get(CONTENT_ENCODING).is_none_or(|encoding| encoding == "identity");
+        if !response.status().is_success() || !is_readable {
+            return response;
+        }
+        let carried = Carried::of(headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()));
+        let chunks = std::mem::take(response.body_mut()).into_data_stream();
+        let mut listening = Listening {
+            chunks,
+            scrubbed: Scrubbed::new(format, carried),
+            reply: Some(Reply::new(format, carried)),
+            minded: self,
+            is_over: false,
+        };
+        // It may become shorter.
+        response.headers_mut().remove(CONTENT_LENGTH);
+        if carried == Carried::Stream {
+            return response.map(|_| Body::from_stream(listening.stream()));
+        }
+        let mut whole = Vec::new();
+        while let Some(next) = listening.next().await {
+            match next {
+                Ok(bytes) => whole.extend_from_slice(&bytes),
+                // What breaks off breaks off for the client, too.
+                Err(error) => {
+                    let begun = stream::iter([Ok(Bytes::from(whole)), Err(error)]);
+                    return response.map(|_| Body::from_stream(begun));
+                }
+            }
+            if whole.len() > LONGEST_WHOLE {
+                let begun = stream::iter([Ok(Bytes::from(whole))]);
+                return response.map(|_| Body::from_stream(begun.chain(listening.stream())));
+            }
+        }
+        response.map(|_| Body::from(whole))
+    }
+}
+
+/// An answer that is listened to on its way.
+struct Listening {
+    chunks: BodyDataStream,
+    scrubbed: Scrubbed,
+    /// None once it has ended.
+    reply: Option<Reply>,
+    minded: Minded,
+    is_over: bool,
+}
+
+impl Listening {
+    fn stream(self) -> impl Stream<Item = Result<Bytes, axum::Error>> + Send {
+        stream::unfold(
+            self,
+            |mut listening| async move { listening.next().await.map(|next| (next, listening)) },
+        )
+    }
+
+    async fn next(&mut self) -> Option<Result<Bytes, axum::Error>> {
+        loop {
+            if self.is_over {
+                return None;
+            }
+            let shown = match self.chunks.next().await {
+                Some(Ok(chunk)) => {
+                    if let Some(reply) = &mut self.reply {
+                        reply.feed(&chunk);
+                    }
+                    self.scrubbed.feed(&chunk)
+                }
+                Some(Err(error)) => {
+                    self.is_over = true;
+                    self.reply = None;
+                    return Some(Err(error));
+                }
+                None => {
+                    self.is_over = true;
+                    let rest = self.scrubbed.end();
+                    self.end();
+                    rest
+                }
+            };
+            if !shown.is_empty() {
+                return Some(Ok(shown.into()));
+            }
+        }
+    }
+
+    /// The answer has ended: if it is one, and no call that the client answers first, the turn is told.
+    fn end(&mut self) {
+        let Some(said) = self.reply.take().map(Reply::end) else { return };
+        if self.scrubbed.n_scrubbed() > 0 {
+            self.minded.meter.remembered("scrubbed");
+        }
+        let is_answer = said.is_ended && said.failure.is_none() && said.calls.is_empty();
+        if is_answer {
+            self.minded.remember.keeper.said(&self.minded.turn, self.scrubbed.said());
+        }
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        // A client that has what it wanted may close before the last byte is asked for.
+        self.end();
+    }
+}

@@ -1,0 +1,278 @@
+//! What is remembered: recalled into requests, kept from people, written down in order; and providers of it that hang,
+//! crash, flood and lie, through the whole of it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fanfold_core::Tokens;
+use fanfold_memory::{Deed, Keeper, Limits, Place, Provider};
+use fanfold_proxy::Remember;
+use fanfold_store::{SessionId, SqliteStore, Store as _};
+use fanfold_testkit::memory::{Manner, Memories, arguments, environment, serve_stdio};
+use fanfold_testkit::upstream::{Said, Script};
+use fanfold_wire::{FENCE, FENCE_END};
+use serde_json::{Value, json};
+
+use crate::setting::{Stage, Wish, chat, json_of, left, long_chat, session};
+
+const FACT: &str = "the staging port is 8443";
+const DEADLINE: Duration = Duration::from_millis(300);
+
+fn remember(place: Place, deadline: Duration) -> Remember {
+    let limits = Limits { deadline, call: Duration::from_secs(5), ..Limits::default() };
+    let keeper = Keeper::start(Some(Provider::at(place)), None, limits, None).unwrap();
+    Remember { keeper: Arc::new(keeper), room: Tokens(200) }
+}
+
+fn over_http(server: &Memories) -> Place {
+    Place::Http { url: server.url(), key: None }
+}
+
+/// This binary as a program that speaks MCP.
+fn program(manner: Manner, log: &Path) -> Place {
+    Place::Program {
+        program: std::env::current_exe().unwrap().display().to_string(),
+        arguments: arguments("memory::a_scripted_program"),
+        environment: environment(manner, log),
+    }
+}
+
+#[test]
+#[ignore = "a program that other tests start"]
+fn a_scripted_program() {
+    serve_stdio();
+}
+
+/// A model that repeats all that it was sent last, memory included, and then answers.
+fn parrot() -> Script {
+    Script::of(|asked| {
+        let key = if asked.body.get("input").is_some() { "input" } else { "messages" };
+        let last = asked.body[key].as_array().and_then(|all| all.last().cloned()).unwrap_or_default();
+        let content = &last["content"];
+        let text =
+            content.as_str().or_else(|| content.as_array()?.last()?["text"].as_str()).unwrap_or_default();
+        let block = text.find(FENCE).map(|at| &text[at..]).unwrap_or_default();
+        Said { text: format!("Let me see.\n{block}\nIt is 8443."), ..Said::default() }
+    })
+}
+
+fn asks(format: &str, is_stream: bool) -> (&'static str, Value) {
+    let question = "Which port does staging use?";
+    match format {
+        "chat" => (
+            "/v1/chat/completions",
+            json!({ "model": "m", "stream": is_stream, "messages": [{ "role": "user", "content": question }] }),
+        ),
+        "anthropic" => (
+            "/v1/messages",
+            json!({ "model": "m", "max_tokens": 500, "stream": is_stream, "messages": [{ "role": "user", "content": [
+                { "type": "text", "text": question, "cache_control": { "type": "ephemeral" } }] }] }),
+        ),
+        _ => (
+            "/v1/responses",
+            json!({ "model": "m", "stream": is_stream, "input": [
+            { "type": "message", "role": "user", "content": [{ "type": "input_text", "text": question }] }] }),
+        ),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_is_recalled_into_every_format_and_people_do_not_see_it() {
+    for format in ["chat", "anthropic", "responses"] {
+        for is_stream in [false, true] {
+            let server = Memories::start(Manner::Well, &[FACT]);
+            let memory = remember(over_http(&server), Duration::from_secs(9));
+            let keeper = Arc::clone(&memory.keeper);
+            let stage = Stage::new(Wish { script: parrot(), memory: Some(memory), ..Wish::default() }).await;
+            let (path, body) = asks(format, is_stream);
+            let response = stage.post(path, body.to_string()).send().await.unwrap();
+            assert_eq!((response.status().as_u16(), left(&response).as_str()), (200, "whole"), "{format}");
+            let named = session(&response);
+            let seen = stage.upstream.seen().remove(0);
+            assert!(seen.broken.is_empty(), "{format}: {:?}", seen.broken);
+            let sent: Value = serde_json::from_slice(&seen.body).unwrap();
+            let sent_text = seen.text();
+            assert!(sent_text.contains(FENCE) && sent_text.contains(FACT), "{sent_text}");
+            // What came stands before it, as it came.
+            let list = if format == "responses" { "input" } else { "messages" };
+            match format {
+                "chat" => {
+                    let content = sent[list][0]["content"].as_str().unwrap();
+                    assert!(content.starts_with("Which port does staging use?\n\n<fanfold"), "{content}");
+                }
+                "anthropic" => assert_eq!(sent[list][0]["content"][0], body[list][0]["content"][0]),
+                _ => assert_eq!(sent[list][0], body[list][0]),
+            }
+            let answer = response.text().await.unwrap();
+            assert!(answer.contains("Let me see") && answer.contains("8443."), "{format}: {answer}");
+            assert!(
+                !answer.contains("fanfold-memory") && !answer.contains("Recalled from"),
+                "{format}: {answer}"
+            );
+            // Nothing of it is in the store.
+            let store = SqliteStore::open(&stage.host.file).unwrap();
+            let row = store.session(&SessionId(named)).unwrap().unwrap();
+            let kept = store.node(row.tip.unwrap()).unwrap().unwrap();
+            assert!(!format!("{kept:?}").contains("fanfold-memory"), "{kept:?}");
+            // The turn is written down, as people saw it.
+            until(|| keeper.counts().contains_key(&Deed::Synced)).await;
+            let synced = server.asked_by("sync");
+            assert_eq!(synced[0]["user"], "Which port does staging use?", "{format}");
+            assert_eq!(synced[0]["assistant"], "Let me see.\n\nIt is 8443.", "{format}");
+        }
+    }
+}
+
+async fn until(is_true: impl Fn() -> bool) {
+    for _ in 0..1000 {
+        if is_true() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("it did not come to that");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_has_one_text_at_its_end_and_a_conversation_stays_one() {
+    let server = Memories::start(Manner::Well, &["the night run is in src/stage_3.py", FACT]);
+    let memory = remember(over_http(&server), Duration::from_secs(9));
+    let stage = Stage::new(Wish { window: 900, memory: Some(memory), ..Wish::default() }).await;
+    let messages = long_chat(14);
+    let mut sessions = Vec::new();
+    let mut n_folded = 0;
+    for n in (2..=messages.len()).step_by(2) {
+        let response = stage.chat(&chat(&messages[..n])).await;
+        assert_eq!(response.status(), 200);
+        n_folded += usize::from(left(&response) == "folded");
+        sessions.push(session(&response));
+    }
+    assert!(sessions.iter().all(|one| *one == sessions[0]), "{sessions:?}");
+    assert!(n_folded > 3, "{n_folded}");
+    let blocks: Vec<String> = stage
+        .upstream
+        .seen()
+        .iter()
+        .map(|seen| {
+            let text = seen.text();
+            assert_eq!(text.matches(FENCE).count(), 1, "{text}");
+            let (start, end) = (text.find(FENCE).unwrap(), text.find(FENCE_END).unwrap());
+            // It stands at the end of the last message.
+            assert_eq!(text[end + FENCE_END.len()..].matches("\"role\"").count(), 0, "{text}");
+            text[start..end].to_owned()
+        })
+        .collect();
+    assert!(
+        blocks.iter().all(|block| *block == blocks[0]) && blocks[0].contains("src/stage_3.py"),
+        "{blocks:?}"
+    );
+    // Once for the turn, and after each answer for the next one.
+    assert!(server.asked_by("prefetch").len() <= 1 + server.asked_by("sync").len());
+    until(|| !server.asked_by("offer").is_empty()).await;
+    let offered = server.asked_by("offer")[0]["texts"].to_string();
+    assert!(offered.contains("takes batch_"), "what was folded is offered: {offered}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn turns_are_written_down_in_their_order() {
+    let server = Memories::start(Manner::Slow(5), &[]);
+    let memory = remember(over_http(&server), Duration::from_secs(9));
+    let keeper = Arc::clone(&memory.keeper);
+    let stage = Stage::new(Wish { memory: Some(memory), ..Wish::default() }).await;
+    let mut messages = vec![];
+    for i in 0..12 {
+        messages.push(json!({ "role": "user", "content": format!("question {i}") }));
+        let answer = json_of(stage.chat(&chat(&messages)).await).await;
+        messages.push(answer["choices"][0]["message"].clone());
+    }
+    let abandoned = tokio::task::spawn_blocking(move || keeper.stop()).await.unwrap();
+    assert_eq!(abandoned.n_writes, 0);
+    let order: Vec<Value> = server.asked_by("sync").iter().map(|body| body["user"].clone()).collect();
+    let expected: Vec<Value> = (0..12).map(|i| format!("question {i}").into()).collect();
+    assert_eq!(order, expected);
+    // A conversation is one for its provider, too.
+    let talks: std::collections::BTreeSet<String> =
+        server.asked_by("sync").iter().map(|body| body["session"].to_string()).collect();
+    assert_eq!(talks.len(), 1);
+}
+
+/// How long a request takes, from its first byte to the last of its answer.
+async fn took(stage: &Stage, question: &str) -> Duration {
+    let body = json!({ "model": "m", "messages": [{ "role": "user", "content": question }] }).to_string();
+    let began = Instant::now();
+    let response = stage.chat(&body).await;
+    assert_eq!(response.status(), 200);
+    let answer = response.text().await.unwrap();
+    assert!(answer.contains("It is done."), "{answer}");
+    began.elapsed()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_hangs_crashes_floods_or_lies_delays_a_turn_by_its_deadline_at_most() {
+    let folder = tempfile::tempdir().unwrap();
+    let without = Stage::new(Wish::default()).await;
+    took(&without, "warm up").await;
+    let mut usual = Duration::ZERO;
+    for i in 0..5 {
+        usual = usual.max(took(&without, &format!("question {i}")).await);
+    }
+    let mut told = String::new();
+    for manner in [Manner::Hangs, Manner::Crashes, Manner::Floods, Manner::Lies] {
+        let server = Memories::start(manner, &[FACT]);
+        let log = folder.path().join("log");
+        let places =
+            [over_http(&server), Place::Mcp { url: server.mcp_url(), key: None }, program(manner, &log)];
+        for place in places {
+            let name =
+                format!("{manner:?} {}", if let Place::Program { .. } = place { "stdio" } else { "http" });
+            let memory = remember(place, DEADLINE);
+            let stage = Stage::new(Wish { memory: Some(memory), ..Wish::default() }).await;
+            let mut most = Duration::ZERO;
+            for i in 0..4 {
+                most = most.max(took(&stage, &format!("question {i} about the staging port")).await);
+            }
+            told.push_str(&format!(
+                "{name}: {} ms at most, {} ms without\n",
+                most.as_millis(),
+                usual.as_millis()
+            ));
+            // What a busy machine adds is not the provider's; without a deadline it were five seconds and more.
+            assert!(most <= usual + DEADLINE + Duration::from_secs(1), "{told}");
+            assert!(stage.upstream.seen().iter().all(|seen| !seen.text().contains(FENCE)), "{name}");
+        }
+    }
+    if std::env::var_os("FANFOLD_MANY").is_some() {
+        eprintln!("{told}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn our_own_deadline_holds_whatever_memory_may_take() {
+    let server = Memories::start(Manner::Hangs, &[]);
+    let memory = remember(over_http(&server), Duration::from_secs(60));
+    let limits = fanfold_proxy::Limits { deadline: Duration::from_millis(800), ..Default::default() };
+    let stage = Stage::new(Wish { memory: Some(memory), limits, ..Wish::default() }).await;
+    let response = stage.chat(&chat(&long_chat(1)[..2])).await;
+    assert_eq!(left(&response), "whole", "the fold is not late for it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_that_repeat_nothing_pass_byte_for_byte() {
+    let server = Memories::start(Manner::Well, &[]);
+    let memory = remember(over_http(&server), Duration::from_secs(9));
+    let with = Stage::new(Wish { memory: Some(memory), ..Wish::default() }).await;
+    for (format, is_stream) in [("chat", true), ("anthropic", true), ("responses", true), ("chat", false)] {
+        let (path, body) = asks(format, is_stream);
+        let through = with.post(path, body.to_string()).send().await.unwrap();
+        let length = through.headers().get("content-length").cloned();
+        let through = through.text().await.unwrap();
+        let direct = format!("{}{path}", with.upstream.url());
+        let direct = with.client.post(direct).body(body.to_string()).send().await.unwrap();
+        assert_eq!(length.is_some(), !is_stream);
+        let same = |text: &str| text.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
+        // Ids and times differ from call to call.
+        assert_eq!(same(&through).len(), same(&direct.text().await.unwrap()).len(), "{format}");
+        assert!(through.contains("It is done."));
+    }
+}

@@ -1,0 +1,230 @@
+//! Answers in which a model repeats its memory: people see none of it, and every other byte as it came.
+
+use fanfold_wire::reply::{Carried, Scrubbed, scrub};
+use fanfold_wire::{Format, fence};
+use serde_json::{Value, json};
+
+const FORMATS: [Format; 3] = [Format::Chat, Format::Anthropic, Format::Responses];
+
+/// A stream that says a text in these pieces.
+fn stream(format: Format, pieces: &[&str]) -> String {
+    let mut out = String::new();
+    let mut event = |name: &str, data: &Value| {
+        if format != Format::Chat {
+            out.push_str(&format!("event: {name}\n"));
+        }
+        out.push_str(&format!("data: {data}\n\n"));
+    };
+    let text = pieces.concat();
+    match format {
+        Format::Chat => {
+            event(
+                "",
+                &json!({ "id": "c", "choices": [{ "index": 0, "delta": { "role": "assistant", "content": "" }, "finish_reason": null }] }),
+            );
+            for piece in pieces {
+                event(
+                    "",
+                    &json!({ "id": "c", "choices": [{ "index": 0, "delta": { "content": piece }, "finish_reason": null }] }),
+                );
+            }
+            event(
+                "",
+                &json!({ "id": "c", "choices": [{ "index": 0, "delta": {}, "finish_reason": "stop" }] }),
+            );
+            out.push_str("data: [DONE]\n\n");
+        }
+        Format::Anthropic => {
+            event(
+                "message_start",
+                &json!({ "type": "message_start", "message": { "id": "m", "content": [] } }),
+            );
+            event(
+                "content_block_start",
+                &json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "" } }),
+            );
+            for piece in pieces {
+                event(
+                    "content_block_delta",
+                    &json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": piece } }),
+                );
+            }
+            event("ping", &json!({ "type": "ping" }));
+            event("content_block_stop", &json!({ "type": "content_block_stop", "index": 0 }));
+            event(
+                "message_delta",
+                &json!({ "type": "message_delta", "delta": { "stop_reason": "end_turn" } }),
+            );
+            event("message_stop", &json!({ "type": "message_stop" }));
+        }
+        _ => {
+            let part = json!({ "type": "output_text", "text": text, "annotations": [] });
+            let item = json!({ "type": "message", "role": "assistant", "content": [part] });
+            event("response.created", &json!({ "type": "response.created", "response": { "id": "r" } }));
+            for (i, piece) in pieces.iter().enumerate() {
+                event(
+                    "response.output_text.delta",
+                    &json!({ "type": "response.output_text.delta", "output_index": 0, "content_index": 0, "sequence_number": i, "delta": piece }),
+                );
+            }
+            event(
+                "response.output_text.done",
+                &json!({ "type": "response.output_text.done", "output_index": 0, "content_index": 0, "text": text }),
+            );
+            event(
+                "response.content_part.done",
+                &json!({ "type": "response.content_part.done", "output_index": 0, "content_index": 0, "part": part }),
+            );
+            event("response.output_item.done", &json!({ "type": "response.output_item.done", "item": item }));
+            event(
+                "response.completed",
+                &json!({ "type": "response.completed", "response": { "id": "r", "output": [item] } }),
+            );
+        }
+    }
+    out
+}
+
+fn whole(format: Format, text: &str) -> String {
+    let body = match format {
+        Format::Chat => {
+            json!({ "choices": [{ "message": { "role": "assistant", "content": text }, "finish_reason": "stop" }] })
+        }
+        Format::Anthropic => {
+            json!({ "content": [{ "type": "thinking", "thinking": text }, { "type": "text", "text": text }] })
+        }
+        _ => {
+            json!({ "output": [{ "type": "message", "content": [{ "type": "output_text", "text": text }] }] })
+        }
+    };
+    body.to_string()
+}
+
+/// The bytes that come out, however they come in, and the text that was seen.
+fn passed(format: Format, carried: Carried, chunks: &[&[u8]]) -> (String, String) {
+    let mut scrubbed = Scrubbed::new(format, carried);
+    let mut out: Vec<u8> = chunks.iter().flat_map(|chunk| scrubbed.feed(chunk)).collect();
+    out.extend(scrubbed.end());
+    (String::from_utf8(out).unwrap(), scrubbed.said().trim_end().to_owned())
+}
+
+/// The texts that a client puts together of a stream: of its pieces, and of what says all of it.
+fn texts(format: Format, stream: &str) -> Vec<String> {
+    let data = stream.lines().filter_map(|line| line.strip_prefix("data: "));
+    let events: Vec<Value> = data.filter_map(|data| serde_json::from_str(data).ok()).collect();
+    let pieces: String = events
+        .iter()
+        .filter_map(|event| match format {
+            Format::Chat => event["choices"][0]["delta"]["content"].as_str(),
+            Format::Anthropic => event["delta"]["text"].as_str(),
+            _ => event["delta"].as_str(),
+        })
+        .collect();
+    let all = events.iter().flat_map(|event| {
+        [
+            &event["text"],
+            &event["part"]["text"],
+            &event["item"]["content"][0]["text"],
+            &event["response"]["output"][0]["content"][0]["text"],
+        ]
+        .map(|text| text.as_str().map(str::to_owned))
+    });
+    std::iter::once(pieces).chain(all.flatten()).collect()
+}
+
+fn vectors() -> Vec<String> {
+    let block = fence("port 8443");
+    vec![
+        format!("Sure.\n{block}\nIt is \"8443\"."),
+        format!("{block}ä"),
+        "a\n<fan\n<fanfold-me".to_owned(),
+        format!("x\n{}", &block[..40]),
+        "<fanfold-memory> in a sentence\n<".to_owned(),
+    ]
+}
+
+#[test]
+fn every_split_of_every_text_in_every_format() {
+    for format in FORMATS {
+        for text in vectors() {
+            let seen = scrub(&text);
+            let places: Vec<usize> = (0..=text.len()).filter(|at| text.is_char_boundary(*at)).collect();
+            for at in &places {
+                let (a, b) = text.split_at(*at);
+                let came = stream(format, &[a, b]);
+                let (out, said) = passed(format, Carried::Stream, &[came.as_bytes()]);
+                for got in texts(format, &out) {
+                    assert_eq!(got, seen, "{format} {text:?} at {at}");
+                }
+                assert_eq!(said, seen.trim_end(), "{format} {text:?} at {at}");
+                if seen == text {
+                    assert_eq!(out, came, "{format}: nothing to scrub, and every byte as it came");
+                }
+            }
+            let letters: Vec<String> = text.chars().map(String::from).collect();
+            let letters: Vec<&str> = letters.iter().map(String::as_str).collect();
+            let came = stream(format, &letters);
+            let (out, _) = passed(format, Carried::Stream, &[came.as_bytes()]);
+            assert!(texts(format, &out).iter().all(|got| *got == seen), "{format} {text:?} letter by letter");
+            assert!(!out.contains("8443\\n</") && !out.contains("Recalled from memory"), "{out}");
+            assert!(seen != text || out == came, "{format}: as it came");
+            let events = |stream: &str| stream.matches("\n\n").count();
+            assert_eq!(events(&out), events(&came), "no event is lost or made up");
+        }
+    }
+}
+
+#[test]
+fn bytes_may_be_split_anywhere() {
+    for format in FORMATS {
+        let came = stream(format, &["Sure.\n<fanfold-", "memory>\nport\n</fanfold", "-memory>\nIt is é."]);
+        let expected = passed(format, Carried::Stream, &[came.as_bytes()]);
+        for at in 0..came.len() {
+            let (a, b) = came.as_bytes().split_at(at);
+            assert_eq!(passed(format, Carried::Stream, &[a, b]), expected, "{format} at {at}");
+        }
+    }
+}
+
+#[test]
+fn whole_answers_are_scrubbed_and_others_are_left_alone() {
+    for format in FORMATS {
+        for text in vectors() {
+            let came = whole(format, &text);
+            let (out, said) = passed(format, Carried::Whole, &[came.as_bytes()]);
+            assert_eq!(said, scrub(&text).trim_end());
+            match scrub(&text) == text {
+                true => assert_eq!(out, came),
+                // Thoughts are signed, and no person's to see.
+                false => {
+                    let quoted = |text: &str| serde_json::to_string(text).unwrap();
+                    let expected = came.rfind(&quoted(&text)).map(|at| {
+                        format!(
+                            "{}{}{}",
+                            &came[..at],
+                            quoted(&scrub(&text)),
+                            &came[at + quoted(&text).len()..]
+                        )
+                    });
+                    assert_eq!(Some(out), expected);
+                }
+            }
+        }
+        for odd in ["", "{", "no JSON", "{\"error\":{}}", "\u{feff}"] {
+            assert_eq!(passed(format, Carried::Whole, &[odd.as_bytes()]).0, odd);
+            assert_eq!(passed(format, Carried::Stream, &[odd.as_bytes()]).0, odd);
+        }
+    }
+}
+
+#[test]
+fn what_may_be_a_tag_does_not_hold_others_up_for_long() {
+    let came = stream(Format::Chat, &["a\n<fan", "cy that"]);
+    let at = came.find("cy that").unwrap();
+    let at = came[..at].rfind("data:").unwrap();
+    let mut scrubbed = Scrubbed::new(Format::Chat, Carried::Stream);
+    let first = scrubbed.feed(&came.as_bytes()[..at]);
+    assert!(!String::from_utf8_lossy(&first).contains("fan"), "it waits for the next piece");
+    let next = scrubbed.feed(&came.as_bytes()[at..]);
+    assert_eq!([first, next].concat(), came.as_bytes(), "and leaves as it came");
+}
