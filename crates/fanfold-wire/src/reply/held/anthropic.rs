@@ -6,7 +6,7 @@ use super::{Join, Then, is_all_ours, with_field, with_output};
 use crate::json::{self, Object};
 use crate::reply::said::Said;
 use crate::reply::sse::Event;
-use crate::reply::tool::{RECALL_TOOL, Wanted};
+use crate::reply::tool::RECALL_TOOL;
 use crate::reply::usage::number;
 use crate::splice::Splices;
 
@@ -173,19 +173,11 @@ impl Join for Joined {
         Some(vec![format!(r#"{{"role":"assistant","content":[{}]}}"#, said.join(","))])
     }
 
-    fn results(&self, wanted: &[Wanted], answers: &[String]) -> Vec<String> {
-        let results: Vec<_> = wanted
-            .iter()
-            .enumerate()
-            .map(|(i, wanted)| {
-                let answer = answers.get(i).map_or("", String::as_str);
-                format!(
-                    r#"{{"type":"tool_result","tool_use_id":{},"content":{}}}"#,
-                    json::quote(&wanted.call),
-                    json::quote(answer)
-                )
-            })
-            .collect();
+    fn result(&self, call: &str, answer: &str) -> String {
+        format!(r#"{{"type":"tool_result","tool_use_id":{call},"content":{answer}}}"#)
+    }
+
+    fn messages(&self, results: Vec<String>) -> Vec<String> {
         vec![format!(r#"{{"role":"user","content":[{}]}}"#, results.join(","))]
     }
 

@@ -7,7 +7,7 @@ use crate::json::{self, Object};
 use crate::reply::chat::{Begun, first_choice};
 use crate::reply::said::{Said, says};
 use crate::reply::sse::Event;
-use crate::reply::tool::{RECALL_TOOL, Wanted, is_ours};
+use crate::reply::tool::{RECALL_TOOL, is_ours};
 use crate::splice::Splices;
 
 /// An answer of one or several completions, as one.
@@ -226,16 +226,8 @@ impl Join for Joined {
         Some(vec![message.print()])
     }
 
-    fn results(&self, wanted: &[Wanted], answers: &[String]) -> Vec<String> {
-        let results = wanted.iter().enumerate().map(|(i, wanted)| {
-            let answer = answers.get(i).map_or("", String::as_str);
-            format!(
-                r#"{{"role":"tool","tool_call_id":{},"content":{}}}"#,
-                json::quote(&wanted.call),
-                json::quote(answer)
-            )
-        });
-        results.collect()
+    fn result(&self, call: &str, answer: &str) -> String {
+        format!(r#"{{"role":"tool","tool_call_id":{call},"content":{answer}}}"#)
     }
 
     fn close(&mut self) -> Vec<u8> {

@@ -73,8 +73,13 @@ trait Join {
     /// What the model said in the round that ended, as messages for the next request.
     fn spoken(&mut self, kept: &[Event], request: &str) -> Option<Vec<String>>;
 
-    /// The results, as messages for the next request.
-    fn results(&self, wanted: &[Wanted], answers: &[String]) -> Vec<String>;
+    /// The result of a call; its id and the answer are quoted.
+    fn result(&self, call: &str, answer: &str) -> String;
+
+    /// The results, as messages for the next request: each is one by itself, where a format says nothing else.
+    fn messages(&self, results: Vec<String>) -> Vec<String> {
+        results
+    }
 
     /// The end that was held back, as if the model had stopped without a call.
     fn close(&mut self) -> Vec<u8>;
@@ -171,7 +176,11 @@ impl Held {
         let is_complete = self.n_kept <= LONGEST_KEPT;
         self.n_kept = 0;
         let mut messages = if is_complete { self.join.spoken(&kept, &self.request)? } else { return None };
-        messages.extend(self.join.results(&self.wanted, answers));
+        let results = self.wanted.iter().enumerate().map(|(i, wanted)| {
+            let answer = answers.get(i).map_or("", String::as_str);
+            self.join.result(&json::quote(&wanted.call), &json::quote(answer))
+        });
+        messages.extend(self.join.messages(results.collect()));
         let request = appended(&self.request, self.format, &messages)?;
         self.request.clone_from(&request);
         let n_output = self.rounds.last().and_then(|said| said.usage).map_or(0, |usage| usage.output);

@@ -6,7 +6,7 @@ use super::{Join, Then, is_all_ours, with_field, with_output, without_fields};
 use crate::json::{self, Object};
 use crate::reply::said::Said;
 use crate::reply::sse::Event;
-use crate::reply::tool::{RECALL_TOOL, Wanted, is_ours};
+use crate::reply::tool::{RECALL_TOOL, is_ours};
 use crate::reply::usage::number;
 use crate::splice::Splices;
 
@@ -188,16 +188,8 @@ impl Join for Joined {
         Some(sendable(items, request))
     }
 
-    fn results(&self, wanted: &[Wanted], answers: &[String]) -> Vec<String> {
-        let results = wanted.iter().enumerate().map(|(i, wanted)| {
-            let answer = answers.get(i).map_or("", String::as_str);
-            format!(
-                r#"{{"type":"function_call_output","call_id":{},"output":{}}}"#,
-                json::quote(&wanted.call),
-                json::quote(answer)
-            )
-        });
-        results.collect()
+    fn result(&self, call: &str, answer: &str) -> String {
+        format!(r#"{{"type":"function_call_output","call_id":{call},"output":{answer}}}"#)
     }
 
     fn close(&mut self) -> Vec<u8> {
