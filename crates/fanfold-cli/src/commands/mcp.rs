@@ -108,7 +108,7 @@ fn token(args: &McpArgs) -> Result<Option<String>, Failure> {
 
 /// What is logged goes to stderr: stdout is the client's. The protocol's library may log what was said, and is kept short.
 fn log_to_stderr() {
-    let wanted = std::env::var("FANFOLD_LOG").unwrap_or_else(|_| "warn".to_owned());
+    let wanted = std::env::var("FANFOLD_TALK").unwrap_or_else(|_| "warn".to_owned());
     let filter = EnvFilter::builder().parse_lossy(format!("{wanted},rmcp=warn"));
     let log = tracing_subscriber::fmt().with_writer(std::io::stderr).with_env_filter(filter);
     // Where a host has set one up already, that one is used.

@@ -17,7 +17,7 @@ All of them only read. A client starts it by itself:
 Without --listen it speaks over stdin and stdout, and ends when stdin does. With it,
 many clients share one server: http://127.0.0.1:8765/mcp. On an address that other
 machines reach, a token is needed (FANFOLD_TOKEN, sent as Authorization: Bearer).
-FANFOLD_LOG=info logs each call to stderr, without what was said.";
+FANFOLD_TALK=info logs each call to stderr, without what was said.";
 
 #[derive(Debug, Args)]
 pub(crate) struct McpArgs {

@@ -63,7 +63,13 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "LOOK", env = "FANFOLD_LOG", hide_possible_values = true)]
     pub(crate) log: Option<Look>,
     /// How much they tell: warn, info, debug, trace
-    #[arg(long, value_name = "LEVEL", default_value = "info", hide_possible_values = true)]
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        env = "FANFOLD_TALK",
+        default_value = "info",
+        hide_possible_values = true
+    )]
     pub(crate) talk: Talk,
     /// A collector of OpenTelemetry that spans are sent to, over HTTP: http://127.0.0.1:4318
     #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]

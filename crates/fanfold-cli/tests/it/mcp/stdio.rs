@@ -118,7 +118,7 @@ fn whoever_leaves_without_a_word_ends_it() {
 fn what_is_logged_goes_to_stderr_and_says_nothing_of_what_was_said() {
     let kept = Kept::new();
     let mut command = program(&kept.sandbox.path(""));
-    command.arg("--store").arg(kept.store()).env("FANFOLD_LOG", "trace");
+    command.arg("--store").arg(kept.store()).env("FANFOLD_TALK", "trace");
     let mut client = Client::run(command);
     client.ask("initialize", initialize());
     client.write(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
