@@ -258,7 +258,6 @@ impl Engine {
         state.frame = Some(frame);
         let (n_new, new_handles) = self.note_request(ask, &mut state, deferred, &view, &body)?;
         let n_new = progress.n_new + n_new;
-        let n_new = progress.n_new + self.note_request(ask, &mut state, deferred, &view, &body)?;
         let notices = state.followed.session.take_notices();
         let session = &state.followed.session;
         let (transcript, n_folds) = (session.transcript().total(), session.ledger().receipts().len());

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::Rng;
 use crate::bodies::Kind;
 use crate::kinds::{KINDS, text_of};
+use crate::words::WORDS;
 use hand::Hand;
 
 /// A conversation in the making, or made.
@@ -38,33 +39,6 @@ struct Made {
     is_error: bool,
     has_picture: bool,
 }
-
-const WORDS: [&str; 24] = [
-    "read",
-    "the",
-    "file",
-    "src/main.rs",
-    "naïve",
-    "日本語",
-    "😀",
-    "\"quoted\"",
-    "back\\slash",
-    "line\nbreak",
-    "tab\t",
-    "error:",
-    "</tag>",
-    "{\"json\":1}",
-    "42",
-    "a/b",
-    "[x]",
-    "e\u{301}",
-    "\u{7f}",
-    "done.",
-    "please",
-    "why",
-    "again",
-    "fix",
-];
 
 impl Talk {
     /// A conversation from a seed.

@@ -311,6 +311,13 @@ impl Shared {
     }
 }
 
+/// An answer as a provider writes it: whole, and as a stream.
+pub fn written(kind: Kind, said: &Said) -> (String, String) {
+    let body = json!({ "model": "m", "stream_options": { "include_usage": true } });
+    let whole = reply::whole(kind, said, &body, 1, 100).to_string();
+    (whole, reply::events(kind, said, &body, 1, 100).concat())
+}
+
 /// What a provider says of a request that is too long.
 pub fn refusal(kind: Kind, n_tokens: usize, limit: usize) -> Value {
     match kind {

@@ -63,6 +63,10 @@ fn a_tool_is_offered_for_life_or_never() {
     assert!(!send(&with, "t", &agent_body(&messages[..3]), None).has_tool);
     let later = send(&with, "t", &agent_body(&messages), Some(&offer()));
     assert!(!later.has_tool && later.body.contains("Recall a [handle]"), "{}", later.body);
+    // Nor does it get one from a process that remembers nothing.
+    with.forget();
+    let again = send(&with, "t", &agent_body(&messages), Some(&offer()));
+    assert_eq!((again.has_tool, again.body), (false, later.body));
 }
 
 #[test]

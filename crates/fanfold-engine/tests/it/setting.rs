@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use fanfold_core::{Budget, Policy, Tokens, Words};
 use fanfold_engine::{Answer, Ask, Clock, Engine, Terms};
 use fanfold_store::{MemoryStore, Millis, SessionId, Store};
+pub(crate) use fanfold_testkit::stages::long_chat_in_turns as long_chat;
 use fanfold_wire::Conversation;
 use serde_json::{Value, json};
 
@@ -72,28 +73,6 @@ pub(crate) fn beginnings(body: &str, every: usize) -> Vec<String> {
     let mut counts: Vec<usize> = (1..messages.len()).step_by(every).collect();
     counts.push(messages.len());
     counts.into_iter().map(|n| format!("{before}{}{after}", messages[..n].join(gap))).collect()
-}
-
-/// A long chat that must be folded to fit a few hundred words.
-pub(crate) fn long_chat(n_steps: usize) -> Vec<Value> {
-    let mut messages = vec![
-        json!({ "role": "system", "content": "You are careful." }),
-        json!({ "role": "user", "content": "Find out why the night run loses every hundredth record." }),
-    ];
-    for i in 0..n_steps {
-        let id = format!("call_{i}");
-        let arguments = json!({ "path": format!("src/stage_{i}.py") }).to_string();
-        let lines: String =
-            (0..12).map(|n| format!("stage {i} line {n} takes batch_{i}_{n} of it\n")).collect();
-        messages.push(json!({ "role": "assistant", "content": format!("Step {i}."), "tool_calls": [
-            { "id": id, "type": "function", "function": { "name": "read", "arguments": arguments } }] }));
-        messages.push(json!({ "role": "tool", "tool_call_id": id, "content": lines }));
-        if i % 7 == 6 {
-            messages.push(json!({ "role": "assistant", "content": format!("So far stage {i} is fine.") }));
-            messages.push(json!({ "role": "user", "content": format!("Then look at stage {}.", i + 1) }));
-        }
-    }
-    messages
 }
 
 pub(crate) fn chat(messages: &[Value]) -> String {

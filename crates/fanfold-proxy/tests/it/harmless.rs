@@ -1,12 +1,12 @@
 //! Whatever fails here, the request goes out as it came, and why is counted.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fanfold_proxy::Limits;
 use serde_json::Value;
 
-use crate::setting::{Stage, Wish, chat, json_of, left, long_chat};
+use crate::setting::{SLOW, Stage, Wish, chat, json_of, left, long_chat};
 
 /// Sends a body and checks that it arrived as it came, for a reason.
 async fn arrives_as_it_came(stage: &Stage, body: &str, reason: &str) {
@@ -35,7 +35,9 @@ async fn work_of_ours_that_takes_too_long() {
     let limits = Limits { deadline: Duration::from_millis(200), ..Limits::default() };
     let stage = Stage::new(Wish { limits, ..Wish::default() }).await;
     stage.host.is_slow.store(true, Ordering::SeqCst);
+    let began = Instant::now();
     arrives_as_it_came(&stage, &chat(&long_chat(2)), "deadline").await;
+    assert!(began.elapsed() < SLOW, "nobody waits for it: {:?}", began.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -15,10 +15,14 @@ use fanfold_proxy::{
 };
 use fanfold_replay::PriceTable;
 use fanfold_store::{SqliteStore, StoreError};
+pub(crate) use fanfold_testkit::stages::long_chat;
 use fanfold_testkit::upstream::{Said, Script, Upstream};
 use fanfold_wire::Format;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+/// How long terms take that are slow.
+pub(crate) const SLOW: Duration = Duration::from_millis(1500);
 
 /// A store in a folder, terms counted in words, and what may be made to go wrong.
 pub(crate) struct TestHost {
@@ -40,7 +44,7 @@ impl Host for TestHost {
     fn terms(&self, model: Option<&str>, format: Format) -> Result<Terms, String> {
         assert!(!self.is_panicking.load(Ordering::SeqCst), "the test wants a panic");
         if self.is_slow.load(Ordering::SeqCst) {
-            std::thread::sleep(Duration::from_millis(600));
+            std::thread::sleep(SLOW);
         }
         if model == Some("without-terms") {
             return Err("there are no terms for it".to_owned());
@@ -220,24 +224,6 @@ fn is_whole(request: &[u8]) -> bool {
     let length =
         head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
     body.len() >= length.unwrap_or(0)
-}
-
-/// A chat of so many steps, each of some hundred words.
-pub(crate) fn long_chat(n_steps: usize) -> Vec<Value> {
-    let mut messages = vec![
-        json!({ "role": "system", "content": "You are careful." }),
-        json!({ "role": "user", "content": "Find out why the night run loses every hundredth record." }),
-    ];
-    for i in 0..n_steps {
-        let id = format!("call_{i}");
-        let arguments = json!({ "path": format!("src/stage_{i}.py") }).to_string();
-        let lines: String =
-            (0..12).map(|n| format!("stage {i} line {n} takes batch_{i}_{n} of it\n")).collect();
-        messages.push(json!({ "role": "assistant", "content": format!("Step {i}."), "tool_calls": [
-            { "id": id, "type": "function", "function": { "name": "read", "arguments": arguments } }] }));
-        messages.push(json!({ "role": "tool", "tool_call_id": id, "content": lines }));
-    }
-    messages
 }
 
 /// The body of a chat.

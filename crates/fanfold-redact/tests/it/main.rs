@@ -63,6 +63,32 @@ fn ranges_are_in_order_and_apart() {
     assert!(found.windows(2).all(|pair| pair[0].range.end <= pair[1].range.start));
 }
 
+#[test]
+fn a_quote_that_is_written_in_a_secret_does_not_end_it() {
+    for text in [
+        r#"password = "aB3\"kQ9x7Lm2pZ" # local"#,
+        r#"{"db_password": "t7R\"kQ9x7Lm2pZ", "port": 5432}"#,
+        r"secret_key = 'v8W\'kQ9x7Lm2pZ'",
+    ] {
+        assert!(!redact(text).contains("kQ9x7Lm2pZ"), "{text} -> {}", redact(text));
+    }
+}
+
+#[test]
+fn what_says_where_a_secret_would_stand_stays() {
+    for text in [
+        "API_KEY=your-api-key-4f2",
+        "password: changeme_2026!",
+        "auth_token = \"example-token-7Qx\"",
+        "SECRET_KEY='replace-this-9!'",
+        "db_password: \"placeholder_1#\"",
+        "api_key=dummy-4a7b2c",
+        "client_secret: sample-secret-81Z",
+    ] {
+        assert_eq!(redact(text), text);
+    }
+}
+
 /// What is left of a text beside the marks.
 fn left(text: &str) -> String {
     let mut left = String::new();

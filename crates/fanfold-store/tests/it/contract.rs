@@ -7,27 +7,7 @@ use fanfold_store::{
 
 use crate::words::*;
 
-macro_rules! contract {
-    ($($name:ident),* $(,)?) => {
-        mod memory {
-            $(#[test] fn $name() { super::$name(&fanfold_store::MemoryStore::default()); })*
-        }
-        mod sqlite {
-            $(#[test] fn $name() {
-                let folder = tempfile::tempdir().unwrap();
-                super::$name(&fanfold_store::SqliteStore::open(folder.path()).unwrap());
-            })*
-        }
-        mod postgres {
-            $(#[test] fn $name() {
-                let Some(database) = crate::cluster::database() else { return };
-                super::$name(&*crate::cluster::open(&database));
-            })*
-        }
-    };
-}
-
-contract! {
+every_store! {
     messages_come_back_byte_for_byte,
     roles_and_times_are_kept,
     a_message_is_kept_once,

@@ -2,6 +2,27 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+/// A test of the same name for each store, from a function of a store.
+macro_rules! every_store {
+    ($($name:ident),* $(,)?) => {
+        mod memory {
+            $(#[test] fn $name() { super::$name(&fanfold_store::MemoryStore::default()); })*
+        }
+        mod sqlite {
+            $(#[test] fn $name() {
+                let folder = tempfile::tempdir().unwrap();
+                super::$name(&fanfold_store::SqliteStore::open(folder.path()).unwrap());
+            })*
+        }
+        mod postgres {
+            $(#[test] fn $name() {
+                let Some(database) = crate::cluster::database() else { return };
+                super::$name(&*crate::cluster::open(&database));
+            })*
+        }
+    };
+}
+
 mod words; //         short ways to write a batch
 mod cluster; //       a PostgreSQL server for as long as the tests run
 mod contract; //      one suite that every store passes

@@ -5,27 +5,7 @@ use fanfold_store::{Change, EndReason, Millis, NewMessage, NewSession, Op, Relat
 
 use crate::words::*;
 
-macro_rules! finding {
-    ($($name:ident),* $(,)?) => {
-        mod memory {
-            $(#[test] fn $name() { super::$name(&fanfold_store::MemoryStore::default()); })*
-        }
-        mod sqlite {
-            $(#[test] fn $name() {
-                let folder = tempfile::tempdir().unwrap();
-                super::$name(&fanfold_store::SqliteStore::open(folder.path()).unwrap());
-            })*
-        }
-        mod postgres {
-            $(#[test] fn $name() {
-                let Some(database) = crate::cluster::database() else { return };
-                super::$name(&*crate::cluster::open(&database));
-            })*
-        }
-    };
-}
-
-finding! {
+every_store! {
     words_phrases_prefixes_parts,
     scripts_without_spaces,
     either_and_without,

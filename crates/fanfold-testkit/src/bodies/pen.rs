@@ -1,6 +1,7 @@
 //! How JSON is spelled: spacing, escapes, numbers, fields that nobody knows and keys that come twice.
 
 use crate::Rng;
+use crate::words::WORDS;
 
 /// Writes JSON in one of many hands.
 pub(super) struct Pen {
@@ -11,29 +12,6 @@ pub(super) struct Pen {
     pub(super) is_odd: bool,
     n_ids: usize,
 }
-
-const WORDS: [&str; 20] = [
-    "read",
-    "the",
-    "file",
-    "src/main.rs",
-    "naïve",
-    "日本語",
-    "😀",
-    "\"quoted\"",
-    "back\\slash",
-    "line\nbreak",
-    "tab\t",
-    "error:",
-    "</tag>",
-    "{\"json\":1}",
-    "42",
-    "a/b",
-    "[x]",
-    "e\u{301}",
-    "\u{7f}",
-    "done.",
-];
 
 impl Pen {
     pub(super) fn new(seed: u64) -> Pen {

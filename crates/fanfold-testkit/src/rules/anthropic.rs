@@ -1,5 +1,6 @@
 //! Anthropic Messages.
 
+mod names; //  the rules, and what each was taken from
 mod blocks; // what each block must be
 mod marks; //  where caches may end
 
@@ -7,87 +8,23 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::look::{Look, has, is_name, list, text};
-
-const NO_MODEL: &str = "`model` is a text";
-const MAX_TOKENS: &str = "`max_tokens` is a number from 1";
-const NO_MESSAGES: &str = "`messages` is a list that is not empty";
-const ROLE: &str = "a role is user or assistant, or system right behind a user message and before a reply";
-const FIRST: &str = "the first message is the user's";
-const EMPTY: &str = "a message has a content that is not empty";
-const EMPTY_TEXT: &str = "a text has more than white space";
-const TRAILING: &str = "a last message of the assistant does not end in white space";
-const PLACE: &str = "a block stands in a message of a role that may have it";
-const TOOL_ID: &str = "a call has an id of letters, digits, `_` and `-`";
-const DOUBLE_ID: &str = "calls have different ids";
-const CALL_NAME: &str = "a called tool has a name of at most 200 letters, digits, `_` and `-`";
-const INPUT: &str = "the input of a call is an object";
-const UNANSWERED: &str = "every call has its result in the message right behind it";
-const STRAY: &str = "a result answers a call of the message right before it";
-const TWICE: &str = "a call has one result";
-const NOT_FIRST: &str = "results come before anything else in their message";
-const RESULT: &str = "a result is a text or a list of texts, images and documents";
-const ERROR_TEXT: &str = "a result that is an error has texts alone";
-const SIGNATURE: &str = "a thought is a text with its signature, or sealed data";
-const LAST_THOUGHT: &str = "a thought is not the last block of a message";
-const THOUGHT_FIRST: &str =
-    "with thinking on, the reply whose calls were just answered begins with a thought";
-const SERVER_PAIR: &str = "a call of a server's tool has its result behind it in the same message";
-const IMAGE: &str = "an image has a source: data of a known kind, an address or a file";
-const N_MARKS: &str = "there are at most 4 cache marks, in tools, system and messages together";
-const MARK: &str = "a cache mark is ephemeral, for 5m or 1h";
-const MARK_ORDER: &str = "cache marks for 1h come before those for 5m";
-const MARKED: &str = "no cache mark stands on a thought or on an empty text";
-const UNKNOWN: &str = "blocks and messages have no fields that the API does not know";
-const SYSTEM: &str = "`system` is a text or a list of texts";
-const TOOLS: &str =
-    "tools have different names of at most 128 letters, digits, `_` and `-`, and a schema of an object";
-const NO_TOOLS: &str = "a request with calls or results defines tools";
-
-pub(super) const RULES: &[&str] = &[
-    NO_MODEL,
-    MAX_TOKENS,
-    NO_MESSAGES,
-    ROLE,
-    FIRST,
-    EMPTY,
-    EMPTY_TEXT,
-    TRAILING,
-    PLACE,
-    TOOL_ID,
-    DOUBLE_ID,
-    CALL_NAME,
-    INPUT,
-    UNANSWERED,
-    STRAY,
-    TWICE,
-    NOT_FIRST,
-    RESULT,
-    ERROR_TEXT,
-    SIGNATURE,
-    LAST_THOUGHT,
-    THOUGHT_FIRST,
-    SERVER_PAIR,
-    IMAGE,
-    N_MARKS,
-    MARK,
-    MARK_ORDER,
-    MARKED,
-    UNKNOWN,
-    SYSTEM,
-    TOOLS,
-    NO_TOOLS,
-];
+use super::look::{Look, has, is_name, is_object_schema, list, text};
+pub(super) use names::RULES;
+use names::{
+    BUDGET, DOUBLE_ID, EMPTY, EMPTY_TEXT, FIRST, FORCED, LAST_THOUGHT, MAX_TOKENS, N_MESSAGES, NO_MODEL,
+    NO_TOOLS, NOT_FIRST, ROLE, SCHEMA, SERVER_PAIR, SERVER_STRAY, STRAY, SYSTEM, THOUGHT_FIRST, TOOLS,
+    TRAILING, TWICE, UNANSWERED, UNKNOWN,
+};
 
 pub(super) fn check(body: &Value, look: &mut Look) {
     look.holds(!text(body, "model").is_empty(), NO_MODEL, "model");
-    let is_bounded = body.get("max_tokens").and_then(Value::as_u64).is_some_and(|most| most > 0);
-    look.holds(is_bounded, MAX_TOKENS, "max_tokens");
+    let max_tokens = body.get("max_tokens").and_then(Value::as_u64);
+    look.holds(max_tokens.is_some(), MAX_TOKENS, "max_tokens");
     system(body, look);
     tools(body, look);
     marks::check(body, look);
     let messages = list(body, "messages");
-    look.holds(!messages.is_empty(), NO_MESSAGES, "messages");
+    look.holds((1..=100_000).contains(&messages.len()), N_MESSAGES, "messages");
     roles(messages, look);
     let mut ids = BTreeSet::new();
     for (i, message) in messages.iter().enumerate() {
@@ -97,10 +34,17 @@ pub(super) fn check(body: &Value, look: &mut Look) {
     }
     pairs(messages, look);
     last(messages, look);
-    let is_thinking = body.get("thinking").is_some_and(|thinking| text(thinking, "type") == "enabled");
-    if is_thinking {
+    let thinking = body.get("thinking").unwrap_or(&Value::Null);
+    if text(thinking, "type") == "enabled" {
+        let budget = thinking.get("budget_tokens").and_then(Value::as_u64).unwrap_or(0);
+        let is_within = budget >= 1024 && max_tokens.is_none_or(|most| budget < most);
+        look.holds(is_within, BUDGET, "thinking.budget_tokens");
         thought_first(messages, look);
     }
+    let is_forced =
+        body.get("tool_choice").is_some_and(|choice| matches!(text(choice, "type"), "any" | "tool"));
+    let is_thinking = matches!(text(thinking, "type"), "enabled" | "adaptive");
+    look.holds(!is_forced || !is_thinking, FORCED, "tool_choice");
     let is_calling = messages
         .iter()
         .flat_map(blocks_of)
@@ -119,13 +63,20 @@ fn roles(messages: &[Value], look: &mut Look) {
         let is_good = match *role {
             "user" | "assistant" => true,
             "system" => {
-                i > 0 && roles[i - 1] == "user" && roles.get(i + 1).is_none_or(|next| *next == "assistant")
+                let is_behind = i > 0 && (roles[i - 1] == "user" || ends_in_server_tool(&messages[i - 1]));
+                is_behind && roles.get(i + 1).is_none_or(|next| *next == "assistant")
             }
             _ => false,
         };
         look.holds(is_good, ROLE, format!("messages[{i}].role"));
     }
     look.holds(roles.first().is_none_or(|first| *first != "assistant"), FIRST, "messages[0]");
+}
+
+/// Whether a reply ends in a call of a server's tool, or its result.
+fn ends_in_server_tool(message: &Value) -> bool {
+    let kind = blocks_of(message).last().map_or("", |block| text(block, "type"));
+    kind == "server_tool_use" || blocks::is_server_result(kind)
 }
 
 fn one(message: &Value, ids: &mut BTreeSet<String>, look: &mut Look, place: &str) {
@@ -152,6 +103,13 @@ fn one(message: &Value, ids: &mut BTreeSet<String>, look: &mut Look, place: &str
                     let id = text(block, "id");
                     let is_answered = blocks[i + 1..].iter().any(|block| text(block, "tool_use_id") == id);
                     look.holds(is_answered, SERVER_PAIR, &place);
+                }
+                if blocks::is_server_result(kind) {
+                    let id = text(block, "tool_use_id");
+                    let has_call = blocks[..i]
+                        .iter()
+                        .any(|block| text(block, "id") == id && text(block, "type").ends_with("tool_use"));
+                    look.holds(has_call, SERVER_STRAY, &place);
                 }
             }
             let is_thought_last = blocks.last().is_some_and(|block| blocks::is_thought(text(block, "type")));
@@ -210,11 +168,12 @@ fn thought_first(messages: &[Value], look: &mut Look) {
     let is_answered = messages.last().is_some_and(|last| {
         blocks_of(last).first().is_some_and(|block| text(block, "type") == "tool_result")
     });
-    let reply = messages.iter().rposition(|message| text(message, "role") == "assistant");
-    let (true, Some(at)) = (is_answered, reply) else { return };
+    let Some(at) = messages.iter().rposition(|message| text(message, "role") == "assistant") else { return };
     let is_calling = blocks_of(&messages[at]).iter().any(|block| text(block, "type") == "tool_use");
+    let is_last = at + 1 == messages.len();
     let first = blocks_of(&messages[at]).first().map_or("", |block| text(block, "type"));
-    look.holds(!is_calling || blocks::is_thought(first), THOUGHT_FIRST, format!("messages[{at}].content[0]"));
+    let is_asked = is_last || (is_answered && is_calling);
+    look.holds(!is_asked || blocks::is_thought(first), THOUGHT_FIRST, format!("messages[{at}].content[0]"));
 }
 
 fn system(body: &Value, look: &mut Look) {
@@ -239,8 +198,10 @@ fn tools(body: &Value, look: &mut Look) {
         let name = text(tool, "name");
         // Tools of the provider have a type of their own and no schema.
         let is_own = has(tool, "type") && text(tool, "type") != "custom";
-        let has_schema =
-            is_own || tool.get("input_schema").is_some_and(|schema| text(schema, "type") == "object");
+        let schema = tool.get("input_schema").unwrap_or(&Value::Null);
+        let has_schema = is_own || is_object_schema(schema);
+        let has_choice = ["oneOf", "allOf", "anyOf"].iter().any(|key| has(schema, key));
+        look.holds(!has_choice, SCHEMA, format!("tools[{i}]"));
         let is_named = is_name(name, 128) && !names.contains(&name);
         let is_set = text(tool, "type") == "mcp_toolset";
         look.holds(is_set || (is_named && has_schema), TOOLS, format!("tools[{i}]"));

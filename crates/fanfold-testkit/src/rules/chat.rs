@@ -1,59 +1,16 @@
 //! OpenAI Chat Completions.
 
+mod names; // the rules, and what each was taken from
+
 use serde_json::Value;
 
-use super::look::{Look, has, is_name, list, text};
-
-const NO_MODEL: &str = "`model` is a text";
-const NO_MESSAGES: &str = "`messages` is a list that is not empty";
-const ROLE: &str = "a role is developer, system, user, assistant, tool or function";
-const NO_CONTENT: &str = "a message has a content; an assistant's may be null when it calls a tool";
-const EMPTY_PARTS: &str = "a list of parts is not empty";
-const PART: &str = "a part is of a type that its role may have";
-const PART_TEXT: &str = "a part of text has a text";
-const IMAGE: &str = "an image has the address of a picture or its data";
-const NAME: &str = "a name has no spaces, `<`, `|`, `\\`, `/` or `>`, and at most 64 letters";
-const CALLS_ROLE: &str = "only an assistant calls tools";
-const NO_CALLS: &str = "a list of calls is not empty";
-const CALL_ID: &str = "a call has an id of at most 40 letters";
-const CALL_TYPE: &str = "a call is of a function or of a custom tool";
-const CALL_NAME: &str = "a called tool has a name of at most 64 letters, digits, `_` and `-`";
-const ARGUMENTS: &str = "arguments are a text";
-const DOUBLE_ID: &str = "calls of one message have different ids";
-const UNANSWERED: &str = "every call is answered by a tool message right behind it";
-const STRAY: &str = "a tool message answers a call of the assistant message before it";
-const TWICE: &str = "a call is answered once";
-const FUNCTION: &str = "a function message has the function's name";
-const UNKNOWN: &str = "a message has no fields that the API does not know";
-const TOOLS: &str =
-    "tools have different names of at most 64 letters, digits, `_` and `-`, and are at most 128";
-const CHOICE: &str = "`tool_choice` and `parallel_tool_calls` come with tools";
-
-pub(super) const RULES: &[&str] = &[
-    NO_MODEL,
-    NO_MESSAGES,
-    ROLE,
-    NO_CONTENT,
-    EMPTY_PARTS,
-    PART,
-    PART_TEXT,
-    IMAGE,
-    NAME,
-    CALLS_ROLE,
-    NO_CALLS,
-    CALL_ID,
-    CALL_TYPE,
-    CALL_NAME,
-    ARGUMENTS,
-    DOUBLE_ID,
-    UNANSWERED,
-    STRAY,
-    TWICE,
-    FUNCTION,
-    UNKNOWN,
-    TOOLS,
-    CHOICE,
-];
+use super::look::{Look, has, is_name, is_object_schema, list, text};
+pub(super) use names::RULES;
+use names::{
+    ARGUMENTS, CALL_ID, CALL_NAME, CALL_TYPE, CALLS_ROLE, CHOICE, DOUBLE_ID, EMPTY_PARTS, FUNCTION, IMAGE,
+    N_CALLS, NAME, NO_CONTENT, NO_MESSAGES, NO_MODEL, PART, PART_TEXT, REFUSED, ROLE, SCHEMA, STRAY, TOOLS,
+    TWICE, UNANSWERED, UNKNOWN,
+};
 
 const ROLES: [&str; 6] = ["developer", "system", "user", "assistant", "tool", "function"];
 /// The API's own fields, and those of reasoning that other providers of the same API have.
@@ -121,6 +78,8 @@ fn content(message: &Value, role: &str, look: &mut Look, place: &str) {
                 "assistant" => &["text", "refusal"],
                 _ => &["text"],
             };
+            let has_refusal = parts.iter().any(|part| text(part, "type") == "refusal");
+            look.holds(!has_refusal || parts.len() == 1, REFUSED, format!("{place}.content"));
             for (i, part) in parts.iter().enumerate() {
                 let place = format!("{place}.content[{i}]");
                 let kind = text(part, "type");
@@ -133,13 +92,14 @@ fn content(message: &Value, role: &str, look: &mut Look, place: &str) {
                 look.holds(kind != "image_url" || is_address, IMAGE, &place);
             }
         }
+        Some(Value::Null) if role == "function" => {}
         _ => look.holds(role == "assistant" && calls, NO_CONTENT, place),
     }
 }
 
 fn calls(message: &Value, pairs: &mut Pairs, look: &mut Look, place: &str) {
     let calls = list(message, "tool_calls");
-    look.holds(!calls.is_empty(), NO_CALLS, format!("{place}.tool_calls"));
+    look.holds((1..=128).contains(&calls.len()), N_CALLS, format!("{place}.tool_calls"));
     for (i, call) in calls.iter().enumerate() {
         let place = format!("{place}.tool_calls[{i}]");
         let id = text(call, "id");
@@ -164,6 +124,8 @@ fn tools(body: &Value, look: &mut Look) {
         let tool = tool.get("function").or(tool.get("custom")).unwrap_or(tool);
         let name = text(tool, "name");
         look.holds(is_name(name, 64) && !names.contains(&name), TOOLS, format!("tools[{i}]"));
+        let parameters = tool.get("parameters").filter(|parameters| !parameters.is_null());
+        look.holds(parameters.is_none_or(is_object_schema), SCHEMA, format!("tools[{i}]"));
         names.push(name);
     }
     look.holds(tools.len() <= 128, TOOLS, "tools");

@@ -7,13 +7,16 @@ use serde_json::Value;
 use super::broken;
 use crate::bodies::Kind;
 
-/// What is worse in what left than in what came, if anything is: a rule that was kept and no longer is, or an item of
-/// Responses without the thought that the provider knows it with.
+/// What is worse in what left than in what came, if anything is: a rule that was kept and no longer is, an item of
+/// Responses without the thought that the provider knows it with, or a thought of Anthropic that is another one.
 pub fn worse(kind: Kind, came: &str, left: &str) -> Option<String> {
     let before = broken(kind, came.as_bytes());
     let after = broken(kind, left.as_bytes());
     if let Some(new) = after.iter().find(|new| before.iter().all(|old| old.rule != new.rule)) {
         return Some(format!("broken by folding: {new}"));
+    }
+    if kind == Kind::Anthropic {
+        return changed_thought(came, left);
     }
     if kind != Kind::Responses {
         return None;
@@ -22,6 +25,40 @@ pub fn worse(kind: Kind, came: &str, left: &str) -> Option<String> {
     let is_other =
         |(id, thought): &(&String, &Option<String>)| known.get(*id).is_some_and(|known| known != *thought);
     kept.iter().find(is_other).map(|(id, _)| format!("{id} is sent without the thought that it had"))
+}
+
+/// The first thought that is not as the provider wrote it, where it stood: they are signed.
+///
+/// "`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified", and of older messages
+/// they may be left out, but are no others and in no other order.
+fn changed_thought(came: &str, left: &str) -> Option<String> {
+    let (before, after) = (replies(came), replies(left));
+    let mut rest = before.iter().flat_map(|reply| signed(reply));
+    let changed =
+        after.iter().flat_map(|reply| signed(reply)).find(|thought| !rest.any(|known| known == *thought));
+    if let Some(changed) = changed {
+        return Some(format!("a thought was never written so, or not there: {changed}"));
+    }
+    let (newest, sent) = (before.last()?, after.last()?);
+    let is_same = !calls(newest).is_empty() && calls(newest) == calls(sent);
+    let is_whole = signed(newest).eq(signed(sent));
+    (is_same && !is_whole).then(|| "the newest reply is sent without all its thoughts".to_owned())
+}
+
+/// The blocks of each reply.
+fn replies(body: &str) -> Vec<Vec<Value>> {
+    let is_reply = |message: &Value| message["role"] == "assistant";
+    let replies = list(Kind::Anthropic, body).into_iter().filter(is_reply);
+    replies.map(|mut reply| serde_json::from_value(reply["content"].take()).unwrap_or_default()).collect()
+}
+
+fn signed(reply: &[Value]) -> impl Iterator<Item = &Value> {
+    reply.iter().filter(|block| matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking")))
+}
+
+/// The ids of a reply's calls: those of no other reply.
+fn calls(reply: &[Value]) -> Vec<&Value> {
+    reply.iter().filter(|block| block["type"] == "tool_use").map(|block| &block["id"]).collect()
 }
 
 /// The first text of a person's that was sent and did not leave byte for byte, or not in its order.

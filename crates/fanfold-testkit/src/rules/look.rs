@@ -53,3 +53,8 @@ pub(super) fn is_name(name: &str, longest: usize) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     !name.is_empty() && name.len() <= longest && name.chars().all(is_plain)
 }
+
+/// Whether a schema is one of an object.
+pub(super) fn is_object_schema(schema: &Value) -> bool {
+    text(schema, "type") == "object"
+}

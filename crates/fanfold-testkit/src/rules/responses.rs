@@ -1,69 +1,26 @@
 //! OpenAI Responses.
 
+mod names; // the rules, and what each was taken from
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::look::{Look, has, is_name, list, text};
-
-const NO_MODEL: &str = "`model` is a text";
-const NO_INPUT: &str = "`input` is a text or a list, and not empty";
-const TYPE: &str = "an item is of a type that the API knows";
-const ROLE: &str = "a role is user, assistant, system or developer";
-const NO_CONTENT: &str = "a message has a content";
-const PART: &str = "a part is of a type that its role may have";
-const PART_TEXT: &str = "a part of text has a text";
-const ID: &str = "an id begins as its type wants it, and has at most 64 letters";
-const DOUBLE_ID: &str = "no two items have one id";
-const CALL_ID: &str = "a call has a `call_id` of at most 64 letters";
-const CALL_NAME: &str = "a called tool has a name of at most 128 letters, digits, `_` and `-`";
-const ARGUMENTS: &str = "arguments and inputs are texts";
-const OUTPUT: &str = "an output is a text or a list of parts";
-const NO_OUTPUT: &str = "every call has its output";
-const STRAY: &str = "an output has its call before it, of its own kind";
-const TWICE: &str = "a call is answered once";
-const DOUBLE_CALL: &str = "calls have different `call_id`s";
-const SUMMARY: &str = "a thought has its summary";
-const LONE_THOUGHT: &str = "a thought is followed by its item";
-const NOT_STORED: &str = "with `store: false` a thought comes with its sealed content";
-const REFERENCE: &str = "with `store: false` nothing is named that the provider would have to keep";
-const UNKNOWN: &str = "an item has no fields that the API does not know";
-const TOOLS: &str =
-    "functions have different names of at most 128 letters, digits, `_` and `-`, and a schema";
-
-pub(super) const RULES: &[&str] = &[
-    NO_MODEL,
-    NO_INPUT,
-    TYPE,
-    ROLE,
-    NO_CONTENT,
-    PART,
-    PART_TEXT,
-    ID,
-    DOUBLE_ID,
-    CALL_ID,
-    CALL_NAME,
-    ARGUMENTS,
-    OUTPUT,
-    NO_OUTPUT,
-    STRAY,
-    TWICE,
-    DOUBLE_CALL,
-    SUMMARY,
-    LONE_THOUGHT,
-    NOT_STORED,
-    REFERENCE,
-    UNKNOWN,
-    TOOLS,
-];
+use super::look::{Look, has, is_name, is_object_schema, list, text};
+pub(super) use names::RULES;
+use names::{
+    ARGUMENTS, CALL_ID, CALL_NAME, DOUBLE_CALL, DOUBLE_ID, ID, LONE_THOUGHT, LONG, NO_CONTENT, NO_INPUT,
+    NO_MODEL, NO_OUTPUT, NOT_STORED, OUTPUT, PART, PART_TEXT, REFERENCE, ROLE, SCHEMA, STRAY, SUMMARY, TOOLS,
+    TWICE, TYPE, UNKNOWN,
+};
 
 /// Types of items: how their ids begin, and their fields beside `type` and `id`. No fields: they are not looked at.
 const TYPES: &[(&str, &str, &[&str])] = &[
     ("message", "msg", &["role", "content", "status", "phase"]),
-    ("function_call", "fc", &["call_id", "name", "arguments", "status", "namespace"]),
-    ("function_call_output", "", &["call_id", "output", "status"]),
-    ("custom_tool_call", "ctc", &["call_id", "name", "input", "status", "namespace"]),
-    ("custom_tool_call_output", "", &["call_id", "output", "status", "name"]),
+    ("function_call", "fc", &["call_id", "name", "arguments", "status", "namespace", "caller"]),
+    ("function_call_output", "", &["call_id", "output", "status", "name", "namespace", "caller"]),
+    ("custom_tool_call", "ctc", &["call_id", "name", "input", "status", "namespace", "caller"]),
+    ("custom_tool_call_output", "", &["call_id", "output", "status", "name", "caller"]),
     ("local_shell_call", "", &["call_id", "action", "status"]),
     ("local_shell_call_output", "", &["call_id", "output", "status"]),
     ("reasoning", "rs", &["summary", "content", "encrypted_content", "status"]),
@@ -86,7 +43,12 @@ const TYPES: &[(&str, &str, &[&str])] = &[
     ("tool_search_output", "", &[]),
     ("compaction", "", &[]),
     ("compaction_trigger", "", &[]),
+    ("additional_tools", "", &[]),
+    ("program", "", &[]),
+    ("program_output", "", &[]),
 ];
+
+const LONGEST: usize = 10_485_760;
 
 /// Calls that the client answers, and what it answers them with.
 const ANSWERED: [&str; 6] = [
@@ -107,6 +69,7 @@ pub(super) fn check(body: &Value, look: &mut Look) {
     let goes_on = has(body, "previous_response_id") || has(body, "prompt") || has(body, "conversation");
     let is_there = !text(body, "input").is_empty() || !items.is_empty() || goes_on;
     look.holds(is_there, NO_INPUT, "input");
+    look.holds(!is_long(text(body, "input")), LONG, "input");
     let mut ids = BTreeSet::new();
     for (i, item) in items.iter().enumerate() {
         let place = format!("input[{i}]");
@@ -143,7 +106,7 @@ fn is_models(item: &Value) -> bool {
 fn identity(item: &Value, begin: &str, ids: &mut BTreeSet<String>, look: &mut Look, place: &str) {
     let Some(id) = item.get("id").filter(|id| !id.is_null()) else { return };
     let id = id.as_str().unwrap_or_default();
-    let is_good = !id.is_empty() && id.chars().count() <= 64 && id.starts_with(begin);
+    let is_good = is_name(id, 64) && id.starts_with(begin);
     look.holds(is_good, ID, format!("{place}.id"));
     let is_new = id.is_empty() || ids.insert(id.to_owned());
     look.holds(is_new, DOUBLE_ID, format!("{place}.id"));
@@ -167,6 +130,7 @@ fn one(item: &Value, kind: &str, is_stored: bool, look: &mut Look, place: &str) 
             let output = item.get("output").unwrap_or(&Value::Null);
             let is_good = output.is_string() || output.is_array();
             look.holds(is_good, OUTPUT, format!("{place}.output"));
+            look.holds(!is_long(text(item, "output")), LONG, format!("{place}.output"));
             parts(output, "user", look, &format!("{place}.output"));
         }
         _ => {}
@@ -197,7 +161,13 @@ fn parts(content: &Value, role: &str, look: &mut Look, place: &str) {
         look.holds(allowed.contains(&kind), PART, format!("{place}[{i}].type"));
         let is_text = part.get("text").is_some_and(Value::is_string);
         look.holds(!kind.ends_with("_text") || is_text, PART_TEXT, format!("{place}[{i}]"));
+        look.holds(!is_long(text(part, "text")), LONG, format!("{place}[{i}]"));
     }
+}
+
+fn is_long(text: &str) -> bool {
+    // Counting letters takes time, and few texts have as many bytes.
+    text.len() > LONGEST && text.chars().count() > LONGEST
 }
 
 fn answer_of(call: &str) -> String {
@@ -236,9 +206,9 @@ fn tools(body: &Value, look: &mut Look) {
             continue;
         }
         let name = text(tool, "name");
-        let has_schema = tool.get("parameters").is_some_and(Value::is_object);
-        let is_good = is_name(name, 128) && !names.contains(&name) && has_schema;
-        look.holds(is_good, TOOLS, format!("tools[{i}]"));
+        look.holds(is_name(name, 128) && !names.contains(&name), TOOLS, format!("tools[{i}]"));
+        let parameters = tool.get("parameters").filter(|parameters| !parameters.is_null());
+        look.holds(parameters.is_none_or(is_object_schema), SCHEMA, format!("tools[{i}]"));
         names.push(name);
     }
 }

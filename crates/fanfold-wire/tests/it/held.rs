@@ -121,6 +121,20 @@ fn answers_without_our_tool_pass_byte_for_byte() {
     }
 }
 
+#[test]
+fn a_last_event_without_its_blank_line_passes_too() {
+    for format in FORMATS {
+        let stream = answers(&[&[Text("hello"), Theirs("x")]])[0].write(format, true);
+        for cut in [1, 2, 9] {
+            let stream = &stream.as_bytes()[..stream.len() - cut];
+            let mut held = Held::new(format, Carried::Stream, &request(format)).unwrap();
+            let outs: Vec<_> = held.feed(stream).into_iter().chain(held.end()).collect();
+            let seen: Vec<u8> = outs.iter().flat_map(to_client).collect();
+            assert_eq!(String::from_utf8_lossy(&seen), String::from_utf8_lossy(stream), "{format}");
+        }
+    }
+}
+
 fn to_client(out: &Out) -> Vec<u8> {
     if let Out::ToClient(bytes) = out { bytes.clone() } else { Vec::new() }
 }

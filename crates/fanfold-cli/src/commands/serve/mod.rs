@@ -87,7 +87,11 @@ async fn serve_until_asked(
         "sends to {}, keeps sessions in {}, {}",
         places::told(&config.upstreams),
         store::shown(host.address()),
-        if args.observe { "changes nothing (--observe)" } else { "folds what does not fit or does not pay" },
+        if args.observe {
+            "changes nothing (--observe)"
+        } else {
+            "folds what does not fit, or where that pays"
+        },
     );
     let running = serve(config).await.map_err(|error| not_served(&error))?;
     say.note(&format!("{} http://{}, {line}\n", paint(style::BOLD, "fanfold listens on"), running.address()));

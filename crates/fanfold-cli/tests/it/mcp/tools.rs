@@ -113,6 +113,19 @@ fn what_can_not_be_recalled_says_what_to_do() {
 }
 
 #[test]
+fn what_was_rewound_is_shown_by_no_number() {
+    let kept = Kept::new();
+    let mut client = Client::greeted(&kept, &[]);
+    let read = client.call("search", json!({ "session_id": "night" })).json();
+    let number = read["messages"].as_array().unwrap().last().unwrap()["id"].clone();
+    let last = json!({ "handle": format!("message {number}") });
+    assert!(!client.call("recall", last.clone()).text().is_empty());
+    assert_eq!(kept.sandbox.run("sessions rewind night --to 10 --store s.db").code, 0);
+    let gone = client.call("recall", last);
+    assert!(gone.error().starts_with(&format!("there is no message {number}")), "{:?}", gone.texts);
+}
+
+#[test]
 fn long_answers_are_cut_and_say_how_to_go_on() {
     let kept = Kept::new();
     let mut messages = long_chat(3);

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{MARK, MARK_ORDER, MARKED, N_MARKS, blocks};
+use super::blocks;
+use super::names::{MARK, MARK_ORDER, MARKED, N_MARKS};
 use crate::rules::look::{Look, has, list, text};
 
 pub(super) fn check(body: &Value, look: &mut Look) {
