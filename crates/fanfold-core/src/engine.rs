@@ -156,6 +156,10 @@ pub trait Engine {
         Vec::new()
     }
 
+    /// Takes note of what is to come, from the first entry on, where a host has all of it: that saves time, and changes
+    /// nothing else.
+    fn foresee(&mut self, _transcript: Transcript) {}
+
     /// The tools it offers to the model.
     fn tools(&self) -> Vec<ToolOffer> {
         Vec::new()
@@ -188,6 +192,10 @@ impl Engine for Session<'_> {
 
     fn set_tools(&mut self, schemas: Tokens) {
         Session::set_tools(self, schemas);
+    }
+
+    fn foresee(&mut self, transcript: Transcript) {
+        Session::foresee(self, transcript);
     }
 
     fn transcript(&self) -> &Transcript {

@@ -88,7 +88,9 @@ impl<'c> Session<'c> {
     /// Tells what is to come, from the first entry on: workers may then look at it while what came before is folded.
     /// The view is the same, whatever comes.
     pub fn foresee(&mut self, transcript: Transcript) {
-        self.ledger.ahead = Some(Arc::new(Ahead::of(transcript)));
+        // What fits is not taken apart.
+        let is_folded = transcript.total() > self.budget.room();
+        self.ledger.ahead = is_folded.then(|| Arc::new(Ahead::of(transcript)));
     }
 
     /// The same with what its provider charges, so that it folds when that pays.

@@ -183,9 +183,7 @@ impl<E: Engine> Followed<E> {
         if self.session.transcript().is_empty() {
             let mut transcript = Transcript::new();
             changes.iter().for_each(|change| change.clone().apply(&mut transcript, counter));
-            if transcript.total() > self.session.budget().room() {
-                self.session.foresee(transcript);
-            }
+            self.session.foresee(transcript);
         }
     }
 

@@ -126,7 +126,10 @@ impl Past {
         let mut last = self.notes.iter().rev();
         let is_news = |noted: &&Noted| {
             let note = &noted.note;
-            !matches!(note, Note::Corrected { .. } | Note::Beside(_) | Note::Summarised(_) | Note::Rested { .. })
+            !matches!(
+                note,
+                Note::Corrected { .. } | Note::Beside(_) | Note::Summarised(_) | Note::Rested { .. }
+            )
         };
         last.find(is_news).is_some_and(|noted| matches!(noted.note, Note::Request(_)))
     }

@@ -238,8 +238,7 @@ impl Folding<'_> {
         if let Some(memory) = &wanted.memory {
             memory.offer(engine, &session, &answer.new_handles);
         }
-        let is_changed =
-            left == Sent::Folded || answer.has_tool || has_recalls || answer.memory.is_some();
+        let is_changed = left == Sent::Folded || answer.has_tool || has_recalls || answer.memory.is_some();
         let body = is_changed.then(|| Bytes::from(answer.body));
         let has_tool = answer.has_tool;
         Ok(Made { body, session: Some(session), left, has_tool, counted, glance, steps })

@@ -9,7 +9,7 @@ mod merge; //   which comes first
 pub(crate) use file::{PROJECT_FILE, TEMPLATE, nearest, project_file, user_file};
 pub(crate) use merge::{Settings, read};
 pub(crate) use options::{
-    Chain, CliffOptions, Color, FoldTool, MatchRule, MemoryOptions, Options, PriceOptions, ServeOptions, ToolOptions,
-    UserText,
+    Chain, CliffOptions, Color, FoldTool, MatchRule, MemoryOptions, Options, PriceOptions, ServeOptions,
+    ToolOptions, UserText,
 };
 pub(crate) use size::Size;

@@ -78,18 +78,18 @@ impl Glance {
         let is_on_the_way =
             |seen: &&Seen| seen.n_entries <= transcript.len() && seen.n_receipts <= receipts.len();
         let known = before.filter(is_on_the_way);
-        let n_known = known.map_or_else(
-            || {
+        let (n_seen, n_known) = match known {
+            Some(seen) => (seen.n_entries, seen.n_receipts),
+            None => {
                 let n_old = n_old();
-                receipts.iter().filter(|receipt| receipt.at <= n_old).count()
-            },
-            |seen| seen.n_receipts,
-        );
+                let n_known = receipts.iter().filter(|receipt| receipt.at <= n_old).count();
+                (n_old.min(transcript.len()), n_known)
+            }
+        };
         let new = &receipts[n_known..];
         let kept = |receipt: &Receipt| receipt.after.0.saturating_sub(receipt.rewritten.0);
         let won = |receipt: &Receipt| receipt.before.0.saturating_sub(receipt.after.0);
         let n_misses = known.map_or(0, |seen| n_misses(transcript, seen));
-        let n_seen = known.map_or(n_old.min(transcript.len()), |seen| seen.n_entries);
         let folded = match known {
             Some(seen) if new.is_empty() && n_misses == 0 => seen.folded.clone(),
             _ => folded_calls(session),
