@@ -7,5 +7,6 @@ mod folds; //    what goes through, folded or not
 mod harmless; // whatever fails here, the request goes out
 mod recalls; //  folds that the model opens
 mod refusals; // requests that were too long
+mod asked; //    windows that servers tell
 mod faults; //   providers and clients that fail
 mod trust; //    who may ask
