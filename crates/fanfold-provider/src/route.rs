@@ -4,22 +4,38 @@ use reqwest::Url;
 
 use crate::endpoint::Style;
 
-/// Why a text is no address of a provider.
+/// Why there is no client of an address.
 #[derive(Debug, thiserror::Error)]
-#[error("`{address}` is no address of a provider: {why}")]
-pub struct AddressError {
-    address: String,
-    why: String,
+pub enum AddressError {
+    /// The text is no address.
+    #[error("`{address}` is no address of a provider: {why}")]
+    Wrong {
+        /// The text, without what may be secret in it.
+        address: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// This machine can't send anything there: it has no certificates, say.
+    #[error("nothing can be sent to `{address}` from here: {why}")]
+    NoSender {
+        /// The address.
+        address: String,
+        /// Why.
+        why: String,
+    },
 }
 
 impl AddressError {
-    pub(crate) fn new(address: &str, why: &str) -> AddressError {
-        AddressError { address: shown(address), why: why.to_owned() }
-    }
-
     /// What to do about it.
     pub fn hint(&self) -> &'static str {
-        "write it as `https://api.openai.com/v1` or `http://localhost:11434`"
+        match self {
+            AddressError::Wrong { .. } => {
+                "write it as `https://api.openai.com/v1` or `http://localhost:11434`"
+            }
+            AddressError::NoSender { .. } => {
+                "install the system's certificates (`ca-certificates`), or set SSL_CERT_FILE"
+            }
+        }
     }
 }
 
@@ -38,7 +54,7 @@ const REQUESTS: &[&str] = &["/chat/completions", "/completions", "/responses", "
 
 impl Route {
     pub(crate) fn parse(address: &str, style: Style) -> Result<Route, AddressError> {
-        let wrong = |why: &str| AddressError::new(address, why);
+        let wrong = |why: &str| AddressError::Wrong { address: shown(address), why: why.to_owned() };
         let trimmed = address.trim();
         let mut url = Url::parse(trimmed).map_err(|error| wrong(&error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -114,6 +130,11 @@ impl Route {
         let host = self.base.host_str().unwrap_or_default();
         let ip = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
         host == "localhost" || ip.is_ok_and(|address| address.is_loopback())
+    }
+
+    /// Whether it is spoken to without TLS.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.base.scheme() == "http"
     }
 
     /// Whether Azure answers there, which wants its keys in a header of its own.

@@ -18,6 +18,7 @@ mod server; //    sessions on it
 mod pipe; //      JSON lines
 mod mcp; //       tools for agents
 mod memory; //    what is remembered
+mod models; //    what is known of models
 mod replay; //    recorded conversations
 #[cfg(unix)]
 mod clients; //   sessions that real clients write

@@ -8,6 +8,7 @@ mod harmless; // whatever fails here, the request goes out
 mod recalls; //  folds that the model opens
 mod beside; //   folds that it opens beside calls of the client's
 mod refusals; // requests that were too long
+mod asked; //    windows that servers tell
 mod faults; //   providers and clients that fail
 mod tls; //      providers behind TLS
 mod memory; //   what is remembered, and providers of it that fail

@@ -60,6 +60,10 @@ impl Host for TestHost {
             described: format!("{model:?}"),
         })
     }
+
+    fn knows_window(&self, model: &str) -> bool {
+        !model.starts_with("unknown")
+    }
 }
 
 /// What a test wants of its proxy.
@@ -161,6 +165,11 @@ impl Stage {
     pub(crate) async fn before(answers: &[&str], wish: Wish) -> (Stage, Arc<Mutex<Vec<String>>>) {
         let (address, seen) = raw(answers);
         (Stage::behind(wish, Some(address)).await, seen)
+    }
+
+    /// A proxy before another provider than its own.
+    pub(crate) async fn before_url(url: &str, wish: Wish) -> Stage {
+        Stage::behind(wish, Some(url.to_owned())).await
     }
 
     pub(crate) fn url(&self, path: &str) -> String {

@@ -113,6 +113,54 @@ fn faults_are_what_they_say() {
 }
 
 #[test]
+fn faults_of_answers_are_what_they_say() {
+    for (kind, path) in PATHS {
+        let upstream = Upstream::start(Script::steps(0)).unwrap();
+        let ask = |is_stream| send(&upstream, "POST", path, &body(kind, is_stream).to_string());
+        let end = if kind == Kind::Responses { "response.completed" } else { "_stop" };
+        let is_complete = |answer: &str| {
+            if kind == Kind::Chat { answer.contains("[DONE]") } else { answer.contains(end) }
+        };
+        upstream.fault(Fault::Cut(2));
+        let cut = ask(true);
+        assert!(cut.ends_with("0\r\n\r\n") && !is_complete(&cut), "{cut}");
+        upstream.fault(Fault::Late(2));
+        let late = ask(true);
+        assert!(late.contains("200 OK") && late.contains("overloaded") && !is_complete(&late), "{late}");
+        upstream.fault(Fault::Say("I can't help with that.".to_owned()));
+        let said = ask(true);
+        assert!(is_complete(&said) && said.contains("I can't help with"), "{said}");
+        upstream.fault(Fault::Page(502));
+        let page = ask(true);
+        assert!(page.starts_with("HTTP/1.1 502") && page.contains("text/html"), "{page}");
+        upstream.fault(Fault::With(429, vec![("retry-after".to_owned(), "1".to_owned())], "no".to_owned()));
+        assert!(ask(true).contains("retry-after: 1\r\n"));
+        for (status, words) in [(401, "API key"), (402, "Balance"), (403, "may not"), (404, "m")] {
+            upstream.fault(Fault::Status(status));
+            let refused = ask(false);
+            assert!(
+                refused.starts_with(&format!("HTTP/1.1 {status}")) && refused.contains(words),
+                "{refused}"
+            );
+        }
+        upstream.set_models(&["n"]);
+        assert!(ask(true).starts_with("HTTP/1.1 404"));
+        upstream.set_models(&["m"]);
+        assert!(is_complete(&ask(true)));
+        upstream.answer_at("/props", &json!({ "n_ctx": 7 }));
+        assert!(send(&upstream, "GET", "/props", "").ends_with("{\"n_ctx\":7}"));
+    }
+    for (kind, path, stop) in
+        [(Kind::Chat, PATHS[0].1, "length"), (Kind::Anthropic, PATHS[2].1, "max_tokens")]
+    {
+        let upstream = Upstream::start(Script::steps(0)).unwrap();
+        upstream.fault(Fault::Stop(stop.to_owned()));
+        let said = send(&upstream, "POST", path, &body(kind, true).to_string());
+        assert!(said.contains(&format!("_reason\":\"{stop}\"")), "{said}");
+    }
+}
+
+#[test]
 fn who_hangs_up_is_noticed() {
     let upstream = Upstream::start(Script::steps(0)).unwrap();
     for fault in [Fault::Stall(Duration::from_secs(30)), Fault::Drip(Duration::from_secs(30))] {

@@ -1,0 +1,152 @@
+//! Windows that servers tell when they are asked, for models that no table has.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fanfold_engine::Mode;
+use fanfold_proxy::meter::Meter;
+use fanfold_proxy::{Config, Host, Limits, Recall, Running, Upstream as Target, Upstreams, serve};
+use fanfold_replay::PriceTable;
+use serde_json::{Value, json};
+
+use crate::setting::{Stage, Wish, chat, left, long_chat};
+
+/// A conversation of some thousand words that no other is taken for, with a model that no table has.
+fn talk(name: &str, n_steps: usize) -> String {
+    let mut messages = long_chat(n_steps);
+    messages[1]["content"] = format!("{name}: find out why records are lost.").into();
+    chat(&messages).replacen("\"model\":\"m\"", "\"model\":\"unknown-1\"", 1)
+}
+
+fn list(window: u64) -> Value {
+    json!({ "data": [{ "id": "unknown-1", "owned_by": "vllm", "max_model_len": window }] })
+}
+
+fn n_asked(stage: &Stage) -> usize {
+    stage.upstream.seen().iter().filter(|seen| seen.method == "GET").count()
+}
+
+/// Begins sessions until one of them leaves as wanted.
+async fn begin_until(stage: &Stage, wanted: &str) -> String {
+    for i in 0..200 {
+        let name = format!("session {i}");
+        let response = stage.chat(&talk(&name, 40)).await;
+        let told = left(&response);
+        drop(response.bytes().await);
+        if told == wanted {
+            return name;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("no session ever left {wanted}");
+}
+
+/// Another proxy in front of the same provider, on the same store.
+async fn again(stage: &Stage) -> Running {
+    let config = Config {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        upstreams: Upstreams::one(&Target::parse(&stage.upstream.url()).unwrap()),
+        host: Arc::clone(&stage.host) as Arc<dyn Host>,
+        mode: Mode::Fold,
+        recall: Recall::Off,
+        meter: Arc::new(Meter::new(PriceTable::built_in())),
+        mcp: None,
+        token: None,
+        limits: Limits { deadline: Duration::from_secs(20), ..Limits::default() },
+    };
+    serve(config).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_server_tells_holds_for_sessions_that_begin_after_it() {
+    let stage = Stage::new(Wish::default()).await;
+    stage.upstream.answer_at("/v1/models", &list(2500));
+    // The first one begins with what is assumed, and nothing waits.
+    let first = stage.chat(&talk("the first", 40)).await;
+    assert_eq!(left(&first), "whole");
+    drop(first.bytes().await);
+    let folded = begin_until(&stage, "folded").await;
+    // It is asked once, with the client's own key.
+    assert_eq!(n_asked(&stage), 1);
+    let asked = stage.upstream.seen().into_iter().find(|seen| seen.method == "GET").unwrap();
+    assert_eq!(asked.header("authorization"), Some("Bearer the-clients-own"));
+    // One that has begun keeps its window, and one that began later keeps its own.
+    assert_eq!(left(&stage.chat(&talk("the first", 41)).await), "whole");
+    assert_eq!(left(&stage.chat(&talk(&folded, 41)).await), "folded");
+    // So they do in a proxy that is started anew and has not asked yet.
+    let running = again(&stage).await;
+    for (name, expected) in [("the first", "whole"), (folded.as_str(), "folded")] {
+        let url = format!("http://{}/v1/chat/completions", running.address());
+        let response = stage.client.post(url).body(talk(name, 42)).send().await.unwrap();
+        assert_eq!(left(&response), expected, "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_larger_window_is_believed_as_well() {
+    let stage = Stage::new(Wish { window: 2500, ..Wish::default() }).await;
+    stage.upstream.answer_at("/v1/models", &list(100_000));
+    assert_eq!(left(&stage.chat(&talk("the first", 40)).await), "folded");
+    begin_until(&stage, "whole").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_in_a_table_is_not_asked() {
+    let stage = Stage::new(Wish::default()).await;
+    for i in 0..3 {
+        let body = talk(&format!("session {i}"), 3).replacen("unknown-1", "known-1", 1);
+        drop(stage.chat(&body).await.bytes().await);
+    }
+    assert!(stage.running.stop().await);
+    assert_eq!(n_asked(&stage), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_tells_nothing_is_left_alone() {
+    let stage = Stage::new(Wish::default()).await;
+    for i in 0..5 {
+        drop(stage.chat(&talk(&format!("session {i}"), 3)).await.bytes().await);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(stage.running.stop().await);
+    let lists = stage.upstream.seen().iter().filter(|seen| seen.path == "/v1/models").count();
+    assert_eq!(lists, 1);
+}
+
+/// A provider that answers prompts, and never a question.
+fn silent_when_asked() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            std::thread::spawn(move || {
+                let mut head = [0; 4];
+                if stream.read_exact(&mut head).is_err() || &head != b"POST" {
+                    std::thread::sleep(Duration::from_secs(60));
+                }
+                // A short body comes with its head.
+                let _ = stream.read(&mut [0; 65536]);
+                let body =
+                    r#"{"choices":[{"index":0,"message":{"content":"Done."},"finish_reason":"stop"}]}"#;
+                let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
+                let _ = write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+            });
+        }
+    });
+    url
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn asking_delays_no_request() {
+    let stage = Stage::before_url(&silent_when_asked(), Wish::default()).await;
+    for i in 0..3 {
+        let began = Instant::now();
+        let response = stage.chat(&talk(&format!("session {i}"), 1)).await;
+        assert_eq!(response.status(), 200);
+        drop(response.bytes().await);
+        assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+    }
+}
