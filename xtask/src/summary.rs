@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use fanfold_core::summary::{Errand, Next, Wish};
 use fanfold_core::{Budget, Entry, EntryId, Event, Policy, Session, Strategy, Summary, Tokens};
 use fanfold_tokens::o200k;
@@ -138,10 +138,9 @@ fn plain(text: &str) -> String {
 fn facts(text: &str) -> [BTreeSet<String>; 3] {
     let (mut errors, mut paths, mut values) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for line in text.lines().map(str::trim) {
-        if let Some(at) = line.find("error: ") {
+        if line.starts_with("error: ") {
             // What a JSON dump puts behind the last line is not part of it.
-            let end = line[at..].find('"').map_or(line.len(), |end| at + end);
-            errors.insert(line[at..end].trim().to_owned());
+            errors.insert(line.split('"').next().unwrap_or(line).trim().to_owned());
         }
         let words: Vec<&str> = line
             .split(|c: char| !(c.is_ascii_alphanumeric() || "_./-".contains(c)))
@@ -190,7 +189,7 @@ fn at_once(body: &str, head: usize, cut: usize) -> anyhow::Result<Vec<String>> {
     let range = Some((entry_at(head), entry_at(cut - 1)));
     session.on(Event::FoldAsked { range });
     let errand = Errand::of(&session, &Wish::of(SUMMARISER)).context("something is folded")?;
-    Ok(prompts(errand).0)
+    Ok(prompts(errand)?.0)
 }
 
 /// The prompts of an errand after each fold, as the conversation goes on.
@@ -202,9 +201,9 @@ fn one_by_one(body: &str) -> anyhow::Result<Vec<String>> {
         if session.ledger().receipts().len() > n_folds {
             n_folds = session.ledger().receipts().len();
             if let Some(errand) = Errand::of(session, &Wish::of(SUMMARISER)) {
-                let (prompts, summary) = prompts(errand);
+                let (prompts, summary) = prompts(errand)?;
                 all.extend(prompts);
-                session.on(Event::Summarised(summary.context("the answers are good")?));
+                session.on(Event::Summarised(summary));
             }
         }
         Ok(())
@@ -236,7 +235,7 @@ fn origin(entry: &Entry) -> usize {
 }
 
 /// All questions of an errand, with answers that are only as good as they have to be; what comes of them.
-fn prompts(mut errand: Errand<'_>) -> (Vec<String>, Option<Summary>) {
+fn prompts(mut errand: Errand<'_>) -> anyhow::Result<(Vec<String>, Summary)> {
     let material: Vec<String> = errand.material().map(str::to_owned).collect();
     let mut prompts = Vec::new();
     loop {
@@ -246,8 +245,8 @@ fn prompts(mut errand: Errand<'_>) -> (Vec<String>, Option<Summary>) {
                 prompts.push(material[prompts.len().min(material.len() - 1)].clone());
                 errand.heard(&answer(&asked.user));
             }
-            Next::Done(summary) => return (prompts, Some(summary)),
-            Next::GiveUp(_) => return (prompts, None),
+            Next::Done(summary) => return Ok((prompts, summary)),
+            Next::GiveUp(flaws) => bail!("after {} questions: {flaws:?}", prompts.len()),
         }
     }
 }
