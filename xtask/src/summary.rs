@@ -111,8 +111,10 @@ impl Middle {
         let kept: Vec<usize> =
             self.facts.iter().zip(&seen).map(|(all, seen)| all.intersection(seen).count()).collect();
         let all: Vec<usize> = self.facts.iter().map(BTreeSet::len).collect();
-        let share =
-            |kept: usize, all: usize| format!("{:.1} % of {all}", 100.0 * kept as f64 / all.max(1) as f64);
+        let share = |kept: usize, all: usize| match all {
+            0 => "–".to_owned(),
+            all => format!("{:.1} % of {all}", 100.0 * kept as f64 / all as f64),
+        };
         let of_prompt: BTreeSet<u64> = shingles(&shown).collect();
         let text = self.shingles.intersection(&of_prompt).count() as f64 / self.shingles.len().max(1) as f64;
         let tokens: u64 = prompts.iter().map(|prompt| fanfold_core::Count::count(o200k(), prompt).0).sum();
