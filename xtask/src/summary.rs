@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use fanfold_core::summary::{Errand, Next, Wish};
 use fanfold_core::{Budget, Entry, EntryId, Event, Policy, Session, Strategy, Summary, Tokens};
 use fanfold_tokens::o200k;
@@ -111,8 +111,10 @@ impl Middle {
         let kept: Vec<usize> =
             self.facts.iter().zip(&seen).map(|(all, seen)| all.intersection(seen).count()).collect();
         let all: Vec<usize> = self.facts.iter().map(BTreeSet::len).collect();
-        let share =
-            |kept: usize, all: usize| format!("{:.1} % of {all}", 100.0 * kept as f64 / all.max(1) as f64);
+        let share = |kept: usize, all: usize| match all {
+            0 => "–".to_owned(),
+            all => format!("{:.1} % of {all}", 100.0 * kept as f64 / all as f64),
+        };
         let of_prompt: BTreeSet<u64> = shingles(&shown).collect();
         let text = self.shingles.intersection(&of_prompt).count() as f64 / self.shingles.len().max(1) as f64;
         let tokens: u64 = prompts.iter().map(|prompt| fanfold_core::Count::count(o200k(), prompt).0).sum();
@@ -138,10 +140,9 @@ fn plain(text: &str) -> String {
 fn facts(text: &str) -> [BTreeSet<String>; 3] {
     let (mut errors, mut paths, mut values) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for line in text.lines().map(str::trim) {
-        if let Some(at) = line.find("error: ") {
+        if line.starts_with("error: ") {
             // What a JSON dump puts behind the last line is not part of it.
-            let end = line[at..].find('"').map_or(line.len(), |end| at + end);
-            errors.insert(line[at..end].trim().to_owned());
+            errors.insert(line.split('"').next().unwrap_or(line).trim().to_owned());
         }
         let words: Vec<&str> = line
             .split(|c: char| !(c.is_ascii_alphanumeric() || "_./-".contains(c)))
@@ -190,7 +191,7 @@ fn at_once(body: &str, head: usize, cut: usize) -> anyhow::Result<Vec<String>> {
     let range = Some((entry_at(head), entry_at(cut - 1)));
     session.on(Event::FoldAsked { range });
     let errand = Errand::of(&session, &Wish::of(SUMMARISER)).context("something is folded")?;
-    Ok(prompts(errand).0)
+    Ok(prompts(errand)?.0)
 }
 
 /// The prompts of an errand after each fold, as the conversation goes on.
@@ -202,9 +203,9 @@ fn one_by_one(body: &str) -> anyhow::Result<Vec<String>> {
         if session.ledger().receipts().len() > n_folds {
             n_folds = session.ledger().receipts().len();
             if let Some(errand) = Errand::of(session, &Wish::of(SUMMARISER)) {
-                let (prompts, summary) = prompts(errand);
+                let (prompts, summary) = prompts(errand)?;
                 all.extend(prompts);
-                session.on(Event::Summarised(summary.context("the answers are good")?));
+                session.on(Event::Summarised(summary));
             }
         }
         Ok(())
@@ -236,7 +237,7 @@ fn origin(entry: &Entry) -> usize {
 }
 
 /// All questions of an errand, with answers that are only as good as they have to be; what comes of them.
-fn prompts(mut errand: Errand<'_>) -> (Vec<String>, Option<Summary>) {
+fn prompts(mut errand: Errand<'_>) -> anyhow::Result<(Vec<String>, Summary)> {
     let material: Vec<String> = errand.material().map(str::to_owned).collect();
     let mut prompts = Vec::new();
     loop {
@@ -246,8 +247,8 @@ fn prompts(mut errand: Errand<'_>) -> (Vec<String>, Option<Summary>) {
                 prompts.push(material[prompts.len().min(material.len() - 1)].clone());
                 errand.heard(&answer(&asked.user));
             }
-            Next::Done(summary) => return (prompts, Some(summary)),
-            Next::GiveUp(_) => return (prompts, None),
+            Next::Done(summary) => return Ok((prompts, summary)),
+            Next::GiveUp(flaws) => bail!("after {} questions: {flaws:?}", prompts.len()),
         }
     }
 }

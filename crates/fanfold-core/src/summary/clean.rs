@@ -65,12 +65,12 @@ fn is_mark(rest: &str) -> bool {
     // Some put a name and a colon before the tag.
     let n_letters = rest.bytes().take_while(u8::is_ascii_alphanumeric).count();
     let rest = rest[n_letters..].strip_prefix(':').unwrap_or(rest);
-    let is_tag = |tag: &&str| {
+    let is_tag = |tag: &str| {
         let begin = rest.get(..tag.len()).filter(|begin| begin.eq_ignore_ascii_case(tag));
         let next = begin.and_then(|begin| rest[begin.len()..].chars().next());
         begin.is_some() && !next.is_some_and(|c| c.is_alphanumeric())
     };
-    rest.starts_with('|') || TAGS.iter().any(|tag| is_tag(&tag))
+    rest.starts_with('|') || TAGS.iter().any(|tag| is_tag(tag))
 }
 
 /// Characters that are not seen but change what is.

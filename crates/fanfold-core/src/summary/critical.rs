@@ -31,10 +31,15 @@ const LONGEST: usize = 160;
 pub(crate) fn critical(chunk: &Chunk, lexicon: &Lexicon, most: usize) -> Vec<Reference> {
     let (mut paths, mut ids) = (BTreeMap::new(), BTreeMap::new());
     let mut errors: Vec<String> = Vec::new();
+    let mut is_result = false;
     for line in chunk.text.lines() {
         let said = line.trim();
-        if sign_of(said) == Sign::Alarm && !is_label(said) {
-            let error = head(said, LONGEST).trim_end().to_owned();
+        if let Some(whose) = label_in(said) {
+            is_result = whose.starts_with("call ");
+        } else if is_result && sign_of(said) == Sign::Alarm {
+            // What a dump puts behind a line is no part of it.
+            let error = said.split("\", \"").next().unwrap_or(said);
+            let error = head(error, LONGEST).trim_end().to_owned();
             errors.retain(|known| *known != error);
             errors.push(error);
         }
@@ -70,12 +75,11 @@ fn best(found: BTreeMap<String, f32>, most: usize) -> impl Iterator<Item = Strin
     found.into_iter().take(most).map(|(text, _)| text)
 }
 
-/// Whether a line is one that was put before others to say whose they are.
-fn is_label(line: &str) -> bool {
-    let Some((number, _)) = line.strip_prefix('[').and_then(|rest| rest.split_once("] ")) else {
-        return false;
-    };
-    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+/// What stands in a line that was put before others to say whose they are.
+fn label_in(line: &str) -> Option<&str> {
+    let (number, whose) = line.strip_prefix('[').and_then(|rest| rest.split_once("] "))?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then_some(whose)
 }
 
 fn is_path(text: &str) -> bool {

@@ -35,7 +35,7 @@ pub struct Wish {
 impl Wish {
     /// A wish for a model with this window.
     pub fn of(window: Tokens) -> Wish {
-        Wish { focus: None, today: String::new(), window, chunks: 4, previous: None }
+        Wish { focus: None, today: String::new(), window, chunks: 8, previous: None }
     }
 }
 
@@ -103,7 +103,8 @@ impl<'c> Errand<'c> {
             return None;
         }
         let focus = wish.focus.clone().filter(|focus| !focus.trim().is_empty());
-        let focus_share = if focus.is_some() { 650 } else { 600 };
+        let is_focus_given = focus.is_some();
+        let focus_share = if is_focus_given { 650 } else { 600 };
         let focus = focus.unwrap_or_else(|| newest_words(transcript));
         let showing = Showing {
             transcript,
@@ -111,6 +112,7 @@ impl<'c> Errand<'c> {
             workers: session.workers(),
             focus: &focus,
             focus_share,
+            is_focus_given,
             room: room(wish.window, budget),
             most: wish.chunks,
         };
@@ -162,13 +164,15 @@ impl<'c> Errand<'c> {
     pub fn heard(&mut self, answer: &str) {
         let Some((chunk, critical)) = self.chunks.get(self.at).filter(|_| !self.is_given_up) else { return };
         let answer = clean(bare(answer));
+        let record = self.written.as_ref().map_or("", |written| &*written.text);
+        let shown = format!("{}\n{record}", chunk.text);
         let is_second = !self.flaws.is_empty();
         let measure = Measure {
             counter: self.counter,
             most: self.replaces.min(Tokens(self.budget.0 * 5 / 4)),
             critical,
             said: &self.said,
-            shown: &chunk.text,
+            shown: &shown,
             // Who was told and still left out a few had nothing to say there.
             may_miss: if is_second { HEADINGS.len() / 4 } else { 0 },
         };

@@ -14,7 +14,7 @@ use crate::recall::each_piece;
 use crate::scan::{Piece, Scan};
 use crate::tokens::{Count, Tokens};
 use crate::transcript::{Entry, EntryId, Speaker, Transcript};
-use crate::value::{Worth, focus_words};
+use crate::value::focus_words;
 use crate::workers::Workers;
 
 /// What a model is shown at once.
@@ -38,6 +38,8 @@ pub(crate) struct Showing<'a> {
     /// A topic, and how much of the room it gets at most, in per mille.
     pub(crate) focus: &'a str,
     pub(crate) focus_share: u32,
+    /// Whether a person named it.
+    pub(crate) is_focus_given: bool,
     /// What one chunk may cost.
     pub(crate) room: Tokens,
     /// How many chunks there may be.
@@ -118,7 +120,6 @@ struct Source {
     /// Who says it, and then what each call did.
     labels: Vec<String>,
     is_user: bool,
-    is_about_focus: bool,
 }
 
 impl Source {
@@ -136,10 +137,7 @@ impl Source {
         };
         let calls = scan.calls.iter().map(|call| format!("[{}] call {}", id.0, call.line));
         let labels = [format!("[{}] {who}:", id.0)].into_iter().chain(calls).collect();
-        let words = focus_words(showing.focus);
-        let script = if words.is_empty() { String::new() } else { scan.script.to_lowercase() };
-        let is_about_focus = words.iter().any(|word| script.contains(word.as_str()));
-        Source { id, scan, labels, is_user: entry.is_user(), is_about_focus }
+        Source { id, scan, labels, is_user: entry.is_user() }
     }
 
     /// Writes it as it was said.
@@ -163,7 +161,7 @@ impl Source {
     }
 
     /// The lines that could be shown, with those that tell who says them.
-    fn lines<'a>(&'a self, worth: &Worth, out: &mut Vec<Line<'a>>) {
+    fn lines<'a>(&'a self, topic: &Topic, out: &mut Vec<Line<'a>>) {
         let line = |at, text, atoms, is, worth| Line {
             entry: self.id,
             at,
@@ -202,7 +200,7 @@ impl Source {
                     if is_failure { (FAILURE, LineOf::Failure) } else { (0.0, LineOf::Rest) }
                 }
             };
-            let about = worth.about_focus(found.text) as f32 * FOCUS;
+            let about = topic.worth_of(found.text);
             out.push(line(found.at, found.text, found.atoms, is, own + about));
         }
     }
@@ -212,8 +210,49 @@ impl Source {
 const LABEL: f32 = 0.4;
 /// What a line is worth that tells what went wrong.
 const FAILURE: f32 = 0.6;
-/// What each word of the topic adds to a line.
+/// What each word of the topic adds to a line, if a person named it.
 const FOCUS: f32 = 0.1;
+
+/// The words of a topic that tell one entry from another: one that stands in most of them says nothing.
+struct Topic {
+    words: Vec<String>,
+    worth: f32,
+}
+
+impl Topic {
+    fn of(showing: &Showing<'_>, sources: &[Source]) -> Topic {
+        let mut words = focus_words(showing.focus);
+        words.sort_unstable();
+        words.dedup();
+        let scripts: Vec<String> = sources.iter().map(|source| source.scan.script.to_lowercase()).collect();
+        let n_in = |word: &String| scripts.iter().filter(|script| script.contains(word.as_str())).count();
+        let found: Vec<(String, usize)> = words.into_iter().map(|word| (word.clone(), n_in(&word))).collect();
+        let most = (sources.len() / if showing.is_focus_given { 2 } else { 5 }).max(1);
+        let telling = |most: usize| -> Vec<String> {
+            found.iter().filter(|(_, n)| (1..=most).contains(n)).map(|(word, _)| word.clone()).collect()
+        };
+        let words = match telling(most) {
+            // What a person named counts even where it is everywhere.
+            none if none.is_empty() && showing.is_focus_given => telling(usize::MAX),
+            words => words,
+        };
+        Topic { words, worth: if showing.is_focus_given { FOCUS } else { FOCUS / 4.0 } }
+    }
+
+    fn is_in(&self, source: &Source) -> bool {
+        !self.words.is_empty() && self.n_in(&source.scan.script) > 0
+    }
+
+    fn worth_of(&self, line: &str) -> f32 {
+        const MANY: usize = 3;
+        if self.words.is_empty() { 0.0 } else { self.worth * self.n_in(line).min(MANY) as f32 }
+    }
+
+    fn n_in(&self, text: &str) -> usize {
+        let lower = text.to_lowercase();
+        self.words.iter().filter(|word| lower.contains(word.as_str())).count()
+    }
+}
 
 /// What people say first is what they want; what the agent says tells why it did what it did.
 fn said_worth(is_user: bool, n_lines: usize) -> f32 {
@@ -237,18 +276,18 @@ fn own_worth(look: Look) -> f32 {
 /// The lines of a chunk that are worth their room, in their order.
 fn chosen(ledger: &Ledger, showing: &Showing<'_>, sources: &[Source]) -> String {
     let lexicon = &ledger.lexicon;
-    let worth = Worth::new(lexicon, showing.focus, crate::policy::Choice::default());
-    let mut chances = lexicon.chances(worth.choice.scorer);
+    let topic_words = Topic::of(showing, sources);
+    let mut chances = lexicon.chances(crate::policy::Choice::default().scorer);
     let mut values = vec![0.0; lexicon.len()];
     for &atom in sources.iter().flat_map(|source| &source.scan.atoms) {
         values[atom as usize] = own_worth(lexicon.look(atom)) + chances.of(atom);
     }
     let room = showing.room.0 as usize;
     let (about, others): (Vec<&Source>, Vec<&Source>) =
-        sources.iter().partition(|source| source.is_about_focus);
+        sources.iter().partition(|source| topic_words.is_in(source));
     let (mut of_about, mut of_others) = (Vec::new(), Vec::new());
-    about.iter().for_each(|source| source.lines(&worth, &mut of_about));
-    others.iter().for_each(|source| source.lines(&worth, &mut of_others));
+    about.iter().for_each(|source| source.lines(&topic_words, &mut of_about));
+    others.iter().for_each(|source| source.lines(&topic_words, &mut of_others));
     let stretches = vec![0; of_about.len().max(of_others.len())];
     let share = if about.is_empty() { 0 } else { room * showing.focus_share as usize / 1000 };
     // The others first, and no more than their share; then the topic; then the others with what it left.

@@ -45,17 +45,16 @@ pub(crate) fn made_up(sections: &Sections, said: &[String], shown: &str) -> Vec<
     let mut found = Vec::new();
     for (section, words) in sections.each().filter(|(section, _)| *section != super::sections::TASK) {
         for line in words.lines() {
-            let lower = line.to_lowercase();
-            let is_told_as_users = USER.iter().any(|word| lower.contains(word));
             // What is asked, wanted and preferred is the user's, unless it is quoted from somewhere else.
             let may_be_users = section <= 2 || section == ASKS;
-            if !is_told_as_users && !may_be_users {
-                continue;
-            }
-            for quote in quotes_in(line) {
+            for (before, quote) in quotes_in(line) {
+                let is_users = is_told_as_users(before);
+                if !is_users && !may_be_users {
+                    continue;
+                }
                 let is_real = pieces(quote).all(|piece| {
                     let is_said = said.iter().any(|said| said.contains(&piece));
-                    is_said || (!is_told_as_users && shown.contains(&piece))
+                    is_said || (!is_users && shown.contains(&piece))
                 });
                 if !is_real {
                     found.push(quote.trim().to_owned());
@@ -67,20 +66,35 @@ pub(crate) fn made_up(sections: &Sections, said: &[String], shown: &str) -> Vec<
     found
 }
 
-/// What stands between quotation marks in a line, or behind the mark of a quoted line.
-fn quotes_in(line: &str) -> Vec<&str> {
+/// Whether what stands before a quote says that it is the user's.
+fn is_told_as_users(before: &str) -> bool {
+    const NEAR: usize = 48;
+    let near = &before[before.ceil_char_boundary(before.len().saturating_sub(NEAR))..].to_lowercase();
+    // A name or a path with such a word in it is about something else.
+    let is_alone = |at: usize, word: &str| {
+        let is_joint = |c: char| c.is_ascii_alphanumeric() || "_/.-".contains(c);
+        let behind = near[at + word.len()..].trim_start_matches('s');
+        let is_part =
+            near[..at].ends_with(is_joint) || (behind.starts_with(is_joint) && !behind.starts_with(". "));
+        !word.is_ascii() || !is_part
+    };
+    USER.iter().any(|word| near.match_indices(word).any(|(at, word)| is_alone(at, word)))
+}
+
+/// What stands between quotation marks in a line, or behind the mark of a quoted line, each with what stands before it.
+fn quotes_in(line: &str) -> Vec<(&str, &str)> {
     if let Some(quoted) = line.trim_start().strip_prefix('>') {
-        return vec![quoted];
+        return vec![("", quoted)];
     }
     let mut found = Vec::new();
-    let mut rest = line;
-    while let Some((at, close)) = rest.char_indices().find_map(|(at, c)| {
+    let mut from = 0;
+    while let Some((at, close)) = line[from..].char_indices().find_map(|(at, c)| {
         let (open, close) = MARKS.iter().find(|(open, _)| *open == c)?;
-        Some((at + open.len_utf8(), *close))
+        Some((from + at + open.len_utf8(), *close))
     }) {
-        let Some(end) = rest[at..].find(close) else { break };
-        found.push(&rest[at..at + end]);
-        rest = &rest[at + end + close.len_utf8()..];
+        let Some(end) = line[at..].find(close) else { break };
+        found.push((&line[from..at], &line[at..at + end]));
+        from = at + end + close.len_utf8();
     }
     found
 }
@@ -141,6 +155,10 @@ mod tests {
         check("## Goal\nThe user asked to \"make the parser fast… keep the old flags\"", &[]);
         check("## Goal\n用户说「请把解析器改成流式的」", &[]);
         check("## Blocked\n\"assertion failed in some other place\"", &[]);
+        check(
+            "## Blocked\nsrc/user.rs:3 says \"no such column in the table\", user_id is \"not what it should be\"",
+            &[],
+        );
         check("## Goal\nget rid of \"left is not the same as right\"", &[]);
         check(
             "## Constraints & Preferences\nuser: \"no new\" crates, \"please make the [redacted: key] parser fast\"",
