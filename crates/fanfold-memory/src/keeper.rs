@@ -8,28 +8,27 @@
 //! It has a thread of its own. Whatever a provider does there, a turn goes on after its deadline; what is wrong is told
 //! once, until it is well again.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc as sync_mpsc};
+use std::sync::{Arc, Mutex, mpsc as sync_mpsc};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::entries::entries;
+use crate::deed::Deed;
 use crate::fault::Fault;
-use crate::files::{Book, Memory};
+use crate::files::Memory;
 use crate::plain::plain;
 use crate::provider::{Limits, Provider};
 use crate::server::{Checked, Server};
+use crate::shared::{Shared, lock};
 use crate::turn::{Decided, Recalling, Turn};
 use crate::worker::{Job, work};
 
 /// Of so many turns what was recalled is known.
 const MOST_TURNS: usize = 256;
-/// For so many conversations something is kept for the next turn.
-const MOST_SPARE: usize = 128;
 /// So many searches run at once.
 const MOST_SEARCHES: usize = 8;
 /// After so many turns without an answer in time, none is waited for until one would have been.
@@ -39,59 +38,6 @@ const LONGEST_SAID: usize = 4_000;
 /// So much of a text that is offered, and so many of them.
 const LONGEST_OFFER: usize = 2_000;
 const MOST_OFFERS: usize = 16;
-
-/// What happened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Deed {
-    /// Something was recalled in time.
-    Recalled,
-    /// There was nothing to recall.
-    Nothing,
-    /// Nothing came in time.
-    Late,
-    /// The search before it still runs.
-    Busy,
-    /// A search failed.
-    NotFound,
-    /// A turn was written down.
-    Synced,
-    /// What was folded was written down.
-    Offered,
-    /// Something could not be written down.
-    NotWritten,
-    /// There was too much to do.
-    Dropped,
-}
-
-impl Deed {
-    /// Every one.
-    pub const ALL: [Deed; 9] = [
-        Deed::Recalled,
-        Deed::Nothing,
-        Deed::Late,
-        Deed::Busy,
-        Deed::NotFound,
-        Deed::Synced,
-        Deed::Offered,
-        Deed::NotWritten,
-        Deed::Dropped,
-    ];
-
-    /// Its name, as counters have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Deed::Recalled => "recalled",
-            Deed::Nothing => "nothing",
-            Deed::Late => "late",
-            Deed::Busy => "busy",
-            Deed::NotFound => "not_found",
-            Deed::Synced => "synced",
-            Deed::Offered => "offered",
-            Deed::NotWritten => "not_written",
-            Deed::Dropped => "dropped",
-        }
-    }
-}
 
 /// Told of each thing that happened.
 pub type OnDeed = Arc<dyn Fn(Deed) + Send + Sync>;
@@ -115,33 +61,6 @@ pub struct Keeper {
     worker: Mutex<Option<JoinHandle<()>>>,
     /// None only while it is dropped.
     runtime: Option<Runtime>,
-}
-
-/// What the worker and the searches share.
-pub(crate) struct Shared {
-    pub(crate) server: Option<Server>,
-    wants_offers: bool,
-    pub(crate) limits: Limits,
-    files: Option<Memory>,
-    on_deed: Option<OnDeed>,
-    /// Guards what was recalled and what is kept; held for a look.
-    book: Mutex<Notebook>,
-    n_late: AtomicU32,
-    n_writes: AtomicUsize,
-    n_prefetches: AtomicUsize,
-    is_ending: AtomicBool,
-}
-
-#[derive(Default)]
-struct Notebook {
-    turns: VecDeque<(Turn, Recalling)>,
-    spare: BTreeMap<String, String>,
-    searching: HashSet<String>,
-    /// Conversations that something was written of.
-    talks: HashSet<String>,
-    /// What a person was told is wrong.
-    told: Option<&'static str>,
-    counts: BTreeMap<Deed, u64>,
 }
 
 impl Keeper {
@@ -343,16 +262,13 @@ impl Keeper {
     }
 
     fn queue(&self, job: Job) {
-        let counter = if job.is_write() { &self.shared.n_writes } else { &self.shared.n_prefetches };
-        let is_counted = !matches!(job, Job::End { .. });
-        let sent = match &*lock(&self.jobs) {
-            Some(jobs) => jobs.try_send(job).is_ok(),
-            None => return,
-        };
-        if sent && is_counted {
-            counter.fetch_add(1, Ordering::Relaxed);
-        }
-        if !sent {
+        let jobs = lock(&self.jobs);
+        let Some(jobs) = &*jobs else { return };
+        let kind = job.kind();
+        // Before it is sent, since it may be done before anybody looks again.
+        self.shared.left(kind);
+        if jobs.try_send(job).is_err() {
+            self.shared.done(kind);
             self.shared.count(Deed::Dropped);
         }
     }
@@ -396,90 +312,9 @@ async fn search(shared: Arc<Shared>, turn: Turn, recalling: Recalling) {
     }
 }
 
-impl Shared {
-    fn book(&self) -> MutexGuard<'_, Notebook> {
-        lock(&self.book)
-    }
-
-    pub(crate) fn is_ending(&self) -> bool {
-        self.is_ending.load(Ordering::Relaxed)
-    }
-
-    /// A piece of work is done, one way or the other.
-    pub(crate) fn done(&self, is_write: bool) {
-        let counter = if is_write { &self.n_writes } else { &self.n_prefetches };
-        let _ = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
-    }
-
-    pub(crate) fn count(&self, deed: Deed) {
-        *self.book().counts.entry(deed).or_default() += 1;
-        if let Some(on_deed) = &self.on_deed {
-            on_deed(deed);
-        }
-    }
-
-    /// Something is wrong with the provider. A person is told when it begins, not each time.
-    pub(crate) fn tell(&self, fault: &Fault) {
-        // That it rests is no news after what it rests from.
-        let is_rest = matches!(fault, Fault::Resting(_));
-        let mut book = self.book();
-        if is_rest || book.told == Some(fault.name()) {
-            tracing::debug!(%fault, "memory");
-            return;
-        }
-        let is_first = book.told.replace(fault.name()).is_none();
-        drop(book);
-        let hint = fault.hint();
-        if is_first {
-            tracing::warn!(target: "fanfold::memory", %fault, hint, "memory does not work; turns go on without it");
-        } else {
-            tracing::debug!(target: "fanfold::memory", %fault, hint, "memory still does not work");
-        }
-    }
-
-    /// The provider did what it should.
-    pub(crate) fn well(&self) {
-        if self.book().told.take().is_some() {
-            tracing::info!(target: "fanfold::memory", "memory works again");
-        }
-    }
-
-    /// Keeps something for a conversation's next turn.
-    pub(crate) fn keep_spare(&self, talk: &str, text: Option<String>) {
-        let mut book = self.book();
-        match text {
-            Some(text) => {
-                if book.spare.len() >= MOST_SPARE && !book.spare.contains_key(talk) {
-                    book.spare.pop_first();
-                }
-                book.spare.insert(talk.to_owned(), text);
-            }
-            None => {
-                book.spare.remove(talk);
-            }
-        }
-    }
-
-    /// What the files of memory say.
-    fn of_files(&self) -> Option<String> {
-        let files = self.files.as_ref()?;
-        let all: Vec<String> = Book::ALL
-            .into_iter()
-            .filter_map(|book| files.read(book).ok())
-            .flat_map(|text| entries(&text).into_iter().map(|entry| format!("- {entry}")).collect::<Vec<_>>())
-            .collect();
-        (!all.is_empty()).then(|| all.join("\n"))
-    }
-}
-
 /// A text as it may leave: what somebody said, without secrets, not too long.
 fn clean(text: &str, most: usize) -> String {
     let said = plain(text);
     let said = fanfold_redact::redact(&said);
     said[..said.floor_char_boundary(most)].trim().to_owned()
-}
-
-/// Whole values go in and out of what is locked, so a thread that died left them whole.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -18,15 +18,18 @@ mod mcp; //      one that speaks MCP
 mod http; //     one with plain routes
 mod server; //   whichever it is
 mod turn; //     a turn, and what is recalled for it
+mod deed; //     what happens, for whoever counts
+mod shared; //   what is known, counted and told
 mod worker; //   work in order, behind everybody's back
 mod keeper; //   all of it through the life of a conversation
 
 pub use choose::{Argument, Tool};
+pub use deed::Deed;
 pub use entries::{Change, Refused, change, entries, used};
 pub use fault::Fault;
 pub use files::{Book, ChangeError, Changed, Memory};
 pub use guard::{Shadow, guarded};
-pub use keeper::{Abandoned, Deed, Keeper, OnDeed};
+pub use keeper::{Abandoned, Keeper, OnDeed};
 pub use plain::plain;
 pub use provider::{Key, Limits, Place, Provider, ToolWish};
 pub use server::Checked;

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::Receiver;
 
+use crate::deed::Deed;
 use crate::fault::Fault;
-use crate::keeper::{Deed, Shared};
 use crate::server::Server;
+use crate::shared::Shared;
 
 /// A piece of work that finds no server is tried so often.
 const MOST_TRIES: usize = 3;
@@ -28,23 +29,34 @@ pub(crate) enum Job {
 }
 
 impl Job {
-    /// Whether something is lost if it is not done.
-    pub(crate) fn is_write(&self) -> bool {
+    pub(crate) fn kind(&self) -> Kind {
         match self {
-            Job::Sync { .. } | Job::Offer { .. } => true,
-            Job::Prefetch { .. } | Job::End { .. } => false,
+            Job::Sync { .. } | Job::Offer { .. } => Kind::Write,
+            Job::Prefetch { .. } => Kind::Prefetch,
+            Job::End { .. } => Kind::End,
         }
     }
+}
+
+/// What a piece of work is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Something is lost if it is not done.
+    Write,
+    /// Something is ready if it is done.
+    Prefetch,
+    /// Somebody is told.
+    End,
 }
 
 /// Does work as long as there is some.
 pub(crate) async fn work(shared: Arc<Shared>, mut jobs: Receiver<Job>) {
     while let Some(job) = jobs.recv().await {
-        let is_write = job.is_write();
-        let is_in_vain = shared.is_ending() && matches!(job, Job::Prefetch { .. });
+        let kind = job.kind();
+        let is_in_vain = shared.is_ending() && kind == Kind::Prefetch;
         if !is_in_vain {
             one(&shared, job).await;
-            shared.done(is_write);
+            shared.done(kind);
         }
     }
 }
