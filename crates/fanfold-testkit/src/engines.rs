@@ -6,7 +6,8 @@
 use std::collections::BTreeSet;
 
 use fanfold_core::{
-    Ask, Budget, Ended, Engine, Entry, EntryId, Event, Item, Refusal, SessionChange, Tokens, Usage, View, recount,
+    Ask, Budget, Ended, Engine, Entry, EntryId, Event, Item, Refusal, SessionChange, Tokens, Usage, View,
+    recount,
 };
 
 use crate::Rng;
@@ -119,7 +120,9 @@ impl<E: Engine> Host<E> {
     fn between_sessions(&mut self) -> Checked {
         if self.rng.percent(30) {
             let id = || "the-same".to_owned();
-            for change in [SessionChange::End(id()), SessionChange::Start(id()), SessionChange::Switch("b".into())] {
+            for change in
+                [SessionChange::End(id()), SessionChange::Start(id()), SessionChange::Switch("b".into())]
+            {
                 self.engine.on_session(&change);
             }
         }
@@ -213,7 +216,9 @@ impl<E: Engine> Host<E> {
         self.engine.on_session(&SessionChange::Reset);
         let status = self.engine.status();
         hold(self.engine.transcript().is_empty(), || "a reset leaves something".to_owned())?;
-        hold((status.n_folds, status.window) == (0, self.budget.window()), || format!("a reset leaves {status:?}"))
+        hold((status.n_folds, status.window) == (0, self.budget.window()), || {
+            format!("a reset leaves {status:?}")
+        })
     }
 }
 
