@@ -202,10 +202,11 @@ fn live_in_a_terminal() {
         fanfold 0.1.0  ADDRESS  up 62s
         requests 24  now 0  folded 20  as they came 0  refused 0  sent again 0
         saved $2.40 of $5.00  folded away 177k tokens  folds 6  recalls 2  misses 4
+        a fold takes 29.6k tokens out and leaves 41 %; 75.0 for 100 turns
 
-          SESSION               VIEW          TOKENS FOLDS MISSES    AWAY    SAVED  IDLE
-          fix the flaky test    ███░░░··  61.2k/200k     3      2   88.8k    $1.20    4s
-          write a poem          ███░░░··  61.2k/200k     3      2   88.8k    $1.20    4s
+          SESSION              VIEW          TOKENS  FOLDS MISSES    AWAY    SAVED  IDLE
+          fix the flaky test   ███░░░··  61.2k/200k      3      2   88.8k    $1.20    4s
+          write a poem         ███░░░··  61.2k/200k      3      2   88.8k    $1.20    4s
 
 
 
