@@ -262,7 +262,7 @@ fn a_fold_by_hand_is_answered_with_what_came_of_it() {
 fn the_smallest_window_of_a_chain_counts() {
     let line = json!({ "session": "a", "model": "gpt-5", "messages": long_chat(3) }).to_string();
     let window = |flags: &str| {
-        let answer: Value = serde_json::from_str(&answers(&[line.clone()], flags)[0]).unwrap();
+        let answer: Value = serde_json::from_str(&answers(std::slice::from_ref(&line), flags)[0]).unwrap();
         answer["report"]["window"].as_u64().unwrap()
     };
     assert!(window("") > 100_000);

@@ -211,7 +211,7 @@ mod tests {
         lines.iter().map(|line| plain(line) + "\n").collect()
     }
 
-    fn check(keys: &[Key], expected: Expect) {
+    fn check(keys: &[Key], expected: &Expect) {
         let mut screen = screen();
         assert!(keys.iter().all(|key| screen.on(*key)));
         expected.assert_eq(&seen(&screen));
@@ -221,7 +221,7 @@ mod tests {
     fn sessions_are_lines_below_what_they_come_to() {
         check(
             &[],
-            expect![[r#"
+            &expect![[r#"
                 fanfold 0.1.0  http://127.0.0.1:7744  up 62m
                 requests 1,203  now 1  folded 812  as they came 3  refused 2  sent again 2
                 saved $12.41 of $40.10  folded away 2.31m tokens  folds 61  recalls 4  misses 2
