@@ -78,6 +78,14 @@ pub(crate) fn outcome(session: &Session<'_>, view: Tokens) -> Feedback {
     })
 }
 
+/// Why a fold by hand had nothing to do, where it is not that nothing old is left.
+pub(crate) fn low_already(session: &Session<'_>) -> Option<String> {
+    let (total, room) = (session.ledger().total(session.transcript()), session.budget().room());
+    let mark = room.permille(session.policy().low_mark);
+    (total <= mark)
+        .then(|| format!("it is within the low mark of {mark} tokens, and a fold goes no further (low_mark)"))
+}
+
 /// How full the room is, where a person should hear of it.
 pub(crate) fn pressure(level: Pressure, view: Tokens, budget: Budget) -> Option<String> {
     let room = budget.room();

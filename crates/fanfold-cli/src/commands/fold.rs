@@ -39,7 +39,7 @@ pub(crate) fn run(args: &FoldArgs, options: &Options, say: Say) -> anyhow::Resul
             // What was asked for is answered, also where there was nothing to do.
             let why = by_hand
                 .filter(|feedback| feedback.ended == Ended::Nothing)
-                .and_then(|feedback| feedback.note);
+                .and_then(|feedback| explain::low_already(&followed.session).or(feedback.note));
             let is_asked = args.dry_run || args.explain || args.now;
             let told = Feedback { note: told.note.clone().or(why), ..told };
             if is_asked || told.ended != Ended::Nothing {

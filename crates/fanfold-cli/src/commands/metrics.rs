@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use fanfold_core::{Metrics, Session};
+use fanfold_core::{Metrics, Session, Tokens};
 use fanfold_store::EventRow;
 use serde_json::{Value, json};
 
@@ -83,7 +83,11 @@ impl Numbers {
                 format!("{:.1}", metrics.folds_per_100_turns()),
                 "folds for a hundred turns".to_owned(),
             ),
-            ("saved", format!("{:.0}", metrics.saved_per_fold()), "tokens that a fold takes out".to_owned()),
+            (
+                "saved",
+                Tokens(metrics.saved_per_fold().round() as u64).to_string(),
+                "tokens that a fold takes out".to_owned(),
+            ),
             ("ratio", percent(metrics.ratio()), "of its view that a fold leaves".to_owned()),
             (
                 "view",

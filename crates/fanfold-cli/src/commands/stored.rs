@@ -4,6 +4,7 @@ use std::path::Path;
 
 use fanfold_core::{Feedback, Handle, Notice, Session, Tokens, print_entries, print_view, thousands};
 use fanfold_engine::{Answer, Ask, Engine, Followed, Left, Note, Noted, OpenError, Trouble, Wishes, decode};
+use fanfold_proxy::meter::level_to_tell;
 use fanfold_store::SessionId;
 use serde_json::json;
 
@@ -104,17 +105,16 @@ fn tell_folded(session: &Session<'_>, args: &FoldArgs, answer: &Answer, say: Say
     };
     let told = explain::outcome(session, view);
     let why = answer.notices.iter().find_map(|notice| match notice {
-        Notice::NothingToFold(why) => Some(why.clone()),
+        Notice::NothingToFold(why) => Some(explain::low_already(session).unwrap_or_else(|| why.clone())),
         Notice::Pressure(_) | Notice::Resting { .. } => None,
     });
     let is_told = args.now || matches!(answer.left, Left::Folded(_));
     if is_told {
         say.note(&format!("{}\n", Feedback { note: told.note.clone().or(why), ..told }));
     }
-    for notice in &answer.notices {
-        if let Notice::Pressure(level) = notice {
-            say.pressure(*level, view, session.budget());
-        }
+    let budget = session.budget();
+    if let Some(level) = level_to_tell(&answer.notices, view, budget.room()) {
+        say.pressure(level, view, budget);
     }
 }
 

@@ -75,10 +75,11 @@ fn a_table_for_a_pipe() {
         fanfold 0.1.0  ADDRESS  up 62s
         requests 24  now 0  folded 20  as they came 0  refused 0  sent again 0
         saved $2.40 of $5.00  folded away 177k tokens  folds 6  recalls 2  misses 4
+        a fold takes 29.6k tokens out and leaves 41 %; 75.0 for 100 turns
 
-        SESSION                           MODEL             VIEW IN WINDOW      TOKENS FOLDS RECALLS MISSES    AWAY    SAVED  IDLE
-        fix the flaky test                claude-opus-5-5   █████░░░░░░···  61.2k/200k     3       1      2   88.8k    $1.20    4s
-        write a poem                      claude-opus-5-5   █████░░░░░░···  61.2k/200k     3       1      2   88.8k    $1.20    4s
+        SESSION                          MODEL             VIEW IN WINDOW      TOKENS  FOLDS RECALLS MISSES    AWAY    SAVED  IDLE
+        fix the flaky test               claude-opus-5-5   █████░░░░░░···  61.2k/200k      3       1      2   88.8k    $1.20    4s
+        write a poem                     claude-opus-5-5   █████░░░░░░···  61.2k/200k      3       1      2   88.8k    $1.20    4s
     "#]].assert_eq(&ran.out.replace(&address, "ADDRESS"));
 }
 
@@ -160,7 +161,7 @@ fn live_in_a_terminal() {
     let address = serve(status().to_string(), None);
     let sandbox = Sandbox::new();
     let program = assert_cmd::cargo::cargo_bin("fanfold");
-    let line = format!("stty cols 80 rows 12; {} top --url {address}; stty -a", program.display());
+    let line = format!("stty cols 80 rows 13; {} top --url {address}; stty -a", program.display());
     let mut child = Command::new("script")
         .args(["-qec", &line, "/dev/null"])
         .current_dir(sandbox.path("."))
@@ -201,10 +202,11 @@ fn live_in_a_terminal() {
         fanfold 0.1.0  ADDRESS  up 62s
         requests 24  now 0  folded 20  as they came 0  refused 0  sent again 0
         saved $2.40 of $5.00  folded away 177k tokens  folds 6  recalls 2  misses 4
+        a fold takes 29.6k tokens out and leaves 41 %; 75.0 for 100 turns
 
-          SESSION               VIEW          TOKENS FOLDS MISSES    AWAY    SAVED  IDLE
-          fix the flaky test    ███░░░··  61.2k/200k     3      2   88.8k    $1.20    4s
-          write a poem          ███░░░··  61.2k/200k     3      2   88.8k    $1.20    4s
+          SESSION              VIEW          TOKENS  FOLDS MISSES    AWAY    SAVED  IDLE
+          fix the flaky test   ███░░░··  61.2k/200k      3      2   88.8k    $1.20    4s
+          write a poem         ███░░░··  61.2k/200k      3      2   88.8k    $1.20    4s
 
 
 

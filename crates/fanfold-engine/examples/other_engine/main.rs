@@ -7,6 +7,7 @@
 mod newest; // the other engine
 
 use std::error::Error;
+use std::io::Write as _;
 
 use fanfold_core::{Budget, Engine as _, Tokens};
 use fanfold_engine::{Followed, Wishes, decode};
@@ -25,6 +26,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let view = followed.plain_view()?.clone();
     let status = followed.session.status();
     eprintln!("{}: {} → {} tokens", followed.session.name(), status.transcript, status.tokens);
-    println!("{}", followed.encode(&view));
-    Ok(())
+    let mut out = std::io::stdout().lock();
+    Ok(writeln!(out, "{}", followed.encode(&view))?)
 }

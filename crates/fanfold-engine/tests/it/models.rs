@@ -135,7 +135,7 @@ fn what_fits_nowhere_tells_what_it_needs() {
 #[test]
 fn what_a_person_asks_for_is_folded_and_stays_so() {
     let (with, without) = (engine(), engine());
-    let terms = terms("fanfold", 10_000);
+    let terms = terms("fanfold", 1_500);
     let messages = long_chat(20);
     let session = id("s");
     for (n, is_by_hand) in [(20, false), (24, true), (28, false)] {

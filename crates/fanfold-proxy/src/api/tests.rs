@@ -104,7 +104,7 @@ fn faults(schema: &Value, value: &Value, at: &str) -> Vec<String> {
         match schema["properties"].get(name) {
             Some(known) => found.extend(faults(known, field, &format!("{at}.{name}"))),
             None if schema["additionalProperties"] == json!(false) => {
-                found.push(format!("{at}.{name} is told nowhere"))
+                found.push(format!("{at}.{name} is told nowhere"));
             }
             None => {}
         }

@@ -35,6 +35,7 @@ use fanfold_store::SessionId;
 pub use export::{Collector, CollectorError};
 pub use glance::Glance;
 pub use money::Used;
+pub use notices::level_to_tell;
 pub use passage::{Arrival, Passage};
 pub use redact::{shown_headers, shown_path};
 pub use report::dollars;

@@ -2,7 +2,7 @@
 //!
 //! The engine tells each level once until a fold. None of it goes to the model.
 
-use fanfold_core::{Notice, Pressure, Tokens, thousands};
+use fanfold_core::{Budget, Notice, Pressure, Tokens, thousands};
 use fanfold_store::SessionId;
 
 use super::Meter;
@@ -10,9 +10,11 @@ use super::Meter;
 impl Meter {
     /// Takes what the engine wants people to hear of a session whose view costs so much of so much room.
     pub fn noticed(&self, session: &SessionId, notices: &[Notice], view: Tokens, room: Tokens) {
+        if let Some(level) = level_to_tell(notices, view, room) {
+            self.pressed(session, level, view, room);
+        }
         for notice in notices {
             match notice {
-                Notice::Pressure(level) => self.pressed(session, *level, view, room),
                 Notice::Resting { in_the_way } => {
                     let largest = in_the_way.first();
                     let tokens = largest.map_or(0, |largest| largest.tokens.0);
@@ -25,7 +27,7 @@ impl Meter {
                     );
                 }
                 // Nobody asks for a fold here.
-                Notice::NothingToFold(_) => {}
+                Notice::Pressure(_) | Notice::NothingToFold(_) => {}
             }
         }
     }
@@ -48,6 +50,17 @@ impl Meter {
     }
 }
 
+/// The level that people should hear of, if one is news: a request that brings a long history passes all of them on its
+/// way, and folds overtake them.
+pub fn level_to_tell(notices: &[Notice], view: Tokens, room: Tokens) -> Option<Pressure> {
+    let last = notices.iter().rev().find_map(|notice| match notice {
+        Notice::Pressure(level) => Some(*level),
+        Notice::Resting { .. } | Notice::NothingToFold(_) => None,
+    });
+    let now = Pressure::of(view, Budget::with_reserve(room, Tokens::ZERO));
+    last.filter(|last| *last == now && now > Pressure::None)
+}
+
 /// The word for a level, as labels have it.
 pub(super) fn level_name(level: Pressure) -> &'static str {
     match level {
@@ -56,5 +69,23 @@ pub(super) fn level_name(level: Pressure) -> &'static str {
         Pressure::Notice => "notice",
         Pressure::Warning => "warning",
         Pressure::Critical => "critical",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_level_that_stands_is_told() {
+        let told = |levels: &[Pressure], view: u64| {
+            let notices: Vec<Notice> = levels.iter().map(|level| Notice::Pressure(*level)).collect();
+            level_to_tell(&notices, Tokens(view), Tokens(100))
+        };
+        use Pressure::{Info, Notice as Some75, Warning};
+        assert_eq!(told(&[Info, Some75, Warning], 90), Some(Warning));
+        assert_eq!(told(&[Info, Some75, Warning], 40), None, "a fold came after it");
+        assert_eq!(told(&[Info, Some75, Warning, Info], 61), Some(Info), "and then it filled again");
+        assert_eq!(told(&[], 90), None, "it was told before");
     }
 }

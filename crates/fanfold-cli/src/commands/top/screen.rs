@@ -211,7 +211,7 @@ mod tests {
         lines.iter().map(|line| plain(line) + "\n").collect()
     }
 
-    fn check(keys: &[Key], expected: Expect) {
+    fn check(keys: &[Key], expected: &Expect) {
         let mut screen = screen();
         assert!(keys.iter().all(|key| screen.on(*key)));
         expected.assert_eq(&seen(&screen));
@@ -221,17 +221,17 @@ mod tests {
     fn sessions_are_lines_below_what_they_come_to() {
         check(
             &[],
-            expect![[r#"
+            &expect![[r#"
                 fanfold 0.1.0  http://127.0.0.1:7744  up 62m
                 requests 1,203  now 1  folded 812  as they came 3  refused 2  sent again 2
                 saved $12.41 of $40.10  folded away 2.31m tokens  folds 61  recalls 4  misses 2
+                a fold takes 37.9k tokens out and leaves 41 %; 14.9 for 100 turns  summaries 12 of 1.8k tokens each
                 as they came: late 1, store 2
 
-                  SESSION                           MODEL             VIEW IN WINDOW      TOKENS FOLDS RECALLS MISSES    AWAY    SAVED  IDLE
-                  fix the flaky test in the parse…  claude-opus-5-5   █████░░░░░░···  61.2k/200k     3       1      0   88.8k    $1.20   now
-                  s2                                claude-opus-5-5   ███████████···   150k/200k     3       1      2       0   -$0.30    4s
-                  write a poem                      claude-opus-5-5   █░░░░░░░░░░···    900/200k     3       1      0    149k        -    4s
-
+                  SESSION                          MODEL             VIEW IN WINDOW      TOKENS  FOLDS RECALLS MISSES    AWAY    SAVED  IDLE
+                  fix the flaky test in the pars…  claude-opus-5-5   █████░░░░░░···  61.2k/200k      3       1      0   88.8k    $1.20   now
+                  s2                               claude-opus-5-5   ██████████████   203k/200k!     3       1      2       0   -$0.30    4s
+                  write a poem                     claude-opus-5-5   █░░░░░░░░░░···    900/200k      3       1      0    149k        -    4s
                 q quit   up/down choose   enter one session   s sort (by activity)
             "#]],
         );
@@ -250,6 +250,7 @@ mod tests {
             fanfold 0.1.0  http://127.0.0.1:7744  up 62m
             requests 1,203  now 1  folded 812  as they came 3  refused 2  sent again 2
             saved $12.41 of $40.10  folded away 2.31m tokens  folds 61  recalls 4  misses 2
+            a fold takes 37.9k tokens out and leaves 41 %; 14.9 for 100 turns  summaries 12 of 1.8k tokens each
             as they came: late 1, store 2
 
             session        s2
@@ -259,8 +260,10 @@ mod tests {
             window         200,000 tokens, 191,808 of them for the request
             as it came     150,000 tokens
             as it is sent  150,000 tokens
+            pressure       nothing fits: at least 203,000 tokens are needed, and there is room for 191,808
             folds          3, 3 of them since the start
             folded away    0 tokens since the start
+            summaries      0 since the start
             recalls        1
             misses         2 calls made again for a fold
             requests       12, 0 now
@@ -269,9 +272,6 @@ mod tests {
             idle           4s
 
             fanfold sessions show s2
-
-
-
 
 
 
