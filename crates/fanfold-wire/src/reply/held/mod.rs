@@ -181,6 +181,10 @@ impl Held {
             self.join.result(&json::quote(&wanted.call), &json::quote(answer))
         });
         messages.extend(self.join.messages(results.collect()));
+        // What a provider wrote wrong is not sent back to it.
+        if !messages.iter().all(|message| json::is_valid(message)) {
+            return None;
+        }
         let request = appended(&self.request, self.format, &messages)?;
         self.request.clone_from(&request);
         let n_output = self.rounds.last().and_then(|said| said.usage).map_or(0, |usage| usage.output);
