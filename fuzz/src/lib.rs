@@ -6,4 +6,6 @@ pub mod choice; //   how it is folded, from one byte
 pub mod body; //     a request body in one of the formats
 pub mod notation; // the text notation
 pub mod texts; //    any text, condensed and told as a deed
+pub mod reply; //    what comes back from a provider
+pub mod refusal; //  errors, read for a refusal for length
 pub mod mutate; //   changes JSON so that it stays JSON

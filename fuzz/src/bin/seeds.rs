@@ -5,6 +5,7 @@ use std::path::Path;
 
 use fanfold_core::{Transcript, Words, print_entries};
 use fanfold_testkit::bodies::{Kind, hostile, rich};
+use fanfold_testkit::upstream::refusal;
 use fanfold_wire::{Change, Conversation, Format};
 // The crates are built as for the fuzzer, which counts the branches taken.
 use libfuzzer_sys as _;
@@ -41,6 +42,18 @@ fn main() -> std::io::Result<()> {
             write(&corpus.join("notation"), &format!("{format}-{seed}"), &[printed.as_bytes()])?;
             write_texts(&corpus.join("texts"), &format!("{format}-{seed}"), &transcript)?;
         }
+    }
+    write_answers(&corpus)
+}
+
+/// Answers of each provider, and refusals.
+fn write_answers(corpus: &Path) -> std::io::Result<()> {
+    for (i, answer) in fanfold_fuzz::reply::seeds().iter().enumerate() {
+        write(&corpus.join("reply"), &i.to_string(), &[answer])?;
+    }
+    for (i, kind) in [Kind::Anthropic, Kind::Chat, Kind::Responses].into_iter().enumerate() {
+        let error = refusal(kind, 213_462, 200_000).to_string();
+        write(&corpus.join("refusal"), &i.to_string(), &[&[1, 90], error.as_bytes()])?;
     }
     Ok(())
 }

@@ -195,6 +195,10 @@ impl Held {
         let is_complete = self.n_kept <= LONGEST_KEPT;
         self.n_kept = 0;
         let spoken = if is_complete { self.join.spoken(&kept, &self.request)? } else { return None };
+        // What a provider wrote wrong is not sent back to it.
+        if !spoken.iter().all(|message| json::is_valid(message)) {
+            return None;
+        }
         let (request, wanted) = (std::mem::take(&mut self.request), std::mem::take(&mut self.wanted));
         self.turn = Some(Turn { request, spoken, wanted });
         let request = self.follow_up_again(answers)?;

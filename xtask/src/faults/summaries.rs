@@ -1,0 +1,111 @@
+//! Faults in summaries: how they are asked for, judged and placed.
+
+use super::Fault;
+
+pub(super) const FAULTS: &[Fault] = &[
+    Fault {
+        name: "a summary counts when it is decided what is folded",
+        breaks: "9 harmless: summaries",
+        file: "crates/fanfold-core/src/ledger.rs",
+        find: "        Tokens(transcript.total().0.saturating_add_signed(-self.saved))",
+        replace: "        Tokens(transcript.total().0.saturating_add_signed(-self.saved)) + self.board.tokens()",
+    },
+    Fault {
+        name: "a summary stays where there is no room for it",
+        breaks: "3 budget: summaries",
+        file: "crates/fanfold-core/src/summary/place.rs",
+        find: "        None => before.clone().filter(fits),",
+        replace: "        None => before.clone().filter(|placed| fits(placed) || placed.number < usize::MAX),",
+    },
+    Fault {
+        name: "a summary comes in without a fold",
+        breaks: "5 stable: summaries",
+        file: "crates/fanfold-core/src/step.rs",
+        find: "        None => Chance::None,",
+        replace: "        None => Chance::Fold(now.transcript.len() / 2),",
+    },
+    Fault {
+        name: "a summary that leaves is not told",
+        breaks: "5 stable: summaries",
+        file: "crates/fanfold-core/src/summary/place.rs",
+        find: "    if is_changed {",
+        replace: "    if is_changed && after.is_some() {",
+    },
+    Fault {
+        name: "a summary that comes while a call runs takes the step",
+        breaks: "9 harmless: summaries",
+        file: "crates/fanfold-core/src/session.rs",
+        find: "        let takes_no_step = is_running && ",
+        replace: "        let takes_no_step = is_running && self.events.len() > usize::MAX / 2 && ",
+    },
+    Fault {
+        name: "a summary wakes folds that rest",
+        breaks: "9 harmless: summaries",
+        file: "crates/fanfold-core/src/step.rs",
+        find: "        ledger.board.hear(summary);",
+        replace: "        ledger.board.hear(summary);\n        ledger.weak = 0;\n        ledger.folded = None;",
+    },
+    Fault {
+        name: "marks in a summary are left as they are",
+        breaks: "9 harmless: summaries",
+        file: "crates/fanfold-core/src/summary/clean.rs",
+        find: "            '<' if is_mark(&text[i + 1..]) => out.push('‹'),",
+        replace: "            '<' if is_mark(&text[i + 1..]) => out.push('<'),",
+    },
+    Fault {
+        name: "an empty summary takes the place of a good one",
+        breaks: "4 lossless: summaries",
+        file: "crates/fanfold-core/src/summary/place.rs",
+        find: "        if !text.is_empty() {",
+        replace: "        if text.len() < usize::MAX {",
+    },
+    Fault {
+        name: "a summary's handles do not count as the view's",
+        breaks: "4 lossless: summaries",
+        file: "crates/fanfold-core/src/summary/place.rs",
+        find: "covers.map(|segment| segment.handle).collect();",
+        replace: "covers.map(|segment| Handle::of(&segment.tokens().0.to_le_bytes())).collect();",
+    },
+    Fault {
+        name: "a flawed answer is asked for again and again",
+        breaks: "errands",
+        file: "crates/fanfold-core/src/summary/errand.rs",
+        find: "                self.is_given_up = is_second;",
+        replace: "                self.is_given_up = is_second && self.n_flawed > 9;",
+    },
+    Fault {
+        name: "the user's newest words are the model's",
+        breaks: "errands",
+        file: "crates/fanfold-core/src/summary/complete.rs",
+        find: "    sections.set(TASK, task.to_owned());\n    let text",
+        replace: "    let _ = (task, TASK);\n    let text",
+    },
+    Fault {
+        name: "what an answer leaves out is not added",
+        breaks: "errands",
+        file: "crates/fanfold-core/src/summary/complete.rs",
+        find: "        sections.add(section, &line);\n        n_added += 1;",
+        replace: "        let _ = (section, &line);",
+    },
+    Fault {
+        name: "a summary begins at the first step again",
+        breaks: "errands",
+        file: "crates/fanfold-core/src/summary/errand.rs",
+        find: "previous.as_ref().map_or(0, |previous| previous.upto.index() + 1);",
+        replace: "previous.as_ref().map_or(0, |previous| previous.upto.index() / usize::MAX);",
+    },
+    Fault {
+        name: "quotes of the user are believed",
+        breaks: "errands",
+        file: "crates/fanfold-core/src/summary/judge.rs",
+        find: "    if !quotes.is_empty() {",
+        replace: "    if quotes.len() > 99 {",
+    },
+    Fault {
+        name: "a question may be as long as it likes",
+        breaks: "errands",
+        file: "crates/fanfold-core/src/summary/material.rs",
+        find: "    if text.is_empty() || showing.counter.count(&text) > showing.room {",
+        replace: "    if text.is_empty() {\n        sources.iter().for_each(|source| source.write_whole(transcript, &mut text));\n    }\n    if text.is_empty() {",
+    },
+];
