@@ -97,7 +97,8 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     }
     if is_written {
         let page = root.join(TABLE);
-        let written = if parts.is_empty() { table.clone() } else { with_rows(&fs::read_to_string(&page)?, &rows) };
+        let written =
+            if parts.is_empty() { table.clone() } else { with_rows(&fs::read_to_string(&page)?, &rows) };
         page::write_table(&page, BEGIN, &written)?;
     }
     page::say(&table);
@@ -114,7 +115,8 @@ fn with_rows(page: &str, rows: &[String]) -> String {
     for fault in faults() {
         let begin = format!("| {} |", fault.name);
         let found = rows.iter().map(String::as_str).chain(page.lines()).find(|row| row.starts_with(&begin));
-        let row = found.map_or_else(|| format!("{begin} {} | not planted yet |", fault.breaks), str::to_owned);
+        let row =
+            found.map_or_else(|| format!("{begin} {} | not planted yet |", fault.breaks), str::to_owned);
         table.push_str(&row);
         table.push('\n');
     }

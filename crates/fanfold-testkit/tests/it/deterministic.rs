@@ -256,17 +256,23 @@ fn what_was_told_to_come_changes_nothing_whatever_comes() {
     };
     let came = said("value", 400);
     let mut alone = Session::new(Policy::fanfold(), budget, &Words);
-    came.iter().for_each(|entry| drop(alone.append(entry.clone())));
+    came.iter().for_each(|entry| {
+        alone.append(entry.clone());
+    });
     let other = said("other", 200);
     let others = came[..150].iter().chain(&other[150..]).chain(&came[200..]).cloned();
     let told = [came.clone(), came[..37].to_vec(), said("value", 900), said("other", 400), others.collect()];
     for told in told {
         let mut transcript = Transcript::new();
-        told.into_iter().for_each(|entry| drop(transcript.append(entry, &Words)));
+        told.into_iter().for_each(|entry| {
+            transcript.append(entry, &Words);
+        });
         let mut helped = Session::new(Policy::fanfold(), budget, &Words);
         helped.set_workers(&Backwards);
         helped.foresee(transcript);
-        came.iter().for_each(|entry| drop(helped.append(entry.clone())));
+        came.iter().for_each(|entry| {
+            helped.append(entry.clone());
+        });
         assert_eq!(alone.view().unwrap(), helped.view().unwrap());
     }
     assert!(alone.ledger().receipts().len() > 3, "it is folded again and again");
