@@ -47,8 +47,10 @@ impl Joined {
             self.blocks.insert(place, None);
             return;
         }
-        self.blocks.insert(place, Some(self.n_shown));
-        self.n_shown += 1;
+        // As long as nothing was hidden a block keeps its number, also behind one that could not be read.
+        let shown = if self.is_plain() { place } else { self.n_shown };
+        self.blocks.insert(place, Some(shown));
+        self.n_shown = self.n_shown.max(shown.saturating_add(1));
         self.moved(event, out);
     }
 

@@ -46,6 +46,11 @@ impl Joined {
         }
     }
 
+    /// Whether events pass as they are: nothing is hidden and nothing renumbered.
+    fn is_plain(&self) -> bool {
+        self.n_round == 0 && self.items.values().all(Option::is_some)
+    }
+
     /// An event with the numbers that the client expects.
     fn moved(&mut self, event: &Event, out: &mut Vec<u8>) {
         let Some(data) = event.data().filter(|data| json::is_valid(data)) else {
@@ -98,8 +103,10 @@ impl Joined {
                 self.items.insert(place, None);
                 return self.hide(object);
             }
-            self.items.insert(place, Some(self.n_shown));
-            self.n_shown += 1;
+            // As long as nothing was hidden an item keeps its number, also behind one that could not be read.
+            let shown = if self.is_plain() { place } else { self.n_shown };
+            self.items.insert(place, Some(shown));
+            self.n_shown = self.n_shown.max(shown.saturating_add(1));
         }
         self.moved(event, out);
     }
@@ -147,7 +154,7 @@ impl Join for Joined {
         let data = if event.name().is_none() { event.data() } else { None };
         let kind = data.as_deref().and_then(Object::parse).and_then(|object| object.text("type"));
         let kind = event.name().or(kind.as_deref()).unwrap_or_default();
-        let is_plain = self.n_round == 0 && self.items.values().all(Option::is_some);
+        let is_plain = self.is_plain();
         match kind {
             "response.created" | "response.in_progress" | "response.queued" if self.n_round > 0 => {}
             "response.output_item.added" => self.added(event, out),
