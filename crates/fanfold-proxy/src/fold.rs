@@ -14,6 +14,7 @@ use tokio::sync::Semaphore;
 use crate::asked::Unknown;
 use crate::config::Config;
 use crate::desk::Desk;
+use crate::errands::Errands;
 use crate::made::{Counted, Made, Reason, Sent};
 use crate::meter::Meter;
 use crate::recall::Recall;
@@ -44,6 +45,7 @@ pub(crate) struct Wanted {
 /// Folds bodies.
 pub(crate) struct Folder {
     pub(crate) desk: Arc<Desk>,
+    errands: Arc<Errands>,
     meter: Arc<Meter>,
     mode: Mode,
     recall: Recall,
@@ -54,8 +56,10 @@ pub(crate) struct Folder {
 
 impl Folder {
     pub(crate) fn new(config: &Config) -> Folder {
+        let desk = Arc::new(Desk::new(Arc::clone(&config.host)));
         Folder {
-            desk: Arc::new(Desk::new(Arc::clone(&config.host))),
+            errands: Arc::new(Errands::new(Arc::clone(&desk))),
+            desk,
             meter: Arc::clone(&config.meter),
             mode: config.mode,
             recall: config.recall,
@@ -77,9 +81,10 @@ impl Folder {
                 return Made::as_it_came(Reason::Deadline);
             };
             let (desk, meter, mode) = (Arc::clone(&self.desk), Arc::clone(&self.meter), self.mode);
-            let recall = self.recall;
+            let (recall, errands) = (self.recall, Arc::clone(&self.errands));
             let work = tokio::task::spawn_blocking(move || {
-                let made = Folding { desk: &desk, meter: &meter, mode, recall, until }.fold(&wanted);
+                let made = Folding { desk: &desk, errands: &errands, meter: &meter, mode, recall, until }
+                    .fold(&wanted);
                 drop(place);
                 made
             });
@@ -92,6 +97,7 @@ impl Folder {
 /// One body being folded.
 struct Folding<'a> {
     desk: &'a Desk,
+    errands: &'a Errands,
     meter: &'a Meter,
     mode: Mode,
     recall: Recall,
@@ -127,7 +133,7 @@ impl Folding<'_> {
         }
     }
 
-    fn ask(&self, engine: &Engine, wanted: &Wanted, body: &str, terms: &Terms) -> Result<Made, Trouble> {
+    fn ask(&self, engine: &Arc<Engine>, wanted: &Wanted, body: &str, terms: &Terms) -> Result<Made, Trouble> {
         let began = Instant::now();
         let (session, is_new) = match &wanted.named {
             Some(named) => {
@@ -181,6 +187,9 @@ impl Folding<'_> {
         });
         let n_new = answer.n_new;
         let glance = engine.look(&session, |followed| self.meter.glance(&session, followed, n_new));
+        if left == Sent::Folded {
+            self.errands.after(engine, &session, &terms.focus);
+        }
         let is_changed = left == Sent::Folded || answer.has_tool;
         let body = is_changed.then(|| Bytes::from(answer.body));
         let has_tool = answer.has_tool;
