@@ -5,6 +5,7 @@ use std::str::FromStr;
 use clap::ValueEnum;
 
 use super::options::{Options, ServeOptions};
+use super::summary::SummaryOptions;
 use crate::failure::Failure;
 
 /// Reads what is set. `get` looks a variable up.
@@ -30,6 +31,7 @@ pub(crate) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Options, Fail
         store: env.parsed("store")?,
         profile: env.parsed("profile")?,
         serve: ServeOptions::default(),
+        summary: SummaryOptions::default(),
         tools: Vec::new(),
         models: Vec::new(),
         prices: Vec::new(),

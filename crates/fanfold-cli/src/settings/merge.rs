@@ -45,17 +45,24 @@ pub(crate) fn read(flags: Options, directory: &Path) -> anyhow::Result<Settings>
     let user = file::user_file().filter(|path| path.is_file());
     if let Some(path) = project {
         let options = file::read(&path)?;
-        if !options.serve.is_empty() {
-            let message = format!("{}: [serve] is not a project's to set", path.display());
-            let hint = "put it into your own file (`fanfold config path`): it decides where credentials go";
-            return Err(Failure::new(message, hint).into());
-        }
+        refuse_what_is_not_a_projects(&options, &path)?;
         settings.add(options, &Source::File(path));
     }
     if let Some(path) = user {
         settings.add(file::read(&path)?, &Source::File(path));
     }
     Ok(settings)
+}
+
+/// A project's file comes with the project, so it does not decide where credentials and conversations go.
+fn refuse_what_is_not_a_projects(options: &Options, path: &Path) -> Result<(), Failure> {
+    let tables = [("serve", !options.serve.is_empty()), ("summary", !options.summary.is_empty())];
+    let Some((table, _)) = tables.into_iter().find(|(_, is_set)| *is_set) else { return Ok(()) };
+    let message = format!("{}: [{table}] is not a project's to set", path.display());
+    Err(Failure::new(
+        message,
+        "put it into your own file (`fanfold config path`): it decides where credentials go",
+    ))
 }
 
 macro_rules! each_single_setting {
@@ -100,6 +107,7 @@ impl Settings {
             ("models", !more.models.is_empty()),
             ("prices", !more.prices.is_empty()),
             ("serve", !more.serve.is_empty()),
+            ("summary", !more.summary.is_empty()),
         ];
         for (name, is_set) in lists {
             if is_set {
@@ -108,6 +116,9 @@ impl Settings {
         }
         if self.options.serve.is_empty() {
             self.options.serve = more.serve;
+        }
+        if self.options.summary.is_empty() {
+            self.options.summary = more.summary;
         }
         self.options.tools.extend(more.tools);
         self.options.models.extend(more.models);
@@ -136,6 +147,9 @@ impl Settings {
         let serve = [&serve.listen, &serve.upstream, &serve.openai, &serve.anthropic].into_iter().flatten();
         let serve = serve.chain(&options.serve.allowed).map(String::as_str).collect();
         all.push(self.one("serve", list(serve)));
+        let main = options.summary.main.iter().map(|main| &main.model);
+        let summary = options.summary.model.iter().chain(main).map(String::as_str).collect();
+        all.push(self.one("summary", list(summary)));
         all
     }
 
