@@ -102,7 +102,7 @@ fn check_reading(bytes: &[u8], part: usize, format: Format, carried: Carried) {
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Course {
     client: Vec<u8>,
-    noted: Vec<String>,
+    beside: Vec<String>,
     requests: Vec<String>,
     n_recalls: usize,
 }
@@ -118,7 +118,10 @@ fn course(rounds: &[&[u8]], size: usize, format: Format, carried: Carried) -> Co
             match out {
                 Out::ToClient(bytes) => course.client.extend(bytes),
                 Out::Recall(all) => wanted = Some(all),
-                Out::Note(all) => course.noted.extend(all.into_iter().map(|wanted| wanted.handle)),
+                Out::Beside { ours, theirs } => {
+                    course.beside.extend(ours.into_iter().map(|call| call.arguments));
+                    course.beside.extend(theirs);
+                }
             }
         }
         wanted

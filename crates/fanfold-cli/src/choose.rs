@@ -11,7 +11,7 @@ use fanfold_wire::Format;
 use crate::failure::{Failure, not_read};
 use crate::rules_file;
 use crate::settings::{
-    CliffOptions, FoldTool, MatchRule, Options, PriceOptions, ServeOptions, UserText, nearest,
+    CliffOptions, FoldTool, MatchRule, Options, PriceOptions, ServeOptions, SummaryOptions, UserText, nearest,
 };
 
 /// The window when nothing is known of the model.
@@ -94,6 +94,7 @@ fn described(options: &Options, model: Option<&str>) -> String {
         store: None,
         profile: None,
         serve: ServeOptions::default(),
+        summary: SummaryOptions::default(),
         model: model.map(str::to_owned),
         ..options.clone()
     };

@@ -7,6 +7,7 @@ mod settings; //    flags, environment and files, merged
 mod rules_file; //  the rule middleware's YAML
 mod choose; //      policy, budget and counter
 mod store; //       where sessions are kept
+mod summaries; //   who writes summaries
 mod input; //       reads a conversation
 mod output; //      writes files whole or not at all
 mod terminal; //    colours, widths, the two ways out

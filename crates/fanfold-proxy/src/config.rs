@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use fanfold_engine::{Engine, Mode, Terms};
+use fanfold_engine::{Engine, Mode, Terms, Ways};
 use fanfold_store::StoreError;
 use fanfold_wire::Format;
 
@@ -57,6 +57,16 @@ pub trait Host: Send + Sync {
     /// Whether the window in those terms is known. Where it is only assumed, the server is asked for it.
     fn knows_window(&self, _model: &str) -> bool {
         true
+    }
+
+    /// Whether summaries are to be written of what is folded.
+    fn wants_summaries(&self) -> bool {
+        false
+    }
+
+    /// Who writes them. A server may be asked how much it reads, so this may take a while.
+    fn ways(&self) -> Ways {
+        Ways::default()
     }
 }
 

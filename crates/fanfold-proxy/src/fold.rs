@@ -16,6 +16,7 @@ use tokio::sync::Semaphore;
 use crate::asked::Unknown;
 use crate::config::Config;
 use crate::desk::Desk;
+use crate::errands::Errands;
 use crate::made::{Counted, Made, Reason, Sent};
 use crate::meter::Meter;
 use crate::recall::Recall;
@@ -52,6 +53,7 @@ pub(crate) struct Wanted {
 /// Folds bodies.
 pub(crate) struct Folder {
     pub(crate) desk: Arc<Desk>,
+    errands: Arc<Errands>,
     meter: Arc<Meter>,
     windows: Arc<Windows>,
     mode: Mode,
@@ -63,8 +65,10 @@ pub(crate) struct Folder {
 
 impl Folder {
     pub(crate) fn new(config: &Config) -> Folder {
+        let desk = Arc::new(Desk::new(Arc::clone(&config.host)));
         Folder {
-            desk: Arc::new(Desk::new(Arc::clone(&config.host))),
+            errands: Arc::new(Errands::new(Arc::clone(&desk))),
+            desk,
             meter: Arc::clone(&config.meter),
             windows: Arc::default(),
             mode: config.mode,
@@ -88,9 +92,17 @@ impl Folder {
             };
             let (desk, meter, windows) =
                 (Arc::clone(&self.desk), Arc::clone(&self.meter), Arc::clone(&self.windows));
-            let (mode, recall) = (self.mode, self.recall);
+            let (mode, recall, errands) = (self.mode, self.recall, Arc::clone(&self.errands));
             let work = tokio::task::spawn_blocking(move || {
-                let folding = Folding { desk: &desk, meter: &meter, windows: &windows, mode, recall, until };
+                let folding = Folding {
+                    desk: &desk,
+                    errands: &errands,
+                    meter: &meter,
+                    windows: &windows,
+                    mode,
+                    recall,
+                    until,
+                };
                 let made = folding.fold(&wanted);
                 drop(place);
                 made
@@ -104,6 +116,7 @@ impl Folder {
 /// One body being folded.
 struct Folding<'a> {
     desk: &'a Desk,
+    errands: &'a Errands,
     meter: &'a Meter,
     windows: &'a Windows,
     mode: Mode,
@@ -156,7 +169,7 @@ impl Folding<'_> {
 
     fn ask(
         &self,
-        engine: &Engine,
+        engine: &Arc<Engine>,
         wanted: &Wanted,
         (body, incoming): (&str, Incoming),
         terms: &Terms,
@@ -239,6 +252,9 @@ impl Folding<'_> {
             memory.offer(engine, &session, &answer.new_handles);
         }
         let is_changed = left == Sent::Folded || answer.has_tool || has_recalls || answer.memory.is_some();
+        if left == Sent::Folded {
+            self.errands.after(engine, &session, &terms.focus);
+        }
         let body = is_changed.then(|| Bytes::from(answer.body));
         let has_tool = answer.has_tool;
         Ok(Made { body, session: Some(session), left, has_tool, counted, glance, steps })

@@ -21,6 +21,7 @@ mod windows; //  windows that providers told
 mod asked; //    windows that servers are asked for
 mod recall; //   how a model opens folds
 mod remember; // memory for the conversations that pass
+mod errands; //  summaries written beside the turns
 mod fold; //     a body folded, within a deadline
 pub mod meter; // what passes through, counted
 mod passing; //  an answer on its way to the client

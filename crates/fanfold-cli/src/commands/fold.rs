@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use fanfold_core::{Ask, Ended, Engine as _, Feedback, Notice, Pressure};
 use fanfold_engine::{Followed, Wishes};
 
-use super::{Opened, Say, Viewed, open, stored, view};
+use super::{Opened, Say, Viewed, open, stored, summarise, view};
 use crate::failure::Failure;
 use crate::flags::FoldArgs;
 use crate::settings::Options;
@@ -19,6 +19,9 @@ pub(crate) fn run(args: &FoldArgs, options: &Options, say: Say) -> anyhow::Resul
     refuse_to_replace_the_input(args, &file)?;
     let wishes = Wishes { pins: args.pin.clone(), has_course: args.dry_run };
     let Opened { mut followed, text } = open(&file, options, &wishes, say)?;
+    if args.summarise {
+        summarise::alone(&mut followed, options, say)?;
+    }
     let by_hand = if args.now { fold_now(&mut followed) } else { None };
     let viewed = view(&mut followed);
     if args.explain {

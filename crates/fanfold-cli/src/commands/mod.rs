@@ -1,6 +1,7 @@
 //! What can be done, a file for each.
 
 pub(crate) mod fold;
+pub(crate) mod summarise;
 pub(crate) mod recall;
 pub(crate) mod show;
 pub(crate) mod inspect;

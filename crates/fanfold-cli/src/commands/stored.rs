@@ -9,7 +9,7 @@ use fanfold_store::SessionId;
 use serde_json::json;
 
 use super::fold::write_receipts;
-use super::{Say, recall};
+use super::{Say, recall, summarise};
 use crate::choose::{self, Asked, terms_of};
 use crate::failure::{Failure, not_decoded};
 use crate::flags::{FoldArgs, InspectArgs, RecallArgs, ShowArgs};
@@ -42,11 +42,29 @@ pub(crate) fn fold(args: &FoldArgs, name: &str, options: &Options, say: Say) -> 
     drop(conversation);
     let answer =
         engine.request(&Ask { pins: &args.pin, is_by_hand: args.now, ..Ask::new(&id, &body, &terms, "cli") });
+    let answer = match args.summarise && matches!(answer.left, Left::Whole | Left::Folded(_)) {
+        true => summarised(&engine, &Ask::new(&id, &body, &terms, "cli"), answer, options, say)?,
+        false => answer,
+    };
     tell(&engine, &id, args, &answer, say)?;
     match &args.output {
         Some(path) => Ok(output::write_file(path, answer.body.as_bytes())?),
         None => terminal::data(&answer.body),
     }
+}
+
+/// Has a summary written of what was just folded, and folds it by hand.
+fn summarised(
+    engine: &Engine,
+    ask: &Ask<'_>,
+    first: Answer,
+    options: &Options,
+    say: Say,
+) -> anyhow::Result<Answer> {
+    let (ended, sizes) = summarise::kept(engine, ask.session, options, say)?;
+    let answer = engine.request(ask);
+    engine.look(ask.session, |followed| sizes.tell(followed, &ended, say));
+    Ok(Answer { n_new: first.n_new, ..answer })
 }
 
 fn session_to_fold(engine: &Engine, name: &str) -> Result<SessionId, Failure> {

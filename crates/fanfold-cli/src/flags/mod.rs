@@ -210,6 +210,9 @@ pub(crate) struct FoldArgs {
     pub(crate) store: StoreFlags,
     #[command(flatten)]
     pub(crate) fold: FoldFlags,
+    /// Have a summary of what is old written by the model of [summary], and fold that now
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) summarise: bool,
     /// A message that must stay as it is, counted from 0; repeatable
     #[arg(long, value_name = "N")]
     pub(crate) pin: Vec<u32>,

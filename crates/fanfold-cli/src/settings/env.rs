@@ -5,6 +5,7 @@ use std::str::FromStr;
 use clap::ValueEnum;
 
 use super::options::{MemoryOptions, Options, ServeOptions};
+use super::summary::SummaryOptions;
 use crate::failure::Failure;
 
 /// Reads what is set. `get` looks a variable up.
@@ -32,6 +33,7 @@ pub(crate) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Options, Fail
         profile: env.parsed("profile")?,
         serve: ServeOptions::default(),
         memory: MemoryOptions::default(),
+        summary: SummaryOptions::default(),
         tools: Vec::new(),
         models: Vec::new(),
         prices: Vec::new(),

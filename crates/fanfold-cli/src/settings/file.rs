@@ -138,6 +138,14 @@ pub(crate) const TEMPLATE: &str = r#"# Settings of fanfold. Flags and FANFOLD_* 
 # deadline_ms = 800          # how long a turn waits for it
 # tokens = 1500              # how much of a request it may have
 
+# [summary]                  # in your own file only: a model that writes summaries of what is folded
+# model = "gpt-5-mini"       # naming one switches summaries on
+# url = "https://api.openai.com/v1"
+# style = "openai"           # or "anthropic"
+# key_env = "OPENAI_API_KEY" # or key_command: a command that prints the key
+# timeout = 120              # seconds for one answer
+# abort_on_failure = false   # true: a summary that fails leaves everything as it was
+
 # [[tools]]
 # name = "read_*"            # a `*` at the end matches any rest
 # fold = "auto"              # never, always

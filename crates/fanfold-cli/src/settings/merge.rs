@@ -45,23 +45,26 @@ pub(crate) fn read(flags: Options, directory: &Path) -> anyhow::Result<Settings>
     let user = file::user_file().filter(|path| path.is_file());
     if let Some(path) = project {
         let options = file::read(&path)?;
-        if !options.memory.is_empty() {
-            let message = format!("{}: [memory] is not a project's to set", path.display());
-            let hint =
-                "put it into your own file (`fanfold config path`): it decides where what you say goes";
-            return Err(Failure::new(message, hint).into());
-        }
-        if !options.serve.is_empty() {
-            let message = format!("{}: [serve] is not a project's to set", path.display());
-            let hint = "put it into your own file (`fanfold config path`): it decides where credentials go";
-            return Err(Failure::new(message, hint).into());
-        }
+        refuse_what_is_not_a_projects(&options, &path)?;
         settings.add(options, &Source::File(path));
     }
     if let Some(path) = user {
         settings.add(file::read(&path)?, &Source::File(path));
     }
     Ok(settings)
+}
+
+/// A project's file comes with the project, so it does not decide where credentials and conversations go.
+fn refuse_what_is_not_a_projects(options: &Options, path: &Path) -> Result<(), Failure> {
+    let tables = [
+        ("serve", !options.serve.is_empty(), "credentials go"),
+        ("summary", !options.summary.is_empty(), "credentials go"),
+        ("memory", !options.memory.is_empty(), "what you say goes"),
+    ];
+    let Some((table, _, what)) = tables.into_iter().find(|(_, is_set, _)| *is_set) else { return Ok(()) };
+    let message = format!("{}: [{table}] is not a project's to set", path.display());
+    let hint = format!("put it into your own file (`fanfold config path`): it decides where {what}");
+    Err(Failure::new(message, hint))
 }
 
 macro_rules! each_single_setting {
@@ -108,6 +111,7 @@ impl Settings {
             ("prices", !more.prices.is_empty()),
             ("serve", !more.serve.is_empty()),
             ("memory", !more.memory.is_empty()),
+            ("summary", !more.summary.is_empty()),
         ];
         for (name, is_set) in lists {
             if is_set {
@@ -119,6 +123,9 @@ impl Settings {
         }
         if self.options.memory.is_empty() {
             self.options.memory = more.memory;
+        }
+        if self.options.summary.is_empty() {
+            self.options.summary = more.summary;
         }
         self.options.tools.extend(more.tools);
         self.options.models.extend(more.models);
@@ -152,6 +159,9 @@ impl Settings {
         let memory =
             memory.command.first().or(memory.mcp.as_ref()).or(memory.http.as_ref()).map(String::as_str);
         all.push(self.one("memory", list(memory.into_iter().chain(files).collect())));
+        let main = options.summary.main.iter().map(|main| &main.model);
+        let summary = options.summary.model.iter().chain(main).map(String::as_str).collect();
+        all.push(self.one("summary", list(summary)));
         all
     }
 

@@ -1,6 +1,7 @@
 //! What a person has set, from flags, environment and files, each read once.
 
 mod size; //    numbers as people write them
+mod summary; // who writes summaries
 mod options; // everything that can be set
 mod file; //    from files
 mod env; //     from the environment
@@ -13,3 +14,4 @@ pub(crate) use options::{
     ToolOptions, UserText,
 };
 pub(crate) use size::Size;
+pub(crate) use summary::{MainOptions, SummaryOptions, SummaryStyle};

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::size::{Share, Size};
+use super::summary::SummaryOptions;
 
 /// Settings of fanfold. Flags come before the environment (`FANFOLD_WINDOW`, ...), that before the project's
 /// `.fanfold.toml`, and that before the user's file.
@@ -82,6 +83,9 @@ pub(crate) struct Options {
     /// say goes.
     #[serde(default, skip_serializing_if = "MemoryOptions::is_empty")]
     pub(crate) memory: MemoryOptions,
+    /// Summaries by a model. A project's file can't say this: it would decide where conversations and credentials go.
+    #[serde(default, skip_serializing_if = "SummaryOptions::is_empty")]
+    pub(crate) summary: SummaryOptions,
     /// What is said of single tools.
     #[serde(default, alias = "tool", skip_serializing_if = "Vec::is_empty")]
     pub(crate) tools: Vec<ToolOptions>,

@@ -6,6 +6,7 @@
 mod story; //     what the demo is made of
 mod sandbox; //   a place of its own for each test
 mod fold; //      conversations in, conversations that fit out
+mod summarise; // summaries by a model
 mod recall; //    folds opened again
 mod sessions; //  what is kept
 mod kills; //     what is kept after a kill

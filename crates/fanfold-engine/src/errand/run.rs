@@ -81,6 +81,10 @@ impl Engine {
             previous: past.newest_summary(state),
         });
         let Some(Held { mut session, tip, previous }) = held else {
+            // The next request has it already; its fold brings the next errand.
+            if !wanted.is_by_hand {
+                return Ok(Ended::Overtaken);
+            }
             return Err(OpError::wrong(
                 format!("session {} was not folded here", wanted.session),
                 format!("fold it first: fanfold fold --session {}", wanted.session),

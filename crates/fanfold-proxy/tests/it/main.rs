@@ -5,6 +5,7 @@
 mod setting; //  a proxy, its store, and a provider behind it
 mod folds; //    what goes through, folded or not
 mod harmless; // whatever fails here, the request goes out
+mod errands; //  summaries beside the turns
 mod recalls; //  folds that the model opens
 mod beside; //   folds that it opens beside calls of the client's
 mod refusals; // requests that were too long

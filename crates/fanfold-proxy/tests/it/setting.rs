@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fanfold_core::{Budget, Policy, Tokens, Words};
-use fanfold_engine::{Engine, MachineClock, Mode, Terms};
+use fanfold_engine::{Engine, MachineClock, Mode, Terms, Ways};
 use fanfold_proxy::meter::Meter;
 use fanfold_proxy::{
     Config, Host, Limits, Recall, Remember, Running, ServeError, Upstream as Target, Upstreams, serve,
@@ -30,6 +30,8 @@ pub(crate) struct TestHost {
     pub(crate) window: u64,
     pub(crate) is_slow: AtomicBool,
     pub(crate) is_panicking: AtomicBool,
+    /// Who writes summaries; nobody at first.
+    pub(crate) ways: Mutex<Ways>,
 }
 
 impl Host for TestHost {
@@ -63,6 +65,14 @@ impl Host for TestHost {
 
     fn knows_window(&self, model: &str) -> bool {
         !model.starts_with("unknown")
+    }
+
+    fn wants_summaries(&self) -> bool {
+        !self.ways.lock().unwrap().ways.is_empty()
+    }
+
+    fn ways(&self) -> Ways {
+        self.ways.lock().unwrap().clone()
     }
 }
 
@@ -135,6 +145,7 @@ impl Stage {
             window,
             is_slow: AtomicBool::new(false),
             is_panicking: AtomicBool::new(false),
+            ways: Mutex::default(),
         });
         let meter = Arc::new(Meter::new(PriceTable::built_in()));
         let config = Config {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use fanfold_engine::{Engine, MachineClock, Terms};
+use fanfold_engine::{Engine, MachineClock, Terms, Ways};
 use fanfold_proxy::Host;
 use fanfold_store::{Purpose, StoreError, open, store_file};
 use fanfold_tokens::Models;
@@ -12,6 +12,7 @@ use fanfold_wire::Format;
 
 use crate::choose::{self, Asked};
 use crate::settings::Options;
+use crate::summaries;
 
 /// So many models get terms of their own; those after them are folded as one that nobody named.
 const MOST_MODELS: usize = 256;
@@ -23,14 +24,18 @@ pub(crate) struct Offered {
     models: Models,
     /// Guards the terms that were made; whole values go in and out.
     made: Mutex<BTreeMap<(Option<String>, Format), Terms>>,
+    /// Who writes summaries, once that was needed.
+    ways: OnceLock<Ways>,
 }
 
 impl Offered {
     /// What is wrong with the settings is told now, not at each request.
     pub(crate) fn new(options: &Options, address: &str) -> anyhow::Result<Offered> {
         choose::terms(options, Asked::default())?;
+        summaries::check(options)?;
         let (options, address) = (options.clone(), address.to_owned());
-        Ok(Offered { models: choose::models(&options), options, address, made: Mutex::default() })
+        let (made, ways) = (Mutex::default(), OnceLock::new());
+        Ok(Offered { models: choose::models(&options), options, address, made, ways })
     }
 
     /// The address of the store.
@@ -71,5 +76,19 @@ impl Host for Offered {
     fn knows_window(&self, model: &str) -> bool {
         let model = self.options.model.as_deref().unwrap_or(model);
         self.options.window.is_some() || self.models.find(model).is_some()
+    }
+
+    fn wants_summaries(&self) -> bool {
+        summaries::are_wanted(&self.options)
+    }
+
+    fn ways(&self) -> Ways {
+        let make = || {
+            summaries::ways(&self.options).unwrap_or_else(|error| {
+                tracing::warn!(%error, "no summaries are written");
+                Ways::default()
+            })
+        };
+        self.ways.get_or_init(make).clone()
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use fanfold_core::thousands;
 use fanfold_engine::{Engine, Note};
-use fanfold_store::{EventRow, Filter, Role, SessionRow};
+use fanfold_store::{EventRow, Filter, Millis, Role, SessionRow};
 use serde_json::{Value, json};
 
 use crate::flags::{ListArgs, OneArgs, SizeArgs};
@@ -165,6 +165,10 @@ fn event_words(event: &EventRow) -> String {
         Note::Pinned { message } => format!("message {message} pinned"),
         Note::Unpinned { message } => format!("message {message} no longer pinned"),
         Note::Focused { topic } => format!("focus on {topic:?}"),
+        Note::Summarised(summary) => format!("a summary by {}", summary.model),
+        Note::Rested { who, rest } => {
+            format!("{who} gave no summary and rests until {}: {}", Millis(rest.until), rest.why)
+        }
         Note::FoldAsked { .. } => "a fold was asked for".to_owned(),
         Note::Unfolded { handle } => format!("{handle} unfolded"),
         Note::Summarised(_) => "a model wrote a summary".to_owned(),

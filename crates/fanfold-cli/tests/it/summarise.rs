@@ -1,0 +1,184 @@
+//! `fold --summarise`: what a person sees of it, and what is left when it fails.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use fanfold_testkit::summaries::careful;
+use fanfold_testkit::upstream::{Asked, Fault, Said, Script, Upstream};
+
+use crate::sandbox::{Ran, Sandbox, body, long_chat};
+
+const MARK: &str = "Summary of earlier steps, written by a model";
+const KEY: &str = "not-a-key-but-looks-like-one";
+
+fn model() -> Upstream {
+    let script = Script::of(|asked: &Asked<'_>| {
+        let messages = asked.body["messages"].as_array().into_iter().flatten();
+        let shown: Vec<&str> = messages.filter_map(|message| message["content"].as_str()).collect();
+        Said { text: careful(&shown.join("\n")), ..Said::default() }
+    });
+    Upstream::start(Script { is_strict: false, ..script }).unwrap()
+}
+
+/// A sandbox with a conversation and a model that writes summaries.
+fn setting(more: &str) -> (Sandbox, Upstream) {
+    let (sandbox, model) = (Sandbox::new(), model());
+    let url = model.url();
+    sandbox.write(
+        "config/fanfold/config.toml",
+        &format!(
+            "[summary]\nmodel = \"little\"\nurl = \"{url}/v1\"\nkey_env = \"LITTLE_KEY\"\nwindow = \"16k\"\ntimeout = 5\n{more}"
+        ),
+    );
+    sandbox.write("chat.json", &body(&long_chat(60)));
+    (sandbox, model)
+}
+
+fn run(sandbox: &Sandbox, line: &str) -> Ran {
+    let mut command = sandbox.command();
+    let output = command.args(line.split_whitespace()).env("LITTLE_KEY", KEY).output().unwrap();
+    let here = sandbox.path("").display().to_string();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().replace(&here, "HERE/");
+    let ran =
+        Ran { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) };
+    assert!(!ran.err.contains(KEY) && !ran.out.contains(KEY));
+    ran
+}
+
+#[test]
+fn a_summary_stands_in_what_is_written() {
+    let (sandbox, model) = setting("");
+    let ran = run(&sandbox, "fold chat.json --window 20k --summarise");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains(MARK) && ran.out.contains("Historical Task Snapshot"), "{}", ran.err);
+    assert!(ran.err.contains("asking little for a summary"), "{}", ran.err);
+    assert!(ran.err.contains("a summary of ") && ran.err.contains(" tokens was written"), "{}", ran.err);
+    let seen = model.seen();
+    assert_eq!(seen[0].header("authorization"), Some(&*format!("Bearer {KEY}")));
+    // Without the flag nobody is asked.
+    let n_seen = model.n_seen();
+    let plain = run(&sandbox, "fold chat.json --window 20k");
+    assert!(plain.code == 0 && !plain.out.contains(MARK) && model.n_seen() == n_seen);
+}
+
+#[test]
+fn a_topic_is_passed_on() {
+    let (sandbox, model) = setting("");
+    let mut command = sandbox.command();
+    command.args(["fold", "chat.json", "-w", "20k", "--summarise", "--focus", "the lost record"]);
+    assert!(command.env("LITTLE_KEY", KEY).output().unwrap().status.success());
+    assert!(model.seen()[0].text().contains("the lost record"));
+}
+
+#[test]
+fn a_key_that_is_refused_is_an_error_that_names_its_variable() {
+    let (sandbox, model) = setting("");
+    model.fault(Fault::Answer(401, "{\"error\":{\"message\":\"Incorrect API key provided\"}}".to_owned()));
+    let ran = run(&sandbox, "fold chat.json --window 20k --summarise -o out.json");
+    assert_eq!((ran.code, &*ran.out), (1, ""), "{}", ran.err);
+    assert!(ran.err.contains("nothing was changed") && ran.err.contains("LITTLE_KEY"), "{}", ran.err);
+    assert!(ran.err.contains("\n\nhint: "), "{}", ran.err);
+    assert!(!sandbox.path("out.json").exists());
+}
+
+#[test]
+fn what_fails_otherwise_leaves_the_digest_and_says_so() {
+    let (sandbox, model) = setting("");
+    for _ in 0..9 {
+        model.fault(Fault::Answer(
+            404,
+            "{\"error\":{\"message\":\"The model `little` does not exist\"}}".to_owned(),
+        ));
+    }
+    let ran = run(&sandbox, "fold chat.json --window 20k --summarise");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.err.contains("warning: ") && ran.err.contains("the digest"), "{}", ran.err);
+    assert!(
+        ran.err.contains("there is no such model (404)") && ran.err.contains("hint: check the name"),
+        "{}",
+        ran.err
+    );
+    assert!(!ran.out.contains(MARK) && ran.out.len() < sandbox.read("chat.json").len());
+}
+
+#[test]
+fn any_failure_is_an_error_where_that_is_set() {
+    let (sandbox, model) = setting("abort_on_failure = true\n");
+    for _ in 0..9 {
+        model.fault(Fault::Answer(
+            404,
+            "{\"error\":{\"message\":\"The model `little` does not exist\"}}".to_owned(),
+        ));
+    }
+    let ran = run(&sandbox, "fold chat.json --window 20k --summarise");
+    assert_eq!((ran.code, &*ran.out), (1, ""), "{}", ran.err);
+    assert!(ran.err.contains("nothing was changed"), "{}", ran.err);
+}
+
+#[test]
+fn without_a_model_it_says_what_to_set() {
+    let sandbox = Sandbox::new();
+    sandbox.write("chat.json", &body(&long_chat(60)));
+    let ran = run(&sandbox, "fold chat.json --window 20k --summarise");
+    assert_eq!((ran.code, &*ran.out), (1, ""), "{}", ran.err);
+    assert!(ran.err.contains("no model is set that writes summaries"), "{}", ran.err);
+    assert!(ran.err.contains("hint: set `model` in [summary]"), "{}", ran.err);
+}
+
+#[test]
+fn a_project_does_not_decide_where_conversations_go() {
+    let sandbox = Sandbox::new();
+    sandbox.write("chat.json", &body(&long_chat(3)));
+    sandbox.write(".fanfold.toml", "[summary]\nmodel = \"m\"\nurl = \"http://elsewhere.invalid\"\n");
+    let ran = run(&sandbox, "fold chat.json");
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("[summary] is not a project's to set"), "{}", ran.err);
+}
+
+#[test]
+fn a_session_keeps_its_summary() {
+    let (sandbox, model) = setting("");
+    let ran = run(&sandbox, "fold chat.json --session a --window 20k --store s.db --summarise");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains(MARK), "{}", ran.err);
+    let n_seen = model.n_seen();
+    // It is there without being asked for again, whoever comes.
+    let again = run(&sandbox, "fold --session a --window 20k --store s.db");
+    assert_eq!((again.out, model.n_seen()), (ran.out, n_seen), "{}", again.err);
+    assert!(run(&sandbox, "show --session a --folded --store s.db").out.contains(MARK));
+    let shown = run(&sandbox, "sessions show a --store s.db").out;
+    assert!(shown.contains("a summary by little at http://127.0.0.1"), "{shown}");
+    let nothing = run(&sandbox, "fold --session a --window 20k --store s.db --summarise");
+    assert!(nothing.code == 0 && nothing.err.contains("nothing to summarise"), "{}", nothing.err);
+}
+
+#[test]
+fn an_interrupt_leaves_everything_as_it_was() {
+    let (sandbox, model) = setting("");
+    let line = "fold chat.json --session a --window 20k --store s.db";
+    let before = run(&sandbox, line);
+    let shown = |sandbox: &Sandbox| run(sandbox, "show --session a --folded --store s.db").out;
+    let view = shown(&sandbox);
+    model.fault(Fault::Stall(Duration::from_secs(60)));
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("fanfold"))
+        .args(line.split_whitespace().chain(["--summarise"]))
+        .current_dir(sandbox.path(""))
+        .env_clear()
+        .envs([("HOME", sandbox.path("")), ("XDG_CONFIG_HOME", sandbox.path("config"))])
+        .env("LITTLE_KEY", KEY)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    assert!(model.wait_for(Duration::from_secs(30), |seen| !seen.is_empty()));
+    // Where tests run in the background, Ctrl-C is ignored by them and their children: then the second one counts.
+    for signal in ["-INT", "-TERM"] {
+        std::process::Command::new("kill").args([signal, &child.id().to_string()]).output().unwrap();
+    }
+    assert!(!child.wait().unwrap().success());
+    assert_eq!(shown(&sandbox), view);
+    assert_eq!(run(&sandbox, "fold --session a --window 20k --store s.db").out, before.out);
+    // Nobody is in the way of the next one.
+    let ran = run(&sandbox, &format!("{line} --summarise"));
+    assert!(ran.code == 0 && ran.out.contains(MARK), "{}", ran.err);
+}

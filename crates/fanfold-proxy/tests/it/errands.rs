@@ -1,0 +1,95 @@
+//! Summaries written beside the turns.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fanfold_core::Tokens;
+use fanfold_engine::{Way, Ways};
+use fanfold_provider::{Client, Endpoint, Style};
+use fanfold_testkit::summaries::careful;
+use fanfold_testkit::upstream::{Asked, Fault, Said, Script, Upstream};
+
+use crate::setting::{Stage, Wish, chat, left, long_chat};
+
+const MARK: &str = "Summary of earlier steps, written by a model";
+const WINDOW: u64 = 3_000;
+
+fn model() -> Upstream {
+    let script = Script::of(|asked: &Asked<'_>| {
+        let messages = asked.body["messages"].as_array().into_iter().flatten();
+        let shown: Vec<&str> = messages.filter_map(|message| message["content"].as_str()).collect();
+        Said { text: careful(&shown.join("\n")), ..Said::default() }
+    });
+    Upstream::start(Script { is_strict: false, ..script }).unwrap()
+}
+
+fn ways(model: &Upstream) -> Ways {
+    let place = format!("{}/v1", model.url());
+    let endpoint = Endpoint { n_retries: 0, ..Endpoint::new(Style::OpenAi, place.clone(), "little") };
+    let writer = Arc::new(Client::new(endpoint).unwrap());
+    Ways {
+        ways: vec![Way { model: "little".to_owned(), place, window: Tokens(4_000), writer }],
+        aborts: false,
+    }
+}
+
+/// Sends a conversation as it grows. Gives how long the slowest request took, and how many were folded.
+async fn grow(stage: &Stage, from: usize, to: usize) -> (Duration, usize) {
+    let messages = long_chat(to);
+    let (mut slowest, mut n_folded) = (Duration::ZERO, 0);
+    for n in (2 + 2 * from..=messages.len()).step_by(2) {
+        let began = Instant::now();
+        let response = stage.chat(&chat(&messages[..n])).await;
+        assert_eq!(response.status(), 200);
+        n_folded += usize::from(left(&response) == "folded");
+        response.bytes().await.unwrap();
+        slowest = slowest.max(began.elapsed());
+    }
+    (slowest, n_folded)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_summary_is_written_after_a_fold_and_stands_in_a_later_request() {
+    let (stage, model) = (Stage::new(Wish { window: WINDOW, ..Wish::default() }).await, model());
+    *stage.host.ways.lock().unwrap() = ways(&model);
+    let (_, n_folded) = grow(&stage, 0, 60).await;
+    assert!(n_folded > 0);
+    let is_done = |seen: &[fanfold_testkit::upstream::Seen]| seen.iter().any(|seen| seen.ended.is_some());
+    assert!(model.wait_for(Duration::from_secs(20), is_done));
+    // It takes a moment until it is kept; then the next fold has it.
+    let mut n = 60;
+    let has_come = |stage: &Stage| stage.upstream.seen().iter().any(|seen| seen.text().contains(MARK));
+    while !has_come(&stage) && n < 160 {
+        grow(&stage, n, n + 5).await;
+        n += 5;
+    }
+    assert!(has_come(&stage));
+    assert!(stage.upstream.seen().iter().all(|seen| seen.broken.is_empty()), "valid by the rules of the API");
+    // The client's own credential went nowhere else.
+    assert!(model.seen().iter().all(|seen| seen.header("authorization").is_none()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_request_waits_for_a_summary() {
+    let (stage, model) = (Stage::new(Wish { window: WINDOW, ..Wish::default() }).await, model());
+    *stage.host.ways.lock().unwrap() = ways(&model);
+    for _ in 0..20 {
+        model.fault(Fault::Stall(Duration::from_secs(30)));
+    }
+    let (slowest, n_folded) = grow(&stage, 0, 90).await;
+    assert!(n_folded > 2 && slowest < Duration::from_secs(10), "{n_folded} {slowest:?}");
+    // One at a time for a session, however many folds there are.
+    assert_eq!(model.n_seen(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_asked_unless_a_model_is_set_nor_where_nothing_is_changed() {
+    let model = model();
+    let stage = Stage::new(Wish { window: WINDOW, ..Wish::default() }).await;
+    assert!(grow(&stage, 0, 60).await.1 > 0);
+    let wish = Wish { window: WINDOW, mode: fanfold_engine::Mode::Observe, ..Wish::default() };
+    let stage = Stage::new(wish).await;
+    *stage.host.ways.lock().unwrap() = ways(&model);
+    grow(&stage, 0, 60).await;
+    assert_eq!(model.n_seen(), 0);
+}
