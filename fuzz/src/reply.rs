@@ -57,7 +57,7 @@ pub fn check(data: &[u8]) {
     let may_be_ours = is_ours || rounds[0].contains(&b'\\');
     if !may_be_ours {
         assert_eq!(whole.client, rounds[0], "what is not ours passes byte for byte");
-        assert!(whole.requests.is_empty() && whole.noted.is_empty());
+        assert!(whole.requests.is_empty() && whole.beside.is_empty());
     }
 }
 

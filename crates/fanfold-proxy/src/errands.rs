@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use fanfold_engine::{Ended, Engine, Wanted};
+use fanfold_engine::{Ended, Engine, Missed, Progress, Wanted};
 use fanfold_store::SessionId;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use crate::desk::Desk;
+use crate::meter::{Meter, Writer};
 
 /// So many are written at once; a fold that finds no place is summarised with the next.
 const AT_ONCE: usize = 4;
@@ -16,12 +17,13 @@ const AT_ONCE: usize = 4;
 /// Has summaries written.
 pub(crate) struct Errands {
     desk: Arc<Desk>,
+    meter: Arc<Meter>,
     places: Arc<Semaphore>,
 }
 
 impl Errands {
-    pub(crate) fn new(desk: Arc<Desk>) -> Errands {
-        Errands { desk, places: Arc::new(Semaphore::new(AT_ONCE)) }
+    pub(crate) fn new(desk: Arc<Desk>, meter: Arc<Meter>) -> Errands {
+        Errands { desk, meter, places: Arc::new(Semaphore::new(AT_ONCE)) }
     }
 
     /// Has a summary written of what a request has just folded, if it folded something and summaries are wanted.
@@ -33,18 +35,52 @@ impl Errands {
         else {
             return;
         };
-        let (desk, engine, session, focus) =
-            (Arc::clone(&self.desk), Arc::clone(engine), session.clone(), focus.to_owned());
+        let (desk, meter, engine) = (Arc::clone(&self.desk), Arc::clone(&self.meter), Arc::clone(engine));
+        let (session, focus) = (session.clone(), focus.to_owned());
         runtime.spawn_blocking(move || {
             let wanted = Wanted { session: &session, focus: &focus, is_by_hand: false };
-            let ended = engine.summarise(&wanted, &desk.host().ways(), &mut |_| {});
+            let mut count_flaws = |progress: &Progress| {
+                if let Progress::Flawed(flaws) = progress {
+                    flaws.iter().for_each(|flaw| meter.summary_flawed(flaw.name()));
+                }
+            };
+            let ended = engine.summarise(&wanted, &desk.host().ways(), &mut count_flaws);
             match ended {
-                Ok(ended) => tell(&session, &ended),
+                Ok(ended) => {
+                    count(&meter, &session, &ended);
+                    tell(&session, &ended);
+                }
                 Err(error) => tracing::warn!(%session, %error, "a summary could not be kept"),
             }
             drop(place);
         });
     }
+}
+
+/// Counts what came of it: who wrote it, and who stood in for whom.
+fn count(meter: &Meter, session: &SessionId, ended: &Ended) {
+    let (missed, last) = match ended {
+        Ended::Written(written) => {
+            let by = if written.at == 0 { Writer::Summary } else { Writer::Main };
+            meter.summary_written(session, by, written.tokens);
+            (&written.missed, by)
+        }
+        Ended::Digest(missed) | Ended::Aborted(missed) => (missed, Writer::Digest),
+        Ended::Nothing | Ended::NotSet | Ended::Resting { .. } | Ended::Busy(_) | Ended::Overtaken => return,
+    };
+    for (i, missed) in missed.iter().enumerate() {
+        let why = match missed {
+            Missed::Fault(fault) => fault.class.name(),
+            Missed::Flawed { .. } => "flawed",
+        };
+        // There are two at most: who stood in for the first is the second, if there was one.
+        meter.summary_fell_back(why, if i == 0 && missed_again(ended) { Writer::Main } else { last });
+    }
+}
+
+/// Whether the model that stood in failed, too.
+fn missed_again(ended: &Ended) -> bool {
+    matches!(ended, Ended::Digest(missed) | Ended::Aborted(missed) if missed.len() > 1)
 }
 
 /// Tells what came of it. What models and providers say was redacted; the summary itself is not told.

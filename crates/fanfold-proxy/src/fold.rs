@@ -67,7 +67,7 @@ impl Folder {
     pub(crate) fn new(config: &Config) -> Folder {
         let desk = Arc::new(Desk::new(Arc::clone(&config.host)));
         Folder {
-            errands: Arc::new(Errands::new(Arc::clone(&desk))),
+            errands: Arc::new(Errands::new(Arc::clone(&desk), Arc::clone(&config.meter))),
             desk,
             meter: Arc::clone(&config.meter),
             windows: Arc::default(),

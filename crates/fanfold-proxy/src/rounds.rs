@@ -267,7 +267,7 @@ impl Rounds {
             Some(Ok(())) => {}
             // The model does not see that it asked, and may ask again.
             Some(Err(error)) => {
-                tracing::warn!(session = %self.session, %error, "a recall could not be noted")
+                tracing::warn!(session = %self.session, %error, "a recall could not be noted");
             }
             None => tracing::warn!(session = %self.session, "a recall could not be noted in time"),
         }

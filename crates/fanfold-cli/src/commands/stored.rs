@@ -43,7 +43,7 @@ pub(crate) fn fold(args: &FoldArgs, name: &str, options: &Options, say: Say) -> 
     let answer =
         engine.request(&Ask { pins: &args.pin, is_by_hand: args.now, ..Ask::new(&id, &body, &terms, "cli") });
     let answer = match args.summarise && matches!(answer.left, Left::Whole | Left::Folded(_)) {
-        true => summarised(&engine, &Ask::new(&id, &body, &terms, "cli"), answer, options, say)?,
+        true => summarised(&engine, &Ask::new(&id, &body, &terms, "cli"), answer.n_new, options, say)?,
         false => answer,
     };
     tell(&engine, &id, args, &answer, say)?;
@@ -57,14 +57,14 @@ pub(crate) fn fold(args: &FoldArgs, name: &str, options: &Options, say: Say) -> 
 fn summarised(
     engine: &Engine,
     ask: &Ask<'_>,
-    first: Answer,
+    n_new: usize,
     options: &Options,
     say: Say,
 ) -> anyhow::Result<Answer> {
     let (ended, sizes) = summarise::kept(engine, ask.session, options, say)?;
     let answer = engine.request(ask);
     engine.look(ask.session, |followed| sizes.tell(followed, &ended, say));
-    Ok(Answer { n_new: first.n_new, ..answer })
+    Ok(Answer { n_new, ..answer })
 }
 
 fn session_to_fold(engine: &Engine, name: &str) -> Result<SessionId, Failure> {

@@ -17,7 +17,7 @@ pub(super) fn alone(followed: &mut Followed, options: &Options, say: Say) -> any
     let focus = options.focus.as_deref().unwrap_or_default();
     let (summary, ended) =
         summarise_alone(&followed.session, focus, &ways, MachineClock.now(), &mut |progress| {
-            tell(progress, say)
+            tell(progress, say);
         });
     go_on_unless(&ended)?;
     if let Some(summary) = summary {

@@ -244,6 +244,7 @@ fn ctrl_c_ends_both() {
         }
         let is_left = kill("-0").unwrap().success();
         let _ = kill("-KILL");
+        child.wait().unwrap();
         assert!(has_asked, "{}: it never asked", client.name);
         assert!(ended.is_some_and(|ended| !ended.success()), "{}: {ended:?}", client.name);
         assert!(!is_left, "{}: somebody is left", client.name);

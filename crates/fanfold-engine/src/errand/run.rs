@@ -104,7 +104,7 @@ impl Engine {
             tell(progress);
         };
         let Some(tried) = drive(&job, ways, chain, &mut tell) else { return Ok(Ended::Nothing) };
-        let ended = self.keep_tried(wanted, ways, tried, &rests, (&session, tip));
+        let ended = self.keep_tried(wanted, ways, &tried, &rests, (&session, tip));
         drop(lock);
         ended
     }
@@ -114,7 +114,7 @@ impl Engine {
         &self,
         wanted: &Wanted<'_>,
         ways: &Ways,
-        tried: Tried,
+        tried: &Tried,
         rests: &[Option<Rest>],
         (session, tip): (&Session<'_>, Option<NodeId>),
     ) -> Result<Ended, OpError> {
@@ -132,7 +132,7 @@ impl Engine {
         for (at, rest) in rests_after(&tried.missed, rests, wanted.is_by_hand, self.clock.now()) {
             notes.push(Note::Rested { who: ways.ways[at].name(), rest });
         }
-        let mut ended = ended(&tried, ways, session).1;
+        let mut ended = ended(tried, ways, session).1;
         let has_changed = matches!(ended, Ended::Written(_) | Ended::Digest(_));
         if wanted.is_by_hand && has_changed {
             notes.push(Note::FoldAsked { from: None, to: None });

@@ -52,6 +52,8 @@ async fn again(stage: &Stage) -> Running {
         mode: Mode::Fold,
         recall: Recall::Off,
         meter: Arc::new(Meter::new(PriceTable::built_in())),
+        memory: None,
+        ca: None,
         mcp: None,
         token: None,
         limits: Limits { deadline: Duration::from_secs(20), ..Limits::default() },

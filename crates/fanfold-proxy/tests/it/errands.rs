@@ -64,6 +64,8 @@ async fn a_summary_is_written_after_a_fold_and_stands_in_a_later_request() {
         n += 5;
     }
     assert!(has_come(&stage));
+    let summaries = stage.meter.status().totals.summaries;
+    assert!(summaries.by["summary"] > 0 && summaries.tokens > 0, "they are counted");
     assert!(stage.upstream.seen().iter().all(|seen| seen.broken.is_empty()), "valid by the rules of the API");
     // The client's own credential went nowhere else.
     assert!(model.seen().iter().all(|seen| seen.header("authorization").is_none()));

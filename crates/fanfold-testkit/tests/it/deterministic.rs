@@ -249,7 +249,7 @@ fn what_was_told_to_come_changes_nothing_whatever_comes() {
                 i % 90
             );
             (0..8 + i % 40).for_each(|line| {
-                said += &format!("        let {what}_{i}_{line} = read_it({line}) + {i};\n")
+                said += &format!("        let {what}_{i}_{line} = read_it({line}) + {i};\n");
             });
         }
         parse(&said).unwrap()

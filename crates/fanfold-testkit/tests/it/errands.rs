@@ -55,9 +55,7 @@ fn asked(errand: &Errand<'_>) -> String {
 fn wanted(question: &str) -> Vec<String> {
     let lines = question.lines().skip_while(|line| !line.starts_with("Later work"));
     let lists = lines.filter_map(|line| {
-        let line =
-            line.strip_prefix("- files: ").or(line.strip_prefix("- values: ")).map(|list| (list, ", "));
-        line
+        line.strip_prefix("- files: ").or(line.strip_prefix("- values: ")).map(|list| (list, ", "))
     });
     let all = question.lines().filter_map(|line| line.strip_prefix("- errors: ")).map(|list| (list, " | "));
     lists
@@ -208,7 +206,7 @@ fn questions_fit_the_window_and_are_no_more_than_wanted() {
         while let Next::Ask(asked) = errand.next() {
             let cost = Words.count(&asked.system) + Words.count(&asked.user);
             assert!(cost + Tokens(u64::from(asked.max_tokens)) <= Tokens(window), "{cost} of {window}");
-            assert!(asked.user.contains("Today is") == !wish.today.is_empty());
+            assert!(asked.user.contains("Today is") != wish.today.is_empty());
             n_asked += 1;
             errand.heard(&answer(&asked.user));
         }

@@ -171,7 +171,6 @@ fn event_words(event: &EventRow) -> String {
         }
         Note::FoldAsked { .. } => "a fold was asked for".to_owned(),
         Note::Unfolded { handle } => format!("{handle} unfolded"),
-        Note::Summarised(_) => "a model wrote a summary".to_owned(),
         Note::Fold(fold) => {
             let (before, after) = fold.tokens;
             let n_handles = fold.handles.len();

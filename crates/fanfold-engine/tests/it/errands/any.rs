@@ -107,6 +107,6 @@ fn whatever_the_provider_does_the_view_has_all_that_the_digest_alone_would_have(
         let (written, seen) = check(seed);
         (n_written, n_seen) = (n_written + written, n_seen + seen);
     }
-    println!("{n_seeds} seeds: {n_written} summaries written, in {n_seen} views");
+    eprintln!("{n_seeds} seeds: {n_written} summaries written, in {n_seen} views");
     assert!(n_written as u64 > n_seeds && n_seen as u64 > n_seeds, "{n_written} {n_seen}");
 }

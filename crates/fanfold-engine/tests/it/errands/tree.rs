@@ -51,7 +51,7 @@ fn check_fault(fault: &Fault, says: &[&str]) {
 }
 
 /// A credential that does not work: nothing changes, nobody else is asked.
-fn check_aborts(fault: Fault, class: Class, says: &[&str]) {
+fn check_aborts(fault: &Fault, class: Class, says: &[&str]) {
     for is_by_hand in [false, true] {
         let stage = Stage::new();
         stage.fault(fault.clone());
