@@ -108,19 +108,19 @@ fn a_connection_that_is_closed_without_a_word() {
 #[test]
 fn status_401_aborts_and_names_the_credential() {
     let fault = Fault::Answer(401, r#"{"error":{"message":"Incorrect API key provided"}}"#.to_owned());
-    check_aborts(fault, Class::Auth, &["401", "the key was not accepted", "it must be a key for"]);
+    check_aborts(&fault, Class::Auth, &["401", "the key was not accepted", "it must be a key for"]);
 }
 
 #[test]
 fn status_403_aborts_and_names_the_credential() {
     let fault = Fault::Answer(403, r#"{"error":{"message":"no access to this model"}}"#.to_owned());
-    check_aborts(fault, Class::Auth, &["403", "the key was not accepted"]);
+    check_aborts(&fault, Class::Auth, &["403", "the key was not accepted"]);
 }
 
 #[test]
 fn status_402_aborts_and_says_that_credit_is_missing() {
     let fault = Fault::Answer(402, r#"{"error":{"message":"Insufficient balance"}}"#.to_owned());
-    check_aborts(fault, Class::Quota, &["402", "add credit"]);
+    check_aborts(&fault, Class::Quota, &["402", "add credit"]);
 }
 
 #[test]
