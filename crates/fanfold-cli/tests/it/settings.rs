@@ -75,6 +75,7 @@ fn values_are_shown_with_their_sources() {
         models          not set
         prices          not set
         serve           not set
+        summary         not set
     "#]]
     .assert_eq(&shown);
 }
