@@ -97,6 +97,7 @@ fn values_are_shown_with_their_sources() {
         prices          not set
         serve           not set
         memory          not set
+        summary         not set
     "#]]
     .assert_eq(&shown);
 }
