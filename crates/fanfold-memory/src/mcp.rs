@@ -249,11 +249,11 @@ async fn connect(provider: &Provider) -> Result<Open, Fault> {
     let (service, program) = match &provider.place {
         Place::Program { program, arguments, environment } => {
             let started = Program::start(program, arguments, environment)?;
-            let Started { program, output, input } = started;
+            let Started { mut program, output, input } = started;
             let transport = AsyncRwTransport::new_client(output, input).with_max_line_length(LONGEST);
             match serve_client(client, transport).await {
                 Ok(service) => (service, Some(program)),
-                Err(error) => return Err(unreachable(program.last_words(&error.to_string()))),
+                Err(error) => return Err(unreachable(program.last_words(&error.to_string()).await)),
             }
         }
         Place::Mcp { url, key } | Place::Http { url, key } => {

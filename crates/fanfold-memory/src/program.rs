@@ -6,17 +6,23 @@ use std::time::Duration;
 
 use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::task::JoinHandle;
 
 use crate::fault::{Fault, words};
 
 /// So much of what it complained about is kept.
 const LONGEST_WORDS: usize = 400;
 
+/// How long its last words are waited for.
+const MOMENT: Duration = Duration::from_millis(200);
+
 /// A program that runs.
 pub(crate) struct Program {
     child: Child,
     /// The end of what it said on stderr.
     said: Arc<Mutex<String>>,
+    /// Who listens to that.
+    listener: Option<JoinHandle<()>>,
 }
 
 /// A program that was started, with its ends.
@@ -43,17 +49,19 @@ impl Program {
             |error: std::io::Error| Fault::Unreachable(format!("{program} could not be started: {error}"));
         let mut child = command.spawn().map_err(failed)?;
         let said = Arc::new(Mutex::new(String::new()));
-        if let Some(errors) = child.stderr.take() {
-            tokio::spawn(listen(errors, Arc::clone(&said)));
-        }
+        let listener = child.stderr.take().map(|errors| tokio::spawn(listen(errors, Arc::clone(&said))));
         let (Some(output), Some(input)) = (child.stdout.take(), child.stdin.take()) else {
             return Err(Fault::Unreachable(format!("{program} has no stdin or stdout")));
         };
-        Ok(Started { program: Program { child, said }, output, input })
+        Ok(Started { program: Program { child, said, listener }, output, input })
     }
 
     /// Why it did not do what it should, with its own last words if it had any.
-    pub(crate) fn last_words(&self, why: &str) -> String {
+    pub(crate) async fn last_words(&mut self, why: &str) -> String {
+        // One that has just ended may not have been heard to the end.
+        if let Some(listener) = self.listener.take() {
+            let _ = tokio::time::timeout(MOMENT, listener).await;
+        }
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         let said = said.trim();
         if said.is_empty() { words(why) } else { words(&format!("{why}; it said: {said}")) }

@@ -94,7 +94,9 @@ impl Client {
         {
             return Err(self.named(fault.clone(), 1, secret.as_ref()));
         }
-        let asked = QUESTIONS.iter().map(|question| async {
+        // Those that are asked in their own ways are local; a hosted provider says what it says in its list.
+        let questions = if self.route.is_plain() { QUESTIONS } else { &[] };
+        let asked = questions.iter().map(|question| async {
             let method = if question.is_post { Method::POST } else { Method::GET };
             let told = self.get(method, self.route.beside(question.path), secret.as_ref(), until).await;
             (question.read)(&told.ok()?, model)

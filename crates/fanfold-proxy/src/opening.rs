@@ -118,8 +118,8 @@ async fn read(body: Body, most: usize) -> (Body, Option<Vec<u8>>) {
             }
         }
     }
-    let rest = stream::iter(held.into_iter().map(Ok)).chain(stream::iter(end)).chain(chunks);
-    (Body::from_stream(rest), None)
+    let held = held.into_iter().map(Ok).chain(end).collect();
+    (again(held, chunks), None)
 }
 
 /// Holds a stream back until it says something or fails.
@@ -148,7 +148,22 @@ async fn first_events(body: Body, format: Format) -> (Body, Option<Refusal>) {
             break;
         }
     }
-    (Body::from_stream(stream::iter(held).chain(chunks)), refusal)
+    (again(held, chunks), refusal)
+}
+
+/// What was held back, and what comes behind it. An error comes a moment after what came before it: a server that meets
+/// both at once closes the connection and sends neither.
+fn again(
+    held: Vec<Result<Bytes, axum::Error>>,
+    rest: impl futures_util::Stream<Item = Result<Bytes, axum::Error>> + Send + 'static,
+) -> Body {
+    const MOMENT: Duration = Duration::from_millis(20);
+    Body::from_stream(stream::iter(held).chain(rest).then(|piece| async {
+        if piece.is_err() {
+            tokio::time::sleep(MOMENT).await;
+        }
+        piece
+    }))
 }
 
 /// Whether an event only says that an answer begins.

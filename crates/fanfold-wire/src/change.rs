@@ -73,6 +73,8 @@ pub enum Oddity {
     UnnamedResult,
     /// A call without the name of a tool.
     NamelessCall,
+    /// A call whose arguments are null.
+    NoArguments(String),
     /// Arguments that are no JSON.
     ArgumentsNotJson(String),
     /// A result that stands away from its call.
@@ -99,6 +101,7 @@ impl fmt::Display for Oddity {
                 f.write_str("a result that names no call; given to the first one waiting")
             }
             Oddity::NamelessCall => f.write_str("a call without the name of a tool; kept"),
+            Oddity::NoArguments(tool) => write!(f, "the arguments of {tool} are null; sent as {{}}"),
             Oddity::ArgumentsNotJson(tool) => write!(f, "the arguments of {tool} are not JSON; kept"),
             Oddity::LateResult(id) => {
                 write!(f, "the result of {id} stands away from its call; moved behind it")

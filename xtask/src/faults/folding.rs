@@ -18,6 +18,13 @@ pub(super) const FAULTS: &[Fault] = &[
         replace: "",
     },
     Fault {
+        name: "what was told to come is believed",
+        breaks: "7 deterministic",
+        file: "crates/fanfold-core/src/ahead.rs",
+        find: ".first().filter(|_| is_as_told)?;",
+        replace: ".first().filter(|_| is_as_told || i > 3)?;",
+    },
+    Fault {
         name: "user text may be folded at any stage",
         breaks: "1 verbatim",
         file: "crates/fanfold-core/src/draft.rs",
@@ -104,9 +111,9 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "weak folds go on for ever",
         breaks: "3 budget",
-        file: "crates/fanfold-core/src/step.rs",
-        find: "let is_resting = now.policy.rests && ledger.weak >= 2;",
-        replace: "let is_resting = now.policy.rests && ledger.weak >= 200;",
+        file: "crates/fanfold-core/src/ledger.rs",
+        find: "policy.rests && self.weak >= 2",
+        replace: "policy.rests && self.weak >= 200",
     },
     Fault {
         name: "unfolding forgets what the segment cost",
@@ -196,8 +203,8 @@ pub(super) const FAULTS: &[Fault] = &[
         name: "folds begin before their threshold",
         breaks: "5 stable",
         file: "crates/fanfold-core/src/step.rs",
-        find: "    if total <= trigger {",
-        replace: "    if total <= trigger.permille(900) {",
+        find: "    if ledger.likely(now.transcript) <= trigger {",
+        replace: "    if ledger.likely(now.transcript) <= trigger.permille(900) {",
     },
     Fault {
         name: "a deeper fold leaves the older one standing",
@@ -399,7 +406,7 @@ pub(super) const FAULTS: &[Fault] = &[
         name: "other instructions go on with the terms of before",
         breaks: "7 deterministic: past",
         file: "crates/fanfold-engine/src/keep.rs",
-        find: "Ok(frame.system() == conversation.system())",
+        find: "Ok(same_system(frame.system(), conversation.system()))",
         replace: "Ok(frame.system() == conversation.system() || !past.notes.is_empty())",
     },
     Fault {

@@ -6,8 +6,8 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "a result that goes on with an answer forgets its call",
         breaks: "the recall tool: held",
-        file: "crates/fanfold-wire/src/reply/held/chat.rs",
-        find: r#""tool_call_id":{call},"#,
+        file: "crates/fanfold-wire/src/reply/beside.rs",
+        find: r#""tool_call_id":{id},"#,
         replace: r#""tool_call_id":"call_0","#,
     },
     Fault {
@@ -153,9 +153,9 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "a refusal is not remembered",
         breaks: "refusals",
-        file: "crates/fanfold-proxy/src/converse.rs",
-        find: "shared.windows.learn(self.upstream.address(), wanted.model.as_deref(), limit);",
-        replace: "let _ = limit;",
+        file: "crates/fanfold-proxy/src/fold.rs",
+        find: "self.windows.learn(&wanted.upstream, model, told, &engine);",
+        replace: "let _ = told;",
     },
     Fault {
         name: "the engine is not told of a refusal",

@@ -242,13 +242,31 @@ fn ctrl_c_ends_both() {
             ended = child.try_wait().unwrap();
             std::thread::sleep(Duration::from_millis(20));
         }
-        let is_left = kill("-0").unwrap().success();
+        // What the client itself has started may take a moment longer.
+        let mut is_left = true;
+        while is_left && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(20));
+            is_left = is_running(child.id());
+        }
         let _ = kill("-KILL");
         child.wait().unwrap();
         assert!(has_asked, "{}: it never asked", client.name);
-        assert!(ended.is_some_and(|ended| !ended.success()), "{}: {ended:?}", client.name);
+        // Some clients say that all went well when they are told to stop.
+        assert!(ended.is_some(), "{}: it goes on", client.name);
         assert!(!is_left, "{}: somebody is left", client.name);
     }
+}
+
+/// Whether anybody of a group still runs. Who has ended and was not waited for does not.
+fn is_running(group: u32) -> bool {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes.filter_map(|process| std::fs::read_to_string(process.path().join("stat")).ok()).any(|stat| {
+        // The name stands in brackets and may have anything in it; then come the state, the parent and the group.
+        let behind = stat.rsplit_once(") ").map_or("", |(_, behind)| behind);
+        let mut fields = behind.split(' ');
+        let state = fields.next();
+        fields.nth(1).and_then(|field| field.parse().ok()) == Some(group) && state != Some("Z")
+    })
 }
 
 /// The shared script knows a conversation by its whole first user message. Of Anthropic that one changes with each fold,

@@ -115,7 +115,8 @@ fn python_packages_see_what_they_see_without_it() {
     let direct = provider();
     let expected = run(&python, direct.port());
     let (here, upstream) = (place(), provider());
-    let served = Served::start(here.path(), &upstream.url(), &[]);
+    // With a window that is set, nobody asks the provider for one.
+    let served = Served::start(here.path(), &upstream.url(), &["--window", "200k"]);
     let seen = run(&python, served.port);
     assert!(expected.lines().count() >= 24, "{expected}");
     for (expected, seen) in expected.lines().zip(seen.lines()) {

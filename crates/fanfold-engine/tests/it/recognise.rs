@@ -218,7 +218,10 @@ fn what_a_rewind_left_behind_belongs_to_nobody() {
 
 #[test]
 fn two_at_once_are_both_right() {
-    let client = Client::new(Format::Anthropic);
+    // They wait for one another, so the time is the machine's.
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let engine = Engine::new(Arc::clone(&store), Arc::new(MachineClock));
+    let client = Client { engine, store, format: Format::Anthropic };
     let messages = agent_messages(60);
     let (session, _) = client.send(&agent_body(&messages[..1]));
     let terms = fanfold_engine::Terms { format: Some(Format::Anthropic), ..terms("fanfold", 400) };

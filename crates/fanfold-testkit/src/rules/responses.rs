@@ -14,6 +14,9 @@ use names::{
     TWICE, TYPE, UNKNOWN,
 };
 
+/// Fields that any item may have. The last one is documented nowhere; Codex 0.166 sends it to OpenAI.
+const COMMON: [&str; 3] = ["type", "id", "internal_chat_message_metadata_passthrough"];
+
 /// Types of items: how their ids begin, and their fields beside `type` and `id`. No fields: they are not looked at.
 const TYPES: &[(&str, &str, &[&str])] = &[
     ("message", "msg", &["role", "content", "status", "phase"]),
@@ -79,7 +82,7 @@ pub(super) fn check(body: &Value, look: &mut Look) {
         if let Some((_, begin, fields)) = known {
             identity(item, begin, &mut ids, look, &place);
             if !fields.is_empty() {
-                let all: Vec<&str> = ["type", "id"].into_iter().chain(fields.iter().copied()).collect();
+                let all: Vec<&str> = COMMON.into_iter().chain(fields.iter().copied()).collect();
                 look.fields(item, &all, UNKNOWN, &place);
             }
         }

@@ -191,6 +191,7 @@ fn read_calls(book: &mut Book, native: &[&str], is_legacy: bool) -> (Vec<Call>, 
 pub(crate) fn read_arguments(book: &mut Book, part: usize, tool: &str, value: Option<&str>) -> Body {
     let Some(value) = value else { return Body::text("") };
     if value == "null" {
+        book.repair(part, Oddity::NoArguments(tool.to_owned()));
         book.mark_odd();
         return Body::with_raw("", value);
     }
