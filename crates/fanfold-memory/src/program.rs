@@ -64,7 +64,7 @@ impl Program {
         }
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         let said = said.trim();
-        if said.is_empty() { words(why) } else { words(&format!("{why}; it said: {said}")) }
+        if said.is_empty() { words(why) } else { words(&format!("it said: {said}; {why}")) }
     }
 
     /// Waits for its end, and ends it if that does not come. Its stdin is closed by now.
