@@ -173,31 +173,32 @@ fn odd_chat_is_kept_and_repaired() {
     check_decode(
         body,
         &expect![[r#"
-        chat
-        0 harness "lost"
-        1 user ""
-        2 step ""
-            call call_2_0 f 
-            result "three"
-            call x g {
-            result "one"
-            call call_2_2 g {"a":1}
-            result "two"
-        3 user "in between"
-        4 harness "{\"role\":\"banana\",\"content\":\"?\"}"
-        5 harness "42"
-        6 user "� half"
-        ! message 0: a result without its call (zzz); sent as text of the harness
-        ! message 2: a call without an id; called call_2_0
-        ! message 2: the arguments of g are not JSON; kept
-        ! message 2: a call with the id of another; called call_2_2
-        ! message 4: the result of call 1 of entry 2 stands away from its call; moved behind it
-        ! message 5: the result of call 2 of entry 2 stands away from its call; moved behind it
-        ! message 6: the result of call 0 of entry 2 stands away from its call; moved behind it
-        ! message 7: the role `banana` is not known; kept as it came
-        ! message 8: no message; kept as it came
-        ! message 9: half a surrogate pair; read as U+FFFD, kept as it came
-    "#]],
+            chat
+            0 harness "lost"
+            1 user ""
+            2 step ""
+                call call_2_0 f 
+                result "three"
+                call x g {
+                result "one"
+                call call_2_2 g {"a":1}
+                result "two"
+            3 user "in between"
+            4 harness "{\"role\":\"banana\",\"content\":\"?\"}"
+            5 harness "42"
+            6 user "� half"
+            ! message 0: a result without its call (zzz); sent as text of the harness
+            ! message 2: a call without an id; called call_2_0
+            ! message 2: the arguments of f are null; sent as {}
+            ! message 2: the arguments of g are not JSON; kept
+            ! message 2: a call with the id of another; called call_2_2
+            ! message 4: the result of call 1 of entry 2 stands away from its call; moved behind it
+            ! message 5: the result of call 2 of entry 2 stands away from its call; moved behind it
+            ! message 6: the result of call 0 of entry 2 stands away from its call; moved behind it
+            ! message 7: the role `banana` is not known; kept as it came
+            ! message 8: no message; kept as it came
+            ! message 9: half a surrogate pair; read as U+FFFD, kept as it came
+        "#]],
     );
 }
 
