@@ -172,17 +172,22 @@ impl Pressure {
             () => Pressure::None,
         }
     }
-}
 
-impl fmt::Display for Pressure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+    /// The word for it, as labels have it.
+    pub fn name(self) -> &'static str {
+        match self {
             Pressure::None => "none",
             Pressure::Info => "info",
             Pressure::Notice => "notice",
             Pressure::Warning => "warning",
             Pressure::Critical => "critical",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Pressure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

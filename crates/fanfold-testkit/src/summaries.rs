@@ -2,6 +2,18 @@
 
 use fanfold_core::summary::HEADINGS;
 
+use crate::upstream::{Asked, Said, Script, Upstream};
+
+/// A server with a careful model.
+pub fn careful_server() -> Upstream {
+    let script = Script::of(|asked: &Asked<'_>| {
+        let messages = asked.body["messages"].as_array().into_iter().flatten();
+        let shown: Vec<&str> = messages.filter_map(|message| message["content"].as_str()).collect();
+        Said { text: careful(&shown.join("\n")), ..Said::default() }
+    });
+    Upstream::start(Script { is_strict: false, ..script }).expect("a port of this machine")
+}
+
 /// What a careful model writes: every section, and the files, errors and values that it was told to name.
 pub fn careful(shown: &str) -> String {
     // What is told last counts: a text before it may look the same.

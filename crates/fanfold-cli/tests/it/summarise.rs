@@ -3,26 +3,17 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use fanfold_testkit::summaries::careful;
-use fanfold_testkit::upstream::{Asked, Fault, Said, Script, Upstream};
+use fanfold_testkit::summaries::careful_server;
+use fanfold_testkit::upstream::{Fault, Upstream};
 
 use crate::sandbox::{Ran, Sandbox, body, long_chat};
 
 const MARK: &str = "Summary of earlier steps, written by a model";
 const KEY: &str = "not-a-key-but-looks-like-one";
 
-fn model() -> Upstream {
-    let script = Script::of(|asked: &Asked<'_>| {
-        let messages = asked.body["messages"].as_array().into_iter().flatten();
-        let shown: Vec<&str> = messages.filter_map(|message| message["content"].as_str()).collect();
-        Said { text: careful(&shown.join("\n")), ..Said::default() }
-    });
-    Upstream::start(Script { is_strict: false, ..script }).unwrap()
-}
-
 /// A sandbox with a conversation and a model that writes summaries.
 fn setting(more: &str) -> (Sandbox, Upstream) {
-    let (sandbox, model) = (Sandbox::new(), model());
+    let (sandbox, model) = (Sandbox::new(), careful_server());
     let url = model.url();
     sandbox.write(
         "config/fanfold/config.toml",

@@ -33,9 +33,9 @@ impl Meter {
     }
 
     fn pressed(&self, session: &SessionId, level: Pressure, view: Tokens, room: Tokens) {
-        self.counters.pressed(level_name(level));
+        self.counters.pressed(level.name());
         let percent = view.0 * 100 / room.0.max(1);
-        let (session, level_name) = (session.0.as_str(), level_name(level));
+        let (session, level_name) = (session.0.as_str(), level.name());
         let words = format!("{percent} % of the room is full: {view} of {room} tokens");
         // The levels of a log are fixed where it is written.
         match level {
@@ -59,17 +59,6 @@ pub fn level_to_tell(notices: &[Notice], view: Tokens, room: Tokens) -> Option<P
     });
     let now = Pressure::of(view, Budget::with_reserve(room, Tokens::ZERO));
     last.filter(|last| *last == now && now > Pressure::None)
-}
-
-/// The word for a level, as labels have it.
-pub(super) fn level_name(level: Pressure) -> &'static str {
-    match level {
-        Pressure::None => "none",
-        Pressure::Info => "info",
-        Pressure::Notice => "notice",
-        Pressure::Warning => "warning",
-        Pressure::Critical => "critical",
-    }
 }
 
 #[cfg(test)]

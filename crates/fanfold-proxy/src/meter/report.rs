@@ -12,10 +12,10 @@ impl Status {
         let totals = &self.totals;
         let is_observed = self.mode == "observe";
         let n_folded: u64 = self.models.iter().map(|model| model.folded).sum();
-        let (folded, saved) = if is_observed {
-            ("would have been folded", "would have saved")
-        } else {
-            ("were folded", "saved")
+        let (folded, saved) = match (is_observed, n_folded) {
+            (true, _) => ("would have been folded", "would have saved"),
+            (false, 1) => ("was folded", "saved"),
+            (false, _) => ("were folded", "saved"),
         };
         let mut page = String::new();
         if totals.requests == 0 {

@@ -6,7 +6,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::money::Money;
-use super::notices::level_name;
 use super::sessions::Known;
 use super::summaries::SummaryTotals;
 use super::sums::{FamilySums, Sums, mean};
@@ -286,7 +285,7 @@ impl SessionStatus {
             came: known.came,
             sent: known.sent,
             needs: known.needs,
-            pressure: level_name(known.pressure).to_owned(),
+            pressure: known.pressure.name().to_owned(),
             turns: known.n_turns,
             summaries: known.n_summaries,
             folds: known.n_folds,

@@ -6,22 +6,13 @@ use std::time::{Duration, Instant};
 use fanfold_core::Tokens;
 use fanfold_engine::{Way, Ways};
 use fanfold_provider::{Client, Endpoint, Style};
-use fanfold_testkit::summaries::careful;
-use fanfold_testkit::upstream::{Asked, Fault, Said, Script, Upstream};
+use fanfold_testkit::summaries::careful_server;
+use fanfold_testkit::upstream::{Fault, Upstream};
 
 use crate::setting::{Stage, Wish, chat, left, long_chat};
 
 const MARK: &str = "Summary of earlier steps, written by a model";
 const WINDOW: u64 = 3_000;
-
-fn model() -> Upstream {
-    let script = Script::of(|asked: &Asked<'_>| {
-        let messages = asked.body["messages"].as_array().into_iter().flatten();
-        let shown: Vec<&str> = messages.filter_map(|message| message["content"].as_str()).collect();
-        Said { text: careful(&shown.join("\n")), ..Said::default() }
-    });
-    Upstream::start(Script { is_strict: false, ..script }).unwrap()
-}
 
 fn ways(model: &Upstream) -> Ways {
     let place = format!("{}/v1", model.url());
@@ -50,7 +41,7 @@ async fn grow(stage: &Stage, from: usize, to: usize) -> (Duration, usize) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_summary_is_written_after_a_fold_and_stands_in_a_later_request() {
-    let (stage, model) = (Stage::new(Wish { window: WINDOW, ..Wish::default() }).await, model());
+    let (stage, model) = (Stage::new(Wish { window: WINDOW, ..Wish::default() }).await, careful_server());
     *stage.host.ways.lock().unwrap() = ways(&model);
     let (_, n_folded) = grow(&stage, 0, 60).await;
     assert!(n_folded > 0);
@@ -73,7 +64,7 @@ async fn a_summary_is_written_after_a_fold_and_stands_in_a_later_request() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_request_waits_for_a_summary() {
-    let (stage, model) = (Stage::new(Wish { window: WINDOW, ..Wish::default() }).await, model());
+    let (stage, model) = (Stage::new(Wish { window: WINDOW, ..Wish::default() }).await, careful_server());
     *stage.host.ways.lock().unwrap() = ways(&model);
     for _ in 0..20 {
         model.fault(Fault::Stall(Duration::from_secs(30)));
@@ -86,7 +77,7 @@ async fn no_request_waits_for_a_summary() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_is_asked_unless_a_model_is_set_nor_where_nothing_is_changed() {
-    let model = model();
+    let model = careful_server();
     let stage = Stage::new(Wish { window: WINDOW, ..Wish::default() }).await;
     assert!(grow(&stage, 0, 60).await.1 > 0);
     let wish = Wish { window: WINDOW, mode: fanfold_engine::Mode::Observe, ..Wish::default() };

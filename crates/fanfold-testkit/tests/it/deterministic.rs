@@ -9,7 +9,7 @@ use fanfold_testkit::Rng;
 use crate::cases::{Case, Verdict, hold, no};
 use crate::walks::{calls_of, view_of};
 
-fn same(one: &mut Session<'_>, other: &mut Session<'_>) -> Verdict {
+pub(crate) fn same(one: &mut Session<'_>, other: &mut Session<'_>) -> Verdict {
     let views: [Option<View>; 2] = [view_of(one)?, view_of(other)?];
     if views[0] != views[1] {
         let cost =
@@ -139,7 +139,8 @@ fn events_replay() {
     });
 }
 
-fn replayed_with(case: &Case, events: &[(usize, Event)]) -> Session<'static> {
+/// A conversation from its start, with the same events at the same places.
+pub(crate) fn replayed_with(case: &Case, events: &[(usize, Event)]) -> Session<'static> {
     let mut session = Session::new(case.policy(), case.budget(), &Words);
     let mut events = events.iter().peekable();
     for (i, entry) in case.entries.iter().enumerate() {
@@ -155,7 +156,7 @@ fn replayed_with(case: &Case, events: &[(usize, Event)]) -> Session<'static> {
 pub(crate) fn event(rng: &mut Rng, session: &Session<'_>) -> Event {
     let n = session.transcript().len();
     let entry = EntryId::from(rng.below(n));
-    match rng.below(8) {
+    match rng.below(10) {
         0 => Event::Pinned(entry),
         1 => Event::Unpinned(entry),
         2 => Event::Focused(rng.pick(&["", "parse_header", "timeout of the worker"]).to_owned()),
@@ -165,6 +166,13 @@ pub(crate) fn event(rng: &mut Rng, session: &Session<'_>) -> Event {
         },
         5 => Event::Budget(Budget::with_reserve(Tokens(20 + rng.below(3_000) as u64), Tokens::ZERO)),
         6 => Event::Refused { limit: rng.percent(50).then(|| Tokens(50 + rng.below(2_000) as u64)) },
+        7 => Event::Cooled,
+        // What a provider counts is near what we do, or it is not.
+        8 => {
+            let counted = 50 + rng.below(3_000) as u64;
+            let permille = if rng.percent(80) { 850 + rng.below(300) } else { 1 + rng.below(5_000) } as u64;
+            Event::Used { counted: Tokens(counted), reported: Tokens(counted * permille / 1_000) }
+        }
         _ => {
             let handles: Vec<_> = session.ledger().originals().map(|(handle, _)| handle).collect();
             match handles.is_empty() {
