@@ -34,6 +34,8 @@ pub(crate) struct Kept {
     /// What is still to be written, with what is noted next or alone.
     pub(crate) deferred: Option<Batch>,
     pub(crate) n_new: usize,
+    /// How many messages of the session the body does not have.
+    pub(crate) n_left: usize,
 }
 
 /// When messages are written.
@@ -43,6 +45,8 @@ pub(crate) enum When {
     WithTheNext,
     /// At once, and how they were written: nothing else will be noted.
     AsItCame,
+    /// So, too, because nothing fits.
+    NothingFits,
 }
 
 impl Engine {
@@ -91,7 +95,7 @@ impl Engine {
         if era.is_none() {
             writing.begin(arrived.conversation.format(), frame.0);
         }
-        let has_moved = self.append(&mut writing, &arrived)?;
+        let n_left = self.append(&mut writing, &arrived)?;
         let mut holding = Vec::new();
         let places = match &mut held {
             Some(state) => state.places_with(&arrived.ids),
@@ -110,9 +114,10 @@ impl Engine {
         if ask.is_by_hand && when == When::WithTheNext {
             writing.note(&Note::FoldAsked { from: None, to: None });
         }
-        if when == When::AsItCame {
+        if when != When::WithTheNext {
+            let (frame, overflow) = (frame.0.to_string(), when == When::NothingFits);
             let dress = Dresses::of(arrived.conversation.dresses());
-            writing.note(&Note::Came { frame: frame.0.to_string(), dress });
+            writing.note(&Note::Came { frame, dress, overflow });
         }
         let is_news = writing.is_news;
         let mut n_new = 0;
@@ -129,14 +134,15 @@ impl Engine {
         if let Some(state) = &mut held {
             state.past = past;
             past = Past::default();
-            let goes_on = era.is_some() && !has_moved && state.can_go_on(&arrived.ids, &holding);
+            let goes_on = era.is_some() && n_left.is_none() && state.can_go_on(&arrived.ids, &holding);
             if !goes_on {
                 past = std::mem::take(&mut state.past);
                 held = None;
                 arrived = whole(Incoming::open(ask.body, ask.terms.format)?);
             }
         }
-        Ok(Kept { arrived, held, holding, past, frame, deferred, n_new })
+        let n_left = n_left.unwrap_or_default();
+        Ok(Kept { arrived, held, holding, past, frame, deferred, n_new, n_left })
     }
 
     /// Writes what was kept back. Gives how many messages were new.
@@ -200,14 +206,17 @@ impl Engine {
         Ok(same_system(frame.system(), conversation.system()))
     }
 
-    /// Puts messages behind the session's, after moving it back to where they part. Says whether it moved.
-    fn append(&self, writing: &mut Writing<'_>, arrived: &Arrived) -> Result<bool, StoreError> {
+    /// Puts messages behind the session's, after moving it back to where they part. If it moved, says how many
+    /// messages it left behind.
+    fn append(&self, writing: &mut Writing<'_>, arrived: &Arrived) -> Result<Option<usize>, StoreError> {
         let session = writing.ask.session;
         let tip = writing.row.and_then(|row| row.tip);
         let n_held = writing.row.map_or(0, |row| row.n_messages as usize);
         let is_grown = tip.is_none_or(|tip| n_held > 0 && arrived.ids.get(n_held - 1) == Some(&tip));
         let mut n_there = if is_grown { n_held } else { 0 };
+        let mut n_left = None;
         if !is_grown {
+            n_left = Some(n_held - self.n_common(tip, n_held, &arrived.ids)?);
             n_there = self.n_there(&arrived.ids, 0)?;
             let to = n_there.checked_sub(1).map(|last| arrived.ids[last]);
             // Noted before the move, so that what is left behind is what the note comes after.
@@ -215,6 +224,7 @@ impl Engine {
                 why: Why::Edited,
                 from: tip.map(|tip| tip.to_string()),
                 to: arrived.ids.last().map(ToString::to_string),
+                mark: None,
             }));
             writing.ops.push(Op::Move(session.clone(), to));
         }
@@ -222,7 +232,7 @@ impl Engine {
         if !new.is_empty() {
             writing.ops.push(Op::Append(session.clone(), new));
         }
-        Ok(!is_grown)
+        Ok(n_left)
     }
 
     /// How many of the messages, from the first on, the store has: where one is, all before it are. A likely number

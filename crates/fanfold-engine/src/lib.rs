@@ -17,6 +17,7 @@ mod note; //     what happens to a session
 mod names; //    what handles open, written down
 mod skeleton; // a body without its messages
 mod past; //     what has happened, and what of it holds
+mod undone; //   what of it no longer holds
 mod state; //    a session followed to its newest message
 mod cache; //    the sessions used last
 mod lock; //     the right to fold
@@ -28,6 +29,7 @@ mod request; //  one request from start to end
 mod beside; //   recalls that a client was not shown
 mod recollect; // memory at its end
 mod recognise; // which session a body belongs to
+mod related; //  what they have in common
 mod provider; // what the provider says of a request
 mod limit; //    what a model was found to take at most
 mod recall; //   folds opened from the store alone
@@ -61,6 +63,7 @@ pub use request::{Answer, Ask, Left, Mode, Trouble};
 pub use retention::{Pruned, Retention};
 pub use standing::Standing;
 pub use terms::Terms;
+pub use told::Told;
 pub use transfer::{Import, Imported};
 pub use wishes::clean_title;
 pub use words::opening_words;

@@ -13,6 +13,8 @@ use crate::wishes::clean_title;
 enum Child {
     /// From a message on, it goes its own way.
     Fork(Option<NodeId>),
+    /// So, too, and the other one ends for it.
+    Branch(Option<NodeId>),
     /// It takes the other one's place.
     Rotation,
 }
@@ -32,16 +34,31 @@ impl Engine {
         self.child(&row, Child::Fork(tip), title)
     }
 
+    /// A session that goes its own way after so many messages of another, which ends for it. The goal goes with it.
+    pub fn branch(
+        &self,
+        session: &SessionId,
+        n_messages: Option<u32>,
+        title: Option<&str>,
+    ) -> Result<SessionId, OpError> {
+        let row = self.row(session)?;
+        must_go_on(&row, "branched")?;
+        let tip = self.node_at(&row, n_messages.unwrap_or(row.n_messages))?;
+        let title = title.map(clean_title).filter(|title| !title.is_empty());
+        self.child(&row, Child::Branch(tip), title)
+    }
+
+    /// Ends a session. What is sent to it later takes it up again.
+    pub fn end(&self, session: &SessionId, reason: EndReason) -> Result<(), OpError> {
+        must_go_on(&self.row(session)?, "ended")?;
+        self.write(vec![Op::Set(session.clone(), Change::Ended(reason))])
+    }
+
     /// A session that takes another's place: what was said, the goal and the next numbered title go with it, and the
     /// other one ends. It happens as a whole or not at all.
     pub fn rotate(&self, session: &SessionId) -> Result<SessionId, OpError> {
         let row = self.row(session)?;
-        if let Some((_, reason)) = &row.ended {
-            return Err(OpError::wrong(
-                format!("session {session} has ended ({}), so it can't be rotated", reason.name()),
-                format!("`fanfold sessions resume {session}` names the one that goes on"),
-            ));
-        }
+        must_go_on(&row, "rotated")?;
         let title = match &row.title {
             Some(title) => Some(self.next_title(title)?),
             None => None,
@@ -52,7 +69,7 @@ impl Engine {
     fn child(&self, row: &SessionRow, child: Child, title: Option<String>) -> Result<SessionId, OpError> {
         let id = self.new_id();
         let (relation, tip) = match child {
-            Child::Fork(tip) => (Relation::Fork, tip),
+            Child::Fork(tip) | Child::Branch(tip) => (Relation::Fork, tip),
             Child::Rotation => (Relation::Rotation, row.tip),
         };
         let mut ops = vec![
@@ -76,12 +93,17 @@ impl Engine {
         if let Some(goal) = &row.goal {
             set(&id, Change::Goal(Some(goal.clone())));
         }
-        if child == Child::Rotation {
+        let ends = match child {
+            Child::Fork(_) => None,
+            Child::Branch(_) => Some(EndReason::Branched),
+            Child::Rotation => Some(EndReason::Compression),
+        };
+        if let Some(reason) = ends {
             // A goal is pursued in one place.
             if row.goal.is_some() {
                 set(&row.id, Change::Goal(None));
             }
-            set(&row.id, Change::Ended(EndReason::Compression));
+            set(&row.id, Change::Ended(reason));
         }
         let expect = vec![(row.id.clone(), row.tip)];
         self.store.commit(&Batch { at: self.clock.now(), expect, ops })?;
@@ -115,7 +137,9 @@ impl Engine {
                 let goes_on = child.ended.as_ref().is_none_or(|(_, why)| *why == EndReason::Compression);
                 (goes_on, child.updated_at, child.started_at)
             });
-            match next {
+            // One that was gone on with after it had been rotated goes on itself.
+            let is_gone_on_with = |next: &SessionRow| row.ended.is_none() && row.updated_at > next.started_at;
+            match next.filter(|next| !is_gone_on_with(next)) {
                 Some(next) => row = next.clone(),
                 None => break,
             }
@@ -123,35 +147,82 @@ impl Engine {
         Ok(row)
     }
 
+    /// The sessions, the last written to first; of two written to at once, the one that goes on.
+    pub fn sessions(&self, filter: &Filter) -> Result<Vec<SessionRow>, StoreError> {
+        // A limit counts in this order, which the store does not know.
+        let mut rows = self.store.sessions(&Filter { limit: None, ..filter.clone() })?;
+        rows.sort_by_key(|row| (std::cmp::Reverse(row.updated_at), row.ended.is_some()));
+        rows.truncate(filter.limit.unwrap_or(usize::MAX));
+        Ok(rows)
+    }
+
     /// The session meant by a number of the list, an id, the beginning of one, or a title.
     pub fn find(&self, name: &str) -> Result<SessionRow, OpError> {
-        if let Some(row) = self.store.session(&SessionId(name.to_owned()))? {
+        if let Some(row) = self.named(name)? {
             return Ok(row);
         }
-        let rows = self.store.sessions(&Filter::default())?;
+        let alike = self.beginning_with(name)?;
+        match alike.as_slice() {
+            [one] => Ok(one.clone()),
+            [] => Err(StoreError::NoSession(SessionId(name.to_owned())).into()),
+            many => Err(OpError::wrong(
+                format!("{} sessions begin with {name:?}: {}", many.len(), names_of(many)),
+                "give more of the id",
+            )),
+        }
+    }
+
+    /// The session that has a name for itself: its id, its title, or its number in the list.
+    pub fn named(&self, name: &str) -> Result<Option<SessionRow>, StoreError> {
+        if let Some(row) = self.store.session(&SessionId(name.to_owned()))? {
+            return Ok(Some(row));
+        }
+        let rows = self.sessions(&Filter::default())?;
         if let Some(row) = rows.iter().find(|row| row.title.as_deref() == Some(name)) {
-            return Ok(row.clone());
+            return Ok(Some(row.clone()));
         }
         // The number in the list, the last written to first. Ids begin with a date, so a short number is none.
         let number = name.parse::<usize>().ok().filter(|_| name.len() < 5);
-        if let Some(row) = number.and_then(|number| rows.get(number.checked_sub(1)?)) {
-            return Ok(row.clone());
+        Ok(number.and_then(|number| rows.get(number.checked_sub(1)?)).cloned())
+    }
+
+    /// The session of a name under which something is to be kept; none where nobody has the name. The beginning of
+    /// an id is no name: whoever means a new session would write into another's.
+    pub fn to_go_on_with(&self, name: &str) -> Result<Option<SessionRow>, OpError> {
+        if let Some(row) = self.named(name)? {
+            return Ok(Some(row));
         }
-        let alike: Vec<&SessionRow> = rows.iter().filter(|row| row.id.0.starts_with(name)).collect();
-        match alike.as_slice() {
-            [one] => Ok((*one).clone()),
-            [] => Err(StoreError::NoSession(SessionId(name.to_owned())).into()),
-            many => {
-                const MOST_NAMED: usize = 10;
-                let names: Vec<String> = many.iter().take(MOST_NAMED).map(|row| row.id.to_string()).collect();
-                let more = if many.len() > MOST_NAMED { ", …" } else { "" };
-                Err(OpError::wrong(
-                    format!("{} sessions begin with {name:?}: {}{more}", many.len(), names.join(", ")),
-                    "give more of the id",
-                ))
-            }
+        match self.beginning_with(name)?.as_slice() {
+            [] => Ok(None),
+            alike => Err(OpError::wrong(
+                format!("no session is called {name:?}, but this is how {} begins", names_of(alike)),
+                "give the whole id to go on with it, or another name to begin a new one",
+            )),
         }
     }
+
+    fn beginning_with(&self, name: &str) -> Result<Vec<SessionRow>, StoreError> {
+        let mut rows = self.sessions(&Filter::default())?;
+        rows.retain(|row| row.id.0.starts_with(name));
+        Ok(rows)
+    }
+}
+
+/// Nothing can be done to a session that has ended which ends it.
+fn must_go_on(row: &SessionRow, what: &str) -> Result<(), OpError> {
+    let Some((_, reason)) = &row.ended else { return Ok(()) };
+    Err(OpError::wrong(
+        format!("session {} has ended ({}), so it can't be {what}", row.id, reason.name()),
+        format!("`fanfold sessions resume {}` names the one that goes on", row.id),
+    ))
+}
+
+/// The ids of sessions, the first of many.
+fn names_of(rows: &[SessionRow]) -> String {
+    const MOST_NAMED: usize = 10;
+    let names: Vec<String> = rows.iter().take(MOST_NAMED).map(|row| row.id.to_string()).collect();
+    let more = if rows.len() > MOST_NAMED { ", …" } else { "" };
+    format!("{}{more}", names.join(", "))
 }
 
 /// A title without its number, and the number.

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use fanfold_store::{SessionId, StoreError};
+use fanfold_store::{NodeId, SessionId, StoreError};
 
 use crate::engine::Engine;
-use crate::note::Note;
+use crate::note::{Note, Noted};
 use crate::past::Past;
 use crate::state::places_of;
 
@@ -15,14 +15,16 @@ impl Engine {
         let row = self.store.session(session)?.ok_or_else(|| StoreError::NoSession(session.clone()))?;
         let Some(tip) = row.tip else { return Ok(Vec::new()) };
         let past = Past::read(&*self.store, session)?;
-        let mut folds = past.notes.iter().rev().filter_map(|noted| match &noted.note {
-            Note::Fold(fold) => Some((noted.tip, &fold.folded)),
+        let fold_of = |(_, noted): (usize, &'_ Noted)| match &noted.note {
+            Note::Fold(fold) => Some((noted.tip, fold.folded.clone())),
             _ => None,
-        });
+        };
+        let folds: Vec<_> = past.in_force().filter_map(fold_of).collect();
         let ids: Vec<_> = self.store.chain(tip, 0..u32::MAX)?.into_iter().map(|node| node.id).collect();
         let places = places_of(&ids);
         // The newest fold on the way to here; what was folded elsewhere does not count.
-        let folded = folds.find(|(tip, _)| tip.is_some_and(|tip| places.contains_key(&tip)));
+        let is_here = |(tip, _): &&(Option<NodeId>, _)| tip.is_some_and(|tip| places.contains_key(&tip));
+        let folded = folds.iter().rev().find(is_here);
         let mut live = Vec::new();
         let mut next = 0;
         for (first, last) in folded.map(|(_, folded)| folded.as_slice()).unwrap_or_default() {

@@ -96,6 +96,9 @@ pub enum Note {
         /// How the messages were dressed.
         #[serde(default, skip_serializing_if = "Dresses::is_plain")]
         dress: Dresses,
+        /// Whether nothing fitted: then the window that it was asked for holds for nothing else.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        overflow: bool,
     },
     /// A place to come back to.
     Checkpoint {
@@ -249,6 +252,9 @@ pub struct Moved {
     pub from: Option<String>,
     /// Where it points.
     pub to: Option<String>,
+    /// The checkpoint that it went to, by its name: what was folded since, and for which windows, no longer holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<String>,
 }
 
 /// Why a session was pointed elsewhere.
@@ -336,7 +342,8 @@ mod tests {
                 model: String::new(),
                 at_once: false,
             }),
-            Note::Moved(Moved { why: Why::Rewound, from: Some("a".into()), to: None }),
+            Note::Moved(Moved { why: Why::Rewound, from: Some("a".into()), to: None, mark: None }),
+            Note::Moved(Moved { why: Why::Restored, from: None, to: None, mark: Some("before".into()) }),
             Note::Checkpoint { name: "before".into(), auto: true, tip: None },
         ];
         for note in notes {

@@ -40,6 +40,8 @@ pub(crate) struct Past {
     pub(crate) frames: BTreeSet<String>,
     /// How many recalls beside calls of the client's there were.
     pub(crate) n_besides: usize,
+    /// Whether any of it may have been undone.
+    pub(crate) may_be_undone: bool,
 }
 
 impl Past {
@@ -78,18 +80,21 @@ impl Past {
             return Ok(());
         }
         self.turn = turn;
-        let to = match turn.map(|turn| &self.notes[turn].note) {
-            Some(Note::Moved(moved)) => moved.to.as_ref().and_then(|to| to.parse().ok()),
+        let to: Option<Option<NodeId>> = match turn.map(|turn| &self.notes[turn].note) {
+            Some(Note::Moved(moved)) => Some(moved.to.as_ref().and_then(|to| to.parse().ok())),
             // What a fork inherits lies on its way.
-            _ => {
-                self.known.clone_from(&self.handles);
-                return Ok(());
-            }
+            _ => None,
         };
+        let undone = self.undone(self.notes.len());
         let mut known = BTreeSet::new();
         for (i, noted) in self.notes.iter().enumerate() {
             let Note::Fold(fold) = &noted.note else { continue };
-            if Some(i) > turn || leads_to(store, noted.tip, to)? {
+            // One that was undone is noted again when it is made again.
+            let is_on_the_way = match to {
+                Some(to) if Some(i) <= turn => leads_to(store, noted.tip, to)?,
+                _ => true,
+            };
+            if is_on_the_way && !undone.contains(&i) {
                 known.extend(fold.handles.iter().map(|(handle, ..)| handle.clone()));
             }
         }
@@ -152,7 +157,11 @@ impl Past {
             }
             Note::Request(sent) => drop(self.frames.insert(sent.frame.clone())),
             Note::Began(began) => drop(self.frames.insert(began.frame.clone())),
-            Note::Came { frame, .. } => drop(self.frames.insert(frame.clone())),
+            Note::Came { frame, overflow, .. } => {
+                self.frames.insert(frame.clone());
+                self.may_be_undone |= overflow;
+            }
+            Note::Moved(moved) => self.may_be_undone |= moved.mark.is_some(),
             Note::Beside(_) => self.n_besides += 1,
             _ => {}
         }
@@ -161,13 +170,19 @@ impl Past {
 
     /// The terms that held after so many notes, by their position.
     pub(crate) fn era(&self, until: usize) -> Option<usize> {
-        self.notes[..until].iter().rposition(|noted| matches!(noted.note, Note::Began(_)))
+        let undone = self.undone(until);
+        let begins = |i: &usize| matches!(self.notes[*i].note, Note::Began(_)) && !undone.contains(i);
+        (0..until).rev().find(begins)
     }
 
     /// What holds for a chain under the terms of an era: after how many messages, and which note.
     pub(crate) fn holding(&self, places: &Places, era: usize, until: usize) -> Vec<(u32, usize)> {
+        let undone = self.undone(until);
         let mut holding: Vec<(u32, usize)> = Vec::new();
         for (i, noted) in self.notes[..until].iter().enumerate() {
+            if undone.contains(&i) {
+                continue;
+            }
             let is_meant = match &noted.note {
                 // What a person wished holds whatever the terms.
                 Note::Pinned { .. } | Note::Unpinned { .. } | Note::Focused { .. } => true,

@@ -28,6 +28,8 @@ pub struct Step {
     pub n_before: u32,
     /// How many it has.
     pub n_after: u32,
+    /// How many folds no longer hold. Their handles open all the same.
+    pub n_undone: usize,
 }
 
 /// How far back.
@@ -67,7 +69,7 @@ impl Engine {
         Ok(places)
     }
 
-    /// Goes to the newest checkpoint of a name.
+    /// Goes to the newest checkpoint of a name. What was folded since, and for which windows, no longer holds.
     pub fn restore(&self, session: &SessionId, name: &str) -> Result<Step, OpError> {
         let places = self.checkpoints(session)?;
         let Some(place) = places.iter().rev().find(|place| place.name == name) else {
@@ -80,7 +82,17 @@ impl Engine {
             return Err(OpError::wrong(format!("session {session} has no checkpoint {name:?}"), hint));
         };
         let row = self.row(session)?;
-        self.go(&row, place.tip, place.n_messages, Why::Restored)
+        let past = Past::read(&*self.store, session)?;
+        let (mark, undone) = (Some(name.to_owned()), past.undone(past.notes.len()));
+        let mut since = past.since(name, past.notes.len());
+        since.retain(|i| !undone.contains(i));
+        let is_fold = |i: &&usize| matches!(past.notes[**i].note, Note::Fold(_));
+        let n_undone = since.iter().filter(is_fold).count();
+        let moved = Moved { why: Why::Restored, from: text(row.tip), to: text(place.tip), mark };
+        if !since.is_empty() || row.tip != place.tip {
+            self.go(&row, place.tip, moved)?;
+        }
+        Ok(Step { n_before: row.n_messages, n_after: place.n_messages, n_undone })
     }
 
     /// Goes back.
@@ -97,7 +109,11 @@ impl Engine {
             Back::Turns(n) => self.before_turns(&row, n)?,
         };
         let tip = self.node_at(&row, n_after)?;
-        self.go(&row, tip, n_after, Why::Rewound)
+        if row.tip != tip {
+            let moved = Moved { why: Why::Rewound, from: text(row.tip), to: text(tip), mark: None };
+            self.go(&row, tip, moved)?;
+        }
+        Ok(Step { n_before: row.n_messages, n_after, n_undone: 0 })
     }
 
     /// Takes the last move back, whoever made it.
@@ -123,7 +139,9 @@ impl Engine {
             None => 0,
         };
         let row = self.row(session)?;
-        self.go(&row, to, n_after, Why::Redone)
+        let moved = Moved { why: Why::Redone, from: text(row.tip), to: text(to), mark: None };
+        self.go(&row, to, moved)?;
+        Ok(Step { n_before: row.n_messages, n_after, n_undone: 0 })
     }
 
     /// The message after which a session had so many.
@@ -163,17 +181,15 @@ impl Engine {
         ))
     }
 
-    fn go(&self, row: &SessionRow, to: Option<NodeId>, n_after: u32, why: Why) -> Result<Step, OpError> {
-        let step = Step { n_before: row.n_messages, n_after };
-        if row.tip == to {
-            return Ok(step);
-        }
-        let text = |tip: Option<NodeId>| tip.map(|tip| tip.to_string());
-        let note = Note::Moved(Moved { why, from: text(row.tip), to: text(to) });
+    fn go(&self, row: &SessionRow, to: Option<NodeId>, moved: Moved) -> Result<(), OpError> {
         // Noted before the move, so that what is left behind is what the note comes after, and is kept for it.
-        let ops = vec![Op::Note(row.id.clone(), note.event()), Op::Move(row.id.clone(), to)];
+        let ops = vec![Op::Note(row.id.clone(), Note::Moved(moved).event()), Op::Move(row.id.clone(), to)];
         let expect = vec![(row.id.clone(), row.tip)];
         self.store.commit(&Batch { at: self.clock.now(), expect, ops })?;
-        Ok(step)
+        Ok(())
     }
+}
+
+fn text(tip: Option<NodeId>) -> Option<String> {
+    tip.map(|tip| tip.to_string())
 }

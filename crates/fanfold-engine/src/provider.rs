@@ -114,11 +114,11 @@ impl Past {
     /// How many tokens the provider counts for a thousand of ours.
     fn permille(&self) -> u32 {
         let era = self.era(self.notes.len()).unwrap_or(0);
-        let found = self.notes[era..].iter().rev().find_map(|noted| match noted.note {
-            Note::Corrected { permille, .. } => Some(permille),
+        let found = self.in_force().filter_map(|(i, noted)| match noted.note {
+            Note::Corrected { permille, .. } if i >= era => Some(permille),
             _ => None,
         });
-        found.unwrap_or(1000)
+        found.last().unwrap_or(1000)
     }
 
     /// Whether the newest that happened is an earlier request: then the one that left since begins with what it sent.

@@ -62,14 +62,22 @@ impl Engine {
         Ok(Rebuilt { body, sent, is_same, followed })
     }
 
+    /// Whether a session has a view of its own: something whole was sent, and its terms still hold.
+    pub fn has_view(&self, session: &SessionId) -> Result<bool, StoreError> {
+        let past = Past::read(&*self.store, session)?;
+        let is_whole = |noted: &Noted| matches!(&noted.note, Note::Request(sent) if sent.from == 0);
+        Ok(past.era(past.notes.len()).is_some() && past.notes.iter().any(is_whole))
+    }
+
     /// The newest view of a session, from the store alone.
     pub fn reopen(&self, session: &SessionId, terms_of: &TermsOf<'_>) -> Result<Followed, OpError> {
         let past = Past::read(&*self.store, session)?;
         let is_whole = |noted: &&Noted| matches!(&noted.note, Note::Request(sent) if sent.from == 0);
         let last = past.notes.iter().rev().find(is_whole).map(|noted| noted.note.clone());
-        let Some(Note::Request(sent)) = last else {
+        let has_terms = past.era(past.notes.len()).is_some();
+        let Some(Note::Request(sent)) = last.filter(|_| has_terms) else {
             return Err(OpError::wrong(
-                format!("nothing of session {session} was ever sent"),
+                format!("nothing of session {session} was sent by terms that hold"),
                 format!("fold it first: fanfold fold --session {session}"),
             ));
         };
@@ -86,7 +94,7 @@ impl Engine {
         let tip = self.row(session)?.tip;
         let found = past.notes.iter().rev().find_map(|noted| match &noted.note {
             Note::Request(sent) if sent.from == 0 => Some((Some(sent.frame.clone()), sent.dress_at(tip))),
-            Note::Came { frame, dress } if noted.tip == tip => Some((Some(frame.clone()), dress.clone())),
+            Note::Came { frame, dress, .. } if noted.tip == tip => Some((Some(frame.clone()), dress.clone())),
             Note::Began(began) => Some((Some(began.frame.clone()), Dresses::default())),
             Note::Imported { frame, dress, .. } => Some((frame.clone(), dress.clone())),
             _ => None,

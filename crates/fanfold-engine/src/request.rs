@@ -95,6 +95,8 @@ pub struct Answer {
     pub is_kept: bool,
     /// How many messages the session did not have before.
     pub n_new: usize,
+    /// How many messages it left behind, because the body does not have them. A redo goes back to them.
+    pub n_left: usize,
     /// What all that was said costs, and what the view does, where one was made; where none fits, the smallest there is.
     pub sizes: Option<Sizes>,
     /// What people should hear of, each once.
@@ -183,9 +185,12 @@ impl Engine {
         };
         if !matches!(trouble, Trouble::NotDecoded(_) | Trouble::Continued) {
             // What was said is kept all the same.
-            let kept = catch_unwind(AssertUnwindSafe(|| self.keep(ask, When::AsItCame)));
+            let is_overflow = matches!(trouble, Trouble::Overflow(_));
+            let when = if is_overflow { When::NothingFits } else { When::AsItCame };
+            let kept = catch_unwind(AssertUnwindSafe(|| self.keep(ask, when)));
             if let Ok(Ok(kept)) = kept {
                 progress.n_new += kept.n_new;
+                progress.n_left += kept.n_left;
                 progress.is_kept = true;
             }
         }
@@ -194,6 +199,7 @@ impl Engine {
             left: Left::AsItCame(trouble),
             is_kept: progress.is_kept,
             n_new: progress.n_new,
+            n_left: progress.n_left,
             sizes: progress.sizes,
             notices: Vec::new(),
             has_tool: false,
@@ -221,9 +227,10 @@ impl Engine {
             }
             kept => kept?,
         };
-        let Kept { arrived, held, holding, past, frame, deferred, n_new } = kept;
+        let Kept { arrived, held, holding, past, frame, deferred, n_new, n_left } = kept;
         progress.is_kept |= deferred.is_none();
         progress.n_new += n_new;
+        progress.n_left += n_left;
         let mut state = match held {
             Some(mut state) => {
                 state.followed.conversation = arrived.conversation;
@@ -267,6 +274,7 @@ impl Engine {
             left,
             is_kept: true,
             n_new,
+            n_left: progress.n_left,
             sizes: Some(Sizes { transcript, view: view.tokens, n_folds }),
             notices,
             has_tool: ask.mode == Mode::Fold && state.followed.conversation.has_added_tool(),
@@ -374,6 +382,7 @@ fn sent_of(state: &State, body: &str) -> Sent {
 struct Progress {
     is_kept: bool,
     n_new: usize,
+    n_left: usize,
     /// What there is, and the smallest view, where none fits.
     sizes: Option<Sizes>,
 }

@@ -2,6 +2,8 @@
 
 use fanfold_core::{Budget, Tokens};
 
+use crate::note::Note;
+
 /// The provider counts as fanfold does.
 const EVEN: u32 = 1000;
 
@@ -18,6 +20,18 @@ pub(crate) struct Room {
 impl Room {
     pub(crate) fn of(told: Budget) -> Room {
         Room { told, limit: None, permille: EVEN }
+    }
+
+    /// Takes what happened to a session, as far as it has to do with its room.
+    pub(crate) fn take(&mut self, note: &Note) {
+        match note {
+            Note::Budget { window, reserve } => {
+                self.tell(Budget::with_reserve(Tokens(*window), Tokens(*reserve)));
+            }
+            Note::Corrected { permille, .. } => self.correct(*permille),
+            Note::Refused { limit } => self.refuse(limit.map(Tokens)),
+            _ => {}
+        }
     }
 
     /// Another window or reserve. What was refused before, another model refused.

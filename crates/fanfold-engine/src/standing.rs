@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use fanfold_core::{Budget, Tokens};
-use fanfold_store::{Millis, SessionId, SessionRow, StoreError};
+use fanfold_store::{Millis, NodeId, SessionId, SessionRow, StoreError};
 
 use crate::engine::{Engine, OpError};
 use crate::note::Note;
 use crate::past::{Past, leads_to};
 use crate::room::Room;
+use crate::state::{State, places_of};
 
 /// How a session stands.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,8 +17,8 @@ pub struct Standing {
     pub row: SessionRow,
     /// What the last request cost, in tokens; none where nothing was sent or counted.
     pub tokens: Option<u64>,
-    /// The window that it is folded for, and what of it is kept for the answer: as the provider takes it by now, in our
-    /// tokens.
+    /// The window that its view is made for, and what of it is kept for the answer: in our tokens, as far as the
+    /// provider has corrected them for this view. It is what decides, and what is shown elsewhere.
     pub window: Option<(u64, u64)>,
     /// How many requests left.
     pub n_requests: usize,
@@ -54,25 +54,14 @@ impl Engine {
             pins: Vec::new(),
         };
         let mut pins = BTreeSet::new();
-        let mut room: Option<Room> = None;
+        let undone = past.undone(past.notes.len());
         for (i, noted) in past.notes.iter().enumerate() {
             let is_own = i >= past.own_from;
+            let has_left = matches!(noted.note, Note::Request(_));
+            if undone.contains(&i) && !has_left {
+                continue;
+            }
             match &noted.note {
-                Note::Began(began) => room = Some(Room::of(budget(began.window, began.reserve))),
-                Note::Budget { window, reserve } => match &mut room {
-                    Some(room) => room.tell(budget(*window, *reserve)),
-                    None => room = Some(Room::of(budget(*window, *reserve))),
-                },
-                Note::Refused { limit } => {
-                    if let Some(room) = &mut room {
-                        room.refuse(limit.map(Tokens));
-                    }
-                }
-                Note::Corrected { permille, .. } => {
-                    if let Some(room) = &mut room {
-                        room.correct(*permille);
-                    }
-                }
                 Note::Request(sent) if is_own => {
                     standing.n_requests += 1;
                     standing.last_request = Some(noted.at);
@@ -93,21 +82,30 @@ impl Engine {
             }
         }
         standing.pins = pins.into_iter().collect();
-        standing.window = room.map(|room| (room.budget().window().0, room.budget().reserve().0));
+        let budget = self.room(&standing.row, &past)?.map(|room| room.budget());
+        standing.window = budget.map(|budget| (budget.window().0, budget.reserve().0));
         Ok(standing)
     }
 
+    /// How much room the view of a session is made for: what a replay of it comes to.
+    fn room(&self, row: &SessionRow, past: &Past) -> Result<Option<Room>, StoreError> {
+        let until = past.notes.len();
+        let Some(era) = past.era(until) else { return Ok(None) };
+        let Some(began) = State::told_budget(past, &[], era) else { return Ok(None) };
+        let nodes = match row.tip {
+            Some(tip) => self.store.chain(tip, 0..u32::MAX)?,
+            None => Vec::new(),
+        };
+        let ids: Vec<NodeId> = nodes.into_iter().map(|node| node.id).collect();
+        let mut room = Room::of(began);
+        let holding = past.holding(&places_of(&ids), era, until);
+        holding.into_iter().for_each(|(_, i)| room.take(&past.notes[i].note));
+        Ok(Some(room))
+    }
+
     /// Whether what happened behind a message holds for a session as it is: a rewind takes it back.
-    fn is_on_the_way(
-        &self,
-        row: &SessionRow,
-        tip: Option<fanfold_store::NodeId>,
-    ) -> Result<bool, StoreError> {
+    fn is_on_the_way(&self, row: &SessionRow, tip: Option<NodeId>) -> Result<bool, StoreError> {
         // What happened before the first message holds always.
         if tip.is_none() { Ok(true) } else { leads_to(&*self.store, tip, row.tip) }
     }
-}
-
-fn budget(window: u64, reserve: u64) -> Budget {
-    Budget::with_reserve(Tokens(window), Tokens(reserve))
 }

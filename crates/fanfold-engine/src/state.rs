@@ -188,19 +188,10 @@ fn place_of(change: &Change) -> u32 {
 }
 
 fn apply(followed: &mut Followed, noted: &Noted, frames: &mut Frames<'_>) -> Result<(), StoreError> {
+    followed.room.take(&noted.note);
     let event = match &noted.note {
-        Note::Budget { window, reserve } => {
-            followed.room.tell(Budget::with_reserve(Tokens(*window), Tokens(*reserve)));
-            Event::Budget(followed.room.budget())
-        }
-        Note::Corrected { permille, .. } => {
-            followed.room.correct(*permille);
-            Event::Budget(followed.room.budget())
-        }
-        Note::Refused { limit } => {
-            followed.room.refuse(limit.map(Tokens));
-            Event::Refused { limit: Some(followed.room.budget().window()) }
-        }
+        Note::Budget { .. } | Note::Corrected { .. } => Event::Budget(followed.room.budget()),
+        Note::Refused { .. } => Event::Refused { limit: Some(followed.room.budget().window()) },
         Note::Cooled { .. } => Event::Cooled,
         Note::Focused { topic } => Event::Focused(topic.clone()),
         Note::Pinned { message } => match entry_of(followed, *message) {

@@ -2,7 +2,8 @@
 
 use fanfold_core::Extent;
 use fanfold_engine::{Back, Engine, Left, Retention};
-use fanfold_store::{Millis, NodeId, SessionId};
+use fanfold_store::{EndReason, Filter, Millis, NodeId, SessionId};
+use fanfold_wire::Conversation;
 use serde_json::{Value, json};
 
 use crate::setting::{chat, engine, id, long_chat, request, terms, terms_of};
@@ -26,11 +27,11 @@ fn a_body_that_differs_moves_the_session_and_loses_nothing() {
     messages.truncate(4);
     messages.push(user("No, do it otherwise."));
     let answer = request(&engine, "s", &chat(&messages), &terms);
-    assert_eq!((answer.n_new, engine.row(&id("s")).unwrap().n_messages), (1, 5));
+    assert_eq!((answer.n_new, answer.n_left, engine.row(&id("s")).unwrap().n_messages), (1, 6, 5));
     let other = tip(&engine, &id("s"));
     assert_ne!(long, other);
     // A body that is shorter is a rewind.
-    request(&engine, "s", &chat(&messages[..3]), &terms);
+    assert_eq!(request(&engine, "s", &chat(&messages[..3]), &terms).n_left, 2);
     assert_eq!(engine.row(&id("s")).unwrap().n_messages, 3);
     assert_eq!(engine.redo(&id("s")).unwrap().n_after, 5);
     assert_eq!(tip(&engine, &id("s")), other);
@@ -211,4 +212,87 @@ fn retention_lets_old_sessions_go_and_keeps_what_others_share() {
     ));
     let ended = Retention { before: Millis(i64::MAX), source: None, only_ended: true };
     assert_eq!(engine.prune(&ended).unwrap().sessions, []);
+}
+
+#[test]
+fn one_that_was_gone_on_with_after_its_rotation_is_the_newest() {
+    let engine = engine();
+    let (terms, messages) = (terms("fanfold", 9_000), long_chat(3));
+    request(&engine, "s", &chat(&messages[..4]), &terms);
+    let second = engine.rotate(&id("s")).unwrap();
+    assert_eq!(engine.newest(&id("s")).unwrap().id, second);
+    // Both were written to at once, and the one that goes on is the first.
+    let ids = |rows: Vec<fanfold_store::SessionRow>| rows.into_iter().map(|row| row.id).collect::<Vec<_>>();
+    assert_eq!(ids(engine.sessions(&Filter::default()).unwrap()), [second.clone(), id("s")]);
+    let first = Filter { limit: Some(1), ..Filter::default() };
+    assert_eq!(ids(engine.sessions(&first).unwrap()), [second.clone()]);
+    assert_eq!(engine.find("1").unwrap().id, second);
+    request(&engine, "s", &chat(&messages), &terms);
+    assert!(engine.row(&id("s")).unwrap().ended.is_none());
+    assert_eq!(engine.newest(&id("s")).unwrap().id, id("s"));
+    assert_eq!(engine.newest(&second).unwrap().id, second);
+}
+
+#[test]
+fn sessions_end_for_a_reason_and_go_on_when_something_is_said() {
+    let engine = engine();
+    let body = chat(&long_chat(3));
+    for name in ["new", "helps", "left"] {
+        request(&engine, name, &body, &terms("fanfold", 9_000));
+    }
+    engine.set_goal(&id("left"), "ship it").unwrap();
+    engine.end(&id("new"), EndReason::Reset).unwrap();
+    engine.end(&id("helps"), EndReason::Subagent).unwrap();
+    let fork = engine.branch(&id("left"), Some(3), Some("Other way")).unwrap();
+    let why = |name: &str| engine.row(&id(name)).unwrap().ended.map(|(_, why)| why);
+    let reasons = ["new", "helps", "left"].map(why);
+    assert_eq!(reasons, [EndReason::Reset, EndReason::Subagent, EndReason::Branched].map(Some));
+    let fork = engine.row(&fork).unwrap();
+    assert_eq!((fork.goal.as_deref(), fork.n_messages, fork.ended), (Some("ship it"), 3, None));
+    assert_eq!(engine.row(&id("left")).unwrap().goal, None);
+    let again = engine.end(&id("new"), EndReason::Branched).unwrap_err();
+    assert!(again.to_string().contains("has ended (reset)"), "{again}");
+    assert!(engine.branch(&id("left"), None, None).is_err());
+    request(&engine, "new", &body, &terms("fanfold", 9_000));
+    assert_eq!(why("new"), None);
+    let ended = Retention { before: Millis(i64::MAX), source: None, only_ended: true };
+    let mut gone = engine.prune(&ended).unwrap().sessions;
+    gone.sort();
+    assert_eq!(gone, [id("helps"), id("left")]);
+}
+
+#[test]
+fn the_beginning_of_an_id_is_no_name_to_keep_something_under() {
+    let engine = engine();
+    request(&engine, "feature-login", &chat(&long_chat(3)), &terms("fanfold", 9_000));
+    engine.set_title(&id("feature-login"), "Login").unwrap();
+    let kept = |name: &str| engine.to_go_on_with(name).map(|row| row.map(|row| row.id.0));
+    for name in ["feature-login", "Login", "1"] {
+        assert_eq!(kept(name).unwrap().as_deref(), Some("feature-login"), "{name}");
+    }
+    assert_eq!(kept("feature-logout").unwrap(), None);
+    let error = kept("feature").unwrap_err();
+    assert!(error.to_string().contains("feature-login"), "{error}");
+}
+
+#[test]
+fn a_body_that_has_nothing_of_a_session_is_told_from_its_edits() {
+    let engine = engine();
+    let messages = long_chat(30);
+    request(&engine, "s", &chat(&messages), &terms("fanfold", 9_000));
+    let is_related = |messages: &[Value]| {
+        let (conversation, _) = Conversation::decode(&chat(messages), None).unwrap();
+        engine.is_related(&id("s"), &conversation).unwrap()
+    };
+    assert_eq!(messages[0]["role"], "system");
+    let other = [messages[0].clone(), user("What is the capital of France?")];
+    assert!(!is_related(&other), "the instructions alone are nothing in common");
+    assert!(!is_related(&[]));
+    assert!(is_related(&messages) && is_related(&messages[..2]));
+    let instructed = [&[json!({ "role": "system", "content": "new" })], &messages[1..]].concat();
+    assert!(is_related(&instructed), "other instructions, the same conversation");
+    let cut = [&[user("What was said before.")], &messages[40..]].concat();
+    assert!(is_related(&cut), "the beginning was cut off");
+    engine.rewind(&id("s"), Back::To(0)).unwrap();
+    assert!(is_related(&other), "an empty one takes any");
 }

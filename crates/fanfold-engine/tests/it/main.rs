@@ -9,6 +9,7 @@ mod cluster; //        a PostgreSQL server for as long as the tests run
 mod faulty; //         a store that fails once
 mod requests; //       what leaves, and how it is made again
 mod past; //           each thing behind its message
+mod undone; //         what no longer holds after a restore or an overflow
 mod walks; //          whatever happens, following and replaying say the same
 mod dress; //          messages are the same whatever their cache marks
 mod recognise; //      which session a body belongs to

@@ -242,3 +242,29 @@ fn a_cold_cache_that_is_told_late_changes_nothing_that_was_sent() {
         assert_eq!(engine.rebuild(&id("s"), i + 1, &again).unwrap().body, *body, "request {}", i + 1);
     }
 }
+
+/// What decides is what every place shows: the session in memory, the one made again, and how it is told to stand.
+#[test]
+fn how_full_it_is_is_told_by_the_numbers_that_decide() {
+    let engine = engine();
+    let (terms, messages) = (terms("fanfold", 1500), long_chat(40));
+    let check = |when: &str| {
+        let standing = engine.standing(&id("s")).unwrap();
+        let mut again = engine.reopen(&id("s"), &terms_of).unwrap();
+        let tokens = again.view().unwrap().tokens.0;
+        let budget = again.session.budget();
+        assert_eq!(engine.look(&id("s"), |followed| followed.session.budget()), Some(budget), "{when}");
+        assert_eq!(standing.window, Some((budget.window().0, budget.reserve().0)), "{when}");
+        assert_eq!(standing.tokens, Some(tokens), "{when}");
+        budget.window().0
+    };
+    let mut windows = std::collections::BTreeSet::new();
+    for n in (9..messages.len()).step_by(7) {
+        let counted = request(&engine, "s", &chat(&messages[..n]), &terms).sizes.unwrap().view;
+        windows.insert(check(&format!("{n} messages are sent")));
+        let input = Tokens(counted.0 * (1100 + n as u64) / 1000);
+        engine.used(&id("s"), counted, &Usage { input, cached: input, ..Usage::default() }).unwrap();
+        check(&format!("{n} messages are counted"));
+    }
+    assert!(windows.len() > 1, "it was corrected: {windows:?}");
+}

@@ -28,7 +28,7 @@ impl Walk {
     }
 
     fn step(&mut self) {
-        match self.rng.below(16) {
+        match self.rng.below(18) {
             0 => self.n_tools = self.rng.below(5),
             1 => self.window = [350, 500, 800][self.rng.below(3)],
             2 if self.rng.percent(30) => self.system = self.rng.below(2),
@@ -68,6 +68,19 @@ impl Walk {
                     self.n = n_after as usize;
                 }
             }
+            13 => {
+                let places = self.engines[0].checkpoints(&id("s")).unwrap_or_default();
+                if !places.is_empty() {
+                    let name = &places[self.rng.below(places.len())].name;
+                    let gone = [0, 1].map(|i| self.engines[i].restore(&id("s"), name).unwrap());
+                    assert_eq!(gone[0], gone[1]);
+                    if gone[0].n_after > 0 && self.rng.percent(70) {
+                        self.n = gone[0].n_after as usize;
+                    }
+                }
+            }
+            // Nothing fits into that.
+            14 if self.rng.percent(20) => self.window = 20,
             _ => self.n = (self.n + 1 + self.rng.below(6)).min(self.messages.len()),
         }
     }
