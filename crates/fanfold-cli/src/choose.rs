@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fanfold_core::{Budget, Cadence, Count, Need, Policy, Prices, Strategy, Tokens, ToolFold, ToolRule};
-use fanfold_engine::Terms;
+use fanfold_engine::{Terms, Told};
 use fanfold_replay::{Cliff, Match, PriceChange, PriceTable};
 use fanfold_tokens::{Models, TokenizerJson, counter_for, o200k};
 use fanfold_wire::Format;
@@ -60,6 +60,30 @@ pub(crate) fn terms(options: &Options, asked: Asked<'_>) -> anyhow::Result<Terms
         assumed,
         described: described(options, model),
     })
+}
+
+/// Chooses everything for a session that is kept: where no window is set and its model is the same, it keeps the window
+/// that it was told last.
+pub(crate) fn kept_terms(options: &Options, asked: Asked<'_>, told: Option<&Told>) -> anyhow::Result<Terms> {
+    let usual = terms(options, asked)?;
+    let is_same_model = |told: &&Told| told_model(told).as_deref() == model_of(options, asked);
+    let told = told.filter(|_| options.window.is_none()).filter(is_same_model);
+    let Some(Told { budget, .. }) = told else { return Ok(usual) };
+    let budget = match options.reserve {
+        Some(reserve) => Budget::with_reserve(budget.window(), Tokens(reserve.0)),
+        None => *budget,
+    };
+    let is_too_large = smallest(options, &models(options)).is_some_and(|smallest| smallest < budget.window());
+    if is_too_large || budget == usual.budget {
+        return Ok(usual);
+    }
+    let assumed = format!("folded for a window of {} tokens, as before (--window)", budget.window());
+    Ok(Terms { budget, assumed: vec![assumed], ..usual })
+}
+
+/// The model that a session was folded for last.
+fn told_model(told: &Told) -> Option<String> {
+    serde_json::from_str::<Options>(&told.described).ok()?.model
 }
 
 /// The model that answers: the one that is set, unless the request names one that may take over from it.

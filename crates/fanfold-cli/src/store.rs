@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use etcetera::{BaseStrategy as _, choose_base_strategy};
 use fanfold_engine::{Engine, MachineClock, OpError, store_hint, store_words};
-use fanfold_store::{Purpose, SessionRow, StoreError, open};
+use fanfold_store::{MemoryStore, Purpose, SessionId, SessionRow, StoreError, open};
 
 use crate::failure::Failure;
 use crate::settings::Options;
@@ -30,10 +30,26 @@ pub(crate) fn engine_to_search(options: &Options) -> Result<Engine, Failure> {
     Ok(engine_for(options, Purpose::Write).unwrap_or(reading))
 }
 
+/// An engine that keeps nothing, with a copy of a session if it is there.
+pub(crate) fn copy_of(engine: Option<&Engine>, id: &SessionId) -> Result<Engine, Failure> {
+    let copy = Engine::new(Arc::new(MemoryStore::default()), Arc::new(MachineClock));
+    let Some(engine) = engine else { return Ok(copy) };
+    if engine.store().session(id).map_err(|error| store_failed(&error))?.is_some() {
+        let line = engine.export_line(id).map_err(|error| failed(&error))?;
+        copy.import_line(&line).map_err(|error| failed(&error))?;
+    }
+    Ok(copy)
+}
+
+/// Whether there is a store to be read.
+pub(crate) fn is_there(options: &Options) -> Result<bool, Failure> {
+    let address = address(options)?;
+    Ok(address.contains(':') || PathBuf::from(&address).exists())
+}
+
 fn engine_for(options: &Options, purpose: Purpose) -> Result<Engine, Failure> {
     let address = address(options)?;
-    let is_file = !address.contains(':');
-    if purpose == Purpose::Read && is_file && !PathBuf::from(&address).exists() {
+    if purpose == Purpose::Read && !is_there(options)? {
         return Err(Failure::new(
             format!("there is no store at {address}"),
             "keep a session first: fanfold fold --session new chat.json",

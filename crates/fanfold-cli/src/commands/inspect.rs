@@ -23,7 +23,7 @@ pub(crate) fn run(args: &InspectArgs, options: &Options, say: Say) -> anyhow::Re
             let id = store::find(&engine, name)?.id;
             let events = engine.store().events(&id, 0).map_err(|error| store::store_failed(&error))?;
             happened = Some(metrics::Happened::of(&events));
-            stored::reopen(&engine, &id, options)?
+            stored::reopen(&engine, &id, &args.fold, options)?
         }
         None => open(&args.file, options, &Wishes::default(), say)?.followed,
     };

@@ -7,6 +7,7 @@ pub(crate) mod show;
 pub(crate) mod inspect;
 pub(crate) mod metrics;
 pub(crate) mod stored;
+mod target;
 pub(crate) mod pipe;
 pub(crate) mod serve;
 pub(crate) mod replay;

@@ -3,26 +3,30 @@
 use std::path::Path;
 
 use fanfold_core::{Feedback, Handle, Notice, Session, Tokens, print_entries, print_view, thousands};
-use fanfold_engine::{Answer, Ask, Engine, Followed, Left, Note, Noted, OpenError, Trouble, Wishes, decode};
+use fanfold_engine::{Answer, Ask, Engine, Followed, Left, Note, OpenError, Trouble, Wishes, decode};
 use fanfold_proxy::meter::level_to_tell;
 use fanfold_store::SessionId;
 use serde_json::json;
 
 use super::fold::write_receipts;
+use super::target::Target;
 use super::{Say, recall, summarise};
 use crate::choose::{self, Asked, terms_of};
 use crate::failure::{Failure, not_decoded};
-use crate::flags::{FoldArgs, InspectArgs, RecallArgs, ShowArgs};
+use crate::flags::{FoldArgs, FoldFlags, InspectArgs, RecallArgs, ShowArgs};
 use crate::settings::Options;
 use crate::terminal::{self, count, paint, style};
-use crate::{explain, input, output, store};
+use crate::{explain, input, output, picture, store};
 
 /// Keeps a conversation in a session and folds it.
 pub(crate) fn fold(args: &FoldArgs, name: &str, options: &Options, say: Say) -> anyhow::Result<()> {
-    let engine = store::engine(options)?;
-    let id = session_to_fold(&engine, name)?;
+    let target = match Target::of(args, name, options, say)? {
+        Ok(target) => target,
+        Err(failure) => return leave_as_it_came(args, failure, say),
+    };
+    let Target { engine, id } = &target;
     let (body, source) = match &args.file {
-        None => (kept_body(&engine, &id)?, id.to_string()),
+        None => (kept_body(engine, id)?, id.to_string()),
         Some(path) => {
             if path == Path::new("-") {
                 say.waits();
@@ -33,7 +37,8 @@ pub(crate) fn fold(args: &FoldArgs, name: &str, options: &Options, say: Say) -> 
     };
     let format = choose::format(options)?;
     let (conversation, _) = decode(&body, format).map_err(|error| not_decoded(&source, &error))?;
-    let terms = choose::terms(options, Asked { model: conversation.model() })?;
+    target.refuse_another(&conversation, &source)?;
+    let terms = kept_terms(engine, id, options, Asked { model: conversation.model() })?;
     for assumed in &terms.assumed {
         say.note(&format!("{} {assumed}\n", paint(style::DIM, "note:")));
     }
@@ -41,42 +46,54 @@ pub(crate) fn fold(args: &FoldArgs, name: &str, options: &Options, say: Say) -> 
     super::check_pins(&args.pin, conversation.messages().len())?;
     drop(conversation);
     let answer =
-        engine.request(&Ask { pins: &args.pin, is_by_hand: args.now, ..Ask::new(&id, &body, &terms, "cli") });
+        engine.request(&Ask { pins: &args.pin, is_by_hand: args.now, ..Ask::new(id, &body, &terms, "cli") });
     let answer = match args.summarise && matches!(answer.left, Left::Whole | Left::Folded(_)) {
-        true => summarised(&engine, &Ask::new(&id, &body, &terms, "cli"), answer.n_new, options, say)?,
+        true => summarised(engine, &Ask::new(id, &body, &terms, "cli"), &answer, options, say)?,
         false => answer,
     };
-    tell(&engine, &id, args, &answer, say)?;
+    tell(engine, id, args, &answer, say)?;
     match &args.output {
+        _ if args.dry_run => Ok(()),
         Some(path) => Ok(output::write_file(path, answer.body.as_bytes())?),
         None => terminal::data(&answer.body),
     }
+}
+
+/// Lets a conversation leave as it came where the store can't be used, because whoever waits for it must go on.
+fn leave_as_it_came(args: &FoldArgs, failure: Failure, say: Say) -> anyhow::Result<()> {
+    let Some(path) = args.file.as_ref().filter(|_| !args.dry_run) else { return Err(failure.into()) };
+    let body = input::read(path)?.text;
+    let hint = failure.hint().unwrap_or_default();
+    say.warn(&format!("{failure}: nothing is kept, and the conversation leaves as it came. {hint}"));
+    match &args.output {
+        Some(path) => Ok(output::write_file(path, body.as_bytes())?),
+        None => terminal::data(&body),
+    }
+}
+
+/// The terms of a session that is kept.
+fn kept_terms(
+    engine: &Engine,
+    id: &SessionId,
+    options: &Options,
+    asked: Asked<'_>,
+) -> anyhow::Result<fanfold_engine::Terms> {
+    let told = engine.told(id).map_err(|error| store::store_failed(&error))?;
+    choose::kept_terms(options, asked, told.as_ref())
 }
 
 /// Has a summary written of what was just folded, and folds it by hand.
 fn summarised(
     engine: &Engine,
     ask: &Ask<'_>,
-    n_new: usize,
+    first: &Answer,
     options: &Options,
     say: Say,
 ) -> anyhow::Result<Answer> {
     let (ended, sizes) = summarise::kept(engine, ask.session, options, say)?;
     let answer = engine.request(ask);
     engine.look(ask.session, |followed| sizes.tell(followed, &ended, say));
-    Ok(Answer { n_new, ..answer })
-}
-
-fn session_to_fold(engine: &Engine, name: &str) -> Result<SessionId, Failure> {
-    match name {
-        "new" => Ok(engine.new_id()),
-        name => match engine.find(name) {
-            Ok(row) => Ok(row.id),
-            // A name that nobody has is taken as the id of a new session, so that a script can choose its own.
-            Err(fanfold_engine::OpError::Store(fanfold_store::StoreError::NoSession(id))) => Ok(id),
-            Err(error) => Err(store::failed(&error)),
-        },
-    }
+    Ok(Answer { n_new: first.n_new, n_left: first.n_left, ..answer })
 }
 
 fn kept_body(engine: &Engine, id: &SessionId) -> Result<String, Failure> {
@@ -85,13 +102,24 @@ fn kept_body(engine: &Engine, id: &SessionId) -> Result<String, Failure> {
 
 /// Tells what was kept and folded. What fits nowhere is a failure.
 fn tell(engine: &Engine, id: &SessionId, args: &FoldArgs, answer: &Answer, say: Say) -> anyhow::Result<()> {
-    let kept = if answer.is_kept {
-        format!("{} kept", count(answer.n_new, "new message"))
-    } else {
-        "not kept".to_owned()
+    let kept = match answer.is_kept {
+        true if args.dry_run => format!("{} would be kept", count(answer.n_new, "new message")),
+        true => format!("{} kept", count(answer.n_new, "new message")),
+        false => "not kept".to_owned(),
     };
     say.note(&format!("{} {id}: {kept}\n", paint(style::DIM, "session")));
+    if answer.n_left > 0 {
+        let left = count(answer.n_left, "message");
+        say.warn(&format!(
+            "left behind: {left} that this conversation does not have; `fanfold sessions redo {id}` goes back to them"
+        ));
+    }
     let told = engine.look(id, |followed| -> anyhow::Result<()> {
+        if args.dry_run
+            && let Ok(view) = followed.view()
+        {
+            terminal::say(&picture::before_and_after(followed, &view, terminal::width()));
+        }
         if args.explain {
             terminal::say(&explain::session(&followed.session));
             let is_told = |notice: &&Notice| !matches!(notice, Notice::Pressure(_));
@@ -126,7 +154,7 @@ fn tell_folded(session: &Session<'_>, args: &FoldArgs, answer: &Answer, say: Say
         Notice::NothingToFold(why) => Some(explain::low_already(session).unwrap_or_else(|| why.clone())),
         Notice::Pressure(_) | Notice::Resting { .. } => None,
     });
-    let is_told = args.now || matches!(answer.left, Left::Folded(_));
+    let is_told = args.now || args.dry_run || matches!(answer.left, Left::Folded(_));
     if is_told {
         say.note(&format!("{}\n", Feedback { note: told.note.clone().or(why), ..told }));
     }
@@ -168,7 +196,7 @@ pub(crate) fn recall(args: &RecallArgs, name: &str, options: &Options, say: Say)
 pub(crate) fn show(args: &ShowArgs, name: &str, options: &Options, say: Say) -> anyhow::Result<()> {
     let engine = store::engine_to_read(options)?;
     let id = store::find(&engine, name)?.id;
-    let mut followed = reopen(&engine, &id, options)?;
+    let mut followed = reopen(&engine, &id, &args.fold, options)?;
     if !args.folded {
         return terminal::data(&print_entries(followed.session.transcript().entries()));
     }
@@ -185,18 +213,39 @@ pub(crate) fn show(args: &ShowArgs, name: &str, options: &Options, say: Say) -> 
     }
 }
 
-/// A session as it was last sent; one that was never sent, as it would be.
-pub(crate) fn reopen(engine: &Engine, id: &SessionId, options: &Options) -> anyhow::Result<Followed> {
-    let requests = engine.requests(id).map_err(|error| store::store_failed(&error))?;
-    let is_whole = |noted: &Noted| matches!(&noted.note, Note::Request(sent) if sent.from == 0);
-    if requests.iter().any(is_whole) {
+/// A session as it was last sent; one that was never sent, as it would be. With flags for its fold, as it would be sent
+/// by them.
+pub(crate) fn reopen(
+    engine: &Engine,
+    id: &SessionId,
+    flags: &FoldFlags,
+    options: &Options,
+) -> anyhow::Result<Followed> {
+    if flags.is_given() {
+        return tried(engine, id, options);
+    }
+    if engine.has_view(id).map_err(|error| store::store_failed(&error))? {
         return Ok(engine.reopen(id, &terms_of).map_err(|error| store::failed(&error))?);
     }
     let body = kept_body(engine, id)?;
     let (conversation, changes) =
         decode(&body, choose::format(options)?).map_err(|error| not_decoded(&id.0, &error))?;
-    let terms = choose::terms(options, Asked { model: conversation.model() })?;
+    let terms = kept_terms(engine, id, options, Asked { model: conversation.model() })?;
     Ok(Followed::body(conversation, changes, &terms, &Wishes::default()))
+}
+
+/// A session as its next request would leave it, tried on a copy.
+fn tried(engine: &Engine, id: &SessionId, options: &Options) -> anyhow::Result<Followed> {
+    let copy = store::copy_of(Some(engine), id)?;
+    let body = kept_body(&copy, id)?;
+    let (conversation, _) =
+        decode(&body, choose::format(options)?).map_err(|error| not_decoded(&id.0, &error))?;
+    let terms = kept_terms(&copy, id, options, Asked { model: conversation.model() })?;
+    let answer = copy.request(&Ask::new(id, &body, &terms, "cli"));
+    if let Left::AsItCame(Trouble::Overflow(overflow)) = &answer.left {
+        return Err(Failure::from(&**overflow).into());
+    }
+    Ok(copy.reopen(id, &terms_of).map_err(|error| store::failed(&error))?)
 }
 
 /// Lists the requests of a session, or makes one again.

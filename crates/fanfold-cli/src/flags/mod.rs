@@ -20,8 +20,8 @@ pub(crate) use self::models::ModelsArgs;
 use self::serve::SERVE_HELP;
 pub(crate) use self::serve::{RecallWay, ServeArgs, USUAL_LISTEN};
 pub(crate) use self::sessions::{
-    DoctorArgs, ExportArgs, ExportFormat, ImportArgs, ListArgs, OneArgs, PruneArgs, SearchArgs,
-    SessionsCommand, SizeArgs, StoreFlags, WordsArgs,
+    DeleteArgs, DoctorArgs, EndArgs, EndWhy, ExportArgs, ExportFormat, ForkArgs, ImportArgs, ListArgs,
+    OneArgs, PinArgs, PruneArgs, RewindArgs, SearchArgs, SessionsCommand, SizeArgs, StoreFlags, WordsArgs,
 };
 use self::sessions::{SEARCH_HELP, SESSIONS_HELP};
 use crate::settings::{Chain, Color, Options, Size, UserText};
@@ -204,7 +204,7 @@ pub(crate) struct FoldArgs {
     /// The conversation; `.gz` is unpacked [default: - is stdin; with --session: what is kept]
     pub(crate) file: Option<PathBuf>,
     /// Keep it in this session, and go on with its folds; `new` makes one
-    #[arg(long, value_name = "ID", conflicts_with = "dry_run")]
+    #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
     #[command(flatten)]
     pub(crate) store: StoreFlags,
@@ -225,7 +225,7 @@ pub(crate) struct FoldArgs {
     /// Write what each fold did as JSON; `-` is stderr
     #[arg(long, value_name = "FILE")]
     pub(crate) receipt: Option<PathBuf>,
-    /// Write nothing; show before and after on stderr
+    /// Write and keep nothing; show before and after on stderr
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Where to write [default: stdout]
@@ -519,6 +519,11 @@ impl Cli {
 }
 
 impl FoldFlags {
+    /// Whether any of them is given.
+    pub(crate) fn is_given(&self) -> bool {
+        self.options() != Options::default()
+    }
+
     fn options(&self) -> Options {
         Options {
             window: self.window,

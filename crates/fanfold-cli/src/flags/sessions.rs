@@ -63,6 +63,8 @@ pub(crate) enum SessionsCommand {
     Rotate(OneArgs),
     /// Print the id of the session that goes on where this one was
     Resume(OneArgs),
+    /// End it; what is sent to it later takes it up again
+    End(EndArgs),
     /// Write sessions down
     Export(ExportArgs),
     /// Bring sessions here
@@ -107,6 +109,9 @@ pub(crate) struct WordsArgs {
     pub(crate) session: String,
     /// The words
     pub(crate) words: Vec<String>,
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) store: StoreFlags,
 }
@@ -121,6 +126,9 @@ pub(crate) struct PinArgs {
     /// Let them be folded again
     #[arg(long)]
     pub(crate) off: bool,
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) store: StoreFlags,
 }
@@ -135,6 +143,9 @@ pub(crate) struct RewindArgs {
     /// To so many messages
     #[arg(long, value_name = "N")]
     pub(crate) to: Option<u32>,
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) store: StoreFlags,
 }
@@ -149,6 +160,37 @@ pub(crate) struct ForkArgs {
     /// What to call it
     #[arg(long)]
     pub(crate) title: Option<String>,
+    /// End the one that it comes from (branched), and take its goal along
+    #[arg(long)]
+    pub(crate) end_parent: bool,
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreFlags,
+}
+
+/// Why a session ends. A rotation ends one by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum EndWhy {
+    /// It is begun anew elsewhere, or done
+    Reset,
+    /// It goes on in a fork
+    Branched,
+    /// It worked for another one and is done
+    Subagent,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EndArgs {
+    /// The session: its number in the list, its id or the beginning of it, its title
+    pub(crate) session: String,
+    /// Why
+    #[arg(long, value_enum, default_value_t = EndWhy::Reset)]
+    pub(crate) reason: EndWhy,
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) store: StoreFlags,
 }
@@ -199,6 +241,9 @@ pub(crate) struct DeleteArgs {
     /// The sessions: numbers in the list, ids or their beginnings, titles
     #[arg(required = true)]
     pub(crate) sessions: Vec<String>,
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) store: StoreFlags,
 }
@@ -217,6 +262,9 @@ pub(crate) struct PruneArgs {
     /// Tell which, and forget none
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) store: StoreFlags,
 }
@@ -308,6 +356,7 @@ impl SessionsCommand {
             | SessionsCommand::Goal(args)
             | SessionsCommand::Checkpoint(args)
             | SessionsCommand::Restore(args) => &args.store,
+            SessionsCommand::End(args) => &args.store,
             SessionsCommand::Pin(args) => &args.store,
             SessionsCommand::Rewind(args) => &args.store,
             SessionsCommand::Fork(args) => &args.store,

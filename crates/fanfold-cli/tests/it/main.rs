@@ -9,6 +9,7 @@ mod fold; //      conversations in, conversations that fit out
 mod summarise; // summaries by a model
 mod recall; //    folds opened again
 mod sessions; //  what is kept
+mod mistakes; //  what is kept, and what a slip does to it
 mod kills; //     what is kept after a kill
 #[cfg(feature = "postgres")]
 #[allow(dead_code, reason = "the store's tests use all of it")]

@@ -324,8 +324,17 @@ fn a_store_that_is_not_there_is_told_about() {
     let ran = sandbox.run("fold --session s chat.json -w 200 --user-text never");
     assert_eq!((ran.code, &*ran.out), (3, ""));
     sandbox.write("noise.db", "not a database, but long enough to look like one to a careless reader");
+    // Whoever waits for the conversation must go on.
     let ran = sandbox.run("fold --session s chat.json -w 12k --store noise.db");
-    assert_eq!(ran.code, 1, "{}", ran.err);
+    assert_eq!((ran.code, &ran.out), (0, &sandbox.read("chat.json")));
+    assert!(ran.err.starts_with("warning: the store noise.db could not be opened"), "{}", ran.err);
+    assert!(ran.err.contains("nothing is kept, and the conversation leaves as it came"), "{}", ran.err);
+    for line in
+        ["fold --session s -w 12k --store noise.db", "fold --session s chat.json --dry-run --store noise.db"]
+    {
+        let ran = sandbox.run(line);
+        assert_eq!((ran.code, &*ran.out), (1, ""), "{line}: {}", ran.err);
+    }
 }
 
 #[test]

@@ -20,7 +20,7 @@ const SHOWN: usize = 1000;
 pub(crate) fn list(args: &ListArgs, options: &Options) -> anyhow::Result<()> {
     let engine = engine_to_read(options)?;
     let filter = Filter { source: args.source.clone(), limit: Some(args.limit), ..Filter::default() };
-    let rows = engine.store().sessions(&filter).map_err(|error| store_failed(&error))?;
+    let rows = engine.sessions(&filter).map_err(|error| store_failed(&error))?;
     if args.json {
         let all: Value = rows.iter().map(row_json).collect();
         return terminal::data(&format!("{all:#}\n"));
@@ -159,6 +159,7 @@ fn event_words(event: &EventRow) -> String {
         }
         Note::Offered(offer) if offer.tool.is_some() => "folds open by a tool".to_owned(),
         Note::Offered(_) => "folds name how they open".to_owned(),
+        Note::Came { overflow: true, .. } => "a body left as it came, because nothing fitted".to_owned(),
         Note::Came { .. } => "a body left as it came".to_owned(),
         Note::Cooled { .. } => "the provider's cache was cold".to_owned(),
         Note::Beside(beside) => format!("{} recalled beside calls of the client's", beside.ours.len()),
@@ -183,7 +184,10 @@ fn event_words(event: &EventRow) -> String {
         }
         Note::Request(sent) => format!("request of {} bytes", thousands(sent.n_bytes)),
         Note::Checkpoint { name, .. } => format!("checkpoint {name:?}"),
-        Note::Moved(moved) => format!("{:?}", moved.why).to_lowercase(),
+        Note::Moved(moved) => {
+            let mark = moved.mark.map_or_else(String::new, |mark| format!(" to {mark:?}"));
+            format!("{}{mark}", format!("{:?}", moved.why).to_lowercase())
+        }
         Note::Forked { from, .. } => format!("came from {from}"),
         Note::Inherited { .. } => "took over what a session that went left to it".to_owned(),
         Note::Imported { from, .. } => format!("brought here from {from}"),

@@ -1,18 +1,21 @@
 //! `fanfold sessions`: what is kept, and what is done with it.
 
 mod list; //     which there are, and all about one
+mod places; //   back, forth again, and to marked places
+mod line; //     forks, rotations, ends
 mod export; //   written down
 mod sharegpt; // as ShareGPT
 mod import; //   brought here
 mod hermes; //   from a Hermes state database
 
-use fanfold_engine::{Back, Engine, OpError, Retention, Step};
-use fanfold_store::Millis;
+use fanfold_engine::Retention;
+use fanfold_store::{Millis, SessionId};
+use serde_json::{Value, json};
 
 use super::Say;
-use crate::flags::{PruneArgs, SessionsCommand, WordsArgs};
+use crate::flags::{DeleteArgs, PinArgs, PruneArgs, SessionsCommand, WordsArgs};
 use crate::settings::Options;
-use crate::store::{engine, engine_to_read, failed, find};
+use crate::store::{engine, failed, find};
 use crate::terminal;
 
 pub(crate) fn run(command: &SessionsCommand, options: &Options, say: Say) -> anyhow::Result<()> {
@@ -23,99 +26,84 @@ pub(crate) fn run(command: &SessionsCommand, options: &Options, say: Say) -> any
         SessionsCommand::Export(args) => export::run(args, options, say),
         SessionsCommand::Import(args) => import::run(args, options, say),
         SessionsCommand::Title(args) => title(args, options, say),
-        SessionsCommand::Goal(args) => {
-            let engine = engine(options)?;
-            let id = find(&engine, &args.session)?.id;
-            done(engine.set_goal(&id, &args.words.join(" ")))
-        }
-        SessionsCommand::Pin(args) => {
-            let engine = engine(options)?;
-            let id = find(&engine, &args.session)?.id;
-            args.messages.iter().try_for_each(|message| done(engine.pin(&id, *message, !args.off)))
-        }
-        SessionsCommand::Checkpoint(args) if args.words.is_empty() => checkpoints(args, options),
-        SessionsCommand::Checkpoint(args) => {
-            let engine = engine(options)?;
-            let id = find(&engine, &args.session)?.id;
-            done(engine.checkpoint(&id, &args.words.join(" ")))
-        }
-        SessionsCommand::Restore(args) => {
-            moved(&args.session, options, say, |engine, id| engine.restore(id, &args.words.join(" ")))
-        }
-        SessionsCommand::Rewind(args) => {
-            let back = args.to.map_or(Back::Turns(args.turns), Back::To);
-            moved(&args.session, options, say, |engine, id| engine.rewind(id, back))
-        }
-        SessionsCommand::Redo(args) => moved(&args.session, options, say, Engine::redo),
-        SessionsCommand::Fork(args) => {
-            let engine = engine(options)?;
-            let id = find(&engine, &args.session)?.id;
-            let fork = engine.fork(&id, args.at, args.title.as_deref()).map_err(|error| failed(&error))?;
-            terminal::data(&format!("{fork}\n"))
-        }
-        SessionsCommand::Rotate(args) => {
-            let engine = engine(options)?;
-            let id = find(&engine, &args.session)?.id;
-            let next = engine.rotate(&id).map_err(|error| failed(&error))?;
-            terminal::data(&format!("{next}\n"))
-        }
-        SessionsCommand::Resume(args) => {
-            let engine = engine_to_read(options)?;
-            let id = find(&engine, &args.session)?.id;
-            let newest = engine.newest(&id).map_err(|error| failed(&error))?;
-            terminal::data(&format!("{}\n", newest.id))
-        }
-        SessionsCommand::Delete(args) => {
-            let engine = engine(options)?;
-            // All are found before the first goes: numbers of the list change then.
-            let found: Result<Vec<_>, _> = args.sessions.iter().map(|name| find(&engine, name)).collect();
-            for row in found? {
-                let pruned = engine.delete(&row.id).map_err(|error| failed(&error))?;
-                say.note(&format!("{}: forgotten, and {} messages with it\n", row.id, pruned.n_messages));
-            }
-            Ok(())
-        }
+        SessionsCommand::Goal(args) => goal(args, options, say),
+        SessionsCommand::Pin(args) => pin(args, options, say),
+        SessionsCommand::Checkpoint(args) => places::checkpoint(args, options, say),
+        SessionsCommand::Restore(args) => places::restore(args, options, say),
+        SessionsCommand::Rewind(args) => places::rewind(args, options, say),
+        SessionsCommand::Redo(args) => places::redo(args, options, say),
+        SessionsCommand::Fork(args) => line::fork(args, options),
+        SessionsCommand::Rotate(args) => line::rotate(args, options),
+        SessionsCommand::Resume(args) => line::resume(args, options),
+        SessionsCommand::End(args) => line::end(args, options, say),
+        SessionsCommand::Delete(args) => delete(args, options, say),
         SessionsCommand::Prune(args) => prune(args, options, say),
     }
 }
 
-fn done(result: Result<(), OpError>) -> anyhow::Result<()> {
-    result.map_err(|error| failed(&error).into())
+/// Tells what was done: as JSON where that is wanted, else in words for a person, if there are any.
+fn done(json: Option<Value>, words: &str, say: Say) -> anyhow::Result<()> {
+    match json {
+        Some(json) => terminal::data(&format!("{json:#}\n")),
+        None => {
+            say.note(words);
+            Ok(())
+        }
+    }
 }
 
 fn title(args: &WordsArgs, options: &Options, say: Say) -> anyhow::Result<()> {
     let engine = engine(options)?;
     let id = find(&engine, &args.session)?.id;
     let title = engine.set_title(&id, &args.words.join(" ")).map_err(|error| failed(&error))?;
-    say.note(&match title {
+    let words = match &title {
         Some(title) => format!("{id} is called {title:?}\n"),
         None => format!("{id} has no title\n"),
-    });
-    Ok(())
+    };
+    done(args.json.then(|| json!({ "session": id.0, "title": title })), &words, say)
 }
 
-fn checkpoints(args: &WordsArgs, options: &Options) -> anyhow::Result<()> {
-    let engine = engine_to_read(options)?;
-    let id = find(&engine, &args.session)?.id;
-    let mut page = String::new();
-    for place in engine.checkpoints(&id).map_err(|error| failed(&error))? {
-        let auto = if place.is_auto { "  (by itself)" } else { "" };
-        page.push_str(&format!("{}  {:>6} messages  {}{auto}\n", place.at, place.n_messages, place.name));
-    }
-    terminal::page(&page)
-}
-
-fn moved(
-    name: &str,
-    options: &Options,
-    say: Say,
-    go: impl FnOnce(&Engine, &fanfold_store::SessionId) -> Result<Step, OpError>,
-) -> anyhow::Result<()> {
+fn goal(args: &WordsArgs, options: &Options, say: Say) -> anyhow::Result<()> {
     let engine = engine(options)?;
-    let id = find(&engine, name)?.id;
-    let step = go(&engine, &id).map_err(|error| failed(&error))?;
-    say.note(&format!("{id}: {} messages, before {}\n", step.n_after, step.n_before));
-    Ok(())
+    let id = find(&engine, &args.session)?.id;
+    engine.set_goal(&id, &args.words.join(" ")).map_err(|error| failed(&error))?;
+    let goal = engine.row(&id).map_err(|error| failed(&error))?.goal;
+    done(args.json.then(|| json!({ "session": id.0, "goal": goal })), "", say)
+}
+
+fn pin(args: &PinArgs, options: &Options, say: Say) -> anyhow::Result<()> {
+    let engine = engine(options)?;
+    let id = find(&engine, &args.session)?.id;
+    for message in &args.messages {
+        engine.pin(&id, *message, !args.off).map_err(|error| failed(&error))?;
+    }
+    let pins = || engine.standing(&id).map(|standing| standing.pins).map_err(|error| failed(&error));
+    let json = match args.json {
+        true => Some(json!({ "session": id.0, "pins": pins()? })),
+        false => None,
+    };
+    done(json, "", say)
+}
+
+fn delete(args: &DeleteArgs, options: &Options, say: Say) -> anyhow::Result<()> {
+    let engine = engine(options)?;
+    // All are found before the first goes: numbers of the list change then.
+    let found: Result<Vec<_>, _> = args.sessions.iter().map(|name| find(&engine, name)).collect();
+    let (mut gone, mut n_messages) = (Vec::new(), 0);
+    for row in found? {
+        let pruned = engine.delete(&row.id).map_err(|error| failed(&error))?;
+        if !args.json {
+            say.note(&format!("{}: forgotten, and {} messages with it\n", row.id, pruned.n_messages));
+        }
+        n_messages += pruned.n_messages;
+        gone.push(row.id);
+    }
+    done(args.json.then(|| forgotten(&gone, n_messages)), "", say)
+}
+
+fn forgotten(sessions: &[SessionId], n_messages: u64) -> Value {
+    let ids: Vec<&str> = sessions.iter().map(|id| &*id.0).collect();
+    json!({ "forgotten": ids, "messages": n_messages })
 }
 
 fn prune(args: &PruneArgs, options: &Options, say: Say) -> anyhow::Result<()> {
@@ -126,11 +114,14 @@ fn prune(args: &PruneArgs, options: &Options, say: Say) -> anyhow::Result<()> {
     let retention = Retention { before, source: args.source.clone(), only_ended: args.ended };
     if args.dry_run {
         let rows = engine.outdated(&retention).map_err(|error| failed(&error))?;
-        let lines: String = rows.iter().map(|row| format!("{}\n", row.id)).collect();
-        return terminal::data(&lines);
+        let ids: Vec<String> = rows.into_iter().map(|row| row.id.0).collect();
+        return match args.json {
+            true => terminal::data(&format!("{:#}\n", json!({ "outdated": ids }))),
+            false => terminal::data(&ids.iter().map(|id| format!("{id}\n")).collect::<String>()),
+        };
     }
     let pruned = engine.prune(&retention).map_err(|error| failed(&error))?;
     let (n_sessions, n_messages) = (pruned.sessions.len(), pruned.n_messages);
-    say.note(&format!("{n_sessions} sessions and {n_messages} messages are forgotten\n"));
-    Ok(())
+    let words = format!("{n_sessions} sessions and {n_messages} messages are forgotten\n");
+    done(args.json.then(|| forgotten(&pruned.sessions, n_messages)), &words, say)
 }

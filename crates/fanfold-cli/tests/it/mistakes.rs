@@ -1,0 +1,178 @@
+//! A slip of the hand loses nothing that is kept, and says what it did.
+
+use serde_json::{Value, json};
+
+use crate::sandbox::{Sandbox, body, long_chat};
+
+/// A store with one session of a long chat, and another conversation beside it.
+fn kept() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("chat.json", &body(&long_chat(30)));
+    sandbox.write("other.json", &other());
+    let ran = sandbox.run("fold --session feature-login chat.json -w 64k -o sent.json");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    sandbox
+}
+
+fn other() -> String {
+    let messages =
+        [("system", "You are a careful engineer."), ("user", "What is a fjord?"), ("assistant", "A bay.")];
+    let messages: Vec<Value> =
+        messages.iter().map(|(role, content)| json!({ "role": role, "content": content })).collect();
+    body(&messages)
+}
+
+fn budget(sandbox: &Sandbox, flags: &str) -> Value {
+    let ran = sandbox.run(&format!("inspect --budget --json {flags}"));
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    serde_json::from_str(&ran.out).unwrap()
+}
+
+fn n_messages(sandbox: &Sandbox, name: &str) -> u64 {
+    let shown = sandbox.run(&format!("sessions show {name} --json")).out;
+    serde_json::from_str::<Value>(&shown).unwrap()["messages"].as_u64().unwrap()
+}
+
+#[test]
+fn no_conversation_takes_the_place_of_another() {
+    let sandbox = kept();
+    let ran = sandbox.run("fold --session feature other.json");
+    assert_eq!((ran.code, &*ran.out), (1, ""));
+    assert!(ran.err.contains("feature-login") && ran.err.contains("hint: give the whole id"), "{}", ran.err);
+    for name in ["1", "feature-login"] {
+        let ran = sandbox.run(&format!("fold --session {name} other.json"));
+        assert_eq!((ran.code, &*ran.out), (1, ""), "{}", ran.err);
+        assert!(ran.err.contains("it is another conversation"), "{}", ran.err);
+        assert!(ran.err.contains("rewind feature-login --to 0"), "{}", ran.err);
+    }
+    let n = n_messages(&sandbox, "feature-login");
+    assert_eq!(n, long_chat(30).len() as u64);
+    // What the hint says works, and so does the way back.
+    sandbox.run("sessions rewind 1 --to 0");
+    assert_eq!(sandbox.run("fold --session 1 other.json").code, 0);
+    sandbox.run("sessions redo 1");
+    sandbox.run("sessions redo 1");
+    assert_eq!(n_messages(&sandbox, "feature-login"), n);
+}
+
+#[test]
+fn what_an_edit_leaves_behind_is_told() {
+    let sandbox = kept();
+    sandbox.write("cut.json", &body(&long_chat(30)[..10]));
+    let ran = sandbox.run("fold --session feature-login cut.json -o x.json");
+    let left = long_chat(30).len() - 10;
+    let told =
+        format!("left behind: {left} messages that this conversation does not have; `fanfold sessions redo");
+    assert!(ran.code == 0 && ran.err.contains(&told), "{}", ran.err);
+    let ran = sandbox.run("fold --session feature-login chat.json -o x.json");
+    assert!(!ran.err.contains("left behind"), "{}", ran.err);
+}
+
+#[test]
+fn a_mistaken_window_is_undone() {
+    let sandbox = kept();
+    let whole = budget(&sandbox, "--session feature-login");
+    let ran = sandbox.run("fold --session feature-login chat.json -w 4k -o small.json");
+    assert!(ran.code == 0 && sandbox.read("small.json") != sandbox.read("sent.json"), "{}", ran.err);
+    let small = budget(&sandbox, "--session feature-login");
+    assert!(small["folds"].as_u64() > Some(0) && small["window"] == 4_000, "{small}");
+    let marks = sandbox.run("sessions checkpoint feature-login --json").out;
+    let marks: Value = serde_json::from_str(&marks).unwrap();
+    let name = marks["checkpoints"].as_array().unwrap().last().unwrap()["name"].as_str().unwrap();
+    let gone = sandbox.run(&format!("sessions restore feature-login {name} --json")).out;
+    let gone: Value = serde_json::from_str(&gone).unwrap();
+    assert_eq!((&gone["messages"], &gone["folds_undone"]), (&gone["messages_before"], &json!(1)));
+    assert_eq!(budget(&sandbox, "--session feature-login"), whole);
+    // Without a window, the one of before.
+    let ran = sandbox.run("fold --session feature-login chat.json");
+    assert_eq!(ran.out, sandbox.read("sent.json"), "{}", ran.err);
+    assert_eq!(sandbox.run("doctor --requests").code, 0);
+    // A window in which nothing fits leaves no trace.
+    assert_eq!(sandbox.run("fold --session feature-login chat.json -w 200 --user-text never").code, 3);
+    assert_eq!(sandbox.run("fold --session feature-login chat.json").out, sandbox.read("sent.json"));
+    assert_eq!(sandbox.run("doctor --requests").code, 0);
+}
+
+#[test]
+fn a_session_keeps_its_window_and_a_trial_changes_nothing() {
+    let sandbox = kept();
+    sandbox.run("fold --session feature-login chat.json -w 16k -o x.json");
+    let shown = sandbox.run("sessions show 1 --json").out;
+    assert_eq!(budget(&sandbox, "--session 1")["window"], 16_000);
+    // As it would be by other flags.
+    let tried = budget(&sandbox, "--session 1 -w 8k");
+    assert!(tried["window"] == 8_000 && tried["view"].as_u64() < Some(6_000), "{tried}");
+    assert_eq!(budget(&sandbox, "--session 1 -p mask")["policy"], "mask");
+    assert_eq!(sandbox.run("inspect --session 1 -w 200 --user-text never").code, 3);
+    let ran = sandbox.run("fold --session 1 chat.json -w 8k --dry-run");
+    assert_eq!((ran.code, &*ran.out), (0, ""), "{}", ran.err);
+    assert!(ran.err.contains("before") && ran.err.contains("0 new messages would be kept"), "{}", ran.err);
+    assert_eq!(sandbox.run("fold --session brand-new other.json --dry-run").code, 0);
+    assert_eq!(sandbox.run("sessions show 1 --json").out, shown, "nothing was kept");
+    assert_eq!(sandbox.run("sessions show brand-new").code, 1);
+    // Without a window it keeps its own; another model has another.
+    let ran = sandbox.run("fold --session 1 chat.json -o x.json");
+    assert!(ran.err.contains("note: folded for a window of 16,000 tokens, as before"), "{}", ran.err);
+    assert_eq!(budget(&sandbox, "--session 1")["window"], 16_000);
+    sandbox.run("fold --session 1 chat.json -m gpt-4.1 -o x.json");
+    assert!(budget(&sandbox, "--session 1")["window"].as_u64() > Some(500_000));
+}
+
+#[test]
+fn a_dry_run_makes_no_store() {
+    let sandbox = Sandbox::new();
+    sandbox.write("other.json", &other());
+    assert_eq!(sandbox.run("fold --session new other.json --dry-run --store none.db").code, 0);
+    assert!(!sandbox.path("none.db").exists());
+}
+
+#[test]
+fn what_was_rotated_goes_on_where_it_went() {
+    let sandbox = kept();
+    sandbox.write("start.json", &body(&long_chat(40)));
+    let next = sandbox.run("sessions rotate feature-login --json").out;
+    let next: Value = serde_json::from_str(&next).unwrap();
+    let next = next["session"].as_str().unwrap().to_owned();
+    let list = sandbox.run("sessions list --json -n 1").out;
+    assert_eq!(serde_json::from_str::<Value>(&list).unwrap()[0]["id"], *next);
+    let ran = sandbox.run("fold --session feature-login start.json -o x.json");
+    assert!(ran.err.contains(&format!("was rotated, and goes on as {next}")), "{}", ran.err);
+    assert_eq!(n_messages(&sandbox, &next), long_chat(40).len() as u64);
+    assert_eq!(n_messages(&sandbox, "feature-login"), long_chat(30).len() as u64);
+    assert_eq!(sandbox.run("sessions resume feature-login").out.trim(), next);
+}
+
+#[test]
+fn sessions_end_and_programs_are_told() {
+    let sandbox = kept();
+    let told = |line: &str| -> Value {
+        let ran = sandbox.run(line);
+        serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{line}: {}{}", ran.out, ran.err))
+    };
+    assert_eq!(
+        told("sessions title 1 The  login --json"),
+        json!({ "session": "feature-login", "title": "The login" })
+    );
+    assert_eq!(told("sessions goal 1 ship it --json")["goal"], "ship it");
+    assert_eq!(told("sessions pin 1 3 5 --json")["pins"], json!([3, 5]));
+    assert_eq!(told("sessions pin 1 3 --off --json")["pins"], json!([5]));
+    assert_eq!(told("sessions checkpoint 1 good --json")["checkpoint"], "good");
+    assert_eq!(told("sessions rewind 1 --to 9 --json")["messages"], 9);
+    assert_eq!(told("sessions redo 1 --json")["messages_before"], 9);
+    assert_eq!(told("sessions restore 1 good --json")["folds_undone"], 0);
+    let fork = told("sessions fork 1 --at 5 --end-parent --json");
+    assert_eq!(fork["parent"], "feature-login");
+    let fork = fork["session"].as_str().unwrap().to_owned();
+    let shown = told("sessions show feature-login --json");
+    assert_eq!((&shown["ended"]["reason"], &shown["goal"]), (&json!("branched"), &Value::Null));
+    assert_eq!(told(&format!("sessions show {fork} --json"))["goal"], "ship it");
+    assert_eq!(told(&format!("sessions end {fork} --reason subagent --json"))["ended"], "subagent");
+    let again = sandbox.run(&format!("sessions end {fork}"));
+    assert!(again.code == 1 && again.err.contains("has ended (subagent)"), "{}", again.err);
+    assert_eq!(told(&format!("sessions resume {fork} --json"))["session"], *fork);
+    let ran = sandbox.run("fold --session feature-login chat.json -o x.json");
+    assert!(ran.err.contains("had ended (branched), and goes on"), "{}", ran.err);
+    assert_eq!(told("sessions prune --days 0 --ended --dry-run --json")["outdated"], json!([fork]));
+    assert_eq!(told("sessions prune --days 0 --ended --json")["forgotten"], json!([fork]));
+    assert_eq!(told("sessions delete feature-login --json")["forgotten"], json!(["feature-login"]));
+}
