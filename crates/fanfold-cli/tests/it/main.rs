@@ -10,6 +10,8 @@ mod summarise; // summaries by a model
 mod recall; //    folds opened again
 mod sessions; //  what is kept
 mod kills; //     what is kept after a kill
+mod brought; //   what comes from files
+mod doctor; //    what is broken
 #[cfg(feature = "postgres")]
 #[allow(dead_code, reason = "the store's tests use all of it")]
 #[path = "../../../fanfold-store/tests/it/cluster.rs"]
