@@ -10,6 +10,7 @@ mod store; //       where sessions are kept
 mod summaries; //   who writes summaries
 mod input; //       reads a conversation
 mod output; //      writes files whole or not at all
+mod file_limit; //  a file that may not grow
 mod terminal; //    colours, widths, the two ways out
 mod log; //         lines about what happens
 mod explain; //     receipts in words
@@ -32,6 +33,7 @@ use crate::settings::Color;
 use crate::terminal::{paint, style};
 
 fn main() -> ExitCode {
+    file_limit::heed();
     match run(&Cli::parse()) {
         Ok(code) => code,
         Err(error) => ExitCode::from(tell(&error)),

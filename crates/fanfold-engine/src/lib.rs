@@ -43,14 +43,18 @@ mod retention; // sessions that go
 mod told; //     the window that a session was told
 mod standing; // how full a window is, and what was folded
 mod live; //     what a view holds as it was said
-mod transfer; // sessions written down, and brought here
+mod here; //     what of a conversation is here already
+mod transfer; // sessions written down
+mod bring; //    sessions brought here
 
 pub use anywhere::{Recalled, Sought};
+pub use bring::{Import, Imported};
 pub use clock::{Clock, MachineClock};
 pub use dresses::Dresses;
 pub use engine::{Engine, OpError, store_hint, store_words};
 pub use errand::{Ended, Missed, Progress, Rest, Wanted, Way, Ways, Writer, Written, summarise_alone};
 pub use follow::{Followed, Sizes, Wishes, decode, messages_of};
+pub use here::Brought;
 pub use note::{Began, Beside, FoldMade, Moved, Note, Noted, Opened, Sent, Summarised, Why};
 pub use offer::Offer;
 pub use places::{Back, Place as Checkpoint, Step};
@@ -64,6 +68,5 @@ pub use retention::{Pruned, Retention};
 pub use standing::Standing;
 pub use terms::Terms;
 pub use told::Told;
-pub use transfer::{Import, Imported};
 pub use wishes::clean_title;
 pub use words::opening_words;

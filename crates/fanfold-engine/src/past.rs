@@ -15,9 +15,9 @@ use crate::note::{Kept, Note, Noted};
 pub(crate) type Places = HashMap<NodeId, u32>;
 
 /// The kind of the note that says where a session came from.
-const FORKED: &str = "forked";
+pub(crate) const FORKED: &str = "forked";
 /// The kind of the note with what a session that went left to it.
-const INHERITED: &str = "inherited";
+pub(crate) const INHERITED: &str = "inherited";
 
 /// Forks of forks are followed so far back.
 const MOST_FORKS: usize = 1000;

@@ -27,6 +27,6 @@ pub use prices::{
 };
 pub use record::{Record, RecordError, Reported, sample, without_beginnings};
 pub use replay::{FoldMade, Outcome, Terms, USUAL_PRICE, replay};
-pub use sources::{Kind, kind_of, read};
+pub use sources::{Contents, Kind, Origin, Told, kind_of, read, read_whole};
 pub use sums::{DISTANCES, Part, Sums, share};
 pub use table::{Row, Shares, rows};

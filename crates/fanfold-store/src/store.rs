@@ -60,6 +60,14 @@ pub enum StoreError {
         /// The one that is known.
         known: u32,
     },
+    /// There is nothing of ours in it yet.
+    #[error(
+        "there is no store of fanfold's in it yet\n\nhint: keep a session there first: fanfold fold --session new chat.json"
+    )]
+    NoStore,
+    /// It is somebody else's.
+    #[error("it is another program's database\n\nhint: name a file of its own for the store (--store FILE)")]
+    Foreign,
     /// The store was opened for reading alone.
     #[error("the store {0} was opened for reading alone")]
     ReadOnly(String),

@@ -1,14 +1,14 @@
 //! `fanfold doctor`: is everything there, and as it was?
 
-use fanfold_engine::Engine;
-use fanfold_store::{Care, Cure, Filter};
+use fanfold_engine::{Engine, store_words};
+use fanfold_store::{Care, Cure, SessionId};
 use serde_json::{Value, json};
 
 use crate::choose::terms_of;
 use crate::failure::Failure;
 use crate::flags::DoctorArgs;
 use crate::settings::Options;
-use crate::store::{engine, engine_to_read, failed, store_failed};
+use crate::store::{engine, engine_to_read, failed, readable_sessions, store_failed};
 use crate::terminal::{self, count, paint, style};
 
 /// What was looked at, and what is wrong.
@@ -22,29 +22,55 @@ struct Health {
 }
 
 pub(crate) fn run(args: &DoctorArgs, options: &Options) -> anyhow::Result<()> {
-    let engine = if args.repair { engine(options)? } else { engine_to_read(options)? };
+    let opened = if args.repair { engine(options) } else { engine_to_read(options) };
+    let engine = opened.map_err(beyond)?;
     let care = if args.repair { Care::Repair } else { Care::Check };
     let mut health = Health::default();
-    let found = engine.store().examine(care).map_err(|error| store_failed(&error))?;
+    let found = engine.store().examine(care).map_err(|error| store_failed(&error)).map_err(beyond)?;
     health.findings.extend(found.iter().map(|finding| (finding.to_string(), finding.cure)));
-    let rows = engine.store().sessions(&Filter::default()).map_err(|error| store_failed(&error))?;
+    let (rows, unread) = readable_sessions(engine.store());
+    // Where something is found, that is why.
+    if found.is_empty() {
+        health.findings.extend(unread.iter().map(|error| (store_words(error), Cure::None)));
+    }
+    health.n_sessions += unread.len();
     for row in &rows {
         health.n_sessions += 1;
-        let (n_handles, broken) = engine.check_handles(&row.id).map_err(|error| store_failed(&error))?;
-        health.n_handles += n_handles;
-        for handle in broken {
-            let text = format!("session {}: the handle {handle} does not open what it was given for", row.id);
-            health.findings.push((text, Cure::None));
-        }
-        if args.requests {
-            requests(&engine, &row.id, &mut health)?;
+        let place = format!("session {}", row.id);
+        let is_told = found.iter().any(|finding| finding.place == place);
+        // What is wrong with one does not keep the others from being looked at.
+        if let Err(failure) = session(&engine, &row.id, args, &mut health)
+            && !is_told
+        {
+            health.findings.push((format!("{place}: {failure}"), Cure::None));
         }
     }
     tell(&health, args)
 }
 
+/// Why there is nothing to look at, without the advice to look.
+fn beyond(failure: Failure) -> Failure {
+    let is_circular = failure.hint().is_some_and(|hint| hint.contains("fanfold doctor"));
+    if !is_circular {
+        return failure;
+    }
+    let hint = "put a copy of the file in its place; `sqlite3 FILE .recover` may still read some of it";
+    Failure::new(failure.to_string(), hint)
+}
+
+/// Looks whether a session opens: its handles, and its requests if that is asked for.
+fn session(engine: &Engine, id: &SessionId, args: &DoctorArgs, health: &mut Health) -> Result<(), Failure> {
+    let (n_handles, broken) = engine.check_handles(id).map_err(|error| store_failed(&error))?;
+    health.n_handles += n_handles;
+    for handle in broken {
+        let text = format!("session {id}: the handle {handle} does not open what it was given for");
+        health.findings.push((text, Cure::None));
+    }
+    if args.requests { requests(engine, id, health) } else { Ok(()) }
+}
+
 /// Makes every request of a session again.
-fn requests(engine: &Engine, id: &fanfold_store::SessionId, health: &mut Health) -> anyhow::Result<()> {
+fn requests(engine: &Engine, id: &SessionId, health: &mut Health) -> Result<(), Failure> {
     let n = engine.requests(id).map_err(|error| store_failed(&error))?.len();
     for number in 1..=n {
         health.n_requests += 1;

@@ -22,6 +22,13 @@ const LONGEST_LINE: usize = 300;
 pub(crate) fn run(args: &SearchArgs, options: &Options) -> anyhow::Result<()> {
     let engine = engine_to_search(options)?;
     let request = request(args, &engine)?;
+    if args.limit.is_some_and(|limit| limit > Request::MOST_RESULTS) {
+        let most = Request::MOST_RESULTS;
+        terminal::say(&format!(
+            "{} at most {most} are shown at once; --offset {most} shows the next\n",
+            paint(style::WARNING, "note:")
+        ));
+    }
     let caller = match &args.current {
         Some(name) => {
             let session = find(&engine, name)?.id;
@@ -47,7 +54,7 @@ fn request(args: &SearchArgs, engine: &Engine) -> Result<Request, Failure> {
     let query = args.words.join(" ");
     // A name in another profile is that profile's to know.
     let session_id = match &args.session {
-        Some(name) if args.other_profile.is_none() && !name.contains('/') => {
+        Some(name) if args.other_profile.is_none() => {
             Some(engine.find(name).map_or_else(|_| name.clone(), |row| row.id.0))
         }
         other => other.clone(),

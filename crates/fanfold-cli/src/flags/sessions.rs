@@ -16,7 +16,8 @@ Examples:
 
 pub(crate) const SEARCH_HELP: &str = "\
 Words are looked for together; \"in quotes\" as they stand, wor* by their beginning,
-one OR other, NOT this. Any text is safe to look for.
+one OR other, NOT this. Any text is safe to look for; what begins with a dash comes
+after two of them: fanfold search -- rm -rf /usr
 
 Without words the last sessions are listed; --session reads one, and with --around
 what was said around a message.
@@ -198,9 +199,9 @@ pub(crate) struct EndArgs {
 /// How sessions are written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ExportFormat {
-    /// A line for each session, with all that happened to it: `import` reads it
+    /// A line for each session, with all that happened to it, exact: `import` reads it
     Jsonl,
-    /// A line for each session, as ShareGPT
+    /// A line for each session, as ShareGPT, without secrets
     Sharegpt,
     /// The body as its client would send it now, byte for byte
     Raw,
@@ -217,6 +218,9 @@ pub(crate) struct ExportArgs {
     /// How
     #[arg(short = 'f', long = "format", value_enum, default_value_t = ExportFormat::Jsonl)]
     pub(crate) format: ExportFormat,
+    /// Leave keys, tokens and passwords in a ShareGPT export; the other formats are exact, and always have them
+    #[arg(long)]
+    pub(crate) with_secrets: bool,
     /// Where to write [default: stdout]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -226,7 +230,7 @@ pub(crate) struct ExportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// Exports of ours, request bodies, a Hermes state database, sessions of Claude Code or Codex
+    /// Exports of ours, request bodies, ShareGPT, a Hermes state database, sessions of Claude Code or Codex
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
     /// Where they come from, as `list` shows it [default: by the kind of file]
@@ -291,7 +295,7 @@ pub(crate) struct SearchArgs {
     /// So many messages on either side
     #[arg(long, value_name = "N")]
     pub(crate) window: Option<i64>,
-    /// At most so many results
+    /// At most so many results, up to 10 [default: 3, of the last sessions 10]
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) limit: Option<i64>,
     /// Skip so many results

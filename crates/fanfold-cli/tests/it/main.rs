@@ -11,6 +11,8 @@ mod recall; //    folds opened again
 mod sessions; //  what is kept
 mod mistakes; //  what is kept, and what a slip does to it
 mod kills; //     what is kept after a kill
+mod brought; //   what comes from files
+mod doctor; //    what is broken
 #[cfg(feature = "postgres")]
 #[allow(dead_code, reason = "the store's tests use all of it")]
 #[path = "../../../fanfold-store/tests/it/cluster.rs"]

@@ -112,3 +112,73 @@ fn what_is_no_session_says_so() {
     }
     assert_eq!(engine.store().size().unwrap().n_sessions, 0);
 }
+
+#[test]
+fn a_session_that_has_gone_on_goes_on_where_it_was_brought() {
+    let (here, there) = (engine(), engine());
+    let terms = terms("fanfold", 400);
+    let messages = long_chat(40);
+    request(&here, "s", &chat(&messages[..41]), &terms);
+    assert_eq!(bring(&here, "s", &there), Imported::New(id("s")));
+    request(&here, "s", &chat(&messages), &terms);
+    assert_eq!(bring(&here, "s", &there), Imported::Grown(id("s")));
+    assert_eq!(bring(&here, "s", &there), Imported::Known(id("s")));
+    assert_eq!(there.store().size().unwrap().n_sessions, 1);
+    check_same(&here, &there, "grown");
+    // What has gone on there is no reason to bring the older one again.
+    let old = here.export_line(&id("s")).unwrap();
+    let longer = [&messages[..], &[serde_json::json!({ "role": "user", "content": "and on" })]].concat();
+    request(&there, "s", &chat(&longer), &terms);
+    assert_eq!(there.import_line(&old).unwrap(), Imported::Known(id("s")));
+    assert_eq!(there.row(&id("s")).unwrap().n_messages, longer.len() as u32);
+}
+
+#[test]
+fn a_session_whose_id_is_taken_is_brought_once_and_goes_on() {
+    let (here, there) = (engine(), engine());
+    let terms = terms("fanfold", 400);
+    let messages = long_chat(40);
+    request(&there, "s", &chat(&[serde_json::json!({ "role": "user", "content": "my own" })]), &terms);
+    request(&here, "s", &chat(&messages[..41]), &terms);
+    let Imported::New(brought) = bring(&here, "s", &there) else { panic!("it is new") };
+    assert_ne!(brought, id("s"));
+    assert_eq!(bring(&here, "s", &there), Imported::Known(brought.clone()));
+    request(&here, "s", &chat(&messages), &terms);
+    assert_eq!(bring(&here, "s", &there), Imported::Grown(brought.clone()));
+    assert_eq!(bring(&here, "s", &there), Imported::Known(brought.clone()));
+    assert_eq!(there.store().size().unwrap().n_sessions, 2);
+    assert_eq!(there.body(&brought).unwrap(), chat(&messages));
+    assert_eq!(there.row(&id("s")).unwrap().n_messages, 1);
+}
+
+#[test]
+fn a_fork_is_brought_behind_its_own_parent() {
+    let (here, there) = (engine(), engine());
+    let terms = terms("fanfold", 400);
+    let messages = long_chat(30);
+    request(&there, "s", &chat(&[serde_json::json!({ "role": "user", "content": "my own" })]), &terms);
+    request(&here, "s", &chat(&messages), &terms);
+    let fork = here.fork(&id("s"), None, None).unwrap();
+    // Alone, it has no parent: who has that id is another one.
+    assert_eq!(bring(&here, &fork.0, &there), Imported::New(fork.clone()));
+    assert_eq!(there.row(&fork).unwrap().parent, None);
+    let other = engine();
+    request(&other, "s", &chat(&[serde_json::json!({ "role": "user", "content": "my own" })]), &terms);
+    let mut brought = fanfold_engine::Brought::default();
+    let mut bring = |session: &fanfold_store::SessionId| {
+        other.import_line_of(&here.export_line(session).unwrap(), &mut brought).unwrap()
+    };
+    let parent = bring(&id("s")).id().clone();
+    assert_ne!(parent, id("s"));
+    assert_eq!(bring(&fork), Imported::New(fork.clone()));
+    assert_eq!(other.row(&fork).unwrap().parent.unwrap().0, parent);
+    let events = other.store().events(&fork, 0).unwrap();
+    let forked = events.iter().find(|event| event.kind == "forked").unwrap();
+    assert!(forked.body.contains(&parent.0), "{}", forked.body);
+    assert_eq!(other.handles(&fork).unwrap(), here.handles(&fork).unwrap());
+    // Where the parent is here as it was, it is found without the file.
+    let third = engine();
+    third.import_line(&here.export_line(&id("s")).unwrap()).unwrap();
+    third.import_line(&here.export_line(&fork).unwrap()).unwrap();
+    assert_eq!(third.row(&fork).unwrap().parent.unwrap().0, id("s"));
+}

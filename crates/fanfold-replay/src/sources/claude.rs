@@ -1,30 +1,66 @@
 //! Sessions of Claude Code: one JSON object per line, each with the line it follows.
 //!
-//! What was rewound, what subagents did and what the program noted for itself is left out. Where the program compacted
-//! the conversation, a new one begins. A reply comes as several lines, one for each of its blocks.
+//! What was rewound and what the program noted for itself is left out; what subagents did and what the model thought is
+//! no part of what is measured. Where the program compacted the conversation, a new one begins. A reply comes as several
+//! lines, one for each of its blocks.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 
 use super::pen::{Pen, call, text_of};
 use super::time::seconds;
+use super::{Extent, Origin, Told};
 use crate::record::Record;
 
-pub(super) fn read(text: &str, name: &str) -> Vec<Record> {
-    let lines: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let is_said = |line: &Value| {
-        matches!(line["type"].as_str(), Some("user" | "assistant")) && line["isSidechain"] != true
-    };
-    let chains = chains(&lines, is_said);
-    let n_chains = chains.len();
-    let mut records = Vec::new();
-    for (n, chain) in chains.into_iter().enumerate() {
-        let mut pen = Pen::default();
-        chain.iter().for_each(|at| write(&mut pen, &lines[*at]));
-        let id = if n_chains > 1 { format!("{name}#{n}") } else { name.to_owned() };
-        records.extend(pen.end(id, "claude-code"));
+pub(super) fn read(lines: &[Value], name: &str, extent: Extent) -> Vec<Told> {
+    let is_spoken = |line: &Value| matches!(line["type"].as_str(), Some("user" | "assistant"));
+    let is_aside = |line: &Value| line["isSidechain"] == true;
+    let own = lines.iter().find_map(|line| line["sessionId"].as_str());
+    let mut told = Vec::new();
+    let mains = chains(lines, |line| is_spoken(line) && !is_aside(line));
+    let n_mains = mains.len();
+    for (n, chain) in mains.into_iter().enumerate() {
+        let id = if n_mains > 1 { format!("{name}#{n}") } else { name.to_owned() };
+        // Its program knows all of them by one id.
+        let own = own.map(|own| if n > 0 { format!("{own}#{}", n + 1) } else { own.to_owned() });
+        let origin = (n > 0).then_some(Origin::Before);
+        told.extend(written(lines, &chain, id, extent).map(|record| Told {
+            record,
+            id: own,
+            title: title(lines),
+            origin,
+        }));
     }
-    records
+    if extent == Extent::Whole {
+        // By themselves: several may have begun at one line of those they work for.
+        let lines: Vec<Value> = lines.iter().filter(|line| is_aside(line)).cloned().collect();
+        for (n, chain) in chains(&lines, is_spoken).into_iter().enumerate() {
+            let agent = chain.first().and_then(|at| lines[*at]["agentId"].as_str());
+            let agent = agent.map_or_else(|| format!("agent-{}", n + 1), str::to_owned);
+            let origin = own.map(|own| Origin::WorksFor(own.to_owned()));
+            let own = own.map(|own| format!("{own}-{agent}"));
+            told.extend(written(&lines, &chain, format!("{name} {agent}"), extent).map(|record| Told {
+                record,
+                id: own,
+                title: None,
+                origin,
+            }));
+        }
+    }
+    told
+}
+
+fn written(lines: &[Value], chain: &[usize], id: String, extent: Extent) -> Option<Record> {
+    let mut pen = Pen::of_extent(extent);
+    chain.iter().for_each(|at| write(&mut pen, &lines[*at]));
+    pen.end(id, "claude-code")
+}
+
+/// What the program calls the session. Other sessions' names may stand in the file as well: each names its last line.
+fn title(lines: &[Value]) -> Option<String> {
+    let is_here = |leaf: &Value| leaf.is_null() || lines.iter().any(|line| line["uuid"] == *leaf);
+    let mut names = lines.iter().rev().filter(|line| line["type"] == "summary" && is_here(&line["leafUuid"]));
+    names.find_map(|line| line["summary"].as_str()).map(str::to_owned)
 }
 
 /// The lines of each conversation, in the order of the file.
@@ -120,6 +156,9 @@ fn write_reply(pen: &mut Pen, message: &Value, blocks: &[Value], at: Option<f64>
     });
     let texts =
         blocks.iter().filter(|block| block["type"] == "text").filter_map(|block| block["text"].as_str());
+    let thoughts = blocks.iter().filter(|block| block["type"] == "thinking");
+    let thoughts = thoughts.filter_map(|block| block["thinking"].as_str()).collect::<Vec<_>>().join("\n");
+    pen.think(id, &thoughts, at);
     pen.reply(id, &texts.collect::<Vec<_>>().join("\n"), calls.collect(), at);
     pen.reported.note(id, &message["usage"]);
 }
@@ -131,13 +170,20 @@ mod tests {
     use super::*;
 
     fn check(lines: &[Value], expected: &Expect) {
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        expected.assert_eq(&shown(lines, Extent::Measured));
+    }
+
+    fn shown(lines: &[Value], extent: Extent) -> String {
         let mut out = String::new();
-        for record in read(&text, "s") {
-            out.push_str(&format!("{} {}\n", record.id, record.model.as_deref().unwrap_or("-")));
+        for Told { record, id, title, origin } in read(lines, "s", extent) {
+            out.push_str(&format!("{} {}", record.id, record.model.as_deref().unwrap_or("-")));
+            if extent == Extent::Whole {
+                out.push_str(&format!(" {id:?} {title:?} {origin:?}"));
+            }
+            out.push('\n');
             record.messages.iter().for_each(|message| out.push_str(&format!("  {message}\n")));
         }
-        expected.assert_eq(&out);
+        out
     }
 
     #[allow(clippy::needless_pass_by_value, reason = "the lines below are easier to read")]
@@ -202,5 +248,44 @@ mod tests {
                   {"role":"assistant","content":"ok"}
             "#]],
         );
+    }
+
+    #[test]
+    fn the_whole_file_has_thoughts_subagents_a_title_and_what_nobody_answered() {
+        let user = |text: &str| json!({ "role": "user", "content": text });
+        let thought = |id: &str, text: &str| json!({ "role": "assistant", "id": id, "content": [{ "type": "thinking", "thinking": text, "signature": "x" }] });
+        let reply = |id: &str| json!({ "role": "assistant", "id": id, "content": [{ "type": "text", "text": "ok" }] });
+        let aside = |mut line: Value| {
+            (line["isSidechain"], line["agentId"]) = (json!(true), json!("a7"));
+            line
+        };
+        let mut lines = vec![
+            json!({ "type": "summary", "summary": "Another one", "leafUuid": "elsewhere" }),
+            json!({ "type": "summary", "summary": "The parser", "leafUuid": "3" }),
+            line("1", None, user("one")),
+            line("2", Some("1"), thought("a", "first this")),
+            line("3", Some("2"), reply("a")),
+            aside(line("s1", Some("3"), user("look there"))),
+            aside(line("s2", Some("s1"), reply("b"))),
+            line("7", None, user("a summary, and on")),
+        ];
+        lines.iter_mut().for_each(|line| line["sessionId"] = json!("sid"));
+        expect![[r#"
+            s#0 - Some("sid") Some("The parser") None
+              {"role":"user","content":"one"}
+              {"role":"assistant","content":"ok","reasoning_content":"first this"}
+            s#1 - Some("sid#2") Some("The parser") Some(Before)
+              {"role":"user","content":"a summary, and on"}
+            s a7 - Some("sid-a7") None Some(WorksFor("sid"))
+              {"role":"user","content":"look there"}
+              {"role":"assistant","content":"ok"}
+        "#]]
+        .assert_eq(&shown(&lines, Extent::Whole));
+        expect![[r#"
+            s#0 -
+              {"role":"user","content":"one"}
+              {"role":"assistant","content":"ok"}
+        "#]]
+        .assert_eq(&shown(&lines, Extent::Measured));
     }
 }

@@ -7,17 +7,28 @@ use serde_json::{Value, json};
 
 use super::pen::{Pen, call, text_of};
 use super::time::seconds;
-use crate::record::{Record, Reported};
+use super::{Extent, Origin, Told};
+use crate::record::Reported;
 
 /// How texts begin that the program wrote in the user's role.
 const PROGRAM: [&str; 4] = ["<environment_context>", "<user_instructions>", "# AGENTS.md", "<turn_aborted>"];
 
-pub(super) fn read(text: &str, name: &str) -> Vec<Record> {
-    let mut pens = vec![Pen::default()];
+pub(super) fn read(lines: &[Value], name: &str, extent: Extent) -> Vec<Told> {
+    let meta = lines.iter().find(|line| line["type"] == "session_meta").map(|line| &line["payload"]);
+    let own = meta.and_then(|meta| meta["id"].as_str());
+    let begin = |model: Option<String>, at: Option<f64>| {
+        let mut pen = Pen::of_extent(extent);
+        pen.model = model;
+        if let Some(text) = meta.and_then(instructions).filter(|_| extent == Extent::Whole) {
+            pen.say(json!({ "role": "system", "content": text }), at);
+        }
+        pen
+    };
+    let mut pens = vec![begin(None, lines.first().and_then(|line| seconds(&line["timestamp"])))];
     let mut n_replies = 0;
     // Counts are of the whole session, and each conversation has its part of them.
     let (mut total, mut before) = (Usage::default(), Usage::default());
-    for line in text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+    for line in lines {
         let at = seconds(&line["timestamp"]);
         let payload = &line["payload"];
         let Some(pen) = pens.last_mut() else { break };
@@ -29,18 +40,56 @@ pub(super) fn read(text: &str, name: &str) -> Vec<Record> {
             }
             "compacted" => {
                 before = total;
-                let mut next = Pen::of_model(pen.model.clone());
+                let mut next = begin(pen.model.clone(), at);
                 let summary = text_of(&payload["message"]);
                 next.say(json!({ "role": "user", "name": "harness", "content": summary }), at);
                 pens.push(next);
             }
-            "response_item" => n_replies += u32::from(write(pen, payload, n_replies, at)),
+            "response_item" => {
+                let is_end = match extent {
+                    Extent::Whole => write_beside(pen, payload, n_replies, at),
+                    Extent::Measured => false,
+                };
+                n_replies += u32::from(write(pen, payload, n_replies, at) || is_end);
+            }
             _ => {}
         }
     }
     let n_pens = pens.len();
     let id = |n: usize| if n_pens > 1 { format!("{name}#{n}") } else { name.to_owned() };
-    pens.into_iter().enumerate().filter_map(|(n, pen)| pen.end(id(n), "codex")).collect()
+    let told = |(n, pen): (usize, Pen)| {
+        let own = own.map(|own| if n > 0 { format!("{own}#{}", n + 1) } else { own.to_owned() });
+        let record = pen.end(id(n), "codex")?;
+        Some(Told { record, id: own, title: None, origin: (n > 0).then_some(Origin::Before) })
+    };
+    pens.into_iter().enumerate().filter_map(told).collect()
+}
+
+/// What the model is told before anything is said, as older and newer sessions have it.
+fn instructions(meta: &Value) -> Option<String> {
+    let texts = [&meta["instructions"], &meta["base_instructions"]["text"]];
+    texts.into_iter().find_map(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+/// Writes what is said beside messages and calls: what the model thought, and searches that the provider made. Says
+/// whether it ends a reply.
+fn write_beside(pen: &mut Pen, item: &Value, n_replies: u32, at: Option<f64>) -> bool {
+    let reply = n_replies.to_string();
+    match item["type"].as_str().unwrap_or_default() {
+        "reasoning" => {
+            let thoughts = [text_of(&item["summary"]), text_of(&item["content"])];
+            let thoughts: Vec<String> = thoughts.into_iter().filter(|text| !text.is_empty()).collect();
+            pen.think(&reply, &thoughts.join("\n"), at);
+            false
+        }
+        "web_search_call" => {
+            let id = item["id"].as_str().map_or_else(|| format!("search_{n_replies}"), str::to_owned);
+            pen.reply(&reply, "", vec![call(&id, "web_search", &item["action"].to_string())], at);
+            pen.answer(&id, item["status"].as_str().unwrap_or_default(), at);
+            true
+        }
+        _ => false,
+    }
 }
 
 /// What a session has used so far.
@@ -142,15 +191,61 @@ mod tests {
                 json!({ "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": "bye" }] }),
             ),
         ];
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        let records = read(&text, "s");
-        let messages: Vec<&str> = records[0].messages.iter().map(|message| message.get()).collect();
-        assert_eq!(records[0].model.as_deref(), Some("gpt-5"));
+        let record = &read(&lines, "s", Extent::Measured)[0].record;
+        let messages: Vec<&str> = record.messages.iter().map(|message| message.get()).collect();
+        assert_eq!(record.model.as_deref(), Some("gpt-5"));
         expect![[r#"
             {"role":"user","content":"hello"}
             {"role":"assistant","content":"I look","tool_calls":[{"id":"c1","type":"function","function":{"name":"shell","arguments":"{}"}}]}
             {"role":"tool","tool_call_id":"c1","content":"done"}
             {"role":"assistant","content":"bye"}"#]]
         .assert_eq(&messages.join("\n"));
+    }
+
+    #[test]
+    fn the_whole_file_has_instructions_thoughts_searches_and_what_follows_a_compaction() {
+        let item = |payload: Value| json!({ "type": "response_item", "payload": payload });
+        let said = |role: &str, text: &str| item(json!({ "type": "message", "role": role, "content": text }));
+        let lines = [
+            json!({ "type": "session_meta", "payload": { "id": "x", "instructions": "be brief" } }),
+            said("user", "hello"),
+            item(
+                json!({ "type": "reasoning", "summary": [{ "type": "summary_text", "text": "look it up" }] }),
+            ),
+            item(
+                json!({ "type": "web_search_call", "status": "completed", "action": { "query": "walrus" } }),
+            ),
+            item(json!({ "type": "reasoning", "summary": [{ "type": "summary_text", "text": "found" }] })),
+            said("assistant", "a walrus"),
+            json!({ "type": "compacted", "payload": { "message": "they greeted" } }),
+            said("user", "and now?"),
+        ];
+        let shown = |extent| {
+            let mut out = String::new();
+            for Told { record, id, origin, .. } in read(&lines, "s", extent) {
+                out.push_str(&format!("{id:?} {origin:?}\n"));
+                record.messages.iter().for_each(|message| out.push_str(&format!("  {message}\n")));
+            }
+            out
+        };
+        expect![[r#"
+            Some("x") None
+              {"role":"system","content":"be brief"}
+              {"role":"user","content":"hello"}
+              {"role":"assistant","content":"","reasoning_content":"look it up","tool_calls":[{"id":"search_1","type":"function","function":{"name":"web_search","arguments":"{\"query\":\"walrus\"}"}}]}
+              {"role":"tool","tool_call_id":"search_1","content":"completed"}
+              {"role":"assistant","content":"a walrus","reasoning_content":"found"}
+            Some("x#2") Some(Before)
+              {"role":"system","content":"be brief"}
+              {"role":"user","name":"harness","content":"they greeted"}
+              {"role":"user","content":"and now?"}
+        "#]]
+        .assert_eq(&shown(Extent::Whole));
+        expect![[r#"
+            Some("x") None
+              {"role":"user","content":"hello"}
+              {"role":"assistant","content":"a walrus"}
+        "#]]
+        .assert_eq(&shown(Extent::Measured));
     }
 }

@@ -3,11 +3,13 @@
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::Extent;
 use crate::record::{Record, Reported};
 
 /// A conversation in the writing.
 #[derive(Default)]
 pub(super) struct Pen {
+    extent: Extent,
     messages: Vec<Value>,
     times: Vec<Option<f64>>,
     pub(super) model: Option<String>,
@@ -20,6 +22,23 @@ impl Pen {
     /// Nothing is written yet, but whose replies they will be may be known.
     pub(super) fn of_model(model: Option<String>) -> Pen {
         Pen { model, ..Pen::default() }
+    }
+
+    /// Nothing is written yet, but it is known how much will be.
+    pub(super) fn of_extent(extent: Extent) -> Pen {
+        Pen { extent, ..Pen::default() }
+    }
+
+    /// What the model thought before it said or did something. It is no part of what is measured.
+    pub(super) fn think(&mut self, reply: &str, text: &str, at: Option<f64>) {
+        if self.extent == Extent::Measured || text.is_empty() {
+            return;
+        }
+        self.reply(reply, "", Vec::new(), at);
+        let Some(message) = self.messages.last_mut() else { return };
+        let before = message["reasoning_content"].as_str().unwrap_or_default();
+        let glue = if before.is_empty() { "" } else { "\n" };
+        message["reasoning_content"] = Value::from(format!("{before}{glue}{text}"));
     }
 
     /// A message that is no reply.
@@ -54,10 +73,14 @@ impl Pen {
         }
     }
 
-    /// The conversation, if anything was said and answered.
+    /// The conversation, if anything was said and, where it is to be measured, answered.
     pub(super) fn end(self, id: String, source: &str) -> Option<Record> {
         let has_reply = self.messages.iter().skip(1).any(|message| message["role"] == "assistant");
-        if !has_reply {
+        let is_enough = match self.extent {
+            Extent::Measured => has_reply,
+            Extent::Whole => !self.messages.is_empty(),
+        };
+        if !is_enough {
             return None;
         }
         let raw = |message: Value| RawValue::from_string(message.to_string()).ok();

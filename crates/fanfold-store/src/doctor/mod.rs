@@ -56,14 +56,56 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Looks through the tables of a database.
-pub(crate) fn examine(sql: &mut dyn Sql, index: &dyn Index, care: Care) -> Result<Vec<Finding>, StoreError> {
+/// Looks through the tables of a database. `unread` says what can be done about one that can't be read through.
+pub(crate) fn examine(
+    sql: &mut dyn Sql,
+    index: &dyn Index,
+    care: Care,
+    unread: Cure,
+) -> Result<Vec<Finding>, StoreError> {
     let mut patient = Patient { sql, care, findings: Vec::new() };
-    chains::examine(&mut patient)?;
-    sessions::examine(&mut patient)?;
-    bytes::examine(&mut patient)?;
-    index::examine(&mut patient, index)?;
+    let mut is_broken = false;
+    // Sessions before messages: a lane without one still leads to where a tip is set back to.
+    for place in [Place::Sessions, Place::Messages, Place::Bytes, Place::Index] {
+        let result = match place {
+            Place::Sessions => sessions::examine(&mut patient),
+            Place::Messages => chains::examine(&mut patient),
+            Place::Bytes => bytes::examine(&mut patient),
+            Place::Index => index::examine(&mut patient, index),
+        };
+        match result {
+            Ok(()) => {}
+            // One place that can't be read through leaves the others to be looked at.
+            Err(StoreError::Broken(text)) => {
+                is_broken = true;
+                patient.findings.push(Finding { place: place.name().into(), text, cure: unread });
+            }
+            // A database may refuse everything after that.
+            Err(_) if is_broken => break,
+            Err(error) => return Err(error),
+        }
+    }
     Ok(patient.findings)
+}
+
+/// What is looked through, one after the other.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    Sessions,
+    Messages,
+    Bytes,
+    Index,
+}
+
+impl Place {
+    fn name(self) -> &'static str {
+        match self {
+            Place::Sessions => "sessions",
+            Place::Messages => "messages",
+            Place::Bytes => "bytes",
+            Place::Index => "full text index",
+        }
+    }
 }
 
 /// A database being looked through.

@@ -30,15 +30,12 @@ fn tips(patient: &mut Patient<'_>) -> Result<()> {
             continue;
         }
         // The tip is gone, but its place is known twice.
-        let last =
-            "SELECT number, depth FROM nodes WHERE lane = $1 AND depth < $2 ORDER BY depth DESC LIMIT 1";
         let left = match lane {
-            Some(lane) => row(patient.sql, last, &[Value::Int(lane), Value::Int(n_messages)])?,
+            Some(lane) => last_left(patient, lane, n_messages)?,
             None => None,
         };
-        let left = left.map(|mut row| Ok::<_, StoreError>((row.int()?, row.int()? + 1))).transpose()?;
         let cure = "UPDATE sessions SET tip = $1, lane = $2, n_messages = $3 WHERE key = $4";
-        let (tip, lane, n_left) = left.map_or((None, None, 0), |(tip, n)| (Some(tip), lane, n));
+        let (tip, lane, n_left) = left.map_or((None, None, 0), |(tip, lane, n)| (Some(tip), Some(lane), n));
         let text = format!(
             "its tip is not there; {n_left} of its {n_messages} messages lead to the last one that is"
         );
@@ -46,6 +43,24 @@ fn tips(patient: &mut Patient<'_>) -> Result<()> {
         patient.cured_by(name, text, cure, &values)?;
     }
     Ok(())
+}
+
+/// The last message that is there of so many that lead along a lane: its number, its lane, and how many lead to it.
+fn last_left(patient: &mut Patient<'_>, lane: i64, n_messages: i64) -> Result<Option<(i64, i64, i64)>> {
+    let (mut lane, mut n) = (lane, n_messages);
+    loop {
+        let last =
+            "SELECT number, depth FROM nodes WHERE lane = $1 AND depth < $2 ORDER BY depth DESC LIMIT 1";
+        if let Some(mut found) = row(patient.sql, last, &[Value::Int(lane), Value::Int(n)])? {
+            return Ok(Some((found.int()?, lane, found.int()? + 1)));
+        }
+        let above = "SELECT parent, start FROM lanes WHERE lane = $1";
+        let Some(mut found) = row(patient.sql, above, &[Value::Int(lane)])? else { return Ok(None) };
+        let (parent, start) = (found.opt_int()?, found.int()?);
+        // A lane begins behind an older one; anything else is broken, and might go round.
+        let Some(parent) = parent.filter(|parent| *parent < lane) else { return Ok(None) };
+        (lane, n) = (parent, n.min(start));
+    }
 }
 
 /// Every event has a session, a position and a tip that is there.

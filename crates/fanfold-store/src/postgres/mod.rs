@@ -15,7 +15,7 @@ use postgres::Config;
 
 use crate::batch::{Batch, Committed};
 use crate::by_tables::by_tables;
-use crate::doctor::{Care, Finding};
+use crate::doctor::{Care, Cure, Finding};
 use crate::open::Purpose;
 use crate::search::{self, Find, Hits, InPostgres, Lag};
 use crate::sql::{Sql, Value};
@@ -58,6 +58,9 @@ impl PostgresStore {
             Purpose::Write => patiently(|| connect::bring_up(&mut connection.client))?,
             Purpose::Read => {
                 let found = connect::version(&mut connection.client)?;
+                if found == 0 {
+                    return Err(StoreError::NoStore);
+                }
                 let known = crate::schema::known(crate::schema::POSTGRES);
                 if !crate::schema::missing(crate::schema::POSTGRES, found)?.is_empty() {
                     return Err(StoreError::TooOld { found, known });
@@ -256,9 +259,10 @@ impl Store for PostgresStore {
 
     fn examine(&self, care: Care) -> Result<Vec<Finding>, StoreError> {
         match care {
-            Care::Check => self.reading(|sql| doctor::examine(sql, &InPostgres, care)),
-            Care::Repair => self
-                .guarded("SELECT pg_advisory_xact_lock($1)", |sql| doctor::examine(sql, &InPostgres, care)),
+            Care::Check => self.reading(|sql| doctor::examine(sql, &InPostgres, care, Cure::None)),
+            Care::Repair => self.guarded("SELECT pg_advisory_xact_lock($1)", |sql| {
+                doctor::examine(sql, &InPostgres, care, Cure::None)
+            }),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::find::{Find, Found, Hits};
+use super::find::{Find, Found};
 use super::message::Shown;
 use super::query::Query;
 use super::request::{Request, SearchError};
@@ -11,7 +11,7 @@ use super::snippet::snippet;
 use super::text::text_of;
 use crate::chain::{Node, Role};
 use crate::session::{SessionId, SessionRow};
-use crate::store::Filter;
+use crate::store::{Filter, StoreError};
 
 /// So many messages stand for the beginning and the end of a session.
 const N_BOOKEND: usize = 3;
@@ -19,6 +19,8 @@ const N_BOOKEND: usize = 3;
 const BOOKEND_REACH: u32 = 16;
 /// So many more results are looked at than are shown.
 const N_SPARE: usize = 10;
+/// What jobs said by themselves comes after what people were told.
+const LAST_SOURCES: [&str; 1] = ["cron"];
 /// A longer text is shown by its ends.
 const LONGEST_TEXT: usize = 4_000;
 
@@ -75,7 +77,9 @@ impl Place<'_> {
         let query = Query::parse(text);
         let limit = request.limit(3);
         let sources = request.sources();
-        let quiet = if sources.is_empty() && session.is_none() { &QUIET_SOURCES[..] } else { &[] };
+        let is_anywhere = sources.is_empty() && session.is_none();
+        let quiet = if is_anywhere { &QUIET_SOURCES[..] } else { &[] };
+        let last = if is_anywhere { &LAST_SOURCES[..] } else { &[] };
         let mut find = Find {
             query: query.clone(),
             roles: request.roles()?,
@@ -88,23 +92,27 @@ impl Place<'_> {
             before: request.before(),
             live: self.search.caller.clone(),
             order: request.order(),
-            // A few more: one that the title found, and jobs, which go last.
             limit: limit + N_SPARE,
             offset: request.offset(),
+            without_root: None,
+            last_sources: last.iter().map(|source| (*source).to_owned()).collect(),
         };
         let mut results = Vec::new();
-        let mut titled = None;
+        // The session that is called so is the first result, and on no other page.
         if find.session.is_none()
-            && find.offset == 0
             && let Some((root, result)) = self.titled(text, &find)?
         {
-            titled = Some(root);
-            results.push(result);
+            find.without_root = Some(root);
+            if find.offset == 0 {
+                results.push(result);
+            } else {
+                find.offset -= 1;
+            }
         }
         let mut hits = self.store.find(&find)?;
         let mut widened = false;
         if hits.found.is_empty()
-            && find.offset == 0
+            && hits.n_skipped == 0
             && let Some(wide) = query.widened()
         {
             find.query = wide;
@@ -113,12 +121,14 @@ impl Place<'_> {
         }
         let sessions_searched = hits.n_lineages.max(results.len());
         let bounded = hits.is_bounded;
-        for found in jobs_last(hits) {
+        for found in &hits.found {
             if results.len() >= limit {
                 break;
             }
-            if Some(&found.session.root) != titled.as_ref() {
-                results.push(self.found(&found, &find.query, request)?);
+            match self.found(found, &find.query, request) {
+                // A session with a message missing does not keep the others from being shown.
+                Err(SearchError::Store(StoreError::Broken(_))) => {}
+                result => results.push(result?),
             }
         }
         let message = results.is_empty().then(|| {
@@ -218,11 +228,4 @@ impl Place<'_> {
         end.reverse();
         Ok((start, end))
     }
-}
-
-/// What jobs said by themselves comes after what people were told.
-fn jobs_last(hits: Hits) -> Vec<Found> {
-    let (people, jobs): (Vec<Found>, Vec<Found>) =
-        hits.found.into_iter().partition(|found| found.session.source != "cron");
-    people.into_iter().chain(jobs).collect()
 }

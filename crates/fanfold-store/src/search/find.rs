@@ -22,6 +22,10 @@ pub struct Find {
     pub sources: Vec<String>,
     /// Not sessions of these sources.
     pub without_sources: Vec<String>,
+    /// Not this lineage.
+    pub without_root: Option<SessionId>,
+    /// Sessions of these sources come after all others.
+    pub last_sources: Vec<String>,
     /// This session alone.
     pub session: Option<SessionId>,
     /// Said at this moment or later.
@@ -82,6 +86,8 @@ impl Find {
 pub struct Hits {
     /// The messages, in the order asked for.
     pub found: Vec<Found>,
+    /// How many come before them: as many as were to be skipped, or all that there are.
+    pub n_skipped: usize,
     /// How many lineages were looked at to find them.
     pub n_lineages: usize,
     /// So many messages have the words that only the newest of them were ranked, or a part stands for so many words
@@ -129,7 +135,8 @@ pub(crate) fn sort(candidates: &mut [Candidate], order: Order) {
 pub(crate) struct Picker<'a> {
     find: &'a Find,
     seen: BTreeSet<SessionId>,
-    n_skipped: usize,
+    /// What comes last, as far as it may be shown.
+    later: Vec<Found>,
     hits: Hits,
 }
 
@@ -143,7 +150,8 @@ pub(crate) struct Owned {
 
 impl<'a> Picker<'a> {
     pub(crate) fn new(find: &'a Find) -> Picker<'a> {
-        Picker { find, seen: BTreeSet::new(), n_skipped: 0, hits: Hits::default() }
+        let seen = find.without_root.iter().cloned().collect();
+        Picker { find, seen, later: Vec::new(), hits: Hits::default() }
     }
 
     /// Whether a message of a lineage was seen.
@@ -166,11 +174,21 @@ impl<'a> Picker<'a> {
             return Ok(());
         }
         let Some((session, also_in)) = self.attribute(owned.owners) else { return Ok(()) };
-        if self.find.is_one_per_lineage && self.has_seen(&session.root) {
+        let is_one_too_many = self.find.is_one_per_lineage && self.has_seen(&session.root);
+        if is_one_too_many || self.find.without_root.as_ref() == Some(&session.root) {
             return Ok(());
         }
-        if self.n_skipped < self.find.offset {
-            self.n_skipped += 1;
+        if self.find.last_sources.contains(&session.source) {
+            self.seen.insert(session.root.clone());
+            if self.later.len() < self.find.offset + self.find.limit
+                && let Some(node) = node()?
+            {
+                self.later.push(Found { node, session, also_in, score });
+            }
+            return Ok(());
+        }
+        if self.hits.n_skipped < self.find.offset {
+            self.hits.n_skipped += 1;
             self.seen.insert(session.root);
             return Ok(());
         }
@@ -181,6 +199,13 @@ impl<'a> Picker<'a> {
     }
 
     pub(crate) fn finish(mut self, is_bounded: bool) -> Hits {
+        for found in self.later.drain(..) {
+            if self.hits.n_skipped < self.find.offset {
+                self.hits.n_skipped += 1;
+            } else if self.hits.found.len() < self.find.limit {
+                self.hits.found.push(found);
+            }
+        }
         self.hits.n_lineages = self.seen.len();
         self.hits.is_bounded = is_bounded;
         self.hits

@@ -205,7 +205,11 @@ pub(crate) fn find(sql: &mut dyn Sql, index: &dyn Index, find: &Find) -> Result<
                 break;
             }
             let owned = owners.of(sql, &found)?;
-            picker.take(found.score, owned, || lanes::numbered(sql, found.number))?;
+            picker.take(found.score, owned, || match lanes::numbered(sql, found.number) {
+                // What stands behind a message that is gone can't be shown, and the others can.
+                Err(StoreError::Broken(_)) => Ok(None),
+                node => node,
+            })?;
         }
         if picker.is_done() || is_last {
             return Ok(picker.finish(is_bounded));

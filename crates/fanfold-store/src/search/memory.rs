@@ -84,6 +84,7 @@ impl MemoryIndex {
     /// Words like this, the shortest first: they are hardly more than the part, and the closest to what is meant.
     pub(crate) fn alike(&self, like: &Like, limit: usize) -> Vec<String> {
         let mut alike: Vec<&String> = match like {
+            Like::Is(word) => self.places.get_key_value(*word).map(|(word, _)| word).into_iter().collect(),
             Like::Begin(part) => {
                 let from = self.places.range::<str, _>((Bound::Included(*part), Bound::Unbounded));
                 from.map(|(word, _)| word).take_while(|word| like.has(word)).collect()

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::json::parsed;
 use crate::chain::Node;
 use crate::session::Millis;
 
@@ -43,9 +44,9 @@ impl Shown {
     /// A message, its longest texts cut to so many characters.
     pub(crate) fn of(node: &Node, longest: Option<usize>) -> Shown {
         let mut pieces = Pieces::default();
-        match serde_json::from_str::<Value>(&node.json) {
-            Ok(message) => pieces.add_message(&message),
-            Err(_) => pieces.content.push(node.json.to_string()),
+        match parsed(&node.json) {
+            Some(message) => pieces.add_message(&message),
+            None => pieces.content.push(node.json.to_string()),
         }
         let content = pieces.content.join("\n");
         let n_chars = content.chars().count();
@@ -168,6 +169,7 @@ impl Pieces {
                 let text = part["thinking"].as_str().or(part["text"].as_str()).unwrap_or_default();
                 self.reasoning.push(text.to_owned());
             }
+            "document" if part["source"]["type"] == "text" => self.add_text(&plain(&part["source"]["data"])),
             kind if kind.contains("image") => self.add_text("[image]"),
             kind if kind.contains("audio") => self.add_text("[audio]"),
             kind if kind.contains("file") || kind == "document" => self.add_text("[file]"),

@@ -8,6 +8,7 @@
 //! ```
 
 mod words; //   a text taken apart
+mod json; //    the JSON of a message, cut or not
 mod text; //    the text of a message
 mod query; //   what somebody looks for
 mod find; //    what a store is asked, and what may be seen

@@ -112,6 +112,9 @@ impl Index for InPostgres {
         let limit = Value::Int(i64::try_from(limit).unwrap_or(i64::MAX));
         let order = "ORDER BY octet_length(word), word LIMIT";
         let rows = match like {
+            Like::Is(word) => {
+                sql.rows("SELECT word FROM vocabulary WHERE word = $1", &[Value::Text(word)])?
+            }
             Like::Begin(part) => {
                 let end = format!("{part}\u{10ffff}");
                 let text = format!(

@@ -138,7 +138,8 @@ impl Query {
                     .collect::<Result<Vec<_>, E>>()
             };
             let with = terms(&group.with)?;
-            let without = terms(&group.without)?;
+            let mut without = terms(&group.without)?;
+            without.retain(|phrases| !phrases.is_empty());
             if with.iter().all(|phrases| !phrases.is_empty()) {
                 expanded.any.push(ExpandedAll { with, without });
             }
@@ -190,6 +191,8 @@ pub struct Phrase {
 /// Which words of a vocabulary are meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Like<'a> {
+    /// This one.
+    Is(&'a str),
     /// They begin so.
     Begin(&'a str),
     /// They end so.
@@ -202,6 +205,7 @@ impl Like<'_> {
     /// Whether a word is meant.
     pub fn has(&self, word: &str) -> bool {
         match self {
+            Like::Is(whole) => word == *whole,
             Like::Begin(part) => word.starts_with(part),
             Like::End(part) => word.ends_with(part),
             Like::Within(part) => word.contains(part),
@@ -215,19 +219,6 @@ fn expand<E>(
     alike: &mut impl FnMut(&Like, usize) -> Result<Vec<String>, E>,
     is_narrowed: &mut bool,
 ) -> Result<Vec<Phrase>, E> {
-    let mut get = |like: Like, part: &String, most: usize| {
-        if stands_alone(part) {
-            return Ok(vec![part.clone()]);
-        }
-        // One word more than is taken says that there are more.
-        let mut alike = alike(&like, most + 1)?;
-        *is_narrowed |= alike.len() > most;
-        alike.truncate(most);
-        if !alike.iter().any(|word| word == part) {
-            alike.insert(0, part.clone());
-        }
-        Ok(alike)
-    };
     // Two letters are in too many words to be worth an index of pairs.
     let is_short = |word: &String| word.chars().count() < 3;
     let (words, is_open_before) = match term {
@@ -236,6 +227,27 @@ fn expand<E>(
         Term::Part(words) => (words, true),
     };
     let (first, last) = (&words[0], &words[words.len() - 1]);
+    let between = words.get(1..words.len() - 1).unwrap_or_default();
+    // Words that no message has are told at once; the ends of words take a while.
+    for word in between.iter().filter(|word| !stands_alone(word)) {
+        if alike(&Like::Is(word), 1)?.is_empty() {
+            return Ok(Vec::new());
+        }
+    }
+    let mut get = |like: Like, part: &String, most: usize| {
+        if stands_alone(part) {
+            return Ok(vec![part.clone()]);
+        }
+        // One word more than is taken says that there are more.
+        let mut alike = alike(&like, most + 1)?;
+        *is_narrowed |= alike.len() > most;
+        alike.truncate(most);
+        // Short words are not among those that have parts; all are among those that begin so.
+        if !matches!(like, Like::Begin(_)) && !alike.iter().any(|word| word == part) {
+            alike.insert(0, part.clone());
+        }
+        Ok(alike)
+    };
     if words.len() == 1 {
         let like = if is_open_before && !is_short(first) { Like::Within(first) } else { Like::Begin(first) };
         return Ok(get(like, first, most)?.into_iter().map(|word| Phrase { words: vec![word] }).collect());
@@ -243,12 +255,14 @@ fn expand<E>(
     // Each first one may be followed by each last one.
     let most_at_an_end = if is_open_before { (most / 16).isqrt().max(2) } else { most };
     let lasts = get(Like::Begin(last), last, most_at_an_end)?;
+    if lasts.is_empty() {
+        return Ok(Vec::new());
+    }
     let firsts = if is_open_before && !is_short(first) {
         get(Like::End(first), first, most_at_an_end)?
     } else {
         vec![first.clone()]
     };
-    let between = &words[1..words.len() - 1];
     let phrases = firsts.iter().flat_map(|first| {
         lasts
             .iter()
@@ -451,13 +465,28 @@ mod tests {
             };
             expanded.any.iter().map(all).collect::<Vec<_>>().join(" OR ")
         };
-        assert_eq!(phrases("retr*"), "retr|retries|retry");
+        assert_eq!(phrases("retr*"), "retries|retry");
         assert_eq!(phrases("*retr*"), "retr|maxretries|retries|retry");
         assert_eq!(
             phrases("*tries.r*"),
-            "tries_r|tries_retries|tries_retry|tries_rs|maxretries_r|maxretries_retries|maxretries_retry|\
-             maxretries_rs|retries_r|retries_retries|retries_retry|retries_rs"
+            "tries_retries|tries_retry|tries_rs|maxretries_retries|maxretries_retry|maxretries_rs|\
+             retries_retries|retries_retry|retries_rs"
         );
-        assert_eq!(phrases("\"max ret\"*"), "max_ret|max_retries|max_retry");
+        assert_eq!(phrases("\"max ret\"*"), "max_retries|max_retry");
+        assert_eq!(phrases("*ax.retry.r*"), "ax_retry_retries|ax_retry_retry|ax_retry_rs");
+    }
+
+    #[test]
+    fn a_path_with_a_word_that_nobody_said_is_not_looked_for_by_its_ends() {
+        for text in ["*rc/none/main.r*", "*rc/main.non*", "max NOT *a/none/b*"] {
+            let expanded = Query::parse(text).expand(|like, _| match like {
+                Like::Is(word) | Like::Begin(word) if *word == "main" => Ok(vec!["main".to_owned()]),
+                Like::Is(_) | Like::Begin(_) => Ok(Vec::new()),
+                Like::End(_) | Like::Within(_) => Err("this takes a while"),
+            });
+            let any = expanded.unwrap().any;
+            assert_eq!(any.len(), usize::from(text.starts_with("max")), "{text}");
+            assert!(any.iter().all(|group| group.without.is_empty()), "{text}");
+        }
     }
 }

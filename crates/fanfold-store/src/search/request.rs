@@ -51,6 +51,9 @@ pub enum Sort {
 }
 
 impl Request {
+    /// No more results than this are given at once.
+    pub const MOST_RESULTS: i64 = 10;
+
     pub(crate) fn order(&self) -> Order {
         match self.sort {
             None => Order::Best,
@@ -60,7 +63,7 @@ impl Request {
     }
 
     pub(crate) fn limit(&self, usual: usize) -> usize {
-        clamp(self.limit, usual, 1, 10)
+        clamp(self.limit, usual, 1, Self::MOST_RESULTS)
     }
 
     pub(crate) fn window(&self) -> u32 {

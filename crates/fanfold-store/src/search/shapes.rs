@@ -186,7 +186,7 @@ impl<'a> Search<'a> {
 
     /// Answers whatever is asked.
     pub fn answer(&self, request: &Request) -> Result<Reply, SearchError> {
-        let (profile, session) = request.place();
+        let (profile, session) = self.place(request)?;
         let query = request.query.as_deref().map(str::trim).filter(|query| !query.is_empty());
         if let Some(profile) = profile {
             return self.in_profile(profile, request, query, session);
@@ -204,6 +204,17 @@ impl<'a> Search<'a> {
                 Err(SearchError::NoSession(session))
             }
             answer => answer,
+        }
+    }
+
+    /// The profile and the session that are meant. A session of ours may have a name that looks like both.
+    fn place<'r>(&self, request: &'r Request) -> Result<(Option<&'r str>, Option<SessionId>), SearchError> {
+        let (profile, session) = request.place();
+        let whole = request.session_id.as_deref().map(|name| SessionId(name.trim().to_owned()));
+        let is_given = request.profile.as_deref().is_some_and(|profile| !profile.trim().is_empty());
+        match whole.filter(|whole| profile.is_some() && !is_given && whole.0.contains('/')) {
+            Some(whole) if self.store.session(&whole)?.is_some() => Ok((None, Some(whole))),
+            _ => Ok((profile, session)),
         }
     }
 

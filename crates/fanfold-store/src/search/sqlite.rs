@@ -128,6 +128,9 @@ impl Index for InSqlite {
         let read = |mut row: Row| row.text();
         let order = "ORDER BY length(CAST(word AS BLOB)), word LIMIT $";
         let rows = match like {
+            Like::Is(word) => {
+                sql.rows("SELECT word FROM vocabulary WHERE word = $1", &[Value::Text(word)])?
+            }
             Like::Begin(part) => {
                 // The last character there is comes after every word that begins so.
                 let end = format!("{part}\u{10ffff}");

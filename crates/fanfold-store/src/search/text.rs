@@ -5,12 +5,14 @@
 
 use serde_json::Value;
 
+use super::json::parsed;
+
 /// The text of a message in any format, a line for each piece of it. What is no JSON is all text.
 pub fn text_of(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
-    match serde_json::from_str::<Value>(json) {
-        Ok(message) => add(&message, Inside::Message, &mut text),
-        Err(_) => text.push_str(json),
+    match parsed(json) {
+        Some(message) => add(&message, Inside::Message, &mut text),
+        None => text.push_str(json),
     }
     text
 }
@@ -35,8 +37,15 @@ fn add(value: &Value, inside: Inside, text: &mut String) {
         Value::String(line) => add_line(line, text),
         Value::Array(items) => items.iter().for_each(|item| add(item, inside, text)),
         Value::Object(fields) => {
+            let is_of_text = fields.get("type").is_some_and(|kind| kind == "text");
             for (key, field) in fields {
                 match (inside, key.as_str()) {
+                    // A document that is a text; of any other kind, these are bytes.
+                    (Inside::Message, "data") if is_of_text => add(field, inside, text),
+                    // A result that is a number or a yes is what the tool said.
+                    (Inside::Message, "content" | "output") if field.is_number() || field.is_boolean() => {
+                        add(field, Inside::Data, text);
+                    }
                     (Inside::Message, key) if is_of_the_format(key) => {}
                     (Inside::Message, "arguments" | "input" | "args" | "response") => add_data(field, text),
                     _ => add(field, inside, text),
@@ -48,7 +57,7 @@ fn add(value: &Value, inside: Inside, text: &mut String) {
 
 /// Adds arguments, which most formats write as JSON inside a string.
 fn add_data(value: &Value, text: &mut String) {
-    let opened = value.as_str().and_then(|line| serde_json::from_str::<Value>(line).ok());
+    let opened = value.as_str().and_then(parsed);
     match opened {
         Some(opened @ (Value::Object(_) | Value::Array(_))) => add(&opened, Inside::Data, text),
         _ => add(value, Inside::Data, text),
@@ -139,6 +148,28 @@ mod tests {
     }
 
     #[test]
+    fn numbers_documents_and_cut_characters_are_text() {
+        check(r#"{"role":"tool","content":4711,"index":3}"#, "4711");
+        check(r#"{"type":"function_call_output","output":true}"#, "true");
+        check(
+            r#"{"role":"user","content":[{"type":"document","source":{"type":"text","media_type":"text/plain","data":"the minutes"},"title":"May"}]}"#,
+            "the minutes\nMay",
+        );
+        check(
+            r#"{"role":"user","content":[{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0"}}]}"#,
+            "",
+        );
+        check(
+            r#"{"role":"tool","content":"first\nsecond Größe 日本 \ud83d"}"#,
+            "first\nsecond Größe 日本 \u{fffd}",
+        );
+        check(
+            r#"{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{\"a\":\"x\\ny\\ud83d\"}"}}]}"#,
+            "f\nx\ny\u{fffd}",
+        );
+    }
+
+    #[test]
     fn bytes_are_no_text() {
         let png = "iVBORw0KGgo9".repeat(100);
         check(
@@ -153,7 +184,7 @@ mod tests {
     #[test]
     fn what_is_no_json_is_all_text() {
         check("not JSON", "not JSON");
-        check(r#"{"content":"\ud800"}"#, r#"{"content":"\ud800"}"#);
+        check(r#"{"content":"\ud800"#, r#"{"content":"\ud800"#);
         check("{\"arguments\":null}", "");
         check("{\"arguments\":\"not json\"}", "not json");
     }

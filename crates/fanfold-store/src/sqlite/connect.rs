@@ -83,7 +83,18 @@ pub(super) fn writer(path: &Path, wait: Duration) -> Result<Connection, StoreErr
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(error::of)?;
     set_up(&mut connection, wait).map_err(error::of)?;
-    bring_up(&connection, path)?;
+    bring_up(&connection)?;
+    Ok(connection)
+}
+
+/// A connection that writes and lets nobody else in until it is closed.
+pub(super) fn alone(path: &Path, wait: Duration) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags).map_err(error::of)?;
+    // Said before the file is read, or the log would be shared.
+    connection.pragma_update_and_check(None, "locking_mode", "EXCLUSIVE", |_| Ok(())).map_err(error::of)?;
+    set_up(&mut connection, wait).map_err(error::of)?;
+    connection.execute_batch("BEGIN EXCLUSIVE; COMMIT").map_err(error::of)?;
     Ok(connection)
 }
 
@@ -97,6 +108,11 @@ pub(super) fn reader(path: &Path, access: Access, wait: Duration) -> Result<Conn
         Connection::open_with_flags(format!("file:{name}{end}"), flags).map_err(error::of)?;
     set_up(&mut connection, wait).map_err(error::of)?;
     let found = version(&connection)?;
+    match owner(&connection)? {
+        Owner::Nobody => return Err(StoreError::NoStore),
+        Owner::Another => return Err(StoreError::Foreign),
+        Owner::Us => {}
+    }
     if !schema::missing(schema::SQLITE, found)?.is_empty() {
         return Err(StoreError::TooOld { found, known: schema::known(schema::SQLITE) });
     }
@@ -127,15 +143,32 @@ fn version(connection: &Connection) -> Result<u32, StoreError> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(error::of)
 }
 
-fn bring_up(connection: &Connection, path: &Path) -> Result<(), StoreError> {
-    let found = version(connection)?;
+/// Whose a file is.
+enum Owner {
+    /// Nothing is in it.
+    Nobody,
+    /// It is a store.
+    Us,
+    /// It has other tables.
+    Another,
+}
+
+fn owner(connection: &Connection) -> Result<Owner, StoreError> {
     let count = "SELECT count(*) FROM sqlite_schema";
     let n_tables: u32 = connection.query_row(count, [], |row| row.get(0)).map_err(error::of)?;
     let application: u32 =
         connection.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(error::of)?;
-    if n_tables > 0 && application != APPLICATION {
-        let text = format!("{} is another program's database", path.display());
-        return Err(StoreError::Address(text));
+    Ok(match n_tables {
+        0 => Owner::Nobody,
+        _ if application == APPLICATION => Owner::Us,
+        _ => Owner::Another,
+    })
+}
+
+fn bring_up(connection: &Connection) -> Result<(), StoreError> {
+    let found = version(connection)?;
+    if matches!(owner(connection)?, Owner::Another) {
+        return Err(StoreError::Foreign);
     }
     if schema::missing(schema::SQLITE, found)?.is_empty() {
         return Ok(());

@@ -7,6 +7,7 @@ mod connect; // opening, and what a connection is set to
 mod error; //   what SQLite's errors mean here
 mod run; //     statements on a connection
 mod check; //   the file's own soundness
+mod salvage; // a broken file made anew
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -138,6 +139,15 @@ impl SqliteStore {
             }
             result
         })
+    }
+
+    /// Runs some work on the file while none of our connections has it open.
+    fn alone<T>(&self, work: impl Fn(&Path, Duration) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        readers.clear();
+        *writer = None;
+        work(&self.path, self.patience.wait)
     }
 
     fn put_back(&self, connection: Connection) {

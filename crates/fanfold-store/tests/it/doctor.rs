@@ -90,6 +90,15 @@ fn a_tip_that_is_gone_is_set_back() {
         "session a: its tip is not there; 2 of its 3 messages lead to the last one that is (repaired)",
         "",
     );
+    // Also where its lane has nothing else.
+    check_harm(
+        "DELETE FROM nodes WHERE number = 4",
+        "session b: its tip is not there; 2 of its 3 messages lead to the last one that is (can be repaired)\n\
+         lane 2: it has no message (can be repaired)",
+        "session b: its tip is not there; 2 of its 3 messages lead to the last one that is (repaired)\n\
+         lane 2: it has no message (repaired)",
+        "",
+    );
     check_harm(
         "UPDATE sessions SET tip = 77 WHERE id = 'b'",
         "session b: its tip is not there; 3 of its 3 messages lead to the last one that is (can be repaired)",

@@ -30,6 +30,7 @@ mod model; //         random batches give the same answers in every store
 mod postgres; //      what only a server can do wrong
 mod cut; //           a connection that is cut at the commit
 mod doctor; //        what a store finds out about itself
+mod broken; //        files with a page of rubbish
 mod sqlite; //        what only a file can do wrong
 mod scribe; //        a program that writes until it is killed
 mod crash; //         what was acknowledged is there after a kill
@@ -39,3 +40,4 @@ mod search; //        what every store finds, and what nobody sees
 mod search_index; //  an index that lags behind, or is broken
 mod search_words; //  every word finds its message
 mod search_shapes; // the four answers
+mod search_pages; //  page behind page

@@ -6,6 +6,7 @@ use fanfold_store::search::{Find, Query, text_of, words};
 use fanfold_store::{MemoryStore, Millis, NewMessage, Node, Op, SqliteStore, Store};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+use serde_json::{Value, json};
 
 use crate::words::{create, id, write};
 
@@ -38,20 +39,26 @@ fn finds(store: &dyn Store, query: &str, node: &Node, among: Among) -> bool {
     }
 }
 
-/// Stores messages, each at a moment of its own, and looks for each by some of its words; for one of so many of them
-/// among all.
+/// A message and a text that stands in it.
+struct Told {
+    json: String,
+    text: String,
+}
+
+/// Stores messages, each at a moment of its own, and looks for each by some words of its text; for one of so many of
+/// them among all.
 fn check(
     store: &dyn Store,
-    messages: &[String],
+    messages: &[Told],
     pick: &mut dyn FnMut(usize) -> usize,
     (n_words, every): (usize, usize),
 ) -> usize {
-    let new = |(json, at): (&String, i64)| NewMessage { json: json.clone(), at: Some(Millis(at)) };
+    let new = |(told, at): (&Told, i64)| NewMessage { json: told.json.clone(), at: Some(Millis(at)) };
     write(store, vec![create("a"), Op::Append(id("a"), messages.iter().zip(1..).map(new).collect())]);
     let nodes = store.chain(store.session(&id("a")).unwrap().unwrap().tip.unwrap(), 0..u32::MAX).unwrap();
     let mut n_checked = 0;
-    for node in nodes {
-        let said = words(&text_of(&node.json));
+    for (node, told) in nodes.into_iter().zip(messages) {
+        let said = words(&told.text);
         if said.is_empty() {
             continue;
         }
@@ -108,21 +115,33 @@ fn text() -> impl Strategy<Value = String> {
     proptest::collection::vec(words, 1..12).prop_map(|words| words.join(" "))
 }
 
+/// Stands for half of a pair; no text has it.
+const CUT: char = '\u{e000}';
+
 fn message(text: &str, kind: u8) -> String {
-    let json = match kind % 4 {
-        0 => serde_json::json!({ "role": "user", "content": text }),
-        1 => {
-            serde_json::json!({ "role": "tool", "tool_call_id": "c1", "content": [{ "type": "text", "text": text }] })
-        }
-        2 => {
-            let arguments = serde_json::json!({ "path": text, "n": 7 }).to_string();
-            serde_json::json!({ "role": "assistant", "content": null, "tool_calls": [
-                { "id": "c1", "type": "function", "function": { "name": "write_file", "arguments": arguments } }] })
-        }
-        _ => serde_json::json!({ "role": "assistant", "content": [
-            { "type": "tool_use", "id": "t", "name": "grep", "input": { "pattern": [text] } }] }),
+    let parts = json!([{ "type": "text", "text": text }]);
+    let call = |arguments: Value| {
+        let function = json!({ "name": "write_file", "arguments": arguments.to_string() });
+        json!({ "role": "assistant", "content": null, "tool_calls": [{ "id": "c1", "function": function }] })
     };
-    json.to_string()
+    let document = json!({ "type": "text", "media_type": "text/plain", "data": text });
+    let json = match kind % 7 {
+        0 => json!({ "role": "user", "content": text }),
+        1 => json!({ "role": "tool", "tool_call_id": "c1", "content": parts }),
+        2 => call(json!({ "path": text, "n": 7 })),
+        3 => json!({ "role": "assistant", "content": [
+            { "type": "tool_use", "id": "t", "name": "grep", "input": { "pattern": [text] } }] }),
+        4 => json!({ "role": "user", "content": [{ "type": "document", "source": document }] }),
+        // Cut in the middle of a character: half of a pair, which is no text, stands at its end.
+        5 => json!({ "role": "tool", "tool_call_id": "c1", "content": format!("first\n{text} {CUT}") }),
+        _ => call(json!({ "text": format!("{text} {CUT}") })),
+    };
+    let json = json.to_string();
+    match kind % 7 {
+        5 => json.replace(CUT, "\\ud83d"),
+        6 => json.replace(CUT, "\\\\ud83d"),
+        _ => json,
+    }
 }
 
 fn is_long() -> bool {
@@ -135,7 +154,8 @@ fn check_generated(with_store: impl Fn(&mut dyn FnMut(&dyn Store))) {
     let messages = proptest::collection::vec((text(), any::<u8>()), 1..30);
     TestRunner::new(config)
         .run(&(messages, any::<prop::sample::Index>()), |(messages, index)| {
-            let messages: Vec<String> = messages.iter().map(|(text, kind)| message(text, *kind)).collect();
+            let told = |(text, kind): &(String, u8)| Told { json: message(text, *kind), text: text.clone() };
+            let messages: Vec<Told> = messages.iter().map(told).collect();
             let mut turn = index.index(1_000_003);
             let mut pick = |n: usize| {
                 turn = turn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -155,7 +175,9 @@ fn check_recorded(store: &dyn Store, many: usize) {
     let (n_messages, n_words) = if is_long() { (many, 3) } else { (150, 2) };
     let step = (recorded.iter().map(|one| one.messages.len()).sum::<usize>() / n_messages).max(1);
     let messages = recorded.iter().flat_map(|one| &one.messages).step_by(step).take(n_messages);
-    let messages: Vec<String> = messages.map(|message| message.get().to_owned()).collect();
+    // Nobody else says what is text in these.
+    let told = |json: &str| Told { text: text_of(json), json: json.to_owned() };
+    let messages: Vec<Told> = messages.map(|message| told(message.get())).collect();
     let mut turn = 1_usize;
     let mut pick = |n: usize| {
         turn = turn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -90,7 +90,16 @@ fn other_files_are_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let (other, text) = (folder.path().join("other.db"), folder.path().join("text"));
     rusqlite::Connection::open(&other).unwrap().execute_batch("CREATE TABLE theirs (x)").unwrap();
-    assert!(message(SqliteStore::open(&other)).contains("another program's database"));
+    for opened in [SqliteStore::open(&other), SqliteStore::open_read_only(&other)] {
+        let message = message(opened);
+        assert!(message.starts_with("it is another program's database\n\nhint: name a file"), "{message}");
+    }
+    let empty = folder.path().join("empty.db");
+    fs::write(&empty, "").unwrap();
+    let message_of_empty = message(SqliteStore::open_read_only(&empty));
+    assert!(message_of_empty.starts_with("there is no store of fanfold's in it yet"), "{message_of_empty}");
+    drop(SqliteStore::open(&empty).unwrap());
+    SqliteStore::open_read_only(&empty).unwrap();
     fs::write(&text, "no database, and long enough to be seen as none".repeat(99)).unwrap();
     assert!(matches!(SqliteStore::open(&text), Err(StoreError::Broken(_))));
     assert!(message(SqliteStore::open_read_only(&folder.path().join("missing"))).contains("unable to open"));

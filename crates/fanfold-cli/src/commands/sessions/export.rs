@@ -1,20 +1,25 @@
 //! Sessions written down.
 
-use fanfold_store::Filter;
+use fanfold_engine::{Engine, store_words};
+use fanfold_store::SessionRow;
 
-use super::sharegpt;
+use super::sharegpt::{self, Secrets};
 use crate::commands::Say;
 use crate::failure::Failure;
 use crate::flags::{ExportArgs, ExportFormat};
 use crate::settings::Options;
-use crate::store::{engine_to_read, failed, find, store_failed};
+use crate::store::{engine_to_read, failed, find, readable_sessions};
+use crate::terminal::count;
 use crate::{output, terminal};
 
 pub(crate) fn run(args: &ExportArgs, options: &Options, say: Say) -> anyhow::Result<()> {
     let engine = engine_to_read(options)?;
     let mut rows = Vec::new();
+    let mut failures = Vec::new();
     if args.all {
-        rows = engine.store().sessions(&Filter::default()).map_err(|error| store_failed(&error))?;
+        let (readable, unread) = readable_sessions(engine.store());
+        rows = readable;
+        failures.extend(unread.iter().map(store_words));
         // Those that came from others come after them, so that an import finds where they belong.
         rows.sort_by(|a, b| (a.started_at, &a.id).cmp(&(b.started_at, &b.id)));
     }
@@ -26,26 +31,40 @@ pub(crate) fn run(args: &ExportArgs, options: &Options, say: Say) -> anyhow::Res
         return Err(Failure::new(message, "name one session, or use --format jsonl").into());
     }
     let mut text = String::new();
+    let mut n_written = 0;
     for row in &rows {
-        match args.format {
-            ExportFormat::Jsonl => {
-                text.push_str(&engine.export_line(&row.id).map_err(|error| failed(&error))?);
-                text.push('\n');
+        match written(&engine, row, args) {
+            Ok(written) => {
+                n_written += 1;
+                text.push_str(&written);
             }
-            ExportFormat::Sharegpt => {
-                let body = engine.body(&row.id).map_err(|error| failed(&error))?;
-                text.push_str(&sharegpt::line(row, &body)?);
-                text.push('\n');
-            }
-            ExportFormat::Raw => text = engine.body(&row.id).map_err(|error| failed(&error))?,
+            // What is broken in one does not keep the others here.
+            Err(failure) if args.all => failures.push(format!("session {}: {failure}", row.id)),
+            Err(failure) => return Err(failure),
         }
     }
     match &args.output {
         Some(path) => {
             output::write_file(path, text.as_bytes())?;
-            say.note(&format!("{} sessions written to {}\n", rows.len(), path.display()));
-            Ok(())
+            say.note(&format!("{} written to {}\n", count(n_written, "session"), path.display()));
         }
-        None => terminal::data(&text),
+        None => terminal::data(&text)?,
     }
+    if failures.is_empty() {
+        return Ok(());
+    }
+    let message = format!("{} not written: {}", count(failures.len(), "session"), failures.join("; "));
+    Err(Failure::new(message, "`fanfold doctor` tells what is wrong with the store").into())
+}
+
+fn written(engine: &Engine, row: &SessionRow, args: &ExportArgs) -> anyhow::Result<String> {
+    Ok(match args.format {
+        ExportFormat::Jsonl => engine.export_line(&row.id).map_err(|error| failed(&error))? + "\n",
+        ExportFormat::Sharegpt => {
+            let body = engine.body(&row.id).map_err(|error| failed(&error))?;
+            let secrets = if args.with_secrets { Secrets::Keep } else { Secrets::Redact };
+            sharegpt::line(row, &body, secrets)? + "\n"
+        }
+        ExportFormat::Raw => engine.body(&row.id).map_err(|error| failed(&error))?,
+    })
 }

@@ -111,7 +111,13 @@ fn messages(database: &Connection, session: &str) -> rusqlite::Result<Vec<Said>>
     let has = |name: &str| columns.column_names().any(|column| column == name);
     let active = if has("active") { "coalesce(active, 1)" } else { "1" };
     let compacted = if has("compacted") { "coalesce(compacted, 0)" } else { "0" };
-    let reasoning = if has("reasoning_content") { "reasoning_content" } else { "NULL" };
+    // Which column has it depends on the model and on the version of the program.
+    let reasoning = match (has("reasoning_content"), has("reasoning")) {
+        (true, true) => "coalesce(nullif(reasoning_content, ''), reasoning)",
+        (true, false) => "reasoning_content",
+        (false, true) => "reasoning",
+        (false, false) => "NULL",
+    };
     let mut query = database.prepare(&format!(
         "SELECT role, content, tool_call_id, tool_calls, tool_name, timestamp, {reasoning} AS reasoning, \
          {active} AS active FROM messages WHERE session_id = ?1 AND ({active} = 1 OR {compacted} = 1) ORDER BY id"

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use fanfold_engine::{Engine, Import, Imported, decode};
-use fanfold_replay::{Kind, kind_of, read};
-use fanfold_store::Millis;
+use fanfold_engine::{Brought, Engine, Import, Imported, decode};
+use fanfold_replay::{Kind, Origin, Told, kind_of, read_whole};
+use fanfold_store::{Millis, Relation, SessionId};
 
 use super::hermes;
 use crate::commands::Say;
@@ -20,67 +20,136 @@ use crate::terminal::count;
 struct Counts {
     n_new: usize,
     n_known: usize,
+    n_grown: usize,
+    /// What could not be, and why.
+    failures: Vec<String>,
 }
 
 pub(crate) fn run(args: &ImportArgs, options: &Options, say: Say) -> anyhow::Result<()> {
     let engine = engine(options)?;
     let mut counts = Counts::default();
     for path in &args.files {
-        let n_before = counts.n_new + counts.n_known;
-        file(&engine, path, args.source.as_deref(), &mut counts)?;
-        if counts.n_new + counts.n_known == n_before {
+        let n_before = counts.n_all();
+        // One that can't be read does not keep the others away.
+        if let Err(failure) = file(&engine, path, args.source.as_deref(), &mut counts, say) {
+            counts.failures.push(failure.to_string());
+        } else if counts.n_all() == n_before {
             say.warn(&format!("{} holds no conversation", path.display()));
         }
     }
-    let Counts { n_new, n_known } = counts;
-    let brought = count(n_new, "session");
-    say.note(&format!("{brought} brought here, {n_known} known already\n"));
-    Ok(())
+    let Counts { n_new, n_known, n_grown, ref failures } = counts;
+    let grown = if n_grown > 0 { format!(", {n_grown} gone on") } else { String::new() };
+    say.note(&format!("{} brought here{grown}, {n_known} known already\n", count(n_new, "session")));
+    match failures.as_slice() {
+        [] => Ok(()),
+        [one] => Err(Failure::new(one.clone(), "check the file; all else is brought here").into()),
+        [first, rest @ ..] => {
+            let message = format!("{first}\n  and {}", rest.join("\n  and "));
+            Err(Failure::new(message, "check these files; all else is brought here").into())
+        }
+    }
 }
 
-fn file(engine: &Engine, path: &Path, source: Option<&str>, counts: &mut Counts) -> anyhow::Result<()> {
+fn file(
+    engine: &Engine,
+    path: &Path,
+    source: Option<&str>,
+    counts: &mut Counts,
+    say: Say,
+) -> anyhow::Result<()> {
     if hermes::is_database(path).map_err(|error| not_read(path, &error))? {
+        let mut brought = Brought::default();
         for import in hermes::read(path)? {
+            let there = import.id.clone();
             let source = source.map_or(import.source.clone(), str::to_owned);
-            counts.take(&engine.import(Import { source, ..import }).map_err(|error| failed(&error))?);
+            // A session here that has the id of its parent there is not that parent.
+            let parent = import.parent.clone();
+            let parent = parent.and_then(|(parent, how)| Some((brought.get(&parent)?.clone(), how)));
+            let imported =
+                engine.import(Import { source, parent, ..import }).map_err(|error| failed(&error))?;
+            if let Some(there) = there {
+                brought.note(there, imported.id().clone());
+            }
+            counts.take(&imported);
         }
         return Ok(());
     }
     let input = input::read(path)?;
     if Engine::is_line(&input.text) {
-        for line in input.text.lines().filter(|line| !line.trim().is_empty()) {
-            counts.take(&engine.import_line(line).map_err(|error| failed(&error))?);
+        let mut brought = Brought::default();
+        for (n, line) in input.text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            match engine.import_line_of(line, &mut brought) {
+                Ok(imported) => counts.take(&imported),
+                Err(error) => counts.failures.push(format!("{}: line {}: {error}", input.name, n + 1)),
+            }
         }
         return Ok(());
     }
-    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     match kind_of(&input.text) {
         Some(Kind::Body) | None => {
             let import = body(&input.text, &input.name, source)?;
             counts.take(&engine.import(import).map_err(|error| failed(&error))?);
         }
-        Some(kind) => {
-            for record in read(&input.text, &name) {
-                let usual = match kind {
-                    Kind::ClaudeCode => "claude-code",
-                    Kind::Codex => "codex",
-                    Kind::Records | Kind::Body => record.source.as_str(),
-                };
-                let at = |i: usize| record.times.get(i).map(|seconds| Millis((seconds * 1000.0) as i64));
-                let messages = record.messages.iter().enumerate();
-                let import = Import {
-                    source: source.unwrap_or(usual).to_owned(),
-                    format: "chat".to_owned(),
-                    messages: messages.map(|(i, message)| (message.get().to_owned(), at(i))).collect(),
-                    model: record.model.clone(),
-                    from: format!("{} {}", input.name, record.id),
-                    ..Import::default()
-                };
-                counts.take(&engine.import(import).map_err(|error| failed(&error))?);
+        Some(Kind::ShareGpt) => {
+            for (n, line) in input.text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+                let place = format!("{}: line {}", input.name, n + 1);
+                match body(line, &place, source) {
+                    Ok(import) => counts.take(&engine.import(import).map_err(|error| failed(&error))?),
+                    Err(failure) => counts.failures.push(failure.to_string()),
+                }
+            }
+        }
+        Some(kind @ (Kind::ClaudeCode | Kind::Codex | Kind::Records)) => {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let contents = read_whole(&input.text, &name);
+            if contents.n_bad_lines > 0 {
+                let lines = count(contents.n_bad_lines, "line");
+                say.warn(&format!("{}: {lines} could not be read, and left out", input.name));
+            }
+            let mut before = None;
+            for told in contents.told {
+                let import = of_program(told, kind, (&input.name, source), before.take());
+                let imported = engine.import(import).map_err(|error| failed(&error))?;
+                before = Some(imported.id().clone());
+                counts.take(&imported);
             }
         }
     }
     Ok(())
+}
+
+/// A conversation that another program has written down in a file.
+fn of_program(
+    told: Told,
+    kind: Kind,
+    (file, source): (&str, Option<&str>),
+    before: Option<SessionId>,
+) -> Import {
+    let Told { record, id, title, origin } = told;
+    let usual = match kind {
+        Kind::ClaudeCode => "claude-code",
+        Kind::Codex => "codex",
+        Kind::Records | Kind::ShareGpt | Kind::Body => record.source.as_str(),
+    };
+    let usual = if matches!(origin, Some(Origin::WorksFor(_))) { "subagent" } else { usual };
+    let parent = match origin {
+        Some(Origin::Before) => before.map(|before| (before, Relation::Rotation)),
+        Some(Origin::WorksFor(id)) => Some((SessionId(id), Relation::Subagent)),
+        None => None,
+    };
+    let at = |i: usize| record.times.get(i).map(|seconds| Millis((seconds * 1000.0) as i64));
+    let messages = record.messages.iter().enumerate();
+    Import {
+        id: id.map(SessionId),
+        source: source.unwrap_or(usual).to_owned(),
+        format: "chat".to_owned(),
+        messages: messages.map(|(i, message)| (message.get().to_owned(), at(i))).collect(),
+        model: record.model.clone(),
+        title,
+        parent,
+        from: format!("{file} {}", record.id),
+        ..Import::default()
+    }
 }
 
 /// A request body, a list of messages, or a message per line.
@@ -102,6 +171,11 @@ impl Counts {
         match imported {
             Imported::New(_) => self.n_new += 1,
             Imported::Known(_) => self.n_known += 1,
+            Imported::Grown(_) => self.n_grown += 1,
         }
+    }
+
+    fn n_all(&self) -> usize {
+        self.n_new + self.n_known + self.n_grown + self.failures.len()
     }
 }

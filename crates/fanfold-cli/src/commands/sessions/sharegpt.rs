@@ -2,27 +2,46 @@
 
 use fanfold_core::{Entry, Speaker, Transcript, Words};
 use fanfold_engine::decode;
+use fanfold_redact::redact;
 use fanfold_store::SessionRow;
 use serde_json::{Value, json};
 
 use crate::failure::not_decoded;
 
+/// What becomes of secrets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Secrets {
+    /// They stay: this is for the person's own use.
+    Keep,
+    /// They are taken out: a data set goes to others.
+    Redact,
+}
+
+impl Secrets {
+    fn of(self, text: &str) -> String {
+        match self {
+            Secrets::Keep => text.to_owned(),
+            Secrets::Redact => redact(text).into_owned(),
+        }
+    }
+}
+
 /// One line of a data set.
-pub(crate) fn line(row: &SessionRow, body: &str) -> anyhow::Result<String> {
+pub(crate) fn line(row: &SessionRow, body: &str, secrets: Secrets) -> anyhow::Result<String> {
     let format = row.format.parse().ok();
     let decoded = decode(body, None).or_else(|_| decode(body, format));
     let (conversation, changes) = decoded.map_err(|error| not_decoded(&row.id.0, &error))?;
     let mut transcript = Transcript::new();
     changes.into_iter().for_each(|change| change.apply(&mut transcript, &Words));
-    let turns: Vec<Value> = transcript.entries().iter().flat_map(turns).collect();
+    let turns: Vec<Value> = transcript.entries().iter().flat_map(|entry| turns(entry, secrets)).collect();
     let mut line = json!({ "id": row.id.0, "source": row.source, "conversations": turns });
     if let Some(tools) = conversation.tools() {
-        line["tools"] = Value::String(tools.to_owned());
+        line["tools"] = Value::String(secrets.of(tools));
     }
     Ok(line.to_string())
 }
 
-fn turns(entry: &Entry) -> Vec<Value> {
+fn turns(entry: &Entry, secrets: Secrets) -> Vec<Value> {
     let turn = |from: &str, value: String| json!({ "from": from, "value": value });
     match entry {
         Entry::Prompt(prompt) => {
@@ -30,17 +49,20 @@ fn turns(entry: &Entry) -> Vec<Value> {
                 Speaker::System => "system",
                 Speaker::User | Speaker::Harness | Speaker::Provider => "human",
             };
-            vec![turn(from, prompt.body.as_str().to_owned())]
+            vec![turn(from, secrets.of(prompt.body.as_str()))]
         }
         Entry::Step(step) => {
             let mut text = String::new();
             if !step.reasoning.is_empty() {
-                text.push_str(&format!("<think>\n{}\n</think>\n", step.reasoning.as_str()));
+                text.push_str(&format!("<think>\n{}\n</think>\n", secrets.of(step.reasoning.as_str())));
             }
-            text.push_str(step.text.as_str());
+            text.push_str(&secrets.of(step.text.as_str()));
             for call in &step.calls {
-                let arguments: Value = serde_json::from_str(call.arguments.as_str())
-                    .unwrap_or_else(|_| Value::String(call.arguments.as_str().to_owned()));
+                // First as it stands, since a name tells what its value is, then each text without its escapes.
+                let arguments = secrets.of(call.arguments.as_str());
+                let mut arguments: Value =
+                    serde_json::from_str(&arguments).unwrap_or(Value::String(arguments));
+                each_text(&mut arguments, &|text| secrets.of(text));
                 let said = json!({ "name": &*call.tool, "arguments": arguments });
                 if !text.is_empty() && !text.ends_with('\n') {
                     text.push('\n');
@@ -49,10 +71,20 @@ fn turns(entry: &Entry) -> Vec<Value> {
             }
             let results = step.calls.iter().filter_map(|call| Some((call, call.result.as_ref()?)));
             let results = results.map(|(call, outcome)| {
-                let said = json!({ "name": &*call.tool, "content": outcome.body.as_str() });
+                let said = json!({ "name": &*call.tool, "content": secrets.of(outcome.body.as_str()) });
                 turn("tool", format!("<tool_response>\n{said}\n</tool_response>"))
             });
             std::iter::once(turn("gpt", text)).chain(results).collect()
         }
+    }
+}
+
+/// Changes every text of a value.
+fn each_text(value: &mut Value, change: &dyn Fn(&str) -> String) {
+    match value {
+        Value::String(text) => *text = change(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| each_text(item, change)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| each_text(field, change)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

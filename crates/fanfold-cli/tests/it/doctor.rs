@@ -1,0 +1,132 @@
+//! A store that is broken or may not grow: what is left is told, and nothing ends in the middle.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::sandbox::{Ran, Sandbox, body, long_chat};
+
+/// A store of three sessions in one file.
+fn kept() -> Sandbox {
+    let sandbox = Sandbox::new();
+    for name in ["a", "b", "c"] {
+        let mut messages = long_chat(20);
+        messages.push(serde_json::json!({ "role": "user", "content": format!("now {name}") }));
+        sandbox.write("chat.json", &body(&messages));
+        let ran = sandbox.run(&format!("fold --session {name} chat.json -w 5k -o {name}.json --store x.db"));
+        assert_eq!(ran.code, 0, "{}", ran.err);
+    }
+    assert_eq!(sandbox.run("search hundredth --store x.db").code, 0);
+    sandbox
+}
+
+/// Fills the first page of a table or an index with rubbish.
+fn spoil(sandbox: &Sandbox, name: &str) {
+    let path = sandbox.path("x.db");
+    let text = "SELECT rootpage FROM sqlite_schema WHERE name = ?";
+    let file = rusqlite::Connection::open(&path).unwrap();
+    let page = file.query_row(text, [name], |row| row.get::<_, u32>(0)).unwrap() as usize;
+    drop(file);
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[(page - 1) * 4096..page * 4096].fill(0xa5);
+    std::fs::write(&path, bytes).unwrap();
+}
+
+fn is_circular(ran: &Ran) -> bool {
+    ran.err.contains("hint: `fanfold doctor` tells")
+}
+
+#[test]
+fn what_is_broken_is_told_and_repaired() {
+    for name in ["texts_data", "nodes_by_id", "events_by_session", "sessions_by_time"] {
+        let sandbox = kept();
+        spoil(&sandbox, name);
+        let ran = sandbox.run("doctor --store x.db");
+        assert!(ran.code == 1 && ran.out.contains("(can be repaired)"), "{name}: {}{}", ran.out, ran.err);
+        assert!(ran.err.contains("hint: `fanfold doctor --repair`"), "{name}: {}", ran.err);
+        let ran = sandbox.run("doctor --repair --store x.db");
+        assert!(ran.code == 0 && ran.out.contains("(repaired)"), "{name}: {}{}", ran.out, ran.err);
+        let ran = sandbox.run("doctor --requests --store x.db");
+        assert!(ran.code == 0 && ran.out.ends_with("all is well\n"), "{name}: {}{}", ran.out, ran.err);
+        assert_eq!(sandbox.run("inspect --session b --request 1 --store x.db").out, sandbox.read("b.json"));
+        assert!(sandbox.run("search hundredth --store x.db").out.contains("hundredth"), "{name}");
+    }
+}
+
+#[test]
+fn one_broken_session_does_not_hide_the_others() {
+    let sandbox = kept();
+    let file = rusqlite::Connection::open(sandbox.path("x.db")).unwrap();
+    let last = "DELETE FROM nodes WHERE number = (SELECT tip FROM sessions WHERE id = 'b')";
+    assert_eq!(file.execute(last, []).unwrap(), 1);
+    drop(file);
+    let ran = sandbox.run("doctor --store x.db");
+    assert!(ran.out.contains("session b: its tip is not there"), "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("3 sessions"), "{}{}", ran.out, ran.err);
+    let ran = sandbox.run("sessions export --all --store x.db");
+    let ids: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let ids: Vec<&str> = ids.iter().filter_map(|line| line["id"].as_str()).collect();
+    assert_eq!(ids, ["a", "c"], "{}", ran.err);
+    assert!(ran.code == 1 && ran.err.contains("1 session not written"), "{}", ran.err);
+    assert!(ran.err.contains("session b points at a message that is not there"), "{}", ran.err);
+    sandbox.run("doctor --repair --store x.db");
+    assert_eq!(sandbox.run("sessions export --all --store x.db").out.lines().count(), 3);
+}
+
+#[test]
+fn what_can_not_be_opened_has_another_hint_than_to_look_at_it() {
+    let sandbox = kept();
+    let mut bytes = std::fs::read(sandbox.path("x.db")).unwrap();
+    bytes[..4096].fill(0xa5);
+    std::fs::write(sandbox.path("x.db"), bytes).unwrap();
+    for line in ["doctor --store x.db", "doctor --repair --store x.db"] {
+        let ran = sandbox.run(line);
+        assert!(ran.code == 1 && !is_circular(&ran), "{}", ran.err);
+        assert!(ran.err.contains("hint: put a copy of the file in its place"), "{}", ran.err);
+    }
+    assert!(is_circular(&sandbox.run("sessions list --store x.db")));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_limit_on_the_size_of_files_is_a_failed_write() {
+    let sandbox = Sandbox::new();
+    sandbox.write("chat.json", &body(&long_chat(60)));
+    let mut command = Command::new("sh");
+    let line = "ulimit -f 100; exec \"$@\"";
+    command.args(["-c", line, "sh"]).arg(assert_cmd::cargo::cargo_bin("fanfold"));
+    command.args(["fold", "--session", "a", "chat.json", "-w", "16k", "--store", "x.db", "-o", "out.json"]);
+    command.env_clear().env("HOME", sandbox.path("")).current_dir(sandbox.path(""));
+    let done = command.output().unwrap();
+    let err = String::from_utf8_lossy(&done.stderr);
+    // Nobody ended it: it tells what is wrong.
+    assert!(done.status.code().is_some(), "{:?} {err}", done.status);
+    assert!(err.contains("no room to write the store"), "{err}");
+    let ran = sandbox.run("sessions list --store x.db");
+    assert!(!ran.err.contains("version 0"), "{}", ran.err);
+    let ran = sandbox.run("fold --session a chat.json -w 16k --store x.db -o out.json");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(sandbox.run("doctor --store x.db").code, 0);
+}
+
+#[test]
+fn other_files_are_told_apart_from_stores() {
+    let sandbox = Sandbox::new();
+    let other = rusqlite::Connection::open(sandbox.path("other.db")).unwrap();
+    other.execute_batch("CREATE TABLE theirs (x)").unwrap();
+    drop(other);
+    sandbox.write("chat.json", &body(&long_chat(3)));
+    sandbox.write("empty.db", "");
+    for line in ["sessions list --store other.db", "fold --session a chat.json -w 16k --store other.db"] {
+        let ran = sandbox.run(line);
+        assert!(
+            ran.err.contains("other.db could not be opened: it is another program's database\n"),
+            "{}",
+            ran.err
+        );
+        assert!(ran.err.contains("hint: name a file of its own for the store"), "{}", ran.err);
+    }
+    let ran = sandbox.run("sessions list --store empty.db");
+    assert!(ran.err.contains("there is no store of fanfold's in it yet\n"), "{}", ran.err);
+    assert!(ran.err.contains("hint: keep a session there first"), "{}", ran.err);
+}

@@ -1,0 +1,69 @@
+//! Page behind page, every result comes once, whatever is put first or last.
+
+use fanfold_store::Store;
+use fanfold_store::search::{Request, Search};
+use serde_json::json;
+
+use crate::search::{begin, say};
+use crate::words::*;
+
+every_store!(pages_have_every_result_once, pages_of_parts_go_on);
+
+/// The sessions on each page, and how they were found.
+fn pages(store: &dyn Store, query: &str, limit: usize) -> Vec<Vec<String>> {
+    let mut pages = Vec::new();
+    loop {
+        let offset = pages.iter().map(Vec::len).sum::<usize>();
+        let request = json!({ "query": query, "limit": limit, "offset": offset });
+        let reply = Search::new(store).answer_json(&serde_json::from_value::<Request>(request).unwrap());
+        let name = |result: &serde_json::Value| result["session_id"].as_str().unwrap().to_owned();
+        let page: Vec<String> = reply["results"].as_array().unwrap().iter().map(name).collect();
+        if page.is_empty() {
+            return pages;
+        }
+        assert!(page.len() <= limit, "{reply}");
+        pages.push(page);
+    }
+}
+
+fn pages_have_every_result_once(store: &dyn Store) {
+    for (i, source) in (0..11).map(|i| (i, if i % 4 == 3 { "cron" } else { "cli" })) {
+        let name = format!("s{i}");
+        begin(store, &name, i, source);
+        say(store, &name, i, "user", &format!("the walrus {}", "and more ".repeat(i as usize)));
+    }
+    let mut all = Vec::new();
+    for is_titled in [false, true] {
+        if is_titled {
+            // The one that comes last but for the jobs.
+            let late = format!("s{}", 10);
+            write_at(store, 20, vec![title(&late, "walrus")]).unwrap();
+        }
+        for limit in [1, 2, 3, 4, 10] {
+            let pages = pages(store, "walrus", limit);
+            let mut found = pages.concat();
+            let jobs: Vec<&String> = found.iter().skip(found.len().saturating_sub(2)).collect();
+            assert!(jobs.iter().all(|job| ["s3", "s7"].contains(&job.as_str())), "{pages:?}");
+            assert!(!is_titled || found[0] == "s10", "{pages:?}");
+            assert!(pages.iter().rev().skip(1).all(|page| page.len() == limit), "{pages:?}");
+            let in_order = found.clone();
+            found.sort();
+            found.dedup();
+            assert_eq!(found.len(), 11, "{pages:?}");
+            all.push(in_order);
+        }
+    }
+    assert!(all[..5].iter().all(|found| *found == all[0]), "{all:?}");
+    assert!(all[5..].iter().all(|found| *found == all[5]), "{all:?}");
+}
+
+fn pages_of_parts_go_on(store: &dyn Store) {
+    for i in 0..5 {
+        let name = format!("s{i}");
+        begin(store, &name, i, "cli");
+        say(store, &name, i, "user", &format!("xxwalrusxx{i}"));
+    }
+    let mut found = pages(store, "walrus", 2).concat();
+    found.sort();
+    assert_eq!(found, ["s0", "s1", "s2", "s3", "s4"]);
+}
