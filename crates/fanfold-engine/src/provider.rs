@@ -57,6 +57,20 @@ impl Engine {
         self.write(notes.iter().map(|note| Op::Note(session.clone(), note.event())).collect())
     }
 
+    /// Takes note that what was thought to be refused for its length was refused for something else: the room is again what
+    /// it was told to be. What was folded stays folded.
+    pub fn not_refused(&self, session: &SessionId) -> Result<(), OpError> {
+        let past = Past::read(&*self.store, session)?;
+        let n_notes = past.notes.len();
+        let told = past.era(n_notes).and_then(|era| {
+            let since: Vec<(u32, usize)> = (era..n_notes).map(|note| (0, note)).collect();
+            State::told_budget(&past, &since, era)
+        });
+        let Some(told) = told else { return Ok(()) };
+        let note = Note::Budget { window: told.window().0, reserve: told.reserve().0 };
+        self.write(vec![Op::Note(session.clone(), note.event())])
+    }
+
     /// Takes note of what the provider counted for a request of which `counted` was counted here. Nothing is written
     /// unless that changes something.
     pub fn used(&self, session: &SessionId, counted: Tokens, usage: &Usage) -> Result<(), OpError> {

@@ -25,7 +25,7 @@ pub(crate) fn fault_of(rejection: &Rejection<'_>) -> Fault {
     let words = error_words(body);
     let small = words.to_lowercase();
     // What is not said is not taken for a refusal for length: nobody knows here how full the window is.
-    let too_long = refusal(status, body, Filled(0));
+    let too_long = refusal(status, body, Filled::NOTHING);
     let class = match too_long {
         Some(_) => Class::Overflow,
         None => class(status, &small),

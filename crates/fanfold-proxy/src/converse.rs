@@ -16,18 +16,24 @@ use crate::call::{Call, NotSent, to_client};
 use crate::encoding::{self, Packed};
 use crate::exchange::{SESSION, Shared};
 use crate::fold::Wanted;
-use crate::made::{Made, Reason};
+use crate::made::{Made, Reason, Sent};
 use crate::meter::{Arrival, Exit, Passage, Used};
 use crate::model::model;
 use crate::opening::{self, Opened};
 use crate::passing::{End, Passing, Watch};
 use crate::rounds::Rounds;
+use crate::taken::Try;
 
 /// The header that tells how a body left.
 const LEFT: &str = "x-fanfold";
 
 /// What a provider that refuses without a number is taken to take of what was sent, in per mille.
 const GUESS: u32 = 700;
+/// And one that refuses without a word what should be far from its window: nothing is known of it, and there is one try.
+const GUESS_OF_UNKNOWN: u32 = 500;
+
+/// From here on a window is nearly full, in per mille.
+const NEARLY_FULL: u32 = 750;
 
 /// A conversation that came.
 pub(crate) struct Came {
@@ -91,22 +97,54 @@ impl Call {
         made: Made,
         passage: &mut Passage,
     ) -> Result<(Opened, Made), NotSent> {
-        let opened = self.send_one(came, &made, passage).await?;
+        let model = wanted.as_ref().and_then(|wanted| wanted.model.clone());
+        let model = model.as_deref();
+        let (opened, made) = self.send_taken(came, model, made, Try::First, passage).await?;
         let (Some(refusal), Some(wanted)) = (opened.refusal, wanted) else { return Ok((opened, made)) };
         passage.refused();
-        let Some(harder) = self.fold_harder(wanted, &made, refusal).await else { return Ok((opened, made)) };
+        if made.left == Sent::AsItCame(Reason::NotTaken) {
+            return Ok((opened, made));
+        }
+        let session = made.session.clone();
+        let Some(harder) = self.fold_harder(wanted, &made, refusal).await else {
+            self.take_back(session, refusal).await;
+            return Ok((opened, made));
+        };
         // The refusal is not read any further: the connection is free for the next.
         drop(opened);
         passage.retried();
-        let opened = self.send_one(came, &harder, passage).await?;
+        let session = harder.session.clone();
+        let (opened, harder) = self.send_taken(came, model, harder, Try::Last, passage).await?;
         if opened.refusal.is_some() {
             passage.refused();
+        }
+        let is_taken = opened.response.status().is_success() && harder.body.is_some();
+        if !is_taken {
+            self.take_back(session, refusal).await;
         }
         Ok((opened, harder))
     }
 
+    /// Takes a limit back that was only guessed: folding harder did not help, so it was about something else.
+    async fn take_back(&self, session: Option<SessionId>, refusal: Refusal) {
+        let Some(session) = session.filter(|_| refusal.is_guess()) else { return };
+        let desk = Arc::clone(&self.shared.folder.desk);
+        let work = self.shared.tasks.spawn_blocking(move || {
+            let Ok(engine) = desk.engine() else { return };
+            if let Err(error) = engine.not_refused(&session) {
+                tracing::debug!(%session, %error, "a limit could not be taken back");
+            }
+        });
+        let _ = tokio::time::timeout(self.shared.limits.deadline, work).await;
+    }
+
     /// Sends a body once, and looks at the beginning of the answer.
-    async fn send_one(&self, came: &Came, made: &Made, passage: &mut Passage) -> Result<Opened, NotSent> {
+    pub(crate) async fn send_one(
+        &self,
+        came: &Came,
+        made: &Made,
+        passage: &mut Passage,
+    ) -> Result<Opened, NotSent> {
         if let Some(session) = &made.session {
             passage.looked(session, made.glance.clone());
         }
@@ -117,13 +155,8 @@ impl Call {
         let body = made.body.as_ref().unwrap_or(&came.body).clone();
         passage.sending(body.len());
         let response = self.send(self.headers_for(made, passage), Some(body.into())).await?;
-        let filled =
-            made.counted.map_or(Filled(100), |counted| Filled::of(counted.tokens.0, counted.window.0));
-        let opened = opening::open(response, came.format, filled, self.shared.limits.body).await;
-        if opened.refusal.is_none() {
-            passage.first_byte(opened.response.status().as_u16());
-        }
-        Ok(opened)
+        let filled = made.counted.map_or(Filled::ALL, |c| Filled::of(c.tokens.0, c.window.0));
+        Ok(opening::open(response, came.format, filled, self.shared.limits.body).await)
     }
 
     fn headers_for(&self, made: &Made, passage: &Passage) -> HeaderMap {
@@ -150,8 +183,10 @@ impl Call {
         wanted.told = said;
         let counted = made.counted.map(|counted| counted.tokens);
         // Without a number all that is known is that this was too much, and there is one more try.
-        let limit = said.or_else(|| counted.map(|counted| counted.permille(GUESS)));
-        wanted.refused = Some(Refused { counted, limit, size: refusal.size.map(Tokens) });
+        let is_far = made.counted.is_some_and(|made| made.tokens < made.window.permille(NEARLY_FULL));
+        let guess = if refusal.is_guess() && is_far { GUESS_OF_UNKNOWN } else { GUESS };
+        let limit = said.or_else(|| counted.map(|counted| counted.permille(guess)));
+        wanted.refused = Some(Refused { counted, limit, size: refusal.prompt_size().map(Tokens) });
         // The same session is meant, whatever was written to it meanwhile.
         wanted.named = wanted.named.or_else(|| made.session.as_ref().map(|session| session.0.clone()));
         let sent = made.body.clone().unwrap_or_else(|| wanted.body.clone());

@@ -19,6 +19,7 @@ use crate::made::{Made, Reason};
 use crate::meter::{Arrival, Exit, Meter};
 use crate::remember::Remember;
 use crate::server::ServeError;
+use crate::taken::Taken;
 use crate::trust::{self, Token};
 use crate::upstream::{Senders, Upstreams};
 use crate::{api, headers, own, route};
@@ -31,6 +32,7 @@ pub(crate) struct Shared {
     upstreams: Upstreams,
     pub(crate) senders: Senders,
     pub(crate) folder: Folder,
+    pub(crate) taken: Taken,
     pub(crate) meter: Arc<Meter>,
     pub(crate) inquiries: Arc<Inquiries>,
     pub(crate) memory: Option<Remember>,
@@ -50,6 +52,7 @@ impl Shared {
             upstreams: config.upstreams.clone(),
             senders: Senders::new(&config.limits, config.ca.as_deref())?,
             folder,
+            taken: Taken::default(),
             meter: Arc::clone(&config.meter),
             inquiries: Arc::default(),
             memory: config.memory.clone(),
@@ -88,7 +91,7 @@ async fn forward(shared: &Arc<Shared>, request: Request) -> Response {
         return own::error(StatusCode::UPGRADE_REQUIRED, "WebSockets are not passed on", hint);
     }
     let path = parts.uri.path();
-    let style = route::style(path, &parts.headers);
+    let style = route::style(path, &parts.headers, shared.upstreams.usual);
     let upstream = match shared.upstreams.choose(&parts.headers, style) {
         Ok(upstream) => upstream,
         Err(named) => {

@@ -27,6 +27,7 @@ pub mod meter; // what passes through, counted
 mod passing; //  an answer on its way to the client
 mod opening; //  the beginning of an answer, looked at before it goes on
 mod call; //     a call upstream
+mod taken; //    what a provider takes of what is made here
 mod rounds; //   an answer in which the model opens folds
 mod converse; // a conversation sent, and sent again if it was too long
 mod exchange; // one request from start to end
@@ -40,6 +41,7 @@ pub use config::{Config, Host, Limits};
 pub use made::Reason;
 pub use recall::Recall;
 pub use remember::Remember;
+pub use route::Style;
 pub use server::{Running, ServeError, serve};
 pub use trust::Token;
 pub use upstream::{Upstream, UpstreamError, Upstreams};

@@ -37,11 +37,13 @@ pub enum Reason {
     Panicked,
     /// The settings give no terms for the model.
     Terms,
+    /// The provider refused what was made of it, and not for its length.
+    NotTaken,
 }
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Reason; 12] = [
+    pub const ALL: [Reason; 13] = [
         Reason::Summary,
         Reason::Packed,
         Reason::TooLarge,
@@ -54,6 +56,7 @@ impl Reason {
         Reason::Deadline,
         Reason::Panicked,
         Reason::Terms,
+        Reason::NotTaken,
     ];
 
     /// Its name, as headers and counters have it.
@@ -71,6 +74,7 @@ impl Reason {
             Reason::Deadline => "deadline",
             Reason::Panicked => "panicked",
             Reason::Terms => "terms",
+            Reason::NotTaken => "not_taken",
         }
     }
 }

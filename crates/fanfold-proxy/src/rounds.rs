@@ -196,7 +196,7 @@ impl Rounds {
         let response = self.call.send(self.headers.clone(), Some(request.into())).await;
         let response = response.map_err(NotAnswered::NotSent)?;
         // What was sent before it was taken, so an error without a word is about what was added.
-        let opened = opening::open(response, self.format, Filled(100), self.call.shared.limits.body).await;
+        let opened = opening::open(response, self.format, Filled::ALL, self.call.shared.limits.body).await;
         if opened.refusal.is_some() {
             return Err(NotAnswered::TooLong(Box::new(opened.response)));
         }

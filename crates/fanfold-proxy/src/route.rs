@@ -4,11 +4,17 @@ use fanfold_wire::Format;
 use http::{HeaderMap, Method};
 
 /// Whose routes they are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Style {
+    /// OpenAI's, and those of all who took them over.
+    #[default]
     OpenAi,
+    /// Anthropic's.
     Anthropic,
 }
+
+/// What a key of Anthropic's begins with.
+const ANTHROPICS_KEY: &str = "sk-ant-";
 
 /// The format of a request that is folded; none passes as it is.
 pub(crate) fn folded(method: &Method, path: &str) -> Option<Format> {
@@ -25,15 +31,27 @@ pub(crate) fn folded(method: &Method, path: &str) -> Option<Format> {
     endings.into_iter().find(|(ending, _)| path.ends_with(ending)).map(|(_, format)| format)
 }
 
-/// Whose request it is: by its path, and where both have it, by its headers.
-pub(crate) fn style(path: &str, headers: &HeaderMap) -> Style {
+/// Whose request it is: by its path, and where both have it, by its headers. Where nothing tells, it is the usual one's.
+pub(crate) fn style(path: &str, headers: &HeaderMap, usual: Style) -> Style {
     let has = |name: &str| headers.contains_key(name);
+    let is_openai = path.ends_with("/chat/completions") || path.contains("/responses");
     let is_anthropic = path.contains("/v1/messages")
         || path.contains("/v1/complete")
         || has("anthropic-version")
+        || has_anthropics_key(headers)
         || (has("x-api-key") && !has("authorization"));
-    let is_openai = path.ends_with("/chat/completions") || path.contains("/responses");
-    if is_anthropic && !is_openai { Style::Anthropic } else { Style::OpenAi }
+    match (is_openai, is_anthropic) {
+        (true, _) => Style::OpenAi,
+        (false, true) => Style::Anthropic,
+        (false, false) => usual,
+    }
+}
+
+fn has_anthropics_key(headers: &HeaderMap) -> bool {
+    let is_key = |value: &str| value.trim_start().starts_with(ANTHROPICS_KEY);
+    let key_in = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let bearer = key_in("authorization").and_then(|value| value.split_once(' ')).map(|(_, key)| key);
+    bearer.is_some_and(is_key) || key_in("x-api-key").is_some_and(is_key)
 }
 
 #[cfg(test)]
@@ -64,21 +82,32 @@ mod tests {
 
     #[test]
     fn a_path_of_both_goes_by_its_headers() {
-        let headers = |names: &[&str]| -> HeaderMap {
-            names
-                .iter()
-                .map(|name| (name.parse::<http::HeaderName>().unwrap(), "x".parse().unwrap()))
-                .collect()
+        let headers = |all: &[(&str, &str)]| -> HeaderMap {
+            let pair = |(name, value): &(&str, &str)| {
+                (name.parse::<http::HeaderName>().unwrap(), value.parse().unwrap())
+            };
+            all.iter().map(pair).collect()
         };
+        let (key, version) = (("x-api-key", "x"), ("anthropic-version", "x"));
+        let (bearer, anthropics) =
+            (("authorization", "Bearer x"), ("authorization", "Bearer sk-ant-oat01-x"));
         let cases = [
-            ("/v1/models", &["authorization"][..], Style::OpenAi),
-            ("/v1/models", &["x-api-key", "anthropic-version"], Style::Anthropic),
+            ("/v1/models", &[bearer][..], Style::OpenAi),
+            ("/v1/models", &[key, version], Style::Anthropic),
+            ("/v1/models", &[anthropics], Style::Anthropic),
+            ("/v1/models", &[("x-api-key", "sk-ant-x"), bearer], Style::Anthropic),
             ("/v1/messages/count_tokens", &[], Style::Anthropic),
-            ("/v1/chat/completions", &["x-api-key"], Style::OpenAi),
-            ("/v1/files", &["x-api-key"], Style::Anthropic),
+            ("/v1/chat/completions", &[key], Style::OpenAi),
+            // Anthropic has that path as well, for those who know only the other one.
+            ("/v1/chat/completions", &[anthropics], Style::OpenAi),
+            ("/v1/files", &[key], Style::Anthropic),
+            ("/", &[], Style::OpenAi),
         ];
-        for (path, names, expected) in cases {
-            assert_eq!(style(path, &headers(names)), expected, "{path} {names:?}");
+        for (path, all, expected) in cases {
+            assert_eq!(style(path, &headers(all), Style::OpenAi), expected, "{path} {all:?}");
         }
+        // Where nothing tells, it is the one that the client is known for.
+        assert_eq!(style("/", &headers(&[]), Style::Anthropic), Style::Anthropic);
+        assert_eq!(style("/v1/responses", &headers(&[]), Style::Anthropic), Style::OpenAi);
     }
 }

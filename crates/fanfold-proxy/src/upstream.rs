@@ -93,12 +93,19 @@ pub struct Upstreams {
     pub anthropic: Upstream,
     /// Others that a client may name.
     pub allowed: Vec<Upstream>,
+    /// Whose a request is that says nothing about it.
+    pub usual: Style,
 }
 
 impl Upstreams {
     /// One for everything.
     pub fn one(upstream: &Upstream) -> Upstreams {
-        Upstreams { openai: upstream.clone(), anthropic: upstream.clone(), allowed: Vec::new() }
+        Upstreams {
+            openai: upstream.clone(),
+            anthropic: upstream.clone(),
+            allowed: Vec::new(),
+            usual: Style::default(),
+        }
     }
 
     /// The upstream of a request; the name that a client gave, if it is not in the list.

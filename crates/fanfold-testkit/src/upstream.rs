@@ -201,6 +201,11 @@ impl Upstream {
         locked(&self.shared.faults).push_back(fault);
     }
 
+    /// From now on a body that breaks a rule of this provider alone is refused, with this status and these words.
+    pub fn set_rule(&self, rule: impl Fn(&Value) -> Option<(u16, String)> + Send + 'static) {
+        *locked(&self.shared.rule) = Some(Box::new(rule));
+    }
+
     /// From now on there are only these models; others are not found.
     pub fn set_models(&self, models: &[&str]) {
         *locked(&self.shared.models) = models.iter().map(|model| (*model).to_owned()).collect();
@@ -252,12 +257,16 @@ impl Drop for Upstream {
     }
 }
 
+/// The status and the words that a body is refused with, if it is.
+type Rule = Box<dyn Fn(&Value) -> Option<(u16, String)> + Send>;
+
 /// What all connections share.
 struct Shared {
     script: Option<Script>,
     quick: Option<Quick>,
     limit: Mutex<Option<Limit>>,
     faults: Mutex<VecDeque<Fault>>,
+    rule: Mutex<Option<Rule>>,
     /// The models there are; all, if it is empty.
     models: Mutex<Vec<String>>,
     /// Answers of paths beside the three.
@@ -280,6 +289,7 @@ impl Shared {
             quick: None,
             limit: Mutex::new(limit),
             faults: Mutex::default(),
+            rule: Mutex::default(),
             models: Mutex::default(),
             routes: Mutex::default(),
             seen: Mutex::default(),

@@ -143,18 +143,19 @@ fn anthropic(messages: &[Value], body: &str) -> Result<(), String> {
     let mut waiting: Vec<String> = Vec::new();
     let mut used = BTreeSet::new();
     let roles: Vec<_> = messages.iter().map(|message| text(message, "role")).collect();
-    let mut n_turns = 0;
+    let mut last = "assistant";
     for (i, message) in messages.iter().enumerate() {
         let role = roles[i];
         if role == "system" {
             late_system(&roles, i)?;
             continue;
         }
-        let expected = if n_turns % 2 == 0 { "user" } else { "assistant" };
-        n_turns += 1;
-        if role != expected {
-            return Err(format!("message {i}: {role} where {expected} should be"));
+        // User messages that follow one another are read as one turn.
+        let is_good = role == "user" || (role == "assistant" && last == "user");
+        if !is_good {
+            return Err(format!("message {i}: {role} behind {last}"));
         }
+        last = role;
         let content = message.get("content").cloned().unwrap_or_default();
         let blocks = match &content {
             Value::Array(blocks) => blocks.clone(),

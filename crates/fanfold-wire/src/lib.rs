@@ -28,9 +28,11 @@ mod responses; //    Responses
 mod anthropic; //    Anthropic Messages
 mod outgoing; //     a view as portions of messages to send
 mod conversation; // all of it together
+mod alternating; //  the same where no role may speak twice in a row
 mod recollect; //    what was recalled from memory, at the end of a request
 pub mod reply; //    what comes back
 
+pub use alternating::alternating;
 pub use change::{Change, Oddity, Repair};
 pub use conversation::Conversation;
 pub use dress::{Dress, dress, same_system, undress};

@@ -233,6 +233,11 @@ impl<'v> Line<'_, 'v> {
     }
 }
 
+/// Whether a text is a note of fanfold's, by the fence around it.
+pub(crate) fn is_note(text: &str) -> bool {
+    text.starts_with("<fanfold>\n") && text.trim_end().ends_with("</fanfold>")
+}
+
 /// Puts a user message in front where the first message that is not the system's is not a user's.
 pub(crate) fn open_with_user<'a>(outs: &mut Vec<Out<'a>>, opening: impl FnOnce(&str) -> String) {
     let Some(first) = outs.iter().position(|out| out.role != Role::System) else { return };

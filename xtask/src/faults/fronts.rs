@@ -63,8 +63,8 @@ pub(super) const FAULTS: &[Fault] = &[
         name: "any 400 without a word is a refusal for length",
         breaks: "refusals",
         file: "crates/fanfold-wire/src/reply/refusal.rs",
-        find: "400 if is_wordless => (filled >= NEARLY_FULL).then(Refusal::default),",
-        replace: "400 if is_wordless => (filled <= Filled(100)).then(Refusal::default),",
+        find: "400 if is_wordless => filled.may_be_too_long().then(Refusal::default),",
+        replace: "400 if is_wordless => (filled.may_be_too_long() || true).then(Refusal::default),",
     },
     Fault {
         name: "marks inside results make another message",

@@ -67,7 +67,7 @@ fn a_session_is_listed_and_told_about() {
               … …  folded for a window of 12,000 tokens from here on
               … …  checkpoint "before fold 9"
               … …  fold 9: 9,304 → 4,989 tokens, 173 handles
-              … …  request of 18,818 bytes
+              … …  request of 18,699 bytes
         "#]],
     );
     let all: Value = serde_json::from_str(&sandbox.run("sessions list --json").out).unwrap();

@@ -52,13 +52,12 @@ fn check(client: &Client, kind: Kind) {
     assert!(whole > window + ROOM, "{whole} tokens fit {window} without a fold");
 
     let (here, stage) = (place(), Stage::new(N_STEPS).unwrap());
-    let own = (kind == Kind::Anthropic).then(provider);
-    let upstream = own.as_ref().map_or_else(|| format!("http://127.0.0.1:{}", stage.port), Upstream::url);
+    let upstream = format!("http://127.0.0.1:{}", stage.port);
     let served = Served::start(here.path(), &upstream, &["--window", &window.to_string(), "--reserve", "0"]);
     let mut proxied = stage.command(client, &program, &Part::new("proxied", served.port)).unwrap();
     let said = last_line(&stage.play(&mut proxied, "proxied", LONGEST));
     assert_eq!(said, expected, "the task ends otherwise");
-    let arrived = own.as_ref().map_or_else(|| stage.bodies(), bodies_of);
+    let arrived = stage.bodies();
     let sizes = check_bodies(kind, &arrived, window);
     let standing = sessions(here.path());
     let longest = standing.iter().max_by_key(|session| session.n_requests).unwrap();
@@ -112,8 +111,8 @@ fn two_at_once_are_told_apart() {
         Ok(ready) => ready,
         Err(why) => return println!("skipped: {}: {why}", CLAUDE_CODE.name),
     };
-    let (here, upstream) = (place(), provider());
-    let served = Served::start(here.path(), &upstream.url(), &["--window", "60000"]);
+    let (here, upstream) = (place(), format!("http://127.0.0.1:{}", stage.port));
+    let served = Served::start(here.path(), &upstream, &["--window", "60000"]);
     let tasks =
         [("one", "Look at notes.md and count its lines."), ("two", "Look at big.log and count its lines.")];
     std::thread::scope(|scope| {
@@ -130,7 +129,7 @@ fn two_at_once_are_told_apart() {
     let long: Vec<_> =
         sessions(here.path()).into_iter().filter(|session| session.n_requests > N_STEPS).collect();
     assert_eq!(long.len(), 2, "two tasks are two sessions");
-    check_bodies(Kind::Anthropic, &bodies_of(&upstream), Tokens(60_000));
+    check_bodies(Kind::Anthropic, &stage.bodies(), Tokens(60_000));
 }
 
 /// The proxy starts the client, and ends with it.
@@ -140,13 +139,12 @@ fn a_client_is_started_by_the_proxy() {
         Ok(ready) => ready,
         Err(why) => return println!("skipped: {}: {why}", CLAUDE_CODE.name),
     };
-    let (here, provider) = (place(), provider());
+    let (here, upstream) = (place(), format!("http://127.0.0.1:{}", stage.port));
     let client = stage.command(&CLAUDE_CODE, &program, &Part::new("home", free_port())).unwrap();
     let mut command = fanfold(here.path());
     stage.settle(&mut command, "home");
-    let upstream = provider.url();
     command
-        .args(["serve", "--upstream", &upstream, "--window", "60000", "--store"])
+        .args(["serve", "--upstream", &upstream, "--window", "40000", "--store"])
         .arg(store_in(here.path()));
     command.arg("--").arg(client.get_program()).args(client.get_args());
     // All that the client has, but for the address of its provider.
@@ -269,8 +267,7 @@ fn is_running(group: u32) -> bool {
     })
 }
 
-/// The shared script knows a conversation by its whole first user message. Of Anthropic that one changes with each fold,
-/// because what was folded stands in it, and the script would begin to count again; ours knows it by what people wrote.
+/// A provider that a test can look into.
 fn provider() -> Upstream {
     Upstream::start(Script::steps(N_STEPS)).unwrap()
 }

@@ -175,6 +175,11 @@ impl Passage {
         self.meter.book().sums.n_retried += 1;
     }
 
+    /// It is sent again, in another form.
+    pub fn again(&mut self) {
+        self.n_retries += 1;
+    }
+
     /// The answer begins.
     pub fn first_byte(&mut self, status: u16) {
         self.status = Some(status);

@@ -9,6 +9,7 @@ mod errands; //  summaries beside the turns
 mod recalls; //  folds that the model opens
 mod beside; //   folds that it opens beside calls of the client's
 mod refusals; // requests that were too long
+mod taken; //    requests that a provider takes in another form
 mod asked; //    windows that servers tell
 mod faults; //   providers and clients that fail
 mod tls; //      providers behind TLS

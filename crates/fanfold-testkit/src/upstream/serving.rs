@@ -114,7 +114,7 @@ fn answer(shared: &Shared, script: &Script, out: &mut TcpStream, request: &Reque
                     let error = json!({ "type": "invalid_request_error", "message": message });
                     Some((400, json!({ "type": "error", "error": error })))
                 }
-                _ => None,
+                _ => ruled_out(shared, &body),
             };
             let mut answering = Answering { out, pause: script.pause };
             let done = match fault {
@@ -136,6 +136,14 @@ fn named_fault(body: &[u8]) -> Option<Fault> {
     let body: Value = serde_json::from_slice(body).ok()?;
     let status = body["model"].as_str()?.strip_prefix("fault-")?;
     status.parse().ok().map(Fault::Status)
+}
+
+/// What the provider says of a body that breaks a rule of its own.
+fn ruled_out(shared: &Shared, body: &[u8]) -> Option<(u16, Value)> {
+    let rule = locked(&shared.rule);
+    let (status, message) = rule.as_ref()?(&serde_json::from_slice(body).ok()?)?;
+    let error = json!({ "object": "error", "message": message, "type": "BadRequestError", "code": status });
+    Some((status, if message.is_empty() { json!({}) } else { error }))
 }
 
 /// The model that a body names, if there is none of that name.
@@ -334,10 +342,9 @@ fn say(shared: &Shared, script: &Script, kind: Kind, body: &Value) -> Said {
     said
 }
 
-/// The texts of a message alone, without ours: marks on it come and go while a conversation goes on, and what was folded
-/// behind the first user message of Anthropic stands in it.
+/// The texts of a message alone: marks on it come and go while a conversation goes on.
 fn words_of(content: &Value) -> String {
     let parts = content.as_array().into_iter().flatten();
-    let texts = parts.filter_map(|part| part["text"].as_str()).filter(|text| !text.starts_with("<fanfold>"));
+    let texts = parts.filter_map(|part| part["text"].as_str());
     content.as_str().into_iter().chain(texts).collect()
 }

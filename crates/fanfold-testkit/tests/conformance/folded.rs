@@ -2,19 +2,21 @@
 //!
 //! Conversations go through the engine request by request, in small windows, by every policy. What leaves breaks no rule
 //! that what came did not break, holds what people wrote byte for byte, and leaves items of Responses with the thoughts
-//! that the provider knows them with.
+//! that the provider knows them with. In every third conversation with tools the model is offered the one that opens folds.
+//! What leaves for a provider that wants roles to alternate holds to the same.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fanfold_core::{Budget, Count as _, Policy, Tokens, Words};
-use fanfold_engine::{Ask, Engine, Left, MachineClock, Terms};
+use fanfold_engine::{Ask, Engine, Left, MachineClock, Offer, Terms};
 use fanfold_store::{MemoryStore, SessionId};
 use fanfold_testkit::Rng;
 use fanfold_testkit::bodies::Kind;
 use fanfold_testkit::rules::{broken, missing_words, user_texts, worse};
 use fanfold_testkit::talks::Talk;
-use fanfold_wire::Format;
+use fanfold_wire::reply::{may_offer_recall, recall_tool};
+use fanfold_wire::{Format, alternating};
 use rayon::prelude::*;
 use serde_json::Value;
 
@@ -24,6 +26,8 @@ struct Sums {
     n_requests: usize,
     n_folded: usize,
     n_refused: usize,
+    n_with_tool: usize,
+    n_alternating: usize,
 }
 
 fn n_cases() -> u64 {
@@ -63,6 +67,8 @@ fn hold(kind: Kind) {
                 sums.n_requests += one.n_requests;
                 sums.n_folded += one.n_folded;
                 sums.n_refused += one.n_refused;
+                sums.n_with_tool += one.n_with_tool;
+                sums.n_alternating += one.n_alternating;
             }
             Err(why) => wrong.push(why.as_str()),
         }
@@ -71,6 +77,9 @@ fn hold(kind: Kind) {
     let shown = &wrong[..wrong.len().min(3)];
     assert!(wrong.is_empty(), "{} of {} conversations:\n{}", wrong.len(), all.len(), shown.join("\n\n"));
     assert!(sums.n_folded * 5 > sums.n_requests, "too little was folded to mean anything: {sums:?}");
+    assert!(sums.n_with_tool * 10 > sums.n_requests, "too few had the tool to mean anything: {sums:?}");
+    let has_rule = kind != Kind::Responses;
+    assert_eq!(sums.n_alternating > 0, has_rule, "{sums:?}");
 }
 
 fn talk_through(kind: Kind, seed: u64) -> Result<Sums, String> {
@@ -97,7 +106,11 @@ fn talk_through(kind: Kind, seed: u64) -> Result<Sums, String> {
     for (i, body) in bodies.iter().enumerate() {
         let recognised = engine.recognise(body, format_of(kind)).unwrap();
         let session = engine.take_up(&recognised).unwrap();
-        let answer = engine.request(&Ask::new(&session, body, &terms, "test"));
+        let mut ask = Ask::new(&session, body, &terms, "test");
+        let offer = offer(kind, body).filter(|_| seed % 3 == 0);
+        ask.offer = offer.as_ref();
+        let answer = engine.request(&ask);
+        sums.n_with_tool += usize::from(answer.has_tool);
         let wrong = |why: String| {
             format!(
                 "{why}\nseed {seed}, request {i}, {policy}, window {window}\ncame: {body}\nleft: {}",
@@ -106,7 +119,7 @@ fn talk_through(kind: Kind, seed: u64) -> Result<Sums, String> {
         };
         sums.n_requests += 1;
         match &answer.left {
-            Left::Whole if answer.body != *body => {
+            Left::Whole if !answer.has_tool && answer.body != *body => {
                 return Err(wrong("whole, and yet other bytes".to_owned()));
             }
             Left::Whole => {}
@@ -116,6 +129,22 @@ fn talk_through(kind: Kind, seed: u64) -> Result<Sums, String> {
         }
         if let Some(why) = worse(kind, body, &answer.body) {
             return Err(wrong(why));
+        }
+        if let Some(other) = alternating(&answer.body, format_of(kind)).filter(|_| answer.body != *body) {
+            sums.n_alternating += 1;
+            if let Some(why) = worse(kind, body, &other) {
+                return Err(wrong(format!("{why}, with roles that alternate: {other}")));
+            }
+            let (words, sent) = (user_texts(kind, &answer.body), user_texts(kind, &other));
+            let is_said = |text: &&String| !text.starts_with("<fanfold>\n");
+            if let Some(lost) =
+                words.iter().filter(is_said).find(|text| !sent.iter().any(|s| s.contains(*text)))
+            {
+                return Err(wrong(format!("{lost:?} is not in it any more: {other}")));
+            }
+            if let Some(pair) = neighbours(kind, &other) {
+                return Err(wrong(format!("{pair} follow one another: {other}")));
+            }
         }
         let missing = missing_words(kind, body, &answer.body);
         if let Some(missing) = missing.filter(|_| !may_cut(&engine, &session, policy)) {
@@ -127,6 +156,29 @@ fn talk_through(kind: Kind, seed: u64) -> Result<Sums, String> {
         }
     }
     Ok(sums)
+}
+
+/// The tool that opens folds, where a proxy would offer it.
+fn offer(kind: Kind, body: &str) -> Option<Offer> {
+    let parsed: Value = serde_json::from_str(body).unwrap();
+    let has_tools = parsed["tools"].as_array().is_some_and(|tools| !tools.is_empty());
+    let format = format_of(kind);
+    let tool = recall_tool(format).filter(|_| has_tools && may_offer_recall(body, format))?;
+    Some(Offer { tool: Some(tool.to_owned()), words: None })
+}
+
+/// Two messages of the user's, or a note of ours behind a result, where no role may speak twice in a row.
+fn neighbours(kind: Kind, body: &str) -> Option<String> {
+    let body: Value = serde_json::from_str(body).unwrap();
+    let messages = body["messages"].as_array()?;
+    let is_note = |message: &Value| message["content"].as_str().is_some_and(|c| c.starts_with("<fanfold>\n"));
+    let wrong =
+        messages.windows(2).find(|pair| match (pair[0]["role"].as_str(), pair[1]["role"].as_str()) {
+            (Some("user"), Some("user")) => true,
+            (Some("tool"), Some("user")) => kind == Kind::Chat && is_note(&pair[1]),
+            _ => false,
+        })?;
+    Some(format!("{} and {}", wrong[0], wrong[1]))
 }
 
 /// Whether people's words may be missing: by design of the policy, or as a last resort that a receipt tells.

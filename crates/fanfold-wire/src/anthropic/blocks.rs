@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::{Kind, is_blank, kind_of};
+use crate::book::Role;
 use crate::json::{self, Object};
 use crate::outgoing::Out;
 
@@ -31,14 +32,40 @@ pub(super) fn with_blocks(message: &str, blocks: &[Cow<'_, str>]) -> String {
     }
 }
 
-/// Merges neighbours of one role: the provider wants them to alternate.
-pub(super) fn alternate(outs: Vec<Out<'_>>) -> Vec<Out<'_>> {
-    let mut merged: Vec<Out<'_>> = Vec::with_capacity(outs.len());
-    let mut run: Vec<Out<'_>> = Vec::new();
+/// Messages in which no role speaks twice in a row.
+pub(crate) fn alternating<'a>(items: &[&'a str]) -> Vec<Cow<'a, str>> {
+    let outs = items.iter().map(|item| {
+        let role = Object::parse(item).and_then(|message| message.text("role"));
+        let role = match role.as_deref() {
+            Some("assistant") => Role::Assistant,
+            Some("system") => Role::System,
+            _ => Role::User,
+        };
+        Out { role, json: Cow::Borrowed(*item) }
+    });
+    merge_where(outs.collect(), |_, _| true).into_iter().map(|out| out.json).collect()
+}
+
+/// Merges neighbours of one role where results are among them: the provider wants all of a reply's results in one message.
+/// It takes other neighbours for one turn, so what a person wrote stays a message of its own, as it came.
+pub(super) fn join_results(outs: Vec<Out<'_>>) -> Vec<Out<'_>> {
+    merge_where(outs, |last, next| last.role != Role::User || has_result(last) || has_result(next))
+}
+
+fn has_result(out: &Out<'_>) -> bool {
+    out.json.contains("tool_result")
+        && blocks_of(&out.json).iter().any(|block| kind_of(block) == Kind::ToolResult)
+}
+
+/// Merges neighbours of one role that are to be one.
+fn merge_where<'a>(outs: Vec<Out<'a>>, are_one: impl Fn(&Out<'_>, &Out<'_>) -> bool) -> Vec<Out<'a>> {
+    let mut merged: Vec<Out<'a>> = Vec::with_capacity(outs.len());
+    let mut run: Vec<Out<'a>> = Vec::new();
     for out in outs {
-        let is_same = run
-            .last()
-            .is_some_and(|last| last.role == out.role && can_merge(&last.json) && can_merge(&out.json));
+        let is_same = run.last().is_some_and(|last| {
+            let is_neighbour = last.role == out.role && can_merge(&last.json) && can_merge(&out.json);
+            is_neighbour && are_one(last, &out)
+        });
         if !is_same {
             merged.extend(merge(std::mem::take(&mut run)));
         }
@@ -82,39 +109,49 @@ fn merge(mut run: Vec<Out<'_>>) -> Option<Out<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::book::Role;
-
-    fn out(role: Role, json: &str) -> Out<'_> {
-        Out { role, json: Cow::Borrowed(json) }
-    }
 
     #[test]
-    fn neighbours_of_one_role_become_one_message() {
-        let outs = vec![
-            out(Role::User, r#"{"role":"user","content":"a"}"#),
-            out(Role::User, r#"{"role":"user","content":[{"type":"text","text":"b"}],"x":1}"#),
-            out(Role::Assistant, r#"{"role":"assistant","content":"c"}"#),
+    fn neighbours_of_one_role_become_one_message_where_that_is_wanted() {
+        let items = [
+            r#"{"role":"user","content":"a"}"#,
+            r#"{"role":"user","content":[{"type":"text","text":"b"}],"x":1}"#,
+            r#"{"role":"assistant","content":"c"}"#,
         ];
-        let merged: Vec<_> = alternate(outs).into_iter().map(|out| out.json).collect();
         assert_eq!(
-            merged,
+            alternating(&items),
             [
                 r#"{"role":"user","content":[{"type":"text","text":"a"}, {"type":"text","text":"b"}],"x":1}"#,
                 r#"{"role":"assistant","content":"c"}"#
             ]
         );
+        let outs = items.map(|item| Out { role: Role::User, json: item.into() });
+        let apart: Vec<_> = join_results(outs.into()).into_iter().map(|out| out.json).collect();
+        assert_eq!(apart, items, "else they stay as they are");
+    }
+
+    #[test]
+    fn results_stand_in_one_message() {
+        let result = |id: u8| {
+            format!(
+                r#"{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"{id}","content":"r"}}]}}"#
+            )
+        };
+        let all = [result(1), result(2), r#"{"role":"user","content":"note"}"#.to_owned()];
+        let outs = all.map(|json| Out { role: Role::User, json: Cow::Owned(json) });
+        let merged = join_results(outs.into());
+        assert_eq!(merged.len(), 1);
+        let kinds: Vec<_> = blocks_of(&merged[0].json).iter().map(|block| kind_of(block)).collect();
+        assert_eq!(kinds, [Kind::ToolResult, Kind::ToolResult, Kind::Text]);
     }
 
     #[test]
     fn thoughts_stay_in_front() {
-        let outs = vec![
-            out(Role::Assistant, r#"{"role":"assistant","content":"note"}"#),
-            out(
-                Role::Assistant,
-                r#"{"role":"assistant","content":[{"type":"thinking","thinking":"t"},{"type":"tool_use"}]}"#,
-            ),
+        let items = [
+            r#"{"role":"assistant","content":"note"}"#,
+            r#"{"role":"assistant","content":[{"type":"thinking","thinking":"t"},{"type":"tool_use"}]}"#,
         ];
-        let merged = alternate(outs);
+        let outs = items.map(|item| Out { role: Role::Assistant, json: item.into() });
+        let merged = join_results(outs.into());
         let kinds: Vec<_> = blocks_of(&merged[0].json).iter().map(|block| kind_of(block)).collect();
         assert_eq!(kinds, [Kind::Thinking, Kind::Text, Kind::ToolUse]);
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use fanfold_core::{CallId, EntryId, Place, Voice};
 
-use super::blocks::{alternate, with_blocks};
+use super::blocks::{join_results, with_blocks};
 use super::cache::{carry, limit, lost_in_edit, lost_in_gap, mark_fold, run_end};
 use super::{Kind, is_blank, kind, kind_of};
 use crate::book::Role;
@@ -50,7 +50,7 @@ pub(crate) fn encode<'a>(
         mark_fold(&mut outs[note..]);
     }
     system_behind_users(&mut outs);
-    let mut outs = alternate(outs);
+    let mut outs = join_results(outs);
     open_with_user(&mut outs, |text| note(text, Voice::Fanfold).json.into_owned());
     limit(&mut outs, n_breakpoints_outside);
     outs

@@ -1,10 +1,11 @@
-//! Anthropic Messages: blocks, strict alternation, thoughts with signatures, cache breakpoints.
+//! Anthropic Messages: blocks, results in one message, thoughts with signatures, cache breakpoints.
 
 mod decode;
 mod encode;
 mod blocks;
 mod cache;
 
+pub(crate) use blocks::alternating;
 pub(crate) use decode::decode;
 pub(crate) use encode::encode;
 

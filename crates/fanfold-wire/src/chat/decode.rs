@@ -10,6 +10,7 @@ use crate::change::Oddity;
 use crate::content::Content;
 use crate::format::Format;
 use crate::json::{self, Object};
+use crate::outgoing::is_note;
 use crate::pairing::Ids;
 use crate::textcalls::Reply;
 use crate::textresults::{self, Segment};
@@ -46,7 +47,9 @@ fn user(book: &mut Book, message: &Message<'_>, content: &Content<'_>) {
     if results_in_text(book, content, Speaker::User) {
         return;
     }
-    let is_programs = matches!(message.object.text("name").as_deref(), Some("harness" | "fanfold"));
+    // Notes of ours had a name once.
+    let is_named = matches!(message.object.text("name").as_deref(), Some("harness" | "fanfold"));
+    let is_programs = is_named || is_note(&content.text);
     let segments = textresults::segments(&content.text);
     let is_all_results =
         !segments.is_empty() && segments.iter().all(|segment| matches!(segment, Segment::Result(..)));

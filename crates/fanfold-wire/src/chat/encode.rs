@@ -46,9 +46,8 @@ fn note(format: Format, text: &str, voice: Voice) -> Out<'static> {
         (Format::ShareGpt, Voice::Assistant) => {
             (Role::Assistant, format!(r#"{{"from":"gpt","value":{text}}}"#))
         }
-        (_, Voice::Fanfold) => {
-            (Role::User, format!(r#"{{"role":"user","name":"fanfold","content":{text}}}"#))
-        }
+        // Without a name: there are providers that refuse one.
+        (_, Voice::Fanfold) => (Role::User, format!(r#"{{"role":"user","content":{text}}}"#)),
         (_, Voice::Assistant) => (Role::Assistant, format!(r#"{{"role":"assistant","content":{text}}}"#)),
     };
     Out { role, json: Cow::Owned(json) }

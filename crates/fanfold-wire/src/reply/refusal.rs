@@ -1,8 +1,8 @@
 //! Refusals for length, by every phrasing that is known.
 //!
 //! A provider that finds a request too long says so in its own words, with its own status, and sometimes not at all.
-//! What it says of its limit and of what it counted is read where it is said. What only sounds alike, a limit of
-//! tokens per minute, a quota, an image, is none.
+//! What it says of its limit and of what it counted is read where it is said. What only sounds alike, a minute whose
+//! tokens are used up, a quota, an image, is none.
 
 use super::words::{after, before, words_of};
 use crate::json::{self, Object};
@@ -21,6 +21,16 @@ pub struct Refusal {
 }
 
 impl Refusal {
+    /// Whether nothing was said, and it may be about something else.
+    pub fn is_guess(&self) -> bool {
+        self.cause == Cause::Unsaid
+    }
+
+    /// How many tokens the prompt alone was counted as. Where the output may be counted in, that is not known.
+    pub fn prompt_size(&self) -> Option<u64> {
+        self.size.filter(|_| self.cause != Cause::Total || self.output.is_some())
+    }
+
     /// How many tokens a prompt may have that asks for as much output, if that was said.
     ///
     /// This, and not the limit, is what to fold into: where the output is counted in, the prompt alone was often short
@@ -53,34 +63,51 @@ pub struct TooMuchOutput {
     pub limit: Option<u64>,
 }
 
-/// How much of the model's window a request fills, in percent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Filled(pub u64);
+/// How much a request fills, by our own count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Filled {
+    tokens: u64,
+    /// Of the model's window, as far as that is known.
+    percent: u64,
+}
 
 impl Filled {
-    /// How much of a window so many tokens fill.
+    /// Nothing that is known of.
+    pub const NOTHING: Filled = Filled { tokens: 0, percent: 0 };
+    /// All of its window.
+    pub const ALL: Filled = Filled { tokens: u64::MAX, percent: 100 };
+
+    /// So many tokens of a window.
     pub fn of(tokens: u64, window: u64) -> Filled {
-        Filled(tokens.saturating_mul(100) / window.max(1))
+        Filled { tokens, percent: tokens.saturating_mul(100) / window.max(1) }
+    }
+
+    /// Whether a 400 without a word may be about the length. One who takes less than the table says is the one who
+    /// says so without a word, so what the table says does not decide alone.
+    fn may_be_too_long(self) -> bool {
+        self.tokens >= LONG || self.percent >= NEARLY_FULL
     }
 }
 
-/// From here on a 400 without a word is taken for a refusal for length.
-const NEARLY_FULL: Filled = Filled(75);
+/// From so many tokens on there are providers for whom it is too long.
+const LONG: u64 = 8_000;
+/// And from so many hundredths of a known window on, however small that is.
+const NEARLY_FULL: u64 = 75;
 
 /// Statuses that refusals for length come with. Some servers say 500, and some say 200 and mean an error.
 const STATUSES: &[u16] = &[200, 400, 413, 422, 500, 502, 503];
 
 /// The refusal for length that an answer is, if it is one.
 ///
-/// How much of the window the request fills decides about an answer without a word.
+/// How much the request fills decides about an answer without a word.
 pub fn refusal(status: u16, body: &[u8], filled: Filled) -> Option<Refusal> {
     let words = words_of(body);
     let is_wordless = words.is_empty() || matches!(&*words, "bad request" | "status 400" | "400 bad request");
     match status {
         413 if is_wordless => Some(Refusal { cause: Cause::Body, ..Refusal::default() }),
-        400 if is_wordless => (filled >= NEARLY_FULL).then(Refusal::default),
-        429 => long_tier(&words),
-        413 => in_words(&words).or_else(|| {
+        400 if is_wordless => filled.may_be_too_long().then(Refusal::default),
+        429 => long_tier(&words).or_else(|| over_a_rate(&words)),
+        413 => over_a_rate(&words).or_else(|| in_words(&words)).or_else(|| {
             let is_other = NOT_LENGTH.iter().any(|phrase| words.contains(phrase));
             (!is_other).then_some(Refusal { cause: Cause::Body, ..Refusal::default() })
         }),
@@ -98,13 +125,13 @@ pub fn refusal_in_answer(body: &[u8]) -> Option<Refusal> {
     let is_answer = ["choices", "content", "output"].into_iter().any(has_said);
     let is_error = object.some("error").is_some() || object.text("type").as_deref() == Some("error");
     let words = if is_answer && !is_error { return None } else { words_of(body) };
-    long_tier(&words).or_else(|| in_words(&words))
+    long_tier(&words).or_else(|| over_a_rate(&words)).or_else(|| in_words(&words))
 }
 
 /// The refusal for length that an error's JSON tells, whatever it came in: a stream has no status of its own.
 pub(super) fn told(error: &str) -> Option<Refusal> {
     let words = words_of(error.as_bytes());
-    long_tier(&words).or_else(|| in_words(&words))
+    long_tier(&words).or_else(|| over_a_rate(&words)).or_else(|| in_words(&words))
 }
 
 /// Whether an answer refuses the output that was asked for, and not the prompt.
@@ -224,6 +251,16 @@ fn stands(words: &str, phrase: &[&str]) -> bool {
 fn long_tier(words: &str) -> Option<Refusal> {
     let is_tier = words.contains("extra usage is required for long context");
     is_tier.then_some(Refusal { cause: Cause::Prompt, limit: Some(200_000), ..Refusal::default() })
+}
+
+/// The refusal of one request that alone is more than a minute's tokens: it is refused however long one waits, and so it
+/// is one for length. Where others of the same minute are counted in, waiting helps.
+fn over_a_rate(words: &str) -> Option<Refusal> {
+    let (_, rest) = words.split_once("request too large for")?;
+    let is_shared = rest.contains(", used");
+    let limit = after(rest, ": limit").filter(|_| !is_shared)?;
+    let size = after(rest, ", requested").filter(|size| *size > limit)?;
+    Some(Refusal { cause: Cause::Total, limit: Some(limit), size: Some(size), output: None })
 }
 
 fn output_in_words(words: &str) -> Option<TooMuchOutput> {

@@ -143,7 +143,7 @@ fn chat_steps_fold_into_notes() {
         vec![whole(0), note("what was done"), whole(3), whole(4)],
         &expect![[r#"
         {"role":"system","content":"be kind"}
-        {"role":"user","name":"fanfold","content":"what was done"}
+        {"role":"user","content":"what was done"}
         {"role":"assistant","content":"done"}
         {"role":"user","name":"harness","content":"go on"}
     "#]],
@@ -153,7 +153,7 @@ fn chat_steps_fold_into_notes() {
         vec![whole(0), whole(2), whole(4)],
         &expect![[r#"
             {"role":"system","content":"be kind"}
-            {"role":"user","name":"fanfold","content":"[continued]"}
+            {"role":"user","content":"[continued]"}
             {"role":"assistant","content":null,"reasoning_content":"hm","tool_calls":[{"id":"a","type":"function","function":{"name":"ls","arguments":"{\"d\":\"\/\"}"}},{"id":"b","type":"function","function":{"name":"cat","arguments":"{}"}}],"x":1.10}
             {"role":"tool","tool_call_id":"b","content":"B"}
             {"role":"tool","tool_call_id":"a","content":"A\u00e9"}
@@ -223,7 +223,7 @@ fn a_touched_view_of_odd_chat_is_valid() {
             {"role":"assistant","content":"x","function_call":{"name":"old","arguments":"{}"}}
             {"role":"function","name":"old","content":"[no result was recorded]"}
             {"role":"user","content":"hi"}
-            {"role":"user","name":"fanfold","content":"more"}
+            {"role":"user","content":"more"}
         "#]],
     );
 }
@@ -366,10 +366,12 @@ fn anthropic_steps_fold_into_notes_and_breakpoints_move() {
         ANTHROPIC,
         vec![whole(0), whole(1), note("a digest"), whole(3), whole(4)],
         &expect![[r#"
-        {"role":"user","content":[{"type":"text","text":"look"}, {"type":"text","text":"a digest","cache_control":{"type":"ephemeral","ttl":"1h"}}, {"type":"text","text":"and then?"}]}
-        {"role":"assistant","content":[{"type":"thinking","thinking":"so","signature":"s2"},{"type":"tool_use","id":"t3","name":"cat","input":{"f":"x"}}]}
-        {"role":"user","content":[{"type":"tool_result","tool_use_id":"t3","content":"C"}]}
-    "#]],
+            {"role":"user","content":"look"}
+            {"role":"user","content":[{"type":"text","text":"a digest","cache_control":{"type":"ephemeral","ttl":"1h"}}]}
+            {"role":"user","content":[{"type":"text","text":"and then?"}]}
+            {"role":"assistant","content":[{"type":"thinking","thinking":"so","signature":"s2"},{"type":"tool_use","id":"t3","name":"cat","input":{"f":"x"}}]}
+            {"role":"user","content":[{"type":"tool_result","tool_use_id":"t3","content":"C"}]}
+        "#]],
     );
     check_encode(
         ANTHROPIC,
@@ -414,7 +416,9 @@ fn odd_anthropic_leaves_valid() {
         &expect![[r#"
             {"role":"user","content":[{"type":"text","text":"[continued]"}]}
             {"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"ls","input":{}},{"type":"tool_use","id":"call_1_1","name":"ls","input":{}}]}
-            {"role":"user","content":[{"type":"tool_result","tool_use_id":"t1"}, {"type":"tool_result","tool_use_id":"call_1_1","content":"[no result was recorded]"}, {"type":"text","text":"first"}, {"type":"text","text":"lost"}, {"type":"text","text":"again"}, {"type":"text","text":"end"}]}
+            {"role":"user","content":[{"type":"tool_result","tool_use_id":"t1"}, {"type":"tool_result","tool_use_id":"call_1_1","content":"[no result was recorded]"}, {"type":"text","text":"first"}, {"type":"text","text":"lost"}]}
+            {"role":"user","content":"again"}
+            {"role":"user","content":[{"type":"text","text":"end"}]}
         "#]],
     );
 }
@@ -576,7 +580,7 @@ fn hermes_is_read_and_its_count_is_kept_true() {
             {"role":"user","content":"hi"},
             {"role":"assistant","content":"","finish_reason":"tool_calls","tool_calls":[{"id":"a","call_id":"a","type":"function","function":{"name":"ls","arguments":"{}"}}]},
             {"role":"tool","tool_name":"ls","tool_call_id":"a","content":"A"},
-            {"role":"user","name":"fanfold","content":"more"}
+            {"role":"user","content":"more"}
           ]}"#]].assert_eq(&conversation.encode(&transcript, &View { items, ..View::default() }));
 }
 
@@ -589,7 +593,7 @@ fn a_message_per_line_stays_a_message_per_line() {
     let view = View { items: vec![whole(0), note("n"), whole(1)], ..View::default() };
     expect![[r#"
         {"role":"user","content":"a"}
-        {"role":"user","name":"fanfold","content":"n"}
+        {"role":"user","content":"n"}
         {"role":"assistant","content":"b"}
     "#]]
     .assert_eq(&conversation.encode(&transcript, &view));

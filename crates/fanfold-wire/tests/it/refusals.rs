@@ -565,18 +565,30 @@ const REFUSALS: &[Case] = &[
         r#"{"error":"{\"error\":{\"code\":400,\"message\":\"request (40000 tokens) exceeds the available context size (32768 tokens), try increasing it\",\"type\":\"exceed_context_size_error\",\"n_prompt_tokens\":40000,\"n_ctx\":32768}}"}"#,
         "prompt 32768 40000 -",
     ),
+    (
+        "Groq, more than a minute's tokens",
+        413,
+        r#"{"error":{"message":"Request too large for model `llama-3.3-70b-versatile` in organization `org_1` service tier `on_demand` on tokens per minute (TPM): Limit 6000, Requested 14810, please reduce your message size and try again. Visit the console for more information.","type":"tokens","code":"rate_limit_exceeded"}}"#,
+        "total 6000 14810 -",
+    ),
+    (
+        "OpenAI, more than a minute's tokens",
+        429,
+        r#"{"error":{"message":"Request too large for gpt-4o in organization org-1 on tokens per min (TPM): Limit 30000, Requested 342389. The input or output tokens must be reduced in order to run successfully.","type":"tokens","param":null,"code":"rate_limit_exceeded"}}"#,
+        "total 30000 342389 -",
+    ),
 ];
 
 const OTHERS: &[(&str, u16, &str)] = &[
     (
-        "Groq, tokens per minute",
-        413,
-        r#"{"error":{"message":"Request too large for model `llama-3.3-70b-versatile` in organization `org_1` service tier `on_demand` on tokens per minute (TPM): Limit 6000, Requested 14810, please reduce your message size and try again. Visit the console for more information.","type":"tokens","code":"rate_limit_exceeded"}}"#,
+        "OpenAI, one that would do in the next minute",
+        429,
+        r#"{"error":{"message":"Request too large for gpt-4o in organization org-1 on tokens per min (TPM): Limit 30000, Requested 20000. Please try again in 8s.","type":"tokens","param":null,"code":"rate_limit_exceeded"}}"#,
     ),
     (
-        "OpenAI, tokens per minute",
-        429,
-        r#"{"error":{"message":"Request too large for gpt-4o in organization org-1 on tokens per min (TPM): Limit 30000, Requested 342389. The input or output tokens must be reduced in order to run successfully.","type":"tokens","param":null,"code":"rate_limit_exceeded"}}"#,
+        "Groq, a minute that is used up",
+        413,
+        r#"{"error":{"message":"Request too large for model `x` on tokens per minute (TPM): Limit 6000, Used 5000, Requested 14810, please try again in 8s.","type":"tokens","code":"rate_limit_exceeded"}}"#,
     ),
     (
         "OpenAI, rate",
@@ -734,7 +746,7 @@ fn every_known_phrasing_is_recognised_with_its_numbers() {
     assert!(REFUSALS.len() >= 60);
     let mut wrong = Vec::new();
     for (who, status, body, expected) in REFUSALS {
-        let found = shown(*status, body, Filled(0));
+        let found = shown(*status, body, Filled::NOTHING);
         if found.as_deref() != Some(expected) {
             wrong.push(format!("{who}: {expected} expected, {found:?} found"));
         }
@@ -746,22 +758,34 @@ fn every_known_phrasing_is_recognised_with_its_numbers() {
 fn the_room_for_a_prompt_leaves_out_what_was_asked_for_as_output() {
     let room = |who: &str| {
         let (_, status, body, _) = REFUSALS.iter().find(|(there, ..)| *there == who).unwrap();
-        refusal(*status, body.as_bytes(), Filled(0)).unwrap().room()
+        refusal(*status, body.as_bytes(), Filled::NOTHING).unwrap().room()
     };
     assert_eq!(room("Anthropic"), Some(200_000));
     assert_eq!(room("Anthropic, with the output"), Some(136_000));
     assert_eq!(room("OpenRouter"), Some(65_536 - 21_333));
     // There is none for any prompt: the limit is all that can be said.
     assert_eq!(room("vLLM, room for the output"), Some(8192));
+    assert_eq!(room("OpenAI, more than a minute's tokens"), Some(30_000));
     assert_eq!(room("OpenAI, one string"), None);
     assert_eq!(room("Groq"), None);
+}
+
+#[test]
+fn the_size_of_a_prompt_is_known_where_the_output_is_told_apart() {
+    let size = |who: &str| {
+        let (_, status, body, _) = REFUSALS.iter().find(|(there, ..)| *there == who).unwrap();
+        refusal(*status, body.as_bytes(), Filled::NOTHING).unwrap().prompt_size()
+    };
+    assert_eq!(size("Anthropic"), Some(213_462));
+    assert!(size("Anthropic, with the output").is_some());
+    assert_eq!(size("OpenAI, more than a minute's tokens"), None);
 }
 
 #[test]
 fn what_only_sounds_alike_is_none() {
     assert!(OTHERS.len() >= 15);
     for (who, status, body) in OTHERS {
-        assert_eq!(shown(*status, body, Filled(99)), None, "{who}");
+        assert_eq!(shown(*status, body, Filled::ALL), None, "{who}");
         assert_eq!(too_much_output(*status, body.as_bytes()), None, "{who}");
     }
 }
@@ -769,7 +793,7 @@ fn what_only_sounds_alike_is_none() {
 #[test]
 fn too_much_output_is_told_apart() {
     for (who, body, limit) in OUTPUTS {
-        assert_eq!(shown(400, body, Filled(99)), None, "{who}");
+        assert_eq!(shown(400, body, Filled::ALL), None, "{who}");
         let found = too_much_output(400, body.as_bytes());
         assert_eq!(found.map(|found| found.limit), Some(*limit), "{who}");
     }
@@ -779,10 +803,13 @@ fn too_much_output_is_told_apart() {
 }
 
 #[test]
-fn a_400_without_a_word_counts_where_the_window_is_nearly_full() {
+fn a_400_without_a_word_counts_where_a_request_is_long() {
     for body in ["", " \n", "{}", "Bad Request"] {
-        assert_eq!(shown(400, body, Filled::of(80_000, 100_000)).as_deref(), Some("unsaid - - -"));
-        assert_eq!(shown(400, body, Filled::of(20_000, 100_000)), None);
+        // A window that is nearly full, however small, and one of which only the table says that it is far from full.
+        for filled in [Filled::of(3_000, 4_000), Filled::of(38_000, 128_000)] {
+            assert_eq!(shown(400, body, filled).as_deref(), Some("unsaid - - -"));
+        }
+        assert_eq!(shown(400, body, Filled::of(7_000, 128_000)), None);
     }
-    assert_eq!(shown(500, "", Filled(99)), None);
+    assert_eq!(shown(500, "", Filled::ALL), None);
 }

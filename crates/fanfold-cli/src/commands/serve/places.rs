@@ -1,8 +1,10 @@
 //! Where the proxy listens, and where requests go.
 
+use std::ffi::{OsStr, OsString};
 use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::path::Path;
 
-use fanfold_proxy::{Upstream, Upstreams};
+use fanfold_proxy::{Style, Upstream, Upstreams};
 
 use crate::failure::Failure;
 use crate::flags::{ServeArgs, USUAL_LISTEN};
@@ -49,7 +51,14 @@ pub(crate) fn upstreams(args: &ServeArgs, options: &Options) -> Result<Upstreams
         openai: choose(set.openai.as_ref(), "OPENAI_BASE_URL", OPENAI)?,
         anthropic: choose(set.anthropic.as_ref(), "ANTHROPIC_BASE_URL", ANTHROPIC)?,
         allowed: set.allowed.iter().map(|address| upstream(address)).collect::<Result<_, _>>()?,
+        usual: usual(args.command.first().map(OsString::as_os_str)),
     })
+}
+
+/// Whose a request of a client is that says nothing about it: Claude Code first looks whether anybody is there.
+fn usual(program: Option<&OsStr>) -> Style {
+    let name = program.and_then(|program| Path::new(program).file_stem());
+    if name.is_some_and(|name| name == "claude") { Style::Anthropic } else { Style::OpenAi }
 }
 
 fn upstream(address: &str) -> Result<Upstream, Failure> {
@@ -61,4 +70,18 @@ fn upstream(address: &str) -> Result<Upstream, Failure> {
 pub(crate) fn told(upstreams: &Upstreams) -> String {
     let (openai, anthropic) = (upstreams.openai.address(), upstreams.anthropic.address());
     if openai == anthropic { openai.to_owned() } else { format!("{openai} and {anthropic}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_claude_code_asks_is_anthropics() {
+        let of = |program: &str| usual(Some(OsStr::new(program)));
+        assert_eq!(
+            (of("/usr/bin/claude"), of("codex"), usual(None)),
+            (Style::Anthropic, Style::OpenAi, Style::OpenAi)
+        );
+    }
 }

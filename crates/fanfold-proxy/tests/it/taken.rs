@@ -1,0 +1,172 @@
+//! Providers with rules of their own: a body of ours that one refuses is sent in another form, and at last as it came.
+
+use fanfold_proxy::Recall;
+use fanfold_testkit::upstream::{Fault, Limit};
+use fanfold_wire::{Format, alternating};
+use serde_json::{Value, json};
+
+use crate::setting::{Stage, Wish, chat, left, long_chat};
+
+/// The rule that templates of Gemma and Mistral have.
+fn wants_alternating(body: &Value) -> Option<(u16, String)> {
+    let roles: Vec<&str> =
+        body["messages"].as_array()?.iter().filter_map(|message| message["role"].as_str()).collect();
+    let is_bad = roles.windows(2).any(|pair| matches!(pair, ["user", "user"] | ["tool", "user"]));
+    is_bad.then(|| (400, "Conversation roles must alternate user/assistant/user/assistant/...".to_owned()))
+}
+
+fn wants_no_names(body: &Value) -> Option<(u16, String)> {
+    let is_named = |message: &Value| message["role"] == "user" && !message["name"].is_null();
+    let is_bad = body["messages"].as_array()?.iter().any(is_named);
+    is_bad.then(|| (422, "messages.0.user.name: Extra inputs are not permitted".to_owned()))
+}
+
+fn wants_no_tool_of_ours(body: &Value) -> Option<(u16, String)> {
+    let has = body["tools"].to_string().contains("fanfold_recall");
+    has.then(|| (400, "tools.0: unsupported schema".to_owned()))
+}
+
+fn wants_no_notes(body: &Value) -> Option<(u16, String)> {
+    body["messages"].to_string().contains("<fanfold>").then(|| (400, "no".to_owned()))
+}
+
+fn bodies(stage: &Stage) -> Vec<String> {
+    stage.upstream.seen().iter().map(fanfold_testkit::upstream::Seen::text).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_wants_roles_to_alternate_gets_them_so() {
+    let stage = Stage::new(Wish { window: 500, ..Wish::default() }).await;
+    stage.upstream.set_rule(wants_alternating);
+    let messages = long_chat(14);
+    for n in [20, 24, messages.len()] {
+        let response = stage.chat(&chat(&messages[..n])).await;
+        assert_eq!((response.status().as_u16(), left(&response).as_str()), (200, "folded"), "{n}");
+        drop(response.bytes().await.unwrap());
+    }
+    let seen = bodies(&stage);
+    assert_eq!(seen.len(), 4, "it is found out once");
+    assert_eq!(alternating(&seen[0], Format::Chat).as_ref(), Some(&seen[1]), "the same words");
+    // What people wrote stands in it word for word, and what was said is kept whole.
+    let first = messages[1]["content"].as_str().unwrap();
+    for body in &seen[1..] {
+        let body: Value = serde_json::from_str(body).unwrap();
+        let user = body["messages"].as_array().unwrap().iter().find(|message| message["role"] == "user");
+        let said = user.unwrap()["content"].as_str().unwrap();
+        assert!(said.starts_with(&format!("{first}\n\n<fanfold>\n")), "{said}");
+    }
+    // Another model of the same provider may take it.
+    let other = chat(&messages).replacen("\"m\"", "\"n\"", 1);
+    assert_eq!(left(&stage.chat(&other).await), "folded");
+    assert_eq!(bodies(&stage).len(), 6);
+    assert_eq!(stage.meter.status().totals.as_it_came.len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_template_may_say_so_with_a_500_and_any_other_is_passed_on() {
+    let stage = Stage::new(Wish { window: 500, ..Wish::default() }).await;
+    let words = "Error: Jinja Exception: Conversation roles must alternate user/assistant/user/assistant/...";
+    stage.upstream.set_rule(move |body| wants_alternating(body).map(|_| (500, words.to_owned())));
+    let body = chat(&long_chat(12));
+    assert_eq!(left(&stage.chat(&body).await), "folded");
+    assert_eq!(bodies(&stage).len(), 2);
+    stage.upstream.fault(Fault::Status(500));
+    let response = stage.chat(&body).await;
+    assert_eq!(response.status(), 500);
+    assert!(response.text().await.unwrap().contains("Internal server error"));
+    assert_eq!(bodies(&stage).len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_takes_no_names_has_none_to_refuse() {
+    let stage = Stage::new(Wish { window: 500, ..Wish::default() }).await;
+    stage.upstream.set_rule(wants_no_names);
+    let response = stage.chat(&chat(&long_chat(12))).await;
+    assert_eq!((response.status().as_u16(), left(&response).as_str()), (200, "folded"));
+    assert_eq!(bodies(&stage).len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_refuses_the_tool_gets_what_came() {
+    let stage = Stage::new(Wish { recall: Recall::Tool, ..Wish::default() }).await;
+    stage.upstream.set_rule(wants_no_tool_of_ours);
+    let mut messages = long_chat(12);
+    for (n, n_seen) in [(4, 2), (8, 3)] {
+        let body = chat(&messages[..n]);
+        let response = stage.chat(&body).await;
+        assert_eq!((response.status().as_u16(), left(&response).as_str()), (200, "as it came: not_taken"));
+        drop(response.bytes().await.unwrap());
+        let seen = bodies(&stage);
+        assert_eq!((seen.len(), seen.last().unwrap()), (n_seen, &body), "it is known for the session");
+    }
+    // A second session finds it out again, and then it is known for all.
+    for (task, n_seen) in [("something else", 5), ("a third thing", 6)] {
+        messages[1] = json!({ "role": "user", "content": task });
+        assert_eq!(left(&stage.chat(&chat(&messages[..4])).await), "as it came: not_taken");
+        assert_eq!(bodies(&stage).len(), n_seen, "{task}");
+    }
+    assert_eq!(stage.meter.status().totals.as_it_came.get("not_taken"), Some(&4));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fold_that_no_form_helps_is_sent_as_it_came() {
+    let stage = Stage::new(Wish { window: 500, ..Wish::default() }).await;
+    stage.upstream.set_rule(wants_no_notes);
+    let body = chat(&long_chat(12));
+    let response = stage.chat(&body).await;
+    assert_eq!((response.status().as_u16(), left(&response).as_str()), (200, "as it came: not_taken"));
+    let seen = bodies(&stage);
+    assert_eq!((seen.len(), seen.last()), (3, Some(&body)));
+    // Where that is too long, the client hears it as it would without us.
+    stage.upstream.set_limit(Some(Limit::Bytes(body.len() / 2)));
+    let response = stage.chat(&body).await;
+    assert_eq!(response.status(), 400);
+    assert!(response.text().await.unwrap().contains("context_length_exceeded"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_with_the_clients_own_is_told_in_the_providers_words() {
+    let stage = Stage::new(Wish { window: 500, recall: Recall::Tool, ..Wish::default() }).await;
+    stage.upstream.set_rule(|body| {
+        (body["temperature"] == 9).then(|| (400, "temperature must be between 0 and 2".to_owned()))
+    });
+    let body = chat(&long_chat(12));
+    let wrong = body.replacen('{', "{\"temperature\":9,", 1);
+    let response = stage.chat(&wrong).await;
+    assert_eq!(response.status(), 400);
+    assert!(response.text().await.unwrap().contains("temperature must be between"));
+    assert_eq!(bodies(&stage).last(), Some(&wrong));
+    // Nothing was learnt from it.
+    assert_eq!(left(&stage.chat(&body).await), "folded");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_without_a_word_that_no_fold_helps_is_no_limit() {
+    let stage = Stage::new(Wish::default()).await;
+    let mut messages = long_chat(140);
+    // As it came, folded harder, with roles that alternate, and as it came.
+    for _ in 0..4 {
+        stage.upstream.fault(Fault::Answer(400, String::new()));
+    }
+    assert_eq!(stage.chat(&chat(&messages)).await.status(), 400);
+    assert_eq!(stage.upstream.n_seen(), 4);
+    messages.push(json!({ "role": "user", "content": "And now?" }));
+    assert_eq!(stage.chat(&chat(&messages)).await.status(), 200);
+    assert_eq!(stage.meter.status().sessions[0].room, 100_000, "the room is what it was");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_takes_less_than_the_table_says_and_says_nothing() {
+    let stage = Stage::new(Wish::default()).await;
+    let messages = long_chat(140);
+    let limit = chat(&messages).len() * 3 / 4;
+    stage.upstream.set_rule(move |body| (body.to_string().len() > limit).then(|| (400, String::new())));
+    let response = stage.chat(&chat(&messages)).await;
+    assert_eq!((response.status().as_u16(), left(&response).as_str()), (200, "folded"));
+    assert_eq!(stage.upstream.n_seen(), 2);
+    // It is known for the session.
+    let mut more = messages.clone();
+    more.push(json!({ "role": "user", "content": "And now?" }));
+    assert_eq!(left(&stage.chat(&chat(&more)).await), "folded");
+    assert_eq!(stage.upstream.n_seen(), 3);
+}
