@@ -10,6 +10,7 @@ mod recalls; //  folds that the model opens
 mod beside; //   folds that it opens beside calls of the client's
 mod refusals; // requests that were too long
 mod asked; //    windows that servers tell
+mod alive; //    providers that think, and say so
 mod faults; //   providers and clients that fail
 mod tls; //      providers behind TLS
 mod memory; //   what is remembered, and providers of it that fail
