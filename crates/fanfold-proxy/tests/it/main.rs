@@ -15,4 +15,5 @@ mod faults; //   providers and clients that fail
 mod tls; //      providers behind TLS
 mod memory; //   what is remembered, and providers of it that fail
 mod trust; //    who may ask
+mod crowds; //   more of everything than there is room for
 mod watched; //  what people see of sessions
