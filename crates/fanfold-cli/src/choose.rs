@@ -87,7 +87,7 @@ fn told_model(told: &Told) -> Option<String> {
 }
 
 /// The model that answers: the one that is set, unless the request names one that may take over from it.
-fn model_of<'a>(options: &'a Options, asked: Asked<'a>) -> Option<&'a str> {
+pub(crate) fn model_of<'a>(options: &'a Options, asked: Asked<'a>) -> Option<&'a str> {
     let has_taken_over = asked.model.is_some_and(|asked| chain(options).any(|name| name == asked));
     if has_taken_over { asked.model } else { options.model.as_deref().or(asked.model) }
 }

@@ -21,8 +21,6 @@ mod commands; //    what can be done
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 use crate::commands::{
     Say, completions, config, demo, doctor, fold, inspect, mcp, memory, models, pipe, prices, recall, replay,
     search, serve, sessions, show, top,
@@ -34,7 +32,7 @@ use crate::terminal::{paint, style};
 
 fn main() -> ExitCode {
     file_limit::heed();
-    match run(&Cli::parse()) {
+    match run(&Cli::read()) {
         Ok(code) => code,
         Err(error) => ExitCode::from(tell(&error)),
     }

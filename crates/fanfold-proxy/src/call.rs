@@ -31,7 +31,11 @@ pub(crate) struct NotSent {
 
 impl Call {
     /// Sends a body as it comes, and gives the answer as it comes.
-    pub(crate) async fn pass(&self, body: Body, length: Option<&HeaderValue>) -> Response {
+    pub(crate) async fn pass(
+        &self,
+        body: Body,
+        length: Option<&HeaderValue>,
+    ) -> Result<http::Response<Body>, NotSent> {
         let mut headers = self.headers.clone();
         // With a length it goes on as it was; without, in chunks, if there is anything.
         if let Some(length) = length {
@@ -39,10 +43,7 @@ impl Call {
         }
         let is_empty = hyper::body::Body::is_end_stream(&body);
         let body = (!is_empty).then(|| reqwest::Body::wrap_stream(body.into_data_stream()));
-        match self.send(headers, body).await {
-            Ok(response) => to_client(response.map(Body::new)),
-            Err(not_sent) => not_sent.response,
-        }
+        self.send(headers, body).await.map(|response| response.map(Body::new))
     }
 
     /// Sends a request.

@@ -77,8 +77,12 @@ pub struct Limits {
     pub deadline: Duration,
     /// The largest body that is looked at; a larger one goes through as it comes.
     pub body: usize,
-    /// Connections at once; more of them wait.
+    /// Connections at once, and answers under way. When they are all taken, those that do nothing go first.
     pub connections: usize,
+    /// How long the first request of a connection may take to be named.
+    pub greeting: Duration,
+    /// Bytes of large bodies that are held at once; more of them wait, and then go through as they come.
+    pub held: usize,
     /// Bodies that are worked on at once; more of them wait, within their deadline.
     pub folding: usize,
     /// How long a client may be silent: between requests, in its headers, in its body, or not reading its answer.
@@ -97,6 +101,8 @@ impl Default for Limits {
             deadline: Duration::from_secs(2),
             body: 64 << 20,
             connections: 1024,
+            greeting: Duration::from_secs(10),
+            held: 256 << 20,
             folding: 32,
             client_idle: Duration::from_secs(120),
             connect: Duration::from_secs(10),

@@ -13,15 +13,15 @@ use fanfold_wire::reply::{self, Carried, Filled, Held, Refusal, Reply};
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
 
 use crate::call::{Call, NotSent, to_client};
-use crate::encoding::{self, Packed};
 use crate::exchange::{SESSION, Shared};
 use crate::fold::Wanted;
 use crate::made::{Made, Reason, Sent};
 use crate::meter::{Arrival, Exit, Passage, Used};
-use crate::model::model;
 use crate::opening::{self, Opened};
 use crate::passing::{End, Passing, Watch};
+use crate::reading::Unread;
 use crate::rounds::Rounds;
+use crate::shelf::Space;
 use crate::taken::Try;
 
 /// The header that tells how a body left.
@@ -42,37 +42,42 @@ pub(crate) struct Came {
     pub(crate) format: Format,
     /// The session that the client named.
     pub(crate) named: Option<String>,
+    /// Where it is held.
+    pub(crate) _space: Space,
 }
 
 impl Call {
     /// Folds a conversation, sends it, and gives the answer as it comes.
     pub(crate) async fn converse(self, came: Came) -> Response {
         let shared = Arc::clone(&self.shared);
-        let unpacked = encoding::unpack(&self.headers, &came.body, shared.limits.body);
-        let text = unpacked.as_ref().ok().and_then(|body| std::str::from_utf8(body).ok());
-        let model = text.and_then(model);
         let traceparent = self.headers.get("traceparent").and_then(|value| value.to_str().ok());
-        let mut passage =
-            shared.meter.came(&Arrival { format: came.format, model: model.as_deref(), traceparent });
-        let memory = shared.memory.as_ref().filter(|_| shared.folder.mode() == Mode::Fold);
-        let minded = memory.zip(text).and_then(|(memory, text)| {
-            let deadline = shared.limits.deadline;
-            memory.minded(text, came.format, came.named.as_deref(), deadline, &shared.meter)
-        });
-        let mut wanted = None;
-        let made = match unpacked {
-            Ok(body) => {
-                let (format, named) = (came.format, came.named.clone());
-                let unknown = self.unknown(model.as_deref());
-                let upstream = self.upstream.address().to_owned();
-                let memory = minded.clone();
-                let (told, refused) = (None, None);
-                let asked = Wanted { body, format, model, named, upstream, unknown, told, refused, memory };
+        let mut passage = shared.meter.came(&Arrival { format: came.format, model: None, traceparent });
+        let (body, headers, named) = (came.body.clone(), self.headers.clone(), came.named.clone());
+        let unread = Unread { headers, body, format: came.format, named: named.clone() };
+        let (mut wanted, mut minded) = (None, None);
+        let made = match shared.read(unread).await {
+            Ok(read) => {
+                if let Some(model) = &read.model {
+                    passage.asks(model);
+                }
+                minded.clone_from(&read.minded);
+                let asked = Wanted {
+                    unknown: self.unknown(read.model.as_deref()),
+                    body: read.body,
+                    format: came.format,
+                    model: read.model,
+                    named,
+                    upstream: self.upstream.address().to_owned(),
+                    told: None,
+                    refused: None,
+                    memory: read.minded,
+                    _space: read.space,
+                    spent: read.took,
+                };
                 wanted = Some(asked.clone());
                 shared.folder.fold(asked).await
             }
-            Err(Packed::TooLarge) => Made::as_it_came(Reason::TooLarge),
-            Err(Packed::Unknown | Packed::Broken) => Made::as_it_came(Reason::Packed),
+            Err(reason) => Made::as_it_came(reason),
         };
         match self.send_and_again(&came, wanted, made, &mut passage).await {
             Ok((opened, made)) => {

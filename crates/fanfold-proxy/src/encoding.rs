@@ -1,9 +1,9 @@
 //! Packed bodies: unpacked to be read, up to a limit, so that a small body can't become a huge one.
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 
 use bytes::Bytes;
-use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use http::HeaderMap;
 use http::header::CONTENT_ENCODING;
 
@@ -21,11 +21,33 @@ pub(crate) enum Packed {
 /// Brotli is unpacked in pieces of this size.
 const PIECE: usize = 16 << 10;
 
+/// Nobody packs a body more often than this.
+const MOST_WAYS: usize = 3;
+/// The largest window that zstd may use over HTTP, as a power of two: it is held in memory.
+const ZSTD_WINDOW: u32 = 23;
+
+/// Whether a body is packed.
+pub(crate) fn is_packed(headers: &HeaderMap) -> bool {
+    names(headers).is_none_or(|names| !names.is_empty())
+}
+
+/// How large a body is when it is unpacked. That costs time and no memory.
+pub(crate) fn measure(headers: &HeaderMap, body: &[u8], limit: usize) -> Result<usize, Packed> {
+    let names = names(headers).ok_or(Packed::Unknown)?;
+    let mut unpacked = up_to(reader(&names, body, limit)?, limit);
+    let n_bytes = io::copy(&mut unpacked, &mut io::sink()).map_err(|_| Packed::Broken)?;
+    usize::try_from(n_bytes).ok().filter(|n_bytes| *n_bytes <= limit).ok_or(Packed::TooLarge)
+}
+
 /// A body as it is to be read: itself, if it is not packed.
 pub(crate) fn unpack(headers: &HeaderMap, body: &Bytes, limit: usize) -> Result<Bytes, Packed> {
-    // The last one named was put on last.
     let names = names(headers).ok_or(Packed::Unknown)?;
-    names.iter().rev().try_fold(body.clone(), |body, name| unpack_one(name, &body, limit))
+    if names.is_empty() {
+        return Ok(body.clone());
+    }
+    let mut unpacked = Vec::new();
+    up_to(reader(&names, body, limit)?, limit).read_to_end(&mut unpacked).map_err(|_| Packed::Broken)?;
+    if unpacked.len() > limit { Err(Packed::TooLarge) } else { Ok(unpacked.into()) }
 }
 
 /// The ways in which a body was packed, in their order.
@@ -34,28 +56,47 @@ fn names(headers: &HeaderMap) -> Option<Vec<String>> {
     for value in headers.get_all(CONTENT_ENCODING) {
         names.extend(value.to_str().ok()?.split(',').map(|name| name.trim().to_ascii_lowercase()));
     }
+    names.retain(|name| !name.is_empty() && name != "identity");
     Some(names)
 }
 
-fn unpack_one(name: &str, body: &Bytes, limit: usize) -> Result<Bytes, Packed> {
-    match name {
-        "" | "identity" => Ok(body.clone()),
-        "gzip" | "x-gzip" => read(MultiGzDecoder::new(&body[..]), limit),
-        "zstd" => read(zstd::Decoder::new(&body[..]).map_err(|_| Packed::Broken)?, limit),
-        "br" => read(brotli::Decompressor::new(&body[..], PIECE), limit),
-        // The standard means zlib, and some send it bare.
-        "deflate" => match read(ZlibDecoder::new(&body[..]), limit) {
-            Err(Packed::Broken) => read(DeflateDecoder::new(&body[..]), limit),
-            read => read,
-        },
-        _ => Err(Packed::Unknown),
+/// Reads a body that was packed in these ways, one after another. No way may make it larger than the limit.
+fn reader<'a>(names: &[String], body: &'a [u8], limit: usize) -> Result<Box<dyn Read + 'a>, Packed> {
+    if names.len() > MOST_WAYS {
+        return Err(Packed::Unknown);
     }
+    // The last one named was put on last.
+    names.iter().rev().try_fold(Box::new(body) as Box<dyn Read + 'a>, |from, name| {
+        let from = BufReader::new(from);
+        let read: Box<dyn Read + 'a> = match name.as_str() {
+            "gzip" | "x-gzip" => Box::new(up_to(MultiGzDecoder::new(from), limit)),
+            "deflate" => Box::new(up_to(inflate(from)?, limit)),
+            "br" => Box::new(up_to(brotli::Decompressor::new(from, PIECE), limit)),
+            "zstd" => {
+                let mut decoder = zstd::Decoder::with_buffer(from).map_err(|_| Packed::Broken)?;
+                decoder.window_log_max(ZSTD_WINDOW).map_err(|_| Packed::Broken)?;
+                Box::new(up_to(decoder, limit))
+            }
+            _ => return Err(Packed::Unknown),
+        };
+        Ok(read)
+    })
 }
 
-fn read(from: impl Read, limit: usize) -> Result<Bytes, Packed> {
-    let mut unpacked = Vec::new();
-    from.take(limit as u64 + 1).read_to_end(&mut unpacked).map_err(|_| Packed::Broken)?;
-    if unpacked.len() > limit { Err(Packed::TooLarge) } else { Ok(unpacked.into()) }
+/// The standard means zlib, and some send it bare: no bare beginning looks like the other.
+fn inflate<'a>(mut from: impl BufRead + 'a) -> Result<Box<dyn Read + 'a>, Packed> {
+    let begun = from.fill_buf().map_err(|_| Packed::Broken)?;
+    let is_zlib = match begun {
+        [first, second, ..] => first & 0x0f == 8 && u16::from_be_bytes([*first, *second]).is_multiple_of(31),
+        [first] => first & 0x0f == 8,
+        [] => false,
+    };
+    Ok(if is_zlib { Box::new(ZlibDecoder::new(from)) } else { Box::new(DeflateDecoder::new(from)) })
+}
+
+/// One byte more than the limit tells that there is more.
+fn up_to<R: Read>(from: R, limit: usize) -> io::Take<R> {
+    from.take(limit as u64 + 1)
 }
 
 /// An answer that is unpacked as it comes.
@@ -176,6 +217,11 @@ mod tests {
         let twice = packed("br", &packed("gzip", &body));
         assert_eq!(unpacked("gzip, br", twice, 1 << 20).unwrap(), body);
         assert_eq!(unpacked("compress", b"x".to_vec(), 9), Err(Packed::Unknown));
+        assert_eq!(unpacked("gzip, gzip, gzip, gzip", b"x".to_vec(), 9), Err(Packed::Unknown));
+        let mut bare = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::default());
+        bare.write_all(&body).unwrap();
+        assert_eq!(unpacked("deflate", bare.finish().unwrap(), 1 << 20).unwrap(), body);
+        assert!(is_packed(&headers("br")) && !is_packed(&headers("identity")));
     }
 
     #[test]
@@ -185,6 +231,8 @@ mod tests {
             let bomb = packed(name, &zeros);
             assert!(bomb.len() < 64 << 10);
             assert_eq!(unpacked(name, bomb.clone(), 1 << 20), Err(Packed::TooLarge), "{name}");
+            assert_eq!(measure(&headers(name), &bomb, 1 << 20), Err(Packed::TooLarge), "{name}");
+            assert_eq!(measure(&headers(name), &bomb, 8 << 20), Ok(8 << 20), "{name}");
             assert_eq!(unpacked(name, b"not packed at all".to_vec(), 1 << 20), Err(Packed::Broken), "{name}");
             let mut unpacking = Unpacking::of(&headers(name), 1 << 20).unwrap();
             assert!(unpacking.feed(&bomb).is_err(), "{name}");

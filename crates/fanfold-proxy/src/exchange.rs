@@ -3,22 +3,28 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
+use fanfold_wire::Format;
 use http::StatusCode;
-use http::header::{CONTENT_LENGTH, UPGRADE};
+use http::header::{CONTENT_LENGTH, HeaderMap, HeaderValue, RETRY_AFTER, UPGRADE};
+use http::request::Parts;
 use tokio_util::task::TaskTracker;
 
 use crate::arrival::{self, Arrived, NotArrived};
 use crate::asked::Inquiries;
-use crate::call::Call;
+use crate::call::{Call, to_client};
 use crate::config::{Config, Limits};
 use crate::converse::{Came, tell};
+use crate::door::Visit;
 use crate::fold::Folder;
 use crate::made::{Made, Reason};
-use crate::meter::{Arrival, Exit, Meter};
+use crate::meter::{Arrival, Exit, Meter, Passage, shown_headers, shown_path};
+use crate::passing::{End, Passing, Watch};
 use crate::remember::Remember;
 use crate::server::ServeError;
+use crate::shelf::Shelf;
 use crate::taken::Taken;
 use crate::trust::{self, Token};
 use crate::upstream::{Senders, Upstreams};
@@ -26,6 +32,8 @@ use crate::{api, headers, own, route};
 
 /// The header by which a client names its session, and by which it is told.
 pub(crate) const SESSION: &str = "x-fanfold-session";
+/// A longer name of a session is none.
+const LONGEST_NAME: usize = 128;
 
 /// What all requests share.
 pub(crate) struct Shared {
@@ -40,6 +48,10 @@ pub(crate) struct Shared {
     pub(crate) api: Router,
     token: Option<Token>,
     pub(crate) limits: Limits,
+    /// Where bodies are held.
+    pub(crate) shelf: Shelf,
+    /// By what requests that came through here are known again.
+    name: String,
     /// What is still done when an answer has gone.
     pub(crate) tasks: TaskTracker,
 }
@@ -50,7 +62,7 @@ impl Shared {
         let desk = Arc::clone(&folder.desk);
         Ok(Shared {
             upstreams: config.upstreams.clone(),
-            senders: Senders::new(&config.limits, config.ca.as_deref())?,
+            senders: Senders::new(&config.limits, config.ca.as_deref(), &config.upstreams)?,
             folder,
             taken: Taken::default(),
             meter: Arc::clone(&config.meter),
@@ -60,6 +72,8 @@ impl Shared {
             api: api::router(Arc::new(move || desk.engine())),
             token: config.token.clone(),
             limits: config.limits,
+            shelf: Shelf::new(config.limits.held),
+            name: format!("fanfold-{:016x}", fastrand::u64(..)),
             tasks: TaskTracker::new(),
         })
     }
@@ -90,6 +104,10 @@ async fn forward(shared: &Arc<Shared>, request: Request) -> Response {
         let hint = "use HTTP, which streams as well";
         return own::error(StatusCode::UPGRADE_REQUIRED, "WebSockets are not passed on", hint);
     }
+    if headers::is_signed(&parts.headers, &shared.name) {
+        let hint = "check --upstream, here and wherever it leads";
+        return own::error(StatusCode::LOOP_DETECTED, "a request that left here came back", hint);
+    }
     let path = parts.uri.path();
     let style = route::style(path, &parts.headers, shared.upstreams.usual);
     let upstream = match shared.upstreams.choose(&parts.headers, style) {
@@ -103,24 +121,21 @@ async fn forward(shared: &Arc<Shared>, request: Request) -> Response {
     let Some(url) = parts.uri.path_and_query().and_then(|path| upstream.target(path)) else {
         return own::error(StatusCode::BAD_REQUEST, "the path is no path", "begin it with a slash");
     };
-    let headers = headers::upstream(&parts.headers);
-    let (upstream, method) = (upstream.clone(), parts.method);
+    let mut headers = headers::upstream(&parts.headers);
+    if upstream.is_plain() {
+        headers::sign(&mut headers, &shared.name);
+    }
+    let (upstream, method) = (upstream.clone(), parts.method.clone());
     let call = Call { shared: Arc::clone(shared), upstream, method, url, headers };
+    let visit = parts.extensions.get::<Arc<Visit>>();
     let Some(format) = route::folded(&call.method, path) else {
-        shared.meter.passed_through();
-        return call.pass(body, parts.headers.get(CONTENT_LENGTH)).await;
+        return pass_through(&call, &parts, body, visit).await;
     };
-    let body = match arrival::read(body, shared.limits.body, shared.limits.client_idle).await {
-        Ok(Arrived::Whole(body)) => body,
-        Ok(Arrived::Long(body)) => {
-            let made = Made::as_it_came(Reason::TooLarge);
-            let mut passage = shared.meter.came(&Arrival { format, model: None, traceparent: None });
-            passage.left(made.left.outcome());
-            let mut response = call.pass(body, parts.headers.get(CONTENT_LENGTH)).await;
-            passage.ended(Exit::Done);
-            tell(&mut response, &made);
-            return response;
-        }
+    let limits = &shared.limits;
+    let (limit, idle, patience) = (limits.body, limits.client_idle, limits.deadline);
+    let terms = arrival::Terms { limit, idle, shelf: &shared.shelf, patience };
+    let arrived = match arrival::read(body, terms).await {
+        Ok(arrived) => arrived,
         Err(NotArrived::Silent) => {
             let hint = "send the body in one go";
             return own::error(StatusCode::REQUEST_TIMEOUT, "the body did not come", hint);
@@ -130,6 +145,122 @@ async fn forward(shared: &Arc<Shared>, request: Request) -> Response {
             return own::error(StatusCode::BAD_REQUEST, "the body broke off", hint);
         }
     };
-    let named = parts.headers.get(SESSION).and_then(|name| name.to_str().ok()).map(str::to_owned);
-    call.converse(Came { body, format, named }).await
+    if let Arrived::Whole(..) = &arrived
+        && let Some(visit) = visit
+    {
+        visit.is_heard();
+    }
+    if !has_place(shared, visit).await {
+        return full(shared);
+    }
+    match arrived {
+        Arrived::Whole(body, space) => {
+            let named = named(&parts.headers);
+            call.converse(Came { body, format, named, _space: space }).await
+        }
+        Arrived::Long(body, why) => pass_long(&call, &parts, body, (format, why)).await,
+    }
+}
+
+/// Sends on what is no conversation.
+async fn pass_through(call: &Call, parts: &Parts, body: Body, visit: Option<&Arc<Visit>>) -> Response {
+    if let Some(visit) = visit.filter(|_| hyper::body::Body::is_end_stream(&body)) {
+        visit.is_heard();
+    }
+    if !has_place(&call.shared, visit).await {
+        return full(&call.shared);
+    }
+    call.shared.meter.passed_through();
+    tracing::debug!(
+        target: "fanfold::passed",
+        method = %parts.method,
+        path = shown_path(&parts.uri),
+        headers = shown_headers(&parts.headers),
+        "passed through"
+    );
+    match call.pass(body, parts.headers.get(CONTENT_LENGTH)).await {
+        Ok(response) => to_client(response),
+        Err(not_sent) => not_sent.response,
+    }
+}
+
+/// Sends on a conversation that is not held, for a reason, and counts what becomes of it.
+async fn pass_long(call: &Call, parts: &Parts, body: Body, (format, why): (Format, Reason)) -> Response {
+    let made = Made::as_it_came(why);
+    let traceparent = parts.headers.get("traceparent").and_then(|value| value.to_str().ok());
+    let mut passage = call.shared.meter.came(&Arrival { format, model: None, traceparent });
+    passage.left(made.left.outcome());
+    let length = parts.headers.get(CONTENT_LENGTH);
+    if let Some(n_bytes) = length.and_then(|length| length.to_str().ok()?.parse().ok()) {
+        passage.sending(n_bytes);
+    }
+    let mut response = match call.pass(body, length).await {
+        Ok(response) => {
+            passage.first_byte(response.status().as_u16());
+            to_client(response).map(|body| Body::new(Passing::new(body, Unseen(Some(passage)))))
+        }
+        Err(not_sent) => {
+            passage.ended(not_sent.exit);
+            not_sent.response
+        }
+    };
+    tell(&mut response, &made);
+    response
+}
+
+/// An answer that passes unread.
+struct Unseen(Option<Passage>);
+
+impl Watch for Unseen {
+    fn saw(&mut self, _bytes: &[u8]) {}
+
+    fn ended(&mut self, end: End) {
+        let exit = match end {
+            End::Complete => Exit::Done,
+            End::BrokenOff => Exit::BrokenOff,
+            End::ClientGone => Exit::ClientGone,
+        };
+        if let Some(passage) = self.0.take() {
+            passage.ended(exit);
+        }
+    }
+}
+
+async fn has_place(shared: &Shared, visit: Option<&Arc<Visit>>) -> bool {
+    match visit {
+        Some(visit) => visit.has_place(shared.limits.deadline).await,
+        None => true,
+    }
+}
+
+/// What a client is told who found no place.
+fn full(shared: &Shared) -> Response {
+    let what = format!("all {} places are taken", shared.limits.connections);
+    let mut response = own::error(StatusCode::SERVICE_UNAVAILABLE, &what, "try again in a moment");
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}
+
+/// The session that a client names: a short name that can be seen. Any other is none, and the session is recognised.
+fn named(headers: &HeaderMap) -> Option<String> {
+    let name = headers.get(SESSION)?.to_str().ok()?.trim();
+    (1..=LONGEST_NAME).contains(&name.len()).then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_has_a_name_that_can_be_seen() {
+        let named = |name: &[u8]| {
+            let name = HeaderValue::from_bytes(name).unwrap();
+            named(&HeaderMap::from_iter([(SESSION.parse().unwrap(), name)]))
+        };
+        assert_eq!(named(b" night run ").as_deref(), Some("night run"));
+        assert_eq!((named(b""), named(b"  "), named("é".as_bytes())), (None, None, None));
+        let longest = "n".repeat(LONGEST_NAME);
+        assert_eq!(named(longest.as_bytes()), Some(longest.clone()));
+        assert_eq!(named(format!("{longest}n").as_bytes()), None);
+    }
 }

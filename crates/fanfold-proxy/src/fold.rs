@@ -21,12 +21,15 @@ use crate::made::{Counted, Made, Reason, Sent};
 use crate::meter::Meter;
 use crate::recall::Recall;
 use crate::remember::Minded;
+use crate::shelf::Space;
 use crate::windows::Windows;
 
 /// Who asks, as sessions have it.
 const SOURCE: &str = "proxy";
 /// A body that was refused waits so many times as long for its fold: without one there is nothing to send.
 const PATIENCE: u32 = 5;
+/// So many bytes of a body are worked on at one place: what is made of them takes several times as much memory.
+const PER_PLACE: usize = 4 << 20;
 
 /// A body that is to be folded.
 #[derive(Clone)]
@@ -48,6 +51,10 @@ pub(crate) struct Wanted {
     pub(crate) refused: Option<Refused>,
     /// What is remembered for it.
     pub(crate) memory: Option<Minded>,
+    /// Where it is held, if unpacking made it larger.
+    pub(crate) _space: Arc<Space>,
+    /// What was spent of its deadline before.
+    pub(crate) spent: Duration,
 }
 
 /// Folds bodies.
@@ -59,8 +66,9 @@ pub(crate) struct Folder {
     mode: Mode,
     recall: Recall,
     deadline: Duration,
-    /// How many are worked on at once. One that is late keeps its place until it is done.
-    places: Arc<Semaphore>,
+    /// How many are worked on at once. One that is late keeps its place until it is done, and a large one has several.
+    pub(crate) places: Arc<Semaphore>,
+    n_places: usize,
 }
 
 impl Folder {
@@ -75,6 +83,7 @@ impl Folder {
             recall: config.recall,
             deadline: config.limits.deadline,
             places: Arc::new(Semaphore::new(config.limits.folding)),
+            n_places: config.limits.folding,
         }
     }
 
@@ -84,10 +93,14 @@ impl Folder {
 
     /// Folds a body, or says why it leaves as it came.
     pub(crate) async fn fold(&self, wanted: Wanted) -> Made {
-        let most = if wanted.refused.is_some() { self.deadline * PATIENCE } else { self.deadline };
+        let most = match wanted.refused {
+            Some(_) => self.deadline * PATIENCE,
+            None => self.deadline.saturating_sub(wanted.spent),
+        };
+        let n_places = u32::try_from((1 + wanted.body.len() / PER_PLACE).min(self.n_places)).unwrap_or(1);
         let until = Instant::now() + most;
         let work = async {
-            let Ok(place) = Arc::clone(&self.places).acquire_owned().await else {
+            let Ok(place) = Arc::clone(&self.places).acquire_many_owned(n_places).await else {
                 return Made::as_it_came(Reason::Deadline);
             };
             let (desk, meter, windows) =

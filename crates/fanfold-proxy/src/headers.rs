@@ -1,6 +1,6 @@
 //! Which headers go on. Those of one connection stay with it, and ours are ours.
 
-use http::header::{self, HeaderMap, HeaderName};
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 
 /// Headers that speak of one connection only.
 const HOP_BY_HOP: [HeaderName; 8] = [
@@ -31,6 +31,19 @@ pub(crate) fn upstream(from: &HeaderMap) -> HeaderMap {
     headers
 }
 
+/// Says in the headers of a request that it came through a proxy of this name, so that one that comes back is known.
+pub(crate) fn sign(headers: &mut HeaderMap, name: &str) {
+    if let Ok(value) = HeaderValue::try_from(format!("1.1 {name}")) {
+        headers.append(header::VIA, value);
+    }
+}
+
+/// Whether a request came through a proxy of this name.
+pub(crate) fn is_signed(headers: &HeaderMap, name: &str) -> bool {
+    let values = headers.get_all(header::VIA).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|hop| hop.split_whitespace().nth(1) == Some(name))
+}
+
 /// A provider's headers as they go to the client.
 pub(crate) fn client(from: &HeaderMap) -> HeaderMap {
     of_the_ends(from)
@@ -54,6 +67,16 @@ fn of_the_ends(from: &HeaderMap) -> HeaderMap {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_that_came_through_is_known_again() {
+        let mut headers = HeaderMap::new();
+        assert!(!is_signed(&headers, "fanfold-1"));
+        headers.insert(header::VIA, "1.1 a, 2 b (a comment)".parse().unwrap());
+        sign(&mut headers, "fanfold-1");
+        assert!(is_signed(&headers, "fanfold-1") && is_signed(&upstream(&headers), "a"));
+        assert!(!is_signed(&headers, "fanfold-12"));
+    }
 
     #[test]
     fn what_speaks_of_one_connection_stays_with_it() {

@@ -13,6 +13,7 @@ mod upstream; // where requests go, and how
 mod headers; //  which headers go on
 mod route; //    which requests are folded
 mod encoding; // packed bodies
+mod shelf; //    how many bytes of bodies are held at once
 mod arrival; //  a body read whole, up to a limit
 mod desk; //     the engine on a store that may come and go
 mod made; //     how a body leaves, and why
@@ -23,6 +24,7 @@ mod recall; //   how a model opens folds
 mod remember; // memory for the conversations that pass
 mod errands; //  summaries written beside the turns
 mod fold; //     a body folded, within a deadline
+mod reading; //  a body unpacked and looked at, within the same
 pub mod meter; // what passes through, counted
 mod passing; //  an answer on its way to the client
 mod opening; //  the beginning of an answer, looked at before it goes on
@@ -34,7 +36,8 @@ mod exchange; // one request from start to end
 mod trust; //    who may ask
 pub mod api; //  sessions for programs
 mod own; //      our own routes, and words of ours to a client
-mod stall; //    connections that stand still
+mod stall; //    clients that do not read
+mod door; //     who is let in, and who goes when it is full
 mod server; //   listening, and ending in good order
 
 pub use config::{Config, Host, Limits};

@@ -19,6 +19,8 @@ pub enum Reason {
     Packed,
     /// It is larger than what is looked at.
     TooLarge,
+    /// There was no space for it beside other large ones.
+    Busy,
     /// It is no conversation.
     NotDecoded,
     /// The store did not take it.
@@ -47,6 +49,7 @@ impl Reason {
         Reason::Summary,
         Reason::Packed,
         Reason::TooLarge,
+        Reason::Busy,
         Reason::NotDecoded,
         Reason::Store,
         Reason::Locked,
@@ -65,6 +68,7 @@ impl Reason {
             Reason::Summary => "summary",
             Reason::Packed => "packed",
             Reason::TooLarge => "too_large",
+            Reason::Busy => "busy",
             Reason::NotDecoded => "not_decoded",
             Reason::Store => "store",
             Reason::Locked => "locked",

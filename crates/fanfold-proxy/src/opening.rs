@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, BodyDataStream};
 use bytes::Bytes;
 use fanfold_wire::Format;
 use fanfold_wire::reply::sse::{Event, Splitter};
 use fanfold_wire::reply::{Carried, Filled, Refusal, Reply, refusal, refusal_in_answer};
 use futures_util::{StreamExt as _, stream};
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use tokio::time::{Instant, timeout_at};
 
 use crate::encoding::Unpacking;
 
@@ -17,8 +18,10 @@ use crate::encoding::Unpacking;
 pub(crate) const LONGEST_ERROR: usize = 1 << 20;
 /// A whole answer that is longer is an answer.
 const LONGEST_REFUSAL: usize = 16 << 10;
-/// Events that say nothing yet are held back for so long at most.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// From its first bytes on, an answer that says nothing yet is held back for so long at most.
+const PATIENCE: Duration = Duration::from_millis(150);
+/// An error is waited for longer: no client shows a half of it.
+const PATIENCE_WITH_ERRORS: Duration = Duration::from_secs(2);
 /// Of Responses: what comes before anything is said.
 const PREAMBLE: [&str; 3] = ["response.created", "response.in_progress", "response.queued"];
 
@@ -53,7 +56,7 @@ pub(crate) async fn open(
         return Opened { response: whole(body), refusal: None };
     }
     if is_error {
-        let (body, error) = read(body, LONGEST_ERROR).await;
+        let (body, error) = read(body, LONGEST_ERROR, PATIENCE_WITH_ERRORS).await;
         let refusal = error.and_then(|error| refusal(status.as_u16(), &error, filled));
         return Opened { response: whole(body), refusal };
     }
@@ -61,7 +64,7 @@ pub(crate) async fn open(
         Carried::Stream => first_events(body, format).await,
         Carried::Whole if n_told.is_some_and(|told| told > LONGEST_REFUSAL) => (body, None),
         Carried::Whole => {
-            let (body, answer) = read(body, LONGEST_REFUSAL).await;
+            let (body, answer) = read(body, LONGEST_REFUSAL, PATIENCE).await;
             (body, answer.and_then(|answer| refusal_in_answer(&answer)))
         }
     };
@@ -96,74 +99,103 @@ fn unpacked(response: http::Response<Body>, limit: usize) -> http::Response<Body
     http::Response::from_parts(parts, Body::from_stream(pieces))
 }
 
+/// An answer that is held back. The first bytes are waited for as long as they take; from then on it is held for so long
+/// and no longer, whatever comes: a sign of life goes on as a sign of life.
+struct Holding {
+    chunks: BodyDataStream,
+    patience: Duration,
+    /// None before the first bytes.
+    until: Option<Instant>,
+    held: Vec<Result<Bytes, axum::Error>>,
+    n_bytes: usize,
+}
+
+/// What comes next of an answer that is held back.
+enum Next {
+    /// A piece of it.
+    Piece(Bytes),
+    /// Its end.
+    End,
+    /// It broke off, or it was held for long enough.
+    GoOn,
+}
+
+impl Holding {
+    fn new(body: Body, patience: Duration) -> Holding {
+        Holding { chunks: body.into_data_stream(), patience, until: None, held: Vec::new(), n_bytes: 0 }
+    }
+
+    async fn next(&mut self) -> Next {
+        let chunk = match self.until {
+            None => self.chunks.next().await,
+            Some(until) if until <= Instant::now() => return Next::GoOn,
+            Some(until) => match timeout_at(until, self.chunks.next()).await {
+                Ok(chunk) => chunk,
+                Err(_) => return Next::GoOn,
+            },
+        };
+        self.until.get_or_insert_with(|| Instant::now() + self.patience);
+        match chunk {
+            Some(Ok(bytes)) => {
+                self.n_bytes += bytes.len();
+                self.held.push(Ok(bytes.clone()));
+                Next::Piece(bytes)
+            }
+            Some(broken) => {
+                self.held.push(broken);
+                Next::GoOn
+            }
+            None => Next::End,
+        }
+    }
+
+    /// What was held back, and what comes behind it. An error comes a moment after what came before it: a server that
+    /// meets both at once closes the connection and sends neither.
+    fn into_body(self) -> Body {
+        const MOMENT: Duration = Duration::from_millis(20);
+        Body::from_stream(stream::iter(self.held).chain(self.chunks).then(|piece| async {
+            if piece.is_err() {
+                tokio::time::sleep(MOMENT).await;
+            }
+            piece
+        }))
+    }
+}
+
 /// Reads an answer to its end, if that is near. Gives a body with all of its bytes.
-async fn read(body: Body, most: usize) -> (Body, Option<Vec<u8>>) {
-    let mut chunks = body.into_data_stream();
-    let mut held: Vec<Bytes> = Vec::new();
-    let mut n_bytes = 0;
-    let mut end = None;
-    while n_bytes <= most {
-        match chunks.next().await {
-            Some(Ok(chunk)) => {
-                n_bytes += chunk.len();
-                held.push(chunk);
-            }
-            Some(Err(error)) => {
-                end = Some(Err(error));
-                break;
-            }
-            None => {
-                let whole = held.concat();
+async fn read(body: Body, most: usize, patience: Duration) -> (Body, Option<Vec<u8>>) {
+    let mut holding = Holding::new(body, patience);
+    loop {
+        match holding.next().await {
+            Next::Piece(_) if holding.n_bytes <= most => {}
+            Next::Piece(_) | Next::GoOn => return (holding.into_body(), None),
+            Next::End => {
+                let whole = holding.held.iter().flatten().fold(Vec::new(), |mut whole, piece| {
+                    whole.extend_from_slice(piece);
+                    whole
+                });
                 return (Body::from(whole.clone()), Some(whole));
             }
         }
     }
-    let held = held.into_iter().map(Ok).chain(end).collect();
-    (again(held, chunks), None)
 }
 
 /// Holds a stream back until it says something or fails.
 async fn first_events(body: Body, format: Format) -> (Body, Option<Refusal>) {
-    let mut chunks = body.into_data_stream();
+    let mut holding = Holding::new(body, PATIENCE);
     let mut reply = Reply::new(format, Carried::Stream);
     let mut splitter = Splitter::default();
-    let mut held: Vec<Result<Bytes, axum::Error>> = Vec::new();
     let mut refusal = None;
-    // The first bytes are waited for as long as they take; what follows them, not for long.
-    let mut most = Duration::MAX;
-    let mut n_bytes = 0;
-    while let Ok(Some(chunk)) = tokio::time::timeout(most, chunks.next()).await {
-        most = PATIENCE;
-        let Ok(bytes) = &chunk else {
-            held.push(chunk);
-            break;
-        };
-        n_bytes += bytes.len();
-        reply.feed(bytes);
-        let events = splitter.feed(bytes);
-        held.push(chunk);
+    while let Next::Piece(bytes) = holding.next().await {
+        reply.feed(&bytes);
+        let events = splitter.feed(&bytes);
         refusal = reply.so_far().refusal();
         let says_nothing = events.iter().all(|event| is_silent(event, format));
-        if refusal.is_some() || !says_nothing || n_bytes > LONGEST_ERROR {
+        if refusal.is_some() || !says_nothing || holding.n_bytes > LONGEST_ERROR {
             break;
         }
     }
-    (again(held, chunks), refusal)
-}
-
-/// What was held back, and what comes behind it. An error comes a moment after what came before it: a server that meets
-/// both at once closes the connection and sends neither.
-fn again(
-    held: Vec<Result<Bytes, axum::Error>>,
-    rest: impl futures_util::Stream<Item = Result<Bytes, axum::Error>> + Send + 'static,
-) -> Body {
-    const MOMENT: Duration = Duration::from_millis(20);
-    Body::from_stream(stream::iter(held).chain(rest).then(|piece| async {
-        if piece.is_err() {
-            tokio::time::sleep(MOMENT).await;
-        }
-        piece
-    }))
+    (holding.into_body(), refusal)
 }
 
 /// Whether an event only says that an answer begins.

@@ -17,6 +17,7 @@ use futures_util::{Stream, StreamExt as _, stream};
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 
 use crate::meter::Meter;
+use crate::rounds::is_blank;
 
 /// Memory for the conversations that pass.
 #[derive(Clone)]
@@ -98,6 +99,7 @@ impl Minded {
             reply: Some(Reply::new(format, carried)),
             minded: self,
             is_over: false,
+            is_blank: carried == Carried::Whole,
         };
         // It may become shorter.
         response.headers_mut().remove(CONTENT_LENGTH);
@@ -107,6 +109,10 @@ impl Minded {
         let mut whole = Vec::new();
         while let Some(next) = listening.next().await {
             match next {
+                Ok(bytes) if listening.is_blank => {
+                    let begun = stream::iter([Ok(bytes)]);
+                    return response.map(|_| Body::from_stream(begun.chain(listening.stream())));
+                }
                 Ok(bytes) => whole.extend_from_slice(&bytes),
                 // What breaks off breaks off for the client, too.
                 Err(error) => {
@@ -131,6 +137,8 @@ struct Listening {
     reply: Option<Reply>,
     minded: Minded,
     is_over: bool,
+    /// Whether all that came of a whole answer is white space, by which a provider keeps the connection alive.
+    is_blank: bool,
 }
 
 impl Listening {
@@ -147,7 +155,9 @@ impl Listening {
                 return None;
             }
             let shown = match self.chunks.next().await {
+                Some(Ok(chunk)) if self.is_blank && is_blank(&chunk) => return Some(Ok(chunk)),
                 Some(Ok(chunk)) => {
+                    self.is_blank = false;
                     if let Some(reply) = &mut self.reply {
                         reply.feed(&chunk);
                     }

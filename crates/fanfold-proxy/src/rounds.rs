@@ -47,6 +47,10 @@ pub(crate) struct Rounds {
     /// What the client gets next.
     ready: VecDeque<Bytes>,
     is_over: bool,
+    /// Whether all that came of a whole answer is white space, by which a provider keeps the connection alive.
+    is_blank: bool,
+    /// Whether a whole answer has begun for the client.
+    has_begun: bool,
     /// What the provider said to a follow-up that it did not answer.
     failed: Option<Response>,
 }
@@ -78,23 +82,48 @@ impl Rounds {
         n_room: usize,
         ledger: Ledger,
     ) -> Rounds {
-        let (chunks, ready, is_over, failed) =
-            (Body::empty().into_data_stream(), VecDeque::new(), false, None);
-        Rounds { call, headers, held, format, session, n_room, ledger, chunks, ready, is_over, failed }
+        let (chunks, ready) = (Body::empty().into_data_stream(), VecDeque::new());
+        Rounds {
+            call,
+            headers,
+            held,
+            format,
+            session,
+            n_room,
+            ledger,
+            chunks,
+            ready,
+            is_over: false,
+            is_blank: false,
+            has_begun: false,
+            failed: None,
+        }
     }
 
     /// A stream that goes on as it comes. Where it is dropped, the call upstream is.
     pub(crate) fn stream(mut self, body: Body) -> impl Stream<Item = Result<Bytes, axum::Error>> + Send {
         self.chunks = body.into_data_stream();
+        self.go_on()
+    }
+
+    fn go_on(self) -> impl Stream<Item = Result<Bytes, axum::Error>> + Send {
         stream::unfold(self, |mut rounds| async move { rounds.next().await.map(|next| (next, rounds)) })
     }
 
-    /// An answer that is not streamed: all rounds of it, or what the provider said instead of the last one.
+    /// An answer that is not streamed: all rounds of it, or what the provider said instead of the last one. One that
+    /// begins with signs of life goes on as they come.
     pub(crate) async fn whole(mut self, mut response: Response) -> Response {
         self.chunks = std::mem::take(response.body_mut()).into_data_stream();
+        self.is_blank = true;
         let mut whole = Vec::new();
         while let Some(next) = self.next().await {
             match next {
+                Ok(bytes) if self.is_blank => {
+                    response.headers_mut().remove(CONTENT_LENGTH);
+                    self.has_begun = true;
+                    let begun = stream::iter([Ok(bytes)]).chain(self.go_on());
+                    return response.map(|_| Body::from_stream(begun));
+                }
                 Ok(bytes) => whole.extend_from_slice(&bytes),
                 // What breaks off breaks off for the client, too.
                 Err(error) => {
@@ -119,7 +148,11 @@ impl Rounds {
                 return None;
             }
             let (outs, is_end) = match self.chunks.next().await {
-                Some(Ok(chunk)) => (self.held.feed(&chunk), false),
+                Some(Ok(chunk)) if self.is_blank && is_blank(&chunk) => return Some(Ok(chunk)),
+                Some(Ok(chunk)) => {
+                    self.is_blank = false;
+                    (self.held.feed(&chunk), false)
+                }
                 Some(Err(error)) => {
                     self.end(Exit::BrokenOff);
                     return Some(Err(error));
@@ -225,7 +258,11 @@ impl Rounds {
         });
         let outs = self.held.fail(&failure);
         self.show(outs);
-        self.failed = Some(Response::from_parts(parts, Body::from(body)));
+        self.failed = Some(Response::from_parts(parts, Body::from(body.clone())));
+        // Its headers may have gone with a sign of life; then the words are all that is left to give.
+        if self.has_begun {
+            self.ready.push_back(body);
+        }
         Next::End(exit)
     }
 
@@ -272,6 +309,11 @@ impl Rounds {
             None => tracing::warn!(session = %self.session, "a recall could not be noted in time"),
         }
     }
+}
+
+/// Whether a piece of an answer says nothing.
+pub(crate) fn is_blank(chunk: &[u8]) -> bool {
+    chunk.trim_ascii().is_empty()
 }
 
 /// How long to wait before a provider is asked again.

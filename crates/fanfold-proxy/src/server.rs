@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -12,13 +13,14 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::Config;
+use crate::door::{Door, Seat};
 use crate::exchange::{Shared, exchange};
 use crate::own;
+use crate::passing::Passing;
 use crate::stall::Watched;
 
 /// After a failed accept, for lack of files say, others are let go on first.
@@ -39,12 +41,21 @@ pub enum ServeError {
     /// Others could reach it, and it has no token.
     #[error("{0} can be reached from other machines, and there is no token")]
     Open(SocketAddr),
+    /// It would send requests to itself.
+    #[error("{0} is where it listens itself: requests would go round for ever")]
+    Itself(String),
     /// What was given as certificates of authorities are none.
     #[error("there is no certificate among the authorities that were given")]
     Authorities,
     /// The HTTP client could not be made.
-    #[error("requests can't be sent from here: {0}")]
+    #[error("requests can't be sent from here: {}", cause(.0))]
     Sender(#[from] reqwest::Error),
+}
+
+/// What is at the bottom of an error: the rest says little.
+fn cause(error: &reqwest::Error) -> String {
+    let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
+    causes.last().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 /// A proxy that runs.
@@ -68,6 +79,9 @@ pub async fn serve(config: Config) -> Result<Running, ServeError> {
     let failed = |error| ServeError::Listen { address: config.listen, error };
     let listener = TcpListener::bind(config.listen).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
+    if let Some(upstream) = config.upstreams.all().find(|upstream| upstream.is_at(address)) {
+        return Err(ServeError::Itself(upstream.address().to_owned()));
+    }
     let shared = Arc::new(Shared::new(&config)?);
     let running = Running {
         address,
@@ -114,31 +128,29 @@ impl Running {
         let (shared, connections) = (Arc::clone(&self.shared), self.connections.clone());
         let (closing, dropping) = (self.closing.clone(), self.dropping.clone());
         async move {
-            let places = Arc::new(Semaphore::new(shared.limits.connections));
+            let door = Door::new(shared.limits.connections);
             loop {
-                let next = async {
-                    let place = Arc::clone(&places).acquire_owned().await.ok()?;
-                    Some((listener.accept().await, place))
-                };
-                let (accepted, place) = tokio::select! {
-                    next = next => match next {
-                        Some(next) => next,
-                        None => return,
-                    },
+                let accepted = tokio::select! {
+                    accepted = listener.accept() => accepted,
                     () = closing.cancelled() => return,
                 };
-                let Ok((stream, _)) = accepted else {
+                let Ok((stream, peer)) = accepted else {
+                    door.make_room();
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                     continue;
                 };
-                let connection = serve_one(stream, Arc::clone(&shared), closing.clone());
+                let Some(seat) = door.let_in(peer.ip().to_canonical()).map(Arc::new) else {
+                    tracing::debug!("a connection is closed at once: all places are taken");
+                    continue;
+                };
+                let connection = serve_one(stream, Arc::clone(&seat), Arc::clone(&shared), closing.clone());
                 let dropping = dropping.clone();
                 connections.spawn(async move {
                     tokio::select! {
                         () = connection => {}
+                        () = seat.goes() => tracing::debug!("a connection goes to make room for another"),
                         () = dropping.cancelled() => {}
                     }
-                    drop(place);
                 });
             }
         }
@@ -146,10 +158,13 @@ impl Running {
 }
 
 /// Serves one connection to its end.
-async fn serve_one(stream: TcpStream, shared: Arc<Shared>, closing: CancellationToken) {
+async fn serve_one(stream: TcpStream, seat: Arc<Seat>, shared: Arc<Shared>, closing: CancellationToken) {
     // Small pieces of a stream leave at once.
     let _ = stream.set_nodelay(true);
     let idle = shared.limits.client_idle;
+    let greeting = tokio::time::sleep(shared.limits.greeting.min(idle));
+    let is_greeted = Arc::new(AtomicBool::new(false));
+    let greeted = Arc::clone(&is_greeted);
     let mut builder = Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(idle);
     builder
@@ -160,13 +175,31 @@ async fn serve_one(stream: TcpStream, shared: Arc<Shared>, closing: Cancellation
         .adaptive_window(true)
         .max_header_list_size(256 << 10);
     let service = service_fn(move |request: http::Request<Incoming>| {
-        let shared = Arc::clone(&shared);
-        async move { Ok::<_, Infallible>(exchange(shared, request.map(Body::new)).await) }
+        greeted.store(true, Ordering::Relaxed);
+        let (shared, visit) = (Arc::clone(&shared), Arc::new(seat.asks()));
+        async move {
+            let mut request = request.map(Body::new);
+            request.extensions_mut().insert(Arc::clone(&visit));
+            let response = exchange(shared, request).await;
+            visit.is_heard();
+            Ok::<_, Infallible>(response.map(|body| Passing::new(body, visit)))
+        }
     });
     let connection = builder.serve_connection(TokioIo::new(Watched::new(stream, idle)), service);
     tokio::pin!(connection);
+    // Who has a request under way, or had one, looks after its silences in other ways.
+    let late = async {
+        greeting.await;
+        if is_greeted.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+    };
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
+        () = late => {
+            tracing::debug!("a connection is closed: its first request did not come");
+            return;
+        }
         () = closing.cancelled() => {
             connection.as_mut().graceful_shutdown();
             connection.await

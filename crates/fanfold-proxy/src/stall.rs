@@ -1,4 +1,4 @@
-//! Connections that stand still: a client that sends nothing at all, or does not read its answer, loses its place.
+//! Clients that do not read: whoever takes nothing of an answer for too long loses it.
 
 use std::io;
 use std::pin::Pin;
@@ -6,21 +6,19 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Sleep, sleep};
 
-/// A connection that is given up when it stands still for too long.
+/// A connection that is given up when nothing can be written to it for too long.
 pub(crate) struct Watched<T> {
     io: T,
     idle: Duration,
-    /// Runs until the first bytes have come: only then a protocol looks after its own silences.
-    greeting: Option<Pin<Box<Sleep>>>,
     /// Runs while what was written is not taken.
     writing: Option<Pin<Box<Sleep>>>,
 }
 
 impl<T> Watched<T> {
     pub(crate) fn new(io: T, idle: Duration) -> Watched<T> {
-        Watched { io, idle, greeting: Some(Box::pin(sleep(idle))), writing: None }
+        Watched { io, idle, writing: None }
     }
 
     /// Looks at the time while a write waits.
@@ -44,18 +42,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Watched<T> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let this = self.get_mut();
-        let read = Pin::new(&mut this.io).poll_read(cx, buffer);
-        let Some(timer) = &mut this.greeting else { return read };
-        if read.is_ready() {
-            this.greeting = None;
-            return read;
-        }
-        if timer.as_mut().poll(cx).is_ready() {
-            timer.as_mut().reset(Instant::now() + this.idle);
-            return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client says nothing")));
-        }
-        Poll::Pending
+        Pin::new(&mut self.get_mut().io).poll_read(cx, buffer)
     }
 }
 

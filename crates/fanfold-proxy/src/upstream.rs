@@ -1,5 +1,6 @@
 //! Where requests go, and how: one upstream for all, one for each style, or one that a client names from a list.
 
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use http::HeaderMap;
@@ -68,14 +69,29 @@ impl Upstream {
     }
 
     fn is_near(&self) -> bool {
-        match self.base.host_str() {
-            Some("localhost") => true,
-            Some(host) => host
-                .trim_matches(['[', ']'])
-                .parse::<std::net::IpAddr>()
-                .is_ok_and(|address| address.is_loopback()),
-            None => false,
-        }
+        self.is_localhost() || self.ip().is_some_and(|ip| ip.is_loopback())
+    }
+
+    /// Whether it is what listens at an address of this machine.
+    pub(crate) fn is_at(&self, address: SocketAddr) -> bool {
+        // Who listens everywhere listens on this machine's own addresses, too.
+        let is_same = |ip: IpAddr| ip == address.ip() || (ip.is_loopback() && address.ip().is_unspecified());
+        let is_here = self.is_localhost() && (address.ip().is_loopback() || address.ip().is_unspecified());
+        let is_our_port = self.base.port_or_known_default() == Some(address.port());
+        is_our_port && (is_here || self.ip().is_some_and(is_same))
+    }
+
+    /// Whether it is reached without TLS, as another proxy of ours is.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.base.scheme() == "http"
+    }
+
+    fn is_localhost(&self) -> bool {
+        self.base.host_str() == Some("localhost")
+    }
+
+    fn ip(&self) -> Option<IpAddr> {
+        self.base.host_str()?.trim_matches(['[', ']']).parse().ok()
     }
 }
 
@@ -108,6 +124,11 @@ impl Upstreams {
         }
     }
 
+    /// Each of them, some perhaps twice.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Upstream> {
+        [&self.openai, &self.anthropic].into_iter().chain(&self.allowed)
+    }
+
     /// The upstream of a request; the name that a client gave, if it is not in the list.
     pub(crate) fn choose(&self, headers: &HeaderMap, style: Style) -> Result<&Upstream, String> {
         let usual = match style {
@@ -116,8 +137,7 @@ impl Upstreams {
         };
         let Some(named) = headers.get(HEADER) else { return Ok(usual) };
         let named = named.to_str().unwrap_or_default().trim_end_matches('/');
-        let mut known = [&self.openai, &self.anthropic].into_iter().chain(&self.allowed);
-        known.find(|known| known.address() == named).ok_or_else(|| named.to_owned())
+        self.all().find(|known| known.address() == named).ok_or_else(|| named.to_owned())
     }
 }
 
@@ -128,7 +148,11 @@ pub(crate) struct Senders {
 }
 
 impl Senders {
-    pub(crate) fn new(limits: &Limits, ca: Option<&[u8]>) -> Result<Senders, ServeError> {
+    pub(crate) fn new(
+        limits: &Limits,
+        ca: Option<&[u8]>,
+        upstreams: &Upstreams,
+    ) -> Result<Senders, ServeError> {
         let authorities = match ca {
             Some(pem) => {
                 let found =
@@ -146,8 +170,17 @@ impl Senders {
                 .redirect(reqwest::redirect::Policy::none())
                 .tls_certs_merge(authorities.iter().cloned())
         };
+        let build = |builder: &dyn Fn() -> reqwest::ClientBuilder, is_near: bool| {
+            let needs_tls =
+                upstreams.all().any(|upstream| upstream.is_near() == is_near && !upstream.is_plain());
+            match builder().build() {
+                // A small container has no certificates, and where nobody speaks TLS needs none.
+                Err(_) if !needs_tls && ca.is_none() => builder().tls_certs_only([]).build(),
+                built => built,
+            }
+        };
         // A proxy of the environment's is for the world outside.
-        Ok(Senders { near: builder().no_proxy().build()?, far: builder().build()? })
+        Ok(Senders { near: build(&|| builder().no_proxy(), true)?, far: build(&builder, false)? })
     }
 
     pub(crate) fn of(&self, upstream: &Upstream) -> &reqwest::Client {
@@ -191,6 +224,20 @@ mod tests {
     fn an_address_with_credentials_or_of_another_kind_is_refused() {
         for wrong in ["ftp://h", "not an address", "https://user:secret@h/v1", "https://h/v1?key=1"] {
             assert!(Upstream::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn its_own_address_is_known_by_every_name() {
+        let is_at = |upstream: &str, address: &str| {
+            Upstream::parse(upstream).unwrap().is_at(address.parse().unwrap())
+        };
+        for ours in ["http://127.0.0.1:7744/v1", "http://localhost:7744"] {
+            assert!(is_at(ours, "127.0.0.1:7744") && is_at(ours, "0.0.0.0:7744"), "{ours}");
+        }
+        assert!(is_at("http://[::1]:7744", "[::1]:7744") && is_at("http://10.0.0.5", "10.0.0.5:80"));
+        for other in ["http://127.0.0.1:7745", "http://127.0.0.2:7744", "https://api.openai.com:7744/v1"] {
+            assert!(!is_at(other, "127.0.0.1:7744"), "{other}");
         }
     }
 

@@ -8,7 +8,7 @@ mod models; //   what is known of models
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use fanfold_core::{Cadence, Handle, Policy, Strategy};
 
 use self::mcp::MCP_HELP;
@@ -464,6 +464,16 @@ pub(crate) enum ConfigCommand {
 }
 
 impl Cli {
+    /// The command line of this program; a wrong one is told, and ends it.
+    pub(crate) fn read() -> Cli {
+        let matches = Cli::command().get_matches();
+        let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+        if let (Command::Serve(args), Some((_, matches))) = (&mut cli.command, matches.subcommand()) {
+            args.keep_to_its_command(matches);
+        }
+        cli
+    }
+
     /// What the flags set.
     pub(crate) fn options(&self) -> Options {
         let fold = match &self.command {

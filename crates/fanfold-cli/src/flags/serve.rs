@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args};
 
 use super::{FoldFlags, StoreFlags};
 use crate::log::{Look, Talk};
@@ -84,6 +85,23 @@ pub(crate) struct ServeArgs {
     /// A command to start with its base URLs set; fanfold ends with it
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+}
+
+impl ServeArgs {
+    /// Forgets what the environment says of address and token, if there is a command: that is for a proxy that several
+    /// clients share, and one that is started here would not get past it.
+    pub(super) fn keep_to_its_command(&mut self, matches: &ArgMatches) {
+        if self.command.is_empty() {
+            return;
+        }
+        let is_of_environment = |id: &str| matches.value_source(id) == Some(ValueSource::EnvVariable);
+        if is_of_environment("listen") {
+            self.listen = None;
+        }
+        if is_of_environment("token") {
+            self.token = None;
+        }
+    }
 }
 
 /// How a model opens folds.

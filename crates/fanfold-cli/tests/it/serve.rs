@@ -144,6 +144,80 @@ fn a_client_is_started_with_its_base_urls_and_ended_with() {
 }
 
 #[test]
+fn a_client_that_was_sent_elsewhere_still_goes_there() {
+    let sandbox = Sandbox::new();
+    let told = |variables: &[(&str, &str)]| {
+        let mut command = command(&sandbox, &["serve", "--store", "s.db", "--", "true"]);
+        command.envs(variables.iter().copied());
+        String::from_utf8(command.output().unwrap().stderr).unwrap()
+    };
+    let said = told(&[("OPENAI_API_BASE", "http://127.0.0.1:9/v1")]);
+    assert!(said.contains("sends to http://127.0.0.1:9/v1 and https://api.anthropic.com"), "{said}");
+    let said = told(&[("OPENAI_API_BASE", "http://127.0.0.1:9"), ("OPENAI_BASE_URL", "http://127.0.0.1:8")]);
+    assert!(said.contains("sends to http://127.0.0.1:8 and"), "{said}");
+    assert!(said.contains("warning: OPENAI_BASE_URL and OPENAI_API_BASE differ"), "{said}");
+}
+
+#[test]
+fn what_is_set_for_a_shared_proxy_does_not_keep_a_client_of_ours_out() {
+    let (sandbox, upstream) = (Sandbox::new(), upstream(Duration::ZERO));
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let (url, address) = (upstream.url(), taken.local_addr().unwrap().to_string());
+    let script = r#"echo "$ANTHROPIC_BASE_URL"; read end"#;
+    let arguments = ["-q", "serve", "--upstream", &url, "--store", "s.db", "--", "sh", "-c", script];
+    let mut command = command(&sandbox, &arguments);
+    command.env("FANFOLD_LISTEN", &address).env("FANFOLD_TOKEN", "a-token-of-enough-letters");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let address = line.trim().trim_start_matches("http://").to_owned();
+    let mut proxy = Proxy { child, address };
+    let (mut stream, mut got) = ask(&proxy.address);
+    stream.read_to_end(&mut got).unwrap();
+    assert!(got.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&got));
+    drop(proxy.child.stdin.take());
+    assert!(proxy.ends_within(Duration::from_secs(10)).is_some());
+}
+
+#[test]
+fn a_signal_to_the_proxy_alone_reaches_its_client() {
+    use std::os::unix::process::CommandExt as _;
+    let (sandbox, upstream) = (Sandbox::new(), upstream(Duration::ZERO));
+    let url = upstream.url();
+    for (signal, number) in [("-INT", 2), ("-HUP", 1)] {
+        let script =
+            format!("trap 'exit {number}' {}; echo ready; while :; do sleep 0.05; done", &signal[1..]);
+        let arguments = ["-q", "serve", "--upstream", &url, "--store", "s.db", "--", "sh", "-c", &script];
+        // A group of its own is in front of no terminal, so nobody else tells the client.
+        let mut command = command(&sandbox, &arguments);
+        let mut child = command.process_group(0).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        let mut proxy = Proxy { child, address: String::new() };
+        proxy.kill(signal);
+        assert_eq!(proxy.ends_within(Duration::from_secs(10)), Some(number), "{signal}");
+    }
+}
+
+#[test]
+fn a_machine_without_certificates_serves_what_needs_none() {
+    let sandbox = Sandbox::new();
+    let empty = sandbox.write("empty.pem", "");
+    let run = |upstream: &str| {
+        let arguments = ["serve", "--upstream", upstream, "--store", "s.db", "--", "true"];
+        let mut command = command(&sandbox, &arguments);
+        command.env("SSL_CERT_FILE", &empty).env("SSL_CERT_DIR", sandbox.path("none"));
+        command.output().unwrap()
+    };
+    let output = run("http://127.0.0.1:9");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let output = run("https://127.0.0.1:9");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("certificates") && !said.contains("builder"), "{said}");
+}
+
+#[test]
 fn what_can_not_be_served_is_told_with_the_next_step() {
     let sandbox = Sandbox::new();
     let ran = sandbox.run("serve --listen 0.0.0.0:0");
@@ -160,6 +234,22 @@ fn what_can_not_be_served_is_told_with_the_next_step() {
         hint: write it as https://api.openai.com/v1
     "#]]
     .assert_eq(&ran.err);
+    let ran = sandbox.run("serve --listen 0.0.0.0:0 --token a-token-of-enough-letters -- true");
+    expect![[r#"
+        error: a client that is started here can't use 0.0.0.0:0: it has no token for it
+
+        hint: leave --listen out, or start the proxy and the client each on its own
+    "#]]
+    .assert_eq(&ran.err);
+    let ran = sandbox.run("serve --store s.db --window 0 -- true");
+    expect![[r#"
+        error: a window of 0 tokens has no room for anything
+
+        hint: set --window to what the model takes: 128k, or more
+    "#]]
+    .assert_eq(&ran.err);
+    let ran = sandbox.run("serve --store s.db --window 500 -- true");
+    assert!(ran.code == 0 && ran.err.contains("warning: a window of 500 tokens is smaller"), "{}", ran.err);
     let ran = sandbox.run("serve --listen 0 --token short");
     assert!(ran.code == 1 && ran.err.contains("openssl rand"), "{}", ran.err);
     let ran = sandbox.run("serve --listen 0 -- no-such-program-anywhere");

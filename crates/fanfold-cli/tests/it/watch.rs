@@ -184,12 +184,68 @@ fn a_room_that_fills_is_told_in_the_log_once() {
     drop(caller);
     let said = proxy.end();
     let told: Vec<&str> = said.lines().filter(|line| line.contains("% of the room is full")).collect();
-    let has = |level: &str| told.iter().filter(|line| line.contains(&format!("level={level}"))).count();
+    let has = |level: &str| told.iter().filter(|line| line.contains(&format!("pressure={level}"))).count();
     assert!(
         !told.is_empty() && ["info", "notice", "warning", "critical"].iter().all(|level| has(level) <= 1),
         "{said}"
     );
     assert_eq!(told.len(), has("info") + has("notice") + has("warning") + has("critical"), "{said}");
+}
+
+/// Whether a line of JSON has each of its keys once.
+fn has_each_key_once(line: &str) -> bool {
+    struct Once;
+    impl<'de> serde::de::Visitor<'de> for Once {
+        type Value = bool;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<bool, A::Error> {
+            let mut keys = std::collections::BTreeSet::new();
+            let mut is_once = true;
+            while let Some((key, _)) = map.next_entry::<String, serde::de::IgnoredAny>()? {
+                is_once &= keys.insert(key);
+            }
+            Ok(is_once)
+        }
+    }
+    serde::Deserializer::deserialize_map(&mut serde_json::Deserializer::from_str(line), Once).unwrap()
+}
+
+#[test]
+fn a_line_of_json_has_each_key_once_and_tells_what_became_of_a_body_that_was_not_read() {
+    let upstream = Upstream::start(Script::steps(99)).unwrap();
+    let sandbox = Sandbox::new();
+    let flags = ["--window", "9k", "--reserve", "0", "--cadence", "window", "--max-body", "1"];
+    let flags: Vec<&str> = flags.into_iter().chain(["--log", "json", "--talk", "debug"]).collect();
+    let proxy = Proxy::start(&sandbox, &upstream.url(), &flags);
+    let mut caller = proxy.caller();
+    for n_steps in [1, 6, 7, 8] {
+        assert_eq!(caller.post(CHAT, &[], &conversation(n_steps).to_string()).unwrap().status, 200);
+    }
+    let large = conversation(1).to_string().replacen("read the files", &"word ".repeat(300_000), 1);
+    assert_eq!(caller.post(CHAT, &[], &large).unwrap().status, 200);
+    let secret = [("x-api-key", "sk-secret"), ("user-agent", "an-agent")];
+    assert_eq!(caller.call("GET", "/v1/models?key=sk-secret", &secret, "").unwrap().status, 200);
+    drop(caller);
+    let said = proxy.end();
+    let lines: Vec<&str> = said.lines().filter(|line| line.starts_with('{')).collect();
+    assert!(lines.iter().any(|line| line.contains(r#""pressure":""#)), "{said}");
+    for line in &lines {
+        assert!(has_each_key_once(line), "{line}");
+    }
+    let find = |words: &str| -> Value {
+        let line = lines.iter().find(|line| line.contains(words)).unwrap_or_else(|| panic!("{said}"));
+        serde_json::from_str(line).unwrap()
+    };
+    let passed = find(r#""why":"too_large""#);
+    assert_eq!((&passed["status"], &passed["exit"]), (&json!(200), &json!("done")), "{passed}");
+    let through = find("fanfold::passed");
+    assert_eq!((&through["method"], &through["path"]), (&json!("GET"), &json!("/v1/models?…")), "{through}");
+    assert!(through["headers"].as_str().unwrap().contains(r#"user-agent="an-agent""#), "{through}");
+    assert!(!said.contains("sk-secret"), "{said}");
 }
 
 /// What the upstream says to the same without a proxy.

@@ -79,7 +79,7 @@ fn check(client: &Client, kind: Kind) {
 }
 
 /// Every body is valid and fits; gives the size of the largest.
-fn check_bodies(kind: Kind, bodies: &[String], window: Tokens) -> Tokens {
+pub(crate) fn check_bodies(kind: Kind, bodies: &[String], window: Tokens) -> Tokens {
     let mut largest = Tokens::ZERO;
     for (i, body) in bodies.iter().enumerate() {
         assert_eq!(broken(kind, body.as_bytes()), [], "request {i}: {body}");
@@ -90,7 +90,7 @@ fn check_bodies(kind: Kind, bodies: &[String], window: Tokens) -> Tokens {
 }
 
 /// Every handle that stands in a request is opened by the command that a person has.
-fn recall_all(place: &Path, session: &SessionId, bodies: &[String]) -> usize {
+pub(crate) fn recall_all(place: &Path, session: &SessionId, bodies: &[String]) -> usize {
     let sent: Vec<String> = handles(place, session)
         .into_iter()
         .filter(|handle| bodies.iter().any(|body| body.contains(handle)))

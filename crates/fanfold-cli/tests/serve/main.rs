@@ -11,3 +11,4 @@ mod talks; //   conversations through it: valid, whole in their words, the same 
 mod lowered; // a provider that takes less all of a sudden
 mod clients; // Codex and Claude Code
 mod sdks; //    the Python packages of OpenAI and Anthropic
+mod tasks; //   a task of forty steps with each of them, in a small window

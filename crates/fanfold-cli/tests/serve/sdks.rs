@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::served::{Served, place};
 
-const PACKAGES: [&str; 2] = ["openai==3.49.0", "anthropic==2.8.0"];
+pub(crate) const PACKAGES: [&str; 2] = ["openai==3.49.0", "anthropic==2.8.0"];
 
 /// Everything that an agent does with them; one line for each thing that it sees.
 const SCRIPT: &str = r#"
@@ -113,11 +113,11 @@ fn python_packages_see_what_they_see_without_it() {
         Upstream::start(model).unwrap()
     };
     let direct = provider();
-    let expected = run(&python, direct.port());
+    let expected = run(&python, SCRIPT, direct.port());
     let (here, upstream) = (place(), provider());
     // With a window that is set, nobody asks the provider for one.
     let served = Served::start(here.path(), &upstream.url(), &["--window", "200k"]);
-    let seen = run(&python, served.port);
+    let seen = run(&python, SCRIPT, served.port);
     assert!(expected.lines().count() >= 24, "{expected}");
     for (expected, seen) in expected.lines().zip(seen.lines()) {
         assert_eq!(seen, expected);
@@ -140,16 +140,17 @@ fn python_packages_see_what_they_see_without_it() {
     }
 }
 
-fn run(python: &Path, port: u16) -> String {
+/// What a script prints that is told the port of its provider.
+pub(crate) fn run(python: &Path, script: &str, port: u16) -> String {
     let output =
-        Command::new(python).args(["-c", SCRIPT, &port.to_string()]).env("NO_PROXY", "*").output().unwrap();
+        Command::new(python).args(["-c", script, &port.to_string()]).env("NO_PROXY", "*").output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
     text
 }
 
 /// A Python with both packages, made once below `target`.
-fn python() -> Result<PathBuf, String> {
+pub(crate) fn python() -> Result<PathBuf, String> {
     let clients = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../clients");
     let venv = clients.join(format!("python-{}", PACKAGES.join("-").replace("==", "-")));
     let (python, ready) = (venv.join("bin/python"), venv.join("installed"));

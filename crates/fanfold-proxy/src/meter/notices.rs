@@ -35,16 +35,16 @@ impl Meter {
     fn pressed(&self, session: &SessionId, level: Pressure, view: Tokens, room: Tokens) {
         self.counters.pressed(level.name());
         let percent = view.0 * 100 / room.0.max(1);
-        let (session, level_name) = (session.0.as_str(), level.name());
+        let (session, pressure) = (session.0.as_str(), level.name());
         let words = format!("{percent} % of the room is full: {view} of {room} tokens");
         // The levels of a log are fixed where it is written.
         match level {
             Pressure::None => {}
             Pressure::Info | Pressure::Notice => {
-                tracing::info!(target: "fanfold::pressure", session, level = level_name, "{words}");
+                tracing::info!(target: "fanfold::pressure", session, pressure, "{words}");
             }
             Pressure::Warning | Pressure::Critical => {
-                tracing::warn!(target: "fanfold::pressure", session, level = level_name, "{words}");
+                tracing::warn!(target: "fanfold::pressure", session, pressure, "{words}");
             }
         }
     }

@@ -11,8 +11,10 @@ mod beside; //   folds that it opens beside calls of the client's
 mod refusals; // requests that were too long
 mod taken; //    requests that a provider takes in another form
 mod asked; //    windows that servers tell
+mod alive; //    providers that think, and say so
 mod faults; //   providers and clients that fail
 mod tls; //      providers behind TLS
 mod memory; //   what is remembered, and providers of it that fail
 mod trust; //    who may ask
+mod crowds; //   more of everything than there is room for
 mod watched; //  what people see of sessions

@@ -113,7 +113,7 @@ pub(crate) struct Stage {
     pub(crate) meter: Arc<Meter>,
     pub(crate) running: Running,
     pub(crate) client: reqwest::Client,
-    config: Config,
+    pub(crate) config: Config,
 }
 
 impl Stage {

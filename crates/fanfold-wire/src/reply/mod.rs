@@ -30,7 +30,7 @@ pub use said::{Called, Carried, Failure, Reply, Said};
 pub use scrub::{Scrubber, scrub};
 pub use scrubbed::Scrubbed;
 pub use spoken::{Heard, Spoken};
-pub use summary::{is_summary_request, is_summary_route};
+pub use summary::is_summary_request;
 pub(crate) use tool::wants_structure;
 pub use tool::{RECALL_TOOL, Wanted, may_offer_recall, recall_tool, with_recall_tool};
 pub use usage::Usage;

@@ -64,12 +64,6 @@ pub fn is_summary_request(incoming: &Incoming) -> bool {
     is_system || last.is_some_and(|last| is_prompt(&last))
 }
 
-/// Whether a path is one that a client has conversations summarised on: Codex has it done by the provider.
-pub fn is_summary_route(path: &str) -> bool {
-    let path = path.split('?').next().unwrap_or_default().trim_end_matches('/');
-    path.ends_with("/responses/compact")
-}
-
 fn is_prompt(last: &Object<'_>) -> bool {
     // Codex asks a provider that can do it with an item of its own.
     if last.text("type").as_deref() == Some("compaction_trigger") {

@@ -1,7 +1,7 @@
 //! Clients' own requests for a summary, by the words that each begins with; and conversations, which are none.
 
 use fanfold_testkit::trajectories::trajectories;
-use fanfold_wire::reply::{self, is_summary_route};
+use fanfold_wire::reply;
 use fanfold_wire::{Format, Incoming};
 use serde_json::{Value, json};
 
@@ -143,14 +143,6 @@ fn a_conversation_about_summaries_is_none() {
                 && !is_summary_request("", format)
         );
     }
-}
-
-#[test]
-fn codexs_route_is_known() {
-    assert!(
-        is_summary_route("/v1/responses/compact") && is_summary_route("/openai/v1/responses/compact?x=1")
-    );
-    assert!(!is_summary_route("/v1/responses") && !is_summary_route("/v1/responses/compact/input_items"));
 }
 
 #[test]

@@ -4,11 +4,19 @@ use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{ExitCode, ExitStatus};
+use std::time::{Duration, Instant};
 
 use tokio::process::{Child, Command};
 
-use super::signals::{Asked, Signals};
+use super::signals::{Asked, Signals, are_in_front};
 use crate::failure::Failure;
+
+/// A second Ctrl-C within so long is meant for a client that did not end at the first.
+const AGAIN: Duration = Duration::from_secs(2);
+/// The variables that clients of OpenAI's routes read their base URL from, the one that counts first.
+pub(crate) const OPENAI_VARIABLES: [&str; 2] = ["OPENAI_BASE_URL", "OPENAI_API_BASE"];
+/// Those of Anthropic's routes.
+pub(crate) const ANTHROPIC_VARIABLES: [&str; 1] = ["ANTHROPIC_BASE_URL"];
 
 /// Runs a command to its end and gives its exit code.
 pub(crate) async fn run(
@@ -26,6 +34,7 @@ pub(crate) async fn run(
         let message = format!("{} could not be started: {error}", program.display());
         Failure::new(message, "check its name, and that it may be run")
     })?;
+    let mut interrupted = None;
     loop {
         tokio::select! {
             ended = child.wait() => {
@@ -34,20 +43,28 @@ pub(crate) async fn run(
                 })?;
                 return Ok(code(ended));
             }
-            asked = signals.next() => pass_on(&child, asked),
+            asked = signals.next() => {
+                // Ctrl-C at a terminal was sent to the client as well; a second one at once means it in earnest.
+                let is_interrupt = asked == Asked::Interrupt;
+                let is_again = interrupted.is_some_and(|last: Instant| last.elapsed() < AGAIN);
+                let has_it_already = is_interrupt && !is_again && are_in_front();
+                if is_interrupt {
+                    interrupted = Some(Instant::now());
+                }
+                if !has_it_already {
+                    pass_on(&child, asked);
+                }
+            }
         }
     }
 }
 
 /// The base URLs as clients read them.
-fn variables(address: SocketAddr) -> [(&'static str, String); 4] {
+fn variables(address: SocketAddr) -> Vec<(&'static str, String)> {
     let root = format!("http://{address}");
-    [
-        ("ANTHROPIC_BASE_URL", root.clone()),
-        ("OPENAI_BASE_URL", format!("{root}/v1")),
-        ("OPENAI_API_BASE", format!("{root}/v1")),
-        ("FANFOLD_PROXY", root),
-    ]
+    let openai = OPENAI_VARIABLES.map(|name| (name, format!("{root}/v1")));
+    let others = ANTHROPIC_VARIABLES.map(|name| (name, root.clone()));
+    openai.into_iter().chain(others).chain([("FANFOLD_PROXY", root.clone())]).collect()
 }
 
 /// Flags for a client that reads its base URL from no variable.
@@ -59,12 +76,25 @@ fn flags(program: &OsStr, address: SocketAddr) -> Vec<OsString> {
     vec!["-c".into(), format!("openai_base_url=\"http://{address}/v1\"").into()]
 }
 
-/// Passes a signal on that was meant for the client. What a terminal sends, it sends to both by itself.
+/// Passes a signal on to the client.
+#[cfg(unix)]
 fn pass_on(child: &Child, asked: Asked) {
-    let (Some(pid), Some(name)) = (child.id(), asked.to_pass_on()) else { return };
-    // The system's own program sends it: there is no call for that without unsafe code.
-    let _ = std::process::Command::new("kill").arg(format!("-{name}")).arg(pid.to_string()).status();
+    use rustix::process::{Pid, Signal, kill_process};
+    let pid = child.id().and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
+    let signal = match asked {
+        Asked::Interrupt => Signal::INT,
+        Asked::Terminate => Signal::TERM,
+        Asked::HangUp => Signal::HUP,
+    };
+    if let Some(pid) = pid {
+        // One that has just ended needs none.
+        let _ = kill_process(pid, signal);
+    }
 }
+
+/// Where there are no signals, what a console sends reaches the client by itself.
+#[cfg(not(unix))]
+fn pass_on(_child: &Child, _asked: Asked) {}
 
 /// The exit code as a shell would give it.
 fn code(status: ExitStatus) -> ExitCode {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use fanfold_core::Tokens;
 use fanfold_engine::{Engine, MachineClock, Terms, Ways};
 use fanfold_proxy::Host;
 use fanfold_store::{Purpose, StoreError, open, store_file};
@@ -11,11 +12,15 @@ use fanfold_tokens::Models;
 use fanfold_wire::Format;
 
 use crate::choose::{self, Asked};
+use crate::failure::Failure;
 use crate::settings::Options;
 use crate::summaries;
 
 /// So many models get terms of their own; those after them are folded as one that nobody named.
 const MOST_MODELS: usize = 256;
+
+/// No model has a smaller window.
+const SMALLEST: Tokens = Tokens(1024);
 
 /// What the settings offer to a proxy.
 pub(crate) struct Offered {
@@ -31,11 +36,24 @@ pub(crate) struct Offered {
 impl Offered {
     /// What is wrong with the settings is told now, not at each request.
     pub(crate) fn new(options: &Options, address: &str) -> anyhow::Result<Offered> {
-        choose::terms(options, Asked::default())?;
+        let window = choose::terms(options, Asked::default())?.budget;
+        if window.room() == Tokens::ZERO {
+            let message = format!("a window of {} tokens has no room for anything", window.window());
+            return Err(Failure::new(message, "set --window to what the model takes: 128k, or more").into());
+        }
         summaries::check(options)?;
         let (options, address) = (options.clone(), address.to_owned());
         let (made, ways) = (Mutex::default(), OnceLock::new());
         Ok(Offered { models: choose::models(&options), options, address, made, ways })
+    }
+
+    /// A window that is set and can't be meant: no model has one as small.
+    pub(crate) fn doubt(&self) -> Option<String> {
+        let window =
+            self.options.window.map(|window| Tokens(window.0)).filter(|window| *window < SMALLEST)?;
+        Some(format!(
+            "a window of {window} tokens is smaller than any model's: most requests will not fit it"
+        ))
     }
 
     /// The address of the store.
@@ -74,7 +92,7 @@ impl Host for Offered {
     }
 
     fn knows_window(&self, model: &str) -> bool {
-        let model = self.options.model.as_deref().unwrap_or(model);
+        let model = choose::model_of(&self.options, Asked { model: Some(model) }).unwrap_or(model);
         self.options.window.is_some() || self.models.find(model).is_some()
     }
 

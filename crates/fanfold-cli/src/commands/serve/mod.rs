@@ -32,6 +32,9 @@ use crate::terminal::{count, paint, style};
 /// Work of ours that is still under way at the end is not waited for longer.
 const ENDING: Duration = Duration::from_secs(1);
 
+/// So many of the largest bodies are held at once.
+const LARGEST_AT_ONCE: usize = 4;
+
 pub(crate) fn run(args: &ServeArgs, options: &Options, say: Say) -> anyhow::Result<ExitCode> {
     let address = store::address(options)?;
     let host = Arc::new(Offered::new(options, &address)?);
@@ -51,7 +54,7 @@ async fn serve_until_asked(
     say: Say,
 ) -> anyhow::Result<ExitCode> {
     let listen = places::listen(args, options)?;
-    let upstreams = places::upstreams(args, options)?;
+    let upstreams = places::upstreams(args, options, say)?;
     let mode = if args.observe { Mode::Observe } else { Mode::Fold };
     let usual = if args.command.is_empty() { Look::Human } else { Look::Off };
     log::start(args.log.unwrap_or(usual), args.talk);
@@ -95,6 +98,9 @@ async fn serve_until_asked(
     );
     let running = serve(config).await.map_err(|error| not_served(&error))?;
     say.note(&format!("{} http://{}, {line}\n", paint(style::BOLD, "fanfold listens on"), running.address()));
+    if let Some(doubt) = host.doubt() {
+        say.warn(&doubt);
+    }
     if let Err(why) = running.is_ready().await {
         say.warn(&format!("{why}; until the store can be used, requests go through unfolded"));
     }
@@ -179,6 +185,7 @@ fn limits(args: &ServeArgs) -> Limits {
     Limits {
         deadline: Duration::from_millis(args.deadline),
         body: args.max_body << 20,
+        held: (args.max_body << 20).saturating_mul(LARGEST_AT_ONCE),
         upstream_idle: Duration::from_secs(args.upstream_idle.max(1)),
         client_idle: Duration::from_secs(args.client_idle.max(1)),
         ..Limits::default()
@@ -208,6 +215,7 @@ fn not_served(error: &ServeError) -> Failure {
     let hint = match error {
         ServeError::Listen { .. } => "choose another port with --listen; 0 lets the system choose one",
         ServeError::Open(_) => "set FANFOLD_TOKEN or --token-file, or listen on 127.0.0.1",
+        ServeError::Itself(_) => "give --upstream the address of the provider, or --listen another port",
         ServeError::Authorities => "give --ca a file that has `-----BEGIN CERTIFICATE-----` in it",
         ServeError::Sender(_) => "check the certificates of this machine",
     };

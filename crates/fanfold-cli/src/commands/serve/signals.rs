@@ -17,15 +17,18 @@ pub(crate) enum Asked {
     HangUp,
 }
 
-impl Asked {
-    /// The name of the signal, if who asked did not send it to the client as well.
-    pub(crate) fn to_pass_on(self) -> Option<&'static str> {
-        match self {
-            Asked::Interrupt => None,
-            Asked::Terminate => Some("TERM"),
-            Asked::HangUp => Some("HUP"),
-        }
-    }
+/// Whether Ctrl-C at the terminal reaches us, and so whoever we have started as well: we are in front of it.
+#[cfg(unix)]
+pub(crate) fn are_in_front() -> bool {
+    use rustix::{process::getpgrp, termios::tcgetpgrp};
+    let terminal = std::fs::File::open("/dev/tty").ok();
+    terminal.and_then(|terminal| tcgetpgrp(&terminal).ok()).is_some_and(|front| front == getpgrp())
+}
+
+/// Whether Ctrl-C at the terminal reaches us, and so whoever we have started as well.
+#[cfg(not(unix))]
+pub(crate) fn are_in_front() -> bool {
+    true
 }
 
 /// Signals, from the moment on that they are listened for.

@@ -1,0 +1,205 @@
+//! A task of forty steps by the Python packages of OpenAI and Anthropic, streamed and not, in a window that it does not
+//! fit: it ends as it does without the proxy, and what the model opens on the way it gets inside of its answer.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use fanfold_core::Tokens;
+use fanfold_testkit::bodies::Kind;
+use fanfold_testkit::upstream::{Asked, Said, Script, Seen, Upstream};
+use serde_json::{Value, json};
+
+use crate::clients::{check_bodies, recall_all};
+use crate::sdks::{PACKAGES, python, run};
+use crate::served::{Served, place, sessions};
+
+const N_STEPS: usize = 40;
+const WINDOW: Tokens = Tokens(8_000);
+/// After so many steps the model opens a fold.
+const OPENS_AT: usize = 30;
+/// Each conversation, by what its prompt says.
+const TASKS: [&str; 6] = [
+    "chat whole",
+    "chat streamed",
+    "responses whole",
+    "responses streamed",
+    "messages whole",
+    "messages streamed",
+];
+/// What every result of a tool has in it.
+const MARK: &str = "of step";
+
+/// The loop of an agent, six times; one line for what each of them ends with.
+const SCRIPT: &str = r#"
+import json, sys
+import anthropic, openai
+port = sys.argv[1]
+oa = openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="dummy", max_retries=0)
+an = anthropic.Anthropic(base_url=f"http://127.0.0.1:{port}", api_key="dummy", max_retries=0)
+schema = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
+
+def result(name, arguments, n):
+    assert name == "bash", name
+    command = arguments["command"]
+    return "\n".join(f"{command}: line {i} of step {n} says {i * 7919 * (n + 1) % 10007}" for i in range(40))
+
+def prompt(task):
+    return {"role": "user", "content": f"Look around, task: {task}."}
+
+def chat(task, stream):
+    tools = [{"type": "function", "function": {"name": "bash", "parameters": schema}}]
+    messages, n = [prompt(task)], 0
+    while True:
+        asked = dict(model="gpt-4o", messages=messages, tools=tools)
+        if stream:
+            text, calls = "", {}
+            for chunk in oa.chat.completions.create(**asked, stream=True):
+                for choice in chunk.choices:
+                    text += choice.delta.content or ""
+                    for part in choice.delta.tool_calls or []:
+                        call = calls.setdefault(part.index, {"id": "", "name": "", "arguments": ""})
+                        call["id"] += part.id or ""
+                        call["name"] += part.function.name or ""
+                        call["arguments"] += part.function.arguments or ""
+            calls = [calls[i] for i in sorted(calls)]
+        else:
+            message = oa.chat.completions.create(**asked).choices[0].message
+            text = message.content or ""
+            calls = [{"id": c.id, **c.function.to_dict()} for c in message.tool_calls or []]
+        if not calls:
+            return n, text
+        made = [{"id": c["id"], "type": "function", "function": {"name": c["name"], "arguments": c["arguments"]}} for c in calls]
+        messages.append({"role": "assistant", "content": text or None, "tool_calls": made})
+        for call in calls:
+            n += 1
+            messages.append({"role": "tool", "tool_call_id": call["id"], "content": result(call["name"], json.loads(call["arguments"]), n)})
+
+def responses(task, stream):
+    tools = [{"type": "function", "name": "bash", "parameters": schema, "strict": False}]
+    items, n = [prompt(task)], 0
+    while True:
+        asked = dict(model="gpt-4o", input=items, tools=tools, store=False)
+        if stream:
+            response = [e for e in oa.responses.create(**asked, stream=True)][-1].response
+        else:
+            response = oa.responses.create(**asked)
+        items += [item.to_dict() for item in response.output]
+        calls = [item for item in response.output if item.type == "function_call"]
+        if not calls:
+            return n, response.output_text
+        for call in calls:
+            n += 1
+            items.append({"type": "function_call_output", "call_id": call.call_id, "output": result(call.name, json.loads(call.arguments), n)})
+
+def messages(task, stream):
+    tools = [{"name": "bash", "input_schema": schema}]
+    said, n = [prompt(task)], 0
+    while True:
+        asked = dict(model="claude-sonnet-4-5", max_tokens=500, messages=said, tools=tools)
+        if stream:
+            with an.messages.stream(**asked) as s:
+                message = s.get_final_message()
+        else:
+            message = an.messages.create(**asked)
+        said.append({"role": "assistant", "content": [block.to_dict() for block in message.content]})
+        calls = [block for block in message.content if block.type == "tool_use"]
+        if not calls:
+            return n, "".join(block.text for block in message.content)
+        results = []
+        for call in calls:
+            n += 1
+            results.append({"type": "tool_result", "tool_use_id": call.id, "content": result(call.name, call.input, n)})
+        said.append({"role": "user", "content": results})
+
+for name, loop in (("chat", chat), ("responses", responses), ("messages", messages)):
+    for way in ("whole", "streamed"):
+        print(json.dumps([name, way, *loop(f"{name} {way}", way == "streamed")]), flush=True)
+"#;
+
+/// What a model has opened.
+#[derive(Default)]
+struct Opened {
+    /// Tasks in which it asked for an original.
+    asked: BTreeSet<&'static str>,
+    /// Those in which it got one.
+    got: BTreeSet<&'static str>,
+}
+
+/// A model that calls a shell forty times, and where it can, opens the first fold that it sees, once.
+fn model(opened: Arc<Mutex<Opened>>) -> Script {
+    let steps = Script::steps(N_STEPS);
+    Script::of(move |asked| {
+        let text = asked.body.to_string();
+        let Some(task) = TASKS.into_iter().find(|task| text.contains(&format!("task: {task}."))) else {
+            return Said { text: "Which task?".to_owned(), ..Said::default() };
+        };
+        let mut opened = opened.lock().unwrap();
+        if asked.n_calls == OPENS_AT && text.contains("fanfold_recall") {
+            let handle = text.split(['[', ']']).find(|word| is_handle(word)).expect("something is folded");
+            opened.asked.insert(task);
+            let call = ("fanfold_recall".to_owned(), json!({ "handle": handle }));
+            return Said { calls: vec![call], ..Said::default() };
+        }
+        let has_asked = opened.asked.contains(task);
+        if has_asked && asked.n_calls == OPENS_AT + 1 && last(asked).contains(MARK) {
+            opened.got.insert(task);
+        }
+        // What it opened is no step of its task.
+        let n_calls = asked.n_calls - usize::from(has_asked);
+        (steps.model)(&Asked { kind: asked.kind, body: asked.body, n_calls })
+    })
+}
+
+fn is_handle(word: &str) -> bool {
+    (6..=16).contains(&word.len()) && word.chars().all(|c| c.is_ascii_hexdigit() && !c.is_ascii_uppercase())
+}
+
+/// What came last in a request.
+fn last(asked: &Asked<'_>) -> String {
+    let messages = asked.body.get("messages").or(asked.body.get("input"));
+    messages
+        .and_then(Value::as_array)
+        .and_then(|messages| messages.last())
+        .map(Value::to_string)
+        .unwrap_or_default()
+}
+
+fn bodies(upstream: &Upstream, kind: Kind) -> Vec<String> {
+    upstream.seen().iter().filter(|seen| seen.kind == Some(kind)).map(Seen::text).collect()
+}
+
+#[test]
+fn a_long_task_of_the_python_packages_ends_as_without_the_proxy() {
+    let python = match python() {
+        Ok(python) => python,
+        Err(why) => return println!("skipped: {}: {why}", PACKAGES.join(" and ")),
+    };
+    let direct = Upstream::start(model(Arc::default())).unwrap();
+    let expected = run(&python, SCRIPT, direct.port());
+    assert_eq!(expected.matches(&format!("Finished after {N_STEPS} tool results.")).count(), TASKS.len());
+    let opened = Arc::new(Mutex::new(Opened::default()));
+    let (here, upstream) = (place(), Upstream::start(model(Arc::clone(&opened))).unwrap());
+    let window = WINDOW.0.to_string();
+    let served = Served::start(here.path(), &upstream.url(), &["--window", &window]);
+    assert_eq!(run(&python, SCRIPT, served.port), expected, "{}", served.said());
+    drop(served);
+    let opened = opened.lock().unwrap();
+    assert_eq!(opened.got.len(), TASKS.len(), "of {:?} it got {:?}", opened.asked, opened.got);
+    let mut all = Vec::new();
+    for kind in [Kind::Chat, Kind::Responses, Kind::Anthropic] {
+        assert_eq!(direct.seen().iter().filter(|seen| seen.kind == Some(kind)).count(), 2 * (N_STEPS + 1));
+        let bodies = bodies(&upstream, kind);
+        assert_eq!(bodies.len(), 2 * (N_STEPS + 2), "{kind:?}: one more for each that was opened");
+        let largest = check_bodies(kind, &bodies, WINDOW);
+        println!("{kind:?}: {} requests, the largest has {largest} tokens", bodies.len());
+        all.extend(bodies);
+    }
+    let standing = sessions(here.path());
+    assert_eq!(standing.len(), TASKS.len(), "each task is a session");
+    for session in standing {
+        assert!(session.n_folds >= 3, "{} folds", session.n_folds);
+        let n_recalled = recall_all(here.path(), &session.row.id, &all);
+        println!("{}: {} folds, {n_recalled} handles recalled", session.row.id, session.n_folds);
+        assert!(n_recalled > 0, "no handle was sent");
+    }
+}

@@ -1,0 +1,101 @@
+//! Signs of life of a provider that thinks: they reach the client while it does.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use fanfold_proxy::Recall;
+use serde_json::json;
+
+use crate::setting::{Stage, Wish, chat, long_chat};
+
+const OPENROUTER: &str = ": OPENROUTER PROCESSING\n\n";
+const PING: &str = "event: ping\ndata: {\"type\":\"ping\"}\n\n";
+
+/// What a provider sends: a beginning, then signs of life until it is let go on, then the rest.
+struct Thinking {
+    kind: &'static str,
+    first: &'static str,
+    sign: &'static str,
+    rest: &'static str,
+}
+
+/// A provider that thinks until it is let go on.
+fn provider(thinking: Thinking) -> (String, Arc<AtomicBool>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let may_go_on = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&may_go_on);
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let _ = stream.read(&mut [0; 65536]).unwrap();
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-type: {}\r\nconnection: close\r\n\r\n", thinking.kind);
+        stream.write_all(format!("{head}{}", thinking.first).as_bytes()).unwrap();
+        while !told.load(Ordering::SeqCst) {
+            if stream.write_all(thinking.sign.as_bytes()).is_err() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(30));
+        }
+        let _ = stream.write_all(thinking.rest.as_bytes());
+    });
+    (address, may_go_on)
+}
+
+/// The client has the first bytes while the provider thinks, and all of them when it is done.
+async fn check(path: &str, body: String, thinking: Thinking, wish: Wish) {
+    let (first, sign, rest) = (thinking.first, thinking.sign, thinking.rest);
+    let (address, may_go_on) = provider(thinking);
+    let stage = Stage::at(address, wish).await;
+    let began = Instant::now();
+    let seen = async {
+        let mut response = stage.post(path, body).send().await.unwrap();
+        let chunk = response.chunk().await.unwrap().unwrap();
+        (response, chunk.to_vec())
+    };
+    let seen = tokio::time::timeout(Duration::from_secs(5), seen).await;
+    may_go_on.store(true, Ordering::SeqCst);
+    let (mut response, mut got) = seen.unwrap_or_else(|_| panic!("{path}: all of it is held back"));
+    assert!(began.elapsed() < Duration::from_secs(2), "{path}: {:?}", began.elapsed());
+    while let Some(chunk) = response.chunk().await.unwrap() {
+        got.extend_from_slice(&chunk);
+    }
+    let got = String::from_utf8(got).unwrap();
+    let signs = got.strip_prefix(first).unwrap().strip_suffix(rest).unwrap_or_else(|| panic!("{got}"));
+    assert_eq!(signs.replace(sign, ""), "", "nothing is added or lost");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn comments_reach_the_client_while_the_model_thinks() {
+    let rest = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    let body = json!({ "model": "m", "stream": true, "messages": [{ "role": "user", "content": "hi" }] });
+    let thinking = Thinking { kind: "text/event-stream", first: OPENROUTER, sign: OPENROUTER, rest };
+    check("/v1/chat/completions", body.to_string(), thinking, Wish::default()).await;
+    let first = "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":null}]}\n\n";
+    let thinking = Thinking { kind: "text/event-stream", first, sign: "", rest };
+    check("/v1/chat/completions", body.to_string(), thinking, Wish::default()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pings_reach_the_client_while_the_model_thinks() {
+    let first = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"type\":\"message\",\
+        \"role\":\"assistant\",\"model\":\"x\",\"content\":[],\"usage\":{\"input_tokens\":5,\"output_tokens\":1}}}\n\n";
+    let rest = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
+    let body = json!({ "model": "m", "max_tokens": 9, "stream": true,
+        "messages": [{ "role": "user", "content": "hi" }] });
+    let thinking = Thinking { kind: "text/event-stream", first, sign: PING, rest };
+    check("/v1/messages", body.to_string(), thinking, Wish::default()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn white_space_before_a_whole_answer_reaches_the_client() {
+    let rest =
+        r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}"#;
+    for recall in [Recall::Off, Recall::Tool] {
+        let thinking = Thinking { kind: "application/json", first: "\n", sign: "   \n", rest };
+        let wish = Wish { recall, ..Wish::default() };
+        check("/v1/chat/completions", chat(&long_chat(1)), thinking, wish).await;
+    }
+}

@@ -1,0 +1,151 @@
+//! More clients, larger bodies and longer ways than there is room for: nobody shuts out the others.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use fanfold_proxy::{Config, Limits, ServeError, Upstream, Upstreams, serve};
+use fanfold_testkit::upstream::Fault;
+use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::setting::{Stage, Wish, chat, left, long_chat};
+
+const HALF: &[u8] = b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\nx-a: ";
+const BEGUN: &[u8] = b"POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 99\r\n\r\n{\"mod";
+
+async fn open(stage: &Stage, bytes: &[u8]) -> TcpStream {
+    let mut stream = TcpStream::connect(stage.running.address()).await.unwrap();
+    stream.write_all(bytes).await.unwrap();
+    stream
+}
+
+/// The status of one of our own routes, asked on a connection of its own.
+async fn status_of(stage: &Stage, path: &str) -> Option<u16> {
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let asked = client.get(stage.url(path)).timeout(Duration::from_secs(5)).send().await;
+    asked.ok().map(|response| response.status().as_u16())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_only_begins_to_ask_shuts_nobody_out() {
+    for begun in [HALF, BEGUN, b""] {
+        let limits = Limits { connections: 8, ..Limits::default() };
+        let stage = Stage::new(Wish { limits, ..Wish::default() }).await;
+        let mut slow = Vec::new();
+        for _ in 0..40 {
+            slow.push(open(&stage, begun).await);
+        }
+        assert_eq!(status_of(&stage, "/fanfold/health").await, Some(200));
+        assert_eq!(status_of(&stage, "/fanfold/ready").await, Some(200));
+        assert_eq!(stage.chat(&chat(&long_chat(1))).await.status(), 200);
+        drop(slow);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn when_every_place_has_an_answer_under_way_others_hear_so() {
+    let limits = Limits { connections: 2, deadline: Duration::from_millis(300), ..Limits::default() };
+    let stage = Stage::new(Wish { limits, ..Wish::default() }).await;
+    let body = json!({ "model": "m", "stream": true, "messages": [{ "role": "user", "content": "hi" }] });
+    let mut streams = Vec::new();
+    for _ in 0..2 {
+        stage.upstream.fault(Fault::Drip(Duration::from_millis(700)));
+        let mut response = stage.chat(&body.to_string()).await;
+        let first = response.chunk().await.unwrap().unwrap();
+        streams.push((response, first.to_vec()));
+    }
+    assert_eq!(status_of(&stage, "/fanfold/health").await, Some(200));
+    assert_eq!(status_of(&stage, "/fanfold/ready").await, Some(200));
+    let refused = stage.chat(&chat(&long_chat(1))).await;
+    assert_eq!((refused.status().as_u16(), &refused.headers()["retry-after"]), (503, &"1".parse().unwrap()));
+    assert!(refused.text().await.unwrap().contains("all 2 places are taken"));
+    for (mut response, mut got) in streams {
+        while let Some(chunk) = response.chunk().await.unwrap() {
+            got.extend_from_slice(&chunk);
+        }
+        assert!(String::from_utf8(got).unwrap().contains("[DONE]"), "nobody was cut off for it");
+    }
+    assert_eq!(stage.chat(&chat(&long_chat(1))).await.status(), 200, "then there is a place again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_request_is_waited_for_less_long_than_the_next() {
+    let limits = Limits { greeting: Duration::from_millis(300), ..Limits::default() };
+    let stage = Stage::new(Wish { limits, ..Wish::default() }).await;
+    let mut slow = open(&stage, HALF).await;
+    let ended = tokio::time::timeout(Duration::from_secs(5), slow.read_to_end(&mut Vec::new())).await;
+    assert!(ended.is_ok(), "it was closed");
+    let health = b"GET /fanfold/health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n";
+    let mut kept = open(&stage, health).await;
+    let mut answer = [0; 12];
+    kept.read_exact(&mut answer).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    kept.write_all(health).await.unwrap();
+    let mut rest = Vec::new();
+    let _ = tokio::time::timeout(Duration::from_secs(1), kept.read_to_end(&mut rest)).await;
+    assert!(String::from_utf8_lossy(&rest).contains("HTTP/1.1 200"), "one that has asked may rest");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_bodies_wait_for_space_and_then_go_as_they_came() {
+    let deadline = Duration::from_millis(1500);
+    let limits = Limits { held: 512 << 10, deadline, ..Limits::default() };
+    let stage = Stage::new(Wish { limits, window: 10_000_000, ..Wish::default() }).await;
+    let body = |n_words: usize| {
+        let content = "word ".repeat(n_words);
+        json!({ "model": "m", "messages": [{ "role": "user", "content": content }] }).to_string()
+    };
+    let packed = |n_words: usize| {
+        let packed = zstd::encode_all(body(n_words).as_bytes(), 3).unwrap();
+        stage.post("/v1/chat/completions", packed).header("content-encoding", "zstd").send()
+    };
+    assert_eq!(left(&packed(110_000).await.unwrap()), "whole", "one that is larger than all has it alone");
+    stage.upstream.fault(Fault::Stall(Duration::from_secs(4)));
+    let first = tokio::spawn(packed(110_000));
+    assert!(stage.upstream.wait_for(Duration::from_secs(10), |seen| seen.len() == 2));
+    let second = packed(100_000).await.unwrap();
+    assert_eq!(left(&second), "as it came: deadline", "it was not unpacked");
+    assert_eq!(left(&stage.chat(&body(100_000)).await), "as it came: busy");
+    assert_eq!(left(&stage.chat(&body(1_000)).await), "whole", "a small one needs no space");
+    assert_eq!(left(&first.await.unwrap().unwrap()), "whole");
+    assert_eq!(left(&stage.chat(&body(100_000)).await), "whole");
+    assert!(stage.upstream.seen().iter().all(|seen| seen.broken.is_empty()), "all of it arrived whole");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_comes_back_is_known_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let elsewhere = format!("http://{}", listener.local_addr().unwrap());
+    let stage = Stage::at(elsewhere, Wish::default()).await;
+    let (proxy, n_passed) = (stage.running.address(), Arc::new(Mutex::new(0)));
+    let counted = Arc::clone(&n_passed);
+    tokio::spawn(async move {
+        while let Ok((mut from, _)) = listener.accept().await {
+            *counted.lock().unwrap() += 1;
+            let mut to = TcpStream::connect(proxy).await.unwrap();
+            tokio::spawn(async move { tokio::io::copy_bidirectional(&mut from, &mut to).await });
+        }
+    });
+    let response = stage.chat(&chat(&long_chat(1))).await;
+    assert_eq!(response.status(), 508);
+    assert!(response.text().await.unwrap().contains("came back"));
+    assert_eq!(*n_passed.lock().unwrap(), 1, "once round, and no further");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_proxy_is_not_its_own_provider() {
+    let stage = Stage::new(Wish::default()).await;
+    let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    for host in ["127.0.0.1", "localhost"] {
+        let itself = Upstream::parse(&format!("http://{host}:{port}/v1")).unwrap();
+        let listen = format!("127.0.0.1:{port}").parse().unwrap();
+        let config = Config { listen, upstreams: Upstreams::one(&itself), ..stage.config.clone() };
+        assert!(matches!(serve(config).await, Err(ServeError::Itself(_))), "{host}");
+    }
+    assert_eq!(stage.chat(&chat(&long_chat(1))).await.status(), 200);
+    let via = stage.upstream.seen()[0].header("via").map(str::to_owned);
+    assert!(via.is_some_and(|via| via.starts_with("1.1 fanfold-")), "what it sends can be known again");
+}
