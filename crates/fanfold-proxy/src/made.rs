@@ -45,7 +45,7 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Reason; 13] = [
+    pub const ALL: [Reason; 14] = [
         Reason::Summary,
         Reason::Packed,
         Reason::TooLarge,
