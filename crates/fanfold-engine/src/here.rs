@@ -30,7 +30,7 @@ pub(crate) enum Here {
     /// All of it.
     All(SessionId),
     /// A session with so many of its messages: it has gone on since.
-    Beginning(SessionRow, usize),
+    Beginning(Box<SessionRow>, usize),
 }
 
 /// How a session that may be the same one was found.
@@ -66,7 +66,7 @@ impl Engine {
         if let Some(row) = owner {
             match n_here(&row) {
                 Some(n) if n == chain.len() => return Ok(Here::All(row.id)),
-                Some(n) if is_same(&row, By::Id)? => return Ok(Here::Beginning(row, n)),
+                Some(n) if is_same(&row, By::Id)? => return Ok(Here::Beginning(Box::new(row), n)),
                 _ => {}
             }
             // It may have gone on here.
@@ -91,7 +91,7 @@ impl Engine {
                 longest = Some((row, n));
             }
         }
-        Ok(longest.map_or_else(|| Here::Nothing(self.new_id()), |(row, n)| Here::Beginning(row, n)))
+        Ok(longest.map_or_else(|| Here::Nothing(self.new_id()), |(row, n)| Here::Beginning(Box::new(row), n)))
     }
 
     /// The sessions that have a message; none if it is not here.
