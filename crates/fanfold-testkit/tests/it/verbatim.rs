@@ -5,7 +5,7 @@
 //! stands in a view stands there in order and as it was written.
 
 use fanfold_core::{
-    Budget, Entry, EntryId, Item, Place, Policy, Receipt, Session, Tokens, View, Words, parse,
+    Budget, Entry, EntryId, Item, OPENING, Place, Policy, Receipt, Session, Tokens, View, Voice, Words, parse,
 };
 
 use crate::cases::{Case, Verdict, hold, no};
@@ -55,7 +55,7 @@ pub(crate) fn check(session: &Session<'_>, view: &View) -> Verdict {
     Ok(())
 }
 
-/// The messages of people that are sent are those of the view, in order and word for word.
+/// The messages of people that are sent are those of the view, in order and word for word, with notes of ours between them.
 pub(crate) fn check_sent(sent: &Sent<'_>) -> Verdict {
     let transcript = sent.session.transcript();
     let mut expected: Vec<&str> = Vec::new();
@@ -63,7 +63,11 @@ pub(crate) fn check_sent(sent: &Sent<'_>) -> Verdict {
         let (id, edits) = match item {
             Item::Whole(id) => (*id, &[][..]),
             Item::Edited(id, edits) => (*id, edits.as_slice()),
-            Item::Note { .. } => continue,
+            Item::Note { text, voice: Voice::Fanfold } => {
+                expected.push(text);
+                continue;
+            }
+            Item::Note { voice: Voice::Assistant, .. } => continue,
         };
         let Some(prompt) = transcript.entry(id).prompt().filter(|_| transcript.entry(id).is_user()) else {
             continue;
@@ -76,6 +80,9 @@ pub(crate) fn check_sent(sent: &Sent<'_>) -> Verdict {
     let found: Vec<&str> = of_people
         .map(|message| message["content"].as_str().or(message["content"][0]["text"].as_str()).unwrap_or(""))
         .collect();
+    // Where a view begins with a reply, a word of ours comes first.
+    let is_opened = found.first() == Some(&OPENING) && found.len() > expected.len();
+    let found = found.get(usize::from(is_opened)..).unwrap_or_default();
     if found == expected { Ok(()) } else { no(format!("people said {expected:?} and {found:?} is sent")) }
 }
 
