@@ -15,6 +15,7 @@ const OPENROUTER: &str = ": OPENROUTER PROCESSING\n\n";
 const PING: &str = "event: ping\ndata: {\"type\":\"ping\"}\n\n";
 
 /// What a provider sends: a beginning, then signs of life until it is let go on, then the rest.
+#[derive(Clone, Copy)]
 struct Thinking {
     kind: &'static str,
     first: &'static str,
