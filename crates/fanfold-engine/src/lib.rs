@@ -47,7 +47,9 @@ pub use anywhere::{Recalled, Sought};
 pub use clock::{Clock, MachineClock};
 pub use dresses::Dresses;
 pub use engine::{Engine, OpError, store_hint, store_words};
-pub use errand::{Ended, Missed, Progress, Rest, Wanted, Way, Ways, Writer, Written, summarise_alone};
+pub use errand::{
+    Ended, Missed, Pending, Progress, Rest, Wanted, Way, Ways, Writer, Written, summarise_alone,
+};
 pub use follow::{Followed, Sizes, Wishes, decode, messages_of};
 pub use note::{Began, Beside, FoldMade, Moved, Note, Noted, Opened, Sent, Summarised, Why};
 pub use offer::Offer;
