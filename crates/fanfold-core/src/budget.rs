@@ -25,6 +25,12 @@ impl Budget {
         Budget { window, reserve: reserve.min(window) }
     }
 
+    /// The budget in a smaller window. What is kept for the answer shrinks with it: no more than a quarter.
+    pub fn narrowed(self, window: Tokens) -> Budget {
+        let window = window.min(self.window);
+        Budget::with_reserve(window, self.reserve.min(window.permille(250)))
+    }
+
     /// The model's window.
     pub fn window(self) -> Tokens {
         self.window
@@ -200,6 +206,18 @@ mod tests {
         assert_eq!(Budget::of_window(Tokens(16_000)).room(), Tokens(12_000));
         assert_eq!(Budget::of_window(Tokens(200_000)).room(), Tokens(191_808));
         assert_eq!(Budget::with_reserve(Tokens(10), Tokens(20)).room(), Tokens::ZERO);
+    }
+
+    #[test]
+    fn a_smaller_window_has_the_reserve_of_its_size() {
+        let wide = Budget::of_window(Tokens(400_000));
+        for window in [1_000, 4_000, 8_000, 10_000, 32_000, 100_000] {
+            assert_eq!(wide.narrowed(Tokens(window)), Budget::of_window(Tokens(window)));
+        }
+        assert_eq!(wide.narrowed(Tokens(500_000)), wide);
+        let own = Budget::with_reserve(Tokens(100_000), Tokens(1_000));
+        assert_eq!(own.narrowed(Tokens(8_000)).reserve(), Tokens(1_000));
+        assert_eq!(own.narrowed(Tokens(2_000)).reserve(), Tokens(500));
     }
 
     #[test]

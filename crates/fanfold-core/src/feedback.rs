@@ -19,6 +19,8 @@ pub struct Asked {
     pub why_nothing: Option<String>,
     /// What became of a summary by a model.
     pub summary: Written,
+    /// Whether an earlier one stands in the view.
+    pub has_earlier: bool,
 }
 
 /// What became of a summary by a model. The words are shown as they are: secrets are taken out before.
@@ -29,6 +31,13 @@ pub enum Written {
     NotAsked,
     /// It was written, and costs so much.
     Yes(Tokens),
+    /// It was written, and does not stand in the view.
+    NoRoom {
+        /// What it would cost there.
+        tokens: Tokens,
+        /// What is free for it.
+        free: Tokens,
+    },
     /// None came, and the digest stands alone: why.
     Instead(String),
     /// None came, and nothing was to be changed without one: why.
@@ -81,7 +90,8 @@ impl Feedback {
             (Written::Instead(_), _) => Ended::FellBack,
             (Written::Yes(_), _) => Ended::Folded,
             (Written::NotAsked, 0) => Ended::Nothing,
-            (Written::NotAsked, _) => Ended::Folded,
+            (Written::NoRoom { .. }, 0) => Ended::FellBack,
+            (Written::NotAsked | Written::NoRoom { .. }, _) => Ended::Folded,
         };
         let times = match asked.n_folds {
             0 => "nothing was folded".to_owned(),
@@ -91,6 +101,7 @@ impl Feedback {
         let headline = match &asked.summary {
             Written::NotAsked => times,
             Written::Yes(tokens) => format!("{times}, and a summary of {tokens} tokens was written"),
+            Written::NoRoom { .. } => format!("{times}, and a summary was written that does not fit"),
             Written::Instead(_) => format!("{times}, without a summary by a model"),
             Written::Aborted(_) => "given up; nothing was changed".to_owned(),
         };
@@ -106,6 +117,12 @@ impl Feedback {
 fn note(asked: &Asked, ended: Ended) -> Option<String> {
     match (&asked.summary, ended) {
         (Written::Aborted(why), _) => Some(why.clone()),
+        (Written::NoRoom { tokens, free }, _) => Some(format!(
+            "the summary does not stand in the view: it has {tokens} tokens, and {free} are free; a larger --window would do"
+        )),
+        (Written::Instead(why), _) if asked.has_earlier => {
+            Some(format!("{why}; the summary from before stays where it is, and nothing is lost"))
+        }
         (Written::Instead(why), _) => {
             Some(format!("{why}; the digest, which needs no model, stands in its place, and nothing is lost"))
         }
@@ -166,6 +183,20 @@ mod tests {
             Ended::FellBack,
             "folded 3 times, without a summary by a model: 12,000 → 5,000 tokens, for a room of 20,000\nthe model \
              fell silent for 60 seconds; the digest, which needs no model, stands in its place, and nothing is lost",
+        );
+        let summary = Written::Instead("the model fell silent for 60 seconds".to_owned());
+        check(
+            Asked { after, n_folds: 1, summary, has_earlier: true, ..Asked::default() },
+            Ended::FellBack,
+            "folded once, without a summary by a model: 12,000 → 5,000 tokens, for a room of 20,000\nthe model \
+             fell silent for 60 seconds; the summary from before stays where it is, and nothing is lost",
+        );
+        let summary = Written::NoRoom { tokens: Tokens(900), free: Tokens(70) };
+        check(
+            Asked { after: Tokens(12_000), summary, ..Asked::default() },
+            Ended::FellBack,
+            "nothing was folded, and a summary was written that does not fit: 12,000 tokens, unchanged, for a room \
+             of 20,000\nthe summary does not stand in the view: it has 900 tokens, and 70 are free; a larger --window would do",
         );
         let summary = Written::Aborted("the key in WRITER_KEY was not accepted".to_owned());
         check(

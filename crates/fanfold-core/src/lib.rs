@@ -64,7 +64,7 @@ pub use passes::{ALL as ALL_PASSES, Pass};
 pub use policy::{Choice, Scorer};
 pub use policy::{Digest, Head, Policy, Reach, Rules, Stage, SummaryCounts, Tail, ToolFold, ToolRule, Users};
 pub use prices::{CacheEnds, PriceCliff, Prices};
-pub use recall::{Extent, RecallError, find_by_content, open, recall};
+pub use recall::{Extent, RecallError, find_by_content, open, recall, recall_within};
 pub use recount::recount;
 pub use report::{Contributor, Left, Notice, Overflow, PassReport, Reason, Receipt, What};
 pub use segment::{Part, Segment};

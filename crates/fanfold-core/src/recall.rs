@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::handle::{Handle, Hash};
@@ -56,6 +57,46 @@ pub fn recall(
 ) -> Result<String, RecallError> {
     let original = ledger.original(handle).ok_or(RecallError::Unknown(handle))?;
     extent.of(content_of(transcript, &ledger.originals, original), handle)
+}
+
+/// The whole texts that the original behind a handle is cut out of, each with the part of it that belongs to the original.
+///
+/// Whoever has to know what stands around a part, such as one that takes out secrets, looks at these.
+pub fn recall_within(
+    transcript: &Transcript,
+    ledger: &Ledger,
+    handle: Handle,
+) -> Result<Vec<(String, Range<usize>)>, RecallError> {
+    let original = ledger.original(handle).ok_or(RecallError::Unknown(handle))?;
+    let mut out = Vec::new();
+    add_wholes(transcript, &ledger.originals, original, &mut out);
+    Ok(out)
+}
+
+fn add_wholes(
+    transcript: &Transcript,
+    named: &Originals,
+    original: &Original,
+    out: &mut Vec<(String, Range<usize>)>,
+) {
+    match original {
+        Original::PlaceSlice(place, bytes) => {
+            out.push((content_of(transcript, named, &Original::Place(*place)), bytes.clone()));
+        }
+        Original::EntrySlice(entry, bytes) => {
+            out.push((content_of(transcript, named, &Original::Entries(vec![*entry])), bytes.clone()));
+        }
+        Original::Several(_, handles) => {
+            for (one, _) in handles.iter().filter_map(|handle| named.get(handle)) {
+                add_wholes(transcript, named, one, out);
+            }
+        }
+        Original::Place(_) | Original::Words(..) | Original::Entries(_) => {
+            let whole = content_of(transcript, named, original);
+            let all = 0..whole.len();
+            out.push((whole, all));
+        }
+    }
 }
 
 impl Extent {

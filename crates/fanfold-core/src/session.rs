@@ -3,6 +3,7 @@
 //! A session takes one `step` after each entry, in order, whether the entries come one by one or all at once. So the
 //! view depends on what was said alone, and not on how it arrived.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::ahead::Ahead;
@@ -15,7 +16,7 @@ use crate::handle::Handle;
 use crate::ledger::Ledger;
 use crate::policy::Policy;
 use crate::prices::Prices;
-use crate::recall::{Extent, RecallError, recall};
+use crate::recall::{Extent, RecallError, recall, recall_within};
 use crate::report::{Notice, Overflow};
 use crate::step::{Moment, Outlook, Pin, step, unfold};
 use crate::tokens::{Count, Tokens};
@@ -178,9 +179,8 @@ impl<'c> Session<'c> {
             Event::Budget(budget) => self.budget = *budget,
             Event::Refused { limit } => {
                 // A refusal without a number is taken as a tenth less than what was thought.
-                let window = limit.unwrap_or(self.budget.window().permille(900)).min(self.budget.window());
-                let reserve = self.budget.reserve().min(window.permille(250));
-                self.budget = Budget::with_reserve(window, reserve);
+                let window = limit.unwrap_or(self.budget.window().permille(900));
+                self.budget = self.budget.narrowed(window);
             }
             _ => {}
         }
@@ -250,6 +250,11 @@ impl<'c> Session<'c> {
     /// The original behind a handle, or the wanted part of it.
     pub fn recall(&self, handle: Handle, extent: &Extent) -> Result<String, RecallError> {
         recall(&self.transcript, self.ledger(), handle, extent)
+    }
+
+    /// The whole texts that the original behind a handle is cut out of, each with the part that belongs to it.
+    pub fn recall_within(&self, handle: Handle) -> Result<Vec<(String, Range<usize>)>, RecallError> {
+        recall_within(&self.transcript, self.ledger(), handle)
     }
 
     /// All that was said.

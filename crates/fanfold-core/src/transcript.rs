@@ -3,6 +3,7 @@
 //! A transcript is append-only. Its entries are prompts (what came from outside) and steps (what the model
 //! replied, with the results of every call it made); a turn is a run of prompts and the steps answering it.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -69,6 +70,20 @@ impl Body {
     /// Whether there is nothing to read.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
+    }
+
+    /// Changes its words, in a copy of a transcript that is not sent. Says whether it did.
+    pub(crate) fn change(&mut self, change: for<'a> fn(&'a str) -> Cow<'a, str>) -> bool {
+        let mut is_changed = false;
+        for text in [Some(&mut self.text), self.raw.as_mut()].into_iter().flatten() {
+            let changed = match change(text) {
+                Cow::Owned(changed) => changed.into(),
+                Cow::Borrowed(_) => continue,
+            };
+            *text = changed;
+            is_changed = true;
+        }
+        is_changed
     }
 
     fn count(&mut self, counter: &dyn Count) {
@@ -368,6 +383,11 @@ impl Transcript {
         self.total = self.total + tokens - none;
         found.result = Some(outcome);
         true
+    }
+
+    /// Changes an entry, in a copy that is not sent: what it costs stays. Says whether it did.
+    pub(crate) fn change(&mut self, id: EntryId, change: impl FnOnce(&mut Entry) -> bool) -> bool {
+        change(&mut self.entries[id.index()])
     }
 
     /// All entries in order.

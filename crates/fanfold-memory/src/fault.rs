@@ -14,7 +14,10 @@ pub enum Fault {
     /// It was tried a moment ago, and is left alone for a while.
     #[error("it failed and is tried again in {} s", .0.as_secs().max(1))]
     Resting(Duration),
-    /// It did not answer in time.
+    /// It did not answer at all, for as long as anybody waits for a program or a server.
+    #[error("it has not answered for {} s", .0.as_secs())]
+    Silent(Duration),
+    /// It did not answer in time for a turn.
     #[error("it did not answer within {} ms", .0.as_millis())]
     Late(Duration),
     /// It answered with more than anybody wants to read.
@@ -38,6 +41,7 @@ impl Fault {
             Fault::Unreachable(_) => "unreachable",
             Fault::Gone(_) => "gone",
             Fault::Resting(_) => "resting",
+            Fault::Silent(_) => "silent",
             Fault::Late(_) => "late",
             Fault::Flood(_) => "flood",
             Fault::Refused(_) => "refused",
@@ -51,6 +55,9 @@ impl Fault {
         match self {
             Fault::Unreachable(_) | Fault::Gone(_) | Fault::Resting(_) => {
                 "check `command` or the address in [memory]; `fanfold memory check` tries it"
+            }
+            Fault::Silent(_) => {
+                "check that it runs by itself, and that `command` or the address in [memory] is a server of memory"
             }
             Fault::Late(_) => "try again, or give it more time with `deadline_ms` in [memory]",
             Fault::Flood(_) => "ask it for less: most servers have a setting for the number of hits",

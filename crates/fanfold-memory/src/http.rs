@@ -67,7 +67,7 @@ impl Http {
     /// Asks on a route; none where there is no such route.
     async fn post(&self, route: &str, body: &Value) -> Result<Option<Vec<u8>>, Fault> {
         let asked = timeout(self.call, self.try_post(route, body)).await;
-        asked.unwrap_or(Err(Fault::Late(self.call)))
+        asked.unwrap_or(Err(Fault::Silent(self.call)))
     }
 
     async fn try_post(&self, route: &str, body: &Value) -> Result<Option<Vec<u8>>, Fault> {

@@ -135,7 +135,7 @@ impl Mcp {
         }
         let opened = match timeout(self.call, connect(&self.provider)).await {
             Ok(opened) => opened,
-            Err(_) => Err(Fault::Late(self.call)),
+            Err(_) => Err(Fault::Silent(self.call)),
         };
         match opened {
             Ok(open) => {
@@ -171,7 +171,7 @@ impl Mcp {
             }
             Ok(Err(ServiceError::McpError(error))) => return Err(Fault::Refused(words(&error.message))),
             Ok(Err(error)) => Fault::Gone(words(&error.to_string())),
-            Err(_) => Fault::Late(self.call),
+            Err(_) => Fault::Silent(self.call),
         };
         let mut link = self.link.lock().await;
         let is_same = link.open.as_ref().is_some_and(|there| Arc::ptr_eq(there, open));

@@ -26,6 +26,10 @@ const BLOCKS: [&str; 13] = [
 const SKILLS: [&str; 2] = ["[IMPORTANT: The user has invoked the ", "[SYSTEM: The user has invoked the "];
 const BUNDLE: &str = " skill bundle,";
 
+/// What a message begins with that invokes a skill of Claude Code, and what stands before a person's words at its end.
+const LOADED: &str = "Base directory for this skill:";
+const ARGUMENTS: &str = "\nARGUMENTS: ";
+
 /// Lines that programs write in a person's place.
 const LINES: [&str; 4] = [
     "# AGENTS.md instructions for",
@@ -68,6 +72,9 @@ fn unwrapped(text: &str, name: &str) -> String {
 /// What a person wrote beside the skills that they invoked. Without an instruction, that is nothing.
 fn of_skill(text: &str) -> &str {
     let text = text.trim_start();
+    if text.starts_with(LOADED) {
+        return text.rfind(ARGUMENTS).map_or("", |at| &text[at + ARGUMENTS.len()..]);
+    }
     if !SKILLS.iter().any(|banner| text.starts_with(banner)) {
         return text;
     }
@@ -124,5 +131,8 @@ mod tests {
             SKILLS[1]
         );
         assert_eq!(plain(&bundle), "release 2.1");
+        let loaded = format!("{LOADED} /x/y\n\n# Plan\n\nARGUMENTS: are what a skill is given.\n");
+        assert_eq!(plain(&format!("{loaded}{ARGUMENTS}fix it\nand test it")), "fix it\nand test it");
+        assert_eq!(plain(&loaded.replace("ARGUMENTS", "Arguments")), "", "nobody said anything");
     }
 }

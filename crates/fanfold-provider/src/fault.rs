@@ -178,6 +178,9 @@ impl Fault {
         match self.class {
             Class::Auth if credential == "no key" => format!("{place} wants a key, and none is set"),
             Class::Auth => format!("check {credential}: it must be a key for {place} that may use `{model}`"),
+            Class::Quota if credential == "no key" => {
+                format!("add credit at {place}, or name another model")
+            }
             Class::Quota => format!("add credit to the account of {credential}, or name another model"),
             Class::Rate => match self.retry_after {
                 Some(wait) => format!("try again in {} s, or name another model", wait.as_secs().max(1)),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use fanfold_core::{Budget, Tokens};
+use fanfold_core::Tokens;
 use fanfold_engine::{
     Ask, Engine, Left, Mode, Recognised, Recollection, Refused, Terms, Trouble, store_words,
 };
@@ -299,5 +299,34 @@ impl Folding<'_> {
 /// Terms within what the provider takes.
 fn within(terms: Terms, most: Option<Tokens>) -> Terms {
     let Some(window) = most.filter(|most| *most < terms.budget.window()) else { return terms };
-    Terms { budget: Budget::with_reserve(window, terms.budget.reserve()), ..terms }
+    Terms { budget: terms.budget.narrowed(window), ..terms }
+}
+
+#[cfg(test)]
+mod tests {
+    use fanfold_core::{Budget, Policy, Words};
+
+    use super::*;
+
+    #[test]
+    fn what_a_provider_takes_has_the_reserve_of_its_size() {
+        let terms = |budget| Terms {
+            policy: Policy::named("fanfold").unwrap(),
+            budget,
+            prices: None,
+            counter: &Words,
+            format: None,
+            focus: String::new(),
+            assumed: Vec::new(),
+            described: String::new(),
+        };
+        for limit in [4_000, 8_000, 10_000, 32_000].map(Tokens) {
+            let narrowed = within(terms(Budget::of_window(Tokens(400_000))), Some(limit)).budget;
+            assert_eq!(narrowed, Budget::of_window(limit));
+            assert!(narrowed.room() > Tokens(limit.0 / 2), "there is room in {limit}");
+        }
+        let wide = Budget::of_window(Tokens(400_000));
+        assert_eq!(within(terms(wide), None).budget, wide);
+        assert_eq!(within(terms(wide), Some(Tokens(500_000))).budget, wide);
+    }
 }

@@ -1,15 +1,17 @@
 //! Memory for the conversations that pass: something recalled before a turn, what was answered told after it, and what a
 //! model repeats of it kept from people.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, BodyDataStream};
 use axum::response::Response;
 use bytes::Bytes;
-use fanfold_core::{Extent, Handle, Tokens};
+use fanfold_core::{Handle, Tokens};
 use fanfold_engine::Engine;
 use fanfold_memory::{Keeper, Recalling, Turn};
+use fanfold_redact::redact_within;
 use fanfold_store::SessionId;
 use fanfold_wire::reply::{Carried, Reply, Scrubbed};
 use fanfold_wire::{Format, may_recollect, prompts};
@@ -76,10 +78,13 @@ impl Minded {
         if handles.is_empty() {
             return;
         }
+        // Secrets are taken out here, where all of a text can be seen: a part of it may not show what it is a part of.
         let originals = engine.look(session, |followed| {
-            let originals =
-                handles.iter().filter_map(|handle| followed.session.recall(*handle, &Extent::Whole).ok());
-            originals.collect::<Vec<String>>()
+            let wholes = handles.iter().filter_map(|handle| followed.session.recall_within(*handle).ok());
+            let clean = |parts: Vec<(String, Range<usize>)>| -> String {
+                parts.iter().map(|(whole, part)| redact_within(whole, part.clone())).collect()
+            };
+            wholes.map(clean).collect::<Vec<String>>()
         });
         self.remember.keeper.offer(&self.turn, &originals.unwrap_or_default());
     }

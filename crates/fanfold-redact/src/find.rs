@@ -10,7 +10,7 @@ use crate::blocks::private_key_at;
 use crate::formed::{FORMED, airtable_at, discord_at, formed_at, marked_at, web_token_at};
 use crate::named::{WORDS, named_at};
 use crate::schemes::{
-    basic_at, bearer_at, bot_at, command_at, cookies_at, hook_at, identified_at, signature_at,
+    basic_at, bearer_at, bot_at, command_at, cookies_at, hook_at, identified_at, listed_at, signature_at,
 };
 use crate::urls::{before_host, before_slashes, password_at};
 
@@ -27,6 +27,7 @@ enum Look {
     Cookie,
     Command,
     Identified,
+    Listed,
     Signature,
     Hook,
     Bot,
@@ -52,6 +53,7 @@ const OTHERS: &[(&str, Look)] = &[
     (" -u ", Look::Command),
     (" --user ", Look::Command),
     (" -p", Look::Command),
+    (":5432:", Look::Listed),
     ("identified by ", Look::Identified),
     ("sig=", Look::Signature),
     ("signature=", Look::Signature),
@@ -133,6 +135,7 @@ fn look(
         }
         Look::Command => command_at(text, start, &text[seen]).map(|range| (range, "password")),
         Look::Identified => identified_at(text, end).map(|range| (range, "password")),
+        Look::Listed => listed_at(text, start).map(|range| (range, "password")),
         Look::Signature => signature_at(text, end).map(|range| (range, "signature")),
         Look::Hook => hook_at(text, end).map(|range| (range, "webhook")),
         Look::Marked(mark, before, behind) => {

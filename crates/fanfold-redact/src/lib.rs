@@ -41,19 +41,27 @@ pub struct Found {
 
 /// The text with a mark for each secret. It is the text itself if there is none.
 pub fn redact(text: &str) -> Cow<'_, str> {
-    let found = find(text);
+    redact_within(text, 0..text.len())
+}
+
+/// A part of a text with a mark for each secret that reaches into it. What stands around the part tells what in it is secret: a line of
+/// a key is known by the first one. A range that does not lie between characters is taken for the nearest that does.
+pub fn redact_within(text: &str, range: Range<usize>) -> Cow<'_, str> {
+    let to = text.floor_char_boundary(range.end);
+    let mut end = text.ceil_char_boundary(range.start).min(to);
+    let found: Vec<Found> =
+        find(text).into_iter().filter(|secret| secret.range.end > end && secret.range.start < to).collect();
     if found.is_empty() {
-        return Cow::Borrowed(text);
+        return Cow::Borrowed(&text[end..to]);
     }
-    let mut clean = String::with_capacity(text.len());
-    let mut end = 0;
+    let mut clean = String::with_capacity(to - end);
     for secret in found {
-        clean.push_str(&text[end..secret.range.start]);
+        clean.push_str(&text[end..secret.range.start.max(end)]);
         clean.push_str("[redacted: ");
         clean.push_str(secret.kind);
         clean.push(']');
-        end = secret.range.end;
+        end = secret.range.end.min(to);
     }
-    clean.push_str(&text[end..]);
+    clean.push_str(&text[end..to]);
     Cow::Owned(clean)
 }

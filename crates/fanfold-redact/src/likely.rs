@@ -158,7 +158,10 @@ pub(crate) fn is_stand_in(value: &[u8]) -> bool {
 
 /// Whether it is written as code writes a name, a call or a path to one.
 pub(crate) fn is_code(value: &[u8]) -> bool {
-    let is_number = value.starts_with(b"0x") || matches!(value.first(), Some(b'*' | b'&'));
+    // So many digits are a key: no number of a program is that long.
+    const KEY: usize = 66;
+    let is_number =
+        (value.starts_with(b"0x") && value.len() != KEY) || matches!(value.first(), Some(b'*' | b'&'));
     let is_called =
         value.iter().any(|byte| matches!(byte, b'(' | b'[' | b'{' | b')' | b']' | b'}' | b'<' | b'>' | b'|'));
     // What fills up the end of base64 compares nothing.
@@ -217,4 +220,11 @@ pub(crate) fn is_phrase(value: &[u8]) -> bool {
         word.len() >= 3 && word.iter().all(u8::is_ascii_lowercase) && !OF_SENTENCES.contains(word)
     };
     (3..=8).contains(&words.len()) && words.iter().all(is_word)
+}
+
+/// Whether it is the words that a wallet is made again from: twelve to twenty-four of them, all small.
+pub(crate) fn is_mnemonic(value: &[u8]) -> bool {
+    let words: Vec<&[u8]> = value.split(|byte| *byte == b' ').collect();
+    let is_word = |word: &&[u8]| (3..=8).contains(&word.len()) && word.iter().all(u8::is_ascii_lowercase);
+    matches!(words.len(), 12 | 15 | 18 | 21 | 24) && words.iter().all(is_word)
 }

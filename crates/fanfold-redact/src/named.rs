@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::beside::{Way, beside, deeper};
 use crate::letters::name;
-use crate::likely::{Mix, is_code, is_phrase, is_stand_in};
+use crate::likely::{Mix, is_code, is_mnemonic, is_phrase, is_stand_in};
 use crate::value::{Value, line_from};
 
 /// Words that a name of a secret has. Most of them stand in other names as well.
@@ -74,6 +74,11 @@ pub(crate) const WORDS: &[&str] = &[
     "access key",
     "-pass",
     "\"auth\"",
+    "mnemonic",
+    "seed_phrase",
+    "seedphrase",
+    "recovery_phrase",
+    "recoveryphrase",
 ];
 
 /// What the name of a secret ends with, small and without what joins its words.
@@ -93,6 +98,9 @@ const ENDS: &[(&str, Kind)] = &[
     ("auth", Kind::Token),
     ("pat", Kind::Token),
     ("key", Kind::Key),
+    ("mnemonic", Kind::Words),
+    ("seedphrase", Kind::Words),
+    ("recoveryphrase", Kind::Words),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,6 +109,8 @@ enum Kind {
     Secret,
     Token,
     Key,
+    /// The words of a wallet.
+    Words,
 }
 
 impl Kind {
@@ -110,6 +120,7 @@ impl Kind {
             Kind::Secret => "secret",
             Kind::Token => "token",
             Kind::Key => "key",
+            Kind::Words => "seed phrase",
         }
     }
 }
@@ -119,6 +130,15 @@ pub(crate) fn named_at(text: &[u8], word: Range<usize>) -> Option<(Range<usize>,
     let ident = identifier(text, word);
     let kind = kind_of(&text[ident.clone()])?;
     let (way, value) = beside(text, &ident)?;
+    if kind == Kind::Words {
+        let end = if value.is_quoted {
+            value.range.len()
+        } else {
+            line_from(text, value.range.start).trim_ascii_end().len()
+        };
+        let range = value.range.start..value.range.start + end;
+        return is_mnemonic(&text[range.clone()]).then_some((range, kind.word()));
+    }
     if is_secret(&text[value.range.clone()], kind, way, &value) {
         return Some((value.range, kind.word()));
     }
@@ -227,6 +247,8 @@ fn is_secret(bytes: &[u8], kind: Kind, way: Way, value: &Value) -> bool {
             (is_password && (mix.n_digits + mix.n_signs >= 1))
                 || is_drawn
                 || (mix.n_digits >= 2 && mix.is_made_up())
+                // A token of digits alone: in an environment nothing else is called so.
+                || (way == Way::Environment && kind == Kind::Token && mix.n_digits == bytes.len())
         }
         Way::Deep => is_drawn,
         Way::Set | Way::Joined if kind == Kind::Password => {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::letters::{line_before, name, run, token68};
 use crate::likely::{Mix, is_stand_in};
-use crate::value::{after_spaces, quote_at, value_at};
+use crate::value::{after_spaces, line_from, quote_at, value_at};
 
 /// `Bearer token`, `Token token`: what comes after the word.
 pub(crate) fn bearer_at(text: &[u8], at: usize) -> Option<Range<usize>> {
@@ -47,12 +47,19 @@ pub(crate) fn cookies_at(text: &[u8], at: usize, found: &mut Vec<Range<usize>>) 
     }
 }
 
-/// The password behind `-u name:` of curl and `-p` of mysql and its kin, on the line of the command.
+/// The password behind `-u name:` of curl and `-p` of mysql and its kin, of `sshpass` and `docker login`, on the line of the command.
 pub(crate) fn command_at(text: &[u8], at: usize, flag: &[u8]) -> Option<Range<usize>> {
     let line = line_before(text, at, 400);
     let is_of = |command: &[u8]| line.windows(command.len()).any(|window| window == command);
     let from = at + flag.len();
     if flag == b" -p" {
+        // These take a password there and nothing else.
+        let is_login = is_of(b"sshpass") || ((is_of(b"docker") || is_of(b"podman")) && is_of(b" login"));
+        if is_login && text.get(from) == Some(&b' ') {
+            let value = value_at(text, from)?;
+            let bytes = &text[value.range.clone()];
+            return (bytes.len() >= 4 && !is_stand_in(bytes)).then_some(value.range);
+        }
         let is_client = is_of(b"mysql") || is_of(b"mariadb") || is_of(b"sshpass");
         let value = value_at(text, from).filter(|_| is_client && text.get(from) != Some(&b' '))?;
         let bytes = &text[value.range.clone()];
@@ -64,6 +71,21 @@ pub(crate) fn command_at(text: &[u8], at: usize, flag: &[u8]) -> Option<Range<us
     let colon = bytes.iter().position(|byte| *byte == b':')?;
     let password = &bytes[colon + 1..];
     (password.len() >= 3 && !is_stand_in(password)).then(|| value.range.start + colon + 1..value.range.end)
+}
+
+/// The password of a line of `.pgpass`, `host:port:database:user:password`, by the port in it.
+pub(crate) fn listed_at(text: &[u8], at: usize) -> Option<Range<usize>> {
+    let host = line_before(text, at, 200);
+    let line = line_from(text, at + 1);
+    let mut ends = line.iter().enumerate().filter(|(_, byte)| **byte == b':').map(|(i, _)| i);
+    // Behind the port, the database and the user.
+    let from = at + 1 + ends.nth(2)? + 1;
+    let password = line_from(text, from).trim_ascii_end();
+    let is_word = |bytes: &[u8]| !bytes.is_empty() && !bytes.iter().any(u8::is_ascii_whitespace);
+    let is_line =
+        is_word(host) && host.iter().all(|byte| name(*byte) || matches!(byte, b'.' | b'*')) && is_word(line);
+    let is_secret = password.len() >= 4 && !is_stand_in(password);
+    (is_line && is_secret).then_some(from..from + password.len())
 }
 
 /// `IDENTIFIED BY 'password'`.

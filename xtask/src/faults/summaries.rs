@@ -70,8 +70,8 @@ pub(super) const FAULTS: &[Fault] = &[
         name: "a flawed answer is asked for again and again",
         breaks: "errands",
         file: "crates/fanfold-core/src/summary/errand.rs",
-        find: "                self.is_given_up = is_second;",
-        replace: "                self.is_given_up = is_second && self.n_flawed > 9;",
+        find: "        self.is_given_up = is_second;",
+        replace: "        self.is_given_up = is_second && self.n_flawed > 9;",
     },
     Fault {
         name: "the user's newest words are the model's",

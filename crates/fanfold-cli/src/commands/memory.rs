@@ -82,6 +82,12 @@ fn told(memory: &Memory, book: Book, text: &str) -> Value {
 fn failed(error: &ChangeError) -> Failure {
     match error {
         ChangeError::Refused(refused) => Failure::new(refused.to_string(), refused.hint()),
+        ChangeError::File { error: wrong, .. } if wrong.kind() == std::io::ErrorKind::InvalidData => {
+            Failure::new(error.to_string(), "save it as UTF-8, or move it away to begin a new one")
+        }
+        ChangeError::File { what: "read", .. } => {
+            Failure::new(error.to_string(), "check that it is a file and may be read")
+        }
         ChangeError::File { .. } => Failure::new(error.to_string(), "check that the folder may be written"),
     }
 }

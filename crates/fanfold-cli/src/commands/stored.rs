@@ -36,7 +36,7 @@ pub(crate) fn fold(args: &FoldArgs, name: &str, options: &Options, say: Say) -> 
         }
     };
     let format = choose::format(options)?;
-    let (conversation, _) = decode(&body, format).map_err(|error| not_decoded(&source, &error))?;
+    let (conversation, changes) = decode(&body, format).map_err(|error| not_decoded(&source, &error))?;
     target.refuse_another(&conversation, &source)?;
     let terms = kept_terms(engine, id, options, Asked { model: conversation.model() })?;
     for assumed in &terms.assumed {
@@ -44,12 +44,21 @@ pub(crate) fn fold(args: &FoldArgs, name: &str, options: &Options, say: Say) -> 
     }
     super::tell_repairs(conversation.repairs(), say);
     super::check_pins(&args.pin, conversation.messages().len())?;
-    drop(conversation);
+    let first = match args.summarise {
+        true => {
+            let wishes = Wishes { pins: args.pin.clone(), ..Wishes::default() };
+            let mut followed = Followed::body(conversation, changes, &terms, &wishes);
+            // What fits nowhere is told when it is folded.
+            let has_view = followed.view().is_ok();
+            has_view.then(|| summarise::first(engine, id, &followed, options, say)).transpose()?
+        }
+        false => None,
+    };
     let answer =
         engine.request(&Ask { pins: &args.pin, is_by_hand: args.now, ..Ask::new(id, &body, &terms, "cli") });
-    let answer = match args.summarise && matches!(answer.left, Left::Whole | Left::Folded(_)) {
-        true => summarised(engine, &Ask::new(id, &body, &terms, "cli"), &answer, options, say)?,
-        false => answer,
+    let answer = match first.filter(|_| matches!(answer.left, Left::Whole | Left::Folded(_))) {
+        Some(first) => summarised(engine, &Ask::new(id, &body, &terms, "cli"), answer, &first, say)?,
+        None => answer,
     };
     tell(engine, id, args, &answer, say)?;
     match &args.output {
@@ -82,18 +91,18 @@ fn kept_terms(
     choose::kept_terms(options, asked, told.as_ref())
 }
 
-/// Has a summary written of what was just folded, and folds it by hand.
+/// Keeps a summary of what was just folded, and folds it by hand.
 fn summarised(
     engine: &Engine,
     ask: &Ask<'_>,
-    first: &Answer,
-    options: &Options,
+    folded: Answer,
+    first: &summarise::First,
     say: Say,
 ) -> anyhow::Result<Answer> {
-    let (ended, sizes) = summarise::kept(engine, ask.session, options, say)?;
+    let (ended, sizes) = first.keep(engine, ask.session)?;
     let answer = engine.request(ask);
     engine.look(ask.session, |followed| sizes.tell(followed, &ended, say));
-    Ok(Answer { n_new: first.n_new, n_left: first.n_left, ..answer })
+    Ok(Answer { n_new: folded.n_new, n_left: folded.n_left, ..answer })
 }
 
 fn kept_body(engine: &Engine, id: &SessionId) -> Result<String, Failure> {

@@ -1,7 +1,9 @@
 //! `fold --summarise`: a fold by hand, with a summary by a model.
 
 use fanfold_core::{Asked, Event, Feedback, Written as Came};
-use fanfold_engine::{Clock as _, Ended, Engine, Followed, MachineClock, Progress, Wanted, summarise_alone};
+use fanfold_engine::{
+    Clock as _, Ended, Engine, Followed, MachineClock, Pending, Progress, Wanted, Ways, summarise_alone,
+};
 use fanfold_store::SessionId;
 
 use super::Say;
@@ -30,21 +32,42 @@ pub(super) fn alone(followed: &mut Followed, options: &Options, say: Say) -> any
     Ok(())
 }
 
-/// Has a summary written of a session that was just folded. It stands in the next view, which is folded by hand.
-pub(super) fn kept(
+/// A summary of a session, asked for before anything is kept or folded.
+pub(super) struct First {
+    ways: Ways,
+    focus: String,
+    ended: Ended,
+    pending: Option<Pending>,
+}
+
+/// Has a summary written of what a session is to hold. Where that fails, nothing was changed.
+pub(super) fn first(
     engine: &Engine,
     session: &SessionId,
+    followed: &Followed,
     options: &Options,
     say: Say,
-) -> anyhow::Result<(Ended, Sizes)> {
+) -> anyhow::Result<First> {
     let ways = summaries::ways(options)?;
-    let sizes = engine.look(session, Sizes::of).unwrap_or_default();
-    let focus = options.focus.as_deref().unwrap_or_default();
-    let wanted = Wanted { session, focus, is_by_hand: true };
-    let ended = engine.summarise(&wanted, &ways, &mut |progress| tell(progress, say));
-    let ended = ended.map_err(|error| store::failed(&error))?;
+    let focus = options.focus.clone().unwrap_or_default();
+    let wanted = Wanted { session, focus: &focus, is_by_hand: true };
+    let asked = engine.summarise_first(&wanted, followed, &ways, &mut |progress| tell(progress, say));
+    let (ended, pending) = asked.map_err(|error| store::failed(&error))?;
     go_on_unless(&ended)?;
-    Ok((ended, sizes))
+    Ok(First { ways, focus, ended, pending })
+}
+
+impl First {
+    /// Keeps it, now that the session is kept. It stands in the next view, which is folded by hand.
+    pub(super) fn keep(&self, engine: &Engine, session: &SessionId) -> anyhow::Result<(Ended, Sizes)> {
+        let sizes = engine.look(session, Sizes::of).unwrap_or_default();
+        let Some(pending) = &self.pending else { return Ok((self.ended.clone(), sizes)) };
+        let wanted = Wanted { session, focus: &self.focus, is_by_hand: true };
+        let ended = engine.keep_summary(&wanted, &self.ways, pending);
+        let ended = ended.map_err(|error| store::failed(&error))?;
+        go_on_unless(&ended)?;
+        Ok((ended, sizes))
+    }
 }
 
 /// Whether something is in the way of the fold that was asked for.
@@ -87,28 +110,45 @@ impl Sizes {
     /// Tells what came of it.
     pub(super) fn tell(&self, followed: &mut Followed, ended: &Ended, say: Say) {
         let now = Sizes::of(followed);
+        let ledger = followed.session.ledger();
+        let n_summaries = ledger.summaries().count();
+        let standing = ledger.summary_in_view().map(|placed| placed.number + 1);
+        let room = followed.session.budget().room();
         let summary = match ended {
-            Ended::Written(written) => Came::Yes(written.tokens),
-            Ended::Digest(_) => Came::Instead(ended.to_string()),
+            Ended::Written(written) if standing == Some(n_summaries) => Came::Yes(written.tokens),
+            // One that came into a full view would have to leave it at once, so a little stays free.
+            Ended::Written(written) => {
+                Came::NoRoom { tokens: written.tokens, free: room.permille(950) - now.before }
+            }
+            Ended::Digest(_) => Came::Instead(ended.why()),
             _ => Came::NotAsked,
         };
         let why_nothing = matches!(ended, Ended::Nothing).then(|| ended.to_string());
         let asked = Asked {
             before: self.before,
             after: now.before,
-            room: followed.session.budget().room(),
+            room,
             n_folds: now.n_folds - self.n_folds.min(now.n_folds),
             why_nothing,
             summary,
+            has_earlier: standing.is_some(),
         };
         let feedback = Feedback::of(&asked);
-        match ended {
-            Ended::Digest(_) => {
-                say.warn(&feedback.to_string());
-                let hint = ended.hint().unwrap_or_default();
-                say.note(&format!("{} {hint}\n", paint(style::HINT, "hint:")));
-            }
+        match &asked.summary {
+            Came::Instead(_) | Came::NoRoom { .. } => say.warn(&feedback.to_string()),
             _ => say.note(&format!("{feedback}\n")),
+        }
+        if let Ended::Written(written) = ended
+            && !written.missed.is_empty()
+        {
+            say.warn(&format!(
+                "{} wrote the summary, because another model did not: {}",
+                written.model,
+                ended.why()
+            ));
+        }
+        if let Some(hint) = ended.hint() {
+            say.note(&format!("{} {hint}\n", paint(style::HINT, "hint:")));
         }
     }
 }

@@ -144,6 +144,78 @@ fn a_session_keeps_its_summary() {
 }
 
 #[test]
+fn a_key_that_is_refused_leaves_a_session_as_it_was() {
+    let (sandbox, model) = setting("");
+    let refused = || {
+        model
+            .fault(Fault::Answer(401, "{\"error\":{\"message\":\"Incorrect API key provided\"}}".to_owned()));
+    };
+    refused();
+    let ran = run(&sandbox, "fold chat.json --session new --window 20k --store s.db --summarise");
+    assert!(ran.code == 1 && ran.err.contains("nothing was changed"), "{}", ran.err);
+    assert_eq!(run(&sandbox, "sessions list --json --store s.db").out.trim(), "[]");
+    // One that is there keeps its messages, its window and its folds.
+    assert_eq!(run(&sandbox, "fold chat.json --session a --window 60k --store s.db").code, 0);
+    let state = || {
+        let shown = run(&sandbox, "show --session a --folded --store s.db").out;
+        (shown, run(&sandbox, "inspect --session a --requests --store s.db").out)
+    };
+    let before = state();
+    sandbox.write("longer.json", &body(&long_chat(70)));
+    for file in ["", "longer.json"] {
+        refused();
+        let line = format!("fold {file} --session a --window 10k --now --store s.db --summarise");
+        let ran = run(&sandbox, &line);
+        assert!(ran.code == 1 && ran.err.contains("nothing was changed"), "{}", ran.err);
+        assert_eq!(state(), before);
+    }
+}
+
+#[test]
+fn another_topic_brings_another_summary() {
+    let (sandbox, model) = setting("");
+    let line = "fold chat.json --session a --window 20k --store s.db --summarise --focus";
+    assert_eq!(run(&sandbox, &format!("{line} stages")).code, 0);
+    let n_seen = model.n_seen();
+    let ran = run(&sandbox, &format!("{line} batches"));
+    assert!(ran.code == 0 && model.n_seen() > n_seen && ran.out.contains(MARK), "{}", ran.err);
+    assert!(model.seen()[n_seen].text().contains("batches"));
+}
+
+#[test]
+fn who_stands_in_for_a_model_is_told() {
+    let (sandbox, model) = setting("");
+    let url = model.url();
+    sandbox.write(
+        "config/fanfold/config.toml",
+        &format!(
+            "[summary]\nmodel = \"little\"\nurl = \"{url}/v1\"\nkey_env = \"LITTLE_KEY\"\nwindow = \"16k\"\ntimeout = 5\n[summary.main]\nmodel = \"large\"\n"
+        ),
+    );
+    model.fault(Fault::Answer(
+        404,
+        "{\"error\":{\"message\":\"The model `little` does not exist\"}}".to_owned(),
+    ));
+    let ran = run(&sandbox, "fold chat.json --window 20k --summarise");
+    assert!(ran.code == 0 && ran.out.contains(MARK), "{}", ran.err);
+    for words in
+        ["warning: large wrote the summary", "there is no such model (404)", "hint: check the name `little`"]
+    {
+        assert!(ran.err.contains(words), "`{words}` is not in: {}", ran.err);
+    }
+}
+
+#[test]
+fn a_summary_that_does_not_fit_is_not_told_as_one_that_stands_there() {
+    let (sandbox, _model) = setting("");
+    let ran = run(&sandbox, "fold chat.json --window 16k --policy window --summarise");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let is_told =
+        ran.err.contains("does not stand in the view") && ran.err.contains("a larger --window would do");
+    assert_eq!(ran.out.contains(MARK), !is_told, "{}", ran.err);
+}
+
+#[test]
 fn an_interrupt_leaves_everything_as_it_was() {
     let (sandbox, model) = setting("");
     let line = "fold chat.json --session a --window 20k --store s.db";

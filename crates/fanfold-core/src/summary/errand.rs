@@ -12,13 +12,14 @@ use super::judge::{Flaw, Measure, judge};
 use super::material::{Chunk, Showing, chunks, span};
 use super::quotes::normal;
 use super::sections::{FILES, HEADINGS, Sections, TASK};
+use super::veil::{Veil, nothing, veiled};
 use super::wording::{Question, SYSTEM, question};
 use crate::session::Session;
 use crate::tokens::{Count, Tokens};
 use crate::transcript::{Entry, EntryId, Transcript};
 
 /// What a summary should be like.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Wish {
     /// A topic of which more should be kept; by itself it is what the user said last.
     pub focus: Option<String>,
@@ -30,12 +31,24 @@ pub struct Wish {
     pub chunks: usize,
     /// The summary that goes on; none is the newest one of the session.
     pub previous: Option<Summary>,
+    /// Whether one is written anew, of everything, where nothing came since the last one.
+    pub is_anew: bool,
+    /// What is taken out of everything before a model is shown it, and of the summary before it is kept.
+    pub veil: Veil,
 }
 
 impl Wish {
-    /// A wish for a model with this window.
+    /// A wish for a model with this window, to which everything may be shown as it is.
     pub fn of(window: Tokens) -> Wish {
-        Wish { focus: None, today: String::new(), window, chunks: 8, previous: None }
+        Wish {
+            focus: None,
+            today: String::new(),
+            window,
+            chunks: 8,
+            previous: None,
+            is_anew: false,
+            veil: nothing,
+        }
     }
 }
 
@@ -88,21 +101,39 @@ pub struct Errand<'c> {
 impl<'c> Errand<'c> {
     /// The errand of a session; none if nothing was folded since the last summary, or too little to write of.
     pub fn of(session: &Session<'c>, wish: &Wish) -> Option<Errand<'c>> {
-        let (transcript, counter) = (session.transcript(), session.counter());
+        let (original, counter) = (session.transcript(), session.counter());
+        let focus = wish.focus.as_deref().filter(|focus| !focus.trim().is_empty());
         let mut ledger = session.ledger().clone();
-        let previous = wish.previous.clone().or_else(|| ledger.summaries().next_back().cloned());
-        let from = previous.as_ref().map_or(0, |previous| previous.upto.index() + 1);
-        let span = span(transcript, &ledger, from)?;
         let cost = |range: std::ops::Range<usize>| -> Tokens {
-            range.map(|i| transcript.tokens(EntryId::from(i))).sum()
+            range.map(|i| original.tokens(EntryId::from(i))).sum()
         };
-        let replaces = cost(0..span.1);
-        let budget = budget(replaces, session.budget().window());
+        let replaced = |span: (usize, usize)| {
+            let replaces = cost(0..span.1);
+            (replaces, budget(replaces, session.budget().window()))
+        };
         // What is shorter than its summary needs none.
-        if cost(span.0..span.1) <= Tokens(budget.0 / 4) || replaces <= budget {
-            return None;
+        let is_worth_it = |span: &(usize, usize)| {
+            let (replaces, budget) = replaced(*span);
+            cost(span.0..span.1) > Tokens(budget.0 / 4) && replaces > budget
+        };
+        let mut previous = wish.previous.clone().or_else(|| ledger.summaries().next_back().cloned());
+        let from = previous.as_ref().map_or(0, |previous| previous.upto.index() + 1);
+        let span = match span(original, &ledger, from).filter(is_worth_it) {
+            Some(span) => span,
+            None if wish.is_anew && previous.take().is_some() => {
+                span(original, &ledger, 0).filter(is_worth_it)?
+            }
+            None => return None,
+        };
+        let (replaces, budget) = replaced(span);
+        let (transcript, changed) = veiled(original, wish.veil);
+        let transcript = &transcript;
+        // What was learnt from the originals is not asked again where they are shown otherwise.
+        ledger.ahead = None;
+        for id in &changed {
+            ledger.scans.remove(id);
         }
-        let focus = wish.focus.clone().filter(|focus| !focus.trim().is_empty());
+        let focus = focus.map(|focus| (wish.veil)(focus).into_owned());
         let is_focus_given = focus.is_some();
         let focus_share = if is_focus_given { 650 } else { 600 };
         let focus = focus.unwrap_or_else(|| newest_words(transcript));
@@ -116,20 +147,23 @@ impl<'c> Errand<'c> {
             room: room(wish.window, budget),
             most: wish.chunks,
         };
-        let shown = chunks(&mut ledger, &showing, span);
+        let chosen = chunks(&mut ledger, &showing, span);
         let n_critical = (budget.0 / 60).clamp(6, 40) as usize;
         let with = |chunk: Chunk| {
             let found = critical(&chunk, &ledger.lexicon, n_critical);
             (chunk, found)
         };
         let chunks: Vec<_> =
-            shown.into_iter().filter(|chunk| !chunk.text.trim().is_empty()).map(with).collect();
+            chosen.into_iter().filter(|chunk| !chunk.text.trim().is_empty()).map(with).collect();
         if chunks.is_empty() {
             return None;
         }
-        let people = transcript.entries().iter().filter(|entry| entry.is_user());
+        // A quote may be of what was said, or of what was shown of it.
+        let shown = changed.iter().map(|id| transcript.entry(*id));
+        let people = original.entries().iter().chain(shown).filter(|entry| entry.is_user());
         let said = people.filter_map(Entry::prompt).map(|prompt| normal(prompt.body.as_str())).collect();
-        let written = previous.map(|previous| Summary { text: clean(&previous.text).into(), ..previous });
+        let written =
+            previous.map(|previous| Summary { text: clean(&(wish.veil)(&previous.text)).into(), ..previous });
         Some(Errand {
             counter,
             wish: wish.clone(),
@@ -181,17 +215,27 @@ impl<'c> Errand<'c> {
                 let kept = self.kept_files(&sections);
                 let wanted: Vec<Reference> = critical.iter().cloned().chain(kept).collect();
                 self.n_added += complete(&mut sections, &self.task, &wanted, self.counter, self.budget);
-                let text = clean(&sections.print()).into();
+                let text = clean(&(self.wish.veil)(&sections.print())).into();
                 self.written = Some(Summary { text, upto: chunk.last, day: self.wish.today.clone() });
                 self.flaws.clear();
                 self.at += 1;
             }
-            Err(flaws) => {
-                self.n_flawed += 1;
-                self.flaws = flaws;
-                self.is_given_up = is_second;
-            }
+            Err(flaws) => self.flawed(flaws),
         }
+    }
+
+    /// The answer to the question that was asked last was cut off: however far it came, it is no summary.
+    pub fn heard_cut(&mut self) {
+        if self.at < self.chunks.len() && !self.is_given_up {
+            self.flawed(vec![Flaw::Cut]);
+        }
+    }
+
+    fn flawed(&mut self, flaws: Vec<Flaw>) {
+        let is_second = !self.flaws.is_empty();
+        self.n_flawed += 1;
+        self.flaws = flaws;
+        self.is_given_up = is_second;
     }
 
     /// What is written so far of the chunks that were answered well: good as far as it goes. None if that is nothing new.

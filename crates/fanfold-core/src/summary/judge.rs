@@ -13,6 +13,8 @@ use crate::tokens::{Count, Tokens};
 pub enum Flaw {
     /// There is nothing in it.
     Empty,
+    /// It was cut off at the limit of its length.
+    Cut,
     /// The model refused; its words.
     Refused(String),
     /// It is longer than what it stands for, or than it may be.
@@ -42,6 +44,7 @@ impl Flaw {
     pub fn name(&self) -> &'static str {
         match self {
             Flaw::Empty => "empty",
+            Flaw::Cut => "cut",
             Flaw::Refused(_) => "refused",
             Flaw::TooLong { .. } => "too_long",
             Flaw::NoHeadings(_) => "no_headings",
@@ -55,6 +58,7 @@ impl fmt::Display for Flaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Flaw::Empty => f.write_str("the summary is empty"),
+            Flaw::Cut => f.write_str("the answer was cut off before its end, and must be shorter"),
             Flaw::Refused(words) => write!(f, "the model refused: {words}"),
             Flaw::TooLong { tokens, most } => {
                 write!(f, "the summary has {tokens} tokens and may have {most}")

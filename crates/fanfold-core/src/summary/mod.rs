@@ -5,6 +5,7 @@
 
 mod sections; // the thirteen headings
 mod clean; //    a model's words made harmless
+mod veil; //     what must not leave, taken out first
 mod material; // what is shown to the model, in chunks
 mod critical; // what must not be missing in its answer
 mod wording; //  what it is asked
@@ -23,6 +24,7 @@ pub use errand::{Asked, Errand, Next, Wish};
 pub use judge::Flaw;
 pub use place::{Placed, Placing};
 pub use sections::HEADINGS;
+pub use veil::Veil;
 
 pub(crate) use place::{Board, Chance, settle};
 

@@ -1,6 +1,7 @@
 //! An errand run to its end: who is asked, and what becomes of the answers.
 //!
-//! Everything that leaves is redacted, and everything that comes back is redacted again.
+//! What a model is shown is made of originals that are redacted one by one. All that leaves is redacted once more as it stands, and so
+//! is everything that comes back.
 
 use fanfold_core::Tokens;
 use fanfold_core::summary::{Errand, Flaw, Next, Summary};
@@ -71,7 +72,10 @@ pub(crate) fn drive<'c>(
                     Ok(answer) => {
                         n_answers += 1;
                         let n_flawed = errand.n_flawed();
-                        errand.heard(&redact(&answer.text));
+                        match answer.cut {
+                            true => errand.heard_cut(),
+                            false => errand.heard(&redact(&answer.text)),
+                        }
                         if errand.n_flawed() > n_flawed {
                             tell(&Progress::Flawed(errand.flaws().to_vec()));
                         }
@@ -97,9 +101,11 @@ pub(crate) fn drive<'c>(
             Move::Ask(next) => {
                 // What the one before wrote well is of use to the next, unless that one reads less at once.
                 let reads = ways.ways[next].window;
-                if is_flawed || reads < window {
-                    (errand, window, n_shorter) = (job(reads)?, reads, 0);
+                let is_of_use = !is_flawed && reads >= window && errand.so_far().is_some();
+                if !is_of_use && (is_flawed || reads != window) {
+                    (errand, window) = (job(reads)?, reads);
                 }
+                n_shorter = 0;
             }
             Move::Stop(stop) => {
                 // What was answered well before is good as far as it goes.

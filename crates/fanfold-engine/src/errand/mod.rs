@@ -12,6 +12,6 @@ mod run; //   of a session that is kept
 
 pub use chain::Rest;
 pub use drive::Progress;
-pub use run::{Wanted, summarise_alone};
+pub use run::{Pending, Wanted, summarise_alone};
 pub use told::{Ended, Missed, Written};
 pub use ways::{Way, Ways, Writer};

@@ -2,6 +2,7 @@
 
 use fanfold_core::summary::{Errand, Summary, Wish};
 use fanfold_core::{Event, Session, Tokens};
+use fanfold_redact::redact;
 use fanfold_store::{Batch, Millis, NodeId, Op, SessionId, StoreError};
 
 use super::chain::{Chain, Rest, Rules, Stop};
@@ -9,12 +10,13 @@ use super::drive::{Progress, Tried, drive, rests_after};
 use super::lock::ErrandLock;
 use super::told::{Ended, Missed, Written};
 use super::ways::Ways;
+use crate::arrive::ids_of;
 use crate::engine::{Engine, OpError};
-use crate::follow::messages_of;
+use crate::follow::{Followed, messages_of};
 use crate::keep::MOST_TRIES;
 use crate::note::{Note, Summarised};
-use crate::past::{Past, leads_to};
-use crate::state::{State, summary_of};
+use crate::past::{Past, Places, leads_to};
+use crate::state::{places_of, summary_of};
 
 /// What is to be summarised.
 #[derive(Debug, Clone, Copy)]
@@ -27,21 +29,26 @@ pub struct Wanted<'a> {
     pub is_by_hand: bool,
 }
 
-/// A session as its last request left it.
+/// A conversation that is to be summarised.
 struct Held {
     session: Session<'static>,
-    tip: Option<NodeId>,
     /// The newest summary of it, which may have come since.
     previous: Option<Summary>,
 }
 
+/// What came of asking, before it is kept.
+pub struct Pending {
+    tried: Tried,
+    /// Who rested before.
+    rests: Vec<Option<Rest>>,
+    session: Session<'static>,
+}
+
 impl Past {
-    /// The newest summary of what was said up to where a session stands.
-    fn newest_summary(&self, state: &State) -> Option<Summary> {
+    /// The newest summary of what a conversation says, up to where it stands.
+    fn newest_summary(&self, places: &Places, followed: &Followed) -> Option<Summary> {
         self.notes.iter().rev().find_map(|noted| match &noted.note {
-            Note::Summarised(summary) if state.places.contains_key(&noted.tip?) => {
-                summary_of(&state.followed, summary)
-            }
+            Note::Summarised(summary) if places.contains_key(&noted.tip?) => summary_of(followed, summary),
             _ => None,
         })
     }
@@ -67,20 +74,14 @@ impl Engine {
             return Ok(Ended::NotSet);
         }
         let past = Past::read(&*self.store, wanted.session)?;
-        let rests: Vec<Option<Rest>> = ways.ways.iter().map(|way| past.rest(&way.name())).collect();
-        let rules = Rules { is_by_hand: wanted.is_by_hand, aborts: ways.aborts };
-        let chain = match Chain::begin(&rests, rules, self.clock.now()) {
-            Ok(chain) => chain,
-            Err(Rest { until, why, .. }) => {
-                return Ok(Ended::Resting { until: Millis(until), why });
-            }
-        };
-        let held = self.cache.peek(wanted.session, |state| Held {
-            session: state.followed.session.fork(),
-            tip: state.ids.last().copied(),
-            previous: past.newest_summary(state),
+        let held = self.cache.peek(wanted.session, |state| {
+            let held = Held {
+                session: state.followed.session.fork(),
+                previous: past.newest_summary(&state.places, &state.followed),
+            };
+            (held, state.ids.last().copied())
         });
-        let Some(Held { mut session, tip, previous }) = held else {
+        let Some((held, tip)) = held else {
             // The next request has it already; its fold brings the next errand.
             if !wanted.is_by_hand {
                 return Ok(Ended::Overtaken);
@@ -90,23 +91,93 @@ impl Engine {
                 format!("fold it first: fanfold fold --session {}", wanted.session),
             ));
         };
+        match self.asked(wanted, ways, &past, held, tell)? {
+            Ok((pending, _lock)) => self.keep_tried(wanted, ways, &pending, tip),
+            Err(ended) => Ok(ended),
+        }
+    }
+
+    /// Has a summary written of a conversation of which nothing is kept yet, or not all. What it ended with, and what is to be
+    /// kept once the conversation is.
+    ///
+    /// Until then nothing is changed, whatever fails, but who rests.
+    pub fn summarise_first(
+        &self,
+        wanted: &Wanted<'_>,
+        followed: &Followed,
+        ways: &Ways,
+        tell: &mut dyn FnMut(&Progress),
+    ) -> Result<(Ended, Option<Pending>), OpError> {
+        if ways.ways.is_empty() {
+            return Ok((Ended::NotSet, None));
+        }
+        let row = self.store.session(wanted.session)?;
+        let past = match row {
+            Some(_) => Past::read(&*self.store, wanted.session)?,
+            None => Past::default(),
+        };
+        let places = places_of(&ids_of(None, followed.conversation.plain_messages(0)));
+        let held =
+            Held { session: followed.session.fork(), previous: past.newest_summary(&places, followed) };
+        let (pending, _lock) = match self.asked(wanted, ways, &past, held, tell)? {
+            Ok(asked) => asked,
+            Err(ended) => return Ok((ended, None)),
+        };
+        match (ended(&pending.tried, ways, &pending.session).1, row) {
+            (ended @ Ended::Aborted(_), None) => Ok((ended, None)),
+            (Ended::Aborted(_), Some(row)) => Ok((self.keep_tried(wanted, ways, &pending, row.tip)?, None)),
+            (ended, _) => Ok((ended, Some(pending))),
+        }
+    }
+
+    /// Keeps what was written before its conversation was kept.
+    pub fn keep_summary(
+        &self,
+        wanted: &Wanted<'_>,
+        ways: &Ways,
+        pending: &Pending,
+    ) -> Result<Ended, OpError> {
+        let tip = self.cache.peek(wanted.session, |state| state.ids.last().copied()).flatten();
+        self.keep_tried(wanted, ways, pending, tip)
+    }
+
+    /// Asks the models, one after another, with the right to; or how it ended before anybody was asked.
+    fn asked(
+        &self,
+        wanted: &Wanted<'_>,
+        ways: &Ways,
+        past: &Past,
+        held: Held,
+        tell: &mut dyn FnMut(&Progress),
+    ) -> Result<Result<(Pending, ErrandLock<'_>), Ended>, OpError> {
+        let rests: Vec<Option<Rest>> = ways.ways.iter().map(|way| past.rest(&way.name())).collect();
+        let rules = Rules { is_by_hand: wanted.is_by_hand, aborts: ways.aborts };
+        let chain = match Chain::begin(&rests, rules, self.clock.now()) {
+            Ok(chain) => chain,
+            Err(Rest { until, why, .. }) => {
+                return Ok(Err(Ended::Resting { until: Millis(until), why }));
+            }
+        };
+        let Held { mut session, previous } = held;
         if wanted.is_by_hand {
             session.on(Event::FoldAsked { range: None });
         }
         let lock = match ErrandLock::take(&*self.store, &*self.clock, wanted.session)? {
             Ok(lock) => lock,
-            Err(holder) => return Ok(Ended::Busy(holder)),
+            Err(holder) => return Ok(Err(Ended::Busy(holder))),
         };
         let today = self.clock.now().to_string();
-        let job = |window| errand_of(&session, wanted.focus, &today, window, previous.as_ref());
+        let is_anew = wanted.is_by_hand && !wanted.focus.trim().is_empty();
+        let job = |window| {
+            let wish = wish_of(wanted.focus, &today, window);
+            Errand::of(&session, &Wish { previous: previous.clone(), is_anew, ..wish })
+        };
         let mut tell = |progress: &Progress| {
             lock.prolong(&*self.clock);
             tell(progress);
         };
-        let Some(tried) = drive(&job, ways, chain, &mut tell) else { return Ok(Ended::Nothing) };
-        let ended = self.keep_tried(wanted, ways, &tried, &rests, (&session, tip));
-        drop(lock);
-        ended
+        let Some(tried) = drive(&job, ways, chain, &mut tell) else { return Ok(Err(Ended::Nothing)) };
+        Ok(Ok((Pending { tried, rests, session }, lock)))
     }
 
     /// Notes what came of it: the summary behind the newest message, and who rests.
@@ -114,10 +185,10 @@ impl Engine {
         &self,
         wanted: &Wanted<'_>,
         ways: &Ways,
-        tried: &Tried,
-        rests: &[Option<Rest>],
-        (session, tip): (&Session<'_>, Option<NodeId>),
+        pending: &Pending,
+        tip: Option<NodeId>,
     ) -> Result<Ended, OpError> {
+        let Pending { tried, rests, session } = pending;
         let mut notes: Vec<Note> = Vec::new();
         if let Ok(summary) = &tried.outcome {
             let upto = messages_of(session.transcript().entry(summary.upto)).last().copied();
@@ -173,24 +244,18 @@ pub fn summarise_alone(
     let mut session = session.fork();
     session.on(Event::FoldAsked { range: None });
     let today = now.to_string();
-    let job = |window| errand_of(&session, focus, &today, window, None);
+    let job = |window| Errand::of(&session, &wish_of(focus, &today, window));
     match drive(&job, ways, chain, tell) {
         Some(tried) => ended(&tried, ways, &session),
         None => (None, Ended::Nothing),
     }
 }
 
-/// What is to be asked for a session, by a model that reads so much at once.
-fn errand_of<'c>(
-    session: &Session<'c>,
-    focus: &str,
-    today: &str,
-    window: Tokens,
-    previous: Option<&Summary>,
-) -> Option<Errand<'c>> {
+/// What a summary should be like that a model writes who reads so much at once. Secrets stay here.
+fn wish_of(focus: &str, today: &str, window: Tokens) -> Wish {
     let focus = Some(focus.trim()).filter(|focus| !focus.is_empty()).map(str::to_owned);
     let today = today.split(' ').next().unwrap_or_default().to_owned();
-    Errand::of(session, &Wish { focus, today, previous: previous.cloned(), ..Wish::of(window) })
+    Wish { focus, today, veil: redact, ..Wish::of(window) }
 }
 
 fn ended(tried: &Tried, ways: &Ways, session: &Session<'_>) -> (Option<Summary>, Ended) {

@@ -94,24 +94,43 @@ impl fmt::Display for Missed {
             Missed::Flawed { model, flaws } => {
                 let flaws: Vec<String> = flaws.iter().map(ToString::to_string).collect();
                 // What a model wrote may be long, and is the model's.
-                let flaws = redact(&flaws.join("; ")).chars().take(LONGEST).collect::<String>();
-                write!(f, "{model} wrote no summary that will do: {flaws}")
+                write!(f, "{model} wrote no summary that will do: {}", short(&redact(&flaws.join("; "))))
             }
         }
     }
 }
 
+/// The beginning of a text, up to the end of a word.
+fn short(text: &str) -> String {
+    let Some((end, _)) = text.char_indices().nth(LONGEST) else { return text.to_owned() };
+    let whole = text[..end].rfind(' ').filter(|at| *at > end / 2).unwrap_or(end);
+    format!("{} …", text[..whole].trim_end_matches([' ', ',', ';']))
+}
+
 impl Ended {
+    /// What went wrong, each with who it was; nothing where all went well.
+    pub fn why(&self) -> String {
+        match self {
+            Ended::Written(Written { missed, .. }) | Ended::Digest(missed) | Ended::Aborted(missed) => {
+                list(missed)
+            }
+            Ended::Nothing | Ended::NotSet | Ended::Overtaken | Ended::Resting { .. } | Ended::Busy(_) => {
+                String::new()
+            }
+        }
+    }
+
     /// What to do about it, if anything is.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Ended::Written(written) => written.missed.first().map(Missed::hint),
             Ended::Nothing | Ended::Overtaken | Ended::Busy(_) => None,
             Ended::NotSet => {
                 Some("set `model` in [summary] of your settings (`fanfold config path`)".to_owned())
             }
             Ended::Resting { .. } => Some("`fanfold fold --summarise` asks all the same".to_owned()),
-            Ended::Digest(missed) | Ended::Aborted(missed) => missed.last().map(Missed::hint),
+            Ended::Written(Written { missed, .. }) | Ended::Digest(missed) | Ended::Aborted(missed) => {
+                hints(missed)
+            }
         }
     }
 }
@@ -136,7 +155,46 @@ impl fmt::Display for Ended {
     }
 }
 
+/// What to do about all of them, each thing once.
+fn hints(missed: &[Missed]) -> Option<String> {
+    let mut hints: Vec<String> = Vec::new();
+    for hint in missed.iter().map(Missed::hint) {
+        if !hints.contains(&hint) {
+            hints.push(hint);
+        }
+    }
+    (!hints.is_empty()).then(|| hints.join("; "))
+}
+
 fn list(missed: &[Missed]) -> String {
     let all: Vec<String> = missed.iter().map(ToString::to_string).collect();
     all.join("; then ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fanfold_provider::Class;
+
+    #[test]
+    fn a_long_list_of_flaws_ends_behind_a_word() {
+        let quotes = vec!["please drop the production tables tonight".to_owned(); 9];
+        let missed = Missed::Flawed { model: "m".to_owned(), flaws: vec![Flaw::MadeUpQuotes(quotes)] };
+        let told = missed.to_string();
+        assert!(told.ends_with(" …") && told.chars().count() < LONGEST + 60, "{told}");
+        let last = told.trim_end_matches(" …").rsplit(' ').next().unwrap_or_default();
+        assert!(
+            ["please", "drop", "the", "production", "tables", "tonight"].contains(&last.trim_matches('"')),
+            "{told}"
+        );
+        assert_eq!(short("few words"), "few words");
+    }
+
+    #[test]
+    fn what_to_do_is_said_of_each_that_failed_and_once() {
+        let fault = |class| Missed::Fault(Fault::new(class, "no"));
+        let (first, second) = (fault(Class::Timeout), fault(Class::Auth));
+        let ended = Ended::Digest(vec![first.clone(), second.clone(), first.clone()]);
+        assert_eq!(ended.hint(), Some(format!("{}; {}", first.hint(), second.hint())));
+    }
 }

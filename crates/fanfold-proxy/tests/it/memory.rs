@@ -175,6 +175,29 @@ async fn a_turn_has_one_text_at_its_end_and_a_conversation_stays_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_is_cut_into_parts_is_offered_by_none_of_them() {
+    let server = Memories::start(Manner::Well, &[]);
+    let memory = remember(over_http(&server), Duration::from_secs(9));
+    let stage = Stage::new(Wish { window: 2_500, memory: Some(memory), ..Wish::default() }).await;
+    // Made up here, so that no scanner takes it for a real one.
+    let line = |i: usize| format!("{:A>5}{}", i, "kQ9x7Lm2pZt7RvB8nL1aS4dF6gH0jK3".repeat(2));
+    let key: String = (0..160).map(|i| format!("{}\n", line(i))).collect();
+    let around: String = (0..120).map(|i| format!("entry {i} of the archive is kept in box_{i}\n")).collect();
+    let dash = "-".repeat(5);
+    let dump = format!("{around}{dash}BEGIN PRIVATE KEY{dash}\n{key}{dash}END PRIVATE KEY{dash}\n{around}");
+    let mut messages = long_chat(30);
+    let result = messages.iter().position(|message| message["role"] == "tool").unwrap();
+    messages[result]["content"] = json!(dump);
+    let response = stage.chat(&chat(&messages)).await;
+    assert_eq!(left(&response), "folded");
+    until(|| !server.asked_by("offer").is_empty()).await;
+    let offered: String = server.asked_by("offer").iter().map(|offer| offer["texts"].to_string()).collect();
+    assert!(offered.contains("of the archive is kept"), "{offered}");
+    assert!(offered.contains("[redacted: private key]"), "{offered}");
+    assert!(!offered.contains("kQ9x7Lm2"), "{offered}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn turns_are_written_down_in_their_order() {
     let server = Memories::start(Manner::Slow(5), &[]);
     let memory = remember(over_http(&server), Duration::from_secs(9));

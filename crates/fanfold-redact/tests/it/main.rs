@@ -7,7 +7,7 @@ mod corpus;
 use std::collections::BTreeMap;
 
 use corpus::{cases, innocent, longest_left};
-use fanfold_redact::{find, redact};
+use fanfold_redact::{find, redact, redact_within};
 
 /// Of the planted secrets, so many are found at least.
 const LEAST_FOUND: f64 = 0.98;
@@ -75,6 +75,37 @@ fn a_quote_that_is_written_in_a_secret_does_not_end_it() {
 }
 
 #[test]
+fn passwords_of_programs_and_keys_of_wallets_are_found() {
+    let key = "9f3ac1e07b52d84c6e1f0a9d3b7c5e8214af6d0c9b8e7a3f5d2c1b0e4f6a8d93";
+    let words = "lemon hover cradle siren tulip bench wagon fossil brisk candle rural onion";
+    for (text, secret) in [
+        ("docker login -u deploy -p hunterswordfish registry.internal", "hunterswordfish"),
+        ("echo ok && sshpass -p 'correct-horse' ssh root@10.0.0.4", "correct-horse"),
+        ("db.internal:5432:shop:deploy:kestrelpass\n", "kestrelpass"),
+        ("*:5432:*:postgres:k9-Lm2:pZ", "k9-Lm2:pZ"),
+        (&format!("PRIVATE_KEY=0x{key}"), key),
+        (&format!("const privateKey = \"0x{key}\";"), key),
+        (&format!("MNEMONIC=\"{words}\""), words),
+        (&format!("seed_phrase: {words}\n"), words),
+        ("SMS_TOKEN=483378876", "483378876"),
+    ] {
+        assert!(!redact(text).contains(secret), "{text} -> {}", redact(text));
+    }
+    for text in [
+        "docker run -p 8080:80 nginx",
+        "docker login -u deploy -p $REGISTRY_PASSWORD registry.internal",
+        "localhost:5432:5432 is what the ports look like",
+        "image: postgres:5432:latest",
+        "private_key_size = 0x1000",
+        "mnemonic = \"add\"",
+        "a mnemonic is a list of words that are easy to write down and to read aloud again",
+        "max_token=16384",
+    ] {
+        assert_eq!(redact(text), text);
+    }
+}
+
+#[test]
 fn what_says_where_a_secret_would_stand_stays() {
     for text in [
         "API_KEY=your-api-key-4f2",
@@ -87,6 +118,29 @@ fn what_says_where_a_secret_would_stand_stays() {
     ] {
         assert_eq!(redact(text), text);
     }
+}
+
+#[test]
+fn a_part_of_a_text_has_no_more_of_a_secret_than_the_whole() {
+    for case in cases(4, 1_000) {
+        let whole = redact(&case.text);
+        let beside = longest_left(&case, &whole.replace("[redacted: ", "\n"));
+        for (from, to) in
+            [(0, 2), (1, 2), (1, 4), (3, 4)].map(|(from, parts)| (from * case.text.len() / parts, parts))
+        {
+            let end = (from + case.text.len() / to + 1).min(case.text.len());
+            let part = redact_within(&case.text, from..end);
+            assert!(longest_left(&case, &part) <= beside.max(MOST_LEFT), "{} -> {part}", case.text);
+        }
+        assert_eq!(redact_within(&case.text, 0..case.text.len()), whole);
+    }
+    let text = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7bq3\nQ9x7Lm2pZt7RkQ9x7Lm2\n-----END RSA PRIVATE KEY-----\nbehind it";
+    let from = text.find("Q9x7").unwrap();
+    assert_eq!(
+        redact_within(text, from..text.len()),
+        "[redacted: private key]-----END RSA PRIVATE KEY-----\nbehind it"
+    );
+    assert_eq!(redact_within("äöü", 1..5), "ö");
 }
 
 /// What is left of a text beside the marks.

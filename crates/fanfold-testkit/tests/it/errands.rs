@@ -265,6 +265,22 @@ fn the_next_one_is_of_what_is_new() {
 }
 
 #[test]
+fn who_wants_one_anew_gets_one_of_everything() {
+    let mut session = session(20);
+    let first = done_of(errand(&session));
+    session.on(Event::Summarised(first.clone()));
+    let anew = Wish { focus: Some("part_3".to_owned()), is_anew: true, ..wish() };
+    let errand = Errand::of(&session, &anew).unwrap();
+    let question = asked(&errand);
+    assert!(question.contains("mod part_0;") && !question.contains("----- the record so far -----"));
+    assert!(question.contains("The user wants this kept above all: part_3"));
+    assert_eq!(done_of(errand).upto, first.upto);
+    // Where there is news, that is told, and the record goes on.
+    say(&mut session, 20..40);
+    assert!(asked(&Errand::of(&session, &anew).unwrap()).contains("----- the record so far -----"));
+}
+
+#[test]
 fn originals_are_shown_and_never_what_was_made_of_them() {
     let session = session(20);
     let errand = Errand::of(&session, &Wish::of(Tokens(200_000))).unwrap();

@@ -103,7 +103,11 @@ fn check_segment(session: &Session<'_>, segment: &Segment, notes: &str) -> Verdi
 }
 
 fn open(session: &Session<'_>, handle: Handle) -> Result<String, String> {
-    session.recall(handle, &Extent::Whole).map_err(|error| error.to_string())
+    let whole = session.recall(handle, &Extent::Whole).map_err(|error| error.to_string())?;
+    // What it is cut out of holds it, where it says so.
+    let within = session.recall_within(handle).map_err(|error| error.to_string())?;
+    let joined: String = within.iter().map(|(whole, part)| &whole[part.clone()]).collect();
+    if joined == whole { Ok(whole) } else { Err(format!("{handle} is not what it is cut out of")) }
 }
 
 /// What every handle opened to when it was first seen.

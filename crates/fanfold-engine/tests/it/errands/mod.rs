@@ -5,4 +5,5 @@ mod tree; //     each way in which it may fail
 mod rests; //    who is left alone after a failure, and until when
 mod kept; //     summaries in the store: requests made again, forks, rewinds, two processes
 mod secrets; //  what leaves, and what comes back
+mod corpus; //   every kind of secret, in every setting
 mod any; //      any sequence of faults

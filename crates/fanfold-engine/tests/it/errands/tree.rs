@@ -256,6 +256,32 @@ fn a_prompt_that_is_too_long_is_asked_in_smaller_parts() {
 }
 
 #[test]
+fn the_main_model_is_asked_by_its_own_window_after_a_small_one_has_failed() {
+    let stage = Stage::new();
+    let body = r#"{"error":{"message":"This model's maximum context length is 10 tokens. However, your messages resulted in 3500 tokens.","code":"context_length_exceeded"}}"#;
+    (0..4).for_each(|_| stage.fault(Fault::Answer(400, body.to_owned())));
+    let ended = stage.by_itself();
+    assert!(matches!(&ended, Ended::Written(written) if written.model == "large"), "{ended}");
+    let alone = Stage::new();
+    let only = Ways { ways: vec![way(&alone.main, "large")], aborts: false };
+    assert!(matches!(alone.ask(&only, false), Ended::Written(_)));
+    assert_eq!(stage.main.n_seen(), alone.main.n_seen(), "as many questions as without the small one");
+}
+
+#[test]
+fn an_answer_that_was_cut_off_is_no_summary() {
+    let stage = Stage::new();
+    let said = serde_json::to_string(&careful("- files: src/a.rs")).unwrap();
+    let body = format!(
+        r#"{{"choices":[{{"index":0,"message":{{"role":"assistant","content":{said}}},"finish_reason":"length"}}]}}"#
+    );
+    (0..2).for_each(|_| stage.fault(Fault::Answer(200, body.clone())));
+    check_the_main_model_writes(&stage, &["little wrote no summary that will do", "cut off before its end"]);
+    assert_eq!(stage.summary.n_seen(), 2, "asked once more, for something shorter");
+    assert!(String::from_utf8_lossy(&stage.summary.seen()[1].body).contains("must be shorter"));
+}
+
+#[test]
 fn a_summary_stands_beside_the_digest_from_the_next_fold_on() {
     let mut stage = Stage::with(careful);
     let control = Stage::new();
