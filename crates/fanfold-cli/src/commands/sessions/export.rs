@@ -7,7 +7,7 @@ use crate::commands::Say;
 use crate::failure::Failure;
 use crate::flags::{ExportArgs, ExportFormat};
 use crate::settings::Options;
-use crate::store::{engine_to_read, failed, find, store_failed};
+use crate::store::{engine_to_read, failed, find, refuse_to_replace, store_failed};
 use crate::{output, terminal};
 
 pub(crate) fn run(args: &ExportArgs, options: &Options, say: Say) -> anyhow::Result<()> {
@@ -24,6 +24,9 @@ pub(crate) fn run(args: &ExportArgs, options: &Options, say: Say) -> anyhow::Res
     if args.format == ExportFormat::Raw && rows.len() != 1 {
         let message = format!("a raw export is one body, and {} sessions are named", rows.len());
         return Err(Failure::new(message, "name one session, or use --format jsonl").into());
+    }
+    if let Some(path) = &args.output {
+        refuse_to_replace(options, path)?;
     }
     let mut text = String::new();
     for row in &rows {
