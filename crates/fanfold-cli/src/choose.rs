@@ -32,11 +32,7 @@ pub(crate) fn terms(options: &Options, asked: Asked<'_>) -> anyhow::Result<Terms
         (Some(window), _) => Tokens(window.0),
         (None, Some(known)) => known.window,
         (None, None) => {
-            let why = match model {
-                Some(model) => format!("the window of `{model}` is not known"),
-                None => "no window and no model is named".to_owned(),
-            };
-            assumed.push(format!("{why}; a window of {USUAL_WINDOW} tokens is assumed (--window)"));
+            assumed.push(assumed_window(model, "--window"));
             USUAL_WINDOW
         }
     };
@@ -84,6 +80,15 @@ pub(crate) fn kept_terms(options: &Options, asked: Asked<'_>, told: Option<&Told
 /// The model that a session was folded for last.
 fn told_model(told: &Told) -> Option<String> {
     serde_json::from_str::<Options>(&told.described).ok()?.model
+}
+
+/// Tells that the usual window is assumed, why, and where to say another one.
+pub(crate) fn assumed_window(model: Option<&str>, place: &str) -> String {
+    let why = match model {
+        Some(model) => format!("the window of `{model}` is not known"),
+        None => "no window and no model is named".to_owned(),
+    };
+    format!("{why}; a window of {USUAL_WINDOW} tokens is assumed ({place})")
 }
 
 /// The model that answers: the one that is set, unless the request names one that may take over from it.

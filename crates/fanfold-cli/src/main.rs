@@ -53,6 +53,7 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
     let settings = settings::read(flags, &directory)?;
     terminal::set_color(settings.options.color.unwrap_or(Color::Auto));
     let say = Say { is_quiet: cli.quiet };
+    settings.warnings.iter().for_each(|warning| say.warn(warning));
     // A client that is started here has an exit code of its own.
     if let Command::Serve(args) = &cli.command {
         return serve::run(args, &settings.options, say);

@@ -34,12 +34,59 @@ pub(crate) fn write_file(path: &Path, content: &[u8]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether two paths name the same file.
+/// Whether two paths name the same file, or would once it is there. Where nothing can be lost, such as in `/dev/null`,
+/// they do not.
 pub(crate) fn is_same_file(a: &Path, b: &Path) -> bool {
-    match (std::fs::canonicalize(a), std::fs::canonicalize(b)) {
-        (Ok(a), Ok(b)) => a == b,
+    match (known_by(a), known_by(b)) {
+        (Some(a), Some(b)) => a == b,
         _ => false,
     }
+}
+
+/// Whether a path names the file that a conversation is read from; `-` is whatever stdin is.
+pub(crate) fn is_input(input: &Path, path: &Path) -> bool {
+    if input != Path::new("-") {
+        return is_same_file(input, path);
+    }
+    #[cfg(unix)]
+    {
+        use std::os::fd::AsFd as _;
+        let stdin = std::io::stdin().as_fd().try_clone_to_owned().map(std::fs::File::from);
+        let known = stdin.and_then(|stdin| stdin.metadata()).ok().filter(std::fs::Metadata::is_file);
+        known.is_some_and(|known| known_by(path) == Some(number_of(&known)))
+    }
+    #[cfg(not(unix))]
+    false
+}
+
+/// What a file is known by, whatever it is called.
+#[derive(PartialEq, Eq)]
+enum KnownBy {
+    /// Its device and its number there.
+    #[cfg(unix)]
+    Number(u64, u64),
+    /// Where it is, or would be.
+    Place(PathBuf),
+}
+
+fn known_by(path: &Path) -> Option<KnownBy> {
+    let Ok(known) = std::fs::metadata(path) else {
+        let directory = std::fs::canonicalize(directory_of(path)).ok()?;
+        return Some(KnownBy::Place(directory.join(path.file_name()?)));
+    };
+    if !known.is_file() {
+        return None;
+    }
+    #[cfg(unix)]
+    return Some(number_of(&known));
+    #[cfg(not(unix))]
+    std::fs::canonicalize(path).ok().map(KnownBy::Place)
+}
+
+#[cfg(unix)]
+fn number_of(known: &std::fs::Metadata) -> KnownBy {
+    use std::os::unix::fs::MetadataExt as _;
+    KnownBy::Number(known.dev(), known.ino())
 }
 
 fn directory_of(path: &Path) -> PathBuf {

@@ -1,6 +1,7 @@
 //! Receipts and all that belongs to them, as JSON.
 
 use fanfold_core::{Contributor, Fault, Feedback, Ledger, Notice, Overflow, Place, Reason, Receipt, What};
+use fanfold_engine::Followed;
 use serde_json::{Value, json};
 
 /// A receipt.
@@ -43,6 +44,21 @@ pub(crate) fn receipt(receipt: &Receipt) -> Value {
 /// All receipts of a ledger, oldest first.
 pub(crate) fn receipts(ledger: &Ledger) -> Value {
     ledger.receipts().iter().map(receipt).collect()
+}
+
+/// A folded conversation: its sizes, its folds, and what is sent, if that is wanted.
+pub(crate) fn folded(followed: &Followed, body: Option<&str>) -> Value {
+    let session = &followed.session;
+    let (transcript, ledger, budget) = (session.transcript(), session.ledger(), session.budget());
+    json!({
+        "format": followed.conversation.format().to_string(),
+        "window": budget.window().0,
+        "room": budget.room().0,
+        "tokens_whole": transcript.total().0,
+        "tokens": ledger.total(transcript).0,
+        "receipts": receipts(ledger),
+        "body": body,
+    })
 }
 
 fn reason(reason: Reason) -> &'static str {

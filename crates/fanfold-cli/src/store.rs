@@ -1,6 +1,6 @@
 //! Where sessions are kept, and the engine on them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use etcetera::{BaseStrategy as _, choose_base_strategy};
@@ -8,10 +8,11 @@ use fanfold_engine::{Engine, MachineClock, OpError, store_hint, store_words};
 use fanfold_store::{Filter, MemoryStore, Purpose, SessionId, SessionRow, Store, StoreError, open};
 
 use crate::failure::Failure;
+use crate::output::is_same_file;
 use crate::settings::Options;
 
 /// The profile that is used when none is named.
-const USUAL_PROFILE: &str = "default";
+pub(crate) const USUAL_PROFILE: &str = "default";
 
 /// The engine on the store that is set.
 pub(crate) fn engine(options: &Options) -> Result<Engine, Failure> {
@@ -57,6 +58,19 @@ fn engine_for(options: &Options, purpose: Purpose) -> Result<Engine, Failure> {
     }
     let store = open(&address, purpose).map_err(|error| not_opened(&address, &error))?;
     Ok(Engine::new(Arc::from(store), Arc::new(MachineClock)))
+}
+
+/// A file that is written is not the store itself.
+pub(crate) fn refuse_to_replace(options: &Options, path: &Path) -> Result<(), Failure> {
+    let address = address(options)?;
+    let is_store = !address.contains(':') && is_same_file(Path::new(&address), path);
+    match is_store {
+        false => Ok(()),
+        true => Err(Failure::new(
+            format!("{} is the store, where sessions are kept", path.display()),
+            "write to another file",
+        )),
+    }
 }
 
 /// The address of the store: the one that is set, or the profile's file.

@@ -11,7 +11,7 @@ use crate::failure::not_decoded;
 use crate::flags::DemoArgs;
 use crate::settings::Options;
 use crate::terminal::{self, paint, style};
-use crate::{explain, picture};
+use crate::{explain, picture, report_json};
 
 /// An agent mends a small invented project. `examples/make_demo.rs` writes it.
 const EXAMPLE: &str = include_str!("../../demo/conversation.json");
@@ -31,6 +31,14 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
     let terms = choose::terms(&options, Asked { model: conversation.model() })?;
     let wishes = Wishes { has_course: true, ..Wishes::default() };
     let mut followed = Followed::body(conversation, changes, &terms, &wishes);
+    if args.json {
+        let viewed = view(&mut followed)?;
+        let body = match &viewed {
+            Viewed::View(view) => Some(followed.encode(view)),
+            Viewed::Fault(_) => None,
+        };
+        return terminal::data(&format!("{:#}\n", report_json::folded(&followed, body.as_deref())));
+    }
     let page = match view(&mut followed)? {
         Viewed::View(view) => page(&followed, &view),
         Viewed::Fault(fault) => format!("the view broke a promise: {fault}\n"),

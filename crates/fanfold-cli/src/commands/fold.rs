@@ -1,5 +1,6 @@
 //! `fanfold fold`: a conversation in, one that fits out.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use fanfold_core::{Ask, Ended, Engine as _, Feedback, Notice, Pressure};
@@ -16,7 +17,7 @@ pub(crate) fn run(args: &FoldArgs, options: &Options, say: Say) -> anyhow::Resul
         return stored::fold(args, session, options, say);
     }
     let file = args.file.clone().unwrap_or_else(|| PathBuf::from("-"));
-    refuse_to_replace_the_input(args, &file)?;
+    check_places(args, Some(&file))?;
     let wishes = Wishes { pins: args.pin.clone(), has_course: args.dry_run };
     let Opened { mut followed, text } = open(&file, options, &wishes, say)?;
     if args.summarise {
@@ -61,12 +62,21 @@ pub(crate) fn run(args: &FoldArgs, options: &Options, say: Say) -> anyhow::Resul
             text
         }
     };
+    if args.json {
+        let body = (!args.dry_run).then_some(&*body);
+        return leave(args, &format!("{:#}\n", report_json::folded(&followed, body)));
+    }
     if args.dry_run {
         return Ok(());
     }
-    match &args.output {
-        Some(path) => Ok(output::write_file(path, body.as_bytes())?),
-        None => terminal::data(&body),
+    leave(args, &body)
+}
+
+/// Writes what was asked for to where it was asked for. A dry run writes no file.
+pub(super) fn leave(args: &FoldArgs, text: &str) -> anyhow::Result<()> {
+    match args.output.as_ref().filter(|_| !args.dry_run) {
+        Some(path) => Ok(output::write_file(path, text.as_bytes())?),
+        None => terminal::data(text),
     }
 }
 
@@ -75,13 +85,14 @@ fn fold_now(followed: &mut Followed) -> Option<Feedback> {
     followed.session.fold(&Ask { force: true, ..Ask::default() }).ok()
 }
 
-fn tell_shortened(followed: &Followed, say: Say) {
-    let ledger = followed.session.ledger();
-    let n_user: usize = ledger.receipts().iter().map(|receipt| receipt.user_text.len()).sum();
-    if n_user > 0 {
-        say.warn(&format!(
-            "{n_user} user messages were shortened, because nothing else fitted (--user-text never)"
-        ));
+/// Tells that people's words were shortened, each message counted once however often that was.
+pub(super) fn tell_shortened(followed: &Followed, say: Say) {
+    let receipts = followed.session.ledger().receipts();
+    let shortened: BTreeSet<_> = receipts.iter().flat_map(|receipt| &receipt.user_text).collect();
+    if !shortened.is_empty() {
+        let were = if shortened.len() == 1 { "was" } else { "were" };
+        let messages = terminal::count(shortened.len(), "user message");
+        say.warn(&format!("{messages} {were} shortened, because nothing else fitted (--user-text never)"));
     }
 }
 
@@ -94,16 +105,30 @@ pub(super) fn write_receipts(path: &Path, followed: &Followed) -> anyhow::Result
     Ok(output::write_file(path, receipts.as_bytes())?)
 }
 
-/// The original is what folds open to, so it is not overwritten by accident.
-fn refuse_to_replace_the_input(args: &FoldArgs, file: &Path) -> Result<(), Failure> {
-    let Some(path) = &args.output else { return Ok(()) };
-    let would_replace = !args.force && output::is_same_file(file, path);
-    if would_replace {
-        let message = format!("{} is the conversation itself", path.display());
-        return Err(Failure::new(
-            message,
-            "folds open from the original, so keep it; --force replaces it anyway",
-        ));
+/// The original is what folds open to, so it is not overwritten by accident; nor is one file by the other.
+pub(super) fn check_places(args: &FoldArgs, file: Option<&Path>) -> Result<(), Failure> {
+    let receipt = args.receipt.as_deref().filter(|path| *path != Path::new("-"));
+    if let Some(path) = receipt.filter(|_| args.dry_run) {
+        let message = format!("--dry-run writes no file, and so no receipt to {}", path.display());
+        return Err(Failure::new(message, "`--receipt -` tells it on stderr"));
     }
-    Ok(())
+    let is_read = |path: &&Path| file.is_some_and(|file| output::is_input(file, path));
+    let output = args.output.as_deref();
+    if let Some(path) = output.filter(|_| !args.force).filter(is_read) {
+        let message = format!("{} is the conversation itself", path.display());
+        let hint = "folds open from the original, so keep it; --force replaces it anyway";
+        return Err(Failure::new(message, hint));
+    }
+    if let Some(path) = receipt.filter(is_read) {
+        let message = format!("{} is the conversation itself", path.display());
+        let hint = "folds open from the original, so keep it; write the receipt to another file";
+        return Err(Failure::new(message, hint));
+    }
+    match receipt.zip(output).filter(|(receipt, output)| output::is_same_file(receipt, output)) {
+        None => Ok(()),
+        Some((path, _)) => Err(Failure::new(
+            format!("{} would be the receipt and the folded conversation", path.display()),
+            "write the receipt to another file; `--receipt -` tells it on stderr",
+        )),
+    }
 }

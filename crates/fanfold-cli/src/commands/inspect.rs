@@ -7,17 +7,24 @@ use fanfold_engine::{Followed, Wishes};
 use serde_json::{Value, json};
 
 use super::{Say, metrics, open, stored};
+use crate::failure::Failure;
 use crate::flags::InspectArgs;
 use crate::settings::Options;
 use crate::terminal::{self, paint, style};
 use crate::{explain, report_json, store};
 
 pub(crate) fn run(args: &InspectArgs, options: &Options, say: Say) -> anyhow::Result<()> {
+    // clap does not ask for what conflicts with the file, which is always there.
+    let is_of_session = args.what.requests || args.what.request.is_some();
+    if is_of_session && args.session.is_none() {
+        let message = "only a session that is kept has requests, and this is a file";
+        return Err(
+            Failure::new(message, "name one with --session; `fanfold sessions list` lists them").into()
+        );
+    }
     let mut happened = None;
     let mut followed = match &args.session {
-        Some(name) if args.what.requests || args.what.request.is_some() => {
-            return stored::requests(args, name, options, say);
-        }
+        Some(name) if is_of_session => return stored::requests(args, name, options, say),
         Some(name) => {
             let engine = store::engine_to_read(options)?;
             let id = store::find(&engine, name)?.id;
@@ -70,7 +77,8 @@ impl Numbers<'_> {
     fn page(&self) -> String {
         let session = &self.followed.session;
         let (budget, policy, counter) = (session.budget(), session.policy(), session.counter());
-        let exact = if counter.is_exact() { "exact" } else { "an estimate" };
+        // A counter that estimates says so in its name.
+        let exact = if counter.is_exact() { " (exact)" } else { "" };
         let room = budget.room();
         let percent = |tokens: Tokens| format!("{:.1} %", tokens.0 as f64 * 100.0 / room.0.max(1) as f64);
         let trigger = self.trigger.map_or_else(|| "never".to_owned(), |at| at.to_string());
@@ -108,7 +116,7 @@ impl Numbers<'_> {
             let _ = writeln!(out, "{name:<11}{number:>10}{remark}");
         }
         let _ = writeln!(out, "{:<11}{:>10}", "pressure", pressure.to_string());
-        let _ = writeln!(out, "counter     {} ({exact})", counter.name());
+        let _ = writeln!(out, "counter     {}{exact}", counter.name());
         out
     }
 

@@ -69,7 +69,7 @@ impl Say {
     }
 
     /// Something that must be heard.
-    fn warn(self, text: &str) {
+    pub(crate) fn warn(self, text: &str) {
         terminal::say(&format!("{} {text}\n", paint(style::WARNING, "warning:")));
     }
 }

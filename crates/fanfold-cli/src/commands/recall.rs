@@ -4,6 +4,7 @@ use std::path::Path;
 
 use fanfold_core::{Extent, Handle, RecallError, Session, find_by_content};
 use fanfold_engine::Wishes;
+use serde_json::json;
 
 use super::{Opened, Say, open, stored};
 use crate::failure::Failure;
@@ -28,7 +29,16 @@ pub(crate) fn run(args: &RecallArgs, options: &Options, say: Say) -> anyhow::Res
     let _ = followed.view();
     let content = content(&followed.session, handle, &extent)?;
     tell_if_nothing(&content, &extent, say);
-    terminal::data(&content)
+    print(args, handle, &content)
+}
+
+/// Prints what a handle opened.
+pub(super) fn print(args: &RecallArgs, handle: Handle, content: &str) -> anyhow::Result<()> {
+    if args.json {
+        let told = json!({ "handle": handle.to_string(), "content": content });
+        return terminal::data(&format!("{told:#}\n"));
+    }
+    terminal::data(content)
 }
 
 /// Tells that a search in an original found nothing.

@@ -1,7 +1,8 @@
 //! `fanfold show`: a conversation as text.
 
 use fanfold_core::{print_entries, print_view};
-use fanfold_engine::Wishes;
+use fanfold_engine::{Followed, Wishes};
+use serde_json::json;
 
 use super::{Opened, Say, Viewed, open, stored, view};
 use crate::flags::ShowArgs;
@@ -14,18 +15,26 @@ pub(crate) fn run(args: &ShowArgs, options: &Options, say: Say) -> anyhow::Resul
     }
     let say = if args.folded { say } else { Say { is_quiet: true } };
     let Opened { mut followed, .. } = open(&args.file, options, &Wishes::default(), say)?;
-    if !args.folded {
-        return terminal::data(&print_entries(followed.session.transcript().entries()));
-    }
-    let viewed = view(&mut followed);
+    print(&mut followed, args, say)
+}
+
+/// Prints a conversation, or the view of it.
+pub(super) fn print(followed: &mut Followed, args: &ShowArgs, say: Say) -> anyhow::Result<()> {
+    let viewed = if args.folded { Some(view(followed)) } else { None };
+    let session = &followed.session;
     if args.explain {
-        terminal::say(&explain::session(&followed.session));
+        terminal::say(&explain::session(session));
     }
-    match viewed? {
-        Viewed::View(view) => terminal::data(&print_view(followed.session.transcript(), &view)),
-        Viewed::Fault(fault) => {
+    let (tokens, text) = match viewed.transpose()? {
+        Some(Viewed::View(view)) => (view.tokens, print_view(session.transcript(), &view)),
+        Some(Viewed::Fault(fault)) => {
             say.warn(&format!("{fault}: the conversation would leave as it came"));
-            terminal::data(&print_entries(followed.session.transcript().entries()))
+            (session.transcript().total(), print_entries(session.transcript().entries()))
         }
+        None => (session.transcript().total(), print_entries(session.transcript().entries())),
+    };
+    if args.json {
+        return terminal::data(&format!("{:#}\n", json!({ "tokens": tokens.0, "text": text })));
     }
+    terminal::data(&text)
 }

@@ -2,24 +2,28 @@
 
 use std::path::Path;
 
-use fanfold_core::{Feedback, Handle, Notice, Session, Tokens, print_entries, print_view, thousands};
+use fanfold_core::{Feedback, Handle, Notice, Session, Tokens, thousands};
 use fanfold_engine::{Answer, Ask, Engine, Followed, Left, Note, OpenError, Trouble, Wishes, decode};
 use fanfold_proxy::meter::level_to_tell;
 use fanfold_store::SessionId;
 use serde_json::json;
 
-use super::fold::write_receipts;
+use super::fold::{check_places, leave, tell_shortened, write_receipts};
 use super::target::Target;
-use super::{Say, recall, summarise};
+use super::{Say, recall, show, summarise};
 use crate::choose::{self, Asked, terms_of};
 use crate::failure::{Failure, not_decoded};
 use crate::flags::{FoldArgs, FoldFlags, InspectArgs, RecallArgs, ShowArgs};
 use crate::settings::Options;
 use crate::terminal::{self, count, paint, style};
-use crate::{explain, input, output, picture, store};
+use crate::{explain, input, output, picture, report_json, store};
 
 /// Keeps a conversation in a session and folds it.
 pub(crate) fn fold(args: &FoldArgs, name: &str, options: &Options, say: Say) -> anyhow::Result<()> {
+    check_places(args, args.file.as_deref())?;
+    for path in args.output.iter().chain(&args.receipt) {
+        store::refuse_to_replace(options, path)?;
+    }
     let target = match Target::of(args, name, options, say)? {
         Ok(target) => target,
         Err(failure) => return leave_as_it_came(args, failure, say),
@@ -61,11 +65,15 @@ pub(crate) fn fold(args: &FoldArgs, name: &str, options: &Options, say: Say) -> 
         None => answer,
     };
     tell(engine, id, args, &answer, say)?;
-    match &args.output {
-        _ if args.dry_run => Ok(()),
-        Some(path) => Ok(output::write_file(path, answer.body.as_bytes())?),
-        None => terminal::data(&answer.body),
+    if !args.json {
+        return leave(args, &answer.body);
     }
+    let told = engine.look(id, |followed| report_json::folded(followed, Some(&answer.body)));
+    // One that could not be followed leaves as it came.
+    let mut told = told.unwrap_or_else(|| json!({ "body": answer.body }));
+    told["session"] = json!(id.0);
+    told["kept"] = json!(answer.is_kept);
+    leave(args, &format!("{told:#}\n"))
 }
 
 /// Lets a conversation leave as it came where the store can't be used, because whoever waits for it must go on.
@@ -135,6 +143,9 @@ fn tell(engine: &Engine, id: &SessionId, args: &FoldArgs, answer: &Answer, say: 
             answer.notices.iter().filter(is_told).for_each(|notice| terminal::say(&explain::notice(notice)));
         }
         tell_folded(&followed.session, args, answer, say);
+        if matches!(answer.left, Left::Folded(_)) {
+            tell_shortened(followed, say);
+        }
         match &args.receipt {
             Some(path) => write_receipts(path, followed),
             None => Ok(()),
@@ -198,7 +209,7 @@ pub(crate) fn recall(args: &RecallArgs, name: &str, options: &Options, say: Say)
         OpenError::Extent(_) => Failure::new(error.to_string(), "leave out the lines to get all of it"),
     })?;
     recall::tell_if_nothing(&content, &extent, say);
-    terminal::data(&content)
+    recall::print(args, handle, &content)
 }
 
 /// Prints a session as text.
@@ -206,20 +217,7 @@ pub(crate) fn show(args: &ShowArgs, name: &str, options: &Options, say: Say) -> 
     let engine = store::engine_to_read(options)?;
     let id = store::find(&engine, name)?.id;
     let mut followed = reopen(&engine, &id, &args.fold, options)?;
-    if !args.folded {
-        return terminal::data(&print_entries(followed.session.transcript().entries()));
-    }
-    let viewed = super::view(&mut followed);
-    if args.explain {
-        terminal::say(&explain::session(&followed.session));
-    }
-    match viewed? {
-        super::Viewed::View(view) => terminal::data(&print_view(followed.session.transcript(), &view)),
-        super::Viewed::Fault(fault) => {
-            say.warn(&format!("{fault}: the conversation would leave as it came"));
-            terminal::data(&print_entries(followed.session.transcript().entries()))
-        }
-    }
+    show::print(&mut followed, args, say)
 }
 
 /// A session as it was last sent; one that was never sent, as it would be. With flags for its fold, as it would be sent

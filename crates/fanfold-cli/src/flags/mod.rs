@@ -225,7 +225,7 @@ pub(crate) struct FoldArgs {
     /// Write what each fold did as JSON; `-` is stderr
     #[arg(long, value_name = "FILE")]
     pub(crate) receipt: Option<PathBuf>,
-    /// Write and keep nothing; show before and after on stderr
+    /// Write and keep nothing; show before and after on stderr (a --receipt only goes to `-` then)
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Where to write [default: stdout]
@@ -234,6 +234,9 @@ pub(crate) struct FoldArgs {
     /// Let --output replace the conversation itself
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
+    /// As JSON: the sizes, what each fold did, and what is sent as `body`
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -258,6 +261,9 @@ pub(crate) struct RecallArgs {
     /// How many lines around each found one
     #[arg(long, value_name = "N", default_value_t = 0, requires = "search")]
     pub(crate) around: usize,
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) fold: FoldFlags,
 }
@@ -278,6 +284,9 @@ pub(crate) struct ShowArgs {
     /// Tell on stderr what each fold did and why
     #[arg(long, requires = "folded")]
     pub(crate) explain: bool,
+    /// As JSON: the text, and how many tokens it has
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) fold: FoldFlags,
 }
@@ -441,11 +450,14 @@ pub(crate) struct DemoArgs {
     /// Print the example itself, as it is before it is folded
     #[arg(long)]
     pub(crate) print: bool,
+    /// As JSON: the sizes, what each fold did, and what would be sent as `body`
+    #[arg(long, conflicts_with = "print")]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Print each setting and where it comes from
+    /// Print each setting that is used and where it comes from, and tell what is wrong with them
     Show {
         /// As JSON
         #[arg(long)]
@@ -460,7 +472,11 @@ pub(crate) enum ConfigCommand {
         user: bool,
     },
     /// Print where the settings files are
-    Path,
+    Path {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 impl Cli {

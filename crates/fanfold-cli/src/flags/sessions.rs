@@ -31,9 +31,9 @@ Examples:
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct StoreFlags {
     /// Where sessions are kept: a file, a folder, postgres://… [default: the profile's file]
-    #[arg(long, global = true, value_name = "ADDRESS")]
+    #[arg(long, global = true, value_name = "ADDRESS", conflicts_with = "profile")]
     pub(crate) store: Option<String>,
-    /// The profile, which has a store of its own [default: default]
+    /// The profile, which has a store of its own and hides one from settings [default: default]
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) profile: Option<String>,
 }

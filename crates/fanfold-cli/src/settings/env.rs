@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use clap::ValueEnum;
 
+use super::file::nearest;
 use super::options::{MemoryOptions, Options, ServeOptions};
 use super::summary::SummaryOptions;
 use crate::failure::Failure;
@@ -45,6 +46,26 @@ pub(crate) fn variable(setting: &str) -> String {
     format!("FANFOLD_{}", setting.to_ascii_uppercase())
 }
 
+/// Variables that are read where a flag is: `env = "…"` there.
+const OF_FLAGS: [&str; 6] = ["proxy", "token", "listen", "upstream", "log", "talk"];
+
+/// Warnings about variables that nobody reads and that look like one that is read.
+///
+/// Others that begin with `FANFOLD_` may be somebody's own, such as the one that holds a key.
+pub(crate) fn misspelt(variables: &[String], settings: &[&str], options: &Options) -> Vec<String> {
+    let known: Vec<String> = settings.iter().chain(&OF_FLAGS).map(|setting| variable(setting)).collect();
+    let summary = &options.summary;
+    let of_main = summary.main.iter().filter_map(|main| main.key_env.as_ref());
+    let keys: Vec<&String> = options.memory.key_env.iter().chain(&summary.key_env).chain(of_main).collect();
+    let is_odd =
+        |name: &&String| name.starts_with("FANFOLD_") && !known.contains(name) && !keys.contains(name);
+    let told = |name: &String| {
+        let near = nearest(&name[8..], known.iter().map(|known| &known[8..]))?;
+        Some(format!("{name} is not read by fanfold: did you mean FANFOLD_{near}?"))
+    };
+    variables.iter().filter(is_odd).filter_map(told).collect()
+}
+
 struct Env<'a> {
     get: &'a dyn Fn(&str) -> Option<String>,
 }
@@ -75,4 +96,25 @@ impl Env<'_> {
 fn wrong(setting: &str, message: &str) -> Failure {
     let variable = variable(setting);
     Failure::new(format!("{variable}: {message}"), format!("change {variable} or unset it"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_that_looks_like_a_setting_is_told() {
+        let told = |names: &[&str]| {
+            let mut options = Options::default();
+            options.memory.key_env = Some("FANFOLD_TAIK".to_owned());
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            misspelt(&names, &["window", "tail"], &options)
+        };
+        let words = "FANFOLD_WINDWO is not read by fanfold: did you mean FANFOLD_WINDOW?";
+        assert_eq!(told(&["HOME", "FANFOLD_WINDWO", "FANFOLD_WINDOW", "WINDWO"]), [words]);
+        assert!(
+            told(&["FANFOLD_TOKEN", "FANFOLD_LOG", "FANFOLD_TAIK", "FANFOLD_MY_OWN_THING", "FANFOLD_"])
+                .is_empty()
+        );
+    }
 }

@@ -55,7 +55,7 @@ fn position(text: &str, at: usize) -> (usize, usize) {
 }
 
 /// The key and the known ones, from serde's words: ``unknown field `a`, expected one of `b`, `c` ``.
-fn unknown_key(message: &str) -> Option<(&str, Vec<&str>)> {
+pub(crate) fn unknown_key(message: &str) -> Option<(&str, Vec<&str>)> {
     let rest = message.strip_prefix("unknown field `")?;
     let (key, rest) = rest.split_once('`')?;
     Some((key, rest.split('`').skip(1).step_by(2).collect()))
@@ -108,8 +108,8 @@ pub(crate) const TEMPLATE: &str = r#"# Settings of fanfold. Flags and FANFOLD_* 
 # user_text = "last_resort"  # or "never": what people said is not even shortened before refusing
 # tokenizer = "tokenizer.json"
 # color = "auto"             # always, never
-# low_mark = 0.6             # how far a fold goes down, as a share of the room
-# tail = 0.2                 # how much of the end stays as it is
+# low_mark = 0.58            # how far a fold by the window goes down, as a share of the room
+# tail = 0.04                # how much of the end a fold by the window leaves as it is
 # working_context = false    # files seen, verdicts and errors ride at the end of each view
 # need = false               # a few lines of something folded come back when a message mentions it
 # store = "sessions.db"      # where sessions are kept: a file, a folder, or postgres://USER@HOST/DATABASE
@@ -166,7 +166,10 @@ pub(crate) const TEMPLATE: &str = r#"# Settings of fanfold. Flags and FANFOLD_* 
 
 #[cfg(test)]
 mod tests {
+    use fanfold_core::Policy;
+
     use super::*;
+    use crate::settings::size::Share;
 
     #[test]
     fn the_template_is_valid_when_all_of_it_is_used() {
@@ -177,6 +180,9 @@ mod tests {
             .collect();
         let options = parse(&uncommented, "template").expect("every line is a setting");
         assert_eq!((options.tools.len(), options.models.len(), options.prices.len()), (1, 1, 1));
+        let policy = Policy::named("fanfold").expect("the usual policy");
+        let marks = (options.low_mark, options.tail);
+        assert_eq!(marks, (Some(Share(policy.low_mark)), Some(Share(policy.tail.share))));
         assert_eq!(parse(TEMPLATE, "template").expect("comments only"), Options::default());
     }
 

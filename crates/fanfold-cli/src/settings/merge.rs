@@ -26,6 +26,8 @@ pub(crate) enum Source {
 pub(crate) struct Settings {
     /// The values.
     pub(crate) options: Options,
+    /// What was found and not understood, for a person.
+    pub(crate) warnings: Vec<String>,
     sources: BTreeMap<&'static str, Source>,
 }
 
@@ -41,6 +43,8 @@ pub(crate) fn read(flags: Options, directory: &Path) -> anyhow::Result<Settings>
     let mut settings = Settings::default();
     settings.add(flags, &Source::Flag);
     settings.add(env::read(&|name| std::env::var(name).ok())?, &Source::Environment);
+    let variables: Vec<String> =
+        std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
     let project = file::project_file(directory);
     let user = file::user_file().filter(|path| path.is_file());
     if let Some(path) = project {
@@ -51,6 +55,7 @@ pub(crate) fn read(flags: Options, directory: &Path) -> anyhow::Result<Settings>
     if let Some(path) = user {
         settings.add(file::read(&path)?, &Source::File(path));
     }
+    settings.warnings = env::misspelt(&variables, &SINGLE, &settings.options);
     Ok(settings)
 }
 
@@ -93,9 +98,16 @@ macro_rules! each_single_setting {
     };
 }
 
+macro_rules! names {
+    ($($field:ident),*) => { [$(stringify!($field)),*] };
+}
+
+/// The settings that have one value, which the environment can say, too.
+const SINGLE: [&str; 19] = each_single_setting!(names);
+
 impl Settings {
     /// Takes what is not set yet. Tools, models and prices add up, earlier ones first.
-    fn add(&mut self, more: Options, source: &Source) {
+    fn add(&mut self, mut more: Options, source: &Source) {
         macro_rules! take {
             ($($field:ident),*) => {$(
                 if self.options.$field.is_none() && more.$field.is_some() {
@@ -104,6 +116,9 @@ impl Settings {
                 }
             )*};
         }
+        // A profile names a store, so it hides one that was set farther away: what is asked for is never done elsewhere.
+        let hides_store = self.options.profile.is_some();
+        more.store = more.store.filter(|_| !hides_store);
         each_single_setting!(take);
         let lists = [
             ("tools", !more.tools.is_empty()),

@@ -7,11 +7,11 @@ mod file; //    from files
 mod env; //     from the environment
 mod merge; //   which comes first
 
-pub(crate) use file::{PROJECT_FILE, TEMPLATE, nearest, project_file, user_file};
-pub(crate) use merge::{Settings, read};
+pub(crate) use file::{PROJECT_FILE, TEMPLATE, nearest, project_file, unknown_key, user_file};
+pub(crate) use merge::{Settings, Shown, read};
 pub(crate) use options::{
     Chain, CliffOptions, Color, FoldTool, MatchRule, MemoryOptions, Options, PriceOptions, ServeOptions,
     ToolOptions, UserText,
 };
-pub(crate) use size::Size;
+pub(crate) use size::{Share, Size};
 pub(crate) use summary::{MainOptions, SummaryOptions, SummaryStyle};

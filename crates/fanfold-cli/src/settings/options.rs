@@ -57,10 +57,11 @@ pub(crate) struct Options {
     /// Colours: auto, always, never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) color: Option<Color>,
-    /// How far a fold goes down, as a share of the room.
+    /// How far a fold goes down that is made because the window is full, or by hand, as a share of the room.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) low_mark: Option<Share>,
-    /// How much of the end stays as it is, as a share of the room.
+    /// How much of the end such a fold leaves as it is, as a share of the room. One that is made because it pays keeps the
+    /// newest thousand tokens and three steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tail: Option<Share>,
     /// Whether what the agent has seen and done rides at the end of each view.
@@ -73,7 +74,7 @@ pub(crate) struct Options {
     /// the user's data folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) store: Option<String>,
-    /// The profile: each has a store of its own.
+    /// The profile: each has a store of its own. One that is set nearer than `store` is hides it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) profile: Option<String>,
     /// The proxy. A project's file can't say this: it would decide where credentials go.

@@ -129,6 +129,142 @@ fn a_file_is_written_whole_and_the_original_is_kept() {
 }
 
 #[test]
+fn a_receipt_replaces_nothing_that_is_needed() {
+    let sandbox = Sandbox::new();
+    let text = body(&long_chat(60));
+    sandbox.write("chat.json", &text);
+    std::fs::create_dir(sandbox.path("sub")).unwrap();
+    let check = |line: &str, stdin: &str| {
+        let ran = sandbox.run_with(&format!("fold -w 12k {line}"), stdin);
+        assert_eq!((ran.code, sandbox.read("chat.json") == text), (1, true), "{line}: {}", ran.err);
+        assert!(ran.err.contains("\n\nhint: "), "{line}: {}", ran.err);
+        ran.err
+    };
+    for path in ["chat.json", "./sub/../chat.json"] {
+        let err = check(&format!("chat.json --receipt {path} -o out.json"), "");
+        assert!(err.contains("is the conversation itself"), "{err}");
+        check(&format!("chat.json --receipt {path} -o out.json --force"), "");
+    }
+    // None of them is there yet.
+    for (receipt, output) in [("x.json", "x.json"), ("sub/../x.json", "./x.json")] {
+        let err = check(&format!("chat.json --receipt {receipt} -o {output}"), "");
+        assert!(err.contains("would be the receipt and the folded conversation"), "{err}");
+        check(&format!("--receipt {receipt} -o {output}"), &text);
+    }
+    let err = check("chat.json --dry-run --receipt zz.json", "");
+    assert!(err.contains("--dry-run writes no file") && !sandbox.path("zz.json").exists(), "{err}");
+    assert!(!sandbox.path("x.json").exists() && !sandbox.path("out.json").exists());
+    let dry = sandbox.run("fold -w 12k chat.json --dry-run --receipt -");
+    assert_eq!((dry.code, &*dry.out), (0, ""));
+    assert!(dry.err.contains("\"receipts\"") || dry.err.contains("\"before\""), "{}", dry.err);
+    assert_eq!(sandbox.run("fold -w 12k chat.json --receipt /dev/null -o /dev/null").code, 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_conversation_is_known_by_any_of_its_names() {
+    let sandbox = Sandbox::new();
+    let text = body(&long_chat(60));
+    let chat = sandbox.write("chat.json", &text);
+    std::os::unix::fs::symlink(&chat, sandbox.path("link.json")).unwrap();
+    std::fs::hard_link(&chat, sandbox.path("hard.json")).unwrap();
+    for name in ["link.json", "hard.json"] {
+        for flags in [format!("--receipt {name}"), format!("-o {name}")] {
+            let ran = sandbox.run(&format!("fold chat.json -w 12k {flags}"));
+            assert_eq!((ran.code, sandbox.read("chat.json") == text), (1, true), "{flags}: {}", ran.err);
+        }
+    }
+    // Also where a shell gives it to stdin.
+    for flags in [["--receipt", "chat.json"], ["-o", "chat.json"]] {
+        let stdin = std::fs::File::open(&chat).unwrap();
+        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("fanfold"));
+        let ran =
+            command.arg("fold").args(flags).current_dir(sandbox.path("")).stdin(stdin).output().unwrap();
+        assert_eq!((ran.status.code(), sandbox.read("chat.json") == text), (Some(1), true), "{flags:?}");
+    }
+}
+
+#[test]
+fn the_store_is_not_written_over() {
+    let sandbox = Sandbox::new();
+    sandbox.write("chat.json", &body(&long_chat(20)));
+    assert_eq!(sandbox.run("fold chat.json -w 12k --session s --store kept.db -q").code, 0);
+    for line in [
+        "fold chat.json -w 12k --session s --store kept.db --receipt ./kept.db",
+        "fold --session s --store kept.db -o kept.db",
+        "fold chat.json --session s --store kept.db --receipt chat.json",
+        "sessions export --all --store kept.db -o kept.db",
+    ] {
+        let ran = sandbox.run(line);
+        assert_eq!(ran.code, 1, "{line}: {}", ran.err);
+    }
+    let listed = sandbox.run("sessions list --store kept.db --json");
+    assert!(listed.code == 0 && listed.out.contains("\"s\""), "{} {}", listed.out, listed.err);
+}
+
+#[test]
+fn a_shortened_message_is_counted_once() {
+    let sandbox = Sandbox::new();
+    let shortened = |n_messages: usize, words: usize, window: &str| {
+        let mut messages = vec![json!({ "role": "system", "content": "You are careful." })];
+        for i in 0..n_messages {
+            let said: String = (0..words).map(|word| format!("line {word} of wish {i}\n")).collect();
+            messages.push(json!({ "role": "user", "content": said }));
+            messages.push(json!({ "role": "assistant", "content": format!("Done with {i}.") }));
+        }
+        sandbox.write("chat.json", &body(&messages));
+        let ran = sandbox.run(&format!("fold chat.json -w {window} --json"));
+        let told: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
+        let receipts = told["receipts"].as_array().unwrap();
+        let all: Vec<u64> = receipts
+            .iter()
+            .flat_map(|receipt| receipt["user_text"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()))
+            .collect();
+        let distinct: std::collections::BTreeSet<u64> = all.iter().copied().collect();
+        (all.len(), distinct.len(), ran.err)
+    };
+    let (n_all, n_distinct, err) = shortened(60, 20, "3k");
+    assert!(n_all > n_distinct, "some are shortened twice: {n_all}, {n_distinct}");
+    assert!(err.contains(&format!("warning: {n_distinct} user messages were shortened")), "{err}");
+    let (_, n_distinct, err) = shortened(1, 500, "3k");
+    assert_eq!(n_distinct, 1);
+    assert!(err.contains("warning: 1 user message was shortened"), "{err}");
+}
+
+#[test]
+fn every_command_that_prints_has_json() {
+    let sandbox = Sandbox::new();
+    sandbox.write("chat.json", &body(&long_chat(60)));
+    let json_of = |line: &str| -> Value {
+        let ran = sandbox.run(line);
+        assert_eq!(ran.code, 0, "{line}: {}", ran.err);
+        serde_json::from_str(&ran.out).unwrap()
+    };
+    let plain = sandbox.run("fold chat.json -w 12k").out;
+    let folded = json_of("fold chat.json -w 12k --json");
+    assert_eq!((&folded["body"], &folded["room"]), (&json!(plain), &json!(9_000)));
+    assert!(folded["tokens"].as_u64() < folded["tokens_whole"].as_u64());
+    let handle = folded["receipts"][0]["left"][0]["handle"].as_str().unwrap();
+    let dry = json_of("fold chat.json -w 12k --json --dry-run -o out.json");
+    assert_eq!((&dry["body"], &dry["receipts"]), (&Value::Null, &folded["receipts"]));
+    assert!(!sandbox.path("out.json").exists());
+    let recalled = json_of(&format!("recall chat.json {handle} -w 12k --json"));
+    assert_eq!(recalled["content"], sandbox.run(&format!("recall chat.json {handle} -w 12k")).out);
+    for flags in ["", "--folded -w 12k"] {
+        let shown = json_of(&format!("show chat.json {flags} --json"));
+        assert_eq!(shown["text"], sandbox.run(&format!("show chat.json {flags}")).out);
+        assert_eq!(shown["tokens"], folded[if flags.is_empty() { "tokens_whole" } else { "tokens" }]);
+    }
+    assert!(json_of("demo --json")["receipts"].as_array().is_some_and(|receipts| !receipts.is_empty()));
+    let paths = json_of("config path --json");
+    assert_eq!(paths["project"]["exists"], false);
+    let kept = json_of("fold chat.json -w 12k --session s --store kept.db --json");
+    assert_eq!((&kept["body"], &kept["session"], &kept["kept"]), (&json!(plain), &json!("s"), &json!(true)));
+    let kept = json_of(&format!("recall --session s {handle} --store kept.db --json"));
+    assert_eq!(kept["content"], recalled["content"]);
+}
+
+#[test]
 fn an_interrupted_fold_leaves_no_file() {
     let sandbox = Sandbox::new();
     let program = assert_cmd::cargo::cargo_bin("fanfold");

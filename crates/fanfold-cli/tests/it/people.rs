@@ -60,6 +60,25 @@ fn the_demo_is_what_its_generator_writes() {
 }
 
 #[test]
+fn requests_of_a_file_are_none() {
+    let sandbox = Sandbox::new();
+    sandbox.write("chat.json", &body(&long_chat(2)));
+    for flags in ["--request 1", "--requests"] {
+        let ran = sandbox.run(&format!("inspect chat.json {flags}"));
+        assert_eq!((ran.code, &*ran.out), (1, ""));
+        assert!(ran.err.contains("name one with --session"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn an_estimate_is_called_one_once() {
+    let sandbox = Sandbox::new();
+    sandbox.write("chat.json", &body(&long_chat(2)));
+    let ran = sandbox.run("inspect chat.json --model nonsense-9");
+    assert!(ran.out.ends_with("\ncounter     nonsense-9 (estimate)\n"), "{}", ran.out);
+}
+
+#[test]
 fn the_budget() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &body(&long_chat(6)));

@@ -92,6 +92,188 @@ fn forgotten_sessions_are_replayed() {
     assert_eq!(messages_of(answers.last().unwrap()), messages_of(&alone[0]));
 }
 
+/// What a session is told of how it is folded, field by field.
+fn fields() -> [(&'static str, Value); 5] {
+    [
+        ("window", json!(5000)),
+        ("reserve", json!(700)),
+        ("model", json!("gpt-4o")),
+        ("format", json!("chat")),
+        ("tools", json!([{ "name": "read", "description": "Reads a file. ".repeat(40) }])),
+    ]
+}
+
+/// A request with the fields whose bits are set.
+fn saying(session: &str, call: usize, bits: u32, messages: &[Value]) -> String {
+    let mut request = json!({ "session": session, "call": call, "messages": messages });
+    for (i, (name, value)) in fields().into_iter().enumerate() {
+        if bits & 1 << i != 0 {
+            request[name] = value;
+        }
+    }
+    request.to_string()
+}
+
+#[test]
+fn what_a_request_leaves_out_is_as_it_was() {
+    const ALL: u32 = 0b11111;
+    let chat = long_chat(24);
+    let mut edited = chat[..40].to_vec();
+    edited[1]["content"] = json!("Something else.");
+    // The second request is a history that has grown, what is new, an edited history, and one that was rewound.
+    let seconds = [&chat[..40], &chat[31..40], &edited[..], &chat[..20]];
+    let others: Vec<String> = (0..64).map(|i| saying(&format!("o{i}"), 1, ALL, &chat[..2])).collect();
+    for (way, second) in seconds.into_iter().enumerate() {
+        let mut lines = Vec::new();
+        for bits in 0..=ALL {
+            let name = format!("s{bits}");
+            lines.push(saying(&name, 1, ALL, &chat[..31]));
+            lines.push(saying(&name, 2, bits, second));
+        }
+        let answers = answers(&lines, "");
+        let repeated = &answers[answers.len() - 1];
+        assert!(repeated.contains("\"window\":5000,\"room\":4300"), "{repeated}");
+        for (bits, answer) in answers.iter().skip(1).step_by(2).enumerate() {
+            assert_eq!(answer, repeated, "way {way}, fields {bits:05b}");
+        }
+        // Also for one that was pushed out in between; it has to send all of it.
+        if way == 1 {
+            continue;
+        }
+        let evicted = |bits| {
+            let mut lines = vec![saying("a", 1, ALL, &chat[..31])];
+            lines.extend(others.iter().cloned());
+            lines.push(saying("a", 2, bits, second));
+            self::answers(&lines, "").pop().unwrap()
+        };
+        assert_eq!(evicted(0), evicted(ALL), "way {way}");
+        assert_eq!(messages_of(&evicted(0)), messages_of(repeated), "way {way}");
+    }
+}
+
+#[test]
+fn another_model_leaves_window_and_tools_as_they_were() {
+    let chat = long_chat(24);
+    let tools = json!([{ "name": "read", "description": "Reads a file. ".repeat(40) }]);
+    let first = json!({ "session": "a", "call": 1, "window": 5000, "messages": chat[..31], "tools": tools });
+    let same = |incremental: bool, model: &str| {
+        let messages = if incremental { &chat[31..40] } else { &chat[..40] };
+        let left_out = json!({ "session": "a", "call": 2, "model": model, "messages": messages });
+        let mut repeated = left_out.clone();
+        repeated["window"] = json!(5000);
+        repeated["tools"] = tools.clone();
+        let of = |second: Value| answers(&[first.to_string(), second.to_string()], "").pop().unwrap();
+        assert_eq!(of(left_out.clone()), of(repeated));
+        of(left_out)
+    };
+    for model in ["gpt-5", "nobodys-model"] {
+        let whole = same(false, model);
+        assert!(whole.contains("\"window\":5000"), "{whole}");
+        assert_eq!(same(true, model), whole);
+    }
+}
+
+#[test]
+fn a_topic_is_kept_when_a_history_begins_again() {
+    let chat = long_chat(40);
+    let focus = json!({ "session": "a", "op": "focus", "topic": "take_6_11 batch_8" }).to_string();
+    let mut edited = chat.clone();
+    edited[1]["content"] = json!("Something else.");
+    let after = |lines: &[String]| messages_of(answers(lines, "").last().unwrap());
+    let with = after(&[request("a", 1, &chat[..9]), focus.clone(), request("a", 2, &edited)]);
+    let without = after(&[request("a", 1, &chat[..9]), request("a", 2, &edited)]);
+    assert_ne!(with, without);
+}
+
+#[test]
+fn a_beginning_that_is_no_longer_held_is_missed() {
+    let chat = long_chat(12);
+    let others: Vec<String> = (0..64).map(|i| request(&format!("o{i}"), 1, &chat[..2])).collect();
+    let last = |lines: &[String]| {
+        answers(&[lines, &others, &[request("a", lines.len() + 1, &chat[9..12])]].concat(), "").pop().unwrap()
+    };
+    // After one request nobody knows what the session sends; after two it is known.
+    let once = [request("a", 1, &chat[..9])];
+    let whole = [request("a", 1, &chat[..5]), request("a", 2, &chat[..9])];
+    let new = [request("a", 1, &chat[..5]), request("a", 2, &chat[5..9])];
+    for lines in [&once[..], &new] {
+        let answer = last(lines);
+        assert!(answer.contains("the beginning of session `a` is not held"), "{answer}");
+    }
+    // One that always sent all of it has a history that begins otherwise now.
+    assert_eq!(messages_of(&last(&whole)).as_array().unwrap()[..], chat[9..12]);
+}
+
+#[test]
+fn a_session_that_sends_all_of_it_is_held_to_that() {
+    let chat = long_chat(9);
+    let mut lines = vec![request("a", 1, &chat[..3]), request("a", 2, &chat[..5])];
+    for call in 3..6 {
+        let mut other = chat[..2 * call + 1].to_vec();
+        other[0]["content"] = json!(format!("It is {call} o'clock."));
+        lines.push(request("a", call, &other));
+    }
+    for (call, answer) in answers(&lines, "").iter().enumerate().skip(2) {
+        assert_eq!(messages_of(answer).as_array().unwrap().len(), 2 * (call + 1) + 1, "call {}", call + 1);
+    }
+}
+
+#[test]
+fn a_window_that_nobody_named_is_told_once() {
+    let chat = long_chat(3);
+    let line = |call: usize, more: Value| {
+        let mut line = json!({ "session": "a", "call": call, "messages": chat[..2 * call] });
+        line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        line.to_string()
+    };
+    let assumed = |lines: &[String], flags: &str| -> Vec<String> {
+        let told = |answer: &String| {
+            let answer: Value = serde_json::from_str(answer).unwrap();
+            let notices = answer["report"]["notices"].as_array().unwrap().clone();
+            notices.into_iter().find(|notice| notice["kind"] == "assumed")
+        };
+        let why =
+            |notice: Option<Value>| notice.map_or(String::new(), |it| it["why"].as_str().unwrap().to_owned());
+        answers(lines, flags).iter().map(|answer| why(told(answer))).collect()
+    };
+    let nobody = "no window and no model is named; a window of 128,000 tokens is assumed (`window`)";
+    assert_eq!(assumed(&[line(1, json!({})), line(2, json!({}))], ""), [nobody, ""]);
+    let unknown = assumed(&[line(1, json!({ "model": "nobodys-model" }))], "");
+    assert!(unknown[0].starts_with("the window of `nobodys-model` is not known"), "{unknown:?}");
+    for known in [json!({ "window": 4000 }), json!({ "model": "gpt-4o" })] {
+        assert_eq!(assumed(&[line(1, known)], ""), [""]);
+    }
+    assert_eq!(assumed(&[line(1, json!({}))], "--model gpt-4o"), [""]);
+    assert_eq!(assumed(&[line(1, json!({}))], "--window 20k"), [""]);
+}
+
+#[test]
+fn a_bad_line_is_told_what_is_wrong_with_it() {
+    let lines = [
+        "not json",
+        "[]",
+        "{\"session\": \"a\", \"messages\": [",
+        "{\"session\": \"a\", \"windwo\": 2000, \"messages\": []}",
+        "{\"session\": \"a\", \"temperature\": 1, \"messages\": []}",
+        "{\"session\": \"a\", \"window\": }",
+    ];
+    let answers = answers(&lines.map(str::to_owned), "");
+    let told = |i: usize| -> (String, String) {
+        let answer: Value = serde_json::from_str(&answers[i]).unwrap();
+        let text = |key: &str| answer["error"][key].as_str().unwrap().to_owned();
+        (text("message"), text("hint"))
+    };
+    assert_eq!(told(0).0, "this is not JSON");
+    assert_eq!(told(1).0, "this is JSON, but no object");
+    assert!(told(2).0.ends_with("the JSON ends before it is complete"), "{:?}", told(2));
+    assert_eq!(
+        told(3),
+        ("column 25: there is no field `windwo`".to_owned(), "did you mean `window`?".to_owned())
+    );
+    assert!(told(4).1.starts_with("the fields are session, op, call, window"), "{:?}", told(4));
+    assert!(told(5).0.contains("not JSON: expected value"), "{:?}", told(5));
+}
+
 #[test]
 fn every_handle_in_an_answer_stands_in_it_and_opens() {
     let messages = long_chat(40);

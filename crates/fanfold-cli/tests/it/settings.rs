@@ -74,32 +74,123 @@ fn values_are_shown_with_their_sources() {
         String::from_utf8(output.stdout).unwrap().replace(&sandbox.path("").display().to_string(), "HERE/");
     expect![[r#"
         window          20000                HERE/.fanfold.toml
-        reserve         not set
-        model           not set
+        reserve         default: a quarter of the window, at most 8192
+        model           default: what the request names
         fallback        not set
         policy          rules                FANFOLD_POLICY
         rules           not set
-        strategy        not set
-        cadence         not set
-        format          not set
+        strategy        from 60 %            default
+        cadence         default: cost where the model's price is known, else window
+        format          default: recognised
         focus           not set
-        user_text       not set
-        tokenizer       not set
-        color           not set
+        user_text       last_resort          default
+        tokenizer       default: the model's own
+        color           auto                 default
         low_mark        0.5                  HERE/.fanfold.toml
-        tail            not set
-        working_context not set
-        need            not set
-        store           not set
-        profile         not set
+        tail            0                    default
+        working_context false                default
+        need            false                default
+        store           HERE/.local/share/fanfold/default.db default
+        profile         default              default
         tools           todo                 HERE/.fanfold.toml
         models          not set
         prices          not set
-        serve           not set
+        serve           127.0.0.1:7744       default
         memory          not set
         summary         not set
     "#]]
     .assert_eq(&shown);
+}
+
+#[test]
+fn what_cannot_be_used_is_told_behind_where_it_comes_from() {
+    let sandbox = Sandbox::new();
+    for (wrong, told) in [
+        ("policy = \"fanfodl\"", "there is no policy `fanfodl`\n\nhint: did you mean `fanfold`?"),
+        ("strategy = \"often\"", "often"),
+        ("cadence = \"dear\"", "dear"),
+        ("format = \"chatt\"", "chatt"),
+        ("rules = \"none.yaml\"", "none.yaml"),
+        ("tokenizer = \"none.json\"", "none.json"),
+        ("profile = \"../../x\"", "`../../x` is no name of a profile"),
+    ] {
+        sandbox.write(".fanfold.toml", &format!("{wrong}\n"));
+        for flags in ["", "--json"] {
+            let ran = sandbox.run(&format!("config show {flags}"));
+            assert!(ran.code == 1 && ran.err.contains(told), "{wrong}: {}", ran.err);
+            assert!(ran.out.contains("HERE/.fanfold.toml"), "{wrong}: {}", ran.out);
+        }
+    }
+}
+
+#[test]
+fn a_profile_that_is_nearer_hides_a_store() {
+    let sandbox = Sandbox::new();
+    sandbox.write("chat.json", &body(&long_chat(3)));
+    assert_eq!(sandbox.run("fold chat.json --session s --store kept.db -q").code, 0);
+    let run = |line: &str| {
+        let output =
+            sandbox.command().args(line.split(' ')).env("FANFOLD_STORE", "kept.db").output().unwrap();
+        (
+            output.status.code(),
+            String::from_utf8(output.stdout).unwrap(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    assert!(run("sessions list --json").1.contains("\"s\""));
+    let (code, out, err) = run("sessions list --json --profile work");
+    assert!(!out.contains("\"s\"") && err.contains("work.db"), "{code:?} {out} {err}");
+    let (code, _, err) = run("sessions delete s --profile ../../kept");
+    assert!(code != Some(0) && err.contains("is no name of a profile"), "{err}");
+    let (code, _, err) = run("sessions list --store kept.db --profile work");
+    assert!(code == Some(2) && err.contains("cannot be used with"), "{err}");
+    // The nearer word counts, whichever of the two it is.
+    sandbox.write(".fanfold.toml", "profile = \"work\"\n");
+    assert!(run("sessions list --json").1.contains("\"s\""), "the environment's store");
+    sandbox.write("config/fanfold/config.toml", "store = \"kept.db\"\n");
+    let shown = sandbox.run("config show").out;
+    assert!(shown.contains("fanfold/work.db") && !shown.contains("kept.db"), "{shown}");
+}
+
+#[test]
+fn a_variable_that_is_misspelt_is_told() {
+    let sandbox = Sandbox::new();
+    let output = sandbox.command().args(["config", "show"]).env("FANFOLD_WINDWO", "3").output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(err, "warning: FANFOLD_WINDWO is not read by fanfold: did you mean FANFOLD_WINDOW?\n");
+    assert!(output.status.success());
+}
+
+/// Every page of the guide and the readme.
+fn pages() -> Vec<std::path::PathBuf> {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut pages = vec![root.join("README.md")];
+    for folder in ["docs/guide", "docs/guide/condensers"] {
+        let files = std::fs::read_dir(root.join(folder)).unwrap();
+        pages.extend(
+            files
+                .map(|file| file.unwrap().path())
+                .filter(|path| path.extension().is_some_and(|ext| ext == "md")),
+        );
+    }
+    pages
+}
+
+#[test]
+fn settings_in_the_guide_are_taken() {
+    let mut n_blocks = 0;
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for block in text.split("```toml\n").skip(1) {
+            let block = block.split("```").next().unwrap();
+            let sandbox = Sandbox::new();
+            sandbox.write("config/fanfold/config.toml", block);
+            let ran = sandbox.run("config show");
+            assert_eq!(ran.code, 0, "{}:\n{block}\n{}", page.display(), ran.err);
+            n_blocks += 1;
+        }
+    }
+    assert!(n_blocks >= 7, "{n_blocks}");
 }
 
 #[test]

@@ -42,6 +42,10 @@ fn news(held: &mut Held) -> Value {
     held.told.n_folds = held.followed.session.ledger().receipts().len();
     held.told.n_repairs = held.followed.conversation.repairs().len();
     let mut report = report(&mut held.followed, told);
+    let assumed = std::mem::take(&mut held.assumed).into_iter();
+    if let Some(notices) = report["notices"].as_array_mut() {
+        notices.extend(assumed.map(|why| json!({ "kind": "assumed", "why": why })));
+    }
     if let Some(feedback) = held.feedback.take() {
         report["feedback"] = report_json::feedback(&feedback);
     }

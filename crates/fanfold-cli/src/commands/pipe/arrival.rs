@@ -57,7 +57,7 @@ pub(crate) struct Said<'a> {
 
 /// Decides what arriving messages are.
 pub(crate) fn arrival(known: &Known<'_>, said: &Said<'_>) -> Result<Arrival, Failure> {
-    let is_next = said.call.zip(known.last_call).is_some_and(|(call, last)| call == last + 1);
+    let is_next = is_next(said.call, known.last_call);
     let is_first = said.call == Some(1);
     let is_grown = known.n_common == known.n_held && said.messages.len() >= known.n_held;
     match (said.is_new, known.habit) {
@@ -74,6 +74,11 @@ pub(crate) fn arrival(known: &Known<'_>, said: &Said<'_>) -> Result<Arrival, Fai
             Ok(if is_next && !begins_anew { Arrival::Added } else { Arrival::Anew })
         }
     }
+}
+
+/// Whether a call is the one after the last.
+pub(crate) fn is_next(call: Option<u64>, last: Option<u64>) -> bool {
+    call.zip(last).is_some_and(|(call, last)| last.checked_add(1) == Some(call))
 }
 
 /// A number by which a text is known again.

@@ -1,25 +1,27 @@
 //! The sessions that are kept, and what is done with them.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
-use fanfold_core::{Ask, Ended, Engine as _, EntryId, Event, Extent, Feedback, Refusal};
-use fanfold_engine::Followed;
-use fanfold_engine::Terms;
+use fanfold_core::{Ask, Ended, Engine as _, Event, Extent, Feedback, Refusal};
+use fanfold_engine::{Followed, Terms};
 use fanfold_wire::{Format, detect};
 use serde_json::json;
+use serde_json::value::RawValue;
 
 use super::answer;
 use super::arrival::{Arrival, Habit, Known, Said, arrival, print_of};
+use super::forgotten::{Forgotten, Trace};
 use super::offer::Offer;
+use super::ops::{event, extent};
 use super::request::Request;
+use super::wanted::Wanted;
 use crate::commands::recall;
 use crate::explain;
 use crate::failure::Failure;
 
 /// So many sessions are kept; one that was forgotten is replayed from its whole history.
 const MOST_KEPT: usize = 64;
-/// So many forgotten sessions that sent increments are remembered by name, to tell them what is missing.
-const MOST_FORGOTTEN: usize = 4096;
 
 /// All sessions of a pipe.
 pub(crate) struct Sessions {
@@ -28,7 +30,9 @@ pub(crate) struct Sessions {
     kept: BTreeMap<String, Held>,
     /// The sessions' names, the one used last at the end.
     order: VecDeque<String>,
-    forgotten: VecDeque<String>,
+    forgotten: Forgotten,
+    /// The tools that came last, in whichever session.
+    last_tools: Arc<str>,
 }
 
 /// What a caller has heard of.
@@ -41,7 +45,7 @@ pub(crate) struct Told {
 /// One session.
 pub(crate) struct Held {
     pub(crate) followed: Followed,
-    model: Option<String>,
+    wanted: Wanted,
     habit: Habit,
     last_call: Option<u64>,
     /// The print of the last increment.
@@ -50,6 +54,17 @@ pub(crate) struct Held {
     pub(crate) told: Told,
     /// What came of a fold by hand that the caller has not heard of.
     pub(crate) feedback: Option<Feedback>,
+    /// What is assumed that the caller has not heard of.
+    pub(crate) assumed: Vec<String>,
+}
+
+/// What a request brings.
+struct Sent<'a> {
+    request: &'a Request<'a>,
+    list: &'a str,
+    messages: Vec<&'a RawValue>,
+    wanted: Wanted,
+    terms: Terms,
 }
 
 impl Sessions {
@@ -59,7 +74,8 @@ impl Sessions {
             is_incremental,
             kept: BTreeMap::new(),
             order: VecDeque::new(),
-            forgotten: VecDeque::new(),
+            forgotten: Forgotten::default(),
+            last_tools: Arc::from(""),
         }
     }
 
@@ -67,22 +83,21 @@ impl Sessions {
     pub(crate) fn fold(&mut self, request: &Request<'_>) -> Result<String, Failure> {
         let name = request.session().into_owned();
         // What is wrong with the request is found before the session is touched.
-        let terms = self.offer.terms(request)?;
-        request.messages()?;
+        let (list, messages) = (request.message_list()?, request.messages()?);
+        let wanted = self.wanted(&name, request);
+        let terms = self.offer.terms(&wanted)?;
+        let sent = Sent { request, list, messages, wanted, terms };
         let mut held = match self.kept.remove(&name) {
-            Some(held) => self.go_on(held, request, &terms)?,
-            None => self.first(&name, request, &terms)?,
+            Some(held) => self.go_on(held, &sent)?,
+            None => self.first(&name, &sent)?,
         };
         held.last_call = request.call.or(held.last_call);
-        // What a request leaves out is as it was.
-        if request.tools().is_some() {
-            held.followed.set_tools(request.tools());
-        }
-        let says_budget = request.window.is_some() || request.reserve.is_some() || request.model.is_some();
-        if says_budget && held.followed.session.budget() != terms.budget {
-            held.followed.session.on(Event::Budget(terms.budget));
-        }
+        held.followed.set_tools(sent.wanted.tools.as_deref());
+        held.wanted = sent.wanted;
         let session = &mut held.followed.session;
+        if session.budget() != sent.terms.budget {
+            session.on(Event::Budget(sent.terms.budget));
+        }
         let lifetime = session.prices().and_then(|prices| prices.lifetime);
         let is_cold = request.idle.zip(lifetime).is_some_and(|(idle, lifetime)| idle > lifetime as f64);
         if is_cold {
@@ -93,35 +108,51 @@ impl Sessions {
         Ok(answer)
     }
 
-    fn first(&mut self, name: &str, request: &Request<'_>, terms: &Terms) -> Result<Held, Failure> {
+    /// What a session has said until now, this request included.
+    fn wanted(&mut self, name: &str, request: &Request<'_>) -> Wanted {
+        let tools = request.tools().map(|tools| {
+            if *self.last_tools != *tools {
+                self.last_tools = Arc::from(tools);
+            }
+            Arc::clone(&self.last_tools)
+        });
+        let held = self.kept.get(name).map(|held| &held.wanted);
+        let before = held.or_else(|| self.forgotten.find(name).map(|trace| &trace.wanted));
+        before.unwrap_or(&Wanted::default()).after(request, tools)
+    }
+
+    fn first(&mut self, name: &str, sent: &Sent<'_>) -> Result<Held, Failure> {
+        let request = sent.request;
         let says_new = request.incremental.unwrap_or(self.is_incremental);
-        let may_be_new = request.incremental != Some(false) && request.call.is_some_and(|call| call > 1);
-        let is_torn = may_be_new && (says_new || self.forgotten.iter().any(|forgotten| forgotten == name));
+        let trace = self.forgotten.find(name);
+        let first = sent.messages.first().map(|first| first.get());
+        let is_continued = trace.is_some_and(|trace| trace.is_continued_by(request.call, first));
+        let says_more = says_new && request.call.is_some_and(|call| call > 1);
+        let is_torn = request.incremental != Some(false) && (says_more || is_continued);
         if is_torn {
             return Err(Failure::new(
                 format!("the beginning of session `{name}` is not held"),
                 "send the whole history once, with \"incremental\": false",
             ));
         }
-        self.forgotten.retain(|forgotten| forgotten != name);
-        let habit = if says_new { Habit::New } else { Habit::Unknown };
-        anew(request, terms, habit)
+        let habit = habit_anew(says_new, trace.map(|trace| trace.habit), request.call);
+        self.forgotten.remove(name);
+        Ok(anew(sent, habit))
     }
 
-    fn go_on(&mut self, mut held: Held, request: &Request<'_>, terms: &Terms) -> Result<Held, Failure> {
-        let messages = request.messages()?;
-        let list = request.message_list()?;
+    fn go_on(&mut self, mut held: Held, sent: &Sent<'_>) -> Result<Held, Failure> {
+        let (request, messages, list) = (sent.request, &sent.messages, sent.list);
         let conversation = &held.followed.conversation;
         let known = Known {
             habit: held.habit,
             n_held: conversation.messages().len(),
             first_held: conversation.messages().next(),
-            n_common: conversation.common_prefix(&messages),
+            n_common: conversation.common_prefix(messages),
             last_call: held.last_call,
             last_print: held.last_print,
         };
         let is_new = request.incremental.or(self.is_incremental.then_some(true));
-        let said = Said { is_new, call: request.call, list, messages: &messages };
+        let said = Said { is_new, call: request.call, list, messages };
         let decided = arrival(&known, &said);
         let n_held = known.n_held;
         let decided = match decided {
@@ -131,24 +162,22 @@ impl Sessions {
                 return Err(failure);
             }
         };
-        let is_other_model = request.model.is_some() && request.model != held.model;
+        let is_other_model = sent.wanted.model != held.wanted.model;
         match decided {
-            Arrival::Anew => {
-                anew(request, terms, if is_new == Some(true) { Habit::New } else { Habit::Unknown })
-            }
+            Arrival::Anew => Ok(anew(sent, habit_anew(is_new == Some(true), Some(held.habit), request.call))),
             Arrival::Grown => {
-                let has_format_changed = format_of(terms, list) != held.followed.conversation.format();
+                let has_format_changed = format_of(&sent.terms, list) != held.followed.conversation.format();
                 if has_format_changed || is_other_model {
-                    return anew(request, terms, Habit::Whole);
+                    return Ok(anew(sent, Habit::Whole));
                 }
                 held.habit = if n_held > 0 { Habit::Whole } else { held.habit };
                 held.followed.append(&messages[n_held..]);
                 Ok(held)
             }
             Arrival::Added => {
+                held.add(sent, is_other_model)?;
                 held.habit = Habit::New;
                 held.last_print = print_of(list);
-                held.add(request, list, terms, is_other_model)?;
                 Ok(held)
             }
             Arrival::Again => Ok(held),
@@ -189,6 +218,9 @@ impl Sessions {
             return Ok(answer_of(held));
         }
         let event = event(op, request, session.transcript().len())?;
+        if let Event::Focused(topic) = &event {
+            held.wanted.focus = Some(topic.clone());
+        }
         session.on(event);
         Ok(answer_of(held))
     }
@@ -202,61 +234,69 @@ impl Sessions {
             return;
         }
         let Some(oldest) = self.order.pop_front() else { return };
-        let gone = self.kept.remove(&oldest);
-        if gone.is_some_and(|held| held.habit == Habit::New) {
-            self.forgotten.push_back(oldest);
-        }
-        if self.forgotten.len() > MOST_FORGOTTEN {
-            self.forgotten.pop_front();
+        if let Some(gone) = self.kept.remove(&oldest) {
+            self.forgotten.add(oldest, gone.trace());
         }
     }
 }
 
 impl Held {
     /// Adds new messages. The first that can only be of one format decides for all.
-    fn add(
-        &mut self,
-        request: &Request<'_>,
-        list: &str,
-        terms: &Terms,
-        is_other_model: bool,
-    ) -> Result<(), Failure> {
-        let messages = request.messages()?;
+    fn add(&mut self, sent: &Sent<'_>, is_other_model: bool) -> Result<(), Failure> {
         let conversation = &self.followed.conversation;
-        let may_decide = conversation.format() == Format::Chat && format_of(terms, list) != Format::Chat;
-        if !may_decide && !is_other_model {
-            self.followed.append(&messages);
+        let format = format_of(&sent.terms, sent.list);
+        let may_decide = conversation.format() == Format::Chat || sent.terms.format.is_some();
+        let has_format_changed = may_decide && format != conversation.format();
+        if !has_format_changed && !is_other_model {
+            self.followed.append(&sent.messages);
             return Ok(());
         }
-        let raws = conversation.messages().chain(messages.iter().map(|message| message.get()));
+        let raws = conversation.messages().chain(sent.messages.iter().map(|message| message.get()));
         let all = format!("[{}]", raws.collect::<Vec<_>>().join(","));
-        let raws: Vec<&serde_json::value::RawValue> = serde_json::from_str(&all).map_err(|error| {
+        let raws: Vec<&RawValue> = serde_json::from_str(&all).map_err(|error| {
             Failure::new(format!("`messages` is not a list: {error}"), "send a list of JSON objects")
         })?;
-        self.followed = Followed::empty(format_of(terms, &all), terms);
-        self.followed.set_tools(request.tools());
-        self.followed.append(&raws);
-        self.model.clone_from(&request.model);
+        self.followed = follow(&all, &raws, sent);
+        // All of it was folded again, so nothing of that has been told.
+        self.told = Told::default();
+        self.assumed.clone_from(&sent.terms.assumed);
         Ok(())
+    }
+
+    fn trace(self) -> Trace {
+        let first = self.followed.conversation.messages().next().map(print_of);
+        Trace { wanted: self.wanted, habit: self.habit, last_call: self.last_call, first }
     }
 }
 
-fn anew(request: &Request<'_>, terms: &Terms, habit: Habit) -> Result<Held, Failure> {
-    let list = request.message_list()?;
-    let messages = request.messages()?;
-    let mut followed = Followed::empty(format_of(terms, list), terms);
-    followed.set_tools(request.tools());
-    followed.append(&messages);
-    let (model, last_print) = (request.model.clone(), print_of(list));
-    Ok(Held {
-        followed,
-        model,
+/// A session that begins with what was sent.
+fn anew(sent: &Sent<'_>, habit: Habit) -> Held {
+    Held {
+        followed: follow(sent.list, &sent.messages, sent),
+        wanted: sent.wanted.clone(),
         habit,
-        last_call: request.call,
-        last_print,
+        last_call: sent.request.call,
+        last_print: print_of(sent.list),
         told: Told::default(),
         feedback: None,
-    })
+        assumed: sent.terms.assumed.clone(),
+    }
+}
+
+/// The habit of a session that begins again: what it was seen to send holds until it counts from 1 again.
+fn habit_anew(says_new: bool, before: Option<Habit>, call: Option<u64>) -> Habit {
+    if says_new {
+        return Habit::New;
+    }
+    let goes_on = before == Some(Habit::Whole) && call != Some(1);
+    if goes_on { Habit::Whole } else { Habit::Unknown }
+}
+
+fn follow(list: &str, messages: &[&RawValue], sent: &Sent<'_>) -> Followed {
+    let mut followed = Followed::empty(format_of(&sent.terms, list), &sent.terms);
+    followed.set_tools(sent.wanted.tools.as_deref());
+    followed.append(messages);
+    followed
 }
 
 /// The format of a list of messages: the one that is given, or the one it has.
@@ -270,39 +310,4 @@ fn answer_of(held: &mut Held) -> String {
         Err(Refusal::Overflow(overflow)) => answer::overflow(&overflow),
         Err(Refusal::Fault(fault)) => answer::fault(held, &fault),
     }
-}
-
-fn extent(request: &Request<'_>) -> Result<Extent, Failure> {
-    match (&request.search, request.lines) {
-        (Some(text), _) => {
-            Ok(Extent::Search { text: text.clone(), around: request.around.unwrap_or_default() })
-        }
-        (None, Some((from, to))) if from >= 1 && from <= to => Ok(Extent::Lines(from, to)),
-        (None, Some(_)) => Err(Failure::new("`lines` are no lines", "send [first, last], counted from 1")),
-        (None, None) => Ok(Extent::Whole),
-    }
-}
-
-fn event(op: &str, request: &Request<'_>, n_entries: usize) -> Result<Event, Failure> {
-    let there = |entry: Option<u32>, field: &str| match entry {
-        Some(entry) if (entry as usize) < n_entries => Ok(EntryId(entry)),
-        Some(entry) => Err(Failure::new(
-            format!("there is no entry {entry}"),
-            format!("this session has {n_entries} entries, counted from 0"),
-        )),
-        None => Err(Failure::new(format!("there is no `{field}`"), "give the number of an entry, from 0")),
-    };
-    Ok(match op {
-        "pin" => Event::Pinned(there(request.entry, "entry")?),
-        "unpin" => Event::Unpinned(there(request.entry, "entry")?),
-        "focus" => Event::Focused(request.topic.clone().unwrap_or_default()),
-        "fold" => Event::FoldAsked { range: Some((there(request.from, "from")?, there(request.to, "to")?)) },
-        "unfold" => Event::Unfolded(request.handle()?),
-        other => {
-            return Err(Failure::new(
-                format!("there is no op `{other}`"),
-                "the ops are expand, recall, pin, unpin, focus, fold, unfold and report",
-            ));
-        }
-    })
 }

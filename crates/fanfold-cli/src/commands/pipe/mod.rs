@@ -1,10 +1,13 @@
 //! `fanfold pipe`: JSON lines in, JSON lines out, for programs in any language.
 
-mod request; // what a line asks for
-mod offer; //   how each request is folded
-mod held; //    the sessions that are kept
-mod arrival; // whether messages are a whole history or what is new
-mod answer; //  what a line is answered with
+mod request; //   what a line asks for
+mod wanted; //    what a session's requests have said of how it is folded
+mod offer; //     how each session is folded
+mod held; //      the sessions that are kept
+mod ops; //       what else is asked of them
+mod forgotten; // those that no longer are
+mod arrival; //   whether messages are a whole history or what is new
+mod answer; //    what a line is answered with
 
 use std::io::{BufRead as _, Write as _};
 

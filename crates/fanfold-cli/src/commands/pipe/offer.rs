@@ -7,7 +7,7 @@ use fanfold_engine::Terms;
 use fanfold_replay::PriceTable;
 use fanfold_tokens::Models;
 
-use super::request::Request;
+use super::wanted::Wanted;
 
 use crate::choose::{self, Asked};
 use crate::failure::Failure;
@@ -20,6 +20,8 @@ const MOST_COUNTERS: usize = 256;
 pub(crate) struct Offer {
     base: Terms,
     window: Option<Tokens>,
+    /// Whether nobody has said the window, unless a request does.
+    is_assumed: bool,
     /// The smallest window of the models that may take over.
     smallest: Option<Tokens>,
     reserve: Tokens,
@@ -34,7 +36,9 @@ pub(crate) struct Offer {
 impl Offer {
     pub(crate) fn new(options: &Options) -> anyhow::Result<Offer> {
         let models = choose::models(options);
+        let known = options.model.as_deref().and_then(|model| models.find(model));
         Ok(Offer {
+            is_assumed: options.window.is_none() && known.is_none(),
             base: choose::terms(options, Asked::default())?,
             window: options.window.map(|window| Tokens(window.0)),
             smallest: choose::smallest(options, &models),
@@ -48,20 +52,26 @@ impl Offer {
         })
     }
 
-    /// What a request is folded by.
-    pub(crate) fn terms(&mut self, request: &Request<'_>) -> Result<Terms, Failure> {
+    /// What a session is folded by.
+    pub(crate) fn terms(&mut self, wanted: &Wanted) -> Result<Terms, Failure> {
         let mut terms = self.base.clone();
-        if let Some(name) = &request.format {
+        if let Some(name) = &wanted.format {
             let format = name.parse().map_err(|error| {
                 Failure::new(format!("{error}"), "leave `format` out to have it recognised")
             })?;
             terms.format = Some(format);
         }
-        let model = request.model.as_deref();
+        if let Some(topic) = &wanted.focus {
+            terms.focus.clone_from(topic);
+        }
+        let model = wanted.model.as_deref();
         let known = model.and_then(|model| self.models.find(model)).map(|model| model.window);
-        let window = request.window.map(Tokens).or(self.window).or(known).unwrap_or(terms.budget.window());
+        let said = wanted.window.map(Tokens).or(self.window).or(known);
+        let window = said.unwrap_or(terms.budget.window());
+        let is_assumed = said.is_none() && self.is_assumed;
+        terms.assumed = is_assumed.then(|| choose::assumed_window(model, "`window`")).into_iter().collect();
         let window = self.smallest.map_or(window, |smallest| smallest.min(window));
-        let reserve = request.reserve.map_or(self.reserve, Tokens);
+        let reserve = wanted.reserve.map_or(self.reserve, Tokens);
         terms.budget = Budget::with_reserve(window, reserve);
         if let Some(prices) = model.and_then(|model| choose::session_prices(&self.prices, model)) {
             terms.policy = self.priced.clone();

@@ -4,12 +4,16 @@ use std::borrow::Cow;
 
 use fanfold_core::Handle;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::error::Category;
 use serde_json::value::RawValue;
 
 use crate::failure::Failure;
+use crate::settings::{nearest, unknown_key};
 
-/// One line. Which fields count depends on `op`; fields that are not known are left alone.
+/// One line. Which fields count depends on `op`; a field that is not known is an error, for it may be a misspelt one.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Request<'a> {
     #[serde(borrow, default)]
     session: Option<&'a RawValue>,
@@ -42,10 +46,14 @@ const SHAPE: &str =
 
 impl<'a> Request<'a> {
     pub(crate) fn parse(line: &'a str) -> Result<Request<'a>, Failure> {
-        serde_json::from_str(line).map_err(|error| {
-            let words = error.to_string();
-            let reason = words.split(" at line ").next().unwrap_or_default();
-            Failure::new(format!("column {}: {reason}", error.column()), SHAPE)
+        let is_object = line.trim_start().starts_with('{');
+        if is_object {
+            return serde_json::from_str(line).map_err(|error| wrong(&error));
+        }
+        // A list would be taken for the fields in their order.
+        Err(match serde_json::from_str::<IgnoredAny>(line) {
+            Ok(_) => Failure::new("this is JSON, but no object", SHAPE),
+            Err(_) => Failure::new("this is not JSON", SHAPE),
         })
     }
 
@@ -80,4 +88,23 @@ impl<'a> Request<'a> {
         let Some(handle) = &self.handle else { return Err(Failure::new("there is no `handle`", hint)) };
         handle.parse().map_err(|error| Failure::new(format!("{error}"), hint))
     }
+}
+
+fn wrong(error: &serde_json::Error) -> Failure {
+    let words = error.to_string();
+    let reason = words.split(" at line ").next().unwrap_or_default();
+    let column = error.column();
+    if let Some((key, known)) = unknown_key(reason) {
+        let hint = match nearest(key, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("the fields are {}", known.join(", ")),
+        };
+        return Failure::new(format!("column {column}: there is no field `{key}`"), hint);
+    }
+    let what = match error.classify() {
+        Category::Eof => "the JSON ends before it is complete".to_owned(),
+        Category::Syntax => format!("not JSON: {reason}"),
+        Category::Data | Category::Io => reason.to_owned(),
+    };
+    Failure::new(format!("column {column}: {what}"), SHAPE)
 }

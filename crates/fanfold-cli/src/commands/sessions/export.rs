@@ -8,7 +8,7 @@ use crate::commands::Say;
 use crate::failure::Failure;
 use crate::flags::{ExportArgs, ExportFormat};
 use crate::settings::Options;
-use crate::store::{engine_to_read, failed, find, readable_sessions};
+use crate::store::{engine_to_read, failed, find, readable_sessions, refuse_to_replace};
 use crate::terminal::count;
 use crate::{output, terminal};
 
@@ -29,6 +29,9 @@ pub(crate) fn run(args: &ExportArgs, options: &Options, say: Say) -> anyhow::Res
     if args.format == ExportFormat::Raw && rows.len() != 1 {
         let message = format!("a raw export is one body, and {} sessions are named", rows.len());
         return Err(Failure::new(message, "name one session, or use --format jsonl").into());
+    }
+    if let Some(path) = &args.output {
+        refuse_to_replace(options, path)?;
     }
     let mut text = String::new();
     let mut n_written = 0;
