@@ -66,9 +66,10 @@ pub(crate) fn fold(args: &FoldArgs, name: &str, options: &Options, say: Say) -> 
     };
     tell(engine, id, args, &answer, say)?;
     if !args.json {
-        return leave(args, &answer.body);
+        return if args.dry_run { Ok(()) } else { leave(args, &answer.body) };
     }
-    let told = engine.look(id, |followed| report_json::folded(followed, Some(&answer.body)));
+    let body = (!args.dry_run).then_some(&*answer.body);
+    let told = engine.look(id, |followed| report_json::folded(followed, body));
     // One that could not be followed leaves as it came.
     let mut told = told.unwrap_or_else(|| json!({ "body": answer.body }));
     told["session"] = json!(id.0);
