@@ -61,7 +61,7 @@ pub(crate) fn fold(args: &FoldArgs, name: &str, options: &Options, say: Say) -> 
     let answer =
         engine.request(&Ask { pins: &args.pin, is_by_hand: args.now, ..Ask::new(id, &body, &terms, "cli") });
     let answer = match first.filter(|_| matches!(answer.left, Left::Whole | Left::Folded(_))) {
-        Some(first) => summarised(engine, &Ask::new(id, &body, &terms, "cli"), answer, &first, say)?,
+        Some(first) => summarised(engine, &Ask::new(id, &body, &terms, "cli"), &answer, &first, say)?,
         None => answer,
     };
     tell(engine, id, args, &answer, say)?;
@@ -104,7 +104,7 @@ fn kept_terms(
 fn summarised(
     engine: &Engine,
     ask: &Ask<'_>,
-    folded: Answer,
+    folded: &Answer,
     first: &summarise::First,
     say: Say,
 ) -> anyhow::Result<Answer> {

@@ -177,7 +177,7 @@ fn end_of(item: &str, from: usize, close: char) -> Option<usize> {
         let behind = item[from + at + mark.len()..].chars().next();
         close != '\'' || (*at > 0 && !behind.is_some_and(char::is_alphanumeric))
     };
-    item[from..].match_indices(close).map(|(at, mark)| (at, mark)).find(ends).map(|(at, _)| from + at)
+    item[from..].match_indices(close).find(ends).map(|(at, _)| from + at)
 }
 
 /// The parts of a quote that must stand somewhere as they are: what is left out or taken out lies between them. Those that are too
