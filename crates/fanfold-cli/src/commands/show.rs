@@ -3,7 +3,7 @@
 use fanfold_core::{print_entries, print_view};
 use fanfold_engine::Wishes;
 
-use super::{Opened, Say, Viewed, open, stored, view};
+use super::{Leaves, Opened, Say, Viewed, open, stored, tell_repairs, view};
 use crate::flags::ShowArgs;
 use crate::settings::Options;
 use crate::{explain, terminal};
@@ -18,6 +18,7 @@ pub(crate) fn run(args: &ShowArgs, options: &Options, say: Say) -> anyhow::Resul
         return terminal::data(&print_entries(followed.session.transcript().entries()));
     }
     let viewed = view(&mut followed);
+    tell_repairs(followed.conversation.repairs(), Leaves::of(viewed.as_ref()), say);
     if args.explain {
         terminal::say(&explain::session(&followed.session));
     }

@@ -9,7 +9,7 @@ use fanfold_store::SessionId;
 use serde_json::json;
 
 use super::fold::write_receipts;
-use super::{Say, recall, summarise};
+use super::{Leaves, Say, recall, summarise};
 use crate::choose::{self, Asked, terms_of};
 use crate::failure::{Failure, not_decoded};
 use crate::flags::{FoldArgs, InspectArgs, RecallArgs, ShowArgs};
@@ -37,8 +37,8 @@ pub(crate) fn fold(args: &FoldArgs, name: &str, options: &Options, say: Say) -> 
     for assumed in &terms.assumed {
         say.note(&format!("{} {assumed}\n", paint(style::DIM, "note:")));
     }
-    super::tell_repairs(conversation.repairs(), say);
     super::check_pins(&args.pin, conversation.messages().len())?;
+    let repairs = conversation.repairs().to_vec();
     drop(conversation);
     let answer =
         engine.request(&Ask { pins: &args.pin, is_by_hand: args.now, ..Ask::new(&id, &body, &terms, "cli") });
@@ -46,6 +46,11 @@ pub(crate) fn fold(args: &FoldArgs, name: &str, options: &Options, say: Say) -> 
         true => summarised(&engine, &Ask::new(&id, &body, &terms, "cli"), answer.n_new, options, say)?,
         false => answer,
     };
+    let leaves = match &answer.left {
+        Left::Folded(_) => Leaves::Folded,
+        Left::Whole | Left::AsItCame(_) => Leaves::AsItCame,
+    };
+    super::tell_repairs(&repairs, leaves, say);
     tell(&engine, &id, args, &answer, say)?;
     match &args.output {
         Some(path) => Ok(output::write_file(path, answer.body.as_bytes())?),
@@ -123,7 +128,7 @@ fn tell_folded(session: &Session<'_>, args: &FoldArgs, answer: &Answer, say: Say
     };
     let told = explain::outcome(session, view);
     let why = answer.notices.iter().find_map(|notice| match notice {
-        Notice::NothingToFold(why) => Some(explain::low_already(session).unwrap_or_else(|| why.clone())),
+        Notice::NothingToFold(why) => Some(why.clone()),
         Notice::Pressure(_) | Notice::Resting { .. } => None,
     });
     let is_told = args.now || matches!(answer.left, Left::Folded(_));

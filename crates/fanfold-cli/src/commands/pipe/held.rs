@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use fanfold_core::{Ask, Ended, Engine as _, EntryId, Event, Extent, Feedback, Refusal};
+use fanfold_core::{Ask, Engine as _, EntryId, Event, Extent, Feedback, Refusal};
 use fanfold_engine::Followed;
 use fanfold_engine::Terms;
 use fanfold_wire::{Format, detect};
@@ -13,7 +13,6 @@ use super::arrival::{Arrival, Habit, Known, Said, arrival, print_of};
 use super::offer::Offer;
 use super::request::Request;
 use crate::commands::recall;
-use crate::explain;
 use crate::failure::Failure;
 
 /// So many sessions are kept; one that was forgotten is replayed from its whole history.
@@ -180,12 +179,7 @@ impl Sessions {
         if op == "fold" && request.from.is_none() && request.to.is_none() {
             let ask = Ask { force: true, focus: request.topic.clone(), tokens: None };
             // Where nothing fits, the view tells it.
-            held.feedback = session.fold(&ask).ok().map(|told| match told.ended {
-                Ended::Nothing => {
-                    Feedback { note: explain::low_already(session).or(told.note.clone()), ..told }
-                }
-                Ended::Folded | Ended::Aborted | Ended::FellBack => told,
-            });
+            held.feedback = session.fold(&ask).ok();
             return Ok(answer_of(held));
         }
         let event = event(op, request, session.transcript().len())?;
