@@ -31,7 +31,7 @@ fn check_condense(text: &str, room: usize) {
     // Any text as a file of any language: what a parser makes of it must do no harm.
     let path = ["a.rs", "a.py", "a.ts", "a.js", "a.go", "a.java", "a.c", "a.txt"][text.len() % 8];
     let file = FileShown { path, first_line: (room % 2 == 0).then_some(1), is_worked_on: &is_worked_on };
-    let wish = Wish { room, value: &value, file: Some(file) };
+    let wish = Wish { file: Some(file), ..Wish::new(room, &value) };
     if let Some(short) = condense_written(text, &wish) {
         assert!(short.len() < text.len(), "what was written is not shorter");
     }

@@ -206,9 +206,10 @@ pub(crate) fn policy(options: &Options) -> anyhow::Result<Policy> {
         policy = policy.with_cadence(cadence);
     }
     if let Some(name) = &options.strategy {
-        policy.strategy = name.parse::<Strategy>().map_err(|error| {
+        let strategy = name.parse::<Strategy>().map_err(|error| {
             Failure::new(error.to_string(), "set `strategy` to one of these, or leave it to the policy")
         })?;
+        policy = policy.with_strategy(strategy);
     }
     if let Some(share) = options.low_mark {
         policy.low_mark = share.0;

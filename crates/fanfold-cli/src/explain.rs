@@ -61,7 +61,7 @@ pub(crate) fn fold(number: usize, receipt: &Receipt) -> String {
     let _ = writeln!(out, "  won      {} tokens of room", receipt.won());
     if !receipt.user_text.is_empty() {
         let entries: Vec<String> = receipt.user_text.iter().map(|entry| entry.0.to_string()).collect();
-        let text = format!("people's words were shortened, as a last resort: entries {}", entries.join(", "));
+        let text = format!("people's words were shortened: entries {}", entries.join(", "));
         let _ = writeln!(out, "  {}", paint(style::WARNING, text));
     }
     out
@@ -76,14 +76,6 @@ pub(crate) fn outcome(session: &Session<'_>, view: Tokens) -> Feedback {
         n_folds: session.ledger().receipts().len(),
         ..Asked::default()
     })
-}
-
-/// Why a fold by hand had nothing to do, where it is not that nothing old is left.
-pub(crate) fn low_already(session: &Session<'_>) -> Option<String> {
-    let (total, room) = (session.ledger().total(session.transcript()), session.budget().room());
-    let mark = room.permille(session.policy().low_mark);
-    (total <= mark)
-        .then(|| format!("it is within the low mark of {mark} tokens, and a fold goes no further (low_mark)"))
 }
 
 /// How full the room is, where a person should hear of it.

@@ -45,6 +45,18 @@ impl Budget {
     pub fn room(self) -> Tokens {
         self.window - self.reserve
     }
+
+    /// The smallest window with so much room: the usual reserve grows with it, one of the caller's choice stays.
+    pub fn window_for(self, room: Tokens) -> Tokens {
+        // What is kept of a budget is its two numbers, so the usual reserve is known by its size.
+        let is_usual = self == Budget::of_window(self.window);
+        if !is_usual {
+            return room + self.reserve;
+        }
+        // Three quarters of it, rounded up, are room while the reserve is a quarter.
+        let of_quarter = if room == Tokens::ZERO { 0 } else { (room.0 - 1) * 4 / 3 + 1 };
+        Tokens(of_quarter).min(room + Self::MOST_RESERVED)
+    }
 }
 
 /// From which part of the room on a conversation is folded.
@@ -68,14 +80,18 @@ impl Strategy {
 
     /// The tokens from which on a view is folded, or none if it never is.
     pub fn trigger(self, budget: Budget) -> Option<Tokens> {
-        let share = match self {
-            Strategy::Aggressive => 600,
-            Strategy::Moderate => 800,
-            Strategy::Light => 950,
-            Strategy::From(share) => share.min(1000),
-            Strategy::Off => return None,
-        };
-        Some(budget.room().permille(share))
+        self.share().map(|share| budget.room().permille(share))
+    }
+
+    /// The part of the room, in per mille, from which on a view is folded, or none if it never is.
+    pub(crate) fn share(self) -> Option<u32> {
+        match self {
+            Strategy::Aggressive => Some(600),
+            Strategy::Moderate => Some(800),
+            Strategy::Light => Some(950),
+            Strategy::From(share) => Some(share.min(1000)),
+            Strategy::Off => None,
+        }
     }
 }
 
@@ -218,6 +234,20 @@ mod tests {
         let own = Budget::with_reserve(Tokens(100_000), Tokens(1_000));
         assert_eq!(own.narrowed(Tokens(8_000)).reserve(), Tokens(1_000));
         assert_eq!(own.narrowed(Tokens(2_000)).reserve(), Tokens(500));
+    }
+
+    #[test]
+    fn the_smallest_window_for_a_room_has_it_and_one_token_less_has_not() {
+        let usual = |window| Budget::of_window(Tokens(window));
+        let chosen = |window| Budget::with_reserve(Tokens(window), Tokens(100));
+        for room in (1..60_000).step_by(7).map(Tokens) {
+            for (budget, of) in [(usual(4_000), &usual as &dyn Fn(u64) -> Budget), (chosen(4_000), &chosen)] {
+                let window = budget.window_for(room);
+                assert!(of(window.0).room() >= room, "{window} for {room}");
+                assert!(of(window.0 - 1).room() < room, "{window} for {room}");
+            }
+        }
+        assert_eq!(usual(4_000).window_for(Tokens::ZERO), Tokens::ZERO);
     }
 
     #[test]

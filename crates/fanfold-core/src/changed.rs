@@ -20,25 +20,41 @@ const NEWEST: usize = 8;
 /// Shorter lines are anywhere: `} else {`.
 const SHORT: usize = 10;
 
+/// The calls that changed a part of a file, oldest first, taken out of the ledger: each entry is looked at once.
+fn find_edits(draft: &mut Draft<'_>) -> Vec<CallId> {
+    let transcript = draft.transcript;
+    let (seen, mut edits) = std::mem::take(&mut draft.ledger.edits);
+    for (i, entry) in transcript.entries().iter().enumerate().skip(seen) {
+        let calls = entry.step().map_or(0, |step| step.calls.len());
+        for n in 0..calls {
+            let call = CallId { step: EntryId::from(i), call: n as u16 };
+            let deed = draft.deed(call);
+            if deed.verb != Verb::Write && !deed.changes.is_empty() {
+                edits.push(call);
+            }
+        }
+    }
+    draft.ledger.edits.0 = transcript.len();
+    edits
+}
+
 impl Changed {
     /// The lines in the newest edits of a file. Writing all of it says nothing about a part.
     pub(crate) fn of(draft: &mut Draft<'_>, file: &str) -> Changed {
         let transcript = draft.transcript;
         let mut changed = Changed::default();
         let mut n_edits = 0;
-        for (i, entry) in transcript.entries().iter().enumerate().rev() {
-            let calls = entry.step().map_or(&[][..], |step| step.calls.as_slice());
-            for (n, call) in calls.iter().enumerate().rev() {
-                let deed = draft.deed(CallId { step: EntryId::from(i), call: n as u16 });
-                if deed.verb != Verb::Write && deed.has_changed(file) {
-                    n_edits += 1;
-                    changed.learn(call.arguments.as_str());
-                }
-                if n_edits == NEWEST {
-                    return changed;
-                }
+        let edits = find_edits(draft);
+        for &call in edits.iter().rev() {
+            if draft.deed(call).has_changed(file) {
+                n_edits += 1;
+                changed.learn(transcript.call(call).arguments.as_str());
+            }
+            if n_edits == NEWEST {
+                break;
             }
         }
+        draft.ledger.edits.1 = edits;
         changed
     }
 

@@ -10,7 +10,7 @@ use crate::deed::{Deed, deed_of};
 use crate::edges::{head_end, tail_start};
 use crate::handle::{Handle, Hash};
 use crate::ledger::{Fold, Ledger, Original, Standing};
-use crate::policy::{Policy, Stage, ToolFold, Users};
+use crate::policy::{LateSystem, Policy, Stage, ToolFold, Users};
 use crate::recall::{original_at, places_of};
 use crate::report::{Left, What};
 use crate::scan::Scan;
@@ -242,7 +242,7 @@ impl<'a> Draft<'a> {
                 match prompt.speaker {
                     Speaker::User if is_text => self.may_fold_user(id),
                     Speaker::User => reach.images || self.newest_images != Some(id),
-                    Speaker::System => is_text && reach.late_system && self.is_late(id),
+                    Speaker::System => is_text && reach.late_system == LateSystem::Folds && self.is_late(id),
                     Speaker::Harness => reach.tail || !is_protected,
                     Speaker::Provider => false,
                 }
@@ -305,7 +305,7 @@ impl<'a> Draft<'a> {
                 Speaker::Harness => true,
                 Speaker::Provider => false,
                 Speaker::User => takes_users,
-                Speaker::System => self.stage.reach.users == Users::Freely && self.is_late(id),
+                Speaker::System => self.stage.reach.late_system == LateSystem::Goes && self.is_late(id),
             },
         }
     }

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use crate::account::Account;
 use crate::ahead::Ahead;
 use crate::budget::Pressure;
+use crate::condense::KnownOutlines;
 use crate::deed::Deed;
 use crate::handle::{Handle, Hash};
 use crate::need::Excerpt;
+use crate::passes::Facts;
 use crate::policy::Policy;
 use crate::recall::{body_at, content_of, write_script};
 use crate::report::Receipt;
@@ -111,6 +113,12 @@ pub struct Ledger {
     pub(crate) saved: i64,
     /// What calls did, once it was needed.
     pub(crate) deeds: BTreeMap<CallId, Arc<Deed>>,
+    /// What files define that had to become shorter.
+    pub(crate) outlines: KnownOutlines,
+    /// How many entries were looked at for edits of files, and the calls among them that were some.
+    pub(crate) edits: (usize, Vec<CallId>),
+    /// What entries add to a summary, once it was needed.
+    pub(crate) facts: BTreeMap<EntryId, Arc<Facts>>,
     /// The user messages of which a receipt tells that they were shortened.
     pub(crate) shortened: BTreeSet<EntryId>,
     /// What one image or file costs.
@@ -326,6 +334,7 @@ impl Ledger {
     pub(crate) fn forget(&mut self, transcript: &Transcript, step: EntryId) {
         self.hashes.remove(&step);
         self.scans.remove(&step);
+        self.facts.remove(&step);
         // The newest step is never behind a handle while a call of it is running.
         let is_newest = transcript.last_step() == Some(step);
         if is_newest {

@@ -45,7 +45,7 @@ mod engine; //     the contract by which an engine can be replaced
 
 pub use budget::{Budget, Cadence, CadenceError, Pressure, Strategy, StrategyError};
 pub use check::{Fault, check, check_deeply};
-pub use condense::{FileShown, Kind, Wish, condense, condense_written, kind_of, usual_room};
+pub use condense::{FileShown, Kind, Outlines, Wish, condense, condense_written, kind_of, usual_room};
 pub use deed::{
     Deed, Ending, LineRange, Lines, Sight, TestCounts, Verb, Verdict, deed_of, ending_of, line_of, overtakes,
 };
@@ -62,7 +62,9 @@ pub use notation::{NotationError, parse, print_entries, print_view};
 pub use passes::{ALL as ALL_PASSES, Pass};
 #[doc(hidden)]
 pub use policy::{Choice, Scorer};
-pub use policy::{Digest, Head, Policy, Reach, Rules, Stage, SummaryCounts, Tail, ToolFold, ToolRule, Users};
+pub use policy::{
+    Digest, Head, LateSystem, Policy, Reach, Rules, Stage, SummaryCounts, Tail, ToolFold, ToolRule, Users,
+};
 pub use prices::{CacheEnds, PriceCliff, Prices};
 pub use recall::{Extent, RecallError, find_by_content, open, recall, recall_within};
 pub use recount::recount;

@@ -195,7 +195,19 @@ pub struct Reach {
     /// People's newest images, too.
     pub images: bool,
     /// System text behind the first turn.
-    pub late_system: bool,
+    pub late_system: LateSystem,
+}
+
+/// How far a stage may touch system text behind the first turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LateSystem {
+    /// Not at all.
+    #[default]
+    Stays,
+    /// It may be folded where it stands.
+    Folds,
+    /// It may go into a segment with what stands around it.
+    Goes,
 }
 
 /// How far a stage may touch what people said.
@@ -266,11 +278,27 @@ impl Policy {
         self
     }
 
+    /// Folds from another part of the room on. A policy that only goes as far as it must goes as far as that.
+    pub fn with_strategy(mut self, strategy: Strategy) -> Policy {
+        if let Some(share) = strategy.share() {
+            self.low_mark = self.low_mark.min(share);
+        }
+        self.strategy = strategy;
+        self
+    }
+
+    /// Whether people's messages are folded like everything else, and not only before refusing.
+    pub fn folds_users(&self) -> bool {
+        self.stages.iter().any(|stage| stage.reach.users == Users::Freely)
+    }
+
     /// Forbids touching what people said, even as a last resort before refusing.
     pub fn without_user_text(mut self) -> Policy {
         let is_last_resort =
             |users| matches!(users, Users::Pastes | Users::Oldest | Users::Older | Users::Newest);
         self.stages.retain(|stage| !is_last_resort(stage.reach.users));
+        // What such a stage folds beside them it still folds.
+        self.stages.iter_mut().for_each(|stage| stage.reach.users = Users::Never);
         self
     }
 }

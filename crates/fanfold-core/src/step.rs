@@ -431,6 +431,12 @@ fn why_nothing(ledger: &Ledger, now: &Moment<'_>) -> String {
     if now.transcript.is_empty() {
         return "nothing has been said yet".to_owned();
     }
+    let mark = now.budget.room().permille(now.policy.low_mark);
+    let is_of_all = matches!(now.event, Some(Event::FoldAsked { range: None }));
+    if is_of_all && total <= mark {
+        let further = "a smaller window, a lower mark (low_mark) or a range of entries folds more";
+        return format!("it is within the low mark of {mark} tokens, and a fold goes no further; {further}");
+    }
     format!("nothing old is left to fold: {total} tokens are people's words, system text, or too new")
 }
 
@@ -441,7 +447,7 @@ fn overflow(ledger: &Ledger, now: &Moment<'_>, total: Tokens) -> Overflow {
     let remedy = if is_off {
         "the strategy is `off`; choose `light` to let fanfold fold".to_owned()
     } else {
-        let window = now.budget.window() + over;
+        let window = now.budget.window_for(total);
         format!("use a window of at least {window} tokens, or shorten the largest of these by {over}")
     };
     Overflow { smallest: total, room, contributors: contributors(ledger, now.transcript), remedy }

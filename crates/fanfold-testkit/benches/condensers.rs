@@ -123,7 +123,7 @@ fn short(text: &Text) -> String {
     let is_worked_on = |_: &str| false;
     let first_line = Some(1);
     let file = text.path.as_deref().map(|path| FileShown { path, first_line, is_worked_on: &is_worked_on });
-    let wish = Wish { room, value: &|_| 0.0, file };
+    let wish = Wish { file, ..Wish::new(room, &|_| 0.0) };
     let short = match text.origin {
         Origin::Result | Origin::Said => condense(&text.body, &wish),
         Origin::Written => condense_written(&text.body, &wish),

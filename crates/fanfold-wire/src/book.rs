@@ -3,7 +3,7 @@
 //! A portion is the smallest piece of a message that has an owner: the whole message mostly, or a result or a run of
 //! text inside one. Every portion belongs to one entry, so nothing that arrives is lost.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fanfold_core::{Body, CallId, Entry, EntryId, Media, Origin, Outcome, Prompt, Speaker, Step};
 
@@ -78,6 +78,8 @@ pub(crate) struct Book {
     pub(crate) changes: Vec<Change>,
     pub(crate) pairing: Pairing,
     pub(crate) ids: Ids,
+    /// The calls without a result of which nothing was told yet, each with where it stood and its id.
+    waiting: BTreeMap<CallId, (Origin, String)>,
     /// The calls whose id is not the one they came with, so that their results have to be renamed too.
     renamed: BTreeSet<CallId>,
 }
@@ -171,6 +173,7 @@ impl Book {
                 self.renamed.insert(place);
             }
             self.pairing.wait(place, raw);
+            self.waiting.insert(place, (call.origin, call.id.clone()));
         }
         self.changes.push(Change::Append(Entry::Step(step)));
         self.anchor(portions)
@@ -198,6 +201,7 @@ impl Book {
     /// Gives a call its result.
     pub(crate) fn answer(&mut self, call: CallId, outcome: Outcome) {
         let origin = outcome.origin;
+        self.waiting.remove(&call);
         let is_late = call.step.index() + 1 != self.anchors.len();
         if is_late {
             let oddity = Oddity::LateResult(format!("call {} of entry {}", call.call, call.step.0));
@@ -210,6 +214,19 @@ impl Book {
             anchor.portions.push(Portion { origin, what: What::Result(call.call) });
         }
         self.changes.push(Change::Answer(call, outcome));
+    }
+
+    /// Tells of calls that something else follows, and no result: a client that asks now has none for them.
+    pub(crate) fn tell_unanswered(&mut self) {
+        let newest = EntryId::from(self.anchors.len().saturating_sub(1));
+        let later = self.waiting.split_off(&CallId { step: newest, call: 0 });
+        for (call, (origin, id)) in std::mem::replace(&mut self.waiting, later) {
+            // What is written in a text needs no result.
+            let needs_one = self.anchors.get(call.step.index()).is_some_and(|anchor| !anchor.has_text_calls);
+            if needs_one {
+                self.repairs.push(Repair { origin, oddity: Oddity::NeverAnswered(id) });
+            }
+        }
     }
 
     /// Lets something unknown travel with the newest entry.

@@ -47,13 +47,24 @@ pub struct Repair {
     pub oddity: Oddity,
 }
 
+impl Repair {
+    /// The words for it where nothing was folded, so that it leaves as it came.
+    pub fn left_alone(&self) -> String {
+        format!("{}{}; left as it came", self.place(), self.oddity.words().0)
+    }
+
+    fn place(&self) -> String {
+        if self.origin == Origin::OUTSIDE {
+            "system text: ".to_owned()
+        } else {
+            format!("message {}: ", self.origin.message)
+        }
+    }
+}
+
 impl fmt::Display for Repair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.origin == Origin::OUTSIDE {
-            write!(f, "system text: {}", self.oddity)
-        } else {
-            write!(f, "message {}: {}", self.origin.message, self.oddity)
-        }
+        write!(f, "{}{}", self.place(), self.oddity)
     }
 }
 
@@ -87,32 +98,48 @@ pub enum Oddity {
     NotAMessage,
     /// More calls in one reply than can be told apart.
     TooManyCalls,
+    /// A call that something else follows, and no result.
+    NeverAnswered(String),
+}
+
+impl Oddity {
+    /// What it is, and how it is treated in a view that was touched.
+    fn words(&self) -> (String, String) {
+        let (what, treated) = match self {
+            Oddity::OrphanResult(id) => {
+                (format!("a result without its call ({id})"), "sent as text of the harness")
+            }
+            Oddity::MissingId(id) => return ("a call without an id".to_owned(), format!("called {id}")),
+            Oddity::DoubledId(id) => {
+                return ("a call with the id of another".to_owned(), format!("called {id}"));
+            }
+            Oddity::UnnamedResult => {
+                ("a result that names no call".to_owned(), "given to the first one waiting")
+            }
+            Oddity::NamelessCall => ("a call without the name of a tool".to_owned(), "kept"),
+            Oddity::NoArguments(tool) => (format!("the arguments of {tool} are null"), "sent as {}"),
+            Oddity::ArgumentsNotJson(tool) => (format!("the arguments of {tool} are not JSON"), "kept"),
+            Oddity::LateResult(id) => {
+                (format!("the result of {id} stands away from its call"), "moved behind it")
+            }
+            Oddity::LoneSurrogate => ("half a surrogate pair".to_owned(), "read as U+FFFD, kept as it came"),
+            Oddity::UnknownRole(role) => (format!("the role `{role}` is not known"), "kept as it came"),
+            Oddity::NotAMessage => ("no message".to_owned(), "kept as it came"),
+            Oddity::TooManyCalls => {
+                ("more calls in one reply than can be told apart".to_owned(), "the rest are kept")
+            }
+            Oddity::NeverAnswered(id) => {
+                (format!("a call that was never answered ({id})"), "sent with a result that says so")
+            }
+        };
+        (what, treated.to_owned())
+    }
 }
 
 impl fmt::Display for Oddity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Oddity::OrphanResult(id) => {
-                write!(f, "a result without its call ({id}); sent as text of the harness")
-            }
-            Oddity::MissingId(id) => write!(f, "a call without an id; called {id}"),
-            Oddity::DoubledId(id) => write!(f, "a call with the id of another; called {id}"),
-            Oddity::UnnamedResult => {
-                f.write_str("a result that names no call; given to the first one waiting")
-            }
-            Oddity::NamelessCall => f.write_str("a call without the name of a tool; kept"),
-            Oddity::NoArguments(tool) => write!(f, "the arguments of {tool} are null; sent as {{}}"),
-            Oddity::ArgumentsNotJson(tool) => write!(f, "the arguments of {tool} are not JSON; kept"),
-            Oddity::LateResult(id) => {
-                write!(f, "the result of {id} stands away from its call; moved behind it")
-            }
-            Oddity::LoneSurrogate => f.write_str("half a surrogate pair; read as U+FFFD, kept as it came"),
-            Oddity::UnknownRole(role) => write!(f, "the role `{role}` is not known; kept as it came"),
-            Oddity::NotAMessage => f.write_str("no message; kept as it came"),
-            Oddity::TooManyCalls => {
-                f.write_str("more calls in one reply than can be told apart; the rest are kept")
-            }
-        }
+        let (what, treated) = self.words();
+        write!(f, "{what}; {treated}")
     }
 }
 

@@ -181,6 +181,7 @@ impl Conversation {
             }
             Format::Anthropic => plains.iter().for_each(|plain| anthropic::decode(&mut self.book, plain)),
         }
+        self.book.tell_unanswered();
         std::mem::take(&mut self.book.changes)
     }
 

@@ -98,8 +98,8 @@ pub(super) const FAULTS: &[Fault] = &[
         name: "the remedy of an overflow forgets the reserve",
         breaks: "3 budget",
         file: "crates/fanfold-core/src/step.rs",
-        find: "let window = now.budget.window() + over;",
-        replace: "let window = now.budget.room() + over;",
+        find: "let window = now.budget.window_for(total);",
+        replace: "let window = total;",
     },
     Fault {
         name: "pressure is not told again after a fold",
@@ -336,8 +336,8 @@ pub(super) const FAULTS: &[Fault] = &[
         name: "edits of any file count for the one that is read",
         breaks: "condensed",
         file: "crates/fanfold-core/src/changed.rs",
-        find: " && deed.has_changed(file) {",
-        replace: " && !deed.changes.is_empty() {",
+        find: "if draft.deed(call).has_changed(file) {",
+        replace: "if !file.is_empty() {",
     },
     Fault {
         name: "edits are not looked at where a file becomes shorter",

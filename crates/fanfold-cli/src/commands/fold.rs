@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use fanfold_core::{Ask, Ended, Engine as _, Feedback, Notice, Pressure};
 use fanfold_engine::{Followed, Wishes};
 
-use super::{Opened, Say, Viewed, open, stored, summarise, view};
+use super::{Leaves, Opened, Say, Viewed, open, stored, summarise, tell_repairs, view};
 use crate::failure::Failure;
 use crate::flags::FoldArgs;
 use crate::settings::Options;
@@ -25,6 +25,7 @@ pub(crate) fn run(args: &FoldArgs, options: &Options, say: Say) -> anyhow::Resul
     }
     let by_hand = if args.now { fold_now(&mut followed) } else { None };
     let viewed = view(&mut followed);
+    tell_repairs(followed.conversation.repairs(), Leaves::of(viewed.as_ref()), say);
     if args.explain {
         terminal::say(&explain::session(&followed.session));
         let notices = followed.session.take_notices();
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &FoldArgs, options: &Options, say: Say) -> anyhow::Resul
             // What was asked for is answered, also where there was nothing to do.
             let why = by_hand
                 .filter(|feedback| feedback.ended == Ended::Nothing)
-                .and_then(|feedback| explain::low_already(&followed.session).or(feedback.note));
+                .and_then(|feedback| feedback.note);
             let is_asked = args.dry_run || args.explain || args.now;
             let told = Feedback { note: told.note.clone().or(why), ..told };
             if is_asked || told.ended != Ended::Nothing {
@@ -89,11 +90,18 @@ fn fold_now(followed: &mut Followed) -> Option<Feedback> {
 pub(super) fn tell_shortened(followed: &Followed, say: Say) {
     let receipts = followed.session.ledger().receipts();
     let shortened: BTreeSet<_> = receipts.iter().flat_map(|receipt| &receipt.user_text).collect();
-    if !shortened.is_empty() {
-        let were = if shortened.len() == 1 { "was" } else { "were" };
-        let messages = terminal::count(shortened.len(), "user message");
-        say.warn(&format!("{messages} {were} shortened, because nothing else fitted (--user-text never)"));
+    let n_user = shortened.len();
+    if n_user == 0 {
+        return;
     }
+    let messages = terminal::count(n_user, "user message");
+    let were = if n_user == 1 { "was" } else { "were" };
+    let policy = followed.session.policy();
+    let why = match policy.folds_users() {
+        true => format!("folded, as the policy `{}` does with whatever is old", policy.name),
+        false => "shortened, because nothing else fitted".to_owned(),
+    };
+    say.warn(&format!("{messages} {were} {why}; --user-text never forbids it"));
 }
 
 pub(super) fn write_receipts(path: &Path, followed: &Followed) -> anyhow::Result<()> {

@@ -6,7 +6,7 @@ use fanfold_core::{Cadence, Ledger, Policy, Pressure, Session, Tokens, WorkingCo
 use fanfold_engine::{Followed, Wishes};
 use serde_json::{Value, json};
 
-use super::{Say, metrics, open, stored};
+use super::{Leaves, Say, metrics, open, stored, tell_repairs, view};
 use crate::failure::Failure;
 use crate::flags::InspectArgs;
 use crate::settings::Options;
@@ -35,7 +35,10 @@ pub(crate) fn run(args: &InspectArgs, options: &Options, say: Say) -> anyhow::Re
         None => open(&args.file, options, &Wishes::default(), say)?.followed,
     };
     // Asking for the view takes the last step. That there may be none is told by the numbers.
-    let _ = followed.view();
+    let viewed = view(&mut followed);
+    if args.session.is_none() {
+        tell_repairs(followed.conversation.repairs(), Leaves::of(viewed.as_ref()), say);
+    }
     let session = &followed.session;
     if args.what.metrics {
         let numbers = metrics::Numbers::of(session, happened);

@@ -96,7 +96,6 @@ fn open(path: &Path, options: &Options, wishes: &Wishes, say: Say) -> anyhow::Re
     }
     check_pins(&wishes.pins, conversation.messages().len())?;
     let followed = Followed::body(conversation, changes, &terms, wishes);
-    tell_repairs(followed.conversation.repairs(), say);
     Ok(Opened { followed, text: input.text })
 }
 
@@ -107,8 +106,25 @@ fn check_pins(pins: &[u32], n_messages: usize) -> Result<(), Failure> {
     Err(Failure::new(message, format!("messages are counted from 0 to {}", n_messages.max(1) - 1)))
 }
 
-/// Tells what was odd on arrival: each kind once, with the first message that had it.
-fn tell_repairs(repairs: &[Repair], say: Say) {
+/// Whether a conversation leaves as it came, or folded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Leaves {
+    AsItCame,
+    Folded,
+}
+
+impl Leaves {
+    /// What a view of it does. Where there is none, it is left alone.
+    fn of(viewed: Result<&Viewed, &Failure>) -> Leaves {
+        match viewed {
+            Ok(Viewed::View(view)) if !view.is_untouched() => Leaves::Folded,
+            Ok(Viewed::View(_) | Viewed::Fault(_)) | Err(_) => Leaves::AsItCame,
+        }
+    }
+}
+
+/// Tells what was odd on arrival, and what became of it: each kind once, with the first message that had it.
+fn tell_repairs(repairs: &[Repair], leaves: Leaves, say: Say) {
     const MOST: usize = 5;
     let mut kinds: Vec<(String, &Repair, usize)> = Vec::new();
     for repair in repairs {
@@ -123,7 +139,11 @@ fn tell_repairs(repairs: &[Repair], say: Say) {
     let note = paint(style::DIM, "note:");
     for (_, first, n_more) in &kinds {
         let more = if *n_more > 0 { format!(" (and {n_more} times more)") } else { String::new() };
-        say.note(&format!("{note} {first}{more}\n"));
+        let told = match leaves {
+            Leaves::AsItCame => first.left_alone(),
+            Leaves::Folded => first.to_string(),
+        };
+        say.note(&format!("{note} {told}{more}\n"));
     }
     let n_told: usize = kinds.iter().map(|(.., n_more)| n_more + 1).sum();
     if repairs.len() > n_told {

@@ -4,7 +4,7 @@ use fanfold_core::{print_entries, print_view};
 use fanfold_engine::{Followed, Wishes};
 use serde_json::json;
 
-use super::{Opened, Say, Viewed, open, stored, view};
+use super::{Leaves, Opened, Say, Viewed, open, stored, tell_repairs, view};
 use crate::flags::ShowArgs;
 use crate::settings::Options;
 use crate::{explain, terminal};
@@ -21,6 +21,9 @@ pub(crate) fn run(args: &ShowArgs, options: &Options, say: Say) -> anyhow::Resul
 /// Prints a conversation, or the view of it.
 pub(super) fn print(followed: &mut Followed, args: &ShowArgs, say: Say) -> anyhow::Result<()> {
     let viewed = if args.folded { Some(view(followed)) } else { None };
+    if let Some(viewed) = &viewed {
+        tell_repairs(followed.conversation.repairs(), Leaves::of(viewed.as_ref()), say);
+    }
     let session = &followed.session;
     if args.explain {
         terminal::say(&explain::session(session));

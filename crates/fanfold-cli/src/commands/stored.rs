@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::fold::{check_places, leave, tell_shortened, write_receipts};
 use super::target::Target;
-use super::{Say, recall, show, summarise};
+use super::{Leaves, Say, recall, show, summarise};
 use crate::choose::{self, Asked, terms_of};
 use crate::failure::{Failure, not_decoded};
 use crate::flags::{FoldArgs, FoldFlags, InspectArgs, RecallArgs, ShowArgs};
@@ -46,8 +46,8 @@ pub(crate) fn fold(args: &FoldArgs, name: &str, options: &Options, say: Say) -> 
     for assumed in &terms.assumed {
         say.note(&format!("{} {assumed}\n", paint(style::DIM, "note:")));
     }
-    super::tell_repairs(conversation.repairs(), say);
     super::check_pins(&args.pin, conversation.messages().len())?;
+    let repairs = conversation.repairs().to_vec();
     let first = match args.summarise {
         true => {
             let wishes = Wishes { pins: args.pin.clone(), ..Wishes::default() };
@@ -64,6 +64,11 @@ pub(crate) fn fold(args: &FoldArgs, name: &str, options: &Options, say: Say) -> 
         Some(first) => summarised(engine, &Ask::new(id, &body, &terms, "cli"), &answer, &first, say)?,
         None => answer,
     };
+    let leaves = match &answer.left {
+        Left::Folded(_) => Leaves::Folded,
+        Left::Whole | Left::AsItCame(_) => Leaves::AsItCame,
+    };
+    super::tell_repairs(&repairs, leaves, say);
     tell(engine, id, args, &answer, say)?;
     if !args.json {
         return if args.dry_run { Ok(()) } else { leave(args, &answer.body) };
@@ -172,7 +177,7 @@ fn tell_folded(session: &Session<'_>, args: &FoldArgs, answer: &Answer, say: Say
     };
     let told = explain::outcome(session, view);
     let why = answer.notices.iter().find_map(|notice| match notice {
-        Notice::NothingToFold(why) => Some(explain::low_already(session).unwrap_or_else(|| why.clone())),
+        Notice::NothingToFold(why) => Some(why.clone()),
         Notice::Pressure(_) | Notice::Resting { .. } => None,
     });
     let is_told = args.now || args.dry_run || matches!(answer.left, Left::Folded(_));

@@ -54,6 +54,11 @@ fn what_is_asked_for_by_hand_is_folded_though_it_fits() {
     assert_eq!(ran.out, body(&long_chat(1)));
     assert!(ran.err.contains("nothing was folded: ") && ran.err.contains("tokens, unchanged"), "{}", ran.err);
     assert!(ran.err.contains("within the low mark"), "{}", ran.err);
+    let explained = sandbox.run("fold short.json -w 100k --now --explain").err;
+    assert!(
+        explained.contains("a smaller window") && !explained.contains("nothing old is left"),
+        "{explained}"
+    );
     // In a session it stays.
     let kept = format!("{flags} --session s --store kept.db");
     assert_eq!(sandbox.run(&format!("fold chat.json {kept}")).out, text);
@@ -336,4 +341,79 @@ fn every_format_goes_through() {
             assert_eq!((ran.code, &*ran.out), (0, &*text), "{kind:?} {seed}: {}", ran.err);
         }
     }
+}
+
+#[test]
+fn the_window_that_an_overflow_names_is_enough() {
+    let sandbox = Sandbox::new();
+    let messages = long_chat(60);
+    sandbox.write("chat.json", &body(&messages));
+    let pins: String = (0..messages.len()).map(|i| format!(" --pin {i}")).collect();
+    let ran = sandbox.run(&format!("fold chat.json --window 4k{pins}"));
+    assert_eq!(ran.code, 3, "{}", ran.err);
+    let named = ran.err.split("at least ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    let window: u64 = named.replace(',', "").parse().unwrap();
+    assert_eq!(sandbox.run(&format!("fold chat.json --window {window}{pins}")).code, 0);
+    assert_eq!(sandbox.run(&format!("fold chat.json --window {}{pins}", window - 1)).code, 3);
+}
+
+/// Forty steps, each asked for by a few words of a person's.
+fn asked_step_by_step() -> Vec<Value> {
+    let mut messages = Vec::new();
+    for i in 0..40 {
+        let call = json!({ "id": format!("c{i}"), "type": "function",
+            "function": { "name": "bash", "arguments": format!("{{\"command\":\"make part_{i}\"}}") } });
+        messages.push(json!({ "role": "user", "content": format!("part {i}, please") }));
+        messages.push(json!({ "role": "assistant", "content": null, "tool_calls": [call] }));
+        let lines: String = (0..60).map(|n| format!("compiled unit_{i}_{n}.o in {n} ms\n")).collect();
+        messages.push(json!({ "role": "tool", "tool_call_id": format!("c{i}"), "content": lines }));
+    }
+    messages
+}
+
+#[test]
+fn what_people_wrote_stays_where_it_is_said_to() {
+    let sandbox = Sandbox::new();
+    let messages = asked_step_by_step();
+    sandbox.write("chat.json", &body(&messages));
+    let of_people = |out: &str| out.matches(", please").count();
+    for policy in ["fanfold", "hermes", "rules", "hamr", "mask", "window"] {
+        let ran = sandbox.run(&format!("fold chat.json --window 12k --policy {policy} --user-text never"));
+        assert_eq!((ran.code, of_people(&ran.out)), (0, 40), "{policy}: {}", ran.err);
+        assert!(!ran.err.contains("user message"), "{policy}: {}", ran.err);
+    }
+    let rules = sandbox.run("fold chat.json --window 12k --policy rules");
+    assert_eq!((of_people(&rules.out), rules.err.contains("user message")), (40, false), "{}", rules.err);
+    let hermes = sandbox.run("fold chat.json --window 12k --policy hermes").err;
+    assert!(hermes.contains("as the policy `hermes` does with whatever is old"), "{hermes}");
+    assert!(!hermes.contains("nothing else fitted"), "{hermes}");
+}
+
+#[test]
+fn what_was_odd_is_told_by_what_became_of_it() {
+    let sandbox = Sandbox::new();
+    let call = |arguments: Value| {
+        json!({ "role": "assistant", "content": null, "tool_calls": [
+            { "id": "x", "type": "function", "function": { "name": "f", "arguments": arguments } }] })
+    };
+    let orphan = json!({ "role": "tool", "tool_call_id": "nobody", "content": "lost" });
+    let user = json!({ "role": "user", "content": "never mind" });
+    // What fits is left as it came.
+    let fits = body(&[user.clone(), orphan, call(Value::Null), user.clone()]);
+    let ran = sandbox.run_with("fold --window 100k", &fits);
+    assert_eq!((ran.code, &*ran.out), (0, &*fits), "{}", ran.err);
+    assert_eq!(ran.err.matches("left as it came").count(), 3, "{}", ran.err);
+    assert!(!ran.err.contains("sent as"), "{}", ran.err);
+    // What is folded is repaired.
+    let mut messages = long_chat(60);
+    messages.extend([call(json!("{}")), user]);
+    sandbox.write("chat.json", &body(&messages));
+    let ran = sandbox.run("fold chat.json --window 12k");
+    assert!(ran.out.contains("[no result was recorded]"), "{}", ran.out);
+    let told = "a call that was never answered (x); sent with a result that says so";
+    assert!(ran.err.contains(told), "{}", ran.err);
+    let line = json!({ "session": "s", "window": 12_000, "messages": messages }).to_string();
+    let answer: Value = serde_json::from_str(&sandbox.run_with("pipe", &line).out).unwrap();
+    let repairs = answer["report"]["repairs"].to_string();
+    assert!(repairs.contains(told), "{repairs}");
 }

@@ -65,7 +65,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::lines::{FRAME, Gap, MUST, NONE, PLAIN, Rows, SHAPE};
-use super::outline::{Definition, definitions};
+use super::outline::{Definition, Outlines};
 use super::signs::head;
 use super::{FileShown, Wish};
 
@@ -77,7 +77,8 @@ pub(super) fn condense(text: &str, wish: &Wish<'_>) -> String {
 pub(super) fn outlined(text: &str, wish: &Wish<'_>) -> Option<String> {
     let file = wish.file?;
     let source = Source::of(text);
-    let outline = definitions(&source.bare(), file.path)?;
+    let fresh = Outlines::default();
+    let outline = wish.outlines.unwrap_or(&fresh).definitions(&source.bare(), file.path)?;
     Some(source.by_outline(&outline, &file, wish))
 }
 

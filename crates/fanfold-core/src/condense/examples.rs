@@ -76,7 +76,7 @@ impl Example {
             first_line: Some(1),
             is_worked_on: &is_worked_on,
         });
-        let wish = Wish { room: self.room, value: &|_| 0.0, file };
+        let wish = Wish { file, ..Wish::new(self.room, &|_| 0.0) };
         let short = match name {
             "written" => condense_written(&self.before, &wish),
             _ => condense(&self.before, &wish),

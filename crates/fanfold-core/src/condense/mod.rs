@@ -33,6 +33,8 @@ mod check; //            what the tests share
 mod examples; //         runs those in the headers
 
 pub use kind::{Kind, kind_of};
+pub(crate) use outline::Known as KnownOutlines;
+pub use outline::Outlines;
 pub use written::condense_written;
 
 /// What a condensed text should be like.
@@ -44,6 +46,8 @@ pub struct Wish<'a> {
     pub value: &'a dyn Fn(&str) -> f32,
     /// The file that the text shows, where it is known to show one.
     pub file: Option<FileShown<'a>>,
+    /// The outlines that are known; none has every text parsed.
+    pub outlines: Option<&'a Outlines>,
 }
 
 /// The file that a text shows.
@@ -60,7 +64,7 @@ pub struct FileShown<'a> {
 impl<'a> Wish<'a> {
     /// A wish for a text of which nothing more is known.
     pub fn new(room: usize, value: &'a dyn Fn(&str) -> f32) -> Wish<'a> {
-        Wish { room, value, file: None }
+        Wish { room, value, file: None, outlines: None }
     }
 }
 

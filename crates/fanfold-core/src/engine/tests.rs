@@ -37,7 +37,7 @@ fn a_host_can_use_it_without_knowing_it() {
     assert_eq!((feedback.ended, engine.status().n_folds), (Ended::Folded, 1));
     let again = engine.fold(&Ask { force: true, ..Ask::default() }).expect("it fits");
     assert_eq!(again.ended, Ended::Nothing);
-    assert!(again.note.expect("it says why").contains("nothing old is left"), "{}", again.headline);
+    assert!(again.note.expect("it says why").contains("within the low mark"), "{}", again.headline);
     engine.on_model(Budget::with_reserve(Tokens(30), Tokens::ZERO));
     assert!(engine.status().tokens <= Tokens(30) || engine.preflight().is_err());
     engine.on_session(&SessionChange::Reset);

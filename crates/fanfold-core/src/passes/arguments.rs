@@ -15,7 +15,7 @@
 use serde_json::Value;
 
 use super::Pass;
-use crate::condense::{FileShown, Wish, condense_written};
+use crate::condense::{FileShown, Outlines, Wish, condense_written};
 use crate::deed::Verb;
 use crate::draft::Draft;
 use crate::tokens::Tokens;
@@ -70,6 +70,7 @@ fn fold_arguments(draft: &mut Draft<'_>, place: Place, room_of: &dyn Fn(&str) ->
     let deed = draft.deed(call);
     let file = deed.changes.first().or(deed.reads.first().map(|sight| &sight.path));
     let worth = draft.worth();
+    let outlines = Outlines::of(std::mem::take(&mut draft.ledger.outlines));
     let lexicon = &draft.ledger.lexicon;
     let value = |line: &str| worth.of_line(lexicon, line);
     let first_line = (deed.verb == Verb::Write).then_some(1);
@@ -79,7 +80,7 @@ fn fold_arguments(draft: &mut Draft<'_>, place: Place, room_of: &dyn Fn(&str) ->
         if text.len() <= room {
             return None;
         }
-        let short = condense_written(text, &Wish { room, value: &value, file });
+        let short = condense_written(text, &Wish { room, value: &value, file, outlines: Some(&outlines) });
         Some(short.unwrap_or_else(|| start_of(text, room)))
     };
     match serde_json::from_str::<Value>(text) {
@@ -92,10 +93,13 @@ fn fold_arguments(draft: &mut Draft<'_>, place: Place, room_of: &dyn Fn(&str) ->
                     *text = short;
                 }
             });
+            draft.ledger.outlines = outlines.into_known();
             draft.fold_to(place, |tag| told(value, &notes, text.len(), tag))
         }
         Err(_) => {
-            let Some(short) = short_of(text) else { return false };
+            let short = short_of(text);
+            draft.ledger.outlines = outlines.into_known();
+            let Some(short) = short else { return false };
             draft.fold_to(place, |tag| noted(&short, &format!("{}, {tag}", lines(text))))
         }
     }

@@ -43,7 +43,7 @@
 
 use super::Pass;
 use crate::changed::Changed;
-use crate::condense::{FileShown, Wish, condense, usual_room};
+use crate::condense::{FileShown, Outlines, Wish, condense, usual_room};
 use crate::deed::{Sight, Verb};
 use crate::draft::Draft;
 use crate::tokens::Tokens;
@@ -71,6 +71,7 @@ pub(super) fn fold_condensed(draft: &mut Draft<'_>, place: Place, text: &str, ro
     let sight = file_read(draft, place);
     let changed = sight.as_ref().map(|sight| Changed::of(draft, &sight.path)).unwrap_or_default();
     let worth = draft.worth();
+    let outlines = Outlines::of(std::mem::take(&mut draft.ledger.outlines));
     let lexicon = &draft.ledger.lexicon;
     let value = |line: &str| worth.of_line(lexicon, line);
     let is_worked_on = |line: &str| changed.holds(line);
@@ -79,7 +80,9 @@ pub(super) fn fold_condensed(draft: &mut Draft<'_>, place: Place, text: &str, ro
         first_line: sight.lines.first(),
         is_worked_on: &is_worked_on,
     });
-    let Some(short) = condense(text, &Wish { room, value: &value, file }) else { return false };
+    let short = condense(text, &Wish { room, value: &value, file, outlines: Some(&outlines) });
+    draft.ledger.outlines = outlines.into_known();
+    let Some(short) = short else { return false };
     let n_lines = text.lines().count();
     draft.fold_to(place, |tag| format!("{short}\n[condensed from {n_lines} lines, {tag}]"))
 }

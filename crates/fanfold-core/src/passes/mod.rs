@@ -62,7 +62,7 @@ pub(crate) use overtaken::PASS as OVERTAKEN;
 pub(crate) use reasoning::PASS as REASONING;
 pub(crate) use squeeze::PASS as SQUEEZE;
 pub(crate) use stubs::PASS as STUBS;
-pub(crate) use summary::PASS as SUMMARY;
+pub(crate) use summary::{Facts, PASS as SUMMARY};
 pub(crate) use tool_rules::PASS as TOOL_RULES;
 pub(crate) use truncate::PASS as TRUNCATE;
 pub(crate) use user_text::PASS as USER_TEXT;
@@ -99,7 +99,7 @@ mod tests {
     use crate::draft::Terms;
     use crate::ledger::{Ledger, Standing};
     use crate::notation::{parse, print_view};
-    use crate::policy::{Head, Policy, Reach, Stage, Tail, Users};
+    use crate::policy::{Head, LateSystem, Policy, Reach, Stage, Tail, Users};
     use crate::tokens::{Count, Frame};
     use crate::transcript::Transcript;
     use crate::view::assemble;
@@ -191,7 +191,12 @@ mod tests {
             "summary" | "drop" => Users::Freely,
             _ => Users::Never,
         };
-        let (tail, late_system) = (matches!(pass.name, "squeeze" | "level"), pass.name == "late_system");
+        let tail = matches!(pass.name, "squeeze" | "level");
+        let late_system = match pass.name {
+            "late_system" => LateSystem::Folds,
+            "summary" | "drop" => LateSystem::Goes,
+            _ => LateSystem::Stays,
+        };
         let reach = Reach { tail, users, images: false, late_system };
         let stage =
             Stage { name: "test", tail: 1000, passes: vec![pass], reach, above: 0, goal: None, keep: None };

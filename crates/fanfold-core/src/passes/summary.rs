@@ -35,6 +35,9 @@
 //! say     the height is off by one
 //! ```
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use super::Pass;
 use super::call_lines::{arguments, one_line};
 use super::squeeze::ends;
@@ -61,7 +64,7 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
         entries.extend(&draft.ledger.segments[live as usize].entries);
     }
     entries.sort();
-    let facts = Facts::of(draft, &entries, counts);
+    let facts = Facts::newest(draft, &entries, counts);
     let handle = draft.ledger.name_entries(draft.transcript, &entries);
     let most = draft.room.permille(share).max(Tokens(400));
     let mut parts = Vec::new();
@@ -77,8 +80,9 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
     draft.absorb_if_shorter(segment, &merged);
 }
 
-#[derive(Default)]
-struct Facts {
+/// What entries add to a summary. Kept for each of them, so that a fold reads only those that are new.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Facts {
     asks: Vec<String>,
     actions: Vec<String>,
     files: Vec<String>,
@@ -87,40 +91,53 @@ struct Facts {
 }
 
 impl Facts {
-    fn of(draft: &Draft<'_>, entries: &[EntryId], counts: SummaryCounts) -> Facts {
+    /// The newest of all that the entries add.
+    fn newest(draft: &mut Draft<'_>, entries: &[EntryId], counts: SummaryCounts) -> Facts {
+        let transcript = draft.transcript;
+        let known = &mut draft.ledger.facts;
+        let mut facts_of = |id: &EntryId| {
+            Arc::clone(known.entry(*id).or_insert_with(|| Arc::new(Facts::of(transcript.entry(*id)))))
+        };
+        let each: Vec<Arc<Facts>> = entries.iter().map(&mut facts_of).collect();
+        let mut seen = HashSet::new();
+        let files = each.iter().flat_map(|facts| &facts.files);
+        let files: Vec<&String> = files.filter(|file| seen.insert(file.as_str())).collect();
+        Facts {
+            asks: last(each.iter().rev().flat_map(|facts| facts.asks.iter().rev()), counts.asks),
+            actions: last(each.iter().rev().flat_map(|facts| facts.actions.iter().rev()), counts.actions),
+            files: last(files.into_iter().rev(), counts.files),
+            errors: last(each.iter().rev().flat_map(|facts| facts.errors.iter().rev()), counts.errors),
+            texts: last(each.iter().rev().flat_map(|facts| facts.texts.iter().rev()), counts.texts),
+        }
+    }
+
+    fn of(entry: &Entry) -> Facts {
         let mut facts = Facts::default();
-        for &id in entries {
-            match draft.transcript.entry(id) {
-                Entry::Prompt(prompt) if prompt.speaker == Speaker::System => {}
-                Entry::Prompt(prompt) => {
-                    facts.asks.push(one_line(prompt.body.as_str(), 300));
-                    facts.texts.push(format!("user: {}", one_line(prompt.body.as_str(), 240)));
+        match entry {
+            Entry::Prompt(prompt) if prompt.speaker == Speaker::System => {}
+            Entry::Prompt(prompt) => {
+                facts.asks.push(one_line(prompt.body.as_str(), 300));
+                facts.texts.push(format!("user: {}", one_line(prompt.body.as_str(), 240)));
+            }
+            Entry::Step(step) => {
+                for call in &step.calls {
+                    facts.actions.push(format!("{}({})", call.tool, arguments(call, 80)));
+                    let deed = deed_of(&call.tool, call.arguments.as_str());
+                    paths(&deed.target, &mut facts.files);
+                    paths(call.arguments.as_str(), &mut facts.files);
+                    let result = call.result.as_ref().map_or("", |outcome| outcome.body.as_str());
+                    if has_failed(call) {
+                        let line = result.lines().find(|line| sign_of(line) == Sign::Alarm);
+                        let line = line.or_else(|| result.lines().next()).unwrap_or_default();
+                        facts.errors.push(one_line(line, 160));
+                    }
                 }
-                Entry::Step(step) => {
-                    for call in &step.calls {
-                        facts.actions.push(format!("{}({})", call.tool, arguments(call, 80)));
-                        let deed = deed_of(&call.tool, call.arguments.as_str());
-                        paths(&deed.target, &mut facts.files);
-                        paths(call.arguments.as_str(), &mut facts.files);
-                        let result = call.result.as_ref().map_or("", |outcome| outcome.body.as_str());
-                        if has_failed(call) {
-                            let line = result.lines().find(|line| sign_of(line) == Sign::Alarm);
-                            let line = line.or_else(|| result.lines().next()).unwrap_or_default();
-                            facts.errors.push(one_line(line, 160));
-                        }
-                    }
-                    paths(step.text.as_str(), &mut facts.files);
-                    if !step.text.as_str().trim().is_empty() {
-                        facts.texts.push(format!("assistant: {}", one_line(step.text.as_str(), 240)));
-                    }
+                paths(step.text.as_str(), &mut facts.files);
+                if !step.text.as_str().trim().is_empty() {
+                    facts.texts.push(format!("assistant: {}", one_line(step.text.as_str(), 240)));
                 }
             }
         }
-        newest(&mut facts.asks, counts.asks);
-        newest(&mut facts.actions, counts.actions);
-        newest(&mut facts.files, counts.files);
-        newest(&mut facts.errors, counts.errors);
-        newest(&mut facts.texts, counts.texts);
         facts
     }
 
@@ -152,9 +169,11 @@ impl Facts {
     }
 }
 
-fn newest(lines: &mut Vec<String>, n: usize) {
-    let surplus = lines.len().saturating_sub(n);
-    lines.drain(..surplus);
+/// The last `n` lines in their order, of lines that come last first.
+fn last<'a>(lines: impl Iterator<Item = &'a String>, n: usize) -> Vec<String> {
+    let mut last: Vec<String> = lines.take(n).cloned().collect();
+    last.reverse();
+    last
 }
 
 /// The paths in a text that are not in the list yet.
@@ -179,4 +198,37 @@ fn is_pathlike(word: &str) -> bool {
     });
     (has_dir && !word.contains("//"))
         || (has_extension && !word.contains('/') && word.matches('.').count() == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::budget::Budget;
+    use crate::notation::parse;
+    use crate::policy::Policy;
+    use crate::session::Session;
+    use crate::tokens::{Tokens, Words};
+    use crate::transcript::EntryId;
+
+    #[test]
+    fn an_entry_is_read_once_however_often_it_is_summarised() {
+        let budget = Budget::with_reserve(Tokens(400), Tokens::ZERO);
+        let mut session = Session::new(Policy::hermes(), budget, &Words);
+        let step = "call    bash {\"command\":\"make all\"}\nresult  built src/main.rs in a while\nsay     so it is\n";
+        let said = format!("user    begin\n{}", step.repeat(40));
+        let (mut first, mut n_folds) = (None, 0);
+        for entry in parse(&said).expect("the notation is right") {
+            session.append(entry);
+            session.view().expect("it fits");
+            let ledger = session.ledger();
+            let facts = ledger.facts.get(&EntryId(4)).cloned();
+            if let (Some(first), Some(facts)) = (&first, &facts) {
+                assert!(Arc::ptr_eq(first, facts));
+            }
+            first = first.or(facts);
+            n_folds = ledger.receipts().len();
+        }
+        assert!(first.is_some() && n_folds > 2, "{n_folds} folds");
+    }
 }

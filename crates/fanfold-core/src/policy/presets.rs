@@ -1,6 +1,8 @@
 //! The policies that come with fanfold: ours, and those of other systems to compare with.
 
-use super::{Choice, Digest, Head, Policy, Reach, Stage, SummaryCounts, Tail, ToolFold, ToolRule, Users};
+use super::{
+    Choice, Digest, Head, LateSystem, Policy, Reach, Stage, SummaryCounts, Tail, ToolFold, ToolRule, Users,
+};
 use crate::budget::Strategy;
 use crate::economy::Economy;
 use crate::passes;
@@ -181,7 +183,7 @@ impl Policy {
                     name: "normal",
                     tail: 1000,
                     passes: vec![passes::MEDIA, passes::REASONING, passes::SUMMARY],
-                    reach: Reach { users: Users::Freely, ..Reach::default() },
+                    reach: freely(),
                     above: 0,
                     goal: None,
                     keep: None,
@@ -212,6 +214,15 @@ impl Policy {
         if !rules.collapse_consecutive_assistant {
             passes.retain(|pass| pass.name != passes::COLLAPSE.name);
         }
+        let late_system = match rules.drop_system_after_turn {
+            Some(_) => LateSystem::Folds,
+            None => LateSystem::Stays,
+        };
+        // It never touches users: they are the last to go, when there would be no view otherwise.
+        let sparing = |name, passes: &[passes::Pass], users| {
+            let reach = Reach { users, ..last_resort().reach };
+            Stage { name, passes: passes.to_vec(), reach, ..last_resort() }
+        };
         Policy {
             name: "rules",
             strategy: if rules.enabled { Strategy::From(rules.trigger) } else { Strategy::Off },
@@ -225,12 +236,14 @@ impl Policy {
                     name: "normal",
                     tail: 1000,
                     passes,
-                    reach: Reach { late_system: rules.drop_system_after_turn.is_some(), ..Reach::default() },
+                    reach: Reach { late_system, ..Reach::default() },
                     above: 0,
                     goal: None,
                     keep: None,
                 },
-                last_resort(),
+                sparing("oldest steps out", &[passes::DROP, passes::SQUEEZE], Users::Never),
+                sparing("older user messages", &[passes::DROP, passes::SQUEEZE], Users::Older),
+                sparing("newest user message", &[passes::SQUEEZE], Users::Newest),
             ],
             tools: Vec::new(),
             long_result: rules.max_tool_output_chars,
@@ -251,7 +264,7 @@ impl Policy {
             name,
             tail,
             passes: vec![passes::STUBS, passes::SUMMARY],
-            reach: Reach { users: Users::Freely, ..Reach::default() },
+            reach: freely(),
             above: 1000,
             goal: Some(1000),
             keep: None,
@@ -341,7 +354,10 @@ impl Policy {
             tail: Tail { share: 0, steps: 1, results: 0, ceiling: 1000 },
             head: Head::FirstTurn { steps: 0, share: 0 },
             digest: Digest::Marker,
-            stages: vec![last_resort()],
+            stages: vec![
+                Stage { passes: vec![passes::DROP], reach: freely(), above: 0, goal: None, ..last_resort() },
+                last_resort(),
+            ],
             tools: Vec::new(),
             long_result: 0,
             system_turns: 1,
@@ -369,9 +385,14 @@ fn last_resort() -> Stage {
         name: "oldest out",
         tail: 0,
         passes: vec![passes::DROP, passes::SQUEEZE],
-        reach: Reach { tail: true, users: Users::Freely, ..Reach::default() },
+        reach: Reach { tail: true, ..freely() },
         above: 1000,
         goal: Some(1000),
         keep: None,
     }
+}
+
+/// Takes everything old, whoever said it.
+fn freely() -> Reach {
+    Reach { users: Users::Freely, late_system: LateSystem::Goes, ..Reach::default() }
 }

@@ -2,7 +2,7 @@
 
 use fanfold_core::{
     Budget, Entry, Event, Notice, Overflow, Policy, Pressure, Reason, Refusal, Session, Strategy, Tokens,
-    View, check, parse, recount,
+    View, Words, check, parse, recount,
 };
 
 use crate::cases::{Case, Verdict, hold, no};
@@ -89,14 +89,57 @@ fn check_overflow(case: &Case, session: &mut Session<'_>, overflow: &Overflow) -
     if sizes.is_empty() || !sizes.is_sorted_by(|a, b| a >= b) {
         return no(format!("contributors are not told, or not in order: {sizes:?}"));
     }
-    let window = overflow.remedy.split(' ').find_map(|word| word.replace(',', "").parse::<u64>().ok());
-    let Some(window) = window else { return no(format!("no window is named: {}", overflow.remedy)) };
+    let window = window_of(overflow)?;
     // The same session in the window that it asked for.
     session.on(Event::Budget(Budget::with_reserve(Tokens(window), session.budget().reserve())));
     if let Err(refusal) = session.view() {
         return no(format!("a window of {} overflows, {window} was named, and then: {refusal}", case.window));
     }
     Ok(())
+}
+
+/// The window that a remedy names.
+fn window_of(overflow: &Overflow) -> Result<u64, String> {
+    let window = overflow.remedy.split(' ').find_map(|word| word.replace(',', "").parse::<u64>().ok());
+    window.ok_or_else(|| format!("no window is named: {}", overflow.remedy))
+}
+
+/// Also where the reserve grows with the window: the session goes on at once in what is named, and one token less has not
+/// the room.
+#[test]
+fn the_window_that_is_named_is_enough() {
+    hold(6_000, &Policy::NAMES, |case| {
+        let mut session = Session::new(case.policy(), Budget::of_window(Tokens(case.window)), &Words);
+        for entry in &case.entries {
+            session.append(entry.clone());
+            let Err(Refusal::Overflow(overflow)) = session.view() else { continue };
+            let window = window_of(&overflow)?;
+            if Budget::of_window(Tokens(window - 1)).room() >= overflow.smallest {
+                return no(format!("{window} was named, and less would do for {}", overflow.smallest));
+            }
+            session.on(Event::Budget(Budget::of_window(Tokens(window))));
+            if let Err(refusal) = session.view() {
+                return no(format!("{window} was named, and then: {refusal}"));
+            }
+            return Ok(());
+        }
+        Ok(())
+    });
+}
+
+/// What is printed as the trigger is what is used, also by a policy that goes no further than it must.
+#[test]
+fn a_strategy_moves_the_sliding_window() {
+    let said = format!("user    begin\n{}", "say     one two three four five six seven eight\n".repeat(60));
+    let budget = Budget::with_reserve(Tokens(200), Tokens::ZERO);
+    for (strategy, most) in [(Strategy::Aggressive, 120), (Strategy::Moderate, 160), (Strategy::Light, 190)] {
+        let mut session = Session::new(Policy::window().with_strategy(strategy), budget, &Words);
+        for entry in parse(&said).unwrap() {
+            session.append(entry);
+            assert!(session.view().unwrap().tokens <= Tokens(most), "{strategy}");
+        }
+        assert!(session.view().unwrap().tokens > Tokens(most - 40), "{strategy} folds more than it must");
+    }
 }
 
 #[test]

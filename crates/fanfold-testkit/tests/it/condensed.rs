@@ -25,7 +25,7 @@ fn check(text: &str, path: Option<&str>) -> Verdict {
     let file = path.map(|path| FileShown { path, first_line: Some(1), is_worked_on: &is_worked_on });
     let value = |line: &str| if line.len() % 5 == 2 { 1.0 } else { 0.0 };
     for room in [usual_room(text), 80, text.len() / 2] {
-        let wish = Wish { room, value: &value, file };
+        let wish = Wish { file, ..Wish::new(room, &value) };
         for (name, short) in [("condense", condense(text, &wish)), ("written", condense_written(text, &wish))]
         {
             let Some(short) = short else { continue };
@@ -288,7 +288,7 @@ fn a_text_in_no_language_is_given_up_soon() {
     for path in ["a.java", "a.cc", "a.ts", "a.rs"] {
         let file = FileShown { path, first_line: Some(1), is_worked_on: &|_| false };
         let start = Instant::now();
-        let short = condense(&text, &Wish { room: 200, value: &|_| 0.0, file: Some(file) });
+        let short = condense(&text, &Wish { file: Some(file), ..Wish::new(200, &|_| 0.0) });
         assert!(short.is_some(), "{path}");
         // Some milliseconds within the limit, six seconds without.
         assert!(start.elapsed() < Duration::from_secs(2), "{path}: {:?}", start.elapsed());

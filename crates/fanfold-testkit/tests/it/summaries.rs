@@ -202,7 +202,12 @@ fn what_is_sent_with_a_summary_is_valid() {
             let sent = conversation.encode_messages(session.transcript(), &view);
             let sent: Vec<String> = sent.into_iter().map(std::borrow::Cow::into_owned).collect();
             if let Some(placed) = session.ledger().summary_in_view() {
-                let sent = crate::walks::Sent { session: &session, view: &view, messages: &sent };
+                let sent = crate::walks::Sent {
+                    session: &session,
+                    conversation: &conversation,
+                    view: &view,
+                    messages: &sent,
+                };
                 let is_there = |message: &serde_json::Value| {
                     message["role"] == "user"
                         && message["content"].to_string().contains("Summary of earlier steps")

@@ -5,12 +5,13 @@
 use fanfold_core::{Budget, Count, Policy, Session, Tokens};
 use fanfold_testkit::trajectories::{Trajectory, trajectories};
 use fanfold_tokens::o200k;
+use fanfold_wire::{Conversation, Format};
 use rayon::prelude::*;
 use serde_json::value::RawValue;
 
 use crate::cases::{Verdict, is_fast, no, quietly};
-use crate::walks::{Sent, walk_chat};
-use crate::{budget, lossless, paired, running, settled, stable, verbatim};
+use crate::walks::{Sent, apply, walk_chat};
+use crate::{budget, lossless, paired, running, settled, stable, transparent, verbatim};
 
 const WINDOWS: [u64; 2] = [8_000, 24_000];
 
@@ -20,6 +21,8 @@ fn recorded_conversations_keep_every_promise() {
         return;
     }
     let Some(all) = trajectories() else { return };
+    // All that there are: a file that is not read would go unnoticed.
+    assert_eq!(all.len(), 280, "conversations were read");
     let mut runs: Vec<(&Trajectory, &str, u64)> = Vec::new();
     for trajectory in &all {
         for policy in Policy::NAMES {
@@ -44,6 +47,31 @@ fn recorded_conversations_keep_every_promise() {
     );
 }
 
+/// 9 and 10: a body in which nothing is folded leaves byte for byte as it came, whatever stands in it.
+#[test]
+fn recorded_conversations_that_fit_leave_as_they_came() {
+    if is_fast() {
+        return;
+    }
+    let Some(all) = trajectories() else { return };
+    let failed: Vec<String> = all
+        .par_iter()
+        .filter(|trajectory| {
+            let messages: Vec<&str> = trajectory.messages.iter().map(|message| message.get()).collect();
+            let tools = trajectory.tools.as_deref().unwrap_or("[]");
+            let body = format!("{{\"messages\": [{}], \"tools\": {tools}}}", messages.join(" ,\n"));
+            let (conversation, changes) = Conversation::decode(&body, Some(Format::Chat)).unwrap();
+            let budget = Budget::with_reserve(Tokens(u64::from(u32::MAX)), Tokens::ZERO);
+            let mut session = Session::new(Policy::fanfold(), budget, o200k());
+            changes.into_iter().for_each(|change| apply(&mut session, change));
+            let view = session.view().unwrap().clone();
+            conversation.encode(session.transcript(), &view) != body
+        })
+        .map(|trajectory| format!("{}/{}", trajectory.source, trajectory.id))
+        .collect();
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
 fn check(trajectory: &Trajectory, policy: &str, window: u64) -> Verdict {
     let budget = Budget::with_reserve(Tokens(window), Tokens::ZERO);
     let session = || {
@@ -56,9 +84,9 @@ fn check(trajectory: &Trajectory, policy: &str, window: u64) -> Verdict {
     let mut followed = walk_chat(&messages, session(), |sent| seen.check(sent))?;
     seen.remembered.check(&followed)?;
     // 7: a process that has never seen it arrives at the same bytes.
-    let mut conversation = fanfold_wire::Conversation::of_messages(fanfold_wire::Format::Chat);
+    let mut conversation = Conversation::of_messages(Format::Chat);
     let mut replayed = session();
-    conversation.append(&messages).into_iter().for_each(|change| crate::walks::apply(&mut replayed, change));
+    conversation.append(&messages).into_iter().for_each(|change| apply(&mut replayed, change));
     match (followed.view().ok(), replayed.view().ok()) {
         (one, other) if one == other => Ok(()),
         _ => no("replaying gives another view"),
@@ -88,6 +116,7 @@ impl Seen {
             budget::check_sent(sent)?;
             verbatim::check_sent(sent)?;
             paired::check_sent(sent)?;
+            transparent::check_sent(sent)?;
             lossless::check(sent.session, sent.view)?;
             lossless::check_sent(sent)?;
             self.remembered.see(sent.session, sent.view)?;

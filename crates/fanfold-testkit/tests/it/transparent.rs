@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fanfold_core::{Budget, Entry, EntryId, Item, Origin, Policy, Session, Tokens, Words};
+use fanfold_core::{Budget, Entry, EntryId, Item, Origin, Policy, Session, Tokens, View, Words};
 use fanfold_testkit::bodies::{Kind, rich};
 use fanfold_wire::Conversation;
 use rayon::prelude::*;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::cases::{Verdict, is_fast, no, quietly};
 use crate::harmless::format_of;
-use crate::walks::apply;
+use crate::walks::{Sent, apply};
 
 /// Every message whose entries are all as they came leaves byte for byte, in order.
 fn check_body(kind: Kind, body: &str, seed: u64) -> Result<bool, String> {
@@ -25,11 +25,40 @@ fn check_body(kind: Kind, body: &str, seed: u64) -> Result<bool, String> {
     if view.is_untouched() {
         return Ok(false);
     }
+    let sent: Vec<String> = conversation
+        .encode_messages(session.transcript(), &view)
+        .into_iter()
+        .map(|message| message.into_owned())
+        .collect();
+    check_messages(&Leaving {
+        kind,
+        conversation: &conversation,
+        session: &session,
+        view: &view,
+        sent: &sent,
+    })?;
+    check_around(body, &conversation.encode(session.transcript(), &view))?;
+    Ok(true)
+}
+
+/// What a client wrote, and what is sent of it.
+struct Leaving<'a> {
+    kind: Kind,
+    conversation: &'a Conversation,
+    session: &'a Session<'a>,
+    view: &'a View,
+    sent: &'a [String],
+}
+
+/// Every message whose entries are all as they came is sent byte for byte, in order.
+fn check_messages(leaving: &Leaving<'_>) -> Verdict {
+    let Leaving { kind, conversation, session, view, sent } = *leaving;
     let mut touched: BTreeSet<u32> =
         conversation.repairs().iter().map(|repair| repair.origin.message).collect();
     // What is repaired at a call is repaired at its results, too.
     let odd = touched.clone();
-    let is_whole = |id: EntryId| view.items.contains(&Item::Whole(id));
+    let whole: BTreeSet<EntryId> = view.items.iter().filter_map(whole_entry).collect();
+    let is_whole = |id: EntryId| whole.contains(&id);
     for (i, entry) in session.transcript().entries().iter().enumerate() {
         let is_odd = origins(entry).iter().any(|origin| odd.contains(&origin.message));
         if is_odd || !is_whole(EntryId::from(i)) {
@@ -42,11 +71,6 @@ fn check_body(kind: Kind, body: &str, seed: u64) -> Result<bool, String> {
             }
         }
     }
-    let sent: Vec<String> = conversation
-        .encode_messages(session.transcript(), &view)
-        .into_iter()
-        .map(|message| message.into_owned())
-        .collect();
     let mut rest = sent.iter();
     for (i, raw) in conversation.messages().enumerate() {
         let message = serde_json::from_str::<Value>(raw).unwrap_or_default();
@@ -64,8 +88,25 @@ fn check_body(kind: Kind, body: &str, seed: u64) -> Result<bool, String> {
             ));
         }
     }
-    check_around(body, &conversation.encode(session.transcript(), &view))?;
-    Ok(true)
+    Ok(())
+}
+
+/// The entry that an item sends as it came.
+fn whole_entry(item: &Item) -> Option<EntryId> {
+    match item {
+        Item::Whole(id) => Some(*id),
+        Item::Edited(..) | Item::Note { .. } => None,
+    }
+}
+
+/// What is sent of a followed conversation: all of it where nothing was touched, else what was not.
+pub(crate) fn check_sent(sent: &Sent<'_>) -> Verdict {
+    let Sent { session, conversation, view, messages } = *sent;
+    if !view.is_untouched() {
+        return check_messages(&Leaving { kind: Kind::Chat, conversation, session, view, sent: messages });
+    }
+    let is_as_it_came = conversation.messages().eq(messages.iter().map(String::as_str));
+    if is_as_it_came { Ok(()) } else { no("nothing was touched, and something else is sent") }
 }
 
 /// All fields beside the messages are there, with their values.

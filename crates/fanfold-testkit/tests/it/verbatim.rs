@@ -1,8 +1,9 @@
 //! 1. What the user wrote is sent byte for byte, in order.
 //!
 //! The one last resort of `fanfold` is told in a receipt. `hermes` and `hamr` fold old user messages like everything
-//! else, by design; `rules`, `mask` and `window` do so only in their last stage. All of them tell it in a receipt, and what
-//! stands in a view stands there in order and as it was written.
+//! else, by design; `mask` and `window` do so only in their last stage, and `rules` only before refusing. All of them tell
+//! it in a receipt, and what stands in a view stands there in order and as it was written. Where it is forbidden, none
+//! of them does.
 
 use fanfold_core::{
     Budget, Entry, EntryId, Item, OPENING, Place, Policy, Receipt, Session, Tokens, View, Voice, Words, parse,
@@ -99,7 +100,7 @@ fn what_people_wrote_is_sent_in_order() {
 /// The moment at which people's words are first touched is one at which there would be no view otherwise.
 #[test]
 fn people_are_cut_short_only_before_refusing() {
-    hold(6_000, &["fanfold"], |case| {
+    hold(6_000, &["fanfold", "rules"], |case| {
         let (mut session, mut strict) = (case.session(), strict(case));
         for entry in &case.entries {
             session.append(entry.clone());
@@ -115,6 +116,37 @@ fn people_are_cut_short_only_before_refusing() {
             }
             if refused || is_cut || view.is_none() {
                 return Ok(());
+            }
+        }
+        Ok(())
+    });
+}
+
+/// Where it is forbidden, no stage of any policy touches what people wrote.
+#[test]
+fn never_is_never() {
+    hold(6_000, &Policy::NAMES, |case| {
+        let mut session = strict(case);
+        for entry in &case.entries {
+            session.append(entry.clone());
+            let Some(view) = view_of(&mut session)? else { continue };
+            let transcript = session.transcript();
+            let mut whole = vec![false; transcript.len()];
+            for item in &view.items {
+                match item {
+                    Item::Whole(id) => whole[id.index()] = true,
+                    Item::Edited(id, edits) => {
+                        whole[id.index()] = !edits.iter().any(|edit| edit.place == Place::Text(*id));
+                    }
+                    Item::Note { .. } => {}
+                }
+            }
+            let mut users = transcript.entries().iter().zip(&whole).filter(|(entry, _)| entry.is_user());
+            if let Some(at) = users.position(|(_, is_whole)| !is_whole) {
+                return no(format!("user message {at} is not whole"));
+            }
+            if session.ledger().receipts().iter().any(|receipt| !receipt.user_text.is_empty()) {
+                return no("a receipt tells of user text");
             }
         }
         Ok(())

@@ -32,6 +32,7 @@ pub(crate) fn walk(case: &Case, mut see: impl FnMut(&mut Session<'_>, &View) -> 
 /// A view as it leaves.
 pub(crate) struct Sent<'a> {
     pub(crate) session: &'a Session<'a>,
+    pub(crate) conversation: &'a Conversation,
     pub(crate) view: &'a View,
     pub(crate) messages: &'a [String],
 }
@@ -62,7 +63,8 @@ pub(crate) fn walk_chat<'c>(
         if let Some(view) = view_of(&mut session)? {
             let messages = conversation.encode_messages(session.transcript(), &view);
             let messages: Vec<String> = messages.into_iter().map(std::borrow::Cow::into_owned).collect();
-            see(&Sent { session: &session, view: &view, messages: &messages })?;
+            let (session, conversation) = (&session, &conversation);
+            see(&Sent { session, conversation, view: &view, messages: &messages })?;
         }
     }
     Ok(session)

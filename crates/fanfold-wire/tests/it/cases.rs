@@ -3,6 +3,7 @@
 use expect_test::{Expect, expect};
 use fanfold_core::{CallId, Edit, Entry, EntryId, Item, Place, Speaker, Transcript, View, Voice};
 use fanfold_wire::{Conversation, Format};
+use serde_json::value::RawValue;
 
 use crate::contract::transcript_of;
 use crate::valid;
@@ -394,20 +395,21 @@ fn odd_anthropic_leaves_valid() {
     check_decode(
         body,
         &expect![[r#"
-        anthropic
-        0 system "s"
-        1 step ""
-            call t1 ls 
-            result ""
-            call call_1_1 ls {}
-        2 user "first"
-        3 harness "lost"
-        4 user ""
-        5 user "again"
-        ! message 0: a call with the id of another; called call_1_1
-        ! message 1: the result of call 0 of entry 1 stands away from its call; moved behind it
-        ! message 1: a result without its call (nobody); sent as text of the harness
-    "#]],
+            anthropic
+            0 system "s"
+            1 step ""
+                call t1 ls 
+                result ""
+                call call_1_1 ls {}
+            2 user "first"
+            3 harness "lost"
+            4 user ""
+            5 user "again"
+            ! message 0: a call with the id of another; called call_1_1
+            ! message 1: the result of call 0 of entry 1 stands away from its call; moved behind it
+            ! message 1: a result without its call (nobody); sent as text of the harness
+            ! message 0: a call that was never answered (call_1_1); sent with a result that says so
+        "#]],
     );
     let items = vec![whole(0), whole(1), whole(2), whole(3), whole(4), whole(5), note("end")];
     check_encode(
@@ -459,6 +461,7 @@ fn responses_are_read() {
             5 harness "lost"
             6 user "next"
             ! message 11: a result without its call (nobody); sent as text of the harness
+            ! message 9: a call that was never answered (c3); sent with a result that says so
         "#]],
     );
 }
@@ -597,4 +600,39 @@ fn a_message_per_line_stays_a_message_per_line() {
         {"role":"assistant","content":"b"}
     "#]]
     .assert_eq(&conversation.encode(&transcript, &view));
+}
+
+/// Only what was asked before something else was said; the newest may still run.
+#[test]
+fn calls_that_were_never_answered_are_told() {
+    let call = |id: &str| {
+        format!(r#"{{"id":"{id}","type":"function","function":{{"name":"f","arguments":"{{}}"}}}}"#)
+    };
+    let step = |ids: &[&str]| {
+        let calls: Vec<String> = ids.iter().map(|id| call(id)).collect();
+        format!(r#"{{"role":"assistant","content":null,"tool_calls":[{}]}}"#, calls.join(","))
+    };
+    let result = |id: &str| format!(r#"{{"role":"tool","tool_call_id":"{id}","content":"R"}}"#);
+    let user = r#"{"role":"user","content":"hi"}"#.to_owned();
+    let messages = [user.clone(), step(&["a", "b"]), result("b"), user, step(&["c"])];
+    let told = |conversation: &Conversation| -> Vec<String> {
+        conversation.repairs().iter().map(ToString::to_string).collect()
+    };
+    let never = "message 1: a call that was never answered (a); sent with a result that says so";
+    let (conversation, _) = Conversation::decode(&format!("[{}]", messages.join(",")), None).unwrap();
+    assert_eq!(told(&conversation), [never]);
+    let left_alone = "message 1: a call that was never answered (a); left as it came";
+    assert_eq!(conversation.repairs()[0].left_alone(), left_alone);
+    // Message by message it is told when something else comes, and a late result is told of by itself.
+    let mut conversation = Conversation::of_messages(Format::Chat);
+    let late = [result("a"), result("c")];
+    for (i, message) in messages.iter().chain(&late).enumerate() {
+        conversation.append(&[&RawValue::from_string(message.clone()).unwrap()]);
+        assert_eq!(told(&conversation).len(), [0, 0, 0, 1, 1, 2, 2][i], "{i}: {:?}", told(&conversation));
+    }
+    // What came late, but before anybody asked, was answered.
+    let body = format!("[{},{}]", messages.join(","), late.join(","));
+    let (conversation, _) = Conversation::decode(&body, None).unwrap();
+    let told = told(&conversation);
+    assert!(told.len() == 1 && told[0].ends_with("stands away from its call; moved behind it"), "{told:?}");
 }

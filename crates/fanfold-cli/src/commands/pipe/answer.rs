@@ -5,6 +5,7 @@ use fanfold_engine::Followed;
 use serde_json::{Value, json};
 
 use super::held::{Held, Told};
+use crate::commands::Leaves;
 use crate::failure::Failure;
 use crate::report_json;
 
@@ -14,7 +15,8 @@ pub(crate) fn view(held: &mut Held, view: &View) -> String {
     let messages = followed.conversation.encode_messages(followed.session.transcript(), view);
     let handles: Value = view.handles.iter().map(|handle| self::handle(followed, *handle)).collect();
     let messages = messages.join(",");
-    let report = news(held);
+    let leaves = if view.is_untouched() { Leaves::AsItCame } else { Leaves::Folded };
+    let report = news(held, leaves);
     format!(r#"{{"messages":[{messages}],"handles":{handles},"report":{report}}}"#)
 }
 
@@ -26,7 +28,7 @@ pub(crate) fn overflow(overflow: &Overflow) -> String {
 /// The view broke a promise: the messages go back as they came.
 pub(crate) fn fault(held: &mut Held, fault: &Fault) -> String {
     let messages = held.followed.conversation.messages().collect::<Vec<_>>().join(",");
-    let mut report = news(held);
+    let mut report = news(held, Leaves::AsItCame);
     report["fault"] = report_json::fault(fault);
     format!(r#"{{"messages":[{messages}],"handles":[],"original":true,"report":{report}}}"#)
 }
@@ -37,11 +39,11 @@ pub(crate) fn failure(failure: &Failure, line: usize) -> String {
 }
 
 /// How full it is, and the folds since the last answer.
-fn news(held: &mut Held) -> Value {
+fn news(held: &mut Held, leaves: Leaves) -> Value {
     let told = held.told;
     held.told.n_folds = held.followed.session.ledger().receipts().len();
     held.told.n_repairs = held.followed.conversation.repairs().len();
-    let mut report = report(&mut held.followed, told);
+    let mut report = report(&mut held.followed, told, leaves);
     let assumed = std::mem::take(&mut held.assumed).into_iter();
     if let Some(notices) = report["notices"].as_array_mut() {
         notices.extend(assumed.map(|why| json!({ "kind": "assumed", "why": why })));
@@ -54,15 +56,19 @@ fn news(held: &mut Held) -> Value {
 
 /// How full it is, and every fold there was.
 pub(crate) fn whole_report(followed: &mut Followed) -> Value {
-    report(followed, Told::default())
+    let is_folded = followed.view().is_ok_and(|view| !view.is_untouched());
+    report(followed, Told::default(), if is_folded { Leaves::Folded } else { Leaves::AsItCame })
 }
 
-fn report(followed: &mut Followed, told: Told) -> Value {
+fn report(followed: &mut Followed, told: Told, leaves: Leaves) -> Value {
     let notices: Value = followed.session.take_notices().iter().map(report_json::notice).collect();
     let session = &followed.session;
     let (transcript, ledger, budget) = (session.transcript(), session.ledger(), session.budget());
     let receipts = ledger.receipts().iter().skip(told.n_folds);
-    let repairs = followed.conversation.repairs().iter().skip(told.n_repairs);
+    let repairs = followed.conversation.repairs().iter().skip(told.n_repairs).map(|repair| match leaves {
+        Leaves::AsItCame => repair.left_alone(),
+        Leaves::Folded => repair.to_string(),
+    });
     json!({
         "format": followed.conversation.format().to_string(),
         "policy": session.policy().name,
@@ -75,7 +81,7 @@ fn report(followed: &mut Followed, told: Told) -> Value {
         "folds": ledger.receipts().len(),
         "receipts": receipts.map(report_json::receipt).collect::<Value>(),
         "notices": notices,
-        "repairs": repairs.map(ToString::to_string).collect::<Value>(),
+        "repairs": repairs.collect::<Value>(),
     })
 }
 

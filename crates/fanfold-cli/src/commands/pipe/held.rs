@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use fanfold_core::{Ask, Ended, Engine as _, Event, Extent, Feedback, Refusal};
+use fanfold_core::{Ask, Engine as _, Event, Extent, Feedback, Refusal};
 use fanfold_engine::{Followed, Terms};
 use fanfold_wire::{Format, detect};
 use serde_json::json;
@@ -17,7 +17,6 @@ use super::ops::{event, extent};
 use super::request::Request;
 use super::wanted::Wanted;
 use crate::commands::recall;
-use crate::explain;
 use crate::failure::Failure;
 
 /// So many sessions are kept; one that was forgotten is replayed from its whole history.
@@ -209,12 +208,7 @@ impl Sessions {
         if op == "fold" && request.from.is_none() && request.to.is_none() {
             let ask = Ask { force: true, focus: request.topic.clone(), tokens: None };
             // Where nothing fits, the view tells it.
-            held.feedback = session.fold(&ask).ok().map(|told| match told.ended {
-                Ended::Nothing => {
-                    Feedback { note: explain::low_already(session).or(told.note.clone()), ..told }
-                }
-                Ended::Folded | Ended::Aborted | Ended::FellBack => told,
-            });
+            held.feedback = session.fold(&ask).ok();
             return Ok(answer_of(held));
         }
         let event = event(op, request, session.transcript().len())?;
