@@ -123,10 +123,7 @@ fn contributors(contributors: &[Contributor]) -> Value {
 pub(crate) fn overflow(overflow: &Overflow) -> Value {
     json!({
         "kind": "overflow",
-        "message": format!(
-            "{} tokens are left when all is folded, and the room is {}",
-            overflow.smallest, overflow.room
-        ),
+        "message": overflow.headline(),
         "hint": overflow.remedy,
         "smallest": overflow.smallest.0,
         "room": overflow.room.0,

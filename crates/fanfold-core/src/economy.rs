@@ -12,7 +12,9 @@
 //! ```
 //!
 //! How long a conversation goes on can't be foreseen. So a fold must pay within half as many requests as there were, and at
-//! no request may all of them together have cost more than a little above what they had cost without folds.
+//! no request may all of them together have cost more than a little above what they had cost without folds. Where earlier
+//! folds have saved nothing yet that a fold could be paid from, it must pay almost at once: a conversation that ends soon
+//! behind it would have cost more than it had without.
 
 use std::fmt;
 
@@ -39,6 +41,8 @@ pub struct Economy {
     pub patience: u32,
     /// A fold pays within so many requests, or it is not made.
     pub horizon: u32,
+    /// And within so many, as long as folds have saved nothing.
+    pub first: u32,
     /// What all requests may have cost at any time, in per mille of what they had cost without folds.
     pub limit: u32,
 }
@@ -177,9 +181,11 @@ pub(crate) fn weigh(account: &Account, economy: &Economy, prices: &Prices) -> We
     Weighed { backlog: removed, enough, pays_in, verdict }
 }
 
-/// Within how many requests a fold must pay: half as many as there were, up to a limit.
+/// Within how many requests a fold must pay: half as many as there were, up to a limit, which is lower as long as nothing
+/// is saved.
 fn horizon(account: &Account, economy: &Economy) -> u32 {
-    economy.horizon.min(account.n_requests / 2)
+    let most = if account.cost < account.whole_cost { economy.horizon } else { economy.first };
+    most.min(account.n_requests / 2)
 }
 
 /// The entry from which on folding wins most: the largest sum, over what comes behind it, of what each entry saves when
@@ -236,6 +242,7 @@ mod tests {
         least: Tokens(40),
         patience: 1000,
         horizon: 25,
+        first: 6,
         limit: 1050,
     };
 

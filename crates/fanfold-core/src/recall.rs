@@ -35,7 +35,7 @@ pub enum RecallError {
     #[error("no original has the handle {0}")]
     Unknown(Handle),
     /// The lines asked for are not there.
-    #[error("{handle} has {lines} lines; lines {from} to {to} are not among them")]
+    #[error("{handle} has {lines} lines; {} not among them", wanted(.from, .to))]
     NoSuchLines {
         /// The handle.
         handle: Handle,
@@ -46,6 +46,15 @@ pub enum RecallError {
         /// The last line asked for.
         to: usize,
     },
+}
+
+/// Lines in words. One that is asked for to the end has no last line that a person wrote.
+fn wanted(from: &usize, to: &usize) -> String {
+    match (from, to) {
+        (from, &usize::MAX) => format!("those from {from} on are"),
+        (from, to) if from == to => format!("line {from} is"),
+        (from, to) => format!("lines {from} to {to} are"),
+    }
 }
 
 /// The original behind a handle, or the wanted part of it.
@@ -348,5 +357,19 @@ mod tests {
         for wrong in ["", "-", "-3", "0", "0-3", "9-3", "1-2-3", "all"] {
             assert_eq!(Extent::of_lines(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn lines_that_are_not_there_are_told_as_they_were_asked_for() {
+        let handle: Handle = "291227".parse().expect("a handle");
+        let told = |lines: &str| {
+            let extent = Extent::of_lines(lines).expect("lines");
+            extent.of("one\ntwo".to_owned(), handle).map_err(|error| error.to_string())
+        };
+        let wrong = |what: &str| Err(format!("291227 has 2 lines; {what} not among them"));
+        assert_eq!(told("900-"), wrong("those from 900 on are"));
+        assert_eq!(told("3-4"), wrong("lines 3 to 4 are"));
+        assert_eq!(told("3"), wrong("line 3 is"));
+        assert_eq!(told("2-"), Ok("two".to_owned()));
     }
 }

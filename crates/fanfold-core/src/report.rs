@@ -138,6 +138,8 @@ pub struct Overflow {
     pub smallest: Tokens,
     /// The room there is.
     pub room: Tokens,
+    /// Whether all was folded that can be; with the strategy `off` nothing is.
+    pub is_folded: bool,
     /// The largest contributors that can't be folded, largest first.
     pub contributors: Vec<Contributor>,
     /// What would make it fit.
@@ -146,9 +148,24 @@ pub struct Overflow {
 
 impl std::error::Error for Overflow {}
 
+impl Overflow {
+    /// What is wrong, in a line.
+    pub fn headline(&self) -> String {
+        match self.is_folded {
+            true => {
+                format!("{} tokens are left when all is folded, and the room is {}", self.smallest, self.room)
+            }
+            false => format!(
+                "{} tokens are there, the room is {}, and nothing may be folded",
+                self.smallest, self.room
+            ),
+        }
+    }
+}
+
 impl fmt::Display for Overflow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} tokens are left when all is folded, and the room is {}", self.smallest, self.room)?;
+        f.write_str(&self.headline())?;
         for contributor in &self.contributors {
             write!(f, "\n  {:>9}  {}", contributor.tokens, contributor.what)?;
         }

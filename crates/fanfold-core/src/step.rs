@@ -450,7 +450,8 @@ fn overflow(ledger: &Ledger, now: &Moment<'_>, total: Tokens) -> Overflow {
         let window = now.budget.window_for(total);
         format!("use a window of at least {window} tokens, or shorten the largest of these by {over}")
     };
-    Overflow { smallest: total, room, contributors: contributors(ledger, now.transcript), remedy }
+    let contributors = contributors(ledger, now.transcript);
+    Overflow { smallest: total, room, is_folded: !is_off, contributors, remedy }
 }
 
 /// The largest things in the view, largest first.

@@ -102,7 +102,7 @@ impl Engine for Newest {
         let contributors =
             vec![Contributor { what: "the newest entry".to_owned(), tokens: self.view.tokens }];
         let remedy = "use a larger window".to_owned();
-        Err(Overflow { smallest: self.view.tokens, room, contributors, remedy }.into())
+        Err(Overflow { smallest: self.view.tokens, room, is_folded: true, contributors, remedy }.into())
     }
 
     fn should_fold(&self, tokens: Option<Tokens>) -> Should {
