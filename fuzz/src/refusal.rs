@@ -10,7 +10,7 @@ const STATUSES: [u16; 10] = [200, 400, 401, 413, 422, 429, 500, 502, 503, 529];
 pub fn check(data: &[u8]) {
     let Some(([status, filled], body)) = data.split_first_chunk::<2>() else { return };
     let status = STATUSES[usize::from(*status) % STATUSES.len()];
-    let filled = Filled(u64::from(*filled));
+    let filled = Filled::of(u64::from(*filled) * 100, 10_000);
     let told = refusal(status, body, filled);
     assert!(told.is_none() || !matches!(status, 401 | 529), "{status} is about something else");
     if let Some(told) = told {
@@ -19,7 +19,7 @@ pub fn check(data: &[u8]) {
         assert!(room.is_none() || told.cause != Cause::Body, "a body has no limit in tokens: {told:?}");
     }
     // How full the window is decides only about an answer without a word.
-    let by_words = refusal(status, body, Filled(0));
-    assert!(by_words.is_none() || by_words == refusal(status, body, Filled(100)));
+    let by_words = refusal(status, body, Filled::NOTHING);
+    assert!(by_words.is_none() || by_words == refusal(status, body, Filled::ALL));
     let _ = too_much_output(status, body);
 }
