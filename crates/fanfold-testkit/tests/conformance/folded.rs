@@ -107,7 +107,7 @@ fn talk_through(kind: Kind, seed: u64) -> Result<Sums, String> {
         let recognised = engine.recognise(body, format_of(kind)).unwrap();
         let session = engine.take_up(&recognised).unwrap();
         let mut ask = Ask::new(&session, body, &terms, "test");
-        let offer = offer(kind, body).filter(|_| seed % 3 == 0);
+        let offer = offer(kind, body).filter(|_| seed.is_multiple_of(3));
         ask.offer = offer.as_ref();
         let answer = engine.request(&ask);
         sums.n_with_tool += usize::from(answer.has_tool);
