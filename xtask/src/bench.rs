@@ -11,12 +11,13 @@ use anyhow::{Context as _, bail, ensure};
 
 use crate::page;
 
-const SIZES: [&str; 3] = ["200", "1000", "5000"];
+/// How many messages, and a window that they do not fit into: both sides are given the same.
+const SIZES: [(&str, u64); 3] = [("200", 64_000), ("1000", 200_000), ("5000", 200_000)];
 const TABLE: &str = "docs/benchmarks.md";
 const BEGIN: &str = "<!-- begin: cargo xtask bench --write -->";
 const HERMES: &str = "hermes-agent==0.19.0";
 
-/// Hermes' own `compress()` with its model stubbed out; prints the median time of each file in milliseconds.
+/// Hermes' own `compress()` with its model stubbed out; prints the median time of each `WINDOW:FILE` in milliseconds.
 const SCRIPT: &str = r###"
 import json, logging, os, statistics, sys, tempfile, time
 os.environ["HERMES_HOME"] = tempfile.mkdtemp()
@@ -26,10 +27,11 @@ from types import SimpleNamespace as N
 import agent.context_compressor as module
 text = "## Goal\n" + "a line of a summary with some facts in it. " * 200
 module.call_llm = lambda **_: N(choices=[N(message=N(content=text))])
-for file in sys.argv[1:]:
+for wanted in sys.argv[1:]:
+    window, file = wanted.split(":", 1)
     messages, times = json.load(open(file))["messages"], []
     for _ in range(7):
-        engine = module.ContextCompressor(model="m", config_context_length=200_000, quiet_mode=True)
+        engine = module.ContextCompressor(model="m", config_context_length=int(window), quiet_mode=True)
         start = time.perf_counter()
         engine.compress(messages)
         times.append(1e3 * (time.perf_counter() - start))
@@ -40,7 +42,9 @@ for file in sys.argv[1:]:
 #[derive(Debug, Clone)]
 struct Row {
     n: String,
+    window: f64,
     tokens: f64,
+    folds: f64,
     bytes: f64,
     decode: f64,
     fold: f64,
@@ -97,8 +101,8 @@ pub(crate) fn transcripts(root: &Path, work: &Path) -> anyhow::Result<Vec<PathBu
         generator.display()
     );
     fs::create_dir_all(work)?;
-    run_command(Command::new("python3").arg(&generator).arg(work).args(SIZES))?;
-    Ok(SIZES.iter().map(|n| work.join(format!("transcript_{n}.json"))).collect())
+    run_command(Command::new("python3").arg(&generator).arg(work).args(SIZES.map(|(n, _)| n)))?;
+    Ok(SIZES.iter().map(|(n, _)| work.join(format!("transcript_{n}.json"))).collect())
 }
 
 /// A Python with Hermes in it, made once.
@@ -113,13 +117,15 @@ pub(crate) fn venv(work: &Path) -> anyhow::Result<PathBuf> {
 }
 
 fn measure(root: &Path, python: &Path, files: &[PathBuf]) -> anyhow::Result<Vec<Row>> {
+    let wanted = files.iter().zip(SIZES).map(|(file, (_, window))| format!("{window}:{}", file.display()));
+    let wanted: Vec<String> = wanted.collect();
     let mut cargo = Command::new("cargo");
     cargo.current_dir(root).args(["bench", "--quiet", "-p", "fanfold-testkit", "--bench", "fold", "--"]);
-    let ours = run_command(cargo.args(files))?;
-    let theirs = run_command(Command::new(python).args(["-c", SCRIPT]).args(files))?;
+    let ours = run_command(cargo.args(&wanted))?;
+    let theirs = run_command(Command::new(python).args(["-c", SCRIPT]).args(&wanted))?;
     let mut hermes = theirs.lines().filter_map(|line| line.strip_prefix("hermes ")?.parse::<f64>().ok());
     let mut rows = Vec::new();
-    for (line, n) in ours.lines().filter(|line| line.starts_with('{')).zip(SIZES) {
+    for (line, (n, _)) in ours.lines().filter(|line| line.starts_with('{')).zip(SIZES) {
         let figure = |name: &str| -> anyhow::Result<f64> {
             let start = line.find(&format!("\"{name}\":")).with_context(|| name.to_owned())? + name.len() + 3;
             let text: String =
@@ -128,7 +134,9 @@ fn measure(root: &Path, python: &Path, files: &[PathBuf]) -> anyhow::Result<Vec<
         };
         rows.push(Row {
             n: n.to_owned(),
+            window: figure("window")?,
             tokens: figure("tokens")?,
+            folds: figure("folds")?,
             bytes: figure("bytes")?,
             decode: figure("decode_ms")?,
             fold: figure("fold_ms")?,
@@ -139,19 +147,22 @@ fn measure(root: &Path, python: &Path, files: &[PathBuf]) -> anyhow::Result<Vec<
         });
     }
     ensure!(rows.len() == SIZES.len(), "the benchmark gave no figures:\n{ours}");
+    ensure!(rows.iter().all(|row| row.folds > 0.0), "what folds nothing is no fold to time:\n{ours}");
     Ok(rows)
 }
 
 fn print(rows: &[Row]) -> String {
     let mut table = String::from(
-        "| messages | tokens | Hermes `compress()` | cold fold, counting included | ratio | decode | one more step | of Hermes | a step that folds | peak memory |\n\
-         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+        "| messages | tokens | window | folds | Hermes `compress()` | cold fold, counting included | ratio | decode | one more step | of Hermes | a step that folds | peak memory |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for row in rows {
         table.push_str(&format!(
-            "| {} | {:.0}k | {:.1} ms | {:.2} ms | 1/{:.1} | {:.1} ms | {:.3} ms | 1/{:.0} | {:.1} ms | {:.1}× the JSON |\n",
+            "| {} | {:.0}k | {:.0}k | {:.0} | {:.1} ms | {:.2} ms | 1/{:.1} | {:.1} ms | {:.3} ms | 1/{:.0} | {:.1} ms | {:.1}× the JSON |\n",
             row.n,
             row.tokens / 1e3,
+            row.window / 1e3,
+            row.folds,
             row.hermes,
             row.fold,
             row.hermes / row.fold,

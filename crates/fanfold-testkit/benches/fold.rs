@@ -1,7 +1,8 @@
 //! Times a cold fold, one more step on a followed conversation and one that folds, and measures the memory of a cold fold.
 //!
-//! `cargo bench -p fanfold-testkit --bench fold -- FILE...` with files as `../shared/tools/gen_transcripts.py` makes
-//! them; `cargo xtask bench` runs Hermes beside it. One line of JSON for each file.
+//! `cargo bench -p fanfold-testkit --bench fold -- WINDOW:FILE...` with files as `../shared/tools/gen_transcripts.py` makes
+//! them; `cargo xtask bench` runs Hermes beside it. One line of JSON for each file. Each cold fold has a counter that has
+//! seen nothing.
 
 #![allow(clippy::print_stdout, reason = "the measurements are the data")]
 
@@ -11,35 +12,40 @@ use fanfold_core::{
     Body, Budget, Call, Count as _, Entry, Origin, Outcome, Policy, Session, Step, Tokens, Transcript,
     Workers,
 };
-use fanfold_tokens::o200k;
+use fanfold_tokens::{O200k, o200k};
 use fanfold_wire::{Change, Conversation};
 use rayon::prelude::*;
 
-const WINDOW: Tokens = Tokens(200_000);
-
 fn main() {
-    let files: Vec<String> =
+    let wanted: Vec<String> =
         std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
-    if files.is_empty() {
+    if wanted.is_empty() {
         eprintln!("no files were given, so there is nothing to time; see `cargo xtask bench`");
     }
     // The vocabulary is loaded and the threads are there before the clock runs.
     (0..64).into_par_iter().for_each(|_| {
         o200k().count("load the vocabulary before the clock runs");
     });
-    for file in files {
-        match std::fs::read_to_string(&file) {
-            Ok(body) => println!("{}", measure(&file, &body)),
+    for wanted in wanted {
+        let parts = wanted.split_once(':').and_then(|(window, file)| Some((window.parse().ok()?, file)));
+        let Some((window, file)) = parts else {
+            eprintln!("{wanted} is no window and file; write 200000:FILE");
+            continue;
+        };
+        match std::fs::read_to_string(file) {
+            Ok(body) => println!("{}", measure(file, &body, Tokens(window))),
             Err(error) => eprintln!("{file} can't be read: {error}"),
         }
     }
 }
 
-fn measure(file: &str, body: &str) -> String {
+fn measure(file: &str, body: &str, window: Tokens) -> String {
     // The vocabulary is loaded by now; the peak starts anew, so that it is the fold's own.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
     let before = peak_kb();
-    let followed = cold(body);
+    let counter = o200k().fresh();
+    let (_, changes) = Conversation::decode(body, None).expect("a conversation");
+    let followed = follow(changes, body.len(), window, &counter);
     let memory = peak_kb().saturating_sub(before);
     let (tokens, folds) = (followed.transcript().total().0, followed.ledger().receipts().len());
     let (mut decode, mut fold) = (Vec::new(), Vec::new());
@@ -47,8 +53,9 @@ fn measure(file: &str, body: &str) -> String {
         let start = Instant::now();
         let (_, changes) = Conversation::decode(body, None).expect("a conversation");
         decode.push(start.elapsed());
+        let counter = o200k().fresh();
         let start = Instant::now();
-        let session = follow(changes, body.len());
+        let session = follow(changes, body.len(), window, &counter);
         fold.push(start.elapsed());
         drop(session);
     }
@@ -59,8 +66,9 @@ fn measure(file: &str, body: &str) -> String {
     let longest = steps.iter().max().copied().unwrap_or_default();
     let event = if n_folds > 0 { longest.as_secs_f64() * 1e3 } else { 0.0 };
     format!(
-        "{{\"file\":{file:?},\"bytes\":{},\"tokens\":{},\"folds\":{},\"view\":{},\"decode_ms\":{:.3},\"fold_ms\":{:.3},\
+        "{{\"file\":{file:?},\"window\":{},\"bytes\":{},\"tokens\":{},\"folds\":{},\"view\":{},\"decode_ms\":{:.3},\"fold_ms\":{:.3},\
          \"step_ms\":{:.4},\"event_ms\":{event:.3},\"peak_kb\":{memory}}}",
+        window.0,
         body.len(),
         tokens,
         folds,
@@ -71,20 +79,15 @@ fn measure(file: &str, body: &str) -> String {
     )
 }
 
-fn cold(body: &str) -> Session<'static> {
-    let (_, changes) = Conversation::decode(body, None).expect("a conversation");
-    follow(changes, body.len())
-}
-
 /// Counts everything and folds as it goes: what a process does that has never seen the conversation.
-fn follow(mut changes: Vec<Change>, n_bytes: usize) -> Session<'static> {
-    let mut session = Session::new(Policy::fanfold(), Budget::of_window(WINDOW), o200k());
+fn follow(mut changes: Vec<Change>, n_bytes: usize, window: Tokens, counter: &O200k) -> Session<'_> {
+    let mut session = Session::new(Policy::fanfold(), Budget::of_window(window), counter);
     session.set_workers(&Threads);
     // On all cores where there is much, as the command does it.
     if n_bytes >= 1024 * 1024 {
-        changes.par_iter_mut().for_each(|change| change.count(o200k()));
+        changes.par_iter_mut().for_each(|change| change.count(counter));
         let mut transcript = Transcript::new();
-        changes.iter().for_each(|change| change.clone().apply(&mut transcript, o200k()));
+        changes.iter().for_each(|change| change.clone().apply(&mut transcript, counter));
         session.foresee(transcript);
     }
     for change in changes {

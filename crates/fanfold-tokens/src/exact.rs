@@ -55,6 +55,11 @@ impl<R> Exact<R> {
         let bpe = tiktoken::get_encoding(name).expect("the vocabulary is embedded");
         Exact { name, bpe, memos: Default::default(), rules: PhantomData }
     }
+
+    /// The same counter before it has seen a word, for who measures it.
+    pub fn fresh(&self) -> Exact<R> {
+        Exact { name: self.name, bpe: self.bpe, memos: Default::default(), rules: PhantomData }
+    }
 }
 
 impl<R: Rules> Count for Exact<R> {
