@@ -259,7 +259,8 @@ mod tests {
             let backlog =
                 Backlog { may_go: Tokens(1_100), tail_tokens: Tokens(30), tail: 3, ..Backlog::default() };
             let ends = (0..3).map(end).collect();
-            let account = Account { n_requests: 100, backlog, ends, ..Account::default() };
+            // Folds have saved something already.
+            let account = Account { n_requests: 100, whole_cost: 1.0, backlog, ends, ..Account::default() };
             assert_eq!(start(&account, &economy, &prices, entries.into_iter()), Some(expected), "{kept}");
         };
         check(10, 0);

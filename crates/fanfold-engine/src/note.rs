@@ -85,6 +85,15 @@ pub enum Note {
         /// For how long, and why.
         rest: Rest,
     },
+    /// A summary was asked for, and not all went well.
+    Tried {
+        /// Which model wrote it in the end; none, if none did.
+        by: Option<String>,
+        /// Why each of those asked before it did not, in a word.
+        missed: Vec<String>,
+        /// What was wrong with answers.
+        flaws: Vec<String>,
+    },
     /// Something was folded.
     Fold(FoldMade),
     /// A request left.
@@ -334,6 +343,7 @@ mod tests {
             Note::Cooled { later: false },
             Note::Cooled { later: true },
             Note::Refused { limit: Some(9) },
+            Note::Tried { by: None, missed: vec!["flawed".into()], flaws: vec!["cut".into()] },
             Note::Pinned { message: 3 },
             Note::Summarised(Summarised {
                 text: "## Goal\nit".into(),

@@ -142,7 +142,11 @@ impl Past {
             let note = &noted.note;
             !matches!(
                 note,
-                Note::Corrected { .. } | Note::Beside(_) | Note::Summarised(_) | Note::Rested { .. }
+                Note::Corrected { .. }
+                    | Note::Beside(_)
+                    | Note::Summarised(_)
+                    | Note::Rested { .. }
+                    | Note::Tried { .. }
             )
         };
         last.find(is_news).is_some_and(|noted| matches!(noted.note, Note::Request(_)))

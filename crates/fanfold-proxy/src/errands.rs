@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use fanfold_engine::{Ended, Engine, Missed, Progress, Wanted};
+use fanfold_engine::{Ended, Engine, Progress, Wanted};
 use fanfold_store::SessionId;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -69,12 +69,11 @@ fn count(meter: &Meter, session: &SessionId, ended: &Ended) {
         Ended::Nothing | Ended::NotSet | Ended::Resting { .. } | Ended::Busy(_) | Ended::Overtaken => return,
     };
     for (i, missed) in missed.iter().enumerate() {
-        let why = match missed {
-            Missed::Fault(fault) => fault.class.name(),
-            Missed::Flawed { .. } => "flawed",
-        };
         // There are two at most: who stood in for the first is the second, if there was one.
-        meter.summary_fell_back(why, if i == 0 && missed_again(ended) { Writer::Main } else { last });
+        meter.summary_fell_back(
+            missed.name(),
+            if i == 0 && missed_again(ended) { Writer::Main } else { last },
+        );
     }
 }
 

@@ -1,5 +1,6 @@
 //! `fanfold inspect --metrics`: what folding does to a conversation, in numbers.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use fanfold_core::{Metrics, Session, Tokens};
@@ -25,6 +26,10 @@ pub(crate) struct Happened {
     /// How often a model that was asked for a summary gave none, or none that would do.
     n_missed: usize,
     last_missed: Option<String>,
+    /// How often another model stood in for one, or the digest did.
+    n_fallbacks: usize,
+    /// What was wrong with answers that were no good summary, and how often.
+    flaws: BTreeMap<String, usize>,
 }
 
 impl Happened {
@@ -37,17 +42,31 @@ impl Happened {
                 "began" => happened.n_begun += 1,
                 "summarised" => happened.n_summaries += 1,
                 "rested" => {
-                    happened.n_missed += 1;
                     let body: Value = serde_json::from_str(&event.body).unwrap_or_default();
                     happened.last_missed = body["rest"]["why"].as_str().map(str::to_owned);
                 }
+                "tried" => happened.tried(&serde_json::from_str(&event.body).unwrap_or_default()),
                 _ => {}
             }
         }
         happened
     }
 
-    fn rows(&self) -> [(&'static str, String, String); 4] {
+    fn tried(&mut self, body: &Value) {
+        let words = |field: &str| body[field].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let n_missed = words("missed").count();
+        self.n_missed += n_missed;
+        self.n_fallbacks += usize::from(n_missed > 0);
+        words("flaws").for_each(|flaw| *self.flaws.entry(flaw.to_owned()).or_default() += 1);
+    }
+
+    fn flaws_in_words(&self) -> String {
+        let each: Vec<_> = self.flaws.iter().map(|(flaw, n)| format!("{flaw} {n}")).collect();
+        let which = if each.is_empty() { String::new() } else { format!(": {}", each.join(", ")) };
+        format!("things wrong with answers that were no good summary{which}")
+    }
+
+    fn rows(&self) -> [(&'static str, String, String); 5] {
         let missed =
             self.last_missed.as_ref().map_or_else(String::new, |why| format!("; the last time: {why}"));
         [
@@ -58,7 +77,12 @@ impl Happened {
                 self.n_begun.to_string(),
                 "times from the first message on: another model, other settings".to_owned(),
             ),
-            ("fell back", self.n_missed.to_string(), format!("times no summary came from a model{missed}")),
+            (
+                "fell back",
+                self.n_fallbacks.to_string(),
+                format!("times another model or the digest stood in: {} gave none{missed}", self.n_missed),
+            ),
+            ("flawed", self.flaws.values().sum::<usize>().to_string(), self.flaws_in_words()),
         ]
     }
 }
@@ -136,7 +160,9 @@ impl Numbers {
             all["refused"] = happened.n_refused.into();
             all["begun"] = happened.n_begun.into();
             all["summaries"] = happened.n_summaries.into();
-            all["fallbacks"] = happened.n_missed.into();
+            all["fallbacks"] = happened.n_fallbacks.into();
+            all["missed"] = happened.n_missed.into();
+            all["flaws"] = json!(happened.flaws);
             all["last_fallback"] = json!(happened.last_missed);
         }
         all
@@ -161,12 +187,16 @@ mod tests {
             event("began", "{}"),
             event("request", "{}"),
             event("rested", r#"{"who":"m","rest":{"until":1,"why":"it fell silent"}}"#),
+            event("tried", r#"{"by":"n","missed":["timeout"],"flaws":["cut","quote"]}"#),
+            event("tried", r#"{"by":null,"missed":["flawed","auth"],"flaws":["cut"]}"#),
             event("summarised", "{}"),
             event("dreamt", "{}"),
             event("request", "not JSON"),
         ];
         let happened = Happened::of(&events);
-        assert_eq!((happened.n_requests, happened.n_summaries, happened.n_missed), (2, 1, 1));
+        assert_eq!((happened.n_requests, happened.n_summaries), (2, 1));
+        assert_eq!((happened.n_fallbacks, happened.n_missed), (2, 3));
+        assert_eq!((happened.flaws["cut"], happened.flaws["quote"]), (2, 1));
         assert_eq!(happened.last_missed.as_deref(), Some("it fell silent"));
     }
 }

@@ -172,7 +172,7 @@ fn why_nothing_was_folded() {
     .assert_eq(&sandbox.run("fold chat.json --explain").err);
     expect![[r#"
         nothing was folded: 1,671 of 1,500 tokens, and the strategy is off
-        error: 1,671 tokens are left when all is folded, and the room is 1,500
+        error: 1,671 tokens are there, the room is 1,500, and nothing may be folded
                 991  a step with its results (entry 2)
                 654  a step with its results (entry 3)
                  16  a user message (entry 1)

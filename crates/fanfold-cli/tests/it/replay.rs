@@ -168,7 +168,7 @@ fn ones_own_sessions_are_told_in_money() {
         policy   window  folds   cost  as it came  saved  saved%  worst  breaks  break cost  repeats  folded  recall tok  recall all  copied
         fanfold   16000     20  $1.08       $2.79  $1.71    61.2  1.196      20       $0.19        0       0           -           -       -
         fanfold   32000      9  $1.32       $2.79  $1.47    52.7  1.168       9       $0.17        0       0           -           -       -
-        fanfold  200000      6  $1.43       $2.79  $1.35    48.5  1.039       6       $0.14        0       0           -           -       -
+        fanfold  200000      6  $1.47       $2.79  $1.32    47.4  1.032       6       $0.14        0       0           -           -       -
     "#]].assert_eq(&(money.join("\n") + "\n"));
     let none = Sandbox::new().run("replay");
     assert_eq!(none.code, 1);

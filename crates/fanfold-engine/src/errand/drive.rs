@@ -40,6 +40,8 @@ pub(crate) struct Tried {
     pub(crate) at: usize,
     /// What went wrong, each with who it was.
     pub(crate) missed: Vec<(usize, Missed)>,
+    /// What was wrong with answers, those with it that were asked for again.
+    pub(crate) flaws: Vec<Flaw>,
     pub(crate) n_answers: usize,
 }
 
@@ -52,12 +54,13 @@ pub(crate) fn drive<'c>(
 ) -> Option<Tried> {
     let mut window = ways.ways[chain.at()].window;
     let mut errand = job(window)?;
-    let (mut missed, mut n_answers, mut n_asked, mut n_shorter) = (Vec::new(), 0, 0, 0);
+    let (mut missed, mut wrong) = (Vec::new(), Vec::new());
+    let (mut n_answers, mut n_asked, mut n_shorter) = (0, 0, 0);
     loop {
         let way = &ways.ways[chain.at()];
         let miss = match errand.next() {
             Next::Done(summary) => {
-                return Some(Tried { outcome: Ok(summary), at: chain.at(), missed, n_answers });
+                return Some(Tried { outcome: Ok(summary), at: chain.at(), missed, flaws: wrong, n_answers });
             }
             Next::GiveUp(flaws) => Missed::Flawed { model: way.model.clone(), flaws },
             Next::Ask(question) => {
@@ -77,6 +80,7 @@ pub(crate) fn drive<'c>(
                             false => errand.heard(&redact(&answer.text)),
                         }
                         if errand.n_flawed() > n_flawed {
+                            wrong.extend(errand.flaws().iter().cloned());
                             tell(&Progress::Flawed(errand.flaws().to_vec()));
                         }
                         continue;
@@ -113,7 +117,7 @@ pub(crate) fn drive<'c>(
                     (Stop::Digest, Some(summary)) => Ok(summary),
                     (stop, _) => Err(stop),
                 };
-                return Some(Tried { outcome, at, missed, n_answers });
+                return Some(Tried { outcome, at, missed, flaws: wrong, n_answers });
             }
         }
     }

@@ -203,6 +203,13 @@ impl Engine {
         for (at, rest) in rests_after(&tried.missed, rests, wanted.is_by_hand, self.clock.now()) {
             notes.push(Note::Rested { who: ways.ways[at].name(), rest });
         }
+        if !tried.missed.is_empty() || !tried.flaws.is_empty() {
+            notes.push(Note::Tried {
+                by: tried.outcome.is_ok().then(|| ways.ways[tried.at].name()),
+                missed: tried.missed.iter().map(|(_, missed)| missed.name().to_owned()).collect(),
+                flaws: tried.flaws.iter().map(|flaw| flaw.name().to_owned()).collect(),
+            });
+        }
         let mut ended = ended(tried, ways, session).1;
         let has_changed = matches!(ended, Ended::Written(_) | Ended::Digest(_));
         if wanted.is_by_hand && has_changed {
@@ -213,7 +220,7 @@ impl Engine {
             let is_there = tip == row.tip || leads_to(&*self.store, tip, row.tip)?;
             if !is_there {
                 // Its client went back behind what was summarised, and on from there.
-                notes.retain(|note| matches!(note, Note::Rested { .. }));
+                notes.retain(|note| matches!(note, Note::Rested { .. } | Note::Tried { .. }));
                 ended = if has_changed { Ended::Overtaken } else { ended };
             }
             let ops = notes.iter().map(|note| Op::Note(wanted.session.clone(), note.event())).collect();

@@ -76,6 +76,14 @@ impl Missed {
         }
     }
 
+    /// It in a word, as labels have it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Missed::Fault(fault) => fault.class.name(),
+            Missed::Flawed { .. } => "flawed",
+        }
+    }
+
     /// What to do about it.
     pub fn hint(&self) -> String {
         match self {

@@ -225,7 +225,7 @@ fn one_that_was_gone_on_with_after_its_rotation_is_the_newest() {
     let ids = |rows: Vec<fanfold_store::SessionRow>| rows.into_iter().map(|row| row.id).collect::<Vec<_>>();
     assert_eq!(ids(engine.sessions(&Filter::default()).unwrap()), [second.clone(), id("s")]);
     let first = Filter { limit: Some(1), ..Filter::default() };
-    assert_eq!(ids(engine.sessions(&first).unwrap()), [second.clone()]);
+    assert_eq!(ids(engine.sessions(&first).unwrap()), std::slice::from_ref(&second));
     assert_eq!(engine.find("1").unwrap().id, second);
     request(&engine, "s", &chat(&messages), &terms);
     assert!(engine.row(&id("s")).unwrap().ended.is_none());

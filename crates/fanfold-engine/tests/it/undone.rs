@@ -46,7 +46,7 @@ fn a_mistaken_fold_is_undone_and_redone() {
         assert_eq!((step.n_before, step.n_after, step.n_undone), (step.n_after, step.n_before, 1));
         assert_eq!(n_folds(&engine, &s), 0);
         let all = engine.row(&s).unwrap().n_messages;
-        assert_eq!(engine.live(&s).unwrap(), [0..all]);
+        assert_eq!(engine.live(&s).unwrap(), vec![0..all; 1]);
         assert_eq!(engine.told(&s).unwrap().unwrap().budget.window().0, 9_000);
         let again = send(9_000);
         assert!(matches!(again.left, Left::Whole) && again.body == body);
@@ -54,7 +54,7 @@ fn a_mistaken_fold_is_undone_and_redone() {
         check_whole(&engine, &s);
         // The same fold made again is noted again.
         assert_eq!(send(400).body, small.body);
-        assert!(n_folds(&engine, &s) > 0 && engine.live(&s).unwrap() != [0..all]);
+        assert!(n_folds(&engine, &s) > 0 && engine.live(&s).unwrap() != vec![0..all; 1]);
         check_whole(&engine, &s);
         engine.restore(&s, &newest(&engine, &s)).unwrap();
         engine.redo(&s).unwrap();

@@ -170,6 +170,13 @@ fn event_words(event: &EventRow) -> String {
         Note::Rested { who, rest } => {
             format!("{who} gave no summary and rests until {}: {}", Millis(rest.until), rest.why)
         }
+        Note::Tried { by, missed, flaws } => {
+            let why: Vec<&str> = missed.iter().chain(&flaws).map(String::as_str).collect();
+            match by {
+                Some(by) => format!("{by} wrote a summary, after {}", why.join(", ")),
+                None => format!("no model wrote a summary: {}", why.join(", ")),
+            }
+        }
         Note::FoldAsked { .. } => "a fold was asked for".to_owned(),
         Note::Unfolded { handle } => format!("{handle} unfolded"),
         Note::Fold(fold) => {

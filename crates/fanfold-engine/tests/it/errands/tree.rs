@@ -21,8 +21,17 @@ fn check_the_main_model_writes(stage: &Stage, says: &[&str]) {
     }
     // It is there, and nothing has changed yet: neither the view nor what a body becomes that is sent again.
     assert_eq!(stage.events("summarised").len(), 1);
+    check_tried(stage, |tried| tried["missed"].as_array().unwrap().len() == 1 && !tried["by"].is_null());
     assert_eq!((stage.view(), stage.again()), before);
     stage.check_nothing_is_lost();
+}
+
+/// What went wrong is kept with the session, once.
+fn check_tried(stage: &Stage, is_right: fn(&serde_json::Value) -> bool) {
+    let tried = stage.events("tried");
+    assert_eq!(tried.len(), 1);
+    let tried = serde_json::from_str(&tried[0].body).unwrap();
+    assert!(is_right(&tried), "{tried}");
 }
 
 /// What both models failing leads to: the digest alone, the view as it was.
@@ -36,6 +45,7 @@ fn check_the_digest_stands_alone(stage: &Stage, says: &[&str]) {
         assert!(told.contains(words), "`{words}` is not in: {told}");
     }
     assert_eq!(stage.events("summarised").len(), 0);
+    check_tried(stage, |tried| tried["missed"].as_array().unwrap().len() == 2 && tried["by"].is_null());
     assert_eq!((stage.view(), stage.again()), before);
     stage.check_nothing_is_lost();
 }
@@ -187,6 +197,7 @@ fn check_flaw(says: fn(&str) -> String, words: &str) {
         &stage,
         &[words, "little wrote no summary that will do", "set another `model`"],
     );
+    check_tried(&stage, |tried| tried["flaws"].as_array().unwrap().len() >= 2);
     let n_asked = stage.summary.n_seen();
     assert_eq!(n_asked, 2, "asked once more with what was wrong, and no more");
     let stage = Stage::with(says);
