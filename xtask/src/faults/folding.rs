@@ -39,11 +39,11 @@ pub(super) const FAULTS: &[Fault] = &[
         replace: "        }\n        let what",
     },
     Fault {
-        name: "folded user messages are sent in another role's words",
+        name: "notes of ours are taken for people's words",
         breaks: "1 verbatim",
-        file: "crates/fanfold-wire/src/chat/encode.rs",
-        find: "(_, Voice::Fanfold) => {\n            (Role::User, format!(r#\"{{\"role\":\"user\",\"name\":\"fanfold\",\"content\":{text}}}\"#))",
-        replace: "(_, Voice::Fanfold) => {\n            (Role::User, format!(r#\"{{\"role\":\"user\",\"content\":{text}}}\"#))",
+        file: "crates/fanfold-wire/src/outgoing.rs",
+        find: "text.starts_with(\"<fanfold>\\n\") &&",
+        replace: "text.starts_with(\"<fanfold>\\r\") &&",
     },
     Fault {
         name: "only the first portion of an entry is sent",
