@@ -150,6 +150,10 @@ impl Passage {
     /// It is decided how its body leaves.
     pub fn left(&mut self, outcome: Outcome) {
         self.outcome = outcome;
+        // Nothing of a fold was sent, so nothing is saved.
+        if let (Outcome::AsItCame(_), Some(glance)) = (outcome, &mut self.glance) {
+            glance.sent = glance.came;
+        }
     }
 
     /// A call upstream begins, with so many bytes.

@@ -124,7 +124,7 @@ async fn it_is_recalled_into_every_format_and_people_do_not_see_it() {
     }
 }
 
-async fn until(is_true: impl Fn() -> bool) {
+pub(crate) async fn until(is_true: impl Fn() -> bool) {
     for _ in 0..1000 {
         if is_true() {
             return;

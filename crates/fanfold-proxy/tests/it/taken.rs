@@ -117,6 +117,10 @@ async fn a_fold_that_no_form_helps_is_sent_as_it_came() {
     assert_eq!((response.status().as_u16(), left(&response).as_str()), (200, "as it came: not_taken"));
     let seen = bodies(&stage);
     assert_eq!((seen.len(), seen.last()), (3, Some(&body)));
+    drop(response.bytes().await.unwrap());
+    crate::memory::until(|| stage.meter.status().totals.tokens.came > 0).await;
+    let tokens = stage.meter.status().totals.tokens;
+    assert_eq!(tokens.came, tokens.sent, "what no fold left of is not saved");
     // Where that is too long, the client hears it as it would without us.
     stage.upstream.set_limit(Some(Limit::Bytes(body.len() / 2)));
     let response = stage.chat(&body).await;
