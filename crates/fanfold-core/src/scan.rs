@@ -44,8 +44,8 @@ struct LineSpan {
     len: u32,
     atoms_end: u32,
     piece: Piece,
-    /// Where its plain form is, if it was escaped.
-    plain: Option<(u32, u32)>,
+    /// Behind where its plain form ends, if it was escaped: it begins where the one before ends. Zero if not.
+    behind_plain: u32,
 }
 
 /// Whose words a line is from.
@@ -97,7 +97,7 @@ struct Bench {
 
 /// Takes entries apart, side by side where there is much to do. What comes out does not depend on that.
 pub(crate) fn take_apart(entries: &[(&Entry, Tokens)], workers: &dyn Workers) -> Vec<Parts> {
-    const MUCH: usize = 100_000;
+    const MUCH: usize = 32_000;
     let sizes: Vec<usize> = entries.iter().map(|(entry, _)| size_of(entry)).collect();
     let size: usize = sizes.iter().sum();
     if size < MUCH || workers.count() < 2 {
@@ -180,13 +180,12 @@ impl Bench {
                     }
                 });
                 let is_escaped = matches!(piece, Piece::Asked(_)) && line.contains('\\');
-                let plain = is_escaped.then(|| {
-                    let start = plain.len();
+                if is_escaped {
                     unescape(line, &mut plain);
-                    (start as u32, plain.len() as u32)
-                });
+                }
+                let behind_plain = if is_escaped { plain.len() as u32 + 1 } else { 0 };
                 let (at, len) = ((from + at) as u32, line.len() as u32);
-                lines.push(LineSpan { at, len, atoms_end: atoms.len() as u32, piece, plain });
+                lines.push(LineSpan { at, len, atoms_end: atoms.len() as u32, piece, behind_plain });
             });
         });
         let is_one = tokens <= SLICE;
@@ -232,14 +231,14 @@ impl Scan {
 
     /// The lines, in their order.
     pub(crate) fn lines(&self) -> impl Iterator<Item = ScanLine<'_>> {
-        let mut from = 0;
+        let (mut from, mut plain_from) = (0, 0);
         self.lines.iter().map(move |line| {
             let atoms = &self.atoms[from as usize..line.atoms_end as usize];
             from = line.atoms_end;
             let at = line.at as usize;
-            let text = match line.plain {
-                Some((from, to)) => &self.plain[from as usize..to as usize],
+            let text = match (line.behind_plain as usize).checked_sub(1) {
                 None => &self.script[at..at + line.len as usize],
+                Some(end) => &self.plain[std::mem::replace(&mut plain_from, end)..end],
             };
             ScanLine { at, text, atoms, piece: line.piece }
         })

@@ -13,7 +13,7 @@ use crate::room::Room;
 use crate::terms::Terms;
 
 /// From this many bytes of text on, counting on several threads pays for their memory.
-const MANY_BYTES: usize = 1024 * 1024;
+const MANY_BYTES: usize = 256 * 1024;
 
 /// A conversation being followed, by our engine or another one.
 pub struct Followed<E = Session<'static>> {

@@ -45,11 +45,6 @@ pub struct Exact<R> {
     rules: PhantomData<fn() -> R>,
 }
 
-/// Half a megabyte: enough for the pieces that make up most of any text.
-const SHARED_BITS: u32 = 16;
-/// Cheap to make for one text.
-const OWN_BITS: u32 = 10;
-
 impl<R> Exact<R> {
     fn new(name: &'static str) -> Exact<R> {
         let bpe = tiktoken::get_encoding(name).expect("the vocabulary is embedded");
@@ -71,9 +66,9 @@ impl<R: Rules> Count for Exact<R> {
                 Err(TryLockError::Poisoned(memo)) => memo.into_inner(),
                 Err(TryLockError::WouldBlock) => continue,
             };
-            return count_with::<R>(memo.get_or_insert_with(|| Memo::new(SHARED_BITS)), self.bpe, text);
+            return count_with::<R>(memo.get_or_insert_with(Memo::new), self.bpe, text);
         }
-        count_with::<R>(&mut Memo::new(OWN_BITS), self.bpe, text)
+        count_with::<R>(&mut Memo::new(), self.bpe, text)
     }
 
     fn name(&self) -> &str {

@@ -10,21 +10,33 @@ const SHORT: usize = 15;
 /// Texts of up to this many bytes fit in a slot of the table for longer ones.
 const MEDIUM: usize = 62;
 
-/// A table from texts to counts, where a newer text takes the place of an older one.
+/// It begins with room for so many short texts: a page or two, for who counts one line.
+const LEAST: usize = 512;
+/// It never has room for more: a megabyte, enough for the pieces that make up most of any text.
+const MOST: usize = 64 * 1024;
+
+/// A table from texts to counts, where a newer text takes the place of an older one. It grows with what it is asked.
 pub(crate) struct Memo {
     /// Fifteen bytes of text, then its length in the low half of a byte and its count in the high one.
     short: Box<[[(u64, u64); 2]]>,
     /// Sixty-two bytes of text, its length, its count.
     medium: Box<[[u8; 64]]>,
+    /// How many short texts may still be new before it grows.
+    n_free: usize,
 }
 
 impl Memo {
-    /// An empty table with room for `2^bits` short texts.
-    pub(crate) fn new(bits: u32) -> Memo {
-        let n_short = 1 << bits.clamp(4, 24);
+    /// An empty table.
+    pub(crate) fn new() -> Memo {
+        Memo::of_room(LEAST)
+    }
+
+    /// An empty table with room for some short texts: a power of two.
+    fn of_room(n_short: usize) -> Memo {
         Memo {
             short: vec![[(0, 0); 2]; n_short / 2].into_boxed_slice(),
-            medium: vec![[0; 64]; (n_short / 16).max(1)].into_boxed_slice(),
+            medium: vec![[0; 64]; n_short / 16].into_boxed_slice(),
+            n_free: if n_short < MOST { n_short / 2 } else { usize::MAX },
         }
     }
 
@@ -55,10 +67,30 @@ impl Memo {
             return (newer.1 >> 60) as usize;
         }
         let is_older = older.0 == low && older.1 & !COUNT == high;
-        let found = if is_older { (older.1 >> 60) as usize } else { ask() };
+        if is_older {
+            std::mem::swap(newer, older);
+            return (newer.1 >> 60) as usize;
+        }
+        let found = ask();
         *older = *newer;
         *newer = (low, high | (found as u64) << 60);
+        self.n_free -= 1;
+        if self.n_free == 0 {
+            self.grow();
+        }
         found
+    }
+
+    /// Four times the room, with what is remembered of short texts in it.
+    #[cold]
+    fn grow(&mut self) {
+        let mut larger = Memo::of_room((8 * self.short.len()).min(MOST));
+        for &slot in self.short.iter().flat_map(|[newer, older]| [older, newer]).filter(|slot| slot.1 > 0) {
+            let at = mix(slot.0, slot.1 & !COUNT) as usize & (larger.short.len() - 1);
+            let [newer, older] = &mut larger.short[at];
+            *older = std::mem::replace(newer, slot);
+        }
+        *self = larger;
     }
 
     #[inline(never)]
@@ -109,7 +141,7 @@ mod tests {
 
     #[test]
     fn what_is_remembered_is_not_asked_again() {
-        let mut memo = Memo::new(8);
+        let mut memo = Memo::new();
         for len in 0..=70 {
             let text = "x".repeat(len);
             let first = memo.count(text.as_bytes(), 0, len, || len.min(9));
@@ -119,9 +151,26 @@ mod tests {
     }
 
     #[test]
+    fn what_is_remembered_stays_so_when_the_table_grows() {
+        let mut memo = Memo::new();
+        let texts: Vec<String> = (0..LEAST).map(|n| format!("word{n}")).collect();
+        let n_asked = std::cell::Cell::new(0);
+        let mut ask_all = || {
+            texts.iter().for_each(|text| {
+                let ask = || n_asked.replace(n_asked.get() + 1) % 5;
+                memo.count(text.as_bytes(), 0, text.len(), ask);
+            });
+        };
+        ask_all();
+        ask_all();
+        assert!(n_asked.get() < LEAST + LEAST / 4, "of {LEAST} texts, {} were asked", n_asked.get());
+        assert!(memo.short.len() > LEAST / 2);
+    }
+
+    #[test]
     fn texts_that_share_a_slot_are_told_apart() {
-        let mut memo = Memo::new(0);
-        let texts: Vec<String> = (0..999).map(|n| format!("{n}\0").repeat(1 + n % 9)).collect();
+        let mut memo = Memo::new();
+        let texts: Vec<String> = (0..99_999).map(|n| format!("{n}\0").repeat(1 + n % 9)).collect();
         for _ in 0..2 {
             for text in &texts {
                 let count = memo.count(text.as_bytes(), 0, text.len(), || text.len() % 13);
