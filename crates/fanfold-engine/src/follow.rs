@@ -298,8 +298,9 @@ fn n_bytes(change: &Change) -> usize {
     }
 }
 
-/// All cores.
-struct Threads;
+/// All cores, for a session.
+#[derive(Debug, Clone, Copy)]
+pub struct Threads;
 
 impl Workers for Threads {
     fn count(&self) -> usize {

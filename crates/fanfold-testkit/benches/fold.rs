@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use fanfold_core::{
     Body, Budget, Call, Count as _, Entry, Origin, Outcome, Policy, Session, Step, Tokens, Transcript,
-    Workers,
 };
+use fanfold_engine::Threads;
 use fanfold_tokens::{O200k, o200k};
 use fanfold_wire::{Change, Conversation};
 use rayon::prelude::*;
@@ -113,23 +113,6 @@ fn follow(mut changes: Vec<Change>, n_bytes: usize, window: Tokens, counter: &O2
     }
     session.view().expect("it fits");
     session
-}
-
-/// All cores.
-struct Threads;
-
-impl Workers for Threads {
-    fn count(&self) -> usize {
-        rayon::current_num_threads()
-    }
-
-    fn run(&self, n: usize, job: &(dyn Fn(usize) + Sync)) {
-        (0..n).into_par_iter().with_max_len(1).for_each(job);
-    }
-
-    fn soon(&self, job: Box<dyn FnOnce() + Send>) {
-        rayon::spawn(job);
-    }
 }
 
 /// A reply with a call and its result of two kilobytes, and the view for the next request.
