@@ -63,6 +63,7 @@ impl Call {
                 minded.clone_from(&read.minded);
                 let asked = Wanted {
                     unknown: self.unknown(read.model.as_deref()),
+                    takes_tool: shared.taken.takes_tool(&self.who(read.model.as_deref(), came.format)),
                     body: read.body,
                     format: came.format,
                     model: read.model,

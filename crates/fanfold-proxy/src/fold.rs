@@ -22,6 +22,7 @@ use crate::meter::Meter;
 use crate::recall::Recall;
 use crate::remember::Minded;
 use crate::shelf::Space;
+use crate::waiting::Waiting;
 use crate::windows::Windows;
 
 /// Who asks, as sessions have it.
@@ -47,6 +48,8 @@ pub(crate) struct Wanted {
     pub(crate) told: Option<Tokens>,
     /// What its server says of its window, if no table has it.
     pub(crate) unknown: Option<Unknown>,
+    /// Whether the provider takes the tool that opens folds, as far as that is known.
+    pub(crate) takes_tool: bool,
     /// What the provider said when it refused the body.
     pub(crate) refused: Option<Refused>,
     /// What is remembered for it.
@@ -63,6 +66,7 @@ pub(crate) struct Folder {
     errands: Arc<Errands>,
     meter: Arc<Meter>,
     windows: Arc<Windows>,
+    pub(crate) waiting: Waiting,
     mode: Mode,
     recall: Recall,
     deadline: Duration,
@@ -79,6 +83,7 @@ impl Folder {
             desk,
             meter: Arc::clone(&config.meter),
             windows: Arc::default(),
+            waiting: Waiting::default(),
             mode: config.mode,
             recall: config.recall,
             deadline: config.limits.deadline,
@@ -99,6 +104,7 @@ impl Folder {
         };
         let n_places = u32::try_from((1 + wanted.body.len() / PER_PLACE).min(self.n_places)).unwrap_or(1);
         let until = Instant::now() + most;
+        let (body, format) = (wanted.body.clone(), wanted.format);
         let work = async {
             let Ok(place) = Arc::clone(&self.places).acquire_many_owned(n_places).await else {
                 return Made::as_it_came(Reason::Deadline);
@@ -122,7 +128,11 @@ impl Folder {
             });
             work.await.unwrap_or_else(|_| Made::as_it_came(Reason::Panicked))
         };
-        tokio::time::timeout(most, work).await.unwrap_or_else(|_| Made::as_it_came(Reason::Deadline))
+        let made = tokio::time::timeout(most, work).await;
+        let mut made = made.unwrap_or_else(|_| Made::as_it_came(Reason::Deadline));
+        // Whatever became of it: without the results that it waits for, the provider would refuse it.
+        made.body = made.body.or_else(|| self.waiting.put_into(&body, format));
+        made
     }
 }
 
@@ -225,7 +235,8 @@ impl Folding<'_> {
         }
         let mut ask = Ask::new(&session, body, terms, SOURCE);
         (ask.mode, ask.until) = (self.mode, Some(self.until));
-        let offer = is_new.then(|| self.recall.offer(body, wanted.format));
+        let recall = if wanted.takes_tool { self.recall } else { self.recall.without_tool() };
+        let offer = is_new.then(|| recall.offer(body, wanted.format));
         ask.offer = offer.as_ref();
         let recall = || wanted.memory.as_ref().and_then(Minded::text);
         ask.memory =
