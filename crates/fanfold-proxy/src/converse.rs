@@ -13,6 +13,7 @@ use fanfold_wire::reply::{self, Carried, Filled, Held, Refusal, Reply};
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
 
 use crate::call::{Call, NotSent, to_client};
+use crate::crew::Asker;
 use crate::exchange::{SESSION, Shared};
 use crate::fold::Wanted;
 use crate::made::{Made, Reason, Sent};
@@ -68,6 +69,7 @@ impl Call {
                     format: came.format,
                     model: read.model,
                     named,
+                    asker: Asker::of(&self.headers),
                     upstream: self.upstream.address().to_owned(),
                     told: None,
                     refused: None,

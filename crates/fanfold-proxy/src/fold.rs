@@ -15,11 +15,12 @@ use tokio::sync::Semaphore;
 
 use crate::asked::Unknown;
 use crate::config::Config;
+use crate::crew::{Asker, Crew};
 use crate::desk::Desk;
 use crate::errands::Errands;
 use crate::made::{Counted, Made, Reason, Sent};
 use crate::meter::Meter;
-use crate::recall::Recall;
+use crate::recall::{Recall, has_tools};
 use crate::remember::Minded;
 use crate::shelf::Space;
 use crate::waiting::Waiting;
@@ -27,6 +28,8 @@ use crate::windows::Windows;
 
 /// Who asks, as sessions have it.
 const SOURCE: &str = "proxy";
+/// And who asks for another agent.
+const SUBAGENT: &str = "subagent";
 /// A body that was refused waits so many times as long for its fold: without one there is nothing to send.
 const PATIENCE: u32 = 5;
 /// So many bytes of a body are worked on at one place: what is made of them takes several times as much memory.
@@ -42,6 +45,8 @@ pub(crate) struct Wanted {
     pub(crate) model: Option<String>,
     /// The session that the client named.
     pub(crate) named: Option<String>,
+    /// Who asks, as the client tells it.
+    pub(crate) asker: Asker,
     /// The address that it goes to.
     pub(crate) upstream: String,
     /// What the provider said, just now, that it takes of this model at most.
@@ -66,6 +71,7 @@ pub(crate) struct Folder {
     errands: Arc<Errands>,
     meter: Arc<Meter>,
     windows: Arc<Windows>,
+    crew: Arc<Crew>,
     pub(crate) waiting: Waiting,
     mode: Mode,
     recall: Recall,
@@ -83,6 +89,7 @@ impl Folder {
             desk,
             meter: Arc::clone(&config.meter),
             windows: Arc::default(),
+            crew: Arc::default(),
             waiting: Waiting::default(),
             mode: config.mode,
             recall: config.recall,
@@ -111,13 +118,15 @@ impl Folder {
             };
             let (desk, meter, windows) =
                 (Arc::clone(&self.desk), Arc::clone(&self.meter), Arc::clone(&self.windows));
-            let (mode, recall, errands) = (self.mode, self.recall, Arc::clone(&self.errands));
+            let (crew, errands) = (Arc::clone(&self.crew), Arc::clone(&self.errands));
+            let (mode, recall) = (self.mode, self.recall);
             let work = tokio::task::spawn_blocking(move || {
                 let folding = Folding {
                     desk: &desk,
                     errands: &errands,
                     meter: &meter,
                     windows: &windows,
+                    crew: &crew,
                     mode,
                     recall,
                     until,
@@ -142,6 +151,7 @@ struct Folding<'a> {
     errands: &'a Errands,
     meter: &'a Meter,
     windows: &'a Windows,
+    crew: &'a Crew,
     mode: Mode,
     recall: Recall,
     until: Instant,
@@ -233,7 +243,15 @@ impl Folding<'_> {
         {
             tracing::warn!(%session, %error, "a refusal could not be noted");
         }
-        let mut ask = Ask::new(&session, body, terms, SOURCE);
+        let parent = if is_new { self.crew.parent(&wanted.asker) } else { None };
+        // One that is gone is nobody's parent.
+        let parent = match parent {
+            Some(parent) => engine.store().session(&parent)?.map(|row| row.id),
+            None => None,
+        };
+        let source = if wanted.asker.is_subagent { SUBAGENT } else { SOURCE };
+        let mut ask = Ask::new(&session, body, terms, source);
+        ask.parent = parent.as_ref();
         (ask.mode, ask.until) = (self.mode, Some(self.until));
         let recall = if wanted.takes_tool { self.recall } else { self.recall.without_tool() };
         let offer = is_new.then(|| recall.offer(body, wanted.format));
@@ -262,6 +280,10 @@ impl Folding<'_> {
             Left::Whole => Sent::Whole,
         };
         self.desk.told(None);
+        // What asks for a title, say, has no tools, and starts no other agents.
+        if has_tools(body) {
+            self.crew.is_at(&wanted.asker, &session);
+        }
         let counted = answer.sizes.map(|sizes| {
             let tokens = if left == Sent::Folded { sizes.view } else { sizes.transcript };
             let tokens = tokens + answer.memory.unwrap_or_default();

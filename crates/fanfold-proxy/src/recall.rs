@@ -54,7 +54,8 @@ impl Recall {
     }
 }
 
-fn has_tools(body: &str) -> bool {
+/// Whether a body has tools.
+pub(crate) fn has_tools(body: &str) -> bool {
     #[derive(serde::Deserialize)]
     struct Tools<'a> {
         #[serde(borrow, default)]
