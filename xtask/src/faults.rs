@@ -5,6 +5,7 @@
 
 mod folding; //   faults in what is folded and sent
 mod summaries; // faults in summaries
+mod serving; //   faults in the proxy as clients and providers meet it
 mod fronts; //    faults in the proxy, in what comes back, in the tools, in memory and redaction
 
 use std::collections::BTreeSet;
@@ -29,13 +30,14 @@ struct Fault {
 }
 
 /// Whose tests notice what is planted in files that begin like this; all others are the properties'.
-const PACKAGES: [(&str, &str); 7] = [
+const PACKAGES: [(&str, &str); 8] = [
     ("crates/fanfold-engine/", "fanfold-engine"),
     ("crates/fanfold-wire/src/reply/", "fanfold-wire"),
     ("crates/fanfold-wire/src/dress.rs", "fanfold-wire"),
     ("crates/fanfold-proxy/", "fanfold-proxy"),
     // The tools are tried as clients use them: by the program.
     ("crates/fanfold-mcp/", "fanfold-cli"),
+    ("crates/fanfold-cli/", "fanfold-cli"),
     ("crates/fanfold-redact/", "fanfold-redact"),
     ("crates/fanfold-memory/", "fanfold-memory"),
 ];
@@ -50,7 +52,7 @@ impl Fault {
 
 /// All of them.
 fn faults() -> impl Iterator<Item = &'static Fault> {
-    folding::FAULTS.iter().chain(summaries::FAULTS).chain(fronts::FAULTS)
+    folding::FAULTS.iter().chain(summaries::FAULTS).chain(fronts::FAULTS).chain(serving::FAULTS)
 }
 
 const TABLE: &str = "docs/faults.md";

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use fanfold_core::Budget;
 use fanfold_store::{
-    Batch, BlobId, Change as Alter, Millis, NewMessage, NewSession, NodeId, Op, SessionRow, StoreError,
+    Batch, BlobId, Change as Alter, Millis, NewMessage, NewSession, NodeId, Op, Relation, SessionRow,
+    StoreError,
 };
 use fanfold_wire::{Conversation, Format, Incoming, same_system};
 
@@ -278,7 +279,7 @@ impl Writing<'_> {
                 id: session.clone(),
                 source: self.ask.source.to_owned(),
                 format: conversation.format().to_string(),
-                parent: None,
+                parent: self.ask.parent.map(|parent| (parent.clone(), Relation::Subagent)),
                 tip: None,
             })),
             Some(row) if row.ended.is_some() => self.ops.push(Op::Set(session.clone(), Alter::Reopened)),

@@ -1,8 +1,10 @@
 //! How the model of a session may open folds. It is decided at the first request and holds for the session's life, so
-//! that what a provider has cached stays what is sent.
+//! that what a provider has cached stays what is sent. Only a tool that the provider does not take is taken back, for good.
 
+use fanfold_store::{Op, SessionId};
 use serde::{Deserialize, Serialize};
 
+use crate::engine::{Engine, OpError};
 use crate::note::Note;
 use crate::past::Past;
 use crate::terms::Terms;
@@ -29,11 +31,25 @@ impl Offer {
     }
 }
 
+impl Engine {
+    /// Takes a tool back that the provider of a session does not take: from the next request on, folds have these words.
+    pub fn withdraw(&self, session: &SessionId, words: &str) -> Result<(), OpError> {
+        let offer = Offer { tool: None, words: Some(words.to_owned()) };
+        self.write(vec![Op::Note(session.clone(), Note::Offered(offer).event())])
+    }
+}
+
 impl Past {
     /// What was decided for the session.
     pub(crate) fn offer(&self) -> Option<&Offer> {
-        self.notes.iter().find_map(|noted| match &noted.note {
-            Note::Offered(offer) => Some(offer),
+        self.offer_after(self.notes.len()).map(|(_, offer)| offer)
+    }
+
+    /// What held after so many notes, and which of them says so: the last word.
+    pub(crate) fn offer_after(&self, until: usize) -> Option<(usize, &Offer)> {
+        let notes = self.notes.iter().take(until).enumerate().rev();
+        notes.into_iter().find_map(|(i, noted)| match &noted.note {
+            Note::Offered(offer) => Some((i, offer)),
             _ => None,
         })
     }

@@ -40,8 +40,10 @@ pub struct Ask<'a> {
     pub body: &'a str,
     /// What it is folded by.
     pub terms: &'a Terms,
-    /// Who asks: `cli`, `proxy`.
+    /// Who asks: `cli`, `proxy`, `subagent`.
     pub source: &'a str,
+    /// The session of the agent that started the one who asks, if that is known. Only a new session takes it.
+    pub parent: Option<&'a SessionId>,
     /// Messages that must not be folded from now on, by their numbers from 0.
     pub pins: &'a [u32],
     /// Whether a person wants it folded now, even if nothing demands it.
@@ -64,6 +66,7 @@ impl<'a> Ask<'a> {
             body,
             terms,
             source,
+            parent: None,
             pins: &[],
             is_by_hand: false,
             offer: None,

@@ -21,6 +21,8 @@ pub(crate) struct State {
     pub(crate) past: Past,
     /// The note with its terms.
     pub(crate) era: usize,
+    /// The note that says how its model may open folds, if any does.
+    offer: Option<usize>,
     /// What held for it, in order.
     applied: Vec<(u32, usize)>,
     /// The request that left last; it is in the store and not yet among what was applied.
@@ -58,7 +60,8 @@ impl State {
         let holding = past.holding(&places, era, until);
         let mut frames = Frames { store, tools: BTreeMap::new() };
         let tools = frames.tools(&began.frame)?;
-        let offer = past.offer().cloned().unwrap_or_default();
+        let (at, offer) = past.offer_after(until).map(|(at, offer)| (at, offer.clone())).unzip();
+        let offer = offer.unwrap_or_default();
         let mut followed = Followed::start(arrived.conversation, &offer.within(terms));
         followed.add_tool(offer.tool.as_deref());
         followed.set_tools(tools.as_deref());
@@ -70,6 +73,7 @@ impl State {
             places,
             past,
             era,
+            offer: at,
             applied: holding,
             pending: None,
             frame,
@@ -102,7 +106,9 @@ impl State {
 
     /// Whether it can go on with new messages and what has happened since, without looking back.
     pub(crate) fn can_go_on(&self, ids: &[NodeId], holding: &[(u32, usize)]) -> bool {
-        let is_same_era = self.past.era(self.past.notes.len()) == Some(self.era);
+        let n_notes = self.past.notes.len();
+        let is_same_era = self.past.era(n_notes) == Some(self.era);
+        let is_same_offer = self.past.offer_after(n_notes).map(|(at, _)| at) == self.offer;
         let n_held = self.ids.len() as u32;
         let Some(new) = holding.strip_prefix(&*self.applied) else { return false };
         let is_after = new.iter().all(|(place, _)| *place >= n_held);
@@ -114,7 +120,7 @@ impl State {
             (None, _) => true,
             (Some(_), None) => false,
         };
-        is_same_era && is_after && is_ours && ids.starts_with(&self.ids)
+        is_same_era && is_same_offer && is_after && is_ours && ids.starts_with(&self.ids)
     }
 
     /// Goes on with what the same conversation says next.

@@ -13,6 +13,7 @@ use fanfold_wire::reply::{self, Carried, Filled, Held, Refusal, Reply};
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
 
 use crate::call::{Call, NotSent, to_client};
+use crate::crew::Asker;
 use crate::exchange::{SESSION, Shared};
 use crate::fold::Wanted;
 use crate::made::{Made, Reason, Sent};
@@ -63,10 +64,12 @@ impl Call {
                 minded.clone_from(&read.minded);
                 let asked = Wanted {
                     unknown: self.unknown(read.model.as_deref()),
+                    takes_tool: shared.taken.takes_tool(&self.who(read.model.as_deref(), came.format)),
                     body: read.body,
                     format: came.format,
                     model: read.model,
                     named,
+                    asker: Asker::of(&self.headers),
                     upstream: self.upstream.address().to_owned(),
                     told: None,
                     refused: None,

@@ -240,6 +240,18 @@ mod tests {
     }
 
     #[test]
+    fn a_window_that_takes_too_much_memory_is_refused() {
+        let packed = |window: u32| {
+            let mut zstd = zstd::Encoder::new(Vec::new(), 3).unwrap();
+            zstd.window_log(window).unwrap();
+            zstd.write_all(b"{}").unwrap();
+            zstd.finish().unwrap()
+        };
+        assert_eq!(unpacked("zstd", packed(ZSTD_WINDOW), 9).as_deref(), Ok(&b"{}"[..]));
+        assert_eq!(unpacked("zstd", packed(ZSTD_WINDOW + 1), 9), Err(Packed::Broken));
+    }
+
+    #[test]
     fn an_answer_is_unpacked_as_it_comes() {
         let body: Vec<u8> = (0..200).flat_map(|n| format!("data: piece {n}\n\n").into_bytes()).collect();
         for name in WAYS {

@@ -15,17 +15,21 @@ use tokio::sync::Semaphore;
 
 use crate::asked::Unknown;
 use crate::config::Config;
+use crate::crew::{Asker, Crew};
 use crate::desk::Desk;
 use crate::errands::Errands;
 use crate::made::{Counted, Made, Reason, Sent};
 use crate::meter::Meter;
-use crate::recall::Recall;
+use crate::recall::{Recall, has_tools};
 use crate::remember::Minded;
 use crate::shelf::Space;
+use crate::waiting::Waiting;
 use crate::windows::Windows;
 
 /// Who asks, as sessions have it.
 const SOURCE: &str = "proxy";
+/// And who asks for another agent.
+const SUBAGENT: &str = "subagent";
 /// A body that was refused waits so many times as long for its fold: without one there is nothing to send.
 const PATIENCE: u32 = 5;
 /// So many bytes of a body are worked on at one place: what is made of them takes several times as much memory.
@@ -41,12 +45,16 @@ pub(crate) struct Wanted {
     pub(crate) model: Option<String>,
     /// The session that the client named.
     pub(crate) named: Option<String>,
+    /// Who asks, as the client tells it.
+    pub(crate) asker: Asker,
     /// The address that it goes to.
     pub(crate) upstream: String,
     /// What the provider said, just now, that it takes of this model at most.
     pub(crate) told: Option<Tokens>,
     /// What its server says of its window, if no table has it.
     pub(crate) unknown: Option<Unknown>,
+    /// Whether the provider takes the tool that opens folds, as far as that is known.
+    pub(crate) takes_tool: bool,
     /// What the provider said when it refused the body.
     pub(crate) refused: Option<Refused>,
     /// What is remembered for it.
@@ -63,6 +71,8 @@ pub(crate) struct Folder {
     errands: Arc<Errands>,
     meter: Arc<Meter>,
     windows: Arc<Windows>,
+    crew: Arc<Crew>,
+    pub(crate) waiting: Waiting,
     mode: Mode,
     recall: Recall,
     deadline: Duration,
@@ -79,6 +89,8 @@ impl Folder {
             desk,
             meter: Arc::clone(&config.meter),
             windows: Arc::default(),
+            crew: Arc::default(),
+            waiting: Waiting::default(),
             mode: config.mode,
             recall: config.recall,
             deadline: config.limits.deadline,
@@ -99,19 +111,22 @@ impl Folder {
         };
         let n_places = u32::try_from((1 + wanted.body.len() / PER_PLACE).min(self.n_places)).unwrap_or(1);
         let until = Instant::now() + most;
+        let (body, format) = (wanted.body.clone(), wanted.format);
         let work = async {
             let Ok(place) = Arc::clone(&self.places).acquire_many_owned(n_places).await else {
                 return Made::as_it_came(Reason::Deadline);
             };
             let (desk, meter, windows) =
                 (Arc::clone(&self.desk), Arc::clone(&self.meter), Arc::clone(&self.windows));
-            let (mode, recall, errands) = (self.mode, self.recall, Arc::clone(&self.errands));
+            let (crew, errands) = (Arc::clone(&self.crew), Arc::clone(&self.errands));
+            let (mode, recall) = (self.mode, self.recall);
             let work = tokio::task::spawn_blocking(move || {
                 let folding = Folding {
                     desk: &desk,
                     errands: &errands,
                     meter: &meter,
                     windows: &windows,
+                    crew: &crew,
                     mode,
                     recall,
                     until,
@@ -122,7 +137,11 @@ impl Folder {
             });
             work.await.unwrap_or_else(|_| Made::as_it_came(Reason::Panicked))
         };
-        tokio::time::timeout(most, work).await.unwrap_or_else(|_| Made::as_it_came(Reason::Deadline))
+        let made = tokio::time::timeout(most, work).await;
+        let mut made = made.unwrap_or_else(|_| Made::as_it_came(Reason::Deadline));
+        // Whatever became of it: without the results that it waits for, the provider would refuse it.
+        made.body = made.body.or_else(|| self.waiting.put_into(&body, format));
+        made
     }
 }
 
@@ -132,6 +151,7 @@ struct Folding<'a> {
     errands: &'a Errands,
     meter: &'a Meter,
     windows: &'a Windows,
+    crew: &'a Crew,
     mode: Mode,
     recall: Recall,
     until: Instant,
@@ -223,9 +243,18 @@ impl Folding<'_> {
         {
             tracing::warn!(%session, %error, "a refusal could not be noted");
         }
-        let mut ask = Ask::new(&session, body, terms, SOURCE);
+        let parent = if is_new { self.crew.parent(&wanted.asker) } else { None };
+        // One that is gone is nobody's parent.
+        let parent = match parent {
+            Some(parent) => engine.store().session(&parent)?.map(|row| row.id),
+            None => None,
+        };
+        let source = if wanted.asker.is_subagent { SUBAGENT } else { SOURCE };
+        let mut ask = Ask::new(&session, body, terms, source);
+        ask.parent = parent.as_ref();
         (ask.mode, ask.until) = (self.mode, Some(self.until));
-        let offer = is_new.then(|| self.recall.offer(body, wanted.format));
+        let recall = if wanted.takes_tool { self.recall } else { self.recall.without_tool() };
+        let offer = is_new.then(|| recall.offer(body, wanted.format));
         ask.offer = offer.as_ref();
         let recall = || wanted.memory.as_ref().and_then(Minded::text);
         ask.memory =
@@ -251,6 +280,10 @@ impl Folding<'_> {
             Left::Whole => Sent::Whole,
         };
         self.desk.told(None);
+        // What asks for a title, say, has no tools, and starts no other agents.
+        if has_tools(body) {
+            self.crew.is_at(&wanted.asker, &session);
+        }
         let counted = answer.sizes.map(|sizes| {
             let tokens = if left == Sent::Folded { sizes.view } else { sizes.transcript };
             let tokens = tokens + answer.memory.unwrap_or_default();

@@ -23,6 +23,8 @@ mod asked; //    windows that servers are asked for
 mod recall; //   how a model opens folds
 mod remember; // memory for the conversations that pass
 mod errands; //  summaries written beside the turns
+mod crew; //     whose work a conversation is
+mod waiting; //  recalls that a provider waits for
 mod fold; //     a body folded, within a deadline
 mod reading; //  a body unpacked and looked at, within the same
 pub mod meter; // what passes through, counted

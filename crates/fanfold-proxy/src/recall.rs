@@ -20,12 +20,20 @@ pub enum Recall {
     Off,
 }
 
+/// What folds say where no way exists.
+pub(crate) const NO_WAY: &str = "A [handle] stands for what was left out; if you need it, get it again.";
+
 /// The shortest that an original is cut to.
 const LEAST: usize = 1_000;
 /// The longest that all originals of one answer are together, in bytes: some 6,000 tokens.
 const MOST: usize = 24_000;
 
 impl Recall {
+    /// The way that is left at a provider that takes no tool of ours.
+    pub(crate) fn without_tool(self) -> Recall {
+        if self == Recall::Tool { Recall::Off } else { self }
+    }
+
     /// What a session that begins with a body is offered.
     pub(crate) fn offer(self, body: &str, format: Format) -> Offer {
         let words = |words: &str| Some(words.to_owned());
@@ -41,15 +49,13 @@ impl Recall {
                     "Call the tool recall of the MCP server fanfold with a [handle] for the original.",
                 ),
             },
-            Recall::Tool | Recall::Off => Offer {
-                tool: None,
-                words: words("A [handle] stands for what was left out; if you need it, get it again."),
-            },
+            Recall::Tool | Recall::Off => Offer { tool: None, words: words(NO_WAY) },
         }
     }
 }
 
-fn has_tools(body: &str) -> bool {
+/// Whether a body has tools.
+pub(crate) fn has_tools(body: &str) -> bool {
     #[derive(serde::Deserialize)]
     struct Tools<'a> {
         #[serde(borrow, default)]

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use fanfold_engine::{Beside, Engine, Opened};
 use fanfold_store::SessionId;
 use fanfold_wire::Format;
-use fanfold_wire::reply::{Called, Failure, Filled, Held, Out, Wanted};
+use fanfold_wire::reply::{self, Called, Failure, Filled, Held, Out, Wanted};
 use futures_util::{Stream, StreamExt as _, stream};
 use http::header::{CONTENT_LENGTH, HeaderMap, RETRY_AFTER};
 
@@ -297,6 +297,8 @@ impl Rounds {
         let results = self.originals(ours.iter().map(Wanted::read).collect()).await;
         let opened =
             |(call, result): (Called, String)| Opened { call: call.id, arguments: call.arguments, result };
+        let made = ours.iter().cloned().zip(results.iter().cloned()).collect();
+        self.call.shared.folder.waiting.add(reply::Beside { theirs: theirs.clone(), ours: made });
         let beside = Beside { theirs, ours: ours.into_iter().zip(results).map(opened).collect() };
         let session = self.session.clone();
         let noted = self.with_engine(move |engine| engine.recalled_beside(&session, beside)).await;

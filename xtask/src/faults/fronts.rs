@@ -202,9 +202,9 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "what is folded for nobody counts as saved",
         breaks: "the meter: meter::tests",
-        file: "crates/fanfold-proxy/src/meter/passage/settle.rs",
-        find: "sent: if is_folded { glance.sent } else { glance.came },",
-        replace: "sent: glance.sent,",
+        file: "crates/fanfold-proxy/src/meter/passage.rs",
+        find: "            glance.sent = glance.came;\n",
+        replace: "            glance.sent = glance.sent.min(glance.came);\n",
     },
     Fault {
         name: "any header is written to the log",

@@ -158,6 +158,52 @@ fn a_client_that_was_sent_elsewhere_still_goes_there() {
     assert!(said.contains("warning: OPENAI_BASE_URL and OPENAI_API_BASE differ"), "{said}");
 }
 
+/// Codex as far as it matters here: it tells what it was started with.
+fn codex(sandbox: &Sandbox, settings: &str, arguments: &[&str]) -> (String, String) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let program = sandbox.write("bin/codex", "#!/bin/sh\necho \"$@\"\n");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    sandbox.write(".codex/config.toml", settings);
+    let program = program.to_str().unwrap().to_owned();
+    let mut all = vec!["serve", "--store", "s.db"];
+    all.extend(arguments);
+    all.extend(["--", &program, "exec", "hi"]);
+    let output = command(sandbox, &all).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn codex_still_goes_where_its_own_settings_send_it() {
+    let sandbox = Sandbox::new();
+    let (told, said) = codex(&sandbox, "", &[]);
+    assert!(said.contains("sends to https://api.openai.com/v1 and") && !said.contains("warning"), "{said}");
+    assert!(told.starts_with("-c openai_base_url=\"http://127.0.0.1:") && told.ends_with("/v1\" exec hi\n"));
+    let (told, said) = codex(&sandbox, "openai_base_url = \"http://127.0.0.1:9/openai\"\n", &[]);
+    assert!(said.contains("sends to http://127.0.0.1:9/openai and") && !said.contains("warning"), "{said}");
+    assert!(told.starts_with("-c openai_base_url=") && !told.contains("/v1"), "the same paths: {told}");
+    // A provider of its own is what it is told about.
+    let other = "model_provider = \"mine\"\n[model_providers.mine]\nbase_url = \"http://127.0.0.1:9/v1\"\n";
+    let (told, said) = codex(&sandbox, other, &[]);
+    assert!(said.contains("sends to http://127.0.0.1:9/v1 and"), "{said}");
+    assert!(told.starts_with("-c model_providers.mine.base_url=\"http://127.0.0.1:"), "{told}");
+}
+
+#[test]
+fn what_codex_s_settings_say_and_does_not_hold_is_told() {
+    let sandbox = Sandbox::new();
+    let settings = "openai_base_url = \"http://127.0.0.1:9/v1\"\n";
+    let (_, said) = codex(&sandbox, settings, &["--upstream", "http://127.0.0.1:8"]);
+    assert!(said.contains("sends to http://127.0.0.1:8,"), "{said}");
+    assert!(said.contains("config.toml sends Codex to http://127.0.0.1:9/v1; its requests go to"), "{said}");
+    assert!(said.contains("write --upstream http://127.0.0.1:9/v1"), "{said}");
+    let (_, said) = codex(&sandbox, settings, &["--upstream", "http://127.0.0.1:9/v1/"]);
+    assert!(!said.contains("warning"), "{said}");
+    let (told, said) = codex(&sandbox, "model_provider = \"oss\"\n", &[]);
+    assert!(said.contains("names the provider `oss`") && said.contains("does not pass here"), "{said}");
+    assert_eq!(told, "exec hi\n");
+}
+
 #[test]
 fn what_is_set_for_a_shared_proxy_does_not_keep_a_client_of_ours_out() {
     let (sandbox, upstream) = (Sandbox::new(), upstream(Duration::ZERO));

@@ -12,6 +12,7 @@ mod past; //           each thing behind its message
 mod undone; //         what no longer holds after a restore or an overflow
 mod walks; //          whatever happens, following and replaying say the same
 mod dress; //          messages are the same whatever their cache marks
+mod beside; //         recalls that a client was not shown
 mod recognise; //      which session a body belongs to
 mod errands; //        summaries by a model, and all that may go wrong
 mod provider; //       refusals, and what the provider counted

@@ -70,6 +70,39 @@ fn a_tool_is_offered_for_life_or_never() {
 }
 
 #[test]
+fn a_tool_that_is_taken_back_never_comes_again() {
+    const WORDS: &str = "Get again what a [handle] stands for.";
+    let (followed, replayed) = (engine(), engine());
+    let messages = agent_messages(40);
+    let mut sent = Vec::new();
+    for (i, n) in (1..messages.len()).step_by(6).enumerate() {
+        let body = agent_body(&marked(&messages[..n]));
+        let is_taken_back = i >= 4;
+        let answer = send(&followed, "s", &body, Some(&offer()));
+        replayed.forget();
+        assert_eq!(answer.body, send(&replayed, "s", &body, Some(&offer())).body, "after {n}");
+        assert_eq!(answer.has_tool, !is_taken_back, "after {n}");
+        if is_taken_back && matches!(answer.left, Left::Folded(_)) {
+            let has_words = |words: &str| answer.body.contains(words);
+            assert!(has_words(WORDS) && !has_words("The tool `recall`"), "{}", answer.body);
+        }
+        sent.push(answer.body);
+        if i == 3 {
+            [&followed, &replayed].iter().for_each(|engine| engine.withdraw(&id("s"), WORDS).unwrap());
+        }
+    }
+    assert!(sent.last().unwrap().contains(WORDS));
+    let again = |described: &str, budget| {
+        terms_of(described, budget).map(|terms| Terms { format: Some(Format::Anthropic), ..terms })
+    };
+    for (i, body) in sent.iter().enumerate() {
+        assert_eq!(followed.rebuild(&id("s"), i + 1, &again).unwrap().body, *body, "request {}", i + 1);
+    }
+    let fork = followed.fork(&id("s"), None, None).unwrap();
+    assert!(!send(&followed, &fork.0, &agent_body(&messages), Some(&offer())).has_tool);
+}
+
+#[test]
 fn a_tool_goes_where_there_is_a_place_for_it() {
     let check = |body: &str, expected: &str| {
         let answer = send(&engine(), "s", body, Some(&offer()));

@@ -222,3 +222,64 @@ async fn a_client_that_goes_back_before_it_is_not_given_it() {
     api.ask(&stage, &other, wish).await;
     assert!(!api.arrived(&stage).join("").contains(OUR_CALL));
 }
+
+/// The rule of a provider that holds a conversation: each call that it holds wants its result.
+fn wants_all_results(body: &Value) -> Option<(u16, String)> {
+    let is_continued = !body["previous_response_id"].is_null();
+    let outputs = body["input"].as_array()?.iter().filter(|item| item["type"] == "function_call_output");
+    let is_short = is_continued && outputs.count() < 2;
+    is_short.then(|| (400, "No tool output found for function call.".to_owned()))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_holds_the_calls_gets_all_of_their_results() {
+    let api = APIS[1];
+    for is_stream in [false, true] {
+        let wish = Asking { is_stream, named: None };
+        let stage =
+            Stage::new(Wish { window: 1500, script: mixing(), recall: Recall::Tool, ..Wish::default() })
+                .await;
+        stage.upstream.set_rule(wants_all_results);
+        let messages = api.long_talk(36);
+        api.ask(&stage, &messages[..1], wish).await;
+        let (calls, _, _) = api.ask(&stage, &messages, wish).await;
+        assert_eq!(calls.len(), 1);
+        // The client goes on by the id of the answer, with the result of the one call that it knows of.
+        let mut body: Value =
+            serde_json::from_str(&api.body(&api.step(&calls[0], "more of it")[1..], is_stream)).unwrap();
+        (body["store"], body["previous_response_id"]) = (true.into(), "resp_1".into());
+        let body = body.to_string();
+        let mut arrived = Vec::new();
+        for _ in 0..2 {
+            let response = stage.post(api.path, body.clone()).send().await.unwrap();
+            assert_eq!(
+                (response.status().as_u16(), left(&response).as_str()),
+                (200, "as it came: continued")
+            );
+            assert!(!response.text().await.unwrap().contains("fanfold_recall"));
+            arrived.push(api.arrived(&stage));
+        }
+        assert_eq!(arrived[0], arrived[1], "sent again, it is the same");
+        let [theirs, ours] = arrived[0].as_slice() else { panic!("{:?}", arrived[0]) };
+        assert!(theirs.contains("more of it") && theirs.contains(&calls[0].id), "{theirs}");
+        assert!(ours.contains("takes batch_") && !ours.contains(&calls[0].id), "the original: {ours}");
+        // What it sends with other results goes as it came.
+        let other = body.replace(&calls[0].id, "call_other");
+        let response = stage.post(api.path, other.clone()).send().await.unwrap();
+        assert_eq!(response.status(), 400, "{other}");
+        assert_eq!(stage.upstream.seen().last().unwrap().text(), other);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_that_a_provider_holds_gets_no_tool() {
+    let stage = Stage::new(Wish { recall: Recall::Tool, ..Wish::default() }).await;
+    for key in ["previous_response_id", "conversation"] {
+        let mut body: Value = serde_json::from_str(&APIS[1].body(&APIS[1].long_talk(1)[..1], false)).unwrap();
+        (body["store"], body[key]) = (true.into(), "held_1".into());
+        let body = body.to_string();
+        let response = stage.post(APIS[1].path, body.clone()).send().await.unwrap();
+        assert_eq!(left(&response), "as it came: continued", "{key}");
+        assert_eq!(stage.upstream.seen().last().unwrap().text(), body, "{key}");
+    }
+}

@@ -15,6 +15,7 @@ mod alive; //    providers that think, and say so
 mod faults; //   providers and clients that fail
 mod tls; //      providers behind TLS
 mod memory; //   what is remembered, and providers of it that fail
+mod crew; //     agents that work for others
 mod trust; //    who may ask
 mod crowds; //   more of everything than there is room for
 mod watched; //  what people see of sessions

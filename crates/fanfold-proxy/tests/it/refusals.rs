@@ -5,7 +5,7 @@ use fanfold_engine::Mode;
 use fanfold_testkit::upstream::{Fault, Limit};
 use serde_json::json;
 
-use crate::setting::{Stage, Wish, chat, left, long_chat, session};
+use crate::setting::{LATER, Stage, Wish, chat, left, long_chat, session};
 
 const LIMIT: usize = 1500;
 
@@ -163,8 +163,8 @@ async fn a_stream_that_only_began_may_still_refuse() {
     messages.remove(0);
     let chat = json!({ "model": "m", "stream": true, "messages": messages }).to_string();
     let cases = [
-        ("/v1/messages", anthropic, format!("{start}{error}"), format!("{start}{block}")),
-        ("/v1/chat/completions", chat, format!("{role}{too_long}"), format!("{role}{text}")),
+        ("/v1/messages", anthropic, format!("{start}{LATER}{error}"), format!("{start}{block}")),
+        ("/v1/chat/completions", chat, format!("{role}{LATER}{too_long}"), format!("{role}{text}")),
     ];
     for (path, body, refused, answered) in cases {
         let (first, second) = (format!("{head}{refused}"), format!("{head}{answered}"));

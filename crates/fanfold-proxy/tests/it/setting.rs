@@ -213,6 +213,9 @@ pub(crate) fn session(response: &reqwest::Response) -> String {
     response.headers()["x-fanfold-session"].to_str().unwrap().to_owned()
 }
 
+/// What stands behind this comes a moment later.
+pub(crate) const LATER: char = '\0';
+
 /// A provider that answers each connection with given bytes and closes it; what it was sent is written down.
 fn raw(answers: &[&str]) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -232,7 +235,12 @@ fn raw(answers: &[&str]) -> (String, Arc<Mutex<Vec<String>>>) {
                 }
             }
             written.lock().unwrap().push(String::from_utf8_lossy(&request).into_owned());
-            let _ = stream.write_all(answer.as_bytes());
+            for (i, part) in answer.split(LATER).enumerate() {
+                if i > 0 {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                let _ = stream.write_all(part.as_bytes());
+            }
         }
     });
     (address, seen)

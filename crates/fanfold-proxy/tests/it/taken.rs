@@ -27,7 +27,7 @@ fn wants_no_tool_of_ours(body: &Value) -> Option<(u16, String)> {
 }
 
 fn wants_no_notes(body: &Value) -> Option<(u16, String)> {
-    body["messages"].to_string().contains("<fanfold>").then(|| (400, "no".to_owned()))
+    body["messages"].to_string().contains("<fanfold>").then(|| (422, "no".to_owned()))
 }
 
 fn bodies(stage: &Stage) -> Vec<String> {
@@ -87,25 +87,47 @@ async fn one_that_takes_no_names_has_none_to_refuse() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_refuses_the_tool_gets_what_came() {
-    let stage = Stage::new(Wish { recall: Recall::Tool, ..Wish::default() }).await;
+async fn one_that_refuses_the_tool_is_folded_for_without_it() {
+    let mut stage = Stage::new(Wish { window: 500, recall: Recall::Tool, ..Wish::default() }).await;
     stage.upstream.set_rule(wants_no_tool_of_ours);
-    let mut messages = long_chat(12);
-    for (n, n_seen) in [(4, 2), (8, 3)] {
+    let mut messages = long_chat(14);
+    for (n, n_seen, expected) in [(4, 2, "whole"), (6, 3, "whole"), (26, 4, "folded")] {
         let body = chat(&messages[..n]);
         let response = stage.chat(&body).await;
-        assert_eq!((response.status().as_u16(), left(&response).as_str()), (200, "as it came: not_taken"));
+        assert_eq!((response.status().as_u16(), left(&response).as_str()), (200, expected), "{n}");
         drop(response.bytes().await.unwrap());
         let seen = bodies(&stage);
-        assert_eq!((seen.len(), seen.last().unwrap()), (n_seen, &body), "it is known for the session");
+        assert_eq!(seen.len(), n_seen, "it is found out once");
+        assert!(expected == "folded" || seen.last() == Some(&body), "nothing else is changed");
     }
-    // A second session finds it out again, and then it is known for all.
-    for (task, n_seen) in [("something else", 5), ("a third thing", 6)] {
+    let last = bodies(&stage).pop().unwrap();
+    assert!(!last.contains("fanfold_recall") && last.contains("get it again"), "{last}");
+    // It never comes back, also where nobody remembers that it was refused.
+    stage.restart().await;
+    assert_eq!(left(&stage.chat(&chat(&messages)).await), "folded");
+    assert_eq!(bodies(&stage).len(), 5);
+    // Two sessions find it out, and then it is known for all.
+    for (task, n_seen) in [("something else", 7), ("a third thing", 9), ("a fourth", 10)] {
         messages[1] = json!({ "role": "user", "content": task });
-        assert_eq!(left(&stage.chat(&chat(&messages[..4])).await), "as it came: not_taken");
+        assert_eq!(left(&stage.chat(&chat(&messages[..4])).await), "whole");
         assert_eq!(bodies(&stage).len(), n_seen, "{task}");
     }
-    assert_eq!(stage.meter.status().totals.as_it_came.get("not_taken"), Some(&4));
+    assert_eq!(left(&stage.chat(&chat(&messages)).await), "folded");
+    let last = bodies(&stage).pop().unwrap();
+    assert!(!last.contains("fanfold_recall") && last.contains("get it again"), "{last}");
+    assert!(stage.meter.status().totals.as_it_came.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_may_have_two_rules() {
+    let stage = Stage::new(Wish { window: 500, recall: Recall::Tool, ..Wish::default() }).await;
+    stage.upstream.set_rule(|body| wants_no_tool_of_ours(body).or_else(|| wants_alternating(body)));
+    let messages = long_chat(14);
+    // As made, with roles that alternate, without the tool, and both.
+    for (n, n_seen) in [(24, 4), (26, 5), (messages.len(), 6)] {
+        assert_eq!(left(&stage.chat(&chat(&messages[..n])).await), "folded", "{n}");
+        assert_eq!(bodies(&stage).len(), n_seen, "{n}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

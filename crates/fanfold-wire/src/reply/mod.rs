@@ -32,6 +32,6 @@ pub use scrubbed::Scrubbed;
 pub use spoken::{Heard, Spoken};
 pub use summary::is_summary_request;
 pub(crate) use tool::wants_structure;
-pub use tool::{RECALL_TOOL, Wanted, may_offer_recall, recall_tool, with_recall_tool};
+pub use tool::{RECALL_TOOL, Wanted, may_offer_recall, recall_tool, with_recall_tool, without_recall_tool};
 pub use usage::Usage;
 pub use words::error_words;

@@ -94,6 +94,15 @@ pub fn with_recall_tool(body: &str, format: Format) -> Option<String> {
     Some(splices.apply(body))
 }
 
+/// The request without the tool that was put among its tools, and every other byte as it was. None where it is not there.
+pub fn without_recall_tool(body: &str, format: Format) -> Option<String> {
+    let tool = recall_tool(format)?;
+    let first = *json::array(Object::parse(body)?.some("tools")?)?.first()?;
+    let span = json::span(body, first);
+    let end = span.end + usize::from(body[span.end..].starts_with(','));
+    (first == tool).then(|| format!("{}{}", &body[..span.start], &body[end..]))
+}
+
 fn name_of(tool: &str) -> Option<String> {
     let tool = Object::parse(tool)?;
     let function = tool.some("function").and_then(Object::parse);
@@ -193,6 +202,10 @@ mod tests {
             assert_eq!(offered, expected.replace('T', tool), "{body}");
             assert!(json::is_valid(&offered));
             assert_eq!(with_recall_tool(&offered, format), None, "it is there already");
+            let has_list = body.contains("\"tools\"") && !body.contains("null");
+            let again = without_recall_tool(&offered, format);
+            assert!(!has_list || again.as_deref() == Some(body), "taken out again: {again:?}");
+            assert_eq!(without_recall_tool(body, format), None, "it is not there");
         }
     }
 

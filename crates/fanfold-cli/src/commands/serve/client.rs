@@ -2,12 +2,12 @@
 
 use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
-use std::path::Path;
 use std::process::{ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
 use tokio::process::{Child, Command};
 
+use super::codex::Codex;
 use super::signals::{Asked, Signals, are_in_front};
 use crate::failure::Failure;
 
@@ -18,16 +18,31 @@ pub(crate) const OPENAI_VARIABLES: [&str; 2] = ["OPENAI_BASE_URL", "OPENAI_API_B
 /// Those of Anthropic's routes.
 pub(crate) const ANTHROPIC_VARIABLES: [&str; 1] = ["ANTHROPIC_BASE_URL"];
 
+/// Where a client finds the proxy.
+pub(crate) struct Proxy<'a> {
+    pub(crate) address: SocketAddr,
+    /// What its own base URL of OpenAI's routes ends with.
+    pub(crate) openai_path: &'a str,
+}
+
+impl Proxy<'_> {
+    fn openai(&self) -> String {
+        format!("http://{}{}", self.address, self.openai_path)
+    }
+}
+
 /// Runs a command to its end and gives its exit code.
 pub(crate) async fn run(
     program: &OsStr,
     arguments: &[OsString],
-    address: SocketAddr,
+    codex: Option<&Codex>,
+    proxy: Proxy<'_>,
 ) -> Result<ExitCode, Failure> {
     let mut signals = Signals::listen();
     let mut command = Command::new(program);
-    command.args(flags(program, address)).args(arguments);
-    for (name, value) in variables(address) {
+    let flags = codex.map(|codex| codex.flags(&proxy.openai())).unwrap_or_default();
+    command.args(flags).args(arguments);
+    for (name, value) in variables(&proxy) {
         command.env(name, value);
     }
     let mut child = command.spawn().map_err(|error| {
@@ -60,20 +75,11 @@ pub(crate) async fn run(
 }
 
 /// The base URLs as clients read them.
-fn variables(address: SocketAddr) -> Vec<(&'static str, String)> {
-    let root = format!("http://{address}");
-    let openai = OPENAI_VARIABLES.map(|name| (name, format!("{root}/v1")));
+fn variables(proxy: &Proxy<'_>) -> Vec<(&'static str, String)> {
+    let root = format!("http://{}", proxy.address);
+    let openai = OPENAI_VARIABLES.map(|name| (name, proxy.openai()));
     let others = ANTHROPIC_VARIABLES.map(|name| (name, root.clone()));
     openai.into_iter().chain(others).chain([("FANFOLD_PROXY", root.clone())]).collect()
-}
-
-/// Flags for a client that reads its base URL from no variable.
-fn flags(program: &OsStr, address: SocketAddr) -> Vec<OsString> {
-    let is_codex = Path::new(program).file_stem().is_some_and(|name| name == "codex");
-    if !is_codex {
-        return Vec::new();
-    }
-    vec!["-c".into(), format!("openai_base_url=\"http://{address}/v1\"").into()]
 }
 
 /// Passes a signal on to the client.
@@ -103,16 +109,4 @@ fn code(status: ExitStatus) -> ExitCode {
         return ExitCode::from(128u8.saturating_add(signal as u8));
     }
     ExitCode::from(status.code().map_or(1, |code| code as u8))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn codex_is_told_by_a_flag() {
-        let address = "127.0.0.1:9".parse().expect("an address");
-        assert_eq!(flags(OsStr::new("/usr/bin/codex"), address).len(), 2);
-        assert!(flags(OsStr::new("claude"), address).is_empty());
-    }
 }

@@ -2,6 +2,7 @@
 
 mod host; //    stores and terms for the proxy
 mod places; //  where it listens, and where requests go
+mod codex; //   where Codex's own settings send it
 mod client; //  a command with its base URLs set
 mod signals; // what the system asks for
 
@@ -17,7 +18,9 @@ use fanfold_proxy::meter::{Collector, Meter};
 use fanfold_proxy::{Config, Limits, Recall, Remember, Running, ServeError, Token, serve};
 use tokio::runtime::Runtime;
 
+use self::client::Proxy;
 use self::host::Offered;
+use self::places::Chosen;
 use super::Say;
 use super::provider;
 use super::search::OtherProfiles;
@@ -54,7 +57,8 @@ async fn serve_until_asked(
     say: Say,
 ) -> anyhow::Result<ExitCode> {
     let listen = places::listen(args, options)?;
-    let upstreams = places::upstreams(args, options, say)?;
+    let codex = codex::Codex::of(&args.command);
+    let Chosen { upstreams, openai_path } = places::upstreams(args, options, codex.as_ref(), say)?;
     let mode = if args.observe { Mode::Observe } else { Mode::Fold };
     let usual = if args.command.is_empty() { Look::Human } else { Look::Off };
     log::start(args.log.unwrap_or(usual), args.talk);
@@ -105,7 +109,10 @@ async fn serve_until_asked(
         say.warn(&format!("{why}; until the store can be used, requests go through unfolded"));
     }
     let code = match args.command.split_first() {
-        Some((program, arguments)) => client::run(program, arguments, running.address()).await?,
+        Some((program, arguments)) => {
+            let proxy = Proxy { address: running.address(), openai_path: &openai_path };
+            client::run(program, arguments, codex.as_ref(), proxy).await?
+        }
         None => {
             signals::asked_to_end().await;
             ExitCode::SUCCESS

@@ -8,6 +8,7 @@ use fanfold_proxy::{Style, Upstream, Upstreams};
 
 use super::Say;
 use super::client::{ANTHROPIC_VARIABLES, OPENAI_VARIABLES};
+use super::codex::{Codex, is_same};
 use crate::failure::Failure;
 use crate::flags::{ServeArgs, USUAL_LISTEN};
 use crate::settings::Options;
@@ -42,30 +43,63 @@ pub(crate) fn address(text: &str) -> Result<SocketAddr, Failure> {
     })
 }
 
-/// Where requests go: one address for all, one for each style, or the providers' own.
-pub(crate) fn upstreams(args: &ServeArgs, options: &Options, say: Say) -> Result<Upstreams, Failure> {
+/// Where requests go.
+pub(crate) struct Chosen {
+    pub(crate) upstreams: Upstreams,
+    /// What the base URL of OpenAI's routes ends with that a client of ours is given: as its own does, so that it asks for
+    /// the same paths.
+    pub(crate) openai_path: String,
+}
+
+/// Where requests go: one address for all, one for each style, where a client of ours was sent already, or the providers'
+/// own.
+pub(crate) fn upstreams(
+    args: &ServeArgs,
+    options: &Options,
+    codex: Option<&Codex>,
+    say: Say,
+) -> Result<Chosen, Failure> {
     let set = &options.serve;
     let all = args.upstream.as_deref().or(set.upstream.as_deref());
     // A client that is started here may have been sent elsewhere already.
     let is_client_ours = !args.command.is_empty();
-    let choose = |own: Option<&String>, names: &[&'static str], usual: &str| {
-        let given = args.upstream.clone().or_else(|| own.cloned()).or_else(|| all.map(str::to_owned));
-        let given = given.or_else(|| {
-            let found = is_client_ours.then(|| Elsewhere::find(names, |name| std::env::var(name).ok()))??;
-            if let Some(other) = found.other {
-                let Elsewhere { name, address, .. } = &found;
-                say.warn(&format!("{name} and {other} differ; requests go where {name} says: {address}"));
-            }
-            Some(found.address)
-        });
-        upstream(&given.unwrap_or_else(|| usual.to_owned()))
+    let given = |own: Option<&String>| {
+        args.upstream.clone().or_else(|| own.cloned()).or_else(|| all.map(str::to_owned))
     };
-    Ok(Upstreams {
-        openai: choose(set.openai.as_ref(), &OPENAI_VARIABLES, OPENAI)?,
-        anthropic: choose(set.anthropic.as_ref(), &ANTHROPIC_VARIABLES, ANTHROPIC)?,
+    let elsewhere = |names: &[&'static str]| {
+        let found = is_client_ours.then(|| Elsewhere::find(names, |name| std::env::var(name).ok()))??;
+        if let Some(other) = found.other {
+            let Elsewhere { name, address, .. } = &found;
+            say.warn(&format!("{name} and {other} differ; requests go where {name} says: {address}"));
+        }
+        Some(found.address)
+    };
+    let openai = given(set.openai.as_ref());
+    let its_own = || codex.and_then(|codex| codex.address.clone()).or_else(|| elsewhere(&OPENAI_VARIABLES));
+    let its_own = if openai.is_some() { None } else { its_own() };
+    let openai_path = its_own.as_deref().map_or("/v1", version).to_owned();
+    let openai = openai.or(its_own).unwrap_or_else(|| OPENAI.to_owned());
+    if let Some(codex) = codex {
+        codex.tell(&openai, say);
+    }
+    let anthropic = given(set.anthropic.as_ref()).or_else(|| elsewhere(&ANTHROPIC_VARIABLES));
+    let upstreams = Upstreams {
+        openai: upstream(&openai)?,
+        anthropic: upstream(&anthropic.unwrap_or_else(|| ANTHROPIC.to_owned()))?,
         allowed: set.allowed.iter().map(|address| upstream(address)).collect::<Result<_, _>>()?,
         usual: usual(args.command.first().map(OsString::as_os_str)),
-    })
+    };
+    Ok(Chosen { upstreams, openai_path })
+}
+
+/// The version that an address ends with, with its slash; nothing if it ends otherwise.
+fn version(address: &str) -> &str {
+    let address = address.trim_end_matches('/');
+    let path = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let last = path.rfind('/').map_or("", |at| &path[at..]);
+    let is_version =
+        last.strip_prefix("/v").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    if is_version { last } else { "" }
 }
 
 /// Whose a request of a client is that says nothing about it: Claude Code first looks whether anybody is there.
@@ -92,7 +126,7 @@ impl Elsewhere {
             names.iter().filter_map(|name| Some((*name, value(name).filter(|value| !value.is_empty())?)));
         let mut set = set.collect::<Vec<_>>().into_iter();
         let (name, address) = set.next()?;
-        let is_other = |value: &str| value.trim_end_matches('/') != address.trim_end_matches('/');
+        let is_other = |value: &str| !is_same(value, &address);
         let other = set.find(|(_, value)| is_other(value)).map(|(name, _)| name);
         Some(Elsewhere { name, address, other })
     }
@@ -120,6 +154,13 @@ mod tests {
             (of("/usr/bin/claude"), of("codex"), usual(None)),
             (Style::Anthropic, Style::OpenAi, Style::OpenAi)
         );
+    }
+
+    #[test]
+    fn a_client_asks_for_the_paths_that_it_asked_for() {
+        let of = |address: &str| version(address).to_owned();
+        assert_eq!((of("https://a/v1"), of("https://a/api/v1beta/")), ("/v1".into(), "/v1beta".into()));
+        assert_eq!((of("https://a/openai"), of("https://v1"), of("https://a/")), Default::default());
     }
 
     #[test]

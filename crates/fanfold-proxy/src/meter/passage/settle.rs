@@ -45,13 +45,13 @@ impl Passage {
         };
         let mut money = match (&self.glance, first) {
             (Some(glance), used) => {
-                // What left as it came for a reason of ours is no fold, and saves nothing.
+                // What left as it came for a reason of ours breaks no prefix.
                 let is_folded = matches!(self.outcome, Outcome::Folded | Outcome::Observed);
                 account.charge(
                     price,
                     &Charge {
                         came: glance.came,
-                        sent: if is_folded { glance.sent } else { glance.came },
+                        sent: glance.sent,
                         shared: glance.shared.filter(|_| is_folded),
                         went: if self.outcome == Outcome::Folded { Way::Folded } else { Way::AsItCame },
                         used,
