@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::search::{begin, say};
 use crate::words::*;
 
-every_store!(pages_have_every_result_once, pages_of_parts_go_on);
+every_store!(pages_have_every_result_once, pages_of_parts_go_on, behind_the_last_page_is_nothing);
 
 /// The sessions on each page, and how they were found.
 fn pages(store: &dyn Store, query: &str, limit: usize) -> Vec<Vec<String>> {
@@ -66,4 +66,18 @@ fn pages_of_parts_go_on(store: &dyn Store) {
     let mut found = pages(store, "walrus", 2).concat();
     found.sort();
     assert_eq!(found, ["s0", "s1", "s2", "s3", "s4"]);
+}
+
+fn behind_the_last_page_is_nothing(store: &dyn Store) {
+    for (i, word) in ["walrus", "walrus", "walrus", "xxwalrusxx", "yywalrusyy"].iter().enumerate() {
+        let name = format!("s{i}");
+        begin(store, &name, i as i64, "cli");
+        say(store, &name, i as i64, "user", &format!("{word} {i}"));
+    }
+    // Where a word stands for itself, parts of others are no further page.
+    for limit in [1, 2, 3] {
+        let mut found = pages(store, "walrus", limit).concat();
+        found.sort();
+        assert_eq!(found, ["s0", "s1", "s2"], "{limit} on a page");
+    }
 }
