@@ -24,7 +24,8 @@ impl Engine {
         let Ok(size) = self.store.size() else { return Readable { rows: Vec::new(), broken: vec![error] } };
         let mut readable = Readable::default();
         // A list fails as a whole, so it is halved until what is broken stands alone.
-        let mut parts = vec![0..usize::try_from(size.n_sessions).unwrap_or(usize::MAX)];
+        let all = 0..usize::try_from(size.n_sessions).unwrap_or(usize::MAX);
+        let mut parts = vec![all];
         while let Some(part) = parts.pop() {
             let some = Filter { limit: Some(part.len()), offset: part.start, ..filter.clone() };
             match self.store.sessions(&some) {
