@@ -6,6 +6,7 @@
 mod folding; //   faults in what is folded and sent
 mod summaries; // faults in summaries
 mod fronts; //    faults in the proxy, in what comes back, in the tools, in memory and redaction
+mod sessions; //  faults in what is kept, brought here and found again
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -29,8 +30,14 @@ struct Fault {
 }
 
 /// Whose tests notice what is planted in files that begin like this; all others are the properties'.
-const PACKAGES: [(&str, &str); 7] = [
+const PACKAGES: [(&str, &str); 11] = [
+    // A store with a broken session in it is made by the program.
+    ("crates/fanfold-engine/src/readable.rs", "fanfold-cli"),
     ("crates/fanfold-engine/", "fanfold-engine"),
+    ("crates/fanfold-store/", "fanfold-store"),
+    ("crates/fanfold-cli/", "fanfold-cli"),
+    // What other agents wrote is tried as people bring it here.
+    ("crates/fanfold-replay/src/sources/", "fanfold-cli"),
     ("crates/fanfold-wire/src/reply/", "fanfold-wire"),
     ("crates/fanfold-wire/src/dress.rs", "fanfold-wire"),
     ("crates/fanfold-proxy/", "fanfold-proxy"),
@@ -50,7 +57,7 @@ impl Fault {
 
 /// All of them.
 fn faults() -> impl Iterator<Item = &'static Fault> {
-    folding::FAULTS.iter().chain(summaries::FAULTS).chain(fronts::FAULTS)
+    folding::FAULTS.iter().chain(summaries::FAULTS).chain(fronts::FAULTS).chain(sessions::FAULTS)
 }
 
 const TABLE: &str = "docs/faults.md";
