@@ -7,6 +7,7 @@ mod folding; //   faults in what is folded and sent
 mod summaries; // faults in summaries
 mod serving; //   faults in the proxy as clients and providers meet it
 mod fronts; //    faults in the proxy, in what comes back, in the tools, in memory and redaction
+mod sessions; //  faults in what is kept, brought here and found again
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -30,14 +31,19 @@ struct Fault {
 }
 
 /// Whose tests notice what is planted in files that begin like this; all others are the properties'.
-const PACKAGES: [(&str, &str); 8] = [
+const PACKAGES: [(&str, &str); 11] = [
+    // A store with a broken session in it is made by the program.
+    ("crates/fanfold-engine/src/readable.rs", "fanfold-cli"),
     ("crates/fanfold-engine/", "fanfold-engine"),
+    ("crates/fanfold-store/", "fanfold-store"),
+    ("crates/fanfold-cli/", "fanfold-cli"),
+    // What other agents wrote is tried as people bring it here.
+    ("crates/fanfold-replay/src/sources/", "fanfold-cli"),
     ("crates/fanfold-wire/src/reply/", "fanfold-wire"),
     ("crates/fanfold-wire/src/dress.rs", "fanfold-wire"),
     ("crates/fanfold-proxy/", "fanfold-proxy"),
     // The tools are tried as clients use them: by the program.
     ("crates/fanfold-mcp/", "fanfold-cli"),
-    ("crates/fanfold-cli/", "fanfold-cli"),
     ("crates/fanfold-redact/", "fanfold-redact"),
     ("crates/fanfold-memory/", "fanfold-memory"),
 ];
@@ -52,7 +58,8 @@ impl Fault {
 
 /// All of them.
 fn faults() -> impl Iterator<Item = &'static Fault> {
-    folding::FAULTS.iter().chain(summaries::FAULTS).chain(fronts::FAULTS).chain(serving::FAULTS)
+    let folding = folding::FAULTS.iter().chain(summaries::FAULTS);
+    folding.chain(fronts::FAULTS).chain(serving::FAULTS).chain(sessions::FAULTS)
 }
 
 const TABLE: &str = "docs/faults.md";

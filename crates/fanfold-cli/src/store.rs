@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use etcetera::{BaseStrategy as _, choose_base_strategy};
 use fanfold_engine::{Engine, MachineClock, OpError, store_hint, store_words};
-use fanfold_store::{Filter, MemoryStore, Purpose, SessionId, SessionRow, Store, StoreError, open};
+use fanfold_store::{MemoryStore, Purpose, SessionId, SessionRow, StoreError, open};
 
 use crate::failure::Failure;
 use crate::output::is_same_file;
@@ -125,24 +125,6 @@ fn not_opened(address: &str, error: &StoreError) -> Failure {
 /// A session by what a person calls it.
 pub(crate) fn find(engine: &Engine, name: &str) -> Result<SessionRow, Failure> {
     engine.find(name).map_err(|error| failed(&error))
-}
-
-/// All sessions that can be read, and what is wrong with the others.
-pub(crate) fn readable_sessions(store: &dyn Store) -> (Vec<SessionRow>, Vec<StoreError>) {
-    let error = match store.sessions(&Filter::default()) {
-        Ok(rows) => return (rows, Vec::new()),
-        Err(error) => error,
-    };
-    // One that is broken hides the others in a list, so each is asked for by itself.
-    let Ok(size) = store.size() else { return (Vec::new(), vec![error]) };
-    let (mut rows, mut errors) = (Vec::new(), Vec::new());
-    for offset in 0..usize::try_from(size.n_sessions).unwrap_or(usize::MAX) {
-        match store.sessions(&Filter { limit: Some(1), offset, ..Filter::default() }) {
-            Ok(row) => rows.extend(row),
-            Err(error) => errors.push(error),
-        }
-    }
-    (rows, errors)
 }
 
 /// Why an operation on sessions was not done.

@@ -6,6 +6,7 @@ use fanfold_store::{
 
 use crate::engine::{Engine, OpError};
 use crate::note::Note;
+use crate::readable::in_order;
 use crate::wishes::clean_title;
 
 /// A new session that comes from another.
@@ -27,11 +28,7 @@ impl Engine {
         n_messages: Option<u32>,
         title: Option<&str>,
     ) -> Result<SessionId, OpError> {
-        let row = self.row(session)?;
-        let n_messages = n_messages.unwrap_or(row.n_messages);
-        let tip = self.node_at(&row, n_messages)?;
-        let title = title.map(clean_title).filter(|title| !title.is_empty());
-        self.child(&row, Child::Fork(tip), title)
+        self.part(&self.row(session)?, n_messages, title, Child::Fork)
     }
 
     /// A session that goes its own way after so many messages of another, which ends for it. The goal goes with it.
@@ -43,9 +40,20 @@ impl Engine {
     ) -> Result<SessionId, OpError> {
         let row = self.row(session)?;
         must_go_on(&row, "branched")?;
-        let tip = self.node_at(&row, n_messages.unwrap_or(row.n_messages))?;
+        self.part(&row, n_messages, title, Child::Branch)
+    }
+
+    /// A session that goes its own way after so many messages of another.
+    fn part(
+        &self,
+        row: &SessionRow,
+        n_messages: Option<u32>,
+        title: Option<&str>,
+        child: fn(Option<NodeId>) -> Child,
+    ) -> Result<SessionId, OpError> {
+        let tip = self.node_at(row, n_messages.unwrap_or(row.n_messages))?;
         let title = title.map(clean_title).filter(|title| !title.is_empty());
-        self.child(&row, Child::Branch(tip), title)
+        self.child(row, child(tip), title)
     }
 
     /// Ends a session. What is sent to it later takes it up again.
@@ -149,20 +157,22 @@ impl Engine {
 
     /// The sessions, the last written to first; of two written to at once, the one that goes on.
     pub fn sessions(&self, filter: &Filter) -> Result<Vec<SessionRow>, StoreError> {
-        // A limit counts in this order, which the store does not know.
         let mut rows = self.store.sessions(&Filter { limit: None, ..filter.clone() })?;
-        rows.sort_by_key(|row| (std::cmp::Reverse(row.updated_at), row.ended.is_some()));
-        rows.truncate(filter.limit.unwrap_or(usize::MAX));
+        in_order(&mut rows, filter.limit);
         Ok(rows)
     }
 
     /// The session meant by a number of the list, an id, the beginning of one, or a title.
     pub fn find(&self, name: &str) -> Result<SessionRow, OpError> {
-        if let Some(row) = self.named(name)? {
+        if let Some(row) = self.store.session(&SessionId(name.to_owned()))? {
             return Ok(row);
         }
-        let alike = self.beginning_with(name)?;
-        match alike.as_slice() {
+        // What is wrong with one does not keep the others from being found.
+        let rows = self.readable(&Filter::default()).rows;
+        if let Some(row) = called(&rows, name) {
+            return Ok(row.clone());
+        }
+        match beginning_with(rows, name).as_slice() {
             [one] => Ok(one.clone()),
             [] => Err(StoreError::NoSession(SessionId(name.to_owned())).into()),
             many => Err(OpError::wrong(
@@ -172,27 +182,18 @@ impl Engine {
         }
     }
 
-    /// The session that has a name for itself: its id, its title, or its number in the list.
-    pub fn named(&self, name: &str) -> Result<Option<SessionRow>, StoreError> {
-        if let Some(row) = self.store.session(&SessionId(name.to_owned()))? {
-            return Ok(Some(row));
-        }
-        let rows = self.sessions(&Filter::default())?;
-        if let Some(row) = rows.iter().find(|row| row.title.as_deref() == Some(name)) {
-            return Ok(Some(row.clone()));
-        }
-        // The number in the list, the last written to first. Ids begin with a date, so a short number is none.
-        let number = name.parse::<usize>().ok().filter(|_| name.len() < 5);
-        Ok(number.and_then(|number| rows.get(number.checked_sub(1)?)).cloned())
-    }
-
     /// The session of a name under which something is to be kept; none where nobody has the name. The beginning of
     /// an id is no name: whoever means a new session would write into another's.
     pub fn to_go_on_with(&self, name: &str) -> Result<Option<SessionRow>, OpError> {
-        if let Some(row) = self.named(name)? {
+        if let Some(row) = self.store.session(&SessionId(name.to_owned()))? {
             return Ok(Some(row));
         }
-        match self.beginning_with(name)?.as_slice() {
+        // All must be read here: one that can't be may be the one that is meant.
+        let rows = self.sessions(&Filter::default())?;
+        if let Some(row) = called(&rows, name) {
+            return Ok(Some(row.clone()));
+        }
+        match beginning_with(rows, name).as_slice() {
             [] => Ok(None),
             alike => Err(OpError::wrong(
                 format!("no session is called {name:?}, but this is how {} begins", names_of(alike)),
@@ -200,12 +201,19 @@ impl Engine {
             )),
         }
     }
+}
 
-    fn beginning_with(&self, name: &str) -> Result<Vec<SessionRow>, StoreError> {
-        let mut rows = self.sessions(&Filter::default())?;
-        rows.retain(|row| row.id.0.starts_with(name));
-        Ok(rows)
-    }
+/// The session of a title, or of a number in the list.
+fn called<'a>(rows: &'a [SessionRow], name: &str) -> Option<&'a SessionRow> {
+    // Ids begin with a date, so a short number is none.
+    let number = || name.parse::<usize>().ok().filter(|_| name.len() < 5);
+    let titled = rows.iter().find(|row| row.title.as_deref() == Some(name));
+    titled.or_else(|| rows.get(number()?.checked_sub(1)?))
+}
+
+fn beginning_with(mut rows: Vec<SessionRow>, name: &str) -> Vec<SessionRow> {
+    rows.retain(|row| row.id.0.starts_with(name));
+    rows
 }
 
 /// Nothing can be done to a session that has ended which ends it.

@@ -1,14 +1,14 @@
 //! `fanfold doctor`: is everything there, and as it was?
 
-use fanfold_engine::{Engine, store_words};
-use fanfold_store::{Care, Cure, SessionId};
+use fanfold_engine::{Engine, Readable, store_words};
+use fanfold_store::{Care, Cure, Filter, SessionId};
 use serde_json::{Value, json};
 
 use crate::choose::terms_of;
 use crate::failure::Failure;
 use crate::flags::DoctorArgs;
 use crate::settings::Options;
-use crate::store::{engine, engine_to_read, failed, readable_sessions, store_failed};
+use crate::store::{engine, engine_to_read, failed, store_failed};
 use crate::terminal::{self, count, paint, style};
 
 /// What was looked at, and what is wrong.
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &DoctorArgs, options: &Options) -> anyhow::Result<()> {
     let mut health = Health::default();
     let found = engine.store().examine(care).map_err(|error| store_failed(&error)).map_err(beyond)?;
     health.findings.extend(found.iter().map(|finding| (finding.to_string(), finding.cure)));
-    let (rows, unread) = readable_sessions(engine.store());
+    let Readable { rows, broken: unread } = engine.readable(&Filter::default());
     // Where something is found, that is why.
     if found.is_empty() {
         health.findings.extend(unread.iter().map(|error| (store_words(error), Cure::None)));

@@ -229,6 +229,24 @@ fn a_sharegpt_export_has_no_secrets_unless_they_are_wanted() {
 }
 
 #[test]
+fn a_secret_of_several_lines_is_in_no_sharegpt_export() {
+    let sandbox = Sandbox::new();
+    let begin = ["-----BEGIN RSA", "PRIVATE KEY-----"].join(" ");
+    let key = format!("{begin}\nMIIEowIBAAKCAQEAx7Yq\nR0dTqkVbW9sLmZp3\n-----END RSA PRIVATE KEY-----");
+    let call = json!({ "id": "c", "type": "function", "function": { "name": "write",
+        "arguments": json!({ "path": "id_rsa", "content": key }).to_string() } });
+    let messages = [
+        user("keep it"),
+        json!({ "role": "assistant", "content": "", "tool_calls": [call] }),
+        json!({ "role": "tool", "tool_call_id": "c", "content": format!("wrote {key}") }),
+    ];
+    sandbox.write("chat.json", &body(&messages));
+    sandbox.run("fold --session s chat.json -w 40k -q -o x.json");
+    let out = sandbox.run("sessions export s -f sharegpt").out;
+    assert!(out.contains("id_rsa") && !out.contains("MIIEow") && !out.contains("R0dTqk"), "{out}");
+}
+
+#[test]
 fn a_session_with_a_stroke_in_its_name_is_found() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &body(&long_chat(2)));

@@ -69,8 +69,45 @@ fn one_broken_session_does_not_hide_the_others() {
     assert_eq!(ids, ["a", "c"], "{}", ran.err);
     assert!(ran.code == 1 && ran.err.contains("1 session not written"), "{}", ran.err);
     assert!(ran.err.contains("session b points at a message that is not there"), "{}", ran.err);
+    let ran = sandbox.run("sessions list --store x.db");
+    let ids: Vec<&str> = ran.out.lines().filter_map(|line| line.split_whitespace().nth(1)).collect();
+    assert_eq!(ids, ["c", "a"], "{}", ran.err);
+    assert!(ran.code == 1 && ran.err.contains("1 session not listed: "), "{}", ran.err);
+    assert!(ran.err.contains("session b points at a message that is not there\n\nhint: "), "{}", ran.err);
+    let ran = sandbox.run("sessions list --json -n 1 --store x.db");
+    assert_eq!(serde_json::from_str::<Value>(&ran.out).unwrap()[0]["id"], "c");
+    // The others are found by their numbers and the beginnings of their ids.
+    sandbox.run("sessions title c Third --store x.db");
+    for name in ["1", "Third"] {
+        let shown = sandbox.run(&format!("sessions show {name} --store x.db"));
+        assert!(shown.out.starts_with("session    c\n"), "{}{}", shown.out, shown.err);
+    }
     sandbox.run("doctor --repair --store x.db");
     assert_eq!(sandbox.run("sessions export --all --store x.db").out.lines().count(), 3);
+    assert_eq!(sandbox.run("sessions list --store x.db").code, 0);
+}
+
+#[test]
+fn what_is_made_or_opened_otherwise_is_told() {
+    let sandbox = kept();
+    let change = |name: &str, kind: &str, text: &str| {
+        let file = rusqlite::Connection::open(sandbox.path("x.db")).unwrap();
+        let of = "session = (SELECT key FROM sessions WHERE id = ?1) AND kind = ?2";
+        let text = format!("UPDATE events SET body = {text} WHERE {of}");
+        assert_eq!(file.execute(&text, [name, kind]).unwrap(), 1);
+    };
+    change("b", "request", "json_set(body, '$.hash', printf('%064d', 0))");
+    assert_eq!(sandbox.run("doctor --store x.db").code, 0);
+    let ran = sandbox.run("doctor --requests --store x.db");
+    let told = "session b: request 1 is not made again byte for byte";
+    assert!(ran.code == 1 && ran.out.contains(told), "{}{}", ran.out, ran.err);
+    let ran = sandbox.run("inspect --session b --request 1 --store x.db");
+    assert_eq!((ran.code, &ran.out), (1, &sandbox.read("b.json")));
+    assert!(ran.err.contains("NOT the bytes that were sent"), "{}", ran.err);
+    change("a", "fold", "json_set(body, '$.handles[0][2]', '00')");
+    let ran = sandbox.run("doctor --store x.db");
+    assert!(ran.code == 1 && ran.out.contains("session a: the handle "), "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("does not open what it was given for"), "{}", ran.out);
 }
 
 #[test]

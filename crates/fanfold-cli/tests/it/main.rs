@@ -12,6 +12,7 @@ mod sessions; //  what is kept
 mod mistakes; //  what is kept, and what a slip does to it
 mod kills; //     what is kept after a kill
 mod brought; //   what comes from files
+mod apart; //     what is told apart
 mod doctor; //    what is broken
 #[cfg(feature = "postgres")]
 #[allow(dead_code, reason = "the store's tests use all of it")]

@@ -148,6 +148,22 @@ fn a_dead_holder_is_taken_over_and_a_living_one_waited_for() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_holder_that_died_here_is_not_waited_for() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let engine = engine_on(Arc::clone(&store));
+    let (bodies, terms) = (bodies(), terms("fanfold", 400));
+    request(&engine, "s", &bodies[0], &terms);
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let host: String = host.trim().chars().take(40).collect();
+    // No process has this number: it is above the largest that Linux gives.
+    let dead = format!("{host}-{}-0a1b2c3d", u32::MAX);
+    store.lock(&id("s"), &dead, 300_000, fanfold_store::Millis(1_794_751_764_000)).unwrap();
+    let answer = request(&engine, "s", &bodies[4], &terms);
+    assert!(matches!(answer.left, Left::Folded(_)), "{:?}", answer.left);
+}
+
+#[test]
 fn what_panics_leaves_as_it_came() {
     struct Panicking;
     impl fanfold_core::Count for Panicking {

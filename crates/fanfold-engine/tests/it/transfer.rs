@@ -134,6 +134,24 @@ fn a_session_that_has_gone_on_goes_on_where_it_was_brought() {
 }
 
 #[test]
+fn a_session_whose_file_was_moved_goes_on() {
+    let engine = engine();
+    let messages = long_chat(8);
+    let import = |n: usize, from: &str| Import {
+        id: Some(id("s")),
+        source: "elsewhere".into(),
+        format: "chat".into(),
+        messages: messages[..n].iter().map(|message| (message.to_string(), None)).collect(),
+        from: from.into(),
+        ..Import::default()
+    };
+    assert_eq!(engine.import(import(5, "a file")).unwrap(), Imported::New(id("s")));
+    assert_eq!(engine.import(import(9, "another file")).unwrap(), Imported::Grown(id("s")));
+    assert_eq!(engine.import(import(5, "a file")).unwrap(), Imported::Known(id("s")));
+    assert_eq!(engine.row(&id("s")).unwrap().n_messages, 9);
+}
+
+#[test]
 fn a_session_whose_id_is_taken_is_brought_once_and_goes_on() {
     let (here, there) = (engine(), engine());
     let terms = terms("fanfold", 400);

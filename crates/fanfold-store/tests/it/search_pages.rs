@@ -7,7 +7,12 @@ use serde_json::json;
 use crate::search::{begin, say};
 use crate::words::*;
 
-every_store!(pages_have_every_result_once, pages_of_parts_go_on);
+every_store! {
+    pages_have_every_result_once,
+    pages_of_parts_go_on,
+    pages_of_jobs_go_on,
+    behind_the_last_page_is_nothing,
+}
 
 /// The sessions on each page, and how they were found.
 fn pages(store: &dyn Store, query: &str, limit: usize) -> Vec<Vec<String>> {
@@ -22,6 +27,7 @@ fn pages(store: &dyn Store, query: &str, limit: usize) -> Vec<Vec<String>> {
             return pages;
         }
         assert!(page.len() <= limit, "{reply}");
+        assert!(offset < 100, "there is no last page: {reply}");
         pages.push(page);
     }
 }
@@ -66,4 +72,29 @@ fn pages_of_parts_go_on(store: &dyn Store) {
     let mut found = pages(store, "walrus", 2).concat();
     found.sort();
     assert_eq!(found, ["s0", "s1", "s2", "s3", "s4"]);
+}
+
+fn pages_of_jobs_go_on(store: &dyn Store) {
+    for i in 0..15 {
+        let name = format!("s{i:02}");
+        begin(store, &name, i, "cron");
+        say(store, &name, i, "assistant", &format!("the walrus {i}"));
+    }
+    let mut found = pages(store, "walrus", 1).concat();
+    found.sort();
+    assert_eq!(found, (0..15).map(|i| format!("s{i:02}")).collect::<Vec<_>>());
+}
+
+fn behind_the_last_page_is_nothing(store: &dyn Store) {
+    for (i, word) in ["walrus", "walrus", "walrus", "xxwalrusxx", "yywalrusyy"].iter().enumerate() {
+        let name = format!("s{i}");
+        begin(store, &name, i as i64, "cli");
+        say(store, &name, i as i64, "user", &format!("{word} {i}"));
+    }
+    // Where a word stands for itself, parts of others are no further page.
+    for limit in [1, 2, 3] {
+        let mut found = pages(store, "walrus", limit).concat();
+        found.sort();
+        assert_eq!(found, ["s0", "s1", "s2"], "{limit} on a page");
+    }
 }

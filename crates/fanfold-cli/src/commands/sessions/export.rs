@@ -1,14 +1,14 @@
 //! Sessions written down.
 
 use fanfold_engine::{Engine, store_words};
-use fanfold_store::SessionRow;
+use fanfold_store::{Filter, SessionRow};
 
 use super::sharegpt::{self, Secrets};
 use crate::commands::Say;
 use crate::failure::Failure;
 use crate::flags::{ExportArgs, ExportFormat};
 use crate::settings::Options;
-use crate::store::{engine_to_read, failed, find, readable_sessions, refuse_to_replace};
+use crate::store::{engine_to_read, failed, find, refuse_to_replace};
 use crate::terminal::count;
 use crate::{output, terminal};
 
@@ -17,9 +17,9 @@ pub(crate) fn run(args: &ExportArgs, options: &Options, say: Say) -> anyhow::Res
     let mut rows = Vec::new();
     let mut failures = Vec::new();
     if args.all {
-        let (readable, unread) = readable_sessions(engine.store());
-        rows = readable;
-        failures.extend(unread.iter().map(store_words));
+        let readable = engine.readable(&Filter::default());
+        rows = readable.rows;
+        failures.extend(readable.broken.iter().map(store_words));
         // Those that came from others come after them, so that an import finds where they belong.
         rows.sort_by(|a, b| (a.started_at, &a.id).cmp(&(b.started_at, &b.id)));
     }

@@ -46,11 +46,14 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Import>, Failure> {
     };
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let database = Connection::open_with_flags(path, flags).map_err(failed)?;
+    let columns = database.prepare("SELECT * FROM sessions LIMIT 0").map_err(failed)?;
+    let has_config = columns.column_names().any(|column| column == "model_config");
+    let config = if has_config { "model_config" } else { "NULL" };
     let mut sessions = database
-        .prepare(
-            "SELECT id, source, model, system_prompt, parent_session_id, end_reason, title \
-             FROM sessions ORDER BY started_at, id",
-        )
+        .prepare(&format!(
+            "SELECT id, source, model, system_prompt, parent_session_id, end_reason, title, {config} AS config \
+             FROM sessions ORDER BY started_at, id"
+        ))
         .map_err(failed)?;
     let rows = sessions.query_map([], |row| session(row, &name)).map_err(failed)?;
     let mut imports = Vec::new();
@@ -68,7 +71,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Import>, Failure> {
         import.messages.extend(each_once(said).iter().map(message));
         imports.push(import);
     }
-    // A child of a session that ended for it goes on with it; another one works for it or goes its own way.
+    // A child of a session that ended for it goes on with it; another one goes its own way.
     let ended: std::collections::BTreeSet<SessionId> = imports
         .iter()
         .filter(|import| import.ended == Some(EndReason::Compression))
@@ -76,20 +79,29 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Import>, Failure> {
         .collect();
     for import in &mut imports {
         if let Some((parent, relation)) = &mut import.parent
-            && ended.contains(parent)
+            && *relation == Relation::Rotation
+            && !ended.contains(parent)
         {
-            *relation = Relation::Rotation;
+            *relation = Relation::Fork;
         }
     }
     Ok(imports)
 }
 
+/// A session and its instructions. One that neither works for its parent nor was branched from it may go on with it.
 fn session(row: &Row<'_>, name: &str) -> rusqlite::Result<(Import, Option<String>)> {
     let id: String = row.get("id")?;
     let source: Option<String> = row.get("source")?;
     let parent: Option<String> = row.get("parent_session_id")?;
     let reason: Option<String> = row.get("end_reason")?;
-    let relation = if source.as_deref() == Some("subagent") { Relation::Subagent } else { Relation::Fork };
+    let config: Option<String> = row.get("config")?;
+    let is_marked = |mark: &str| config.as_ref().is_some_and(|config| config.contains(mark));
+    let works_for_it = matches!(source.as_deref(), Some("subagent" | "tool")) || is_marked("_delegate_from");
+    let relation = match works_for_it {
+        true => Relation::Subagent,
+        false if is_marked("_branched_from") => Relation::Fork,
+        false => Relation::Rotation,
+    };
     let import = Import {
         from: format!("{name} {id}"),
         id: Some(SessionId(id)),

@@ -12,7 +12,7 @@ use crate::failure::{Failure, not_decoded, not_read};
 use crate::flags::ImportArgs;
 use crate::input;
 use crate::settings::Options;
-use crate::store::{engine, failed};
+use crate::store::{engine, failed, store_failed};
 use crate::terminal::count;
 
 /// What was brought here.
@@ -21,6 +21,8 @@ struct Counts {
     n_new: usize,
     n_known: usize,
     n_grown: usize,
+    /// What works for a session that was not here yet.
+    later: Vec<Import>,
     /// What could not be, and why.
     failures: Vec<String>,
 }
@@ -37,7 +39,13 @@ pub(crate) fn run(args: &ImportArgs, options: &Options, say: Say) -> anyhow::Res
             say.warn(&format!("{} holds no conversation", path.display()));
         }
     }
-    let Counts { n_new, n_known, n_grown, ref failures } = counts;
+    for import in std::mem::take(&mut counts.later) {
+        match engine.import(import) {
+            Ok(imported) => counts.take(&imported),
+            Err(error) => counts.failures.push(error.to_string()),
+        }
+    }
+    let Counts { n_new, n_known, n_grown, ref failures, .. } = counts;
     let grown = if n_grown > 0 { format!(", {n_grown} gone on") } else { String::new() };
     say.note(&format!("{} brought here{grown}, {n_known} known already\n", count(n_new, "session")));
     match failures.as_slice() {
@@ -106,10 +114,23 @@ fn file(
                 let lines = count(contents.n_bad_lines, "line");
                 say.warn(&format!("{}: {lines} could not be read, and left out", input.name));
             }
-            let mut before = None;
+            let (mut before, mut brought) = (None, Brought::default());
             for told in contents.told {
-                let import = of_program(told, kind, (&input.name, source), before.take());
+                let mut import = of_program(told, kind, (&input.name, source), before.take());
+                if let Some((parent, Relation::Subagent)) = &mut import.parent {
+                    // The one that it works for may be called otherwise here, or come with another file.
+                    let here = brought.get(parent).unwrap_or(parent).clone();
+                    if engine.store().session(&here).map_err(|error| store_failed(&error))?.is_none() {
+                        counts.later.push(import);
+                        continue;
+                    }
+                    *parent = here;
+                }
+                let there = import.id.clone();
                 let imported = engine.import(import).map_err(|error| failed(&error))?;
+                if let Some(there) = there {
+                    brought.note(there, imported.id().clone());
+                }
                 before = Some(imported.id().clone());
                 counts.take(&imported);
             }
@@ -176,6 +197,6 @@ impl Counts {
     }
 
     fn n_all(&self) -> usize {
-        self.n_new + self.n_known + self.n_grown + self.failures.len()
+        self.n_new + self.n_known + self.n_grown + self.later.len() + self.failures.len()
     }
 }

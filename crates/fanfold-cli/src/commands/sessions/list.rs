@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use fanfold_core::thousands;
-use fanfold_engine::{Engine, Note};
-use fanfold_store::{EventRow, Filter, Millis, Role, SessionRow};
+use fanfold_engine::{Engine, Note, Readable, store_words};
+use fanfold_store::{EventRow, Filter, Millis, Relation, Role, SessionRow};
 use serde_json::{Value, json};
 
+use crate::failure::Failure;
 use crate::flags::{ListArgs, OneArgs, SizeArgs};
 use crate::settings::Options;
 use crate::store::{engine_to_read, find, store_failed};
@@ -20,7 +21,20 @@ const SHOWN: usize = 1000;
 pub(crate) fn list(args: &ListArgs, options: &Options) -> anyhow::Result<()> {
     let engine = engine_to_read(options)?;
     let filter = Filter { source: args.source.clone(), limit: Some(args.limit), ..Filter::default() };
-    let rows = engine.sessions(&filter).map_err(|error| store_failed(&error))?;
+    let Readable { rows, broken } = engine.readable(&filter);
+    match broken.first() {
+        Some(error) if rows.is_empty() => return Err(store_failed(error).into()),
+        _ => print(&engine, &rows, args)?,
+    }
+    if broken.is_empty() {
+        return Ok(());
+    }
+    let why: Vec<String> = broken.iter().map(store_words).collect();
+    let message = format!("{} not listed: {}", count(broken.len(), "session"), why.join("; "));
+    Err(Failure::new(message, "`fanfold doctor` tells what is wrong with the store").into())
+}
+
+fn print(engine: &Engine, rows: &[SessionRow], args: &ListArgs) -> anyhow::Result<()> {
     if args.json {
         let all: Value = rows.iter().map(row_json).collect();
         return terminal::data(&format!("{all:#}\n"));
@@ -29,7 +43,7 @@ pub(crate) fn list(args: &ListArgs, options: &Options) -> anyhow::Result<()> {
     for (i, row) in rows.iter().enumerate() {
         let words = match &row.title {
             Some(title) => paint(style::BOLD, title),
-            None => paint(style::DIM, preview(&engine, row)),
+            None => paint(style::DIM, preview(engine, row)),
         };
         let ended = row.ended.as_ref().map_or_else(String::new, |(_, why)| format!(" ({})", why.name()));
         // A number counts in the whole list, so with a filter there is none.
@@ -118,26 +132,21 @@ pub(crate) fn show(args: &OneArgs, options: &Options) -> anyhow::Result<()> {
             let _ = writeln!(page, "{name:<11}{value}");
         }
     }
-    let (handles, children) = about(&engine, &row)?;
+    let handles = engine.handles(&row.id).map_err(|error| store_failed(&error))?.len();
     let _ = writeln!(page, "{:<11}{handles} handles were given", "folds");
-    for child in children {
-        let _ = writeln!(page, "{:<11}{child}", "went on as");
+    let children = Filter { parent: Some(row.id.clone()), ..Filter::default() };
+    for child in engine.readable(&children).rows {
+        let Some((_, relation)) = child.parent else { continue };
+        let how = match relation {
+            Relation::Rotation | Relation::Fork => "went on as",
+            Relation::Subagent => "helped by",
+        };
+        let _ = writeln!(page, "{how:<11}{} ({})", child.id, relation.name());
     }
     for event in events.iter().rev().take(20).rev() {
         let _ = writeln!(page, "  {}  {}", event.at, event_words(event));
     }
     terminal::page(&page)
-}
-
-fn about(engine: &Engine, row: &SessionRow) -> anyhow::Result<(usize, Vec<String>)> {
-    let handles = engine.handles(&row.id).map_err(|error| store_failed(&error))?.len();
-    let filter = Filter { parent: Some(row.id.clone()), ..Filter::default() };
-    let children = engine.store().sessions(&filter).map_err(|error| store_failed(&error))?;
-    let name = |child: &SessionRow| {
-        let relation = child.parent.as_ref().map_or("", |(_, relation)| relation.name());
-        format!("{} ({relation})", child.id)
-    };
-    Ok((handles, children.iter().map(name).collect()))
 }
 
 fn event_json(event: &EventRow) -> Value {
