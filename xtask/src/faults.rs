@@ -33,7 +33,7 @@ struct Fault {
 /// Whose tests notice what is planted in files that begin like this; all others are the properties'.
 const PACKAGES: [(&str, &str); 11] = [
     // A store with a broken session in it is made by the program.
-    ("crates/fanfold-engine/src/readable.rs", "fanfold-cli"),
+    ("crates/fanfold-store/src/readable.rs", "fanfold-cli"),
     ("crates/fanfold-engine/", "fanfold-engine"),
     ("crates/fanfold-store/", "fanfold-store"),
     ("crates/fanfold-cli/", "fanfold-cli"),

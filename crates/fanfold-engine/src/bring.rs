@@ -255,7 +255,11 @@ impl Engine {
     /// The title, or the next of its line if it is taken.
     fn free_title(&self, title: &str) -> Result<String, StoreError> {
         let filter = Filter { title: Some(title.to_owned()), ..Default::default() };
-        if self.store.sessions(&filter)?.is_empty() { Ok(title.to_owned()) } else { self.next_title(title) }
+        if self.store.sessions(&filter)?.is_empty() {
+            Ok(title.to_owned())
+        } else {
+            Ok(self.next_title(title))
+        }
     }
 }
 

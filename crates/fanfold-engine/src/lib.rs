@@ -39,7 +39,6 @@ mod rebuild; //  a request made again
 mod wishes; //   titles, goals, pins
 mod places; //   back, forth again, and to marked places
 mod lineage; //  forks, rotations, the newest of a line
-mod readable; // sessions beside broken ones
 mod retention; // sessions that go
 mod told; //     the window that a session was told
 mod standing; // how full a window is, and what was folded
@@ -62,7 +61,6 @@ pub use note::{Began, Beside, FoldMade, Moved, Note, Noted, Opened, Sent, Summar
 pub use offer::Offer;
 pub use places::{Back, Place as Checkpoint, Step};
 pub use provider::{Refused, Usage};
-pub use readable::Readable;
 pub use rebuild::{Rebuilt, TermsOf};
 pub use recall::OpenError;
 pub use recognise::Recognised;

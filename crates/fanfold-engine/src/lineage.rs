@@ -1,12 +1,12 @@
 //! Sessions that come from others: forks, rotations, and the newest of a line.
 
 use fanfold_store::{
-    Batch, Change, EndReason, Filter, NewSession, NodeId, Op, Relation, SessionId, SessionRow, StoreError,
+    Batch, Change, EndReason, Filter, NewSession, NodeId, Op, Readable, Relation, SessionId, SessionRow,
+    StoreError, readable,
 };
 
 use crate::engine::{Engine, OpError};
 use crate::note::Note;
-use crate::readable::in_order;
 use crate::wishes::clean_title;
 
 /// A new session that comes from another.
@@ -67,10 +67,7 @@ impl Engine {
     pub fn rotate(&self, session: &SessionId) -> Result<SessionId, OpError> {
         let row = self.row(session)?;
         must_go_on(&row, "rotated")?;
-        let title = match &row.title {
-            Some(title) => Some(self.next_title(title)?),
-            None => None,
-        };
+        let title = row.title.as_ref().map(|title| self.next_title(title));
         self.child(&row, Child::Rotation, title)
     }
 
@@ -119,16 +116,17 @@ impl Engine {
     }
 
     /// The next title along a line: "Task" is followed by "Task #2".
-    pub fn next_title(&self, title: &str) -> Result<String, StoreError> {
+    pub fn next_title(&self, title: &str) -> String {
         let (base, _) = numbered(title);
-        let rows = self.store.sessions(&Filter::default())?;
+        // A title that is taken by one that can't be read is refused when it is written.
+        let rows = readable(&*self.store, &Filter::default()).rows;
         let titles = rows.iter().filter_map(|row| row.title.as_deref());
         let numbers = titles.map(numbered).filter(|(other, _)| *other == base).map(|(_, number)| number);
         let next = numbers.max().unwrap_or(1) + 1;
         let end = format!(" #{next}");
         let room = 100 - end.chars().count();
         let short: String = base.chars().take(room).collect();
-        Ok(format!("{}{end}", short.trim_end()))
+        format!("{}{end}", short.trim_end())
     }
 
     /// The session that goes on where another one was: the newest leaf of its rotations.
@@ -160,6 +158,13 @@ impl Engine {
         let mut rows = self.store.sessions(&Filter { limit: None, ..filter.clone() })?;
         in_order(&mut rows, filter.limit);
         Ok(rows)
+    }
+
+    /// The same, without those that can't be read, and what is wrong with them.
+    pub fn readable(&self, filter: &Filter) -> Readable {
+        let mut readable = readable(&*self.store, &Filter { limit: None, ..filter.clone() });
+        in_order(&mut readable.rows, filter.limit);
+        readable
     }
 
     /// The session meant by a number of the list, an id, the beginning of one, or a title.
@@ -201,6 +206,12 @@ impl Engine {
             )),
         }
     }
+}
+
+/// Puts sessions in order. A limit counts in this order, which the store does not know.
+fn in_order(rows: &mut Vec<SessionRow>, limit: Option<usize>) {
+    rows.sort_by_key(|row| (std::cmp::Reverse(row.updated_at), row.ended.is_some()));
+    rows.truncate(limit.unwrap_or(usize::MAX));
 }
 
 /// The session of a title, or of a number in the list.

@@ -1,6 +1,6 @@
 //! Sessions that go, and what of them stays with those that came from them.
 
-use fanfold_store::{Batch, Filter, Millis, Op, SessionId, SessionRow};
+use fanfold_store::{Batch, Filter, Millis, Op, SessionId, SessionRow, readable};
 
 use crate::engine::{Engine, OpError};
 use crate::note::{Note, Noted};
@@ -37,7 +37,8 @@ impl Engine {
     pub fn outdated(&self, retention: &Retention) -> Result<Vec<SessionRow>, OpError> {
         let filter =
             Filter { before: Some(retention.before), source: retention.source.clone(), ..Filter::default() };
-        let mut rows = self.store.sessions(&filter)?;
+        // One that can't be read stays, and does not keep the others here.
+        let mut rows = readable(&*self.store, &filter).rows;
         rows.retain(|row| row.ended.is_some() || !retention.only_ended);
         Ok(rows)
     }

@@ -16,6 +16,7 @@ mod chain; //   messages behind one another
 mod session; // who points where, and why
 mod batch; //   what is written at once
 mod store; //   what every store does
+mod readable; // sessions beside broken ones
 mod memory; //  the store that forgets
 mod sql; //     the little that is asked of a database
 mod schema; //  how its tables are laid out
@@ -41,6 +42,7 @@ pub use memory::MemoryStore;
 pub use open::{Purpose, open, store_file};
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
+pub use readable::{Readable, readable};
 pub use session::{EndReason, EventRow, Millis, Relation, SessionId, SessionRow};
 pub use sqlite::{Patience, SqliteStore};
 pub use store::{Filter, Held, Lock, Size, Store, StoreError};

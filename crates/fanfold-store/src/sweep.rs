@@ -41,9 +41,11 @@ fn lanes(sql: &mut dyn Sql) -> Result<Vec<(i64, Option<i64>, i64)>> {
 
 /// The last depth of each lane that something leads to.
 fn reached(sql: &mut dyn Sql) -> Result<BTreeMap<i64, i64>> {
-    let text = "SELECT n.lane, max(n.depth) FROM nodes n \
+    // A session whose tip is gone still says where that stood: what is left of it is there for a repair.
+    let text = "SELECT led.lane, max(led.depth) FROM (SELECT n.lane, n.depth FROM nodes n \
          WHERE n.number IN (SELECT tip FROM sessions WHERE tip IS NOT NULL \
-         UNION SELECT tip FROM events WHERE tip IS NOT NULL) GROUP BY n.lane";
+         UNION SELECT tip FROM events WHERE tip IS NOT NULL) \
+         UNION ALL SELECT s.lane, s.n_messages - 1 FROM sessions s WHERE s.lane IS NOT NULL) AS led GROUP BY led.lane";
     let mut reached = BTreeMap::new();
     for mut row in sql.rows(text, &[])? {
         reached.insert(row.int()?, row.int()?);

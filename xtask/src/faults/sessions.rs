@@ -174,7 +174,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "one broken session hides the others",
         breaks: "doctor",
-        file: "crates/fanfold-engine/src/readable.rs",
+        file: "crates/fanfold-store/src/readable.rs",
         find: "if part.len() > 1 =>",
         replace: "if part.len() > 1 && part.start > 0 =>",
     },
@@ -436,6 +436,13 @@ pub(super) const FAULTS: &[Fault] = &[
         file: "crates/fanfold-store/src/sweep.rs",
         find: "UNION SELECT tip FROM events WHERE tip IS NOT NULL",
         replace: "UNION SELECT tip FROM events WHERE tip < 0",
+    },
+    Fault {
+        name: "what is left of a broken session is swept",
+        breaks: "retention: doctor",
+        file: "crates/fanfold-store/src/sweep.rs",
+        find: "WHERE s.lane IS NOT NULL",
+        replace: "WHERE s.lane < 0",
     },
     Fault {
         name: "days of a retention are taken as hours",

@@ -1,7 +1,7 @@
 //! `fanfold doctor`: is everything there, and as it was?
 
-use fanfold_engine::{Engine, Readable, store_words};
-use fanfold_store::{Care, Cure, Filter, SessionId};
+use fanfold_engine::{Engine, store_words};
+use fanfold_store::{Care, Cure, Filter, Readable, SessionId};
 use serde_json::{Value, json};
 
 use crate::choose::terms_of;

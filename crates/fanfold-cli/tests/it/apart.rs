@@ -136,7 +136,7 @@ fn a_retention_counts_in_days() {
     assert!(sandbox.run("sessions import new.jsonl old.jsonl").err.contains("2 sessions brought here"));
     assert_eq!(sandbox.run("sessions prune --days 30 --dry-run").out, "old\n");
     let ran = sandbox.run("sessions prune --days 30");
-    assert!(ran.err.contains("1 sessions and 2 messages are forgotten"), "{}", ran.err);
+    assert!(ran.err.contains("forgotten: 1 session, 2 messages"), "{}", ran.err);
     assert_eq!(sandbox.run("sessions show old").code, 1);
     assert_eq!(sandbox.run("sessions show new").code, 0);
 }

@@ -82,6 +82,13 @@ fn one_broken_session_does_not_hide_the_others() {
         let shown = sandbox.run(&format!("sessions show {name} --store x.db"));
         assert!(shown.out.starts_with("session    c\n"), "{}{}", shown.out, shown.err);
     }
+    let ran = sandbox.run("search --store x.db");
+    let ids: Vec<&str> = ran.out.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!((ran.code, ids), (0, vec!["c", "a"]), "{}", ran.err);
+    assert_eq!(sandbox.run("sessions prune --days 0 --dry-run --store x.db").out, "c\na\n");
+    let next = sandbox.run("sessions rotate c --store x.db").out;
+    assert!(sandbox.run(&format!("sessions show {} --store x.db", next.trim())).out.contains("Third #2"));
+    sandbox.run(&format!("sessions delete {} --store x.db", next.trim()));
     sandbox.run("doctor --repair --store x.db");
     assert_eq!(sandbox.run("sessions export --all --store x.db").out.lines().count(), 3);
     assert_eq!(sandbox.run("sessions list --store x.db").code, 0);

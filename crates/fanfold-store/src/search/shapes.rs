@@ -8,6 +8,7 @@ use super::find::Live;
 use super::message::{Shown, seconds};
 use super::request::{NoProfiles, Profiles, Request, SearchError};
 use crate::chain::{Node, Role};
+use crate::readable::{Readable, readable};
 use crate::session::{SessionId, SessionRow};
 use crate::store::{Filter, Store};
 
@@ -382,8 +383,12 @@ impl Place<'_> {
                 offset,
                 ..Filter::default()
             };
-            let rows = self.store.sessions(&filter)?;
-            let is_last = rows.len() < step;
+            // One that is broken does not keep the others from being shown.
+            let Readable { rows, broken } = readable(self.store, &filter);
+            if let Some(error) = broken.into_iter().next().filter(|_| rows.is_empty()) {
+                return Err(error.into());
+            }
+            let is_last = rows.is_empty();
             for row in rows {
                 let is_quiet = QUIET_SOURCES.contains(&row.source.as_str());
                 let is_meant = if sources.is_empty() { !is_quiet } else { sources.contains(&row.source) };

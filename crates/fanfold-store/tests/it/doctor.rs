@@ -108,6 +108,32 @@ fn a_tip_that_is_gone_is_set_back() {
 }
 
 #[test]
+fn what_is_left_of_a_session_whose_tip_is_gone_is_not_swept() {
+    const HARM: &str = "DELETE FROM nodes WHERE number = (SELECT tip FROM sessions WHERE id = 'b')";
+    let check = |store: &dyn Store, harm: &mut dyn FnMut()| {
+        furnish(store);
+        write(store, vec![append("b", &["vier"]), create("gone"), append("gone", &["gone"])]);
+        harm();
+        // Another one goes before anybody has looked.
+        write(store, vec![Op::Delete(id("gone"))]);
+        assert_eq!(store.sweep().unwrap(), 1);
+        store.examine(Care::Repair).unwrap();
+        assert_eq!(session(store, "b").n_messages, 3);
+        assert_eq!(word(chain(store, "b").last().unwrap()), "drei");
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path()).unwrap();
+    let other = rusqlite::Connection::open(store.path()).unwrap();
+    check(&store, &mut || other.execute_batch(HARM).unwrap());
+    if let Some(database) = crate::cluster::database() {
+        let mut client = postgres::Client::connect(&database, postgres::NoTls).unwrap();
+        check(&*crate::cluster::open(&database), &mut || {
+            client.batch_execute(&format!("SET search_path TO fanfold; {HARM}")).unwrap();
+        });
+    }
+}
+
+#[test]
 fn counts_and_lanes_are_made_again() {
     for harm in ["lane = 9", "n_messages = 7", "lane = NULL"] {
         check_harm(

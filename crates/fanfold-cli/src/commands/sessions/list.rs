@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use fanfold_core::thousands;
-use fanfold_engine::{Engine, Note, Readable, store_words};
-use fanfold_store::{EventRow, Filter, Millis, Relation, Role, SessionRow};
+use fanfold_engine::{Engine, Note, store_words};
+use fanfold_store::{EventRow, Filter, Millis, Readable, Relation, Role, SessionRow};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;

@@ -16,7 +16,7 @@ use super::Say;
 use crate::flags::{DeleteArgs, PinArgs, PruneArgs, SessionsCommand, WordsArgs};
 use crate::settings::Options;
 use crate::store::{engine, failed, find};
-use crate::terminal;
+use crate::terminal::{self, count};
 
 pub(crate) fn run(command: &SessionsCommand, options: &Options, say: Say) -> anyhow::Result<()> {
     match command {
@@ -93,7 +93,8 @@ fn delete(args: &DeleteArgs, options: &Options, say: Say) -> anyhow::Result<()> 
     for row in found? {
         let pruned = engine.delete(&row.id).map_err(|error| failed(&error))?;
         if !args.json {
-            say.note(&format!("{}: forgotten, and {} messages with it\n", row.id, pruned.n_messages));
+            let messages = count(pruned.n_messages as usize, "message");
+            say.note(&format!("{}: forgotten, and {messages} with it\n", row.id));
         }
         n_messages += pruned.n_messages;
         gone.push(row.id);
@@ -122,6 +123,7 @@ fn prune(args: &PruneArgs, options: &Options, say: Say) -> anyhow::Result<()> {
     }
     let pruned = engine.prune(&retention).map_err(|error| failed(&error))?;
     let (n_sessions, n_messages) = (pruned.sessions.len(), pruned.n_messages);
-    let words = format!("{n_sessions} sessions and {n_messages} messages are forgotten\n");
+    let (sessions, messages) = (count(n_sessions, "session"), count(n_messages as usize, "message"));
+    let words = format!("forgotten: {sessions}, {messages}\n");
     done(args.json.then(|| forgotten(&pruned.sessions, n_messages)), &words, say)
 }
