@@ -8,11 +8,12 @@ use std::sync::OnceLock;
 use memchr::{memchr_iter, memmem, memrchr2};
 
 use crate::atoms::{Atom, Look, each_atom_in};
-use crate::deed::{Deed, deed_of, line_and_failure, source_of};
+use crate::deed::{Deed, deed_by, line_and_failure, source_of};
 use crate::draft::SLICE;
 use crate::handle::Hash;
 use crate::marks::MarkedText;
 use crate::numbers::Numbers;
+use crate::policy::ToolRule;
 use crate::recall::each_piece;
 use crate::slices::slices;
 use crate::tokens::Tokens;
@@ -96,25 +97,29 @@ struct Bench {
 }
 
 /// Takes entries apart, side by side where there is much to do. What comes out does not depend on that.
-pub(crate) fn take_apart(entries: &[(&Entry, Tokens)], workers: &dyn Workers) -> Vec<Parts> {
+pub(crate) fn take_apart(
+    entries: &[(&Entry, Tokens)],
+    rules: &[ToolRule],
+    workers: &dyn Workers,
+) -> Vec<Parts> {
     const MUCH: usize = 100_000;
     let sizes: Vec<usize> = entries.iter().map(|(entry, _)| size_of(entry)).collect();
     let size: usize = sizes.iter().sum();
     if size < MUCH || workers.count() < 2 {
-        return take_apart_here(entries);
+        return take_apart_here(entries, rules);
     }
     let shares = shares(&sizes, workers.count());
     let done: Vec<OnceLock<Vec<Parts>>> = shares.iter().map(|_| OnceLock::new()).collect();
     workers.run(shares.len(), &|i| {
-        done[i].get_or_init(|| take_apart_here(&entries[shares[i].clone()]));
+        done[i].get_or_init(|| take_apart_here(&entries[shares[i].clone()], rules));
     });
     done.into_iter().flat_map(|share| share.into_inner().expect("every job was done")).collect()
 }
 
 /// Takes entries apart one after another.
-pub(crate) fn take_apart_here(entries: &[(&Entry, Tokens)]) -> Vec<Parts> {
+pub(crate) fn take_apart_here(entries: &[(&Entry, Tokens)], rules: &[ToolRule]) -> Vec<Parts> {
     let mut bench = Bench::default();
-    entries.iter().map(|(entry, tokens)| bench.parts_of(entry, *tokens)).collect()
+    entries.iter().map(|(entry, tokens)| bench.parts_of(entry, *tokens, rules)).collect()
 }
 
 /// Cuts a list into runs of about the same size.
@@ -149,7 +154,7 @@ pub(crate) fn size_of(entry: &Entry) -> usize {
 }
 
 impl Bench {
-    fn parts_of(&mut self, entry: &Entry, tokens: Tokens) -> Parts {
+    fn parts_of(&mut self, entry: &Entry, tokens: Tokens, rules: &[ToolRule]) -> Parts {
         let size = size_of(entry);
         let (mut script, mut plain) = (String::with_capacity(size + size / 16 + 32), String::new());
         let (mut lines, mut atoms) = (Vec::with_capacity(size / 40), Vec::<AtomId>::with_capacity(size / 24));
@@ -194,7 +199,8 @@ impl Bench {
         let cut = if is_one { Vec::new() } else { slices(&script, tokens, SLICE) };
         let hashed = |bytes: Range<usize>| (bytes.clone(), Hash::of(script[bytes].as_bytes()));
         let slices = cut.into_iter().map(hashed).collect();
-        let calls = entry.step().map_or(&[][..], |step| &step.calls).iter().map(CallScan::of).collect();
+        let calls = entry.step().map_or(&[][..], |step| &step.calls);
+        let calls = calls.iter().map(|call| CallScan::of(call, rules)).collect();
         Parts { scan: Scan { script, hash, slices, lines, atoms, plain, calls }, own, words }
     }
 }
@@ -216,8 +222,8 @@ pub(crate) fn words_of(atom: Atom, text: &[u8], marked: &MarkedText, place: Rang
 }
 
 impl CallScan {
-    fn of(call: &Call) -> CallScan {
-        let deed = deed_of(&call.tool, call.arguments.as_str());
+    fn of(call: &Call, rules: &[ToolRule]) -> CallScan {
+        let deed = deed_by(rules, call);
         let (line, has_failed) = line_and_failure(call, &deed);
         let source = source_of(call, &deed);
         CallScan { deed, line, has_failed, source }
