@@ -16,6 +16,7 @@ use crate::numbers::Numbers;
 use crate::policy::ToolRule;
 use crate::recall::each_piece;
 use crate::slices::slices;
+use crate::spacing::Respaced;
 use crate::tokens::Tokens;
 use crate::transcript::{Call, Entry};
 use crate::value::{AtomId, Lexicon};
@@ -34,7 +35,7 @@ pub(crate) struct Scan {
     lines: Vec<LineSpan>,
     /// The atoms of all lines, one line after another.
     pub(crate) atoms: Vec<AtomId>,
-    /// Lines of arguments as they are meant, one after another.
+    /// Lines of arguments as they are told, one after another.
     plain: String,
     pub(crate) calls: Vec<CallScan>,
 }
@@ -45,7 +46,7 @@ struct LineSpan {
     len: u32,
     atoms_end: u32,
     piece: Piece,
-    /// Where its plain form is, if it was escaped.
+    /// Where its plain form is, if it was escaped or spaced otherwise.
     plain: Option<(u32, u32)>,
 }
 
@@ -94,6 +95,7 @@ pub(crate) struct Parts {
 struct Bench {
     numbers: Numbers,
     marked: MarkedText,
+    respaced: Respaced,
 }
 
 /// Takes entries apart, side by side where there is much to do. What comes out does not depend on that.
@@ -164,12 +166,15 @@ impl Bench {
         self.numbers.restart(n_own);
         each_piece(entry, |piece, label, text| {
             let from = script.len();
+            let is_asked = matches!(piece, Piece::Asked(_));
+            // How arguments are printed is their client's affair: they are told in one spacing.
+            let is_respaced = is_asked && self.respaced.read(label, text);
             script.push_str(label);
             script.push_str(text);
             if !text.ends_with('\n') {
                 script.push('\n');
             }
-            let text = &script[from..];
+            let text = if is_respaced { self.respaced.text() } else { &script[from..] };
             self.marked.read(text);
             each_line(text, |at, line| {
                 let first = atoms.len();
@@ -184,12 +189,17 @@ impl Bench {
                         atoms.push(number);
                     }
                 });
-                let is_escaped = matches!(piece, Piece::Asked(_)) && line.contains('\\');
-                let plain = is_escaped.then(|| {
+                let is_escaped = is_asked && line.contains('\\');
+                let plain = (is_escaped || is_respaced).then(|| {
                     let start = plain.len();
-                    unescape(line, &mut plain);
+                    if is_escaped {
+                        unescape(line, &mut plain);
+                    } else {
+                        plain.push_str(line);
+                    }
                     (start as u32, plain.len() as u32)
                 });
+                let at = if is_respaced { self.respaced.original(at) } else { at };
                 let (at, len) = ((from + at) as u32, line.len() as u32);
                 lines.push(LineSpan { at, len, atoms_end: atoms.len() as u32, piece, plain });
             });
