@@ -348,4 +348,30 @@ mod tests {
             each_line(text, |at, line| assert!(text[at..].starts_with(line), "{line}"));
         }
     }
+
+    /// Lines of arguments are told in one spacing, and stand where they stood in the script as it came.
+    #[test]
+    fn lines_of_arguments_know_where_they_stood() {
+        let fields = (0..90).map(|i| (format!("field_{i}"), format!("value {i}").into()));
+        let arguments = serde_json::Value::Object(fields.collect());
+        let scanned = |arguments: String| {
+            let mut entries =
+                crate::notation::parse("call    store {}\nresult  stored it").expect("notation");
+            if let Entry::Step(step) = &mut entries[0] {
+                step.calls[0].arguments = crate::transcript::Body::text(arguments);
+            }
+            let mut parts = take_apart_here(&[(&entries[0], Tokens(900))], &[]);
+            parts.remove(0).known_by(&mut Lexicon::default())
+        };
+        let tight = scanned(arguments.to_string());
+        let wide = scanned(serde_json::to_string_pretty(&arguments).expect("JSON"));
+        assert!(tight.n_lines() > 10 && tight.n_lines() == wide.n_lines());
+        for (one, other) in tight.lines().zip(wide.lines()) {
+            assert_eq!((one.text, one.atoms, one.piece), (other.text, other.atoms, other.piece));
+            for (line, scan) in [(one, &tight), (other, &wide)] {
+                let begin = line.text.split(':').next().unwrap_or_default();
+                assert!(scan.script[line.at..].starts_with(begin), "{begin} at {}", line.at);
+            }
+        }
+    }
 }

@@ -21,20 +21,20 @@ fn the_demo() {
         The model's window is 16,000 tokens; 4,000 of them are kept for its answer.
 
         before  ▒█████████████████████████████████████████████████████████████ 27,120
-        after   ▒█▞░░░░░░░░░░░■■■■■■■■■ 10,072
+        after   ▒█▞░░░░░░░░░░░■■■■■■■■ 10,043
         room                              ▲ 12,000
-                ▒ tools 139  █ verbatim 341  ▞ stubs 119  ░ digest 5,625  ■ tail 3,848
+                ▒ tools 139  █ verbatim 341  ▞ stubs 119  ░ digest 5,596  ■ tail 3,848
         growth  ▁▁▁▁▂▂▂▂▂▃▃▄▄▅▆▆▆▇▇▇▅▅▆▆▆▆▆▆▇▅▆▆▆▆▆▆▆▆▆▆▆▆▇▇▇▇▇▇▇▇▇▅▆▆▆▆▆▆▆▆▆▆ of 12,000
         folds                       ▲        ▲                     ▲           3
 
-        fold 3 after entry 54: 13,740 → 8,288 tokens
+        fold 3 after entry 54: 13,717 → 8,259 tokens
           why      the view no longer fitted
           stage    normal
           passes   dedupe           3 folded  −425
-                   digest           1 folded  −5,027
-          rewrote  2,990 of 8,288 tokens, which the provider reads anew
-          costs    as much as 463 new tokens, for the broken cache
-          won      5,452 tokens of room
+                   digest           1 folded  −5,033
+          rewrote  2,984 of 8,259 tokens, which the provider reads anew
+          costs    as much as 460 new tokens, for the broken cache
+          won      5,458 tokens of room
 
         a fold opens again, as `fanfold recall FILE 291227` does
           sent     [291227] export.py
@@ -108,9 +108,9 @@ fn what_folding_does_in_numbers() {
         per 100         150.0  folds for a hundred turns
         saved           4,263  tokens that a fold takes out
         ratio          51.6 %  of its view that a fold leaves
-        view           14.0 %  of all that was said: 6,230 of 44,598 tokens
+        view           14.0 %  of all that was said: 6,229 of 44,598 tokens
         summaries           0  by a model; the one in the view has 0 tokens
-        rewrote        21,945  tokens that folds had the provider read anew
+        rewrote        21,939  tokens that folds had the provider read anew
     "#]]
     .assert_eq(&sandbox.run("inspect chat.json --window 12k --metrics").out);
     let numbers: Value =

@@ -66,8 +66,8 @@ fn a_session_is_listed_and_told_about() {
             folds      173 handles were given
               … …  folded for a window of 12,000 tokens from here on
               … …  checkpoint "before fold 9"
-              … …  fold 9: 9,305 → 4,990 tokens, 173 handles
-              … …  request of 18,700 bytes
+              … …  fold 9: 9,304 → 4,989 tokens, 173 handles
+              … …  request of 18,699 bytes
         "#]],
     );
     let all: Value = serde_json::from_str(&sandbox.run("sessions list --json").out).unwrap();

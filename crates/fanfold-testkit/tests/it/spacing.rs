@@ -1,6 +1,8 @@
 //! How a client prints the arguments of a call changes nothing that is told of it.
 
-use fanfold_core::{Body, Budget, Count, Entry, Frame, Item, Policy, Session, Tokens, View, Words, parse};
+use fanfold_core::{
+    Body, Budget, Count, Entry, Extent, Frame, Item, Policy, Session, Tokens, View, Words, parse,
+};
 use fanfold_testkit::Rng;
 use serde_json::{Value, json};
 
@@ -68,12 +70,25 @@ fn conversation(seed: u64, print: Print) -> Vec<Entry> {
 }
 
 fn session(entries: Vec<Entry>) -> Session<'static> {
-    let budget = Budget::with_reserve(Tokens(900), Tokens::ZERO);
+    session_within(900, entries)
+}
+
+fn session_within(room: u64, entries: Vec<Entry>) -> Session<'static> {
+    let budget = Budget::with_reserve(Tokens(room), Tokens::ZERO);
     let mut session = Session::new(Policy::fanfold(), budget, &Letters);
     entries.into_iter().for_each(|entry| {
         session.append(entry);
     });
     session
+}
+
+/// The digest alone.
+fn digest_of(view: &View) -> String {
+    let notes = view.items.iter().filter_map(|item| match item {
+        Item::Note { text, .. } => Some(text.to_string()),
+        Item::Whole(_) | Item::Edited(..) => None,
+    });
+    notes.collect::<Vec<_>>().join("\n")
 }
 
 /// What is told of what is folded, whatever its handles are.
@@ -115,9 +130,40 @@ fn originals_keep_their_spacing() {
         let mut session = session(conversation(7, print));
         let view = session.view().unwrap().clone();
         crate::lossless::check(&session, &view).unwrap();
-        let open = |handle| session.recall(handle, &fanfold_core::Extent::Whole).unwrap();
+        let open = |handle| session.recall(handle, &Extent::Whole).unwrap();
         let opened: String = view.handles.iter().map(|handle| open(*handle)).collect();
         let todo = json!({ "ticket": "T-3", "tags": ["a", "b"], "by": null });
         assert!(opened.contains(&print(&todo)), "{}", print(&todo));
+    }
+}
+
+/// A line of long arguments stands behind the handle of the slice that it is from, wherever blanks were left out.
+#[test]
+fn lines_of_long_arguments_stand_behind_their_own_handle() {
+    for print in WAYS {
+        let fields = (0..300).map(|i| (format!("field_{i}"), Value::from(format!("value_{i}"))));
+        let arguments = print(&Value::Object(fields.collect()));
+        let mut said = "user    keep these\ncall    store {}\nresult  stored\n".to_owned();
+        (0..120).for_each(|i| said += &format!("say     {}\n", "and so on ".repeat(8 + i % 5)));
+        let mut entries = parse(&said).unwrap();
+        if let Entry::Step(step) = &mut entries[1] {
+            step.calls[0].arguments = Body::text(arguments);
+        }
+        let mut session = session_within(4_000, entries);
+        let view = session.view().unwrap().clone();
+        let digest = digest_of(&view);
+        let (mut opened, mut n_lines) = (String::new(), 0);
+        for line in digest.lines() {
+            if let Some(handle) = line.strip_prefix('[').and_then(|rest| rest.split(']').next()?.parse().ok())
+            {
+                opened = session.recall(handle, &Extent::Whole).unwrap();
+            }
+            // A line of the digest may go on behind the end of a slice; where it begins is in there.
+            let Some(at) = line.find("field_") else { continue };
+            let name: String = line[at..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            assert!(opened.contains(&name), "{name} is not in\n{opened}");
+            n_lines += 1;
+        }
+        assert!(n_lines > 3, "{digest}");
     }
 }
