@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use fanfold_core::{Budget, Cadence, Count, Need, Policy, Prices, Strategy, Tokens, ToolFold, ToolRule};
+use fanfold_core::{
+    Budget, Cadence, Count, Kind, Need, Policy, Prices, Strategy, Tokens, ToolFold, ToolRule,
+};
 use fanfold_engine::{Terms, Told};
 use fanfold_replay::{Cliff, Match, PriceChange, PriceTable};
 use fanfold_tokens::{Models, TokenizerJson, counter_for, o200k};
@@ -11,7 +13,8 @@ use fanfold_wire::Format;
 use crate::failure::{Failure, not_read};
 use crate::rules_file;
 use crate::settings::{
-    CliffOptions, FoldTool, MatchRule, Options, PriceOptions, ServeOptions, SummaryOptions, UserText, nearest,
+    CliffOptions, FoldTool, MatchRule, Options, PriceOptions, ResultKind, ServeOptions, SummaryOptions,
+    UserText, nearest,
 };
 
 /// The window when nothing is known of the model.
@@ -245,7 +248,30 @@ fn tool_rule(tool: &crate::settings::ToolOptions) -> ToolRule {
         FoldTool::Never => ToolFold::Never,
         FoldTool::Always => ToolFold::Always,
     };
-    ToolRule { tool: tool.name.clone(), fold, cap: tool.cap.map(|cap| cap.0) }
+    ToolRule {
+        tool: tool.name.clone(),
+        fold,
+        cap: tool.cap.map(|cap| cap.0),
+        condense: tool.condense.map(kind),
+        target: tool.target.clone(),
+    }
+}
+
+fn kind(said: ResultKind) -> Kind {
+    match said {
+        ResultKind::Json => Kind::Json,
+        ResultKind::Log => Kind::Log,
+        ResultKind::Trace => Kind::Trace,
+        ResultKind::Tests => Kind::Tests,
+        ResultKind::Diff => Kind::Diff,
+        ResultKind::Code => Kind::Code,
+        ResultKind::Search => Kind::Search,
+        ResultKind::Listing => Kind::Listing,
+        ResultKind::Table => Kind::Table,
+        ResultKind::Html => Kind::Html,
+        ResultKind::Prose => Kind::Prose,
+        ResultKind::Dense => Kind::Dense,
+    }
 }
 
 fn counter(options: &Options, model: Option<&str>, models: &Models) -> anyhow::Result<&'static dyn Count> {

@@ -12,6 +12,7 @@ mod input; //       reads a conversation
 mod output; //      writes files whole or not at all
 mod file_limit; //  a file that may not grow
 mod terminal; //    colours, widths, the two ways out
+mod progress; //    how far something is
 mod log; //         lines about what happens
 mod explain; //     receipts in words
 mod picture; //     sizes as bars and lines

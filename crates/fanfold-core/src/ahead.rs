@@ -7,6 +7,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use crate::policy::ToolRule;
 use crate::scan::{Parts, size_of, take_apart_here};
 use crate::transcript::{EntryId, Transcript};
 use crate::workers::Workers;
@@ -17,6 +18,8 @@ const SHARE: usize = 32 * 1024;
 /// What is to come, in shares.
 pub(crate) struct Ahead {
     transcript: Transcript,
+    /// What the policy says of tools: entries are taken apart by it, now as later.
+    rules: Vec<ToolRule>,
     shares: Vec<Share>,
 }
 
@@ -29,7 +32,7 @@ struct Share {
 }
 
 impl Ahead {
-    pub(crate) fn of(transcript: Transcript) -> Ahead {
+    pub(crate) fn of(transcript: Transcript, rules: Vec<ToolRule>) -> Ahead {
         let mut shares = Vec::new();
         let (mut from, mut n_bytes) = (0, 0);
         for (i, entry) in transcript.entries().iter().enumerate() {
@@ -39,7 +42,7 @@ impl Ahead {
                 (from, n_bytes) = (i + 1, 0);
             }
         }
-        Ahead { transcript, shares }
+        Ahead { transcript, rules, shares }
     }
 
     /// Whether nothing is to come behind so many entries.
@@ -93,7 +96,7 @@ impl Ahead {
             let entries = share.entries.clone().map(EntryId::from);
             let entries: Vec<_> =
                 entries.map(|id| (self.transcript.entry(id), self.transcript.tokens(id))).collect();
-            Mutex::new(take_apart_here(&entries).into_iter().map(Some).collect())
+            Mutex::new(take_apart_here(&entries, &self.rules).into_iter().map(Some).collect())
         });
     }
 }

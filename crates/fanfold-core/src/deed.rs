@@ -17,6 +17,7 @@ pub use ending::{Ending, TestCounts, Verdict, ending_of};
 pub use line::line_of;
 pub(crate) use line::{line_and_failure, source_of};
 
+use crate::policy::ToolRule;
 use crate::transcript::Call;
 
 /// What kind of thing a call did.
@@ -103,6 +104,8 @@ pub struct Deed {
     pub verb: Verb,
     /// A path in normal form, a command, a query or an address. The first one, where there are several.
     pub target: String,
+    /// What it is called by where a policy says which arguments name its target: what these say.
+    pub name: Option<String>,
     /// Where a search looked; for a listing, how it was asked for.
     pub place: Option<String>,
     /// Whether there were further targets.
@@ -122,6 +125,7 @@ impl Deed {
         Deed {
             verb,
             target,
+            name: None,
             place: None,
             has_more: false,
             reads: Vec::new(),
@@ -139,6 +143,11 @@ impl Deed {
         }
     }
 
+    /// What it is called by.
+    pub(crate) fn called(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.target)
+    }
+
     /// Whether it changed the file.
     pub(crate) fn has_changed(&self, file: &str) -> bool {
         self.changes.iter().any(|path| path::is_same_file(path, file))
@@ -147,13 +156,18 @@ impl Deed {
 
 /// What a call did, by its tool and its arguments. Anything may stand in either.
 pub fn deed_of(tool: &str, arguments: &str) -> Deed {
-    tools::deed_of_tool(tool, arguments)
+    tools::deed_of_tool(tool, arguments, &[])
+}
+
+/// What a call did, called by what the arguments say that a rule names.
+pub(crate) fn deed_by(rules: &[ToolRule], call: &Call) -> Deed {
+    let naming = ToolRule::of(rules, &call.tool).map_or(&[][..], |rule| &rule.target);
+    tools::deed_of_tool(&call.tool, call.arguments.as_str(), naming)
 }
 
 /// Whether a call has come back and did not do what it was to do.
-pub(crate) fn has_failed(call: &Call) -> bool {
-    let deed = deed_of(&call.tool, call.arguments.as_str());
-    call.result.as_ref().is_some_and(|outcome| ending_of(&deed, outcome).verdict == Verdict::Failed)
+pub(crate) fn has_failed(call: &Call, deed: &Deed) -> bool {
+    call.result.as_ref().is_some_and(|outcome| ending_of(deed, outcome).verdict == Verdict::Failed)
 }
 
 /// Whether the newer call makes the older one's result stale or redundant.
@@ -166,6 +180,7 @@ pub fn overtakes(newer: &Deed, older: &Deed) -> bool {
         Verb::List | Verb::Search | Verb::Run | Verb::Fetch | Verb::Plan => {
             let is_same = newer.verb == older.verb
                 && newer.target == older.target
+                && newer.name == older.name
                 && newer.place == older.place
                 && newer.input == older.input;
             is_same && !older.target.is_empty() && !older.has_more && newer.reads == older.reads
@@ -367,6 +382,61 @@ mod tests {
                 Run command=
             "#]],
         );
+    }
+
+    fn named(tool: &str, target: &[&str], arguments: &str) -> Deed {
+        let target = target.iter().map(|name| (*name).to_owned()).collect();
+        let rule = ToolRule { tool: "*".to_owned(), target, ..ToolRule::default() };
+        let call = Call {
+            id: "1".to_owned(),
+            tool: tool.to_owned(),
+            arguments: crate::transcript::Body::text(arguments),
+            result: None,
+            origin: crate::transcript::Origin::message(0),
+        };
+        deed_by(&[rule], &call)
+    }
+
+    #[test]
+    fn a_rule_says_which_arguments_name_the_target() {
+        let called = |tool, target: &[&str], arguments| named(tool, target, arguments).called().to_owned();
+        let ticket =
+            r#"{"detail": "full", "project": "shop", "ticket": "T-1", "part": 2, "tags": ["a"], "by": null}"#;
+        for (target, name) in [
+            (&["ticket"][..], "T-1"),
+            (&["project", "ticket"], "shop T-1"),
+            (&["ticket", "part"], "T-1 2"),
+            (&["by", "key", "ticket"], "T-1"),
+            (&["tags"], r#"["a"]"#),
+            // Where none of them is given, it is called as ever.
+            (&["by", "key"], "detail=full project=shop"),
+            (&[], "detail=full project=shop"),
+        ] {
+            assert_eq!(called("fetch_ticket", target, ticket), name, "{target:?}");
+        }
+        assert_eq!(called("fetch_ticket", &["ticket"], "T-1"), "T-1", "no JSON");
+    }
+
+    #[test]
+    fn a_name_tells_of_a_file_where_it_is_a_path_and_hides_nothing() {
+        let read = named("open_doc", &["doc"], r#"{"doc": "./src/a.rs", "mode": "r"}"#);
+        assert_eq!((read.verb, read.called(), read.reads.len()), (Verb::Read, "src/a.rs", 1));
+        let ticket = named("open_doc", &["doc"], r#"{"doc": "T-1"}"#);
+        assert_eq!((ticket.verb, ticket.called(), ticket.reads.len()), (Verb::Other, "T-1", 0));
+        let run = named("Bash", &["description"], r#"{"command": "cat src/a.rs", "description": "Look"}"#);
+        assert_eq!((run.verb, run.called(), &*run.reads[0].path), (Verb::Read, "Look", "src/a.rs"));
+        let line = named("bash", &["line"], r#"{"line": "cargo test"}"#);
+        assert_eq!((line.verb, line.is_test, line.called()), (Verb::Run, true, "cargo test"));
+    }
+
+    #[test]
+    fn a_call_of_another_name_is_no_newer_one_of_this() {
+        let fetch = |ticket: &str| {
+            let arguments = format!(r#"{{"detail": "full", "project": "shop", "ticket": "{ticket}"}}"#);
+            named("fetch_ticket", &["ticket"], &arguments)
+        };
+        assert!(overtakes(&fetch("T-1"), &fetch("T-1")));
+        assert!(!overtakes(&fetch("T-2"), &fetch("T-1")));
     }
 
     fn check_overtakes(older: &str, newer: &str, expected: bool) {

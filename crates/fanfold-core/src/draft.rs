@@ -6,7 +6,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::deed::{Deed, deed_of};
+use crate::deed::{Deed, deed_by, line_and_failure};
 use crate::edges::{head_end, tail_start};
 use crate::handle::{Handle, Hash};
 use crate::ledger::{Fold, Ledger, Original, Standing};
@@ -321,14 +321,20 @@ impl<'a> Draft<'a> {
 
     /// An entry taken apart. What is gone into a segment is not kept.
     pub(crate) fn scan(&mut self, id: EntryId) -> Arc<Scan> {
-        self.ledger.scan(self.transcript, self.workers, id)
+        self.ledger.scan(self.transcript, &self.policy.tools, self.workers, id)
     }
 
     /// What a call did.
     pub(crate) fn deed(&mut self, id: CallId) -> Arc<Deed> {
         let call = self.transcript.call(id);
         let deed = self.ledger.deeds.entry(id);
-        Arc::clone(deed.or_insert_with(|| Arc::new(deed_of(&call.tool, call.arguments.as_str()))))
+        Arc::clone(deed.or_insert_with(|| Arc::new(deed_by(&self.policy.tools, call))))
+    }
+
+    /// One line that says what a call did and how it ended, and whether it failed.
+    pub(crate) fn line_and_failure(&mut self, id: CallId) -> (String, bool) {
+        let deed = self.deed(id);
+        line_and_failure(self.transcript.call(id), &deed)
     }
 
     /// The step with the newest words of the agent's, where it is not among the newest steps anyway.
@@ -389,7 +395,7 @@ impl<'a> Draft<'a> {
         if let Some(worth) = &self.worth {
             return Rc::clone(worth);
         }
-        self.ledger.learn(self.transcript, self.workers, self.transcript.len());
+        self.ledger.learn(self.transcript, &self.policy.tools, self.workers, self.transcript.len());
         let tail: Vec<_> = (self.tail..self.transcript.len()).map(|i| self.scan(EntryId::from(i))).collect();
         let mut worth = Worth::new(&self.ledger.lexicon, &self.ledger.focus, self.policy.choice);
         tail.iter().for_each(|scan| worth.see(&scan.atoms));

@@ -12,7 +12,7 @@ use crate::deed::Deed;
 use crate::handle::{Handle, Hash};
 use crate::need::Excerpt;
 use crate::passes::Facts;
-use crate::policy::Policy;
+use crate::policy::{Policy, ToolRule};
 use crate::recall::{body_at, content_of, write_script};
 use crate::report::Receipt;
 use crate::scan::{Parts, Scan, take_apart};
@@ -283,11 +283,17 @@ impl Ledger {
     }
 
     /// An entry taken apart. What is gone into a segment is not kept.
-    pub(crate) fn scan(&mut self, transcript: &Transcript, workers: &dyn Workers, id: EntryId) -> Arc<Scan> {
+    pub(crate) fn scan(
+        &mut self,
+        transcript: &Transcript,
+        rules: &[ToolRule],
+        workers: &dyn Workers,
+        id: EntryId,
+    ) -> Arc<Scan> {
         if let Some(scan) = self.scans.get(&id) {
             return Arc::clone(scan);
         }
-        let parts = take_apart(&[(transcript.entry(id), transcript.tokens(id))], workers);
+        let parts = take_apart(&[(transcript.entry(id), transcript.tokens(id))], rules, workers);
         let scans = parts.into_iter().map(|parts| self.keep(id, parts));
         scans.last().expect("one for each entry")
     }
@@ -302,7 +308,13 @@ impl Ledger {
     }
 
     /// Learns what the entries before `end` show of their atoms, those that are not learnt yet.
-    pub(crate) fn learn(&mut self, transcript: &Transcript, workers: &dyn Workers, end: usize) {
+    pub(crate) fn learn(
+        &mut self,
+        transcript: &Transcript,
+        rules: &[ToolRule],
+        workers: &dyn Workers,
+        end: usize,
+    ) {
         let new = self.lexicon.learnt()..end;
         let with_tokens = |i: usize| {
             let id = EntryId::from(i);
@@ -318,7 +330,7 @@ impl Ledger {
         };
         let missing: Vec<usize> = (0..parts.len()).filter(|i| parts[*i].is_none()).collect();
         let entries: Vec<_> = missing.iter().map(|i| with_tokens(new.start + i)).collect();
-        for (i, taken) in missing.into_iter().zip(take_apart(&entries, workers)) {
+        for (i, taken) in missing.into_iter().zip(take_apart(&entries, rules, workers)) {
             parts[i] = Some(taken);
         }
         if let Some(ahead) = &ahead {

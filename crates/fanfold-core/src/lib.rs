@@ -21,6 +21,7 @@ pub mod summary; // what a model writes beside the digest
 mod policy; //     what may be folded, from when on, in which order
 mod edges; //      the oldest and the newest, which stay
 mod slices; //     large originals in parts
+mod spacing; //    arguments in one spacing
 mod draft; //      which parts are being folded away
 mod scan; //       entries taken apart once
 mod ahead; //      entries taken apart before they are needed

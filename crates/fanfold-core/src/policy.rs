@@ -8,6 +8,7 @@ use std::borrow::Cow;
 pub use presets::Rules;
 
 use crate::budget::{Cadence, Strategy};
+use crate::condense::Kind;
 use crate::economy::Economy;
 use crate::need::Need;
 use crate::passes::Pass;
@@ -228,8 +229,8 @@ pub enum Users {
     Freely,
 }
 
-/// What is said of a tool.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What is said of a tool. The first rule that matches it counts.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ToolRule {
     /// The tool's name; a `*` at the end matches any rest.
     pub tool: String,
@@ -237,6 +238,20 @@ pub struct ToolRule {
     pub fold: ToolFold,
     /// What one result may take at most, in per mille of the room.
     pub cap: Option<u32>,
+    /// What its results are, which says how they are condensed; none has each looked at.
+    pub condense: Option<Kind>,
+    /// The arguments that name its target, in the order in which they are told; none leaves it to what is known of it.
+    pub target: Vec<String>,
+}
+
+impl ToolRule {
+    /// The rule for a tool, if there is one among these.
+    pub(crate) fn of<'r>(rules: &'r [ToolRule], tool: &str) -> Option<&'r ToolRule> {
+        rules.iter().find(|rule| match rule.tool.strip_suffix('*') {
+            Some(start) => tool.starts_with(start),
+            None => rule.tool == tool,
+        })
+    }
 }
 
 /// Whether a tool's results may be folded.
@@ -257,10 +272,7 @@ impl Policy {
 
     /// The rule for a tool, if there is one.
     pub fn tool(&self, name: &str) -> Option<&ToolRule> {
-        self.tools.iter().find(|rule| match rule.tool.strip_suffix('*') {
-            Some(start) => name.starts_with(start),
-            None => rule.tool == name,
-        })
+        ToolRule::of(&self.tools, name)
     }
 
     /// Whether a rule caps what one result of the tool may take.

@@ -8,13 +8,15 @@ use std::sync::OnceLock;
 use memchr::{memchr_iter, memmem, memrchr2};
 
 use crate::atoms::{Atom, Look, each_atom_in};
-use crate::deed::{Deed, deed_of, line_and_failure, source_of};
+use crate::deed::{Deed, deed_by, line_and_failure, source_of};
 use crate::draft::SLICE;
 use crate::handle::Hash;
 use crate::marks::MarkedText;
 use crate::numbers::Numbers;
+use crate::policy::ToolRule;
 use crate::recall::each_piece;
 use crate::slices::slices;
+use crate::spacing::Respaced;
 use crate::tokens::Tokens;
 use crate::transcript::{Call, Entry};
 use crate::value::{AtomId, Lexicon};
@@ -33,7 +35,7 @@ pub(crate) struct Scan {
     lines: Vec<LineSpan>,
     /// The atoms of all lines, one line after another.
     pub(crate) atoms: Vec<AtomId>,
-    /// Lines of arguments as they are meant, one after another.
+    /// Lines of arguments as they are told, one after another.
     plain: String,
     pub(crate) calls: Vec<CallScan>,
 }
@@ -44,7 +46,8 @@ struct LineSpan {
     len: u32,
     atoms_end: u32,
     piece: Piece,
-    /// Behind where its plain form ends, if it was escaped: it begins where the one before ends. Zero if not.
+    /// Behind where its plain form ends, if it was escaped or spaced otherwise: it begins where the one before ends. Zero if
+    /// neither.
     behind_plain: u32,
 }
 
@@ -93,28 +96,33 @@ pub(crate) struct Parts {
 struct Bench {
     numbers: Numbers,
     marked: MarkedText,
+    respaced: Respaced,
 }
 
 /// Takes entries apart, side by side where there is much to do. What comes out does not depend on that.
-pub(crate) fn take_apart(entries: &[(&Entry, Tokens)], workers: &dyn Workers) -> Vec<Parts> {
+pub(crate) fn take_apart(
+    entries: &[(&Entry, Tokens)],
+    rules: &[ToolRule],
+    workers: &dyn Workers,
+) -> Vec<Parts> {
     const MUCH: usize = 32_000;
     let sizes: Vec<usize> = entries.iter().map(|(entry, _)| size_of(entry)).collect();
     let size: usize = sizes.iter().sum();
     if size < MUCH || workers.count() < 2 {
-        return take_apart_here(entries);
+        return take_apart_here(entries, rules);
     }
     let shares = shares(&sizes, workers.count());
     let done: Vec<OnceLock<Vec<Parts>>> = shares.iter().map(|_| OnceLock::new()).collect();
     workers.run(shares.len(), &|i| {
-        done[i].get_or_init(|| take_apart_here(&entries[shares[i].clone()]));
+        done[i].get_or_init(|| take_apart_here(&entries[shares[i].clone()], rules));
     });
     done.into_iter().flat_map(|share| share.into_inner().expect("every job was done")).collect()
 }
 
 /// Takes entries apart one after another.
-pub(crate) fn take_apart_here(entries: &[(&Entry, Tokens)]) -> Vec<Parts> {
+pub(crate) fn take_apart_here(entries: &[(&Entry, Tokens)], rules: &[ToolRule]) -> Vec<Parts> {
     let mut bench = Bench::default();
-    entries.iter().map(|(entry, tokens)| bench.parts_of(entry, *tokens)).collect()
+    entries.iter().map(|(entry, tokens)| bench.parts_of(entry, *tokens, rules)).collect()
 }
 
 /// Cuts a list into runs of about the same size.
@@ -149,7 +157,7 @@ pub(crate) fn size_of(entry: &Entry) -> usize {
 }
 
 impl Bench {
-    fn parts_of(&mut self, entry: &Entry, tokens: Tokens) -> Parts {
+    fn parts_of(&mut self, entry: &Entry, tokens: Tokens, rules: &[ToolRule]) -> Parts {
         let size = size_of(entry);
         let (mut script, mut plain) = (String::with_capacity(size + size / 16 + 32), String::new());
         let (mut lines, mut atoms) = (Vec::with_capacity(size / 40), Vec::<AtomId>::with_capacity(size / 24));
@@ -159,12 +167,15 @@ impl Bench {
         self.numbers.restart(n_own);
         each_piece(entry, |piece, label, text| {
             let from = script.len();
+            let is_asked = matches!(piece, Piece::Asked(_));
+            // How arguments are printed is their client's affair: they are told in one spacing.
+            let is_respaced = is_asked && self.respaced.read(label, text);
             script.push_str(label);
             script.push_str(text);
             if !text.ends_with('\n') {
                 script.push('\n');
             }
-            let text = &script[from..];
+            let text = if is_respaced { self.respaced.text() } else { &script[from..] };
             self.marked.read(text);
             each_line(text, |at, line| {
                 let first = atoms.len();
@@ -179,11 +190,15 @@ impl Bench {
                         atoms.push(number);
                     }
                 });
-                let is_escaped = matches!(piece, Piece::Asked(_)) && line.contains('\\');
+                let is_escaped = is_asked && line.contains('\\');
+                let is_plain = is_escaped || is_respaced;
                 if is_escaped {
                     unescape(line, &mut plain);
+                } else if is_respaced {
+                    plain.push_str(line);
                 }
-                let behind_plain = if is_escaped { plain.len() as u32 + 1 } else { 0 };
+                let behind_plain = if is_plain { plain.len() as u32 + 1 } else { 0 };
+                let at = if is_respaced { self.respaced.original(at) } else { at };
                 let (at, len) = ((from + at) as u32, line.len() as u32);
                 lines.push(LineSpan { at, len, atoms_end: atoms.len() as u32, piece, behind_plain });
             });
@@ -193,7 +208,8 @@ impl Bench {
         let cut = if is_one { Vec::new() } else { slices(&script, tokens, SLICE) };
         let hashed = |bytes: Range<usize>| (bytes.clone(), Hash::of(script[bytes].as_bytes()));
         let slices = cut.into_iter().map(hashed).collect();
-        let calls = entry.step().map_or(&[][..], |step| &step.calls).iter().map(CallScan::of).collect();
+        let calls = entry.step().map_or(&[][..], |step| &step.calls);
+        let calls = calls.iter().map(|call| CallScan::of(call, rules)).collect();
         Parts { scan: Scan { script, hash, slices, lines, atoms, plain, calls }, own, words }
     }
 }
@@ -215,8 +231,8 @@ pub(crate) fn words_of(atom: Atom, text: &[u8], marked: &MarkedText, place: Rang
 }
 
 impl CallScan {
-    fn of(call: &Call) -> CallScan {
-        let deed = deed_of(&call.tool, call.arguments.as_str());
+    fn of(call: &Call, rules: &[ToolRule]) -> CallScan {
+        let deed = deed_by(rules, call);
         let (line, has_failed) = line_and_failure(call, &deed);
         let source = source_of(call, &deed);
         CallScan { deed, line, has_failed, source }
@@ -329,6 +345,32 @@ mod tests {
         let dump = format!("{{\"output\": \"{}\\nsecond line of it\"}}", "x y ".repeat(90));
         for text in ["one line\n\n  another one \n", &long, &dump, "ünï\ncödé, and more of it"] {
             each_line(text, |at, line| assert!(text[at..].starts_with(line), "{line}"));
+        }
+    }
+
+    /// Lines of arguments are told in one spacing, and stand where they stood in the script as it came.
+    #[test]
+    fn lines_of_arguments_know_where_they_stood() {
+        let fields = (0..90).map(|i| (format!("field_{i}"), format!("value {i}").into()));
+        let arguments = serde_json::Value::Object(fields.collect());
+        let scanned = |arguments: String| {
+            let mut entries =
+                crate::notation::parse("call    store {}\nresult  stored it").expect("notation");
+            if let Entry::Step(step) = &mut entries[0] {
+                step.calls[0].arguments = crate::transcript::Body::text(arguments);
+            }
+            let mut parts = take_apart_here(&[(&entries[0], Tokens(900))], &[]);
+            parts.remove(0).known_by(&mut Lexicon::default())
+        };
+        let tight = scanned(arguments.to_string());
+        let wide = scanned(serde_json::to_string_pretty(&arguments).expect("JSON"));
+        assert!(tight.n_lines() > 10 && tight.n_lines() == wide.n_lines());
+        for (one, other) in tight.lines().zip(wide.lines()) {
+            assert_eq!((one.text, one.atoms, one.piece), (other.text, other.atoms, other.piece));
+            for (line, scan) in [(one, &tight), (other, &wide)] {
+                let begin = line.text.split(':').next().unwrap_or_default();
+                assert!(scan.script[line.at..].starts_with(begin), "{begin} at {}", line.at);
+            }
         }
     }
 }

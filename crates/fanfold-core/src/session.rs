@@ -91,7 +91,7 @@ impl<'c> Session<'c> {
     pub fn foresee(&mut self, transcript: Transcript) {
         // What fits is not taken apart.
         let is_folded = transcript.total() > self.budget.room();
-        self.ledger.ahead = is_folded.then(|| Arc::new(Ahead::of(transcript)));
+        self.ledger.ahead = is_folded.then(|| Arc::new(Ahead::of(transcript, self.policy.tools.clone())));
     }
 
     /// The same with what its provider charges, so that it folds when that pays.
@@ -237,7 +237,7 @@ impl<'c> Session<'c> {
     pub fn view_with_context(&mut self) -> Result<View, Refusal> {
         let room = self.budget.room();
         let mut view = self.view()?.clone();
-        let context = working_context(&self.transcript, self.ledger()).to_string();
+        let context = working_context(&self.transcript, self.ledger(), &self.policy).to_string();
         let text = format!("<fanfold>\nWorking context (not the user's words):\n{context}</fanfold>");
         let tokens = self.counter.count(&text) + self.counter.frame().message;
         if !context.is_empty() && view.tokens + tokens <= room {

@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::deed::{Deed, LineRange, Lines, Verb, Verdict, deed_of, ending_of};
+use crate::deed::{Deed, LineRange, Lines, Verb, Verdict, deed_by, ending_of};
 use crate::ledger::Ledger;
+use crate::policy::Policy;
 use crate::transcript::{CallId, EntryId, Transcript};
 use crate::view::Place;
 
@@ -44,7 +45,7 @@ pub struct FileSeen {
 }
 
 /// The working context of a conversation as its ledger shows it.
-pub fn working_context(transcript: &Transcript, ledger: &Ledger) -> WorkingContext {
+pub fn working_context(transcript: &Transcript, ledger: &Ledger, policy: &Policy) -> WorkingContext {
     let mut seen: BTreeMap<String, FileSeen> = BTreeMap::new();
     let mut context = WorkingContext::default();
     let mut runs: BTreeMap<String, (usize, Option<String>)> = BTreeMap::new();
@@ -54,7 +55,7 @@ pub fn working_context(transcript: &Transcript, ledger: &Ledger) -> WorkingConte
         for (n, call) in step.calls.iter().enumerate() {
             let Some(outcome) = &call.result else { continue };
             let id = CallId { step: EntryId::from(i), call: n as u16 };
-            let deed = deed_of(&call.tool, call.arguments.as_str());
+            let deed = deed_by(&policy.tools, call);
             let ending = ending_of(&deed, outcome);
             let has_failed = ending.verdict == Verdict::Failed;
             if !has_failed {
@@ -196,7 +197,6 @@ mod tests {
     use super::*;
     use crate::budget::Budget;
     use crate::notation::parse;
-    use crate::policy::Policy;
     use crate::session::Session;
     use crate::tokens::{Tokens, Words};
 
@@ -206,7 +206,8 @@ mod tests {
         for entry in parse(conversation).expect("the notation is right") {
             session.append(entry);
         }
-        expected.assert_eq(&working_context(session.transcript(), session.ledger()).to_string());
+        let context = working_context(session.transcript(), session.ledger(), session.policy());
+        expected.assert_eq(&context.to_string());
     }
 
     #[test]

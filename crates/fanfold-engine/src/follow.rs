@@ -61,7 +61,18 @@ impl Followed {
         terms: &Terms,
         wishes: &Wishes,
     ) -> Followed {
-        Followed::start(conversation, terms).through(changes, wishes)
+        Followed::body_watched(conversation, changes, terms, wishes, &mut || ())
+    }
+
+    /// The same, with a call after each change for somebody who waits.
+    pub fn body_watched(
+        conversation: Conversation,
+        changes: Vec<Change>,
+        terms: &Terms,
+        wishes: &Wishes,
+        watch: &mut dyn FnMut(),
+    ) -> Followed {
+        Followed::start(conversation, terms).through(changes, wishes, watch)
     }
 
     /// A conversation without messages yet.
@@ -101,7 +112,7 @@ impl<E: Engine> Followed<E> {
         changes: Vec<Change>,
         wishes: &Wishes,
     ) -> Followed<E> {
-        Followed::by(session, conversation).through(changes, wishes)
+        Followed::by(session, conversation).through(changes, wishes, &mut || ())
     }
 
     /// A conversation of which an engine has followed nothing yet.
@@ -120,12 +131,12 @@ impl<E: Engine> Followed<E> {
     }
 
     /// Follows it to its last message.
-    fn through(mut self, changes: Vec<Change>, wishes: &Wishes) -> Followed<E> {
+    fn through(mut self, changes: Vec<Change>, wishes: &Wishes, watch: &mut dyn FnMut()) -> Followed<E> {
         let tools = self.conversation.tools().map(str::to_owned);
         self.set_tools(tools.as_deref());
         self.pins = pinned_entries(&changes, &wishes.pins);
         self.course = wishes.has_course.then(Vec::new);
-        self.make(changes);
+        self.make(changes, watch);
         self.end_entry();
         self
     }
@@ -163,12 +174,15 @@ impl<E: Engine> Followed<E> {
     /// Takes messages that came after those held.
     pub fn append(&mut self, messages: &[&RawValue]) {
         let changes = self.conversation.append(messages);
-        self.make(changes);
+        self.make(changes, &mut || ());
     }
 
-    fn make(&mut self, mut changes: Vec<Change>) {
+    fn make(&mut self, mut changes: Vec<Change>, watch: &mut dyn FnMut()) {
         self.prepare(&mut changes);
-        changes.into_iter().for_each(|change| self.make_one(change));
+        for change in changes {
+            self.make_one(change);
+            watch();
+        }
     }
 
     /// Counts many changes on several threads, and has a new session know what is to come; few are counted as they

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &InspectArgs, options: &Options, say: Say) -> anyhow::Re
             false => terminal::page(&numbers.page()),
         };
     }
-    let context = || working_context(session.transcript(), session.ledger());
+    let context = || working_context(session.transcript(), session.ledger(), session.policy());
     match (args.what.ledger, args.what.context, args.json) {
         (true, _, true) => terminal::data(&format!("{:#}\n", ledger_json(session.ledger()))),
         (true, _, false) => terminal::page(&ledger_page(session)),

@@ -33,6 +33,7 @@ use fanfold_wire::Repair;
 
 use crate::choose::{self, Asked};
 use crate::failure::{Failure, not_decoded};
+use crate::progress::Progress;
 use crate::settings::Options;
 use crate::terminal::{self, paint, style};
 use crate::{explain, input};
@@ -95,7 +96,9 @@ fn open(path: &Path, options: &Options, wishes: &Wishes, say: Say) -> anyhow::Re
         say.note(&format!("{} {assumed}\n", paint(style::DIM, "note:")));
     }
     check_pins(&wishes.pins, conversation.messages().len())?;
-    let followed = Followed::body(conversation, changes, &terms, wishes);
+    let progress = Progress::new("folding", changes.len() as u64, say);
+    let followed = Followed::body_watched(conversation, changes, &terms, wishes, &mut || progress.add(1));
+    drop(progress);
     Ok(Opened { followed, text: input.text })
 }
 

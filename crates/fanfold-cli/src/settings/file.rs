@@ -42,7 +42,12 @@ fn parse(text: &str, name: &str) -> Result<Options, Failure> {
         let message = error.message().lines().next().unwrap_or("not understood").to_owned();
         let (message, hint) = match unknown_key(&message) {
             Some((key, known)) => (format!("there is no setting `{key}`"), nearest_hint(key, &known)),
-            None => (message, "`fanfold config schema` describes every setting".to_owned()),
+            None => {
+                let near =
+                    unknown_value(&message).and_then(|(value, known)| nearest(value, known.into_iter()));
+                let usual = "`fanfold config schema` describes every setting".to_owned();
+                (message.clone(), near.map_or(usual, |near| format!("did you mean `{near}`?")))
+            }
         };
         Failure::new(format!("{name}:{line}:{column}: {message}"), hint)
     })
@@ -56,9 +61,17 @@ fn position(text: &str, at: usize) -> (usize, usize) {
 
 /// The key and the known ones, from serde's words: ``unknown field `a`, expected one of `b`, `c` ``.
 pub(crate) fn unknown_key(message: &str) -> Option<(&str, Vec<&str>)> {
-    let rest = message.strip_prefix("unknown field `")?;
-    let (key, rest) = rest.split_once('`')?;
-    Some((key, rest.split('`').skip(1).step_by(2).collect()))
+    word_and_known(message.strip_prefix("unknown field `")?)
+}
+
+/// The same of a value that is one of several.
+fn unknown_value(message: &str) -> Option<(&str, Vec<&str>)> {
+    word_and_known(message.strip_prefix("unknown variant `")?)
+}
+
+fn word_and_known(rest: &str) -> Option<(&str, Vec<&str>)> {
+    let (word, rest) = rest.split_once('`')?;
+    Some((word, rest.split('`').skip(1).step_by(2).collect()))
 }
 
 fn nearest_hint(key: &str, known: &[&str]) -> String {
@@ -150,6 +163,8 @@ pub(crate) const TEMPLATE: &str = r#"# Settings of fanfold. Flags and FANFOLD_* 
 # name = "read_*"            # a `*` at the end matches any rest
 # fold = "auto"              # never, always
 # cap = 0.25                 # what one result may take at most, as a share of the room
+# condense = "log"           # what its results are: json, log, trace, tests, diff, code, search, listing, table, html, prose, dense
+# target = ["path"]          # the arguments that name its target; default: those that are known
 
 # [[models]]
 # pattern = "my-local-model"

@@ -159,9 +159,9 @@ impl Settings {
         }
         each_single_setting!(show);
         let list = |names: Vec<&str>| (!names.is_empty()).then(|| names.join(", "));
-        let tools = options.tools.iter().map(|tool| &*tool.name).collect();
+        let tools: Vec<String> = options.tools.iter().map(ToString::to_string).collect();
         let models = options.models.iter().map(|model| &*model.pattern).collect();
-        all.push(self.one("tools", list(tools)));
+        all.push(self.one("tools", list(tools.iter().map(String::as_str).collect())));
         let prices = options.prices.iter().map(|price| &*price.name).collect();
         all.push(self.one("models", list(models)));
         all.push(self.one("prices", list(prices)));

@@ -10,8 +10,8 @@ mod merge; //   which comes first
 pub(crate) use file::{PROJECT_FILE, TEMPLATE, nearest, project_file, unknown_key, user_file};
 pub(crate) use merge::{Settings, Shown, read};
 pub(crate) use options::{
-    Chain, CliffOptions, Color, FoldTool, MatchRule, MemoryOptions, Options, PriceOptions, ServeOptions,
-    ToolOptions, UserText,
+    Chain, CliffOptions, Color, FoldTool, MatchRule, MemoryOptions, Options, PriceOptions, ResultKind,
+    ServeOptions, ToolOptions, UserText,
 };
 pub(crate) use size::{Share, Size};
 pub(crate) use summary::{MainOptions, SummaryOptions, SummaryStyle};

@@ -239,6 +239,62 @@ pub(crate) struct ToolOptions {
     /// What one result may take at most, as a share of the room.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cap: Option<Share>,
+    /// What its results are, which says how they are condensed. Default: each is looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) condense: Option<ResultKind>,
+    /// The arguments that name its target, as it is told in digests and stubs: ["project", "ticket"]. Default: those that
+    /// are known of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) target: Vec<String>,
+}
+
+impl fmt::Display for ToolOptions {
+    /// The name, and behind it what is said of the tool: `fetch_ticket (condense log, target ticket)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fold = (self.fold != FoldTool::Auto).then(|| format!("fold {}", word(&self.fold)));
+        let cap = self.cap.map(|cap| format!("cap {cap}"));
+        let condense = self.condense.map(|kind| format!("condense {}", word(&kind)));
+        let target = (!self.target.is_empty()).then(|| format!("target {}", self.target.join(" ")));
+        let said: Vec<String> = [fold, cap, condense, target].into_iter().flatten().collect();
+        f.write_str(&self.name)?;
+        if said.is_empty() { Ok(()) } else { write!(f, " ({})", said.join(", ")) }
+    }
+}
+
+/// The word by which a file says a value.
+fn word(value: &impl Serialize) -> String {
+    let value = serde_json::to_value(value).unwrap_or_default();
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// What the results of a tool are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ResultKind {
+    /// Answers of a program, as data.
+    Json,
+    /// Output of a program.
+    Log,
+    /// Stack traces.
+    Trace,
+    /// Output of a test runner.
+    Tests,
+    /// Patches.
+    Diff,
+    /// Source files.
+    Code,
+    /// Hits of a search.
+    Search,
+    /// Names of files.
+    Listing,
+    /// Rows of columns.
+    Table,
+    /// Web pages.
+    Html,
+    /// Texts for people.
+    Prose,
+    /// Encoded or minified data.
+    Dense,
 }
 
 /// Whether a tool's results may be folded.

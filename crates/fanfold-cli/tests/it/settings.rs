@@ -1,7 +1,7 @@
 //! Flags before environment before files.
 
 use expect_test::expect;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::sandbox::{Sandbox, body, long_chat};
 
@@ -92,7 +92,7 @@ fn values_are_shown_with_their_sources() {
         need            false                default
         store           HERE/.local/share/fanfold/default.db default
         profile         default              default
-        tools           todo                 HERE/.fanfold.toml
+        tools           todo (fold never)    HERE/.fanfold.toml
         models          not set
         prices          not set
         serve           127.0.0.1:7744       default
@@ -100,6 +100,46 @@ fn values_are_shown_with_their_sources() {
         summary         not set
     "#]]
     .assert_eq(&shown);
+}
+
+/// A chat in which tickets are looked at by a tool that nobody knows.
+fn chat_about_tickets(result: &str) -> String {
+    let mut messages = vec![json!({ "role": "user", "content": "Which tickets are about the till?" })];
+    for i in 0..30 {
+        let arguments =
+            json!({ "detail": "full", "format": "text", "ticket": format!("T-{i}00") }).to_string();
+        let function = json!({ "name": "fetch_ticket", "arguments": arguments });
+        messages.push(json!({ "role": "assistant", "content": "Next.",
+            "tool_calls": [{ "id": format!("c{i}"), "type": "function", "function": function }] }));
+        // No two answers are the same.
+        let result = format!("{result}{}", "so ".repeat(i));
+        messages.push(json!({ "role": "tool", "tool_call_id": format!("c{i}"), "content": result }));
+    }
+    body(&messages)
+}
+
+#[test]
+fn a_tool_of_ones_own_is_told_as_the_settings_say() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "chat.json",
+        &chat_about_tickets(&"the till prints no receipt any more, and so on\n".repeat(30)),
+    );
+    let fold = || sandbox.run("fold chat.json --window 6k --reserve 0 -q").out;
+    assert!(!fold().contains("[fetch_ticket] T-"), "{}", fold());
+    sandbox.write(".fanfold.toml", "[[tools]]\nname = \"fetch_ticket\"\ntarget = [\"ticket\"]\n");
+    assert!(fold().contains("[fetch_ticket] T-") && !fold().contains("detail=full"), "{}", fold());
+    let pages: String = (0..90).map(|n| format!("shop/aisle_{}/till_{n}.txt\n", n / 30)).collect();
+    sandbox.write("chat.json", &chat_about_tickets(&pages));
+    // The newest answer takes no more than a twentieth of the room, and is shortened as what it is said to be.
+    let capped = "[[tools]]\nname = \"fetch_*\"\ncap = 0.05\n";
+    sandbox.write(".fanfold.toml", capped);
+    assert!(fold().contains("condensed from") && !fold().contains(" alike"), "{}", fold());
+    sandbox
+        .write(".fanfold.toml", &format!("{capped}condense = \"log\"\ntarget = [\"project\", \"ticket\"]\n"));
+    assert!(fold().contains("condensed from") && fold().contains(" alike"), "{}", fold());
+    let shown = sandbox.run("config show").out;
+    assert!(shown.contains("fetch_* (cap 0.05, condense log, target project ticket)"), "{shown}");
 }
 
 #[test]
@@ -211,6 +251,20 @@ fn a_wrong_key_is_told_its_place_and_the_nearest_right_one() {
         hint: did you mean `fold`?
     "#]]
     .assert_eq(&sandbox.run("config show").err);
+    sandbox.write(".fanfold.toml", "[[tools]]\nname = \"x\"\ntargets = [\"path\"]\n");
+    expect![[r#"
+        error: HERE/.fanfold.toml:3:1: there is no setting `targets`
+
+        hint: did you mean `target`?
+    "#]]
+    .assert_eq(&sandbox.run("config show").err);
+    sandbox.write(".fanfold.toml", "[[tools]]\nname = \"x\"\ncondense = \"logs\"\n");
+    let err = sandbox.run("config show").err;
+    assert!(
+        err.starts_with("error: HERE/.fanfold.toml:3:12: unknown variant `logs`, expected one of"),
+        "{err}"
+    );
+    assert!(err.ends_with("\n\nhint: did you mean `log`?\n"), "{err}");
     sandbox.write(".fanfold.toml", "window = \"many\"\n");
     expect![[r#"
         error: HERE/.fanfold.toml:1:10: `many` is not a number of tokens: write 32000, 32_000, 32k or 1.5m
@@ -261,4 +315,17 @@ fn the_schema_knows_every_key() {
         assert!(keys.contains_key(key), "{key}");
     }
     assert_eq!(schema["additionalProperties"], false);
+    let tool = &schema["$defs"]["ToolOptions"];
+    let keys: Vec<&String> = tool["properties"].as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["name", "fold", "cap", "condense", "target"]);
+    assert_eq!(tool["properties"]["target"]["items"]["type"], "string");
+    let kinds = schema["$defs"]["ResultKind"]["oneOf"].as_array().unwrap();
+    let kinds: Vec<&str> = kinds.iter().filter_map(|kind| kind["const"].as_str()).collect();
+    assert_eq!(
+        kinds,
+        [
+            "json", "log", "trace", "tests", "diff", "code", "search", "listing", "table", "html", "prose",
+            "dense"
+        ]
+    );
 }

@@ -15,6 +15,21 @@ pub(super) fn check(kind: Kind, text: &str, room: usize, in_use: &[&str], expect
     expected.assert_eq(&(short + "\n"));
 }
 
+const KINDS: [Kind; 12] = [
+    Kind::Json,
+    Kind::Log,
+    Kind::Trace,
+    Kind::Tests,
+    Kind::Diff,
+    Kind::Code,
+    Kind::Search,
+    Kind::Listing,
+    Kind::Table,
+    Kind::Html,
+    Kind::Prose,
+    Kind::Dense,
+];
+
 fn line() -> impl Strategy<Value = String> {
     let typical = prop::sample::select(vec![
         "src/a.rs:12:    let x = 1;",
@@ -81,6 +96,17 @@ proptest! {
         }
     }
 
+    /// A text may be said to be what it is not: it is shortened all the same.
+    #[test]
+    fn a_text_may_be_said_to_be_anything(text in text(), room in 0..2_000_usize, kind in prop::sample::select(&KINDS)) {
+        let wish = Wish { kind: Some(kind), ..Wish::new(room, &|_| 0.0) };
+        if let Some(short) = condense(&text, &wish) {
+            prop_assert!(short.len() <= room + 64, "{} > {room}", short.len());
+            prop_assert!(short.len() < text.len() && !short.is_empty());
+            prop_assert_eq!(&short, &condense(&text, &wish).expect("the same again"));
+        }
+    }
+
     #[test]
     fn odd_values_do_no_harm(text in text(), value in prop::num::f32::ANY) {
         condense(&text, &Wish::new(300, &|_| value));
@@ -93,6 +119,27 @@ proptest! {
         let short = condense(&lines.join("\n"), &Wish::new(200, &|_| 0.0));
         prop_assert!(short.expect("long enough").contains("error: the disk is full"));
     }
+}
+
+/// What is said of a tool's output is said of what it puts into JSON.
+#[test]
+fn what_stands_in_json_is_what_it_is_said_to_be() {
+    let names: String = (0..80).map(|i| format!("src/part{i}/mod.rs\n")).collect();
+    let said =
+        |text: &str, kind| condense(text, &Wish { kind, ..Wish::new(400, &|_| 0.0) }).expect("it is long");
+    assert_eq!(kind_of(&names), Kind::Listing);
+    let (listed, logged) = (said(&names, None), said(&names, Some(Kind::Log)));
+    assert!(logged.contains(" alike") && !listed.contains(" alike"), "{listed}\n{logged}");
+    let wrapped = serde_json::json!({ "output": names, "exit_code": 0 }).to_string();
+    let (listed, logged) = (said(&wrapped, None), said(&wrapped, Some(Kind::Log)));
+    assert!(logged.contains(" alike") && !listed.contains(" alike"), "{listed}\n{logged}");
+    assert!(logged.contains("exit_code: 0"), "{logged}");
+    // A list of records is no output in JSON: it is taken for what it is said to be.
+    let records: Vec<_> =
+        (0..40).map(|i| serde_json::json!({ "id": i, "name": format!("part{i}") })).collect();
+    let records = serde_json::to_string_pretty(&records).expect("JSON");
+    assert!(said(&records, None).contains("40 items of {id, name}"));
+    assert!(!said(&records, Some(Kind::Log)).contains("items of"));
 }
 
 #[test]

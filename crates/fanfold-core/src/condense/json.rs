@@ -35,17 +35,31 @@ use serde_json::Value;
 
 use super::lines::{FRAME, Gap, MUST, NONE, PLAIN, Rows, SHAPE};
 use super::signs::{head, tail};
-use super::{DEEPEST, Wish, condense_within};
+use super::{DEEPEST, Kind, Wish, condense_within};
 
 /// The text, or nothing where it is not JSON after all.
 pub(super) fn condense(text: &str, wish: &Wish<'_>, depth: usize) -> Option<String> {
+    condense_if(text, wish, depth, |_| true)
+}
+
+/// JSON that long texts stand in, which are what they are said to be; nothing where it is no such thing.
+pub(super) fn condense_around(text: &str, wish: &Wish<'_>, depth: usize) -> Option<String> {
+    condense_if(text, wish, depth, |parts| !parts.texts.is_empty())
+}
+
+fn condense_if(
+    text: &str,
+    wish: &Wish<'_>,
+    depth: usize,
+    is_fit: impl FnOnce(&Parts<'_>) -> bool,
+) -> Option<String> {
     if depth >= DEEPEST {
         return None;
     }
     let value: Value = serde_json::from_str(text).ok()?;
     let mut parts = Parts::default();
     flatten(&value, "", 0, &mut parts);
-    Some(parts.print(wish, depth))
+    is_fit(&parts).then(|| parts.print(wish, depth))
 }
 
 const LONG_TEXT: usize = 240;
@@ -102,7 +116,9 @@ impl Parts<'_> {
             if room < 40 {
                 continue;
             }
-            let inner = Wish { room, ..*wish };
+            // A text in JSON is none itself.
+            let kind = wish.kind.filter(|kind| *kind != Kind::Json);
+            let inner = Wish { room, kind, ..*wish };
             let body = condense_within(text, &inner, depth + 1);
             let label = if path.is_empty() { String::new() } else { format!("{path}:\n") };
             let line_end = if out.is_empty() { "" } else { "\n" };

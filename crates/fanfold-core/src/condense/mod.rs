@@ -42,6 +42,8 @@ pub use written::condense_written;
 pub struct Wish<'a> {
     /// The bytes that it may have.
     pub room: usize,
+    /// What the text is, where that is known; none has it looked at.
+    pub kind: Option<Kind>,
     /// How much later work may need a line: 0 for nothing special, 1 for a name that is in use, more for more of it.
     pub value: &'a dyn Fn(&str) -> f32,
     /// The file that the text shows, where it is known to show one.
@@ -64,7 +66,7 @@ pub struct FileShown<'a> {
 impl<'a> Wish<'a> {
     /// A wish for a text of which nothing more is known.
     pub fn new(room: usize, value: &'a dyn Fn(&str) -> f32) -> Wish<'a> {
-        Wish { room, value, file: None, outlines: None }
+        Wish { room, kind: None, value, file: None, outlines: None }
     }
 }
 
@@ -83,8 +85,13 @@ pub fn condense(text: &str, wish: &Wish<'_>) -> Option<String> {
 
 /// The bytes that a text is condensed to where nothing else says how many: a fifth, and what its errors take.
 pub fn usual_room(text: &str) -> usize {
+    usual_room_as(text, kind_of(text))
+}
+
+/// The same for a text that is known to be of a kind.
+pub(crate) fn usual_room_as(text: &str, kind: Kind) -> usize {
     let room = (text.len() / 5).clamp(LEAST, MOST);
-    let has_errors = match kind_of(text) {
+    let has_errors = match kind {
         Kind::Log | Kind::Trace | Kind::Tests | Kind::Json | Kind::Table | Kind::Dense => true,
         // In these the words stand for other things.
         Kind::Diff | Kind::Code | Kind::Search | Kind::Listing | Kind::Html | Kind::Prose => false,
@@ -123,9 +130,15 @@ fn body_within(text: &str, wish: &Wish<'_>, depth: usize) -> String {
     if let (true, Some(plain)) = (depth < DEEPEST, escaped::unescape(text)) {
         return condense_within(&plain, wish, depth + 1);
     }
-    let kind = kind_of(text);
+    let kind = wish.kind.unwrap_or_else(|| kind_of(text));
+    // Many tools put their output into JSON: what is said of it is said of what they put there.
+    let may_be_around = wish.kind.is_some_and(|kind| kind != Kind::Json) && kind_of(text) == Kind::Json;
+    if may_be_around && let Some(short) = json::condense_around(text, wish, depth) {
+        return short;
+    }
     // A file with many comments looks like prose, one with many names like a listing: its name tells more.
-    let may_be_code = matches!(kind, Kind::Log | Kind::Listing | Kind::Table | Kind::Prose);
+    let is_guess = wish.kind.is_none();
+    let may_be_code = is_guess && matches!(kind, Kind::Log | Kind::Listing | Kind::Table | Kind::Prose);
     if may_be_code && let Some(outline) = code::outlined(text, wish) {
         return outline;
     }

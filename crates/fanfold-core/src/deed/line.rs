@@ -31,7 +31,7 @@ pub(crate) fn line_and_failure(call: &Call, deed: &Deed) -> (String, bool) {
 /// What the lines of a call are from, in a word or two: the name of a file, what was looked for, a command.
 pub(crate) fn source_of(call: &Call, deed: &Deed) -> String {
     const LONGEST: usize = 32;
-    let target = one_line(&deed.target);
+    let target = one_line(deed.called());
     match deed.verb {
         Verb::Read | Verb::Edit | Verb::Write => {
             let name = target.rsplit('/').next().unwrap_or_default();
@@ -40,6 +40,7 @@ pub(crate) fn source_of(call: &Call, deed: &Deed) -> String {
         Verb::Search => format!("\"{}\"", head(&target, LONGEST)),
         Verb::Run => format!("`{}`", head(&target, LONGEST)),
         Verb::List | Verb::Fetch if !target.is_empty() => head(&target, LONGEST).to_owned(),
+        _ if deed.name.is_some() => head(&target, LONGEST).to_owned(),
         Verb::List | Verb::Fetch | Verb::Ask | Verb::Plan | Verb::Other => {
             head(&call.tool, LONGEST).to_owned()
         }
@@ -89,7 +90,7 @@ fn done(call: &Call, deed: &Deed, output: &Output<'_>, ending: &Ending) -> Strin
 
 /// The target, short enough for a line. Paths are never shortened.
 fn target(deed: &Deed) -> String {
-    let text = one_line(&deed.target);
+    let text = one_line(deed.called());
     match deed.verb {
         Verb::Read | Verb::Edit | Verb::Write => text,
         Verb::List | Verb::Fetch if !text.contains(' ') => text,

@@ -17,11 +17,15 @@ enum Kind {
     Plain(Verb),
 }
 
-/// The deed of a call of any tool.
-pub(super) fn deed_of_tool(tool: &str, arguments: &str) -> Deed {
-    let given = Arguments::parse(arguments);
+/// The deed of a call of any tool. What the arguments say that are `naming` its target is what it is called by.
+pub(super) fn deed_of_tool(tool: &str, arguments: &str, naming: &[String]) -> Deed {
+    let given = Arguments::parse(arguments, naming);
+    Deed { name: given.named.clone(), ..deed_of_given(tool, arguments, &given) }
+}
+
+fn deed_of_given(tool: &str, arguments: &str, given: &Arguments) -> Deed {
     let name = bare_name(tool);
-    let kind = kind_by_name(&name).unwrap_or_else(|| Kind::Plain(verb_by_words(tool, &given)));
+    let kind = kind_by_name(&name).unwrap_or_else(|| Kind::Plain(verb_by_words(tool, given)));
     match kind {
         Kind::Shell => match given.command() {
             Some(command) => {
@@ -166,7 +170,7 @@ fn kind_by_name(name: &str) -> Option<Kind> {
 
 fn verb_by_words(tool: &str, given: &Arguments) -> Verb {
     let has = |words: &[&str]| words_of(tool).iter().any(|word| words.contains(&word.as_str()));
-    let has_path = given.text(PATHS).is_some();
+    let has_path = given.text(PATHS).is_some() || given.named_path().is_some();
     let rules: [(&[&str], bool, Verb); 9] = [
         (&["search", "find", "query", "grep", "lookup", "locate"], true, Verb::Search),
         (&["list", "ls", "glob", "tree"], true, Verb::List),
@@ -199,23 +203,34 @@ fn words_of(name: &str) -> Vec<String> {
 }
 
 /// The arguments of a call, whatever they came as.
+#[derive(Default)]
 struct Arguments {
     map: Map<String, Value>,
     plain: String,
+    /// What those say that a policy has name the target.
+    named: Option<String>,
 }
 
+/// A name is no longer than this.
+const LONGEST_NAME: usize = 400;
+
 impl Arguments {
-    fn parse(text: &str) -> Arguments {
+    fn parse(text: &str, naming: &[String]) -> Arguments {
         let mut value = serde_json::from_str::<Value>(text).ok();
         if let Some(Value::String(inner)) = &value {
             value = Some(serde_json::from_str(inner).unwrap_or_else(|_| Value::String(inner.clone())));
         }
         match value {
-            Some(Value::Object(map)) => Arguments { map, plain: String::new() },
-            Some(Value::String(plain)) => Arguments { map: Map::new(), plain },
-            Some(Value::Null) => Arguments { map: Map::new(), plain: String::new() },
-            Some(_) | None => Arguments { map: Map::new(), plain: text.to_owned() },
+            Some(Value::Object(map)) => Arguments { named: named(&map, naming), map, ..Arguments::default() },
+            Some(Value::String(plain)) => Arguments { plain, ..Arguments::default() },
+            Some(Value::Null) => Arguments::default(),
+            Some(_) | None => Arguments { plain: text.to_owned(), ..Arguments::default() },
         }
+    }
+
+    /// What names the target, where that is a path.
+    fn named_path(&self) -> Option<&str> {
+        self.named.as_deref().filter(|name| is_pathlike(name))
     }
 
     /// The first of these arguments that has a text.
@@ -255,7 +270,9 @@ impl Arguments {
         let action = self.map.get("action");
         let words =
             self.map.get("command").or_else(|| self.map.get("cmd")).or_else(|| action?.get("command"));
-        let Some(Value::Array(words)) = words else { return self.plain().map(str::to_owned) };
+        let Some(Value::Array(words)) = words else {
+            return self.plain().map(str::to_owned).or_else(|| self.named.clone());
+        };
         let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
         let quoted = words.iter().map(|word| {
             let is_plain = !word.is_empty()
@@ -266,7 +283,7 @@ impl Arguments {
     }
 
     fn path(&self) -> Option<String> {
-        let path = self.text(PATHS).or_else(|| self.text(&["uri"])).map(normal);
+        let path = self.named_path().or_else(|| self.text(PATHS)).or_else(|| self.text(&["uri"])).map(normal);
         let plain = || self.plain().and_then(|plain| plain.split_whitespace().next()).map(normal);
         path.or_else(|| self.first_of("paths").map(normal)).or_else(plain)
     }
@@ -332,4 +349,16 @@ impl Arguments {
         });
         shown.collect::<Vec<_>>().join(" ")
     }
+}
+
+/// What the arguments say that name the target: all that are given, in this order.
+fn named(map: &Map<String, Value>, naming: &[String]) -> Option<String> {
+    let told = naming.iter().filter_map(|name| match map.get(name)? {
+        Value::Null => None,
+        Value::String(text) => Some(text.trim().to_owned()),
+        value => Some(value.to_string()),
+    });
+    let all = told.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ");
+    let name = if is_pathlike(&all) { normal(&all) } else { head(&all, LONGEST_NAME).to_owned() };
+    (!name.is_empty()).then_some(name)
 }

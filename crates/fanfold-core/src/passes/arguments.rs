@@ -80,7 +80,8 @@ fn fold_arguments(draft: &mut Draft<'_>, place: Place, room_of: &dyn Fn(&str) ->
         if text.len() <= room {
             return None;
         }
-        let short = condense_written(text, &Wish { room, value: &value, file, outlines: Some(&outlines) });
+        let short =
+            condense_written(text, &Wish { file, outlines: Some(&outlines), ..Wish::new(room, &value) });
         Some(short.unwrap_or_else(|| start_of(text, room)))
     };
     match serde_json::from_str::<Value>(text) {

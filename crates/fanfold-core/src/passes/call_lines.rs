@@ -36,13 +36,14 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
         if step.calls.is_empty() {
             continue;
         }
-        if step.calls.iter().all(|call| !is_failure(call)) {
+        let ids = (0..step.calls.len()).map(|call| CallId { step: id, call: call as u16 });
+        let done: Vec<CallId> = ids.filter(|call| !is_failure(draft, *call)).collect();
+        if done.len() == step.calls.len() {
             succeeded.push(id);
             continue;
         }
-        for (i, call) in step.calls.iter().enumerate().filter(|(_, call)| !is_failure(call)) {
-            let place = Place::Result(CallId { step: id, call: i as u16 });
-            draft.fold_to(place, |tag| format!("{} [{tag}]", line(call)));
+        for call in done {
+            draft.fold_to(Place::Result(call), |tag| format!("{} [{tag}]", line(transcript.call(call))));
         }
     }
     if succeeded.is_empty() {
@@ -110,6 +111,7 @@ pub(super) fn one_line(text: &str, most: usize) -> String {
     line
 }
 
-fn is_failure(call: &Call) -> bool {
-    call.result.is_none() || has_failed(call)
+fn is_failure(draft: &mut Draft<'_>, id: CallId) -> bool {
+    let (call, deed) = (draft.transcript.call(id), draft.deed(id));
+    call.result.is_none() || has_failed(call, &deed)
 }

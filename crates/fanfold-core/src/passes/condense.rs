@@ -43,7 +43,7 @@
 
 use super::Pass;
 use crate::changed::Changed;
-use crate::condense::{FileShown, Outlines, Wish, condense, usual_room};
+use crate::condense::{FileShown, Kind, Outlines, Wish, condense, kind_of, usual_room_as};
 use crate::deed::{Sight, Verb};
 use crate::draft::Draft;
 use crate::tokens::Tokens;
@@ -61,7 +61,8 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
             return;
         }
         if text.len() >= LONG {
-            fold_condensed(draft, place, text, usual_room(text));
+            let kind = kind_said(draft, place).unwrap_or_else(|| kind_of(text));
+            fold_condensed(draft, place, text, usual_room_as(text, kind));
         }
     }
 }
@@ -80,11 +81,18 @@ pub(super) fn fold_condensed(draft: &mut Draft<'_>, place: Place, text: &str, ro
         first_line: sight.lines.first(),
         is_worked_on: &is_worked_on,
     });
-    let short = condense(text, &Wish { room, value: &value, file, outlines: Some(&outlines) });
+    let kind = kind_said(draft, place);
+    let short = condense(text, &Wish { room, kind, value: &value, file, outlines: Some(&outlines) });
     draft.ledger.outlines = outlines.into_known();
     let Some(short) = short else { return false };
     let n_lines = text.lines().count();
     draft.fold_to(place, |tag| format!("{short}\n[condensed from {n_lines} lines, {tag}]"))
+}
+
+/// What the policy says that the results of a tool are, if it says so.
+fn kind_said(draft: &Draft<'_>, place: Place) -> Option<Kind> {
+    let Place::Result(call) = place else { return None };
+    draft.policy.tool(&draft.transcript.call(call).tool)?.condense
 }
 
 /// The file that a result shows, if it shows one.

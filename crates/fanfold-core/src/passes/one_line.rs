@@ -13,7 +13,6 @@
 //! ```
 
 use super::Pass;
-use crate::deed::line_of;
 use crate::draft::Draft;
 use crate::tokens::Tokens;
 use crate::view::Place;
@@ -27,7 +26,7 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
             return;
         }
         let Place::Result(call) = place else { continue };
-        let line = line_of(draft.transcript.call(call));
+        let (line, _) = draft.line_and_failure(call);
         draft.fold_to(place, |tag| format!("{line} [{tag}]"));
     }
 }

@@ -14,7 +14,7 @@
 //! ```
 
 use super::Pass;
-use crate::deed::{Verb, deed_of, has_failed, line_of};
+use crate::deed::Verb;
 use crate::draft::Draft;
 use crate::tokens::Tokens;
 use crate::view::Place;
@@ -25,18 +25,17 @@ pub(crate) const PASS: Pass = Pass { name: "stubs", run };
 fn run(draft: &mut Draft<'_>, _target: Tokens) {
     for (place, text) in draft.results() {
         let Place::Result(id) = place else { continue };
-        let call = draft.transcript.call(id);
-        let deed = deed_of(&call.tool, call.arguments.as_str());
+        let deed = draft.deed(id);
         let is_short_output = deed.verb == Verb::Run && text.len() <= draft.policy.long_result;
         if is_short_output {
             continue;
         }
-        let verdict = if has_failed(call) { "failed" } else { "succeeded" };
+        let (line, has_failed) = draft.line_and_failure(id);
+        let verdict = if has_failed { "failed" } else { "succeeded" };
         let shown = match deed.verb {
             Verb::Run | Verb::Edit => &text[..text.floor_char_boundary(400)],
             _ => "",
         };
-        let line = line_of(call);
         draft.fold_to(place, |tag| {
             let shown = if shown.is_empty() { String::new() } else { format!("\n{shown}") };
             format!("{line}; {verdict}; folded from view, recall {tag}{shown}")

@@ -42,9 +42,9 @@ use super::Pass;
 use super::call_lines::{arguments, one_line};
 use super::squeeze::ends;
 use crate::condense::signs::{Sign, sign_of};
-use crate::deed::{deed_of, has_failed};
+use crate::deed::{deed_by, has_failed};
 use crate::draft::Draft;
-use crate::policy::{Digest, SummaryCounts};
+use crate::policy::{Digest, SummaryCounts, ToolRule};
 use crate::segment::{part, runs, seal};
 use crate::tokens::Tokens;
 use crate::transcript::{Entry, EntryId, Speaker};
@@ -94,9 +94,9 @@ impl Facts {
     /// The newest of all that the entries add.
     fn newest(draft: &mut Draft<'_>, entries: &[EntryId], counts: SummaryCounts) -> Facts {
         let transcript = draft.transcript;
-        let known = &mut draft.ledger.facts;
+        let (known, rules) = (&mut draft.ledger.facts, &draft.policy.tools);
         let mut facts_of = |id: &EntryId| {
-            Arc::clone(known.entry(*id).or_insert_with(|| Arc::new(Facts::of(transcript.entry(*id)))))
+            Arc::clone(known.entry(*id).or_insert_with(|| Arc::new(Facts::of(transcript.entry(*id), rules))))
         };
         let each: Vec<Arc<Facts>> = entries.iter().map(&mut facts_of).collect();
         let mut seen = HashSet::new();
@@ -111,7 +111,7 @@ impl Facts {
         }
     }
 
-    fn of(entry: &Entry) -> Facts {
+    fn of(entry: &Entry, rules: &[ToolRule]) -> Facts {
         let mut facts = Facts::default();
         match entry {
             Entry::Prompt(prompt) if prompt.speaker == Speaker::System => {}
@@ -122,11 +122,11 @@ impl Facts {
             Entry::Step(step) => {
                 for call in &step.calls {
                     facts.actions.push(format!("{}({})", call.tool, arguments(call, 80)));
-                    let deed = deed_of(&call.tool, call.arguments.as_str());
+                    let deed = deed_by(rules, call);
                     paths(&deed.target, &mut facts.files);
                     paths(call.arguments.as_str(), &mut facts.files);
                     let result = call.result.as_ref().map_or("", |outcome| outcome.body.as_str());
-                    if has_failed(call) {
+                    if has_failed(call, &deed) {
                         let line = result.lines().find(|line| sign_of(line) == Sign::Alarm);
                         let line = line.or_else(|| result.lines().next()).unwrap_or_default();
                         facts.errors.push(one_line(line, 160));

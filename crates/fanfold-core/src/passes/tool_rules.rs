@@ -15,7 +15,6 @@
 
 use super::Pass;
 use super::condense::fold_condensed;
-use crate::deed::line_of;
 use crate::draft::Draft;
 use crate::policy::ToolFold;
 use crate::tokens::Tokens;
@@ -36,7 +35,7 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
             let bytes = (text.len() as u64 * most.0 / cost.0.max(1)) as usize;
             fold_condensed(draft, place, text, bytes);
         } else if rule.fold == ToolFold::Always && !is_capping {
-            let line = line_of(call);
+            let (line, _) = draft.line_and_failure(id);
             draft.fold_to(place, |tag| format!("{line} [{tag}]"));
         }
     }

@@ -376,7 +376,8 @@ impl Policy {
 /// What is known of the tools of the common agents: plans are worth their newest state alone.
 fn known_tools() -> Vec<ToolRule> {
     let plans = ["TodoWrite", "update_plan", "todo", "write_todos", "todo_write"];
-    let always = |tool: &str| ToolRule { tool: tool.to_owned(), fold: ToolFold::Always, cap: None };
+    let always =
+        |tool: &str| ToolRule { tool: tool.to_owned(), fold: ToolFold::Always, ..ToolRule::default() };
     plans.into_iter().map(always).collect()
 }
 

@@ -140,6 +140,7 @@ impl<'c> Errand<'c> {
         let showing = Showing {
             transcript,
             counter,
+            rules: &session.policy().tools,
             workers: session.workers(),
             focus: &focus,
             focus_share,

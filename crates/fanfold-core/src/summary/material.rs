@@ -10,6 +10,7 @@ use crate::atoms::Look;
 use crate::choice::{Chooser, Line, LineOf};
 use crate::condense::signs::{Sign, sign_of};
 use crate::ledger::Ledger;
+use crate::policy::ToolRule;
 use crate::recall::each_piece;
 use crate::scan::{Piece, Scan};
 use crate::tokens::{Count, Tokens};
@@ -34,6 +35,8 @@ pub(crate) struct Chunk {
 pub(crate) struct Showing<'a> {
     pub(crate) transcript: &'a Transcript,
     pub(crate) counter: &'a dyn Count,
+    /// What the policy says of tools.
+    pub(crate) rules: &'a [ToolRule],
     pub(crate) workers: &'a dyn Workers,
     /// A topic, and how much of the room it gets at most, in per mille.
     pub(crate) focus: &'a str,
@@ -59,7 +62,7 @@ pub(crate) fn span(transcript: &Transcript, ledger: &Ledger, from: usize) -> Opt
 /// The originals of entries in chunks.
 pub(crate) fn chunks(ledger: &mut Ledger, showing: &Showing<'_>, span: (usize, usize)) -> Vec<Chunk> {
     let transcript = showing.transcript;
-    ledger.learn(transcript, showing.workers, transcript.len());
+    ledger.learn(transcript, showing.rules, showing.workers, transcript.len());
     let ids: Vec<EntryId> =
         (span.0..span.1).map(EntryId::from).filter(|id| is_shown(transcript, *id)).collect();
     let whole: Tokens = ids.iter().map(|id| transcript.tokens(*id)).sum();
@@ -126,7 +129,7 @@ impl Source {
     fn of(ledger: &mut Ledger, showing: &Showing<'_>, id: EntryId) -> Source {
         let entry = showing.transcript.entry(id);
         let is_kept = ledger.scans.contains_key(&id);
-        let scan = ledger.scan(showing.transcript, showing.workers, id);
+        let scan = ledger.scan(showing.transcript, showing.rules, showing.workers, id);
         if !is_kept {
             ledger.scans.remove(&id);
         }

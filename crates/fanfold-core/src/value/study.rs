@@ -41,7 +41,7 @@ impl<'t> Study<'t> {
         let mut lexicon = Lexicon::default();
         let ids = (0..transcript.len()).map(EntryId::from);
         let entries: Vec<_> = ids.map(|id| (transcript.entry(id), transcript.tokens(id))).collect();
-        let parts = take_apart(&entries, &Alone);
+        let parts = take_apart(&entries, &[], &Alone);
         let scans: Vec<Scan> = parts.into_iter().map(|parts| parts.known_by(&mut lexicon)).collect();
         let mut stands: Vec<Vec<(usize, bool)>> = vec![Vec::new(); lexicon.len()];
         for (i, scan) in scans.iter().enumerate() {

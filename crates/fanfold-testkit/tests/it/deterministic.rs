@@ -29,7 +29,7 @@ pub(crate) fn same(one: &mut Session<'_>, other: &mut Session<'_>) -> Verdict {
 }
 
 /// The session of a process that has never seen the conversation.
-fn replayed(entries: &[Entry], mut session: Session<'static>) -> Session<'static> {
+pub(crate) fn replayed(entries: &[Entry], mut session: Session<'static>) -> Session<'static> {
     entries.iter().for_each(|entry| {
         session.append(entry.clone());
     });
@@ -210,7 +210,7 @@ fn events_keep_every_promise() {
 }
 
 /// Three workers, the last job first.
-struct Backwards;
+pub(crate) struct Backwards;
 
 impl Workers for Backwards {
     fn count(&self) -> usize {

@@ -21,6 +21,8 @@ mod newest; //        what is new stays as it is
 mod harmless; //      9: hostile bodies, refusals
 mod transparent; //   10: what is not known passes through
 mod wishes; //        pins, focus, unfold, folds by hand
+mod tools; //         what a policy says of single tools
+mod spacing; //       how arguments are printed changes nothing
 mod regret; //        folding for economy never costs much more than not folding
 mod summaries; //     a model's summary changes nothing but itself
 mod errands; //       what a model is asked, and what becomes of its answer

@@ -166,7 +166,8 @@ fn a_tool_that_is_never_folded_is_folded_last() {
     use fanfold_core::{ToolFold, ToolRule};
     hold(1_000, &["fanfold"], |case| {
         let mut policy = case.policy();
-        policy.tools = vec![ToolRule { tool: "mcp__*".to_owned(), fold: ToolFold::Never, cap: None }];
+        policy.tools =
+            vec![ToolRule { tool: "mcp__*".to_owned(), fold: ToolFold::Never, ..ToolRule::default() }];
         let mut session = Session::new(policy, case.budget(), &Words);
         for entry in &case.entries {
             session.append(entry.clone());

@@ -5,13 +5,9 @@ mod paper; //   the tables
 mod data; //    the figures as JSON
 mod drawing; // the picture
 
-use std::io::IsTerminal as _;
-use std::time::Duration;
-
 use fanfold_core::Policy;
 use fanfold_replay::{Known, Outcome, Record, Terms, replay, rows};
 use fanfold_tokens::o200k;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 
 use super::{Say, prices};
@@ -19,6 +15,7 @@ use crate::choose;
 use crate::failure::Failure;
 use crate::flags::ReplayArgs;
 use crate::output;
+use crate::progress::Progress;
 use crate::settings::Options;
 use crate::terminal;
 
@@ -119,29 +116,17 @@ fn replay_all(
         .num_threads(args.jobs.unwrap_or(0))
         .build()
         .map_err(|error| Failure::new(format!("no threads could be started: {error}"), "try --jobs 1"))?;
-    let bar = progress(records, say);
+    let n_all: usize = records.iter().map(n_bytes).sum();
+    let progress = Progress::new("replaying", n_all as u64, say);
     let mut outcomes: Vec<Outcome> = pool.install(|| {
         let one = |record: &Record| {
             let outcomes = replay(record, terms, known, o200k());
-            bar.inc(n_bytes(record) as u64);
+            progress.add(n_bytes(record) as u64);
             outcomes
         };
         records.par_iter().with_max_len(1).flat_map_iter(one).collect()
     });
-    bar.finish_and_clear();
+    drop(progress);
     outcomes.sort_by(|a, b| (a.window, a.policy, &a.id).cmp(&(b.window, b.policy, &b.id)));
     Ok(outcomes)
-}
-
-/// How far it is, by length, for a person at a terminal.
-fn progress(records: &[Record], say: Say) -> ProgressBar {
-    if say.is_quiet || !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let n_bytes: usize = records.iter().map(n_bytes).sum();
-    let bar = ProgressBar::with_draw_target(Some(n_bytes as u64), ProgressDrawTarget::stderr());
-    let look = "replaying {bar:32} {percent:>3} %  {elapsed} (another {eta})";
-    bar.set_style(ProgressStyle::with_template(look).unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
 }
