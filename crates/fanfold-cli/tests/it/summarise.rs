@@ -3,8 +3,9 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use fanfold_testkit::summaries::careful_server;
+use fanfold_testkit::summaries::{REFUSAL, careful_server};
 use fanfold_testkit::upstream::{Fault, Upstream};
+use serde_json::json;
 
 use crate::sandbox::{Ran, Sandbox, body, long_chat};
 
@@ -205,14 +206,59 @@ fn who_stands_in_for_a_model_is_told() {
     }
 }
 
+/// The newest words of a user stay whole, so a long message leaves as little room for a summary as one likes.
 #[test]
 fn a_summary_that_does_not_fit_is_not_told_as_one_that_stands_there() {
     let (sandbox, _model) = setting("");
-    let ran = run(&sandbox, "fold chat.json --window 16k --policy window --summarise");
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    let is_told =
-        ran.err.contains("does not stand in the view") && ran.err.contains("a larger --window would do");
-    assert_eq!(ran.out.contains(MARK), !is_told, "{}", ran.err);
+    let mut n_placed = 0;
+    let sizes = [2_000, 9_000, 10_000, 10_400, 10_800, 11_200];
+    for n_words in sizes {
+        let mut messages = long_chat(30);
+        let words = "more ".repeat(n_words);
+        messages.push(json!({ "role": "assistant", "content": "What else?" }));
+        messages.push(json!({ "role": "user", "content": format!("Look at this, too: {words}") }));
+        sandbox.write("chat.json", &body(&messages));
+        let ran = run(&sandbox, "fold chat.json --window 16k --summarise");
+        assert_eq!(ran.code, 0, "{n_words}: {}", ran.err);
+        let is_placed = ran.out.contains(MARK);
+        n_placed += usize::from(is_placed);
+        let is_told = ran.err.contains(" tokens was written: ");
+        let is_told_as_left_out = ran.err.contains("warning: ")
+            && ran.err.contains("the summary does not stand in the view")
+            && ran.err.contains("a larger --window would do");
+        assert_eq!((is_told, is_told_as_left_out), (is_placed, !is_placed), "{n_words}: {}", ran.err);
+    }
+    assert!(n_placed > 0 && n_placed < sizes.len(), "{n_placed} of {}", sizes.len());
+}
+
+/// What went wrong, by its class, is what `inspect --metrics` counts.
+#[test]
+fn what_went_wrong_with_summaries_is_counted() {
+    let (sandbox, model) = setting("[summary.main]\nmodel = \"large\"\n");
+    let metrics = || {
+        let told = run(&sandbox, "inspect --session a --metrics --json --store s.db").out;
+        let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+        ["summaries", "fallbacks", "missed"].map(|what| told[what].as_u64().unwrap())
+    };
+    let line = "fold chat.json --session a --window 20k --store s.db --summarise --focus";
+    let lost = || model.fault(Fault::Answer(404, "{\"error\":{\"message\":\"no such model\"}}".to_owned()));
+    // The main model stands in; then neither writes one; then the first does, at its second try.
+    lost();
+    assert_eq!(run(&sandbox, &format!("{line} stages")).code, 0);
+    assert_eq!(metrics(), [1, 1, 1]);
+    lost();
+    lost();
+    assert_eq!(run(&sandbox, &format!("{line} batches")).code, 0);
+    assert_eq!(metrics(), [1, 2, 3]);
+    let refusal = json!({ "choices": [{ "index": 0, "finish_reason": "stop",
+        "message": { "role": "assistant", "content": REFUSAL } }] });
+    model.fault(Fault::Answer(200, refusal.to_string()));
+    assert_eq!(run(&sandbox, &format!("{line} records")).code, 0);
+    assert_eq!(metrics(), [2, 2, 3]);
+    let told = run(&sandbox, "inspect --session a --metrics --store s.db").out;
+    let row = |name: &str| told.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
+    assert!(row("flawed").contains("answers that were no good summary: refused 1"), "{told}");
+    assert!(row("fell back").contains("3 gave none; the last time: large at http://127.0.0.1"), "{told}");
 }
 
 #[test]
