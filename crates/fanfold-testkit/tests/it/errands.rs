@@ -296,11 +296,11 @@ fn originals_are_shown_and_never_what_was_made_of_them() {
     assert!(shown.contains("error[E0000]: no field `width_0` on type `Loader0`"));
 }
 
-/// Takes out what stands between two marks: like a rule for keys, it knows a line of one by the first alone.
+/// Takes out what stands between two lines: like a rule for keys, it knows a line of one by the first alone.
 fn without_keys(text: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut rest = text;
-    while let Some((before, key)) = rest.split_once("BEGIN KEY") {
+    while let Some((before, key)) = rest.split_once("BEGIN KEY\n") {
         out.push_str(&format!("{before}[gone]"));
         rest = key.split_once("END KEY").map_or("", |(_, behind)| behind);
     }
@@ -318,7 +318,7 @@ fn what_is_veiled_stands_in_no_question_and_in_no_summary() {
         let lines: String =
             (0..30).map(|n| format!("        let width_{i}_{n} = load(\"key_{i}_{n}\");\n")).collect();
         let text = format!(
-            "user    please look at part {i} with BEGIN KEY s3cret of {i} END KEY\n\
+            "user    please look at part {i} with\n        BEGIN KEY\n        s3cret of {i}\n        END KEY\n\
              call    bash {{\"command\":\"cat part_{i}\"}}\n\
              result  mod part_{i};\n        BEGIN KEY\n{key}        END KEY\n{lines}say     part {i} is read\n"
         );
@@ -332,9 +332,9 @@ fn what_is_veiled_stands_in_no_question_and_in_no_summary() {
         let wish = Wish { veil: without_keys, chunks, ..Wish::of(Tokens(window)) };
         let mut errand = Errand::of(&session, &wish).unwrap();
         while let Next::Ask(asked) = errand.next() {
-            assert!(asked.user.contains("mod part_") && asked.user.contains("with [gone]"));
+            assert!(asked.user.contains("with [gone]"), "{}", asked.user);
             assert!(!asked.user.contains("s3cret"), "{window}: {}", asked.user);
-            let told = "## Goal\nBEGIN KEY the model knows a s3cret END KEY\n";
+            let told = "## Goal\nBEGIN KEY\nthe model knows a s3cret\nEND KEY\n";
             errand.heard(&answer(&asked.user).replace("## Goal\n", told));
         }
         let text = done(&errand).text;
