@@ -93,6 +93,25 @@ fn a_conversation_that_was_silent_for_long_has_ended_and_may_go_on() {
 }
 
 #[test]
+fn a_conversation_goes_on_while_it_asks() {
+    let server = Memories::start(Manner::Well, &[]);
+    let idle = Duration::from_millis(500);
+    let keeper = crate::setting::keeper(http(&server.url()), Limits { idle, ..patient() });
+    keeper.said(&turn(1, "question 1"), "answer 1");
+    let (mut last, mut longest) = (Instant::now(), Duration::ZERO);
+    // The requests of one long turn, which is not answered yet.
+    for _ in 0..9 {
+        recall(&keeper, &turn(2, "question 2"));
+        longest = longest.max(last.elapsed());
+        last = Instant::now();
+        std::thread::sleep(Duration::from_millis(80));
+    }
+    // A busy machine may have slept longer.
+    let was_heard = longest.max(last.elapsed()) < idle;
+    assert!(!was_heard || server.asked_by("end").is_empty());
+}
+
+#[test]
 fn a_conversation_that_was_replaced_by_others_has_ended() {
     let server = Memories::start(Manner::Well, &[]);
     let keeper = crate::setting::keeper(http(&server.url()), Limits { talks: 2, ..patient() });
