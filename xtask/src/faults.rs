@@ -29,13 +29,17 @@ struct Fault {
 }
 
 /// Whose tests notice what is planted in files that begin like this; all others are the properties'.
-const PACKAGES: [(&str, &str); 7] = [
+const PACKAGES: [(&str, &str); 10] = [
+    // What one file of the core does is tried beside it.
+    ("crates/fanfold-core/src/summary/quotes.rs", "fanfold-core"),
+    ("crates/fanfold-core/src/budget.rs", "fanfold-core"),
     ("crates/fanfold-engine/", "fanfold-engine"),
     ("crates/fanfold-wire/src/reply/", "fanfold-wire"),
     ("crates/fanfold-wire/src/dress.rs", "fanfold-wire"),
     ("crates/fanfold-proxy/", "fanfold-proxy"),
     // The tools are tried as clients use them: by the program.
     ("crates/fanfold-mcp/", "fanfold-cli"),
+    ("crates/fanfold-cli/", "fanfold-cli"),
     ("crates/fanfold-redact/", "fanfold-redact"),
     ("crates/fanfold-memory/", "fanfold-memory"),
 ];

@@ -437,4 +437,18 @@ pub(super) const FAULTS: &[Fault] = &[
         find: "const PATIENCE_MS: i64 = 3_000;",
         replace: "const PATIENCE_MS: i64 = 0;",
     },
+    Fault {
+        name: "a smaller window is filled by its reserve",
+        breaks: "3 budget",
+        file: "crates/fanfold-core/src/budget.rs",
+        find: "self.reserve.min(window.permille(250)))",
+        replace: "self.reserve)",
+    },
+    Fault {
+        name: "a slice is cut out from the beginning",
+        breaks: "4 lossless",
+        file: "crates/fanfold-core/src/recall.rs",
+        find: "&Original::Entries(vec![*entry])), bytes.clone()));",
+        replace: "&Original::Entries(vec![*entry])), 0..bytes.end));",
+    },
 ];
