@@ -31,9 +31,12 @@ struct Fault {
 }
 
 /// Whose tests notice what is planted in files that begin like this; all others are the properties'.
-const PACKAGES: [(&str, &str); 11] = [
+const PACKAGES: [(&str, &str); 14] = [
     // A store with a broken session in it is made by the program.
     ("crates/fanfold-store/src/readable.rs", "fanfold-cli"),
+    // What one file of the core does is tried beside it.
+    ("crates/fanfold-core/src/summary/quotes.rs", "fanfold-core"),
+    ("crates/fanfold-core/src/budget.rs", "fanfold-core"),
     ("crates/fanfold-engine/", "fanfold-engine"),
     ("crates/fanfold-store/", "fanfold-store"),
     ("crates/fanfold-cli/", "fanfold-cli"),
@@ -44,6 +47,7 @@ const PACKAGES: [(&str, &str); 11] = [
     ("crates/fanfold-proxy/", "fanfold-proxy"),
     // The tools are tried as clients use them: by the program.
     ("crates/fanfold-mcp/", "fanfold-cli"),
+    ("crates/fanfold-cli/", "fanfold-cli"),
     ("crates/fanfold-redact/", "fanfold-redact"),
     ("crates/fanfold-memory/", "fanfold-memory"),
 ];

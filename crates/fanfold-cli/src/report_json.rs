@@ -1,8 +1,11 @@
 //! Receipts and all that belongs to them, as JSON.
 
+use fanfold_core::summary::Flaw;
 use fanfold_core::{Contributor, Fault, Feedback, Ledger, Notice, Overflow, Place, Reason, Receipt, What};
-use fanfold_engine::Followed;
+use fanfold_engine::{Ended, Followed};
 use serde_json::{Value, json};
+
+use crate::commands::summarise::Outcome;
 
 /// A receipt.
 pub(crate) fn receipt(receipt: &Receipt) -> Value {
@@ -46,11 +49,41 @@ pub(crate) fn receipts(ledger: &Ledger) -> Value {
     ledger.receipts().iter().map(receipt).collect()
 }
 
-/// A folded conversation: its sizes, its folds, and what is sent, if that is wanted.
-pub(crate) fn folded(followed: &Followed, body: Option<&str>) -> Value {
+/// What came of a summary: who wrote it, what it costs, whether it stands in the view, who gave none and why, and what was wrong with
+/// answers.
+pub(crate) fn summary(outcome: &Outcome) -> Value {
+    let written = match &outcome.ended {
+        Ended::Written(written) => Some(written),
+        _ => None,
+    };
+    let missed = outcome.ended.missed().iter();
+    let missed: Vec<Value> = missed
+        .map(|missed| {
+            json!({
+                "model": missed.model(),
+                "class": missed.name(),
+                "why": missed.to_string(),
+                "hint": missed.hint(),
+            })
+        })
+        .collect();
+    let flaws: Vec<&str> = outcome.flaws.iter().map(Flaw::name).collect();
+    json!({
+        "ended": outcome.ended.name(),
+        "model": written.map(|written| &written.model),
+        "tokens": written.map(|written| written.tokens.0),
+        "answers": written.map(|written| written.n_answers),
+        "placed": outcome.is_placed,
+        "missed": missed,
+        "flaws": flaws,
+    })
+}
+
+/// A folded conversation: its sizes, its folds, its summary if one was asked for, and what is sent, if that is wanted.
+pub(crate) fn folded(followed: &Followed, summary: Option<&Outcome>, body: Option<&str>) -> Value {
     let session = &followed.session;
     let (transcript, ledger, budget) = (session.transcript(), session.ledger(), session.budget());
-    json!({
+    let mut told = json!({
         "format": followed.conversation.format().to_string(),
         "window": budget.window().0,
         "room": budget.room().0,
@@ -58,7 +91,11 @@ pub(crate) fn folded(followed: &Followed, body: Option<&str>) -> Value {
         "tokens": ledger.total(transcript).0,
         "receipts": receipts(ledger),
         "body": body,
-    })
+    });
+    if let Some(outcome) = summary {
+        told["summary"] = self::summary(outcome);
+    }
+    told
 }
 
 fn reason(reason: Reason) -> &'static str {

@@ -116,6 +116,7 @@ impl Keeper {
     pub fn recall(&self, turn: &Turn, most: Duration) -> Recalling {
         let shared = &self.shared;
         let mut book = shared.book();
+        book.talks.asked(&turn.talk, Instant::now());
         if let Some((_, known)) = book.turns.iter().find(|(known, _)| known == turn) {
             return known.clone();
         }
@@ -171,14 +172,14 @@ impl Keeper {
         if user.is_empty() || assistant.is_empty() || self.shared.server.is_none() {
             return;
         }
-        {
-            let mut book = self.shared.book();
-            if book.talks.len() < MOST_TURNS {
-                book.talks.insert(turn.talk.clone());
-            }
-        }
         self.queue(Job::Sync { talk: turn.talk.clone(), user: user.clone(), assistant });
         self.queue(Job::Prefetch { talk: turn.talk.clone(), question: user });
+        // Behind its work, so that no end comes before it.
+        let most = self.shared.limits.talks;
+        let ended = self.shared.book().talks.written(&turn.talk, most, Instant::now());
+        if let Some(talk) = ended {
+            self.queue(Job::End { talk });
+        }
     }
 
     /// Something was folded away: whoever wants it may keep it.
@@ -194,9 +195,10 @@ impl Keeper {
         }
     }
 
-    /// A conversation has ended.
+    /// A conversation has ended. One of which nobody says so has ended when it was silent for long.
     pub fn end(&self, talk: &str) {
-        if self.shared.book().talks.remove(talk) {
+        let was_told = self.shared.book().talks.ended(talk);
+        if was_told {
             self.queue(Job::End { talk: talk.to_owned() });
         }
     }
@@ -204,8 +206,6 @@ impl Keeper {
     /// Takes no more work, waits for what is left up to the limit, and ends the provider.
     pub fn stop(&self) -> Abandoned {
         let until = Instant::now() + self.shared.limits.farewell;
-        let talks: Vec<String> = self.shared.book().talks.drain().collect();
-        talks.into_iter().for_each(|talk| self.queue(Job::End { talk }));
         self.shared.is_ending.store(true, Ordering::Relaxed);
         // Without a sender the worker ends when the queue is empty.
         drop(lock(&self.jobs).take());

@@ -18,6 +18,7 @@ mod mcp; //      one that speaks MCP
 mod http; //     one with plain routes
 mod server; //   whichever it is
 mod turn; //     a turn, and what is recalled for it
+mod talks; //    conversations that it was told of, until they end
 mod deed; //     what happens, for whoever counts
 mod shared; //   what is known, counted and told
 mod worker; //   work in order, behind everybody's back

@@ -112,6 +112,10 @@ pub struct Limits {
     pub farewell: Duration,
     /// How many pieces of work may wait.
     pub queue: usize,
+    /// After how long without a word a conversation has ended.
+    pub idle: Duration,
+    /// How many conversations go on at once; where there are more, the one that was silent longest has ended.
+    pub talks: usize,
 }
 
 impl Default for Limits {
@@ -121,6 +125,8 @@ impl Default for Limits {
             call: Duration::from_secs(30),
             farewell: Duration::from_secs(5),
             queue: 64,
+            idle: Duration::from_secs(30 * 60),
+            talks: 256,
         }
     }
 }

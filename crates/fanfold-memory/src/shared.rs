@@ -11,6 +11,7 @@ use crate::files::{Book, Memory};
 use crate::keeper::OnDeed;
 use crate::provider::Limits;
 use crate::server::Server;
+use crate::talks::Talks;
 use crate::turn::{Recalling, Turn};
 use crate::worker::Kind;
 
@@ -37,8 +38,7 @@ pub(crate) struct Notebook {
     pub(crate) turns: VecDeque<(Turn, Recalling)>,
     pub(crate) spare: BTreeMap<String, String>,
     pub(crate) searching: HashSet<String>,
-    /// Conversations that something was written of.
-    pub(crate) talks: HashSet<String>,
+    pub(crate) talks: Talks,
     /// What a person was told is wrong.
     pub(crate) told: Option<&'static str>,
     pub(crate) counts: BTreeMap<Deed, u64>,

@@ -1,7 +1,7 @@
 //! What is done for a provider behind everybody's back: one piece of work after another, in the order in which they came.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::Receiver;
 
@@ -49,15 +49,33 @@ pub(crate) enum Kind {
     End,
 }
 
-/// Does work as long as there is some.
+/// Does work as long as there is some. Where there is none for the moment, conversations that were silent for long are ended.
 pub(crate) async fn work(shared: Arc<Shared>, mut jobs: Receiver<Job>) {
-    while let Some(job) = jobs.recv().await {
+    let idle = shared.limits.idle;
+    loop {
+        let until_silent = shared.book().talks.until_silent(idle, Instant::now());
+        let job = match tokio::time::timeout(until_silent, jobs.recv()).await {
+            Ok(Some(job)) => job,
+            Ok(None) => break,
+            Err(_) => {
+                // One at a time: what comes meanwhile has not to wait for all of them.
+                let silent = shared.book().talks.silent(idle, Instant::now());
+                if let Some(talk) = silent {
+                    one(&shared, Job::End { talk }).await;
+                }
+                continue;
+            }
+        };
         let kind = job.kind();
         let is_in_vain = shared.is_ending() && kind == Kind::Prefetch;
         if !is_in_vain {
             one(&shared, job).await;
             shared.done(kind);
         }
+    }
+    let left = shared.book().talks.all();
+    for talk in left {
+        one(&shared, Job::End { talk }).await;
     }
 }
 

@@ -222,9 +222,22 @@ pub(crate) fn is_phrase(value: &[u8]) -> bool {
     (3..=8).contains(&words.len()) && words.iter().all(is_word)
 }
 
-/// Whether it is the words that a wallet is made again from: twelve to twenty-four of them, all small.
-pub(crate) fn is_mnemonic(value: &[u8]) -> bool {
-    let words: Vec<&[u8]> = value.split(|byte| *byte == b' ').collect();
-    let is_word = |word: &&[u8]| (3..=8).contains(&word.len()) && word.iter().all(u8::is_ascii_lowercase);
-    matches!(words.len(), 12 | 15 | 18 | 21 | 24) && words.iter().all(is_word)
+/// How many bytes at the beginning are the words that a wallet is made again from: twelve to twenty-four of them, all small.
+pub(crate) fn mnemonic(value: &[u8]) -> Option<usize> {
+    let mut ends = Vec::new();
+    let mut at = 0;
+    loop {
+        let n = value[at..].iter().take_while(|byte| byte.is_ascii_lowercase()).count();
+        let next = value.get(at + n).copied();
+        let is_word = (3..=8).contains(&n) && !next.is_some_and(|byte| byte.is_ascii_alphanumeric());
+        if is_word {
+            ends.push(at + n);
+        }
+        if !is_word || next != Some(b' ') {
+            break;
+        }
+        at += n + 1;
+    }
+    let n_words = [24, 21, 18, 15, 12].into_iter().find(|n| ends.len() >= *n)?;
+    Some(ends[n_words - 1])
 }

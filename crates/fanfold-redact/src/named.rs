@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::beside::{Way, beside, deeper};
 use crate::letters::name;
-use crate::likely::{Mix, is_code, is_mnemonic, is_phrase, is_stand_in};
+use crate::likely::{Mix, is_code, is_phrase, is_stand_in, mnemonic};
 use crate::value::{Value, line_from};
 
 /// Words that a name of a secret has. Most of them stand in other names as well.
@@ -76,8 +76,12 @@ pub(crate) const WORDS: &[&str] = &[
     "\"auth\"",
     "mnemonic",
     "seed_phrase",
+    "seed phrase",
+    "seed-phrase",
     "seedphrase",
     "recovery_phrase",
+    "recovery phrase",
+    "recovery-phrase",
     "recoveryphrase",
 ];
 
@@ -131,13 +135,9 @@ pub(crate) fn named_at(text: &[u8], word: Range<usize>) -> Option<(Range<usize>,
     let kind = kind_of(&text[ident.clone()])?;
     let (way, value) = beside(text, &ident)?;
     if kind == Kind::Words {
-        let end = if value.is_quoted {
-            value.range.len()
-        } else {
-            line_from(text, value.range.start).trim_ascii_end().len()
-        };
-        let range = value.range.start..value.range.start + end;
-        return is_mnemonic(&text[range.clone()]).then_some((range, kind.word()));
+        let start = value.range.start;
+        let end = if value.is_quoted { value.range.end } else { start + line_from(text, start).len() };
+        return mnemonic(&text[start..end]).map(|n| (start..start + n, kind.word()));
     }
     if is_secret(&text[value.range.clone()], kind, way, &value) {
         return Some((value.range, kind.word()));

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use crate::letters::{line_before, name, run, token68};
+use crate::letters::{name, run, token68};
 use crate::likely::{Mix, is_stand_in};
-use crate::value::{after_spaces, line_from, quote_at, value_at};
+use crate::value::{after_spaces, quote_at, value_at};
 
 /// `Bearer token`, `Token token`: what comes after the word.
 pub(crate) fn bearer_at(text: &[u8], at: usize) -> Option<Range<usize>> {
@@ -49,18 +49,19 @@ pub(crate) fn cookies_at(text: &[u8], at: usize, found: &mut Vec<Range<usize>>) 
 
 /// The password behind `-u name:` of curl and `-p` of mysql and its kin, of `sshpass` and `docker login`, on the line of the command.
 pub(crate) fn command_at(text: &[u8], at: usize, flag: &[u8]) -> Option<Range<usize>> {
-    let line = line_before(text, at, 400);
+    let line = command_before(text, at);
     let is_of = |command: &[u8]| line.windows(command.len()).any(|window| window == command);
     let from = at + flag.len();
     if flag == b" -p" {
         // These take a password there and nothing else.
-        let is_login = is_of(b"sshpass") || ((is_of(b"docker") || is_of(b"podman")) && is_of(b" login"));
-        if is_login && text.get(from) == Some(&b' ') {
+        let is_login = is_by_sshpass(line) || ((is_of(b"docker") || is_of(b"podman")) && is_of(b" login"));
+        if is_login {
+            let from = from + usize::from(text.get(from) == Some(&b'='));
             let value = value_at(text, from)?;
             let bytes = &text[value.range.clone()];
             return (bytes.len() >= 4 && !is_stand_in(bytes)).then_some(value.range);
         }
-        let is_client = is_of(b"mysql") || is_of(b"mariadb") || is_of(b"sshpass");
+        let is_client = is_of(b"mysql") || is_of(b"mariadb");
         let value = value_at(text, from).filter(|_| is_client && text.get(from) != Some(&b' '))?;
         let bytes = &text[value.range.clone()];
         let is_secret = bytes.len() >= 4 && !is_stand_in(bytes) && Mix::of(bytes).is_made_up();
@@ -73,19 +74,45 @@ pub(crate) fn command_at(text: &[u8], at: usize, flag: &[u8]) -> Option<Range<us
     (password.len() >= 3 && !is_stand_in(password)).then(|| value.range.start + colon + 1..value.range.end)
 }
 
-/// The password of a line of `.pgpass`, `host:port:database:user:password`, by the port in it.
+/// Whether a flag behind this is one of `sshpass` itself: what it starts has a port at a flag of the same name.
+fn is_by_sshpass(line: &[u8]) -> bool {
+    const NAME: &[u8] = b"sshpass";
+    let Some(at) = line.windows(NAME.len()).rposition(|window| window == NAME) else { return false };
+    let mut words = line[at + NAME.len()..].split(|byte| *byte == b' ');
+    words.all(|word| word.is_empty() || word.starts_with(b"-"))
+}
+
+/// What stands before a place in its command: from the last one on the line, or from the line that this one goes on with.
+fn command_before(text: &[u8], at: usize) -> &[u8] {
+    const LONGEST: usize = 400;
+    let from = at.saturating_sub(LONGEST);
+    let before = &text[from..at];
+    let begins = |i: usize| match before[i] {
+        b'\n' => i == 0 || before[i - 1] != b'\\',
+        b';' | b'|' => true,
+        b'&' => i > 0 && before[i - 1] == b'&',
+        _ => false,
+    };
+    let start = (0..before.len()).rev().find(|i| begins(*i)).map_or(0, |i| i + 1);
+    &before[start..]
+}
+
+/// The password of a line of `.pgpass`, `host:port:database:user:password`, by the usual ports and by stars.
 pub(crate) fn listed_at(text: &[u8], at: usize) -> Option<Range<usize>> {
-    let host = line_before(text, at, 200);
-    let line = line_from(text, at + 1);
-    let mut ends = line.iter().enumerate().filter(|(_, byte)| **byte == b':').map(|(i, _)| i);
-    // Behind the port, the database and the user.
-    let from = at + 1 + ends.nth(2)? + 1;
-    let password = line_from(text, from).trim_ascii_end();
-    let is_word = |bytes: &[u8]| !bytes.is_empty() && !bytes.iter().any(u8::is_ascii_whitespace);
-    let is_line =
-        is_word(host) && host.iter().all(|byte| name(*byte) || matches!(byte, b'.' | b'*')) && is_word(line);
-    let is_secret = password.len() >= 4 && !is_stand_in(password);
-    (is_line && is_secret).then_some(from..from + password.len())
+    let is_field = |byte: &u8| name(*byte) || matches!(byte, b'.' | b'*');
+    let has_host = text[..at].last().is_some_and(is_field);
+    let mut from = at;
+    // The port, the database and the user.
+    for _ in 0..3 {
+        let n = text[from + 1..].iter().take_while(|byte| is_field(byte)).count();
+        from += 1 + n;
+        if n == 0 || text.get(from) != Some(&b':') {
+            return None;
+        }
+    }
+    let value = value_at(text, from + 1).filter(|value| value.range.start == from + 1)?;
+    let password = &text[value.range.clone()];
+    (has_host && password.len() >= 4 && !is_stand_in(password)).then_some(value.range)
 }
 
 /// `IDENTIFIED BY 'password'`.

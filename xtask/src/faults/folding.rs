@@ -472,4 +472,18 @@ pub(super) const FAULTS: &[Fault] = &[
         find: "is_asked && self.respaced.read(label, text)",
         replace: "is_asked && self.respaced.read(label, text) && label.is_empty()",
     },
+    Fault {
+        name: "a smaller window is filled by its reserve",
+        breaks: "3 budget",
+        file: "crates/fanfold-core/src/budget.rs",
+        find: "self.reserve.min(window.permille(250)))",
+        replace: "self.reserve)",
+    },
+    Fault {
+        name: "a slice is cut out from the beginning",
+        breaks: "4 lossless",
+        file: "crates/fanfold-core/src/recall.rs",
+        find: "&Original::Entries(vec![*entry])), bytes.clone()));",
+        replace: "&Original::Entries(vec![*entry])), 0..bytes.end));",
+    },
 ];

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
             Viewed::View(view) => Some(followed.encode(view)),
             Viewed::Fault(_) => None,
         };
-        return terminal::data(&format!("{:#}\n", report_json::folded(&followed, body.as_deref())));
+        return terminal::data(&format!("{:#}\n", report_json::folded(&followed, None, body.as_deref())));
     }
     let page = match view(&mut followed)? {
         Viewed::View(view) => page(&followed, &view),

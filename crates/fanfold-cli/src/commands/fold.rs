@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use fanfold_core::{Ask, Ended, Engine as _, Feedback, Notice, Pressure};
 use fanfold_engine::{Followed, Wishes};
+use serde_json::json;
 
+use super::summarise::Outcome;
 use super::{Leaves, Opened, Say, Viewed, open, stored, summarise, tell_repairs, view};
 use crate::failure::Failure;
 use crate::flags::FoldArgs;
@@ -20,9 +22,10 @@ pub(crate) fn run(args: &FoldArgs, options: &Options, say: Say) -> anyhow::Resul
     check_places(args, Some(&file))?;
     let wishes = Wishes { pins: args.pin.clone(), has_course: args.dry_run };
     let Opened { mut followed, text } = open(&file, options, &wishes, say)?;
-    if args.summarise {
-        summarise::alone(&mut followed, options, say)?;
-    }
+    let summary = match args.summarise {
+        true => Some(summarise::alone(&mut followed, options, say)?),
+        false => None,
+    };
     let by_hand = if args.now { fold_now(&mut followed) } else { None };
     let viewed = view(&mut followed);
     tell_repairs(followed.conversation.repairs(), Leaves::of(viewed.as_ref()), say);
@@ -33,7 +36,7 @@ pub(crate) fn run(args: &FoldArgs, options: &Options, say: Say) -> anyhow::Resul
         notices.iter().filter(is_told).for_each(|notice| terminal::say(&explain::notice(notice)));
     }
     if let Some(path) = &args.receipt {
-        write_receipts(path, &followed)?;
+        write_receipts(path, &followed, summary.as_ref())?;
     }
     let body = match viewed? {
         Viewed::View(view) => {
@@ -65,7 +68,7 @@ pub(crate) fn run(args: &FoldArgs, options: &Options, say: Say) -> anyhow::Resul
     };
     if args.json {
         let body = (!args.dry_run).then_some(&*body);
-        return leave(args, &format!("{:#}\n", report_json::folded(&followed, body)));
+        return leave(args, &format!("{:#}\n", report_json::folded(&followed, summary.as_ref(), body)));
     }
     if args.dry_run {
         return Ok(());
@@ -104,8 +107,17 @@ pub(super) fn tell_shortened(followed: &Followed, say: Say) {
     say.warn(&format!("{messages} {were} {why}; --user-text never forbids it"));
 }
 
-pub(super) fn write_receipts(path: &Path, followed: &Followed) -> anyhow::Result<()> {
-    let receipts = format!("{:#}\n", report_json::receipts(followed.session.ledger()));
+pub(super) fn write_receipts(
+    path: &Path,
+    followed: &Followed,
+    summary: Option<&Outcome>,
+) -> anyhow::Result<()> {
+    let mut receipts = report_json::receipts(followed.session.ledger());
+    if let (Some(all), Some(summary)) = (receipts.as_array_mut(), summary) {
+        let at = followed.session.transcript().len();
+        all.push(json!({ "at": at, "summary": report_json::summary(summary) }));
+    }
+    let receipts = format!("{receipts:#}\n");
     if path == Path::new("-") {
         terminal::say(&receipts);
         return Ok(());

@@ -60,21 +60,25 @@ pub(crate) fn fold(args: &FoldArgs, name: &str, options: &Options, say: Say) -> 
     };
     let answer =
         engine.request(&Ask { pins: &args.pin, is_by_hand: args.now, ..Ask::new(id, &body, &terms, "cli") });
-    let answer = match first.filter(|_| matches!(answer.left, Left::Whole | Left::Folded(_))) {
-        Some(first) => summarised(engine, &Ask::new(id, &body, &terms, "cli"), &answer, &first, say)?,
-        None => answer,
+    let (answer, summary) = match first.filter(|_| matches!(answer.left, Left::Whole | Left::Folded(_))) {
+        Some(first) => {
+            let (answer, summary) =
+                summarised(engine, &Ask::new(id, &body, &terms, "cli"), &answer, first, say)?;
+            (answer, Some(summary))
+        }
+        None => (answer, None),
     };
     let leaves = match &answer.left {
         Left::Folded(_) => Leaves::Folded,
         Left::Whole | Left::AsItCame(_) => Leaves::AsItCame,
     };
     super::tell_repairs(&repairs, leaves, say);
-    tell(engine, id, args, &answer, say)?;
+    tell(engine, id, args, (&answer, summary.as_ref()), say)?;
     if !args.json {
         return if args.dry_run { Ok(()) } else { leave(args, &answer.body) };
     }
     let body = (!args.dry_run).then_some(&*answer.body);
-    let told = engine.look(id, |followed| report_json::folded(followed, body));
+    let told = engine.look(id, |followed| report_json::folded(followed, summary.as_ref(), body));
     // One that could not be followed leaves as it came.
     let mut told = told.unwrap_or_else(|| json!({ "body": answer.body }));
     told["session"] = json!(id.0);
@@ -110,13 +114,14 @@ fn summarised(
     engine: &Engine,
     ask: &Ask<'_>,
     folded: &Answer,
-    first: &summarise::First,
+    first: summarise::First,
     say: Say,
-) -> anyhow::Result<Answer> {
+) -> anyhow::Result<(Answer, summarise::Outcome)> {
     let (ended, sizes) = first.keep(engine, ask.session)?;
     let answer = engine.request(ask);
-    engine.look(ask.session, |followed| sizes.tell(followed, &ended, say));
-    Ok(Answer { n_new: folded.n_new, n_left: folded.n_left, ..answer })
+    let is_placed = engine.look(ask.session, |followed| sizes.tell(followed, &ended, say));
+    let answer = Answer { n_new: folded.n_new, n_left: folded.n_left, ..answer };
+    Ok((answer, first.outcome(ended, is_placed.unwrap_or_default())))
 }
 
 fn kept_body(engine: &Engine, id: &SessionId) -> Result<String, Failure> {
@@ -124,7 +129,13 @@ fn kept_body(engine: &Engine, id: &SessionId) -> Result<String, Failure> {
 }
 
 /// Tells what was kept and folded. What fits nowhere is a failure.
-fn tell(engine: &Engine, id: &SessionId, args: &FoldArgs, answer: &Answer, say: Say) -> anyhow::Result<()> {
+fn tell(
+    engine: &Engine,
+    id: &SessionId,
+    args: &FoldArgs,
+    (answer, summary): (&Answer, Option<&summarise::Outcome>),
+    say: Say,
+) -> anyhow::Result<()> {
     let kept = match answer.is_kept {
         true if args.dry_run => format!("{} would be kept", count(answer.n_new, "new message")),
         true => format!("{} kept", count(answer.n_new, "new message")),
@@ -153,7 +164,7 @@ fn tell(engine: &Engine, id: &SessionId, args: &FoldArgs, answer: &Answer, say: 
             tell_shortened(followed, say);
         }
         match &args.receipt {
-            Some(path) => write_receipts(path, followed),
+            Some(path) => write_receipts(path, followed, summary),
             None => Ok(()),
         }
     });

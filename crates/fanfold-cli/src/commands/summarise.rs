@@ -1,5 +1,6 @@
 //! `fold --summarise`: a fold by hand, with a summary by a model.
 
+use fanfold_core::summary::Flaw;
 use fanfold_core::{Asked, Event, Feedback, Written as Came};
 use fanfold_engine::{
     Clock as _, Ended, Engine, Followed, MachineClock, Pending, Progress, Wanted, Ways, summarise_alone,
@@ -12,14 +13,24 @@ use crate::settings::Options;
 use crate::terminal::{paint, style};
 use crate::{store, summaries};
 
+/// What came of a summary that was asked for.
+pub(crate) struct Outcome {
+    pub(crate) ended: Ended,
+    /// What was wrong with answers, those with it that were asked for again.
+    pub(crate) flaws: Vec<Flaw>,
+    /// Whether it stands in the view.
+    pub(crate) is_placed: bool,
+}
+
 /// Has a summary written of a conversation that is not kept, and folds what is old.
-pub(super) fn alone(followed: &mut Followed, options: &Options, say: Say) -> anyhow::Result<()> {
+pub(super) fn alone(followed: &mut Followed, options: &Options, say: Say) -> anyhow::Result<Outcome> {
     let ways = summaries::ways(options)?;
     let sizes = Sizes::of(followed);
     let focus = options.focus.as_deref().unwrap_or_default();
+    let mut flaws = Vec::new();
     let (summary, ended) =
         summarise_alone(&followed.session, focus, &ways, MachineClock.now(), &mut |progress| {
-            tell(progress, say);
+            hear(progress, &mut flaws, say);
         });
     go_on_unless(&ended)?;
     if let Some(summary) = summary {
@@ -28,8 +39,8 @@ pub(super) fn alone(followed: &mut Followed, options: &Options, say: Say) -> any
     if !matches!(ended, Ended::Nothing) {
         followed.session.on(Event::FoldAsked { range: None });
     }
-    sizes.tell(followed, &ended, say);
-    Ok(())
+    let is_placed = sizes.tell(followed, &ended, say);
+    Ok(Outcome { ended, flaws, is_placed })
 }
 
 /// A summary of a session, asked for before anything is kept or folded.
@@ -37,6 +48,7 @@ pub(super) struct First {
     ways: Ways,
     focus: String,
     ended: Ended,
+    flaws: Vec<Flaw>,
     pending: Option<Pending>,
 }
 
@@ -51,10 +63,12 @@ pub(super) fn first(
     let ways = summaries::ways(options)?;
     let focus = options.focus.clone().unwrap_or_default();
     let wanted = Wanted { session, focus: &focus, is_by_hand: true };
-    let asked = engine.summarise_first(&wanted, followed, &ways, &mut |progress| tell(progress, say));
+    let mut flaws = Vec::new();
+    let asked =
+        engine.summarise_first(&wanted, followed, &ways, &mut |progress| hear(progress, &mut flaws, say));
     let (ended, pending) = asked.map_err(|error| store::failed(&error))?;
     go_on_unless(&ended)?;
-    Ok(First { ways, focus, ended, pending })
+    Ok(First { ways, focus, ended, flaws, pending })
 }
 
 impl First {
@@ -67,6 +81,11 @@ impl First {
         let ended = ended.map_err(|error| store::failed(&error))?;
         go_on_unless(&ended)?;
         Ok((ended, sizes))
+    }
+
+    /// What came of it, now that it stands in the view or does not.
+    pub(super) fn outcome(self, ended: Ended, is_placed: bool) -> Outcome {
+        Outcome { ended, flaws: self.flaws, is_placed }
     }
 }
 
@@ -83,11 +102,15 @@ fn go_on_unless(ended: &Ended) -> Result<(), Failure> {
     Err(Failure::new(ended.to_string(), hint))
 }
 
-fn tell(progress: &Progress, say: Say) {
+/// Tells how it goes. What is wrong with an answer is for the end.
+fn hear(progress: &Progress, flaws: &mut Vec<Flaw>, say: Say) {
     let line = match progress {
         Progress::Asking { model, number: 1 } => format!("asking {model} for a summary"),
         Progress::Asking { model, number } => format!("asking {model}, question {number}"),
-        Progress::Flawed(_) => return,
+        Progress::Flawed(found) => {
+            flaws.extend(found.iter().cloned());
+            return;
+        }
         Progress::Missed(missed) => format!("{missed}"),
     };
     say.note(&format!("{} {line}\n", paint(style::DIM, "summary:")));
@@ -107,8 +130,8 @@ impl Sizes {
         Sizes { before: ledger.total(followed.session.transcript()), n_folds: ledger.receipts().len() }
     }
 
-    /// Tells what came of it.
-    pub(super) fn tell(&self, followed: &mut Followed, ended: &Ended, say: Say) {
+    /// Tells what came of it. Says whether a summary that was written stands in the view.
+    pub(super) fn tell(&self, followed: &mut Followed, ended: &Ended, say: Say) -> bool {
         let now = Sizes::of(followed);
         let ledger = followed.session.ledger();
         let n_summaries = ledger.summaries().count();
@@ -150,5 +173,6 @@ impl Sizes {
         if let Some(hint) = ended.hint() {
             say.note(&format!("{} {hint}\n", paint(style::HINT, "hint:")));
         }
+        matches!(asked.summary, Came::Yes(_))
     }
 }

@@ -222,7 +222,7 @@ pub(crate) struct FoldArgs {
     /// Tell on stderr what each fold did and why
     #[arg(long)]
     pub(crate) explain: bool,
-    /// Write what each fold did as JSON; `-` is stderr
+    /// Write what each fold did, and what became of a summary, as JSON; `-` is stderr
     #[arg(long, value_name = "FILE")]
     pub(crate) receipt: Option<PathBuf>,
     /// Write and keep nothing; show before and after on stderr (a --receipt only goes to `-` then)

@@ -3,8 +3,9 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use fanfold_testkit::summaries::careful_server;
+use fanfold_testkit::summaries::{REFUSAL, careful_server};
 use fanfold_testkit::upstream::{Fault, Upstream};
+use serde_json::{Value, json};
 
 use crate::sandbox::{Ran, Sandbox, body, long_chat};
 
@@ -205,14 +206,113 @@ fn who_stands_in_for_a_model_is_told() {
     }
 }
 
+/// The newest words of a user stay whole, so a long message leaves as little room for a summary as one likes.
 #[test]
 fn a_summary_that_does_not_fit_is_not_told_as_one_that_stands_there() {
     let (sandbox, _model) = setting("");
-    let ran = run(&sandbox, "fold chat.json --window 16k --policy window --summarise");
+    let mut n_placed = 0;
+    let sizes = [2_000, 9_000, 10_000, 10_400, 10_800, 11_200];
+    for n_words in sizes {
+        let mut messages = long_chat(30);
+        let words = "more ".repeat(n_words);
+        messages.push(json!({ "role": "assistant", "content": "What else?" }));
+        messages.push(json!({ "role": "user", "content": format!("Look at this, too: {words}") }));
+        sandbox.write("chat.json", &body(&messages));
+        let ran = run(&sandbox, "fold chat.json --window 16k --summarise");
+        assert_eq!(ran.code, 0, "{n_words}: {}", ran.err);
+        let is_placed = ran.out.contains(MARK);
+        n_placed += usize::from(is_placed);
+        let is_told = ran.err.contains(" tokens was written: ");
+        let is_told_as_left_out = ran.err.contains("warning: ")
+            && ran.err.contains("the summary does not stand in the view")
+            && ran.err.contains("a larger --window would do");
+        assert_eq!((is_told, is_told_as_left_out), (is_placed, !is_placed), "{n_words}: {}", ran.err);
+    }
+    assert!(n_placed > 0 && n_placed < sizes.len(), "{n_placed} of {}", sizes.len());
+}
+
+/// The last of the receipts, which tells of the summary.
+fn receipt(sandbox: &Sandbox, line: &str) -> (Ran, Value) {
+    let ran = run(sandbox, &format!("{line} --receipt r.json"));
     assert_eq!(ran.code, 0, "{}", ran.err);
-    let is_told =
-        ran.err.contains("does not stand in the view") && ran.err.contains("a larger --window would do");
-    assert_eq!(ran.out.contains(MARK), !is_told, "{}", ran.err);
+    let mut all: Vec<Value> = serde_json::from_str(&sandbox.read("r.json")).unwrap();
+    let last = all.pop().unwrap_or_default();
+    assert!(all.iter().all(|fold| fold.get("summary").is_none() && fold["won"].is_u64()), "{all:?}");
+    (ran, last["summary"].clone())
+}
+
+#[test]
+fn a_receipt_tells_what_became_of_the_summary() {
+    let (sandbox, model) = setting("[summary.main]\nmodel = \"large\"\n");
+    let lost = || model.fault(Fault::Answer(404, "{\"error\":{\"message\":\"no such model\"}}".to_owned()));
+    for line in ["fold chat.json --window 20k", "fold chat.json --session a --window 20k --store s.db"] {
+        let is_kept = line.contains("--session");
+        // Without a summary there is nothing to tell of one.
+        let (_, plain) = receipt(&sandbox, line);
+        assert_eq!(plain, Value::Null);
+        lost();
+        let (ran, told) = receipt(&sandbox, &format!("{line} --summarise"));
+        assert_eq!((&told["ended"], &told["model"]), (&json!("written"), &json!("large")));
+        assert_eq!((&told["placed"], ran.out.contains(MARK)), (&json!(true), true));
+        let tokens = told["tokens"].as_u64().unwrap();
+        let said = ran.err.replace(',', "");
+        assert!(said.contains(&format!("a summary of {tokens} tokens was written")), "{}", ran.err);
+        assert_eq!(told["missed"].as_array().map(Vec::len), Some(1));
+        let missed = &told["missed"][0];
+        assert_eq!((&missed["model"], &missed["class"]), (&json!("little"), &json!("no_model")));
+        assert!(missed["why"].as_str().unwrap().contains("there is no such model (404)"), "{missed}");
+        assert!(missed["hint"].as_str().unwrap().contains("check the name `little`"), "{missed}");
+        // Neither of them writes one: the second time, in a session, of another topic.
+        lost();
+        lost();
+        let (_, told) = receipt(&sandbox, &format!("{line} --summarise --focus batches"));
+        assert_eq!((&told["ended"], &told["placed"]), (&json!("digest"), &json!(false)), "{told}");
+        assert_eq!((&told["model"], &told["tokens"]), (&Value::Null, &Value::Null));
+        assert_eq!(told["missed"].as_array().map(Vec::len), Some(2));
+        if is_kept {
+            let (_, told) = receipt(&sandbox, &format!("{line} --summarise"));
+            assert_eq!(told["ended"], "nothing");
+        }
+    }
+    // The same stands beside the folds of --json, with what was wrong with an answer.
+    let refusal = json!({ "choices": [{ "index": 0, "finish_reason": "stop",
+        "message": { "role": "assistant", "content": REFUSAL } }] });
+    model.fault(Fault::Answer(200, refusal.to_string()));
+    let told: Value =
+        serde_json::from_str(&run(&sandbox, "fold chat.json --window 20k --summarise --json").out).unwrap();
+    assert_eq!(told["summary"]["flaws"], json!(["refused"]), "{}", told["summary"]);
+    assert_eq!((&told["summary"]["model"], &told["summary"]["missed"]), (&json!("little"), &json!([])));
+    assert!(told["receipts"].as_array().unwrap().iter().all(|fold| fold.get("summary").is_none()));
+}
+
+/// What went wrong, by its class, is what `inspect --metrics` counts.
+#[test]
+fn what_went_wrong_with_summaries_is_counted() {
+    let (sandbox, model) = setting("[summary.main]\nmodel = \"large\"\n");
+    let metrics = || {
+        let told = run(&sandbox, "inspect --session a --metrics --json --store s.db").out;
+        let told: Value = serde_json::from_str(&told).unwrap();
+        ["summaries", "fallbacks", "missed"].map(|what| told[what].as_u64().unwrap())
+    };
+    let line = "fold chat.json --session a --window 20k --store s.db --summarise --focus";
+    let lost = || model.fault(Fault::Answer(404, "{\"error\":{\"message\":\"no such model\"}}".to_owned()));
+    // The main model stands in; then neither writes one; then the first does, at its second try.
+    lost();
+    assert_eq!(run(&sandbox, &format!("{line} stages")).code, 0);
+    assert_eq!(metrics(), [1, 1, 1]);
+    lost();
+    lost();
+    assert_eq!(run(&sandbox, &format!("{line} batches")).code, 0);
+    assert_eq!(metrics(), [1, 2, 3]);
+    let refusal = json!({ "choices": [{ "index": 0, "finish_reason": "stop",
+        "message": { "role": "assistant", "content": REFUSAL } }] });
+    model.fault(Fault::Answer(200, refusal.to_string()));
+    assert_eq!(run(&sandbox, &format!("{line} records")).code, 0);
+    assert_eq!(metrics(), [2, 2, 3]);
+    let told = run(&sandbox, "inspect --session a --metrics --store s.db").out;
+    let row = |name: &str| told.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
+    assert!(row("flawed").contains("answers that were no good summary: refused 1"), "{told}");
+    assert!(row("fell back").contains("3 gave none; the last time: large at http://127.0.0.1"), "{told}");
 }
 
 #[test]

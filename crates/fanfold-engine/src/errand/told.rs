@@ -76,6 +76,14 @@ impl Missed {
         }
     }
 
+    /// The model that was asked.
+    pub fn model(&self) -> &str {
+        match self {
+            Missed::Fault(fault) => &fault.asked.model,
+            Missed::Flawed { model, .. } => model,
+        }
+    }
+
     /// It in a word, as labels have it.
     pub fn name(&self) -> &'static str {
         match self {
@@ -116,16 +124,31 @@ fn short(text: &str) -> String {
 }
 
 impl Ended {
+    /// The word for it, as JSON has it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Ended::Written(_) => "written",
+            Ended::Nothing => "nothing",
+            Ended::NotSet => "not_set",
+            Ended::Resting { .. } => "resting",
+            Ended::Busy(_) => "busy",
+            Ended::Overtaken => "overtaken",
+            Ended::Digest(_) => "digest",
+            Ended::Aborted(_) => "aborted",
+        }
+    }
+
+    /// Who gave no summary, and why, in the order in which they were asked.
+    pub fn missed(&self) -> &[Missed] {
+        match self {
+            Ended::Written(Written { missed, .. }) | Ended::Digest(missed) | Ended::Aborted(missed) => missed,
+            Ended::Nothing | Ended::NotSet | Ended::Overtaken | Ended::Resting { .. } | Ended::Busy(_) => &[],
+        }
+    }
+
     /// What went wrong, each with who it was; nothing where all went well.
     pub fn why(&self) -> String {
-        match self {
-            Ended::Written(Written { missed, .. }) | Ended::Digest(missed) | Ended::Aborted(missed) => {
-                list(missed)
-            }
-            Ended::Nothing | Ended::NotSet | Ended::Overtaken | Ended::Resting { .. } | Ended::Busy(_) => {
-                String::new()
-            }
-        }
+        list(self.missed())
     }
 
     /// What to do about it, if anything is.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use fanfold_memory::{Book, Change, Deed, Keeper, Limits, Memory};
+use fanfold_memory::{Book, Change, Deed, Keeper, Limits, Memory, Turn};
 use fanfold_testkit::memory::{Manner, Memories};
 use serde_json::json;
 
@@ -72,6 +72,58 @@ fn writes_keep_their_order_and_the_end_comes_last() {
         .chain(["end".to_owned()])
         .collect();
     assert_eq!(order, expected);
+}
+
+#[test]
+fn a_conversation_that_was_silent_for_long_has_ended_and_may_go_on() {
+    let server = Memories::start(Manner::Well, &[]);
+    let brief = Limits { idle: Duration::from_millis(60), ..patient() };
+    let keeper = crate::setting::keeper(http(&server.url()), brief);
+    let n_ended = || server.asked_by("end").len();
+    keeper.said(&turn(1, "question 1"), "answer 1");
+    assert!(until(|| n_ended() == 1), "nobody had to say so");
+    assert_eq!(server.asked_by("end"), [json!({ "session": "this-talk" })]);
+    keeper.said(&turn(2, "question 2"), "answer 2");
+    assert!(until(|| n_ended() == 2), "it went on, and ended again");
+    keeper.stop();
+    assert_eq!(n_ended(), 2, "it is told once");
+    let order: Vec<String> = server.asked().into_iter().map(|(route, _)| route).collect();
+    let order: Vec<&str> = order.iter().map(String::as_str).filter(|route| *route != "prefetch").collect();
+    assert_eq!(order, ["sync", "end", "sync", "end"]);
+}
+
+#[test]
+fn a_conversation_goes_on_while_it_asks() {
+    let server = Memories::start(Manner::Well, &[]);
+    let idle = Duration::from_millis(500);
+    let keeper = crate::setting::keeper(http(&server.url()), Limits { idle, ..patient() });
+    keeper.said(&turn(1, "question 1"), "answer 1");
+    let (mut last, mut longest) = (Instant::now(), Duration::ZERO);
+    // The requests of one long turn, which is not answered yet.
+    for _ in 0..9 {
+        recall(&keeper, &turn(2, "question 2"));
+        longest = longest.max(last.elapsed());
+        last = Instant::now();
+        std::thread::sleep(Duration::from_millis(80));
+    }
+    // A busy machine may have slept longer.
+    let was_heard = longest.max(last.elapsed()) < idle;
+    assert!(!was_heard || server.asked_by("end").is_empty());
+}
+
+#[test]
+fn a_conversation_that_was_replaced_by_others_has_ended() {
+    let server = Memories::start(Manner::Well, &[]);
+    let keeper = crate::setting::keeper(http(&server.url()), Limits { talks: 2, ..patient() });
+    for name in ["a", "b", "a", "c"] {
+        keeper.said(&Turn { talk: name.to_owned(), ..turn(1, "question") }, "answer");
+    }
+    assert!(until(|| server.asked_by("end").len() == 1));
+    assert_eq!(server.asked_by("end"), [json!({ "session": "b" })], "it was silent longest");
+    keeper.stop();
+    let ended: Vec<String> =
+        server.asked_by("end").iter().map(|end| end["session"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(ended, ["b", "a", "c"], "the others end with the keeper");
 }
 
 #[test]

@@ -6,22 +6,24 @@ use std::time::{Duration, Instant};
 use fanfold_core::Tokens;
 use fanfold_engine::{Way, Ways};
 use fanfold_provider::{Client, Endpoint, Style};
-use fanfold_testkit::summaries::careful_server;
-use fanfold_testkit::upstream::{Fault, Upstream};
+use fanfold_testkit::summaries::{REFUSAL, careful_server};
+use fanfold_testkit::upstream::{Fault, Said, Script, Upstream};
 
+use crate::memory::until;
 use crate::setting::{Stage, Wish, chat, left, long_chat};
 
 const MARK: &str = "Summary of earlier steps, written by a model";
 const WINDOW: u64 = 3_000;
 
-fn ways(model: &Upstream) -> Ways {
+fn way(model: &Upstream, name: &str) -> Way {
     let place = format!("{}/v1", model.url());
-    let endpoint = Endpoint { n_retries: 0, ..Endpoint::new(Style::OpenAi, place.clone(), "little") };
+    let endpoint = Endpoint { n_retries: 0, ..Endpoint::new(Style::OpenAi, place.clone(), name) };
     let writer = Arc::new(Client::new(endpoint).unwrap());
-    Ways {
-        ways: vec![Way { model: "little".to_owned(), place, window: Tokens(4_000), writer }],
-        aborts: false,
-    }
+    Way { model: name.to_owned(), place, window: Tokens(4_000), writer }
+}
+
+fn ways(model: &Upstream) -> Ways {
+    Ways { ways: vec![way(model, "little")], aborts: false }
 }
 
 /// Sends a conversation as it grows. Gives how long the slowest request took, and how many were folded.
@@ -60,6 +62,22 @@ async fn a_summary_is_written_after_a_fold_and_stands_in_a_later_request() {
     assert!(stage.upstream.seen().iter().all(|seen| seen.broken.is_empty()), "valid by the rules of the API");
     // The client's own credential went nowhere else.
     assert!(model.seen().iter().all(|seen| seen.header("authorization").is_none()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_stood_in_and_what_was_wrong_is_counted() {
+    let (stage, main) = (Stage::new(Wish { window: WINDOW, ..Wish::default() }).await, careful_server());
+    let refuses = Script::of(|_| Said { text: REFUSAL.to_owned(), ..Said::default() });
+    let little = Upstream::start(Script { is_strict: false, ..refuses }).unwrap();
+    let both = vec![way(&little, "little"), way(&main, "large")];
+    *stage.host.ways.lock().unwrap() = Ways { ways: both, aborts: false };
+    assert!(grow(&stage, 0, 60).await.1 > 0);
+    until(|| stage.meter.status().totals.summaries.failures.contains_key("flawed")).await;
+    let summaries = stage.meter.status().totals.summaries;
+    assert!(summaries.by.get("main").is_some_and(|n| *n > 0), "{summaries:?}");
+    assert_eq!(summaries.by.get("summary"), None, "{summaries:?}");
+    assert!(summaries.flaws.get("refused").is_some_and(|n| *n >= 2), "asked twice: {summaries:?}");
+    assert!(summaries.fallbacks.get("main").is_some_and(|n| *n > 0), "{summaries:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

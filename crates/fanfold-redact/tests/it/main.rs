@@ -87,12 +87,27 @@ fn passwords_of_programs_and_keys_of_wallets_are_found() {
         (&format!("const privateKey = \"0x{key}\";"), key),
         (&format!("MNEMONIC=\"{words}\""), words),
         (&format!("seed_phrase: {words}\n"), words),
+        (&format!("MNEMONIC=\"{words} {words}\""), words),
+        (&format!("Seed phrase: {words}\nand so on"), words),
+        (&format!("seed phrase: {words} is what it said"), words),
         ("SMS_TOKEN=483378876", "483378876"),
+        ("docker login \\\n  -u deploy \\\n  -p hunterswordfish", "hunterswordfish"),
+        ("config/pg:12:db.internal:5432:shop:deploy:kestrelpass", "kestrelpass"),
+        ("    3\t*:*:*:postgres:kestrelpass", "kestrelpass"),
+        ("it was db:6432:app:svc-reader:kestrelpass then", "kestrelpass"),
     ] {
         assert!(!redact(text).contains(secret), "{text} -> {}", redact(text));
     }
     for text in [
         "docker run -p 8080:80 nginx",
+        "docker login -u deploy --password-stdin && docker run -p 8080:80 nginx",
+        "echo $PASSWORD | docker login -u deploy --password-stdin; docker run -p 8080:80 nginx",
+        "sshpass -e ssh -p 48022 root@10.0.0.5",
+        "sshpass -p $PASSWORD ssh -p 48022 root@10.0.0.5",
+        "sshpass -p [redacted: password] ssh -p 48022 root@10.0.0.5",
+        "db.internal:5432:shop:deploy:",
+        "ports: [\"127.0.0.1:5432:5432\"]",
+        "mnemonic: the short names of all the codes that people may also write down",
         "docker login -u deploy -p $REGISTRY_PASSWORD registry.internal",
         "localhost:5432:5432 is what the ports look like",
         "image: postgres:5432:latest",

@@ -1,5 +1,7 @@
 //! What a model is asked for a summary, and what becomes of its answer.
 
+use std::borrow::Cow;
+
 use fanfold_core::summary::{Errand, Flaw, HEADINGS, Next, Wish};
 use fanfold_core::{
     Budget, Count as _, Entry, EntryId, Event, Policy, Session, Summary, Tokens, Words, parse,
@@ -292,6 +294,53 @@ fn originals_are_shown_and_never_what_was_made_of_them() {
         assert!(shown.contains(&format!("let width_0_{n} = load(\"key_0_{n}\", {n});")), "{n}");
     }
     assert!(shown.contains("error[E0000]: no field `width_0` on type `Loader0`"));
+}
+
+/// Takes out what stands between two lines: like a rule for keys, it knows a line of one by the first alone.
+fn without_keys(text: &str) -> Cow<'_, str> {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, key)) = rest.split_once("BEGIN KEY\n") {
+        out.push_str(&format!("{before}[gone]"));
+        rest = key.split_once("END KEY").map_or("", |(_, behind)| behind);
+    }
+    if rest.len() == text.len() { Cow::Borrowed(text) } else { Cow::Owned(out + rest) }
+}
+
+#[test]
+fn what_is_veiled_stands_in_no_question_and_in_no_summary() {
+    let mut session =
+        Session::new(Policy::fanfold(), Budget::with_reserve(Tokens(4_000), Tokens::ZERO), &Words);
+    for i in 0..30 {
+        let key: String = (0..6)
+            .map(|n| format!("        error: /vault/s3cret_{i}_{n}.pem has the number {i}77{n}88\n"))
+            .collect();
+        let lines: String =
+            (0..30).map(|n| format!("        let width_{i}_{n} = load(\"key_{i}_{n}\");\n")).collect();
+        let text = format!(
+            "user    please look at part {i} with\n        BEGIN KEY\n        s3cret of {i}\n        END KEY\n\
+             call    bash {{\"command\":\"cat part_{i}\"}}\n\
+             result  mod part_{i};\n        BEGIN KEY\n{key}        END KEY\n{lines}say     part {i} is read\n"
+        );
+        parse(&text).unwrap().into_iter().for_each(|entry| {
+            session.append(entry);
+        });
+    }
+    session.view().unwrap();
+    // Lines are chosen in the small window, and everything is shown in the large one.
+    for (window, chunks) in [(6_000, 1), (6_000, 3), (200_000, 1)] {
+        let wish = Wish { veil: without_keys, chunks, ..Wish::of(Tokens(window)) };
+        let mut errand = Errand::of(&session, &wish).unwrap();
+        while let Next::Ask(asked) = errand.next() {
+            assert!(asked.user.contains("with [gone]"), "{}", asked.user);
+            assert!(!asked.user.contains("s3cret"), "{window}: {}", asked.user);
+            let told = "## Goal\nBEGIN KEY\nthe model knows a s3cret\nEND KEY\n";
+            errand.heard(&answer(&asked.user).replace("## Goal\n", told));
+        }
+        let text = done(&errand).text;
+        assert!(text.contains("> please look at part 29 with [gone]"), "{text}");
+        assert!(!text.contains("s3cret"), "{window}: {text}");
+    }
 }
 
 #[test]

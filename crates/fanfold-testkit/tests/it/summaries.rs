@@ -67,7 +67,7 @@ fn walk_twice(case: &Case, mut see: impl FnMut(&mut Session<'_>, &mut Session<'_
         }
         if rng.percent(15) {
             let event = deterministic::event(&mut rng, &plain);
-            with.on(event.clone());
+            with.on(as_heard_by(&with, event.clone()));
             plain.on(event);
         }
         if rng.percent(80) {
@@ -75,6 +75,15 @@ fn walk_twice(case: &Case, mut see: impl FnMut(&mut Session<'_>, &mut Session<'_
         }
     }
     Ok(())
+}
+
+/// An event as a session with a summary hears of it: a provider counts all that it was sent, and the summary is part of that.
+fn as_heard_by(session: &Session<'_>, event: Event) -> Event {
+    let Event::Used { counted, reported } = event else { return event };
+    let mut settled = session.fork();
+    settled.on(Event::Used { counted: Tokens::ZERO, reported: Tokens::ZERO });
+    let summary = settled.ledger().summary_in_view().map_or(Tokens::ZERO, |placed| placed.tokens);
+    Event::Used { counted: counted + summary, reported: reported + summary }
 }
 
 /// An entry with its results, or without them and the results behind it.

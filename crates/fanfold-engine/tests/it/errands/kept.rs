@@ -152,6 +152,32 @@ fn the_next_summary_goes_on_with_the_one_before() {
 }
 
 #[test]
+fn a_topic_by_hand_brings_another_summary_of_everything() {
+    let stage = Stage::new();
+    assert!(matches!(stage.by_hand(), Ended::Written(_)));
+    let shown = Arc::new(std::sync::Mutex::new(String::new()));
+    let seen = Arc::clone(&shown);
+    let ways = ways(move |prompt| {
+        seen.lock().unwrap().push_str(&prompt.user);
+        Ok(careful(&prompt.user))
+    });
+    let ask = |focus: &str, is_by_hand: bool| {
+        let wanted = Wanted { session: &id("s"), focus, is_by_hand };
+        stage.engine.summarise(&wanted, &ways, &mut |_| {}).unwrap()
+    };
+    // Without a topic there is nothing new to tell, and by itself none is begun anew.
+    assert!(matches!(ask("", true), Ended::Nothing));
+    assert!(matches!(ask("stage 3", false), Ended::Nothing));
+    assert!(shown.lock().unwrap().is_empty(), "nobody is asked");
+    let ended = ask("stage 3", true);
+    assert!(matches!(ended, Ended::Written(_)), "{ended}");
+    let shown = shown.lock().unwrap();
+    assert!(shown.contains("The user wants this kept above all: stage 3"), "{shown}");
+    assert!(shown.contains("stage 0 line 3 takes"), "it is of everything: {shown}");
+    assert_eq!(stage.events("summarised").len(), 2);
+}
+
+#[test]
 fn one_errand_for_a_session_at_a_time() {
     let stage = Stage::new();
     let wanted = Wanted { session: &id("s"), focus: "", is_by_hand: false };

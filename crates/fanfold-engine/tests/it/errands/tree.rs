@@ -211,6 +211,24 @@ fn a_refusal_as_summary() {
     check_flaw(|_| REFUSAL.to_owned(), "refused");
 }
 
+/// What is better the second time is a summary; what was wrong with it the first time is kept all the same.
+#[test]
+fn a_refusal_that_is_followed_by_a_summary_is_counted() {
+    let n_asked = std::sync::atomic::AtomicUsize::new(0);
+    let stage = Stage::with(move |shown| match n_asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+        0 => REFUSAL.to_owned(),
+        _ => careful(shown),
+    });
+    let ended = stage.by_itself();
+    assert!(matches!(&ended, Ended::Written(written) if written.model == "little"), "{ended}");
+    assert_eq!(ended.hint(), None);
+    check_tried(&stage, |tried| {
+        let is_told = tried["flaws"] == serde_json::json!(["refused"]) && !tried["by"].is_null();
+        is_told && tried["missed"].as_array().unwrap().is_empty()
+    });
+    assert_eq!(stage.main.n_seen(), 0);
+}
+
 #[test]
 fn a_summary_that_is_longer_than_its_source() {
     check_flaw(longer_than_its_source, "tokens and may have");

@@ -42,6 +42,7 @@ pub(super) fn kinds() -> Vec<Kind> {
         Kind::whole("k8s-data", k8s_data),
         Kind::whole("docker-config-auth", docker_config),
         Kind::whole("aws-credentials-file", aws_credentials),
+        Kind::whole("pgpass-line", pgpass),
     ]
 }
 
@@ -132,6 +133,31 @@ fn discord_webhook(rng: &mut Rng) -> Made {
     let secret = rng.fill("{url68}");
     let host = rng.pick(&["discord.com", "discordapp.com"]);
     Made { value: format!("https://{host}/api/webhooks/{}/{secret}", rng.fill("1{d18}")), secret }
+}
+
+/// A line of `~/.pgpass`; any of its fields but the password may be a star.
+fn pgpass(rng: &mut Rng) -> Made {
+    let secret = match rng.below(3) {
+        0 => rng.fill("{an20}"),
+        1 => human(rng).secret,
+        _ => url_safe(rng),
+    };
+    let host = rng.pick(&["db.internal", "localhost", "10.0.3.17", "*", "pg-prod-1.acme.dev"]);
+    let database = rng.pick(&["*", "shop", "app_production", "postgres"]);
+    let user = rng.pick(&["postgres", "deploy", "svc-reader", "app_rw"]);
+    let value = match rng.below(12) {
+        0..=4 => format!("{host}:5432:{database}:{user}:{secret}"),
+        5 | 6 => {
+            format!("# hostname:port:database:username:password\n{host}:5432:{database}:{user}:{secret}")
+        }
+        7 => format!("{host}:5433:{database}:{user}:{secret}"),
+        // A pool in front of the server.
+        8 => format!("{host}:6432:{database}:{user}:{secret}"),
+        9 => format!("*:*:*:{user}:{secret}"),
+        10 => format!("{host}:5432:{database}:{user}:{secret}\n{host}:5432:template1:{user}:"),
+        _ => format!("echo '{host}:5432:{database}:{user}:{secret}' >> ~/.pgpass"),
+    };
+    Made { value, secret }
 }
 
 fn basic_header(rng: &mut Rng) -> Made {

@@ -1,6 +1,6 @@
 //! Settings that are commands and requests: shells, flags, curl, headers, URLs.
 
-use super::item::{Item, Shown};
+use super::item::{Item, Shown, double};
 use super::kinds::Shape;
 use super::rng::Rng;
 
@@ -113,6 +113,32 @@ pub(super) fn mysql_flag(rng: &mut Rng, item: &Item) -> Shown {
         _ => format!("redis-cli -h cache.internal -a {} ping", written.value),
     };
     written.shown(text)
+}
+
+/// Programs that take a password behind a short flag.
+pub(super) fn login_flag(rng: &mut Rng, item: &Item) -> Shown {
+    let written = item.shell_word();
+    let value = &written.value;
+    let text = match rng.below(12) {
+        0 => format!("docker login -u deploy -p {value} registry.acme.dev"),
+        1 => format!(
+            "$ docker login registry.acme.dev -u ci-bot -p {value} && docker push registry.acme.dev/app"
+        ),
+        2 => format!("      - run: docker login -p {value} -u $CI_USER ghcr.acme.dev"),
+        3 => format!("sudo podman login --username ci -p {value} registry.acme.dev:5000"),
+        4 => format!("\tdocker login -u $(DOCKER_USER) -p={value}"),
+        5 => format!("docker login \\\n  -u deploy \\\n  -p {value} \\\n  registry.acme.dev"),
+        6 => format!("  218  sshpass -p {value} ssh -o StrictHostKeyChecking=no root@10.0.0.4 uptime"),
+        7 => format!("sshpass -p{value} scp -P 2222 build.tgz deploy@10.0.0.4:/srv"),
+        8 => {
+            format!("cd /srv && sshpass -p {value} ssh -p 2222 deploy@build.acme.dev 'systemctl restart app'")
+        }
+        9 => format!("rsync -e \"sshpass -p {value} ssh\" -a dist/ deploy@10.0.0.4:/srv"),
+        10 => format!("{{\"command\": \"docker login -u deploy -p {}\"}}", double(value)),
+        _ => format!("RUN docker login -u deploy -p {value} registry.acme.dev"),
+    };
+    let secret = if text.starts_with('{') { double(&written.secret) } else { written.secret };
+    Shown { text, secret }
 }
 
 /// A header that carries a key.

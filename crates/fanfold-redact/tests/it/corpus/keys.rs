@@ -21,6 +21,18 @@ pub(super) fn kinds() -> Vec<Kind> {
         Kind::whole("google-service-account", service_account),
         Kind::whole("kubeconfig-key", kubeconfig),
         Kind::whole("wireguard-key", wireguard),
+        Kind::unmarked(
+            "wallet-key",
+            &[
+                "private key",
+                "eth private key",
+                "deployer private key",
+                "wallet private key",
+                "account private key",
+            ],
+            &["0x{hex64}", "0x{hex64}", "0x{HEX64}"],
+        ),
+        Kind::whole("wallet-words", wallet_words),
     ]
 }
 
@@ -164,6 +176,37 @@ fn kubeconfig(rng: &mut Rng) -> Made {
     let value = format!("users:\n- name: admin\n  user:\n    client-key-data: {secret}");
     Made { value, secret }
 }
+
+/// The words that a wallet is made again from.
+fn wallet_words(rng: &mut Rng) -> Made {
+    let n = [12, 12, 12, 15, 18, 24, 24][rng.below(7)];
+    let words: Vec<&str> = (0..n).map(|_| rng.pick(WALLET)).collect();
+    let secret = words.join(" ");
+    let value = match rng.below(12) {
+        0 => format!("MNEMONIC=\"{secret}\""),
+        1 => format!("export WALLET_MNEMONIC='{secret}'"),
+        2 => format!("mnemonic: {secret}"),
+        3 => format!("accounts: {{ mnemonic: \"{secret}\" }},"),
+        4 => format!("\"seedPhrase\": \"{secret}\","),
+        5 => format!("const mnemonic = \"{secret}\";"),
+        6 => format!("recovery_phrase = \"{secret}\""),
+        7 => format!("Seed phrase: {secret}"),
+        8 => format!("anvil --mnemonic \"{secret}\""),
+        9 => format!("DEV_SEED_PHRASE={secret}"),
+        10 => format!("wallet = Wallet.from_mnemonic(mnemonic='{secret}')"),
+        _ => format!("secret recovery phrase: \"{secret}\""),
+    };
+    Made { value, secret }
+}
+
+const WALLET: &[&str] = &[
+    "anchor", "apple", "arrow", "basket", "beach", "blanket", "bridge", "bulb", "cactus", "canyon", "cherry",
+    "clap", "copper", "cradle", "daring", "desk", "dolphin", "eagle", "echo", "ember", "fabric", "fade",
+    "ferry", "fossil", "gadget", "ginger", "glove", "harbor", "hazard", "helmet", "icon", "injury", "jacket",
+    "jungle", "kidney", "kiwi", "ladder", "lemon", "lumber", "magnet", "maple", "mule", "napkin", "noodle",
+    "oak", "olive", "oven", "paddle", "pelican", "pond", "quarter", "rabbit", "ribbon", "sadness", "salmon",
+    "siren", "tackle", "tulip", "umbrella", "vacant", "velvet", "wagon", "yard", "zoo",
+];
 
 fn wireguard(rng: &mut Rng) -> Made {
     let secret = base64(&rng.bytes(32));

@@ -69,6 +69,7 @@ pub(super) fn settings() -> Vec<Setting> {
         setting("stores-a-setting", VALUES, commands::stores_a_setting),
         setting("heredoc", &[Block], commands::heredoc),
         Setting { name: "mysql-flag", shapes: &[Password], also: &["random-alnum"], show: commands::mysql_flag },
+        Setting { name: "login-flag", shapes: &[Password], also: &["random-alnum", "docker-hub", "github", "gitlab"], show: commands::login_flag },
         setting("curl-header", KEYS, commands::curl_header),
         Setting { name: "curl-user", shapes: &[Password, Unmarked], also: &["stripe", "mailgun", "github", "atlassian", "bitbucket", "circleci"], show: commands::curl_user },
         setting("http-dump", KEYS, commands::http_dump),
