@@ -221,11 +221,13 @@ fn late_system(roles: &[&str], i: usize) -> Result<(), String> {
     }
 }
 
+/// How many cache breakpoints there are. What a model or a client calls so in arguments and schemas is none.
 fn n_marks(value: &Value) -> usize {
     match value {
         Value::Object(fields) => {
             let own = usize::from(fields.get("cache_control").is_some_and(|mark| !mark.is_null()));
-            own + fields.values().map(n_marks).sum::<usize>()
+            let inner = fields.iter().filter(|(key, _)| !matches!(key.as_str(), "input" | "input_schema"));
+            own + inner.map(|(_, field)| n_marks(field)).sum::<usize>()
         }
         Value::Array(items) => items.iter().map(n_marks).sum(),
         _ => 0,
