@@ -30,7 +30,8 @@ pub fn worse(kind: Kind, came: &str, left: &str) -> Option<String> {
 /// The first thought that is not as the provider wrote it, where it stood: they are signed.
 ///
 /// "`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified", and of older messages
-/// they may be left out, but are no others and in no other order.
+/// they may be left out, but are no others and in no other order. Replies that follow one another are one turn to the
+/// provider, so they may leave as one message, with the thoughts of all.
 fn changed_thought(came: &str, left: &str) -> Option<String> {
     let (before, after) = (replies(came), replies(left));
     let mut rest = before.iter().flat_map(|reply| signed(reply));
@@ -41,7 +42,8 @@ fn changed_thought(came: &str, left: &str) -> Option<String> {
     }
     let (newest, sent) = (before.last()?, after.last()?);
     let is_same = !calls(newest).is_empty() && calls(newest) == calls(sent);
-    let is_whole = signed(newest).eq(signed(sent));
+    let n_before = signed(sent).count().saturating_sub(signed(newest).count());
+    let is_whole = signed(sent).skip(n_before).eq(signed(newest));
     (is_same && !is_whole).then(|| "the newest reply is sent without all its thoughts".to_owned())
 }
 

@@ -35,6 +35,23 @@ fn a_signed_thought_is_the_one_that_was_written() {
     assert!(changed(kind, &came, order).unwrap().contains("never written so, or not there"));
     let newest = |b: &mut Value| drop(b["messages"][3]["content"].as_array_mut().unwrap().remove(1));
     assert!(changed(kind, &came, newest).unwrap().contains("without all its thoughts"));
+    // Neighbours are one turn to the provider, and may leave as one message, with every thought of the newest.
+    let mut twice = came.clone();
+    twice["messages"][2] =
+        json!({ "role": "assistant", "content": [thought("on"), { "type": "text", "text": "On." }] });
+    twice["messages"][1] =
+        json!({ "role": "assistant", "content": [thought("one"), { "type": "text", "text": "One." }] });
+    fn joined(b: &mut Value) {
+        let newest = b["messages"].as_array_mut().unwrap().remove(3);
+        let blocks = newest["content"].as_array().unwrap().clone();
+        b["messages"][2]["content"].as_array_mut().unwrap().extend(blocks);
+    }
+    assert_eq!(changed(kind, &twice, joined), None);
+    let shorter = |b: &mut Value| {
+        joined(b);
+        b["messages"][2]["content"].as_array_mut().unwrap().remove(3);
+    };
+    assert!(changed(kind, &twice, shorter).unwrap().contains("without all its thoughts"));
 }
 
 #[test]
