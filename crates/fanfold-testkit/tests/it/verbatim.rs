@@ -8,6 +8,7 @@
 use fanfold_core::{
     Budget, Entry, EntryId, Item, OPENING, Place, Policy, Receipt, Session, Tokens, View, Voice, Words, parse,
 };
+use fanfold_wire::{Change, Conversation};
 
 use crate::cases::{Case, Verdict, hold, no};
 use crate::walks::{Sent, view_of, walk, walk_case_in_chat};
@@ -235,4 +236,16 @@ fn old_words_go_before_the_newest() {
 
 fn strict(case: &Case) -> Session<'static> {
     case.session_by(case.policy().without_user_text())
+}
+
+#[test]
+fn a_note_that_comes_back_is_nobodys_words() {
+    let body = r#"{"model":"m","messages":[
+        {"role":"user","content":"Go."},
+        {"role":"user","content":"<fanfold>\nEarlier steps, folded.\n</fanfold>"},
+        {"role":"user","content":"<fanfold> is a tag of theirs"}]}"#;
+    let (_, changes) = Conversation::decode(body, None).unwrap();
+    let is_user = |change: &Change| matches!(change, Change::Append(entry) if entry.is_user());
+    let users: Vec<bool> = changes.iter().map(is_user).collect();
+    assert_eq!(users, [true, false, true]);
 }
