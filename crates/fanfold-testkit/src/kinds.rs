@@ -5,20 +5,7 @@ use fanfold_core::Kind;
 use crate::Rng;
 
 /// Every kind.
-pub const KINDS: &[Kind] = &[
-    Kind::Json,
-    Kind::Log,
-    Kind::Trace,
-    Kind::Tests,
-    Kind::Diff,
-    Kind::Code,
-    Kind::Search,
-    Kind::Listing,
-    Kind::Table,
-    Kind::Html,
-    Kind::Prose,
-    Kind::Dense,
-];
+pub const KINDS: &[Kind] = &Kind::ALL;
 
 /// A text of a kind, and the file it may be from.
 pub fn text_of(kind: Kind, rng: &mut Rng) -> (String, &'static str) {

@@ -15,21 +15,6 @@ pub(super) fn check(kind: Kind, text: &str, room: usize, in_use: &[&str], expect
     expected.assert_eq(&(short + "\n"));
 }
 
-const KINDS: [Kind; 12] = [
-    Kind::Json,
-    Kind::Log,
-    Kind::Trace,
-    Kind::Tests,
-    Kind::Diff,
-    Kind::Code,
-    Kind::Search,
-    Kind::Listing,
-    Kind::Table,
-    Kind::Html,
-    Kind::Prose,
-    Kind::Dense,
-];
-
 fn line() -> impl Strategy<Value = String> {
     let typical = prop::sample::select(vec![
         "src/a.rs:12:    let x = 1;",
@@ -98,7 +83,7 @@ proptest! {
 
     /// A text may be said to be what it is not: it is shortened all the same.
     #[test]
-    fn a_text_may_be_said_to_be_anything(text in text(), room in 0..2_000_usize, kind in prop::sample::select(&KINDS)) {
+    fn a_text_may_be_said_to_be_anything(text in text(), room in 0..2_000_usize, kind in prop::sample::select(&Kind::ALL)) {
         let wish = Wish { kind: Some(kind), ..Wish::new(room, &|_| 0.0) };
         if let Some(short) = condense(&text, &wish) {
             prop_assert!(short.len() <= room + 64, "{} > {room}", short.len());

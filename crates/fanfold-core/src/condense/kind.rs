@@ -36,6 +36,24 @@ pub enum Kind {
     Dense,
 }
 
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Kind; 12] = [
+        Kind::Json,
+        Kind::Log,
+        Kind::Trace,
+        Kind::Tests,
+        Kind::Diff,
+        Kind::Code,
+        Kind::Search,
+        Kind::Listing,
+        Kind::Table,
+        Kind::Html,
+        Kind::Prose,
+        Kind::Dense,
+    ];
+}
+
 const SAMPLE_HEAD: usize = 8_192;
 const SAMPLE_TAIL: usize = 4_096;
 
