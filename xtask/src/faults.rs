@@ -8,6 +8,9 @@ mod summaries; // faults in summaries
 mod serving; //   faults in the proxy as clients and providers meet it
 mod fronts; //    faults in the proxy, in what comes back, in the tools, in memory and redaction
 mod sessions; //  faults in what is kept, brought here and found again
+mod keeping; //   faults in what is written, by whomever, and in what is found of it
+mod watching; //  faults in the proxy as people watch it, and in what each API would take
+mod asking; //    faults in what models and memory are asked, and in what they answer
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -31,7 +34,7 @@ struct Fault {
 }
 
 /// Whose tests notice what is planted in files that begin like this; all others are the properties'.
-const PACKAGES: [(&str, &str); 14] = [
+const PACKAGES: [(&str, &str); 15] = [
     // A store with a broken session in it is made by the program.
     ("crates/fanfold-store/src/readable.rs", "fanfold-cli"),
     // What one file of the core does is tried beside it.
@@ -50,20 +53,38 @@ const PACKAGES: [(&str, &str); 14] = [
     ("crates/fanfold-cli/", "fanfold-cli"),
     ("crates/fanfold-redact/", "fanfold-redact"),
     ("crates/fanfold-memory/", "fanfold-memory"),
+    ("crates/fanfold-provider/", "fanfold-provider"),
 ];
 
 impl Fault {
-    /// Whose tests notice it.
-    fn package(&self) -> &'static str {
+    /// Where it should be noticed: a module of the tests that go with its file, or crate, program and module of others.
+    fn place(&self) -> Place {
+        let place = self.breaks.split(' ').next_back().unwrap_or_default();
+        if let [package, program, module] = place.split('/').collect::<Vec<_>>()[..] {
+            return Place { package: format!("fanfold-{package}"), program: Some(program), module };
+        }
         let found = PACKAGES.iter().find(|(begin, _)| self.file.starts_with(begin));
-        found.map_or("fanfold-testkit", |(_, package)| package)
+        let package = found.map_or("fanfold-testkit", |(_, package)| package).to_owned();
+        Place { package, program: None, module: place }
     }
+}
+
+/// Tests of a crate.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    package: String,
+    /// The program they are in; without one, the quick tests that the crate has.
+    program: Option<&'static str>,
+    /// Their module; all, if it has no name.
+    module: &'static str,
 }
 
 /// All of them.
 fn faults() -> impl Iterator<Item = &'static Fault> {
     let folding = folding::FAULTS.iter().chain(summaries::FAULTS);
-    folding.chain(fronts::FAULTS).chain(serving::FAULTS).chain(sessions::FAULTS)
+    let fronts = fronts::FAULTS.iter().chain(serving::FAULTS).chain(watching::FAULTS);
+    let kept = sessions::FAULTS.iter().chain(keeping::FAULTS);
+    folding.chain(fronts).chain(kept).chain(asking::FAULTS)
 }
 
 const TABLE: &str = "docs/faults.md";
@@ -81,18 +102,19 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     // Several people on one machine each have a place of their own.
     let place = std::env::var_os("FANFOLD_FAULTS_AT").map(PathBuf::from);
     let copy = place.unwrap_or_else(|| std::env::temp_dir().join("fanfold-faults"));
-    let _ = fs::remove_dir_all(copy.join("tree"));
     let tree = copy.join("tree");
     copy_tree(root, &tree)?;
     let target = copy.join("target");
     let mut known = BTreeSet::new();
-    let packages: BTreeSet<&str> = faults().filter(is_wanted).map(Fault::package).collect();
-    for package in packages {
-        match test(&tree, &target, package, "")? {
+    let places: BTreeSet<Place> = faults().filter(is_wanted).map(Fault::place).collect();
+    for place in places {
+        match test(&tree, &target, &place)? {
             Outcome::Failed(tests) => known.extend(tests),
             Outcome::Passed => {}
             Outcome::Broken(message) => bail!("the code as it is does not build:\n{message}"),
-            Outcome::Hung => bail!("the tests of {package} hang without any fault"),
+            Outcome::Hung => {
+                bail!("the tests of {}, {}, hang without any fault", place.package, place.module)
+            }
         }
     }
     let mut rows = Vec::new();
@@ -150,16 +172,15 @@ fn plant(fault: &Fault, tree: &Path, target: &Path, known: &BTreeSet<String>) ->
     }
     fs::write(&file, sound.replace(fault.find, fault.replace))?;
     // The promise's own tests first; all others only if those notice nothing.
-    let module = breaks.split(' ').next_back().unwrap_or_default();
-    let package = fault.package();
-    let mut outcome = test(tree, target, package, &format!("{module}::"));
+    let place = fault.place();
+    let mut outcome = test(tree, target, &place);
     let is_noticed = match &outcome {
         Ok(Outcome::Failed(tests)) => tests.difference(known).next().is_some(),
         Ok(Outcome::Passed) => false,
         Ok(Outcome::Hung | Outcome::Broken(_)) | Err(_) => true,
     };
     if !is_noticed {
-        outcome = test(tree, target, package, "");
+        outcome = test(tree, target, &Place { module: "", ..place });
     }
     fs::write(&file, sound)?;
     let caught = match outcome? {
@@ -188,13 +209,19 @@ enum Outcome {
     Hung,
 }
 
-/// Runs the quick properties of a package with this in their names.
-fn test(tree: &Path, target: &Path, package: &str, filter: &str) -> anyhow::Result<Outcome> {
+/// Runs tests, the quick form of them.
+fn test(tree: &Path, target: &Path, place: &Place) -> anyhow::Result<Outcome> {
+    let Place { package, program, module } = place;
     let log = target.with_file_name("log");
+    let programs = match program {
+        Some(program) => vec!["--test", program],
+        None => targets(&tree.join("crates").join(package)),
+    };
+    let filter = if module.is_empty() { String::new() } else { format!("{module}::") };
     let mut cargo = Command::new("cargo")
         .args(["test", "--offline", "--no-fail-fast", "--package", package])
-        .args(targets(&tree.join("crates").join(package)))
-        .args(["--", filter])
+        .args(programs)
+        .args(["--", &filter])
         .current_dir(tree)
         .env("CARGO_TARGET_DIR", target)
         .env("FANFOLD_FAST", "1")
@@ -249,9 +276,19 @@ fn is_testing(log: &Path) -> bool {
     fs::read_to_string(log).is_ok_and(|said| said.contains("\nrunning "))
 }
 
-/// Copies what a build needs: no targets, no history.
+/// Copies what a build needs: no targets, no history. What is the same already is left alone, so that it is not built anew.
 fn copy_tree(from: &Path, to: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(to)?;
+    for old in fs::read_dir(to)? {
+        let old = old?;
+        if !from.join(old.file_name()).exists() {
+            if old.file_type()?.is_dir() {
+                fs::remove_dir_all(old.path())?
+            } else {
+                fs::remove_file(old.path())?
+            }
+        }
+    }
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let name = entry.file_name();
@@ -262,7 +299,7 @@ fn copy_tree(from: &Path, to: &Path) -> anyhow::Result<()> {
         let (path, copy): (PathBuf, PathBuf) = (entry.path(), to.join(&name));
         if entry.file_type()?.is_dir() {
             copy_tree(&path, &copy)?;
-        } else {
+        } else if fs::read(&copy).ok() != Some(fs::read(&path)?) {
             fs::copy(&path, &copy).with_context(|| format!("{} can't be copied", path.display()))?;
         }
     }

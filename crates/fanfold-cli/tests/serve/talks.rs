@@ -48,6 +48,8 @@ fn what_arrives_is_valid_and_holds_what_people_wrote() {
                 assert_eq!(wrong, None, "seed {seed}\ncame: {body}\nleft: {left}");
             }
         }
+        let invalid = upstream.seen().into_iter().find(|seen| !seen.broken.is_empty());
+        assert!(invalid.is_none(), "a request that the provider had to refuse: {invalid:?}");
         let folds: usize = sessions(here.path()).iter().map(|session| session.n_folds).sum();
         println!(
             "{kind:?}: {n_talks} conversations, {n_requests} requests, {n_changed} changed, {folds} folds"

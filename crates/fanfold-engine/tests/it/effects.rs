@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fanfold_core::Extent;
-use fanfold_engine::{Engine, Left, Trouble};
+use fanfold_engine::{Engine, Import, Left, Trouble};
 use fanfold_store::{EndReason, Filter, MemoryStore, Store};
 
 use crate::faulty::{Faulty, When};
@@ -184,4 +184,18 @@ fn what_panics_leaves_as_it_came() {
     assert!(matches!(&answer.left, Left::AsItCame(Trouble::Panicked(why)) if why == "the counter broke"));
     assert_eq!((&answer.body, answer.is_kept), (body, true));
     assert!(matches!(request(&engine, "s", body, &terms("mask", 9000)).left, Left::Whole));
+}
+
+#[test]
+fn an_import_happens_as_a_whole_or_not_at_all() {
+    let messages: Vec<_> = long_chat(9).iter().map(|message| (message.to_string(), None)).collect();
+    for fails_at in 0..8 {
+        let inner: Arc<dyn Store> = Arc::new(MemoryStore::default());
+        let failing = engine_on(Arc::new(Faulty::new(Arc::clone(&inner), fails_at, When::Before)));
+        let import = Import { format: "chat".into(), messages: messages.clone(), ..Import::default() };
+        let is_here = failing.import(import).is_ok();
+        let rows = inner.sessions(&Filter::default()).unwrap();
+        assert_eq!(rows.len(), usize::from(is_here), "{fails_at}");
+        assert!(rows.iter().all(|row| row.n_messages as usize == messages.len()));
+    }
 }

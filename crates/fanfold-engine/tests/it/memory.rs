@@ -83,6 +83,7 @@ fn what_leaves_as_it_came_has_none_and_nothing_is_asked() {
     let observed =
         engine().request(&Ask { memory, mode: Mode::Observe, ..Ask::new(&session, &body, &terms, "test") });
     assert_eq!((observed.body.as_str(), observed.memory), (body.as_str(), None));
+    assert!(matches!(observed.left, Left::Whole), "{:?}", observed.left);
     let odd = engine().request(&Ask { memory, ..Ask::new(&session, "no conversation", &terms, "test") });
     assert!(matches!(odd.left, Left::AsItCame(_)) && odd.body == "no conversation");
     let structured = body.replacen('{', r#"{"response_format":{"type":"json_object"},"#, 1);

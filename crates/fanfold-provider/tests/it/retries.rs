@@ -31,6 +31,7 @@ fn what_may_pass_is_asked_again_and_counted() {
             Fault::Die(2),
             Fault::Cut(2),
             Fault::Late(1),
+            Fault::Answer(200, r#"{"choices":[{"message":{"content":"half"#.to_owned()),
         ] {
             let upstream = upstream();
             upstream.fault(told.clone());
@@ -104,7 +105,7 @@ fn a_wish_to_be_left_alone_is_heard() {
 fn the_deadline_holds_for_all_tries_together() {
     let upstream = upstream();
     for _ in 0..50 {
-        upstream.fault(status(500));
+        upstream.fault(Fault::With(503, vec![("retry-after".to_owned(), "1".to_owned())], String::new()));
     }
     let total = Duration::from_millis(1500);
     let timeouts = Timeouts { total, ..endpoint(Style::OpenAi, "").timeouts };

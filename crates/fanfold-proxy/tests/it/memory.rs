@@ -220,6 +220,26 @@ async fn turns_are_written_down_in_their_order() {
     assert_eq!(talks.len(), 1);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_calls_a_tool_is_no_end_of_a_turn() {
+    let server = Memories::start(Manner::Slow(5), &[]);
+    let memory = remember(over_http(&server), Duration::from_secs(9));
+    let keeper = Arc::clone(&memory.keeper);
+    let script = Script::of(|asked| match asked.n_calls {
+        0 => Said { text: "Let me look.".into(), calls: vec![("read".into(), json!({}))], ..Said::default() },
+        _ => Said { text: "It is 8443.".into(), ..Said::default() },
+    });
+    let stage = Stage::new(Wish { memory: Some(memory), script, ..Wish::default() }).await;
+    let mut messages = vec![json!({ "role": "user", "content": "Which port?" })];
+    let made = json_of(stage.chat(&chat(&messages)).await).await["choices"][0]["message"].clone();
+    let id = made["tool_calls"][0]["id"].clone();
+    messages.extend([made, json!({ "role": "tool", "tool_call_id": id, "content": "port: 8443" })]);
+    json_of(stage.chat(&chat(&messages)).await).await;
+    tokio::task::spawn_blocking(move || keeper.stop()).await.unwrap();
+    let said: Vec<Value> = server.asked_by("sync").iter().map(|body| body["assistant"].clone()).collect();
+    assert_eq!(said, [json!("It is 8443.")]);
+}
+
 /// How long a request takes, from its first byte to the last of its answer.
 async fn took(stage: &Stage, question: &str) -> Duration {
     let body = json!({ "model": "m", "messages": [{ "role": "user", "content": question }] }).to_string();

@@ -250,6 +250,20 @@ mod tests {
     use crate::store::Filter;
 
     #[test]
+    fn a_batch_has_the_file_from_its_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(folder.path()).unwrap();
+        let other = Connection::open(store.path()).unwrap();
+        other.busy_timeout(Duration::ZERO).unwrap();
+        store
+            .write(|_| {
+                assert!(other.execute_batch("BEGIN IMMEDIATE").is_err());
+                Ok(())
+            })
+            .unwrap();
+    }
+
+    #[test]
     fn commits_are_synced_in_a_log() {
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(folder.path()).unwrap();

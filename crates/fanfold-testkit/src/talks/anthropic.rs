@@ -105,14 +105,18 @@ pub(super) fn answer(talk: &mut Talk, answer: &str) {
     talk.messages.push(json!({ "role": "assistant", "content": blocks }));
 }
 
-/// A mark on the newest message, which older ones of the same conversation no longer have.
+/// Marks on the newest message and on the user's before it, which older ones of the same conversation no longer have.
 pub(super) fn mark(messages: &mut [Value]) {
-    let Some(last) = messages.last_mut() else { return };
-    if let Some(text) = last["content"].as_str() {
-        last["content"] = json!([{ "type": "text", "text": text }]);
-    }
-    let blocks = last["content"].as_array_mut().into_iter().flatten();
-    if let Some(block) = blocks.last() {
-        block["cache_control"] = json!({ "type": "ephemeral" });
+    let newest = messages.len().saturating_sub(1);
+    let before = (0..newest).rev().find(|&i| messages[i]["role"] == "user");
+    for i in before.into_iter().chain([newest]) {
+        let Some(message) = messages.get_mut(i) else { return };
+        if let Some(text) = message["content"].as_str() {
+            message["content"] = json!([{ "type": "text", "text": text }]);
+        }
+        let blocks = message["content"].as_array_mut().into_iter().flatten();
+        if let Some(block) = blocks.last() {
+            block["cache_control"] = json!({ "type": "ephemeral" });
+        }
     }
 }

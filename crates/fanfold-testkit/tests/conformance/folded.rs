@@ -1,14 +1,14 @@
 //! Folding breaks no rule: what a client sends and a provider takes is still taken when it is folded.
 //!
 //! Conversations go through the engine request by request, in small windows, by every policy. What leaves breaks no rule
-//! that what came did not break, holds what people wrote byte for byte, and leaves items of Responses with the thoughts
+//! that what came did not break, fits the window, holds what people wrote byte for byte, and leaves items of Responses with the thoughts
 //! that the provider knows them with. In every third conversation with tools the model is offered the one that opens folds.
 //! What leaves for a provider that wants roles to alternate holds to the same.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use fanfold_core::{Budget, Count as _, Policy, Tokens, Words};
+use fanfold_core::{Budget, Count as _, Policy, Tokens, Transcript, Words};
 use fanfold_engine::{Ask, Engine, Left, MachineClock, Offer, Terms};
 use fanfold_store::{MemoryStore, SessionId};
 use fanfold_testkit::Rng;
@@ -16,7 +16,7 @@ use fanfold_testkit::bodies::Kind;
 use fanfold_testkit::rules::{broken, missing_words, user_texts, worse};
 use fanfold_testkit::talks::Talk;
 use fanfold_wire::reply::{may_offer_recall, recall_tool};
-use fanfold_wire::{Format, alternating};
+use fanfold_wire::{Conversation, Format, alternating};
 use rayon::prelude::*;
 use serde_json::Value;
 
@@ -123,7 +123,13 @@ fn talk_through(kind: Kind, seed: u64) -> Result<Sums, String> {
                 return Err(wrong("whole, and yet other bytes".to_owned()));
             }
             Left::Whole => {}
-            Left::Folded(_) => sums.n_folded += 1,
+            Left::Folded(_) => {
+                let size = size_of(kind, &answer.body);
+                if size > window {
+                    return Err(wrong(format!("{size} tokens left for a window of {window}")));
+                }
+                sums.n_folded += 1;
+            }
             Left::AsItCame(fanfold_engine::Trouble::Overflow(_)) => sums.n_refused += 1,
             Left::AsItCame(trouble) => return Err(wrong(format!("trouble: {trouble}"))),
         }
@@ -187,6 +193,14 @@ fn may_cut(engine: &Engine, session: &SessionId, policy: &str) -> bool {
         followed.session.ledger().receipts().iter().any(|receipt| !receipt.user_text.is_empty())
     });
     matches!(policy, "hermes" | "hamr") || is_told.unwrap_or(false)
+}
+
+/// What the messages of a body cost.
+fn size_of(kind: Kind, body: &str) -> u64 {
+    let (_, changes) = Conversation::decode(body, Some(format_of(kind))).unwrap();
+    let mut transcript = Transcript::new();
+    changes.into_iter().for_each(|change| change.apply(&mut transcript, &Words));
+    transcript.total().0
 }
 
 fn unfoldable(kind: Kind, body: &str) -> u64 {

@@ -68,6 +68,14 @@ fn every_rule_of_responses_is_tried() {
             |b| b["input"][4]["output"] = repeat("ä", 10_485_760).into(),
         ),
         Example(
+            "an output has its call before it, of its own kind",
+            |b| {
+                let other = json!({ "type": "custom_tool_call_output", "call_id": "a", "output": "" });
+                push(b, "input", other);
+            },
+            |b| b["input"].as_array_mut().unwrap().swap(4, 5),
+        ),
+        Example(
             "no two items have one id",
             |b| {
                 let again = b["input"][6].clone();
