@@ -54,6 +54,9 @@ struct Row {
     hermes: f64,
 }
 
+/// Both sides run so often; the best time of each counts, and the median of memory.
+const ROUNDS: usize = 5;
+
 /// Runs both and prints the table.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     if arguments.iter().any(|argument| argument == "store") {
@@ -70,8 +73,11 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     let files = transcripts(&root, &work)?;
     let python = venv(&work)?;
     let mut best: Vec<Row> = Vec::new();
-    for _ in 0..2 {
+    // How much memory several threads hold at once differs from run to run.
+    let mut peaks: Vec<Vec<f64>> = vec![Vec::new(); files.len()];
+    for _ in 0..ROUNDS {
         let rows = measure(&root, &python, &files)?;
+        peaks.iter_mut().zip(&rows).for_each(|(peaks, row)| peaks.push(row.peak_kb));
         if best.is_empty() {
             best = rows;
             continue;
@@ -83,6 +89,10 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
             best.event = best.event.min(row.event);
             best.hermes = best.hermes.min(row.hermes);
         }
+    }
+    for (best, peaks) in best.iter_mut().zip(&mut peaks) {
+        peaks.sort_by(f64::total_cmp);
+        best.peak_kb = peaks[ROUNDS / 2];
     }
     let table = print(&best);
     if arguments.iter().any(|argument| argument == "--write") {

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
+use std::io::Read as _;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,6 +31,12 @@ struct Said {
     handles: BTreeSet<(SessionId, String)>,
     /// The sessions that were made, and how.
     made: Vec<(SessionId, SessionId, Relation)>,
+}
+
+/// When a run is killed.
+enum When {
+    After(Duration),
+    AtFirstWord,
 }
 
 /// One store, its runs, and how they ended.
@@ -70,8 +77,8 @@ impl Bench {
         if n < 3 { name(n) } else { made[made.len() - (n - 2)].0.clone() }
     }
 
-    /// Starts a run, kills it after some time, and takes down what it had said. Whether it was over by then.
-    fn run_and_kill(&mut self, what: &str, after: Duration, rng: &mut Rng) -> bool {
+    /// Starts a run, kills it at some moment, and takes down what it had said. Whether it was over by then.
+    fn run_and_kill(&mut self, what: &str, when: When, rng: &mut Rng) -> bool {
         self.n_runs += 1;
         let session = self.session(rng);
         let n = 20 + rng.below(self.messages.len() - 20);
@@ -90,15 +97,40 @@ impl Bench {
             "import" => command.args(["sessions", "import", "chat.json"]),
             other => command.args(["sessions", other, &session.0]),
         };
+        command.args(["--store", "x.db"]).stdin(Stdio::null());
+        let is_over = match when {
+            When::After(time) => self.kill_after(&mut command, time),
+            When::AtFirstWord => self.kill_at_first_word(&mut command, what == "import"),
+        };
+        self.take_down(what, &session, &messages);
+        is_over
+    }
+
+    fn kill_after(&self, command: &mut Command, time: Duration) -> bool {
         let file = |name: &str| File::create(self.sandbox.path(name)).unwrap();
-        command.args(["--store", "x.db"]).stdin(Stdio::null()).stdout(file("out")).stderr(file("err"));
-        let mut child = command.spawn().unwrap();
-        std::thread::sleep(after);
+        let mut child = command.stdout(file("out")).stderr(file("err")).spawn().unwrap();
+        std::thread::sleep(time);
         let is_over = child.try_wait().unwrap().is_some();
         child.kill().ok();
         child.wait().unwrap();
-        self.take_down(what, &session, &messages);
         is_over
+    }
+
+    /// Kills a run as soon as it has said anything: by then what it says must be true.
+    fn kill_at_first_word(&self, command: &mut Command, is_told_aside: bool) -> bool {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (mut out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+        let mut said = [Vec::new(), Vec::new()];
+        let mut first = [0];
+        let (n, first_of) = if is_told_aside { (err.read(&mut first), 1) } else { (out.read(&mut first), 0) };
+        child.kill().ok();
+        child.wait().unwrap();
+        said[first_of].extend_from_slice(&first[..n.unwrap()]);
+        out.read_to_end(&mut said[0]).unwrap();
+        err.read_to_end(&mut said[1]).unwrap();
+        self.sandbox.write("out", &String::from_utf8_lossy(&said[0]));
+        self.sandbox.write("err", &String::from_utf8_lossy(&said[1]));
+        false
     }
 
     /// Takes down what a run had said when it ended.
@@ -174,9 +206,14 @@ fn what_was_said_before_a_kill_is_there_after_it() {
             benches.push(Bench::new());
         }
         let i = rng.below(benches.len());
-        let what = (n_killed.iter().sum::<usize>() + n_over) % RUNS.len();
+        let n_so_far = n_killed.iter().sum::<usize>() + n_over;
+        let what = n_so_far % RUNS.len();
         let after = Duration::from_micros(rng.below(latest_us[what]) as u64);
-        if benches[i].run_and_kill(RUNS[what], after, &mut rng) {
+        let is_at_first_word = (n_so_far / RUNS.len()) % 3 == 1;
+        if is_at_first_word {
+            benches[i].run_and_kill(RUNS[what], When::AtFirstWord, &mut rng);
+            n_killed[what] += 1;
+        } else if benches[i].run_and_kill(RUNS[what], When::After(after), &mut rng) {
             n_over += 1;
             latest_us[what] = latest_us[what] * 2 / 3 + 500;
         } else {

@@ -105,7 +105,11 @@ fn a_wish_to_be_left_alone_is_heard() {
 fn the_deadline_holds_for_all_tries_together() {
     let upstream = upstream();
     for _ in 0..50 {
-        upstream.fault(Fault::With(503, vec![("retry-after".to_owned(), "1".to_owned())], String::new()));
+        upstream.fault(Fault::With(
+            503,
+            vec![("retry-after-ms".to_owned(), "200".to_owned())],
+            String::new(),
+        ));
     }
     let total = Duration::from_millis(1500);
     let timeouts = Timeouts { total, ..endpoint(Style::OpenAi, "").timeouts };
