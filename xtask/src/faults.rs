@@ -287,9 +287,9 @@ fn copy_tree(from: &Path, to: &Path) -> anyhow::Result<()> {
         let old = old?;
         if !from.join(old.file_name()).exists() {
             if old.file_type()?.is_dir() {
-                fs::remove_dir_all(old.path())?
+                fs::remove_dir_all(old.path())?;
             } else {
-                fs::remove_file(old.path())?
+                fs::remove_file(old.path())?;
             }
         }
     }

@@ -217,6 +217,16 @@ fn script() -> Result<PathBuf, String> {
     if script.is_file() { Ok(script) } else { Err(format!("no {} (FANFOLD_SHARED)", script.display())) }
 }
 
+/// Waits until nobody else installs anything at a place. Tests run side by side, and a program that is still being written
+/// can't be started.
+pub fn alone(place: &Path) -> io::Result<File> {
+    fs::create_dir_all(place.parent().unwrap_or(place))?;
+    let name = place.file_name().unwrap_or_default().to_string_lossy();
+    let lock = File::create(place.with_file_name(format!("{name}.lock")))?;
+    lock.lock()?;
+    Ok(lock)
+}
+
 /// The client's program, installed if it is not there yet.
 pub fn install(client: &Client, target: &Path) -> Result<PathBuf, String> {
     install_npm(client.name, client.version, client.program, target)
@@ -228,6 +238,7 @@ pub fn install_npm(name: &str, version: &str, program: &str, target: &Path) -> R
     let place = clients.join(format!("{program}-{version}"));
     let program = place.join("node_modules/.bin").join(program);
     let ready = place.join("installed");
+    let _alone = alone(&place).map_err(|error| error.to_string())?;
     if ready.is_file() {
         return Ok(program);
     }
@@ -257,6 +268,7 @@ pub fn install_python(name: &str, packages: &[&str], target: &Path) -> Result<Pa
     let python = place.join("bin/python");
     let ready = place.join("installed");
     let wanted = packages.join("\n");
+    let _alone = alone(&place).map_err(|error| error.to_string())?;
     if fs::read_to_string(&ready).is_ok_and(|there| there == wanted) {
         return Ok(python);
     }

@@ -362,11 +362,11 @@ pub(super) const FAULTS: &[Fault] = &[
         replace: r#"pub(crate) const OURS: &str = "x-";"#,
     },
     Fault {
-        name: "a client's own tools cost nothing",
+        name: "the beginning of a stream of Responses does not reach the client",
         breaks: "real clients: cli/serve/clients",
-        file: "crates/fanfold-engine/src/follow.rs",
-        find: "let schemas = counter.count(&self.schemas) + added;",
-        replace: "let schemas = counter.count(self.schemas.get(..0).unwrap_or_default()) + added;",
+        file: "crates/fanfold-wire/src/reply/held/responses.rs",
+        find: r#""response.created" | "response.in_progress" | "response.queued" if self.n_round > 0 => {}"#,
+        replace: r#""response.created" | "response.in_progress" | "response.queued" if self.n_round == 0 => {}"#,
     },
     Fault {
         name: "folded arguments are no text",

@@ -34,6 +34,7 @@ struct Said {
 }
 
 /// When a run is killed.
+#[derive(Clone, Copy)]
 enum When {
     After(Duration),
     AtFirstWord,

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use fanfold_testkit::clients::alone;
 use fanfold_testkit::upstream::{Said, Script, Upstream};
 use serde_json::json;
 
@@ -154,6 +155,7 @@ pub(crate) fn python() -> Result<PathBuf, String> {
     let clients = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../clients");
     let venv = clients.join(format!("python-{}", PACKAGES.join("-").replace("==", "-")));
     let (python, ready) = (venv.join("bin/python"), venv.join("installed"));
+    let _alone = alone(&venv).map_err(|error| error.to_string())?;
     if ready.is_file() {
         return Ok(python);
     }
