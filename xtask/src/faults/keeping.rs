@@ -188,7 +188,6 @@ pub(super) const FAULTS: &[Fault] = &[
         find: "        SqlState::UNIQUE_VIOLATION,\n",
         replace: "",
     },
-    // It needs a test of its own: see the report.
     Fault {
         name: "a batch has the file from its first change on alone",
         breaks: "many writers: sqlite::tests",
@@ -263,41 +262,6 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     // Search: words, phrases, prefixes, parts, scripts, safe input.
     Fault {
-        name: "the words of a phrase may stand anywhere",
-        breaks: "search: search",
-        file: "crates/fanfold-store/src/search/sqlite.rs",
-        find: r#"let phrase = |phrase: &Phrase| format!("\"{}\"", phrase.words.join(" "));"#,
-        replace: r#"let phrase = |phrase: &Phrase| format!("\"{}\"", phrase.words.join("\" \""));"#,
-    },
-    Fault {
-        name: "words that begin so end with the Latin letters",
-        breaks: "search: search",
-        file: "crates/fanfold-store/src/search/sqlite.rs",
-        find: r#"let end = format!("{part}\u{10ffff}");"#,
-        replace: r#"let end = format!("{part}z");"#,
-    },
-    Fault {
-        name: "Chinese is taken apart at its spaces",
-        breaks: "search: search",
-        file: "crates/fanfold-store/src/search/words.rs",
-        find: r"| '\u{4e00}'..='\u{9fff}' | '\u{a960}'",
-        replace: r"| '\u{a960}'",
-    },
-    Fault {
-        name: "a query that begins with NOT finds nothing",
-        breaks: "search, safe input: search",
-        file: "crates/fanfold-store/src/search/query.rs",
-        find: "is_negated = !group.with.is_empty();",
-        replace: "is_negated = true;",
-    },
-    Fault {
-        name: "that a part stands for more words than are looked for is not told",
-        breaks: "search: search",
-        file: "crates/fanfold-store/src/search/query.rs",
-        find: "let mut alike = alike(&like, most + 1)?;",
-        replace: "let mut alike = alike(&like, most)?;",
-    },
-    Fault {
         name: "behind the first thousand messages with a word nothing is found",
         breaks: "search: search",
         file: "crates/fanfold-store/src/search/lookup.rs",
@@ -346,35 +310,6 @@ pub(super) const FAULTS: &[Fault] = &[
         find: "Some(0xd800..=0xdfff) => {",
         replace: "Some(0xdc00..=0xdfff) => {",
     },
-    // Search: an index that is behind or broken.
-    Fault {
-        name: "a store that is only read finds what is indexed alone",
-        breaks: "search, an index behind: search_index",
-        file: "crates/fanfold-store/src/search/lookup.rs",
-        find: "for stored in index.pending(sql, usize::MAX)? {",
-        replace: "for stored in index.pending(sql, 0)? {",
-    },
-    Fault {
-        name: "the words of what was swept stay in the index",
-        breaks: "search, an index: search_index",
-        file: "crates/fanfold-store/src/search/sqlite.rs",
-        find: r#"if sql.run("DELETE FROM indexed WHERE number = $1", &number)? > 0 {"#,
-        replace: r#"if sql.run("DELETE FROM indexed WHERE number = $1", &number)? > 1 {"#,
-    },
-    Fault {
-        name: "a message that is indexed in another lane is well",
-        breaks: "search, an index: search_index",
-        file: "crates/fanfold-store/src/search/sqlite.rs",
-        find: "OR n.lane <> i.lane OR n.depth <> i.depth",
-        replace: "OR n.depth <> i.depth",
-    },
-    Fault {
-        name: "an index that is made anew has no parts of words",
-        breaks: "search, an index: search_index",
-        file: "crates/fanfold-store/src/search/sqlite.rs",
-        find: "            \"DELETE FROM vocabulary\",\n            \"DELETE FROM marks",
-        replace: "            \"DELETE FROM marks",
-    },
     // Search: the four shapes, and pages.
     Fault {
         name: "what was said before a rotation is found in the session that ended",
@@ -411,13 +346,6 @@ pub(super) const FAULTS: &[Fault] = &[
         find: "if sources.is_empty() { !is_quiet } else {",
         replace: "if sources.is_empty() { !is_quiet || row.tip.is_some() } else {",
     },
-    Fault {
-        name: "each page of parts of words is the first",
-        breaks: "search: search_pages",
-        file: "crates/fanfold-store/src/search/discover.rs",
-        find: "find.query = wide;",
-        replace: "(find.query, find.offset) = (wide, 0);",
-    },
     // Runs of the program that are killed.
     Fault {
         name: "a fold leaves the program without being noted",
@@ -439,86 +367,5 @@ pub(super) const FAULTS: &[Fault] = &[
         file: "crates/fanfold-engine/src/lineage.rs",
         find: "self.store.commit(&Batch { at: self.clock.now(), expect, ops })?;\n        Ok(id)",
         replace: "let (store, at) = (std::sync::Arc::clone(&self.store), self.clock.now());\n        drop(std::thread::spawn(move || store.commit(&Batch { at, expect, ops })));\n        Ok(id)",
-    },
-    // It needs a test of its own: see the report.
-    Fault {
-        name: "a conversation is brought here in two parts",
-        breaks: "imports: effects",
-        file: "crates/fanfold-engine/src/bring.rs",
-        find: "self.store.commit(&Batch { at, expect, ops })?;\n        Ok(if n_here == 0",
-        replace: "let rest = ops.split_off(1);\n        self.store.commit(&Batch { at, expect, ops })?;\n        self.store.commit(&Batch { at, expect: Vec::new(), ops: rest })?;\n        Ok(if n_here == 0",
-    },
-    // One engine that followed a session and one that replays it.
-    Fault {
-        name: "who followed a session does not hear what happened since",
-        breaks: "7 deterministic: walks",
-        file: "crates/fanfold-engine/src/state.rs",
-        find: "&holding[n_known.min(holding.len())..]",
-        replace: "&holding[n_known.max(holding.len()).min(holding.len())..]",
-    },
-    Fault {
-        name: "what several handles open is put together from its end",
-        breaks: "4 lossless: requests",
-        file: "crates/fanfold-engine/src/recall.rs",
-        find: "for handle in handles {\n                let Some(one)",
-        replace: "for handle in handles.iter().rev() {\n                let Some(one)",
-    },
-    Fault {
-        name: "instructions with other cache marks are other ones",
-        breaks: "6 settled: engine/it/past",
-        file: "crates/fanfold-wire/src/dress.rs",
-        find: "one == other || plain(one) == plain(other)",
-        replace: "one == other || plain(one) == other",
-    },
-    // Handles whose session nobody named.
-    Fault {
-        name: "the session that is named is asked last",
-        breaks: "handles: anywhere",
-        file: "crates/fanfold-engine/src/anywhere.rs",
-        find: "rows.sort_by_key(|row| Some(&row.id) != first);",
-        replace: "rows.sort_by_key(|row| Some(&row.id) == first);",
-    },
-    Fault {
-        name: "that a handle opens something else elsewhere is not told",
-        breaks: "handles: anywhere",
-        file: "crates/fanfold-engine/src/anywhere.rs",
-        find: "is_some_and(|other| other != print)",
-        replace: "is_some_and(|other| other == print)",
-    },
-    Fault {
-        name: "handles that a fork inherited are found by nobody",
-        breaks: "handles: anywhere",
-        file: "crates/fanfold-engine/src/anywhere.rs",
-        find: "events.iter().find_map(|kept| print_in(&kept.note()?, digits))",
-        replace: "events.iter().skip(events.len()).find_map(|kept| print_in(&kept.note()?, digits))",
-    },
-    Fault {
-        name: "what was noted behind rewound messages still holds",
-        breaks: "standing: anywhere",
-        file: "crates/fanfold-engine/src/standing.rs",
-        find: "if tip.is_none() { Ok(true) } else {",
-        replace: "if tip.is_none() || row.tip.is_some() { Ok(true) } else {",
-    },
-    // Models that change.
-    Fault {
-        name: "what one model takes is what all of a provider's take",
-        breaks: "limits: models",
-        file: "crates/fanfold-engine/src/limit.rs",
-        find: r#"format!("{what}\n{upstream}\n{model}")"#,
-        replace: r#"format!("{what}\n{upstream}")"#,
-    },
-    Fault {
-        name: "another model is thought to have the cache of the last one",
-        breaks: "prices: models",
-        file: "crates/fanfold-engine/src/keep.rs",
-        find: "past.has_sent() && writing.is_other_model(&arrived.conversation)",
-        replace: "past.has_sent() && !writing.is_other_model(&arrived.conversation)",
-    },
-    Fault {
-        name: "a program that has just started tells again what was told",
-        breaks: "pressure: models",
-        file: "crates/fanfold-engine/src/follow.rs",
-        find: "let _ = self.session.take_notices();",
-        replace: "let _ = self.session.status();",
     },
 ];
