@@ -11,7 +11,6 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::tokens::Count;
 use crate::transcript::EntryId;
 use crate::value::AtomId;
-use crate::workers::{Workers, count_all};
 
 /// A line that could stand in a segment.
 #[derive(Debug, Clone, Copy)]
@@ -73,7 +72,6 @@ pub(crate) struct Chooser<'a> {
     /// The stretch in which each line stands, in order.
     of_stretch: &'a [u32],
     counter: &'a dyn Count,
-    workers: &'a dyn Workers,
     /// What each atom is worth; nothing once it stands in a chosen line.
     values: Vec<f32>,
     /// What each line is worth as a whole.
@@ -93,13 +91,12 @@ impl<'a> Chooser<'a> {
         lines: &'a [Line<'a>],
         of_stretch: &'a [u32],
         values: Vec<f32>,
-        (counter, workers): (&'a dyn Count, &'a dyn Workers),
+        counter: &'a dyn Count,
     ) -> Chooser<'a> {
         let mut chooser = Chooser {
             lines,
             of_stretch,
             counter,
-            workers,
             values,
             whole: whole_worth(lines),
             is_once: true,
@@ -116,9 +113,6 @@ impl<'a> Chooser<'a> {
     /// Chooses lines for about so many tokens.
     pub(crate) fn choose(&mut self, room: usize) {
         let mut left = room;
-        // What is left for sure, whatever those of the chosen lines cost that are not counted yet.
-        let mut surely = room;
-        let mut uncounted = Vec::new();
         let mut misses = Vec::new();
         while let Some(top) = self.heap.pop() {
             let i = (top & 0xffff_ffff) as usize;
@@ -131,22 +125,8 @@ impl<'a> Chooser<'a> {
                 continue;
             }
             let line = &self.lines[i];
-            let beside = 1 + self.opening(i);
-            // A token has a byte at least.
-            let most = line.text.len() + beside;
-            if !uncounted.is_empty() && surely < most {
-                left = left.saturating_sub(self.count(&mut uncounted));
-                surely = left;
-            }
-            let line = &self.lines[i];
-            if line.cost.is_none() && left >= MANY && surely >= most {
-                surely -= most;
-                uncounted.push(self.chosen.len());
-                self.take(Chosen { line: i, text: 0, cost: beside });
-                continue;
-            }
             let text = line.cost.unwrap_or_else(|| self.counter.count(line.text).0 as u32);
-            let cost = text as usize + beside;
+            let cost = text as usize + 1 + self.opening(i);
             if cost > left {
                 misses.push(now);
                 if misses.len() > MOST_MISSES {
@@ -155,26 +135,9 @@ impl<'a> Chooser<'a> {
                 continue;
             }
             left -= cost;
-            surely = surely.saturating_sub(cost);
             self.take(Chosen { line: i, text, cost });
         }
-        self.count(&mut uncounted);
         self.heap.extend(misses);
-    }
-
-    /// Counts some of the chosen lines together. Says what they cost.
-    fn count(&mut self, uncounted: &mut Vec<usize>) -> usize {
-        let text = |i: &usize| self.lines[self.chosen[*i].line].text;
-        let texts: Vec<&str> = uncounted.iter().map(text).collect();
-        let counts = count_all(&texts, self.counter, self.workers);
-        let mut cost = 0;
-        for (i, count) in uncounted.drain(..).zip(counts) {
-            let chosen = &mut self.chosen[i];
-            chosen.text = count.0 as u32;
-            chosen.cost += count.0 as usize;
-            cost += chosen.cost;
-        }
-        cost
     }
 
     /// How many stretches have lines in the view.
@@ -223,9 +186,6 @@ impl<'a> Chooser<'a> {
 pub(crate) const HANDLE: usize = 4;
 /// About what the name of a source costs.
 const SOURCE: usize = 3;
-
-/// Where fewer tokens are left, each line is counted by itself.
-const MANY: usize = 400;
 
 /// What adds less than this is left out even where there is room.
 const LEAST: f32 = 0.0004;
@@ -277,7 +237,6 @@ pub(crate) fn without_number(line: &str) -> &str {
 mod tests {
     use super::*;
     use crate::tokens::Words;
-    use crate::workers::Alone;
 
     #[test]
     fn a_numbered_line_is_known_by_its_text() {
@@ -299,42 +258,9 @@ mod tests {
             cost: None,
         };
         let lines = [line(0, "one two", &[0, 1]), line(1, "two", &[1]), line(2, "three", &[2])];
-        let mut chooser = Chooser::new(&lines, &[0, 0, 0], vec![0.1; 3], (&Words, &Alone));
+        let mut chooser = Chooser::new(&lines, &[0, 0, 0], vec![0.1; 3], &Words);
         chooser.choose(100);
         let chosen: Vec<usize> = chooser.chosen.iter().map(|chosen| chosen.line).collect();
         assert_eq!(chosen, [0, 2]);
-    }
-
-    /// Lines that were counted before stand among those that are counted together.
-    #[test]
-    fn every_line_costs_what_it_costs_and_all_fit() {
-        let texts: Vec<String> = (0..400).map(|i| format!("w{i} ").repeat(1 + i * 7 % 23)).collect();
-        let atoms: Vec<AtomId> = (0..400).collect();
-        let counted = |text: &str| Words.count(text).0 as u32;
-        let line = |(i, text)| Line {
-            entry: EntryId(0),
-            at: i,
-            text,
-            atoms: &atoms[i..=i],
-            source: "",
-            is: LineOf::Rest,
-            worth: 0.0,
-            cost: (i % 3 == 0).then(|| counted(text)),
-        };
-        let lines: Vec<Line<'_>> = texts.iter().map(String::as_str).enumerate().map(line).collect();
-        let of_stretch: Vec<u32> = (0..400).map(|i| i / 10).collect();
-        let mut chooser = Chooser::new(&lines, &of_stretch, vec![0.1; 400], (&Words, &Alone));
-        for room in [900, 700] {
-            let before: usize = chooser.chosen.iter().map(|chosen| chosen.cost).sum();
-            chooser.choose(room);
-            let cost: usize = chooser.chosen.iter().map(|chosen| chosen.cost).sum();
-            assert!(cost - before <= room && cost - before > room - 40, "{before} to {cost} in {room}");
-        }
-        for chosen in &chooser.chosen {
-            let text = counted(lines[chosen.line].text);
-            assert_eq!(chosen.text, text);
-            let beside = chosen.cost - text as usize;
-            assert!(beside == 1 || beside == 1 + HANDLE + SOURCE, "{chosen:?}");
-        }
     }
 }

@@ -19,7 +19,6 @@ use crate::tokens::Tokens;
 use crate::transcript::EntryId;
 use crate::value::{AtomId, Lexicon, UNKNOWN, Worth};
 use crate::view::Voice;
-use crate::workers::count_all;
 
 /// Folded entries and what stands for them.
 #[derive(Debug, Clone, PartialEq)]
@@ -285,7 +284,7 @@ fn compose(
         is_told
     };
     let values = values(&draft.ledger.lexicon, lines, worth, stays);
-    let mut chooser = Chooser::new(lines, &of_stretch, values, (draft.counter, draft.workers));
+    let mut chooser = Chooser::new(lines, &of_stretch, values, draft.counter);
     chooser.is_once = worth.choice.is_once;
     // How many handles there will be shows when the lines are chosen: what that leaves is chosen again.
     for _ in 0..3 {
@@ -377,7 +376,7 @@ fn write_parts(
     lines: &[Line<'_>],
     is_first: bool,
 ) -> Vec<Part> {
-    let mut texts = Vec::with_capacity(runs.len());
+    let mut parts = Vec::with_capacity(runs.len());
     let mut stretches = written.stretches.iter().zip(&written.handles).peekable();
     let mut chosen = written.chosen.iter().map(|chosen| &lines[chosen.line]).peekable();
     for (n, run) in runs.iter().enumerate() {
@@ -419,17 +418,9 @@ fn write_parts(
             }
         }
         text.push_str(FENCE_END);
-        texts.push(text);
+        parts.push(part(draft, run[0], text));
     }
-    let borrowed: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let counts = count_all(&borrowed, draft.counter, draft.workers);
-    let frame = draft.counter.frame().message;
-    let part = |((run, text), count): ((&&[EntryId], String), Tokens)| Part {
-        at: run[0],
-        text: Arc::from(text),
-        tokens: count + frame,
-    };
-    runs.iter().zip(texts).zip(counts).map(part).collect()
+    parts
 }
 
 /// What a line is written behind.
