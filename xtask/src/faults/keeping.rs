@@ -368,4 +368,19 @@ pub(super) const FAULTS: &[Fault] = &[
         find: "self.store.commit(&Batch { at: self.clock.now(), expect, ops })?;\n        Ok(id)",
         replace: "let (store, at) = (std::sync::Arc::clone(&self.store), self.clock.now());\n        drop(std::thread::spawn(move || store.commit(&Batch { at, expect, ops })));\n        Ok(id)",
     },
+    // Layouts of older versions.
+    Fault {
+        name: "an older file is laid out from the beginning",
+        breaks: "migrations: sqlite",
+        file: "crates/fanfold-store/src/sqlite/connect.rs",
+        find: "for step in schema::missing(schema::SQLITE, version(connection)?)? {",
+        replace: "for step in schema::missing(schema::SQLITE, 0)? {",
+    },
+    Fault {
+        name: "an older server is laid out from the beginning",
+        breaks: "migrations: postgres",
+        file: "crates/fanfold-store/src/postgres/connect.rs",
+        find: "schema::missing(schema::POSTGRES, u32::try_from(found).unwrap_or(u32::MAX))?",
+        replace: "schema::missing(schema::POSTGRES, u32::try_from(found).unwrap_or(u32::MAX) / 9)?",
+    },
 ];

@@ -375,4 +375,25 @@ pub(super) const FAULTS: &[Fault] = &[
         find: "Ok(body) if body.is_object() => match kind {",
         replace: "Ok(body) if !body.is_null() => match kind {",
     },
+    Fault {
+        name: "who is still there is dropped before it is waited for",
+        breaks: "9 harmless: cli/it/serve",
+        file: "crates/fanfold-proxy/src/server.rs",
+        find: "        let is_done = tokio::time::timeout(self.shared.limits.farewell, all).await.is_ok();\n        self.dropping.cancel();\n",
+        replace: "        self.dropping.cancel();\n        let is_done = tokio::time::timeout(self.shared.limits.farewell, all).await.is_ok();\n",
+    },
+    Fault {
+        name: "a proxy whose store is gone is ready",
+        breaks: "health: harmless",
+        file: "crates/fanfold-proxy/src/own.rs",
+        find: "answer(StatusCode::SERVICE_UNAVAILABLE, &json!({ \"ready\": false, \"why\": why, \"hint\": hint }))",
+        replace: "answer(StatusCode::OK, &json!({ \"ready\": true, \"why\": why, \"hint\": hint }))",
+    },
+    Fault {
+        name: "a handle that a client of the tools gives is not read",
+        breaks: "the tools: mcp::others",
+        file: "crates/fanfold-mcp/src/tools/recall.rs",
+        find: "let Some(handle) = arguments.value(\"handle\") else {",
+        replace: "let Some(handle) = arguments.value(\"name\") else {",
+    },
 ];

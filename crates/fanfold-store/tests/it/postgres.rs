@@ -24,6 +24,25 @@ fn a_newer_server_is_left_alone() {
     }
 }
 
+/// What the second step of the layout made is taken away: so a store of the first version looks.
+#[test]
+fn a_server_of_the_first_version_is_brought_up_with_all_that_is_in_it() {
+    let Some(database) = cluster::database() else { return };
+    write(&*cluster::open(&database), vec![create("a"), append("a", &["one", "two"])]);
+    let mut client = ::postgres::Client::connect(&database, ::postgres::NoTls).unwrap();
+    let first = "SET search_path TO fanfold; DROP TRIGGER nodes_are_pending ON nodes; \
+         DROP FUNCTION note_pending; DROP TABLE texts, vocabulary, pending; \
+         UPDATE marks SET value = 1 WHERE name = 'version'";
+    client.batch_execute(first).unwrap();
+    assert!(matches!(open(&database, Purpose::Read), Err(StoreError::TooOld { found: 1, .. })));
+    let store = cluster::open(&database);
+    write(&*store, vec![append("a", &["three"])]);
+    assert_eq!(said(&*store, "a"), "one two three");
+    for word in ["one", "three"] {
+        assert_eq!(n_found(&*store, word), 1, "{word}");
+    }
+}
+
 #[test]
 fn reading_a_server_alone_makes_nothing() {
     let Some(database) = cluster::database() else { return };

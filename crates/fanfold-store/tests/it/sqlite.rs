@@ -85,6 +85,26 @@ fn an_older_store_is_read_after_it_was_brought_up() {
     assert!(matches!(SqliteStore::open_read_only(&path), Err(StoreError::TooOld { found: 0, .. })));
 }
 
+/// What the second step of the layout made is taken away: so a store of the first version looks.
+#[test]
+fn a_store_of_the_first_version_is_brought_up_with_all_that_is_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    write(&SqliteStore::open(&path).unwrap(), vec![create("a"), append("a", &["one", "two"])]);
+    let old = rusqlite::Connection::open(&path).unwrap();
+    let first = "DROP TABLE texts; DROP TABLE indexed; DROP TABLE parts; DROP TABLE vocabulary; \
+         DELETE FROM marks WHERE name = 'indexed'; PRAGMA user_version = 1";
+    old.execute_batch(first).unwrap();
+    drop(old);
+    assert!(matches!(SqliteStore::open_read_only(&path), Err(StoreError::TooOld { found: 1, .. })));
+    let store = SqliteStore::open(&path).unwrap();
+    write(&store, vec![append("a", &["three"])]);
+    assert_eq!(said(&store, "a"), "one two three");
+    for word in ["one", "three"] {
+        assert_eq!(n_found(&store, word), 1, "{word}");
+    }
+}
+
 #[test]
 fn other_files_are_left_alone() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,6 @@
 //! Short ways to write a batch.
 
+use fanfold_store::search::{Find, Query};
 use fanfold_store::{
     Batch, Change, Committed, Millis, NewEvent, NewMessage, NewSession, Node, NodeId, Op, Relation,
     SessionId, SessionRow, Store, StoreError,
@@ -82,4 +83,10 @@ pub(crate) fn word(node: &Node) -> String {
 /// The message of a session that says a word.
 pub(crate) fn node(store: &dyn Store, name: &str, said: &str) -> NodeId {
     chain(store, name).iter().find(|node| word(node) == said).unwrap().id
+}
+
+/// How many messages a word finds.
+pub(crate) fn n_found(store: &dyn Store, word: &str) -> usize {
+    let find = Find { query: Query::parse(word), limit: 50, ..Find::default() };
+    store.find(&find).unwrap().found.len()
 }
