@@ -219,7 +219,7 @@ fn script() -> Result<PathBuf, String> {
 
 /// Waits until nobody else installs anything at a place. Tests run side by side, and a program that is still being written
 /// can't be started.
-pub fn alone(place: &Path) -> io::Result<File> {
+fn alone(place: &Path) -> io::Result<File> {
     fs::create_dir_all(place.parent().unwrap_or(place))?;
     let name = place.file_name().unwrap_or_default().to_string_lossy();
     let lock = File::create(place.with_file_name(format!("{name}.lock")))?;

@@ -383,4 +383,32 @@ pub(super) const FAULTS: &[Fault] = &[
         find: "schema::missing(schema::POSTGRES, u32::try_from(found).unwrap_or(u32::MAX))?",
         replace: "schema::missing(schema::POSTGRES, u32::try_from(found).unwrap_or(u32::MAX) / 9)?",
     },
+    Fault {
+        name: "a conversation is brought here in two parts",
+        breaks: "imports: effects",
+        file: "crates/fanfold-engine/src/bring.rs",
+        find: "self.store.commit(&Batch { at, expect, ops })?;\n        Ok(if n_here == 0",
+        replace: "let rest = ops.split_off(1);\n        self.store.commit(&Batch { at, expect, ops })?;\n        self.store.commit(&Batch { at, expect: Vec::new(), ops: rest })?;\n        Ok(if n_here == 0",
+    },
+    Fault {
+        name: "what one model takes is what all of a provider's take",
+        breaks: "limits: models",
+        file: "crates/fanfold-engine/src/limit.rs",
+        find: r#"format!("{what}\n{upstream}\n{model}")"#,
+        replace: r#"format!("{what}\n{upstream}")"#,
+    },
+    Fault {
+        name: "another model is thought to have the cache of the last one",
+        breaks: "prices: models",
+        file: "crates/fanfold-engine/src/keep.rs",
+        find: "past.has_sent() && writing.is_other_model(&arrived.conversation)",
+        replace: "past.has_sent() && !writing.is_other_model(&arrived.conversation)",
+    },
+    Fault {
+        name: "a program that has just started tells again what was told",
+        breaks: "pressure: models",
+        file: "crates/fanfold-engine/src/follow.rs",
+        find: "let _ = self.session.take_notices();",
+        replace: "let _ = self.session.status();",
+    },
 ];

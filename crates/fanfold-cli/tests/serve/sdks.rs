@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use fanfold_testkit::clients::alone;
+use fanfold_testkit::clients::install_python;
 use fanfold_testkit::upstream::{Said, Script, Upstream};
 use serde_json::json;
 
@@ -152,22 +152,5 @@ pub(crate) fn run(python: &Path, script: &str, port: u16) -> String {
 
 /// A Python with both packages, made once below `target`.
 pub(crate) fn python() -> Result<PathBuf, String> {
-    let clients = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../clients");
-    let venv = clients.join(format!("python-{}", PACKAGES.join("-").replace("==", "-")));
-    let (python, ready) = (venv.join("bin/python"), venv.join("installed"));
-    let _alone = alone(&venv).map_err(|error| error.to_string())?;
-    if ready.is_file() {
-        return Ok(python);
-    }
-    let done = |command: &mut Command| match command.output() {
-        Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => {
-            Err(String::from_utf8_lossy(&output.stderr).lines().last().unwrap_or_default().to_owned())
-        }
-        Err(error) => Err(error.to_string()),
-    };
-    done(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
-    done(Command::new(&python).args(["-m", "pip", "install", "--quiet", "--timeout", "20"]).args(PACKAGES))?;
-    std::fs::write(&ready, "").map_err(|error| error.to_string())?;
-    Ok(python)
+    install_python("sdks", &PACKAGES, &Path::new(env!("CARGO_TARGET_TMPDIR")).join(".."))
 }
