@@ -724,20 +724,6 @@ pub(super) const FAULTS: &[Fault] = &[
         replace: ".filter(|_| is_fresh || heard > 0))",
     },
     Fault {
-        name: "another model finds what the first one had cached",
-        breaks: "economy: models",
-        file: "crates/fanfold-engine/src/keep.rs",
-        find: "        } else if past.has_sent() && writing.is_other_model(&arrived.conversation) {",
-        replace: "        } else if ask.is_by_hand && writing.is_other_model(&arrived.conversation) {",
-    },
-    Fault {
-        name: "a program that has just started tells all levels again",
-        breaks: "3 budget: models",
-        file: "crates/fanfold-engine/src/follow.rs",
-        find: "        let _ = self.session.take_notices();\n",
-        replace: "",
-    },
-    Fault {
         name: "what fits nowhere does not tell what it needs",
         breaks: "3 budget: models",
         file: "crates/fanfold-engine/src/request.rs",
