@@ -106,6 +106,7 @@ fn reason(reason: Reason) -> &'static str {
         Reason::Asked => "asked",
         Reason::Refused => "refused",
         Reason::Cap => "cap",
+        Reason::Arrival => "arrival",
     }
 }
 

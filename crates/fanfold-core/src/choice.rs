@@ -3,11 +3,9 @@
 //! Line by line, always the one that adds most for what it costs: an atom that stands in a chosen line adds nothing
 //! more in the next.
 
-use std::collections::{BinaryHeap, HashSet};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::BinaryHeap;
 
-use xxhash_rust::xxh3::xxh3_64;
-
+use crate::copies::{LineHash, LineSet, hash_of};
 use crate::tokens::Count;
 use crate::transcript::EntryId;
 use crate::value::AtomId;
@@ -26,6 +24,10 @@ pub(crate) struct Line<'a> {
     pub(crate) is: LineOf,
     /// What the line is worth as a whole, whatever its atoms.
     pub(crate) worth: f32,
+    /// How likely it was to be copied when it was new, if it is of a file that was looked at.
+    pub(crate) copied: f32,
+    /// What it says, if it was so; zero if not.
+    pub(crate) hash: LineHash,
     /// What its text costs, where that was counted before.
     pub(crate) cost: Option<u32>,
 }
@@ -195,55 +197,21 @@ const MOST_MISSES: usize = 40;
 /// What lines are worth as a whole; a line that comes again counts once, at its newest place.
 fn whole_worth(lines: &[Line<'_>]) -> Vec<f32> {
     let mut worth = vec![0.0; lines.len()];
-    let mut said: HashSet<u64, BuildHasherDefault<Hashed>> = HashSet::default();
+    let mut said = LineSet::default();
     said.reserve(lines.iter().filter(|line| line.worth > 0.0).count());
     for (i, line) in lines.iter().enumerate().rev() {
-        if line.worth > 0.0 && said.insert(xxh3_64(without_number(line.text).trim_ascii_start().as_bytes())) {
+        let hash = || if line.hash == 0 { hash_of(line.text) } else { line.hash };
+        if line.worth > 0.0 && said.insert(hash()) {
             worth[i] = line.worth;
         }
     }
     worth
 }
 
-/// Takes a hash for what it is.
-#[derive(Default)]
-struct Hashed(u64);
-
-impl Hasher for Hashed {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        self.0 = xxh3_64(bytes);
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
-}
-
-/// A line without the number that a reading tool put before it, its indentation left.
-pub(crate) fn without_number(line: &str) -> &str {
-    let number = line.trim_ascii_start();
-    let n_digits = number.bytes().take_while(u8::is_ascii_digit).count();
-    if n_digits == 0 {
-        return line;
-    }
-    number[n_digits..].strip_prefix(['→', '|', ':', '\t']).unwrap_or(line)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::tokens::Words;
-
-    #[test]
-    fn a_numbered_line_is_known_by_its_text() {
-        assert_eq!(without_number("  12→\tlet x = 1;"), "\tlet x = 1;");
-        assert_eq!(without_number("    let x = 1;"), "    let x = 1;");
-        assert_eq!(without_number("1 apple"), "1 apple");
-    }
 
     #[test]
     fn an_atom_counts_once() {
@@ -255,6 +223,8 @@ mod tests {
             source: "",
             is: LineOf::Rest,
             worth: 0.0,
+            copied: 0.0,
+            hash: 0,
             cost: None,
         };
         let lines = [line(0, "one two", &[0, 1]), line(1, "two", &[1]), line(2, "three", &[2])];

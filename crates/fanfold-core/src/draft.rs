@@ -396,11 +396,23 @@ impl<'a> Draft<'a> {
             return Rc::clone(worth);
         }
         self.ledger.learn(self.transcript, &self.policy.tools, self.workers, self.transcript.len());
-        let tail: Vec<_> = (self.tail..self.transcript.len()).map(|i| self.scan(EntryId::from(i))).collect();
-        let mut worth = Worth::new(&self.ledger.lexicon, &self.ledger.focus, self.policy.choice);
-        tail.iter().for_each(|scan| worth.see(&scan.atoms));
-        let worth = Rc::new(worth);
+        let worth = Rc::new(self.worth_given(|_| true));
         self.worth = Some(Rc::clone(&worth));
+        worth
+    }
+
+    /// What lines of an entry are worth, given what else stays in view: one of the newest may not stay as it is.
+    pub(crate) fn worth_beside(&mut self, entry: EntryId) -> Rc<Worth> {
+        let worth = self.worth();
+        if entry.index() < self.tail { worth } else { Rc::new(self.worth_given(|other| other != entry)) }
+    }
+
+    /// What lines are worth if these of the newest entries stay in view.
+    fn worth_given(&mut self, stays: impl Fn(EntryId) -> bool) -> Worth {
+        let tail = (self.tail..self.transcript.len()).map(EntryId::from).filter(|id| stays(*id));
+        let tail: Vec<_> = tail.map(|id| self.scan(id)).collect();
+        let mut worth = Worth::new(&self.ledger.lexicon, &self.ledger.focus, self.policy.choice);
+        tail.iter().for_each(|scan| worth.see(scan));
         worth
     }
 

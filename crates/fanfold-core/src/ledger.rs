@@ -219,7 +219,13 @@ impl Ledger {
         let mut handles = Vec::new();
         for standing in &self.standing {
             if let Standing::Edited(folds) = standing {
-                handles.extend(folds.iter().flat_map(|&i| &self.folds[i as usize].handles));
+                // Who looks for something opens what is small first.
+                for &i in folds {
+                    if let [whole, parts @ ..] = &self.folds[i as usize].handles[..] {
+                        handles.extend(parts);
+                        handles.push(*whole);
+                    }
+                }
             }
         }
         handles.extend(self.live_segments().flat_map(|segment| &segment.handles));

@@ -26,10 +26,13 @@ mod draft; //      which parts are being folded away
 mod scan; //       entries taken apart once
 mod ahead; //      entries taken apart before they are needed
 mod words; //      the words of texts and names
-mod choice; //     which of their lines stay
+mod copies; //     which of their lines may be copied
+mod candidates; // which could stay, and what they are worth
+mod choice; //     which of them do
 mod changed; //    which lines of a file were worked on
 mod stretch; //    what one handle opens
 mod segment; //    folded steps as a few lines
+mod gist; //       the lines of one result worth most
 mod passes; //     who decides that, and in which order
 mod ledger; //     what was folded
 mod step; //       one step of the fold over a conversation

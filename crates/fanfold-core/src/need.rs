@@ -211,6 +211,8 @@ fn lines_around<'a>(entry: EntryId, scan: &'a Scan, mentioned: &BTreeSet<AtomId>
             source,
             is: LineOf::Rest,
             worth,
+            copied: 0.0,
+            hash: 0,
             cost: None,
         }
     });

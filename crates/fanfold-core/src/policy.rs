@@ -25,6 +25,9 @@ pub struct Policy {
     pub economy: Option<Economy>,
     /// How far a fold goes down, in per mille of the room, so that folds are rare.
     pub low_mark: u32,
+    /// What the results of the newest step may take where the view no longer fits, in per mille of the room; 1000 leaves
+    /// them as they are.
+    pub arrival: u32,
     /// What of the end stays as it is.
     pub tail: Tail,
     /// What of the beginning stays as it is.

@@ -20,10 +20,19 @@ pub enum Reason {
     Economy(Weighed),
     /// A result was over its tool's cap.
     Cap,
+    /// The view no longer fits, and the newest step takes more than its share.
+    Arrival,
     /// Somebody asked.
     Asked,
     /// The provider refused the request for its length.
     Refused,
+}
+
+impl Reason {
+    /// Whether only what was not sent yet is folded.
+    pub(crate) fn is_of_newest(self) -> bool {
+        matches!(self, Reason::Cap | Reason::Arrival)
+    }
 }
 
 impl fmt::Display for Reason {
@@ -33,6 +42,7 @@ impl fmt::Display for Reason {
             Reason::Window => f.write_str("the view no longer fitted"),
             Reason::Economy(weighed) => weighed.fmt(f),
             Reason::Cap => f.write_str("a result was over its tool's cap"),
+            Reason::Arrival => f.write_str("the newest results took more than their share of the window"),
             Reason::Asked => f.write_str("asked for by hand"),
             Reason::Refused => f.write_str("the provider refused the request for its length"),
         }

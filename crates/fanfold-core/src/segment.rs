@@ -6,14 +6,11 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use crate::atoms::each_atom_in;
-use crate::choice::{Chooser, Chosen, HANDLE, Line, LineOf, without_number};
-use crate::condense::signs::{Sign, sign_of};
-use crate::deed::{Deed, Verb};
+use crate::candidates::{lines_of, sources, weigh};
+use crate::choice::{Chooser, Chosen, HANDLE, Line, LineOf};
+use crate::copies::{LineHash, LineSet};
 use crate::draft::Draft;
 use crate::handle::Handle;
-use crate::marks::MarkedText;
-use crate::scan::{Piece, Scan, words_of};
 use crate::stretch::{Stretch, coarsened, join_bare, n_joined, stretches};
 use crate::tokens::Tokens;
 use crate::transcript::EntryId;
@@ -64,7 +61,8 @@ struct KeptLine {
     entry: EntryId,
     at: usize,
     is: LineOf,
-    worth: f32,
+    copied: f32,
+    hash: LineHash,
     cost: Option<u32>,
     text_end: usize,
     atoms_end: usize,
@@ -74,24 +72,30 @@ struct KeptLine {
 impl Kept {
     fn of<'a>(lines: impl Iterator<Item = Line<'a>>) -> Kept {
         let mut kept = Kept::default();
-        for Line { entry, at, text, atoms, source, is, worth, cost } in lines {
+        for Line { entry, at, text, atoms, source, is, copied, hash, cost, .. } in lines {
             kept.text.push_str(text);
             kept.atoms.extend_from_slice(atoms);
             kept.sources.push_str(source);
             let (text_end, atoms_end, source_end) = (kept.text.len(), kept.atoms.len(), kept.sources.len());
-            kept.lines.push(KeptLine { entry, at, is, worth, cost, text_end, atoms_end, source_end });
+            kept.lines.push(KeptLine { entry, at, is, copied, hash, cost, text_end, atoms_end, source_end });
         }
         kept
     }
 
+    /// Those that may be copied.
+    fn copyable(&self) -> impl Iterator<Item = LineHash> {
+        self.lines.iter().filter(|line| line.copied > 0.0).map(|line| line.hash)
+    }
+
+    /// The lines; what they are worth by now is not yet known.
     fn lines(&self) -> impl Iterator<Item = Line<'_>> {
         let (mut text_from, mut atoms_from, mut source_from) = (0, 0, 0);
         self.lines.iter().map(
-            move |&KeptLine { entry, at, is, worth, cost, text_end, atoms_end, source_end }| {
+            move |&KeptLine { entry, at, is, copied, hash, cost, text_end, atoms_end, source_end }| {
                 let (text, atoms) = (&self.text[text_from..text_end], &self.atoms[atoms_from..atoms_end]);
                 let source = &self.sources[source_from..source_end];
                 (text_from, atoms_from, source_from) = (text_end, atoms_end, source_end);
-                Line { entry, at, text, atoms, source, is, worth, cost }
+                Line { entry, at, text, atoms, source, is, worth: 0.0, copied, hash, cost }
             },
         )
     }
@@ -132,12 +136,19 @@ pub(crate) fn write(draft: &mut Draft<'_>, ids: &[u32], fresh: &[EntryId], budge
     material.stretches.sort_by_key(Stretch::start);
     let sources = sources(draft, fresh);
     let mut lines = lines_of(&sources, &worth);
+    let copies = &mut Arc::make_mut(&mut draft.ledger.lexicon).copies;
+    lines.iter().filter(|line| line.copied > 0.0).for_each(|line| copies.show(line.hash));
     if !kept.is_empty() {
         lines.extend(kept.iter().flat_map(|kept| kept.lines()));
         lines.sort_by_key(|line| (line.entry, line.at));
     }
     let stays = draft.ledger.live.iter().filter(|id| !ids.contains(id));
     let stays: Vec<_> = stays.map(|&id| Arc::clone(&draft.ledger.segments[id as usize].kept)).collect();
+    let said: LineSet = stays.iter().flat_map(|kept| kept.copyable()).collect();
+    let is_there = |line| said.contains(&line) || worth.has_line(line);
+    weigh(&mut lines, &worth, &draft.ledger.lexicon, is_there);
+    // A line that nothing speaks for is never chosen.
+    lines.retain(|line| line.worth > 0.0 || !line.atoms.is_empty());
     compose(draft, material, &lines, budget, &worth, &stays)
 }
 
@@ -146,121 +157,6 @@ struct Material {
     entries: Vec<EntryId>,
     stretches: Vec<Stretch>,
     tier: u32,
-}
-
-/// What the lines of an entry are taken from.
-struct Source {
-    entry: EntryId,
-    scan: Arc<Scan>,
-    calls: Vec<SourceCall>,
-    has_failures: bool,
-    is_user: bool,
-}
-
-/// A call of an entry.
-struct SourceCall {
-    /// The atoms of what it did, in our words.
-    atoms: Vec<AtomId>,
-    /// How likely a line of its result is to be copied.
-    copied: f32,
-}
-
-fn sources(draft: &mut Draft<'_>, entries: &[EntryId]) -> Vec<Source> {
-    let mut found: Vec<Source> = Vec::with_capacity(entries.len());
-    let mut marked = MarkedText::default();
-    for &id in entries {
-        let scan = draft.scan(id);
-        let lexicon = Arc::make_mut(&mut draft.ledger.lexicon);
-        let age = lexicon.age(id);
-        let step = draft.transcript.entry(id).step();
-        let calls = scan.calls.iter().enumerate().map(|(i, call)| {
-            let mut atoms = Vec::new();
-            marked.read(&call.line);
-            each_atom_in(&call.line, &marked, 0..call.line.len(), |atom, place| {
-                atoms.push(lexicon.id_of(atom, words_of(atom, call.line.as_bytes(), &marked, place)));
-            });
-            let result = step.and_then(|step| step.calls[i].result.as_ref());
-            let size = result.map_or(Tokens::ZERO, |result| result.body.tokens());
-            SourceCall { atoms, copied: chance_of_copy(&call.deed, age, size) }
-        });
-        let calls = calls.collect();
-        let has_failures = scan.calls.iter().any(|call| call.has_failed);
-        let is_user = draft.transcript.entry(id).is_user();
-        found.push(Source { entry: id, scan, calls, has_failures, is_user });
-    }
-    found
-}
-
-/// How likely a line of a result is to be copied word for word: the text of a file that was looked at is, most of all
-/// soon after and where little was looked at; what a search or a command printed is not.
-fn chance_of_copy(deed: &Deed, age: u32, size: Tokens) -> f32 {
-    if deed.verb != Verb::Read || deed.reads.is_empty() {
-        return 0.0;
-    }
-    let thousands = |n: f32| n / 1000.0;
-    0.12 / ((1.0 + 0.3 * thousands(age as f32)) * (1.0 + thousands(size.0 as f32)))
-}
-
-/// The lines of entries that could stand in a segment, in their order.
-fn lines_of<'a>(sources: &'a [Source], worth: &Worth) -> Vec<Line<'a>> {
-    let n_lines = |source: &Source| source.calls.len() + source.scan.n_lines();
-    let mut out = Vec::with_capacity(sources.iter().map(n_lines).sum());
-    let choice = worth.choice;
-    let own = |is: LineOf| if choice.has_tellings { is.worth() } else { 0.0 };
-    for source in sources {
-        let entry = source.entry;
-        for (call, SourceCall { atoms, .. }) in source.scan.calls.iter().zip(&source.calls) {
-            let is = LineOf::Deed;
-            let (text, source) = (&call.line, &call.source);
-            out.push(Line { entry, at: 0, text, atoms, source, is, worth: own(is), cost: None });
-        }
-        let mut is_first = true;
-        for line in source.scan.lines() {
-            let is_failure = source.has_failures && sign_of(line.text) == Sign::Alarm;
-            let is = match (source.is_user, is_first, is_failure) {
-                (true, true, _) => LineOf::User,
-                (_, _, true) => LineOf::Failure,
-                _ => LineOf::Rest,
-            };
-            is_first = false;
-            let (copied, from) = match line.piece {
-                Piece::Result(call) => (
-                    source.calls[usize::from(call)].copied,
-                    source.scan.calls[usize::from(call)].source.as_str(),
-                ),
-                Piece::Asked(call) => (0.0, source.scan.calls[usize::from(call)].source.as_str()),
-                Piece::Said => (0.0, ""),
-            };
-            // Code is copied with its indentation.
-            let text = if copied > 0.0 { without_number(source.scan.indented(&line)) } else { line.text };
-            let mut worth = own(is) + worth.about_focus(text) as f32 * 0.1;
-            if copied > 0.0 && choice.has_copies && is_copyable(text) {
-                worth += copied;
-            }
-            // A line that nothing speaks for is never chosen.
-            let is_worthless = worth == 0.0 && line.atoms.is_empty();
-            if !is_worthless {
-                let (at, atoms) = (line.at, line.atoms);
-                out.push(Line { entry, at, text, atoms, source: from, is, worth, cost: None });
-            }
-        }
-    }
-    out
-}
-
-/// Whether a line says enough to be copied: a few words, not a bracket.
-fn is_copyable(line: &str) -> bool {
-    const SHORTEST: usize = 30;
-    const WORDS: usize = 3;
-    let (mut n_words, mut n_letters) = (0, 0);
-    for byte in line.bytes() {
-        n_letters = if byte.is_ascii_alphabetic() { n_letters + 1 } else { 0 };
-        n_words += usize::from(n_letters == 2);
-        if n_words == WORDS {
-            return line.len() >= SHORTEST;
-        }
-    }
-    false
 }
 
 /// Chooses lines under the budget and writes the parts.
@@ -337,7 +233,7 @@ struct Written {
 }
 
 /// What each atom of the lines is worth: nothing where it stands in a segment that stays.
-fn values(lexicon: &Lexicon, lines: &[Line<'_>], worth: &Worth, stays: &[Arc<Kept>]) -> Vec<f32> {
+pub(crate) fn values(lexicon: &Lexicon, lines: &[Line<'_>], worth: &Worth, stays: &[Arc<Kept>]) -> Vec<f32> {
     let mut values = worth.values(lexicon.len());
     for &atom in stays.iter().flat_map(|kept| &kept.atoms) {
         values[atom as usize] = 0.0;

@@ -90,6 +90,10 @@ pub fn step(mut ledger: Ledger, now: &Moment<'_>) -> (Ledger, Outlook) {
     if now.policy.has_caps() && now.policy.strategy.trigger(now.budget).is_some() {
         cap_newest(&mut ledger, now, &mut outlook);
     }
+    let is_over = ledger.bare_total(now.transcript) > room;
+    if is_over && now.policy.arrival < 1000 && now.policy.strategy.trigger(now.budget).is_some() {
+        cut_arrival(&mut ledger, now, &mut outlook);
+    }
     if let Some(reason) = reason_to_fold(&mut ledger, now, &mut outlook.notices) {
         let stages = stages(now);
         fold(&mut ledger, now, &Order { reason, stages: &stages }, &mut outlook);
@@ -153,6 +157,28 @@ fn cap_newest(ledger: &mut Ledger, now: &Moment<'_>, outlook: &mut Outlook) {
     let passes = vec![passes::TOOL_RULES];
     let stage = Stage { name: "cap", tail: 0, passes, reach, above: 0, goal: None, keep: None };
     fold_in(ledger, now, &Order { reason: Reason::Cap, stages: &[stage] }, Some((newest, newest)), outlook);
+}
+
+/// Cuts the results of the newest step to their share of the room before they are sent for the first time.
+fn cut_arrival(ledger: &mut Ledger, now: &Moment<'_>, outlook: &mut Outlook) {
+    let newest = EntryId::from(now.transcript.len().saturating_sub(1));
+    let share = now.budget.room().permille(now.policy.arrival);
+    let is_step = now.transcript.entries().last().is_some_and(|entry| entry.step().is_some());
+    // What was cut once is cut no further here.
+    let is_whole = matches!(ledger.standing.last(), Some(Standing::Whole));
+    if !is_step || !is_whole || ledger.cost(now.transcript, newest) <= share {
+        return;
+    }
+    let reach = Reach { tail: true, ..Reach::default() };
+    let passes = vec![passes::ARRIVAL];
+    let stage = Stage { name: "arrival", tail: 0, passes, reach, above: 0, goal: None, keep: None };
+    fold_in(
+        ledger,
+        now,
+        &Order { reason: Reason::Arrival, stages: &[stage] },
+        Some((newest, newest)),
+        outlook,
+    );
 }
 
 /// A fold to be made.
@@ -334,7 +360,7 @@ fn fold_in(
     let before = ledger.bare_total(now.transcript);
     ledger.account.close(before, now.transcript.total());
     // What is written anew from here on is written without them; a cap is for what was not sent yet.
-    let from = if reason == Reason::Cap {
+    let from = if reason.is_of_newest() {
         now.transcript.len()
     } else {
         range.map_or(0, |(first, _)| first.index())
@@ -374,12 +400,12 @@ fn fold_in(
     }
     let after = ledger.bare_total(now.transcript);
     ledger.proven = None;
-    let is_of_all = !matches!(reason, Reason::Cap | Reason::Economy(_));
+    let is_of_all = !reason.is_of_newest() && !matches!(reason, Reason::Economy(_));
     if is_of_all {
         let is_weak = (before - after).0 * 10 < before.0;
         ledger.weak = if is_weak { ledger.weak + 1 } else { 0 };
     }
-    let is_sent = reason != Reason::Cap;
+    let is_sent = !reason.is_of_newest();
     if is_sent {
         ledger.told = Pressure::None;
     }

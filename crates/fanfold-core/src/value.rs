@@ -8,6 +8,7 @@ mod weights; // how much each of that counts
 pub mod study; // its own eyes, for the command that makes the weights
 
 use crate::atoms::{Atom, Look, each_atom};
+use crate::copies::{Copies, LineHash, LineSet, hash_of};
 use crate::numbers::Numbers;
 use crate::policy::{Choice, Scorer};
 use crate::scan::{Piece, Scan};
@@ -32,6 +33,8 @@ pub(crate) struct Lexicon {
     pieces: Vec<PieceKnown>,
     /// The words that people used.
     asked: WordSet,
+    /// The lines that may be copied.
+    pub(crate) copies: Copies,
 }
 
 /// What is known of an atom.
@@ -118,6 +121,8 @@ impl Lexicon {
         if let Entry::Prompt(Prompt { speaker: Speaker::User, body, .. }) = entry {
             each_word(body.original().as_bytes(), |word| self.asked.insert(word));
         }
+        let asked = scan.lines().filter(|line| matches!(line.piece, Piece::Asked(_)));
+        asked.for_each(|line| self.copies.write(line.text));
         let mut ids: Vec<AtomId> = Vec::with_capacity(scan.atoms.len());
         let mut subject = None;
         self.pieces.resize(self.pieces.len().max(1), PieceKnown::default());
@@ -333,6 +338,8 @@ pub(crate) fn chance(score: f32) -> f32 {
 pub(crate) struct Worth {
     /// Nothing where an atom stays in view; the others are worked out by who wants to know.
     values: Vec<f32>,
+    /// Lines that stay in view.
+    lines: LineSet,
     /// The words of the topic that a person wants to keep.
     pub(crate) focus: Vec<String>,
     pub(crate) choice: Choice,
@@ -340,14 +347,22 @@ pub(crate) struct Worth {
 
 impl Worth {
     pub(crate) fn new(lexicon: &Lexicon, focus: &str, choice: Choice) -> Worth {
-        Worth { values: vec![UNKNOWN; lexicon.len()], focus: focus_words(focus), choice }
+        let (values, lines) = (vec![UNKNOWN; lexicon.len()], LineSet::default());
+        Worth { values, lines, focus: focus_words(focus), choice }
     }
 
-    /// Takes note of atoms that stay in view: they need no second place.
-    pub(crate) fn see(&mut self, atoms: &[AtomId]) {
-        for &atom in atoms {
+    /// Takes note of an entry that stays in view: what stands in it needs no second place.
+    pub(crate) fn see(&mut self, scan: &Scan) {
+        for &atom in &scan.atoms {
             self.values[atom as usize] = 0.0;
         }
+        let of_results = scan.lines().filter(|line| matches!(line.piece, Piece::Result(_)));
+        self.lines.extend(of_results.map(|line| hash_of(line.text)));
+    }
+
+    /// Whether a line stays in view.
+    pub(crate) fn has_line(&self, line: LineHash) -> bool {
+        self.lines.contains(&line)
     }
 
     /// Whether an atom stays in view.

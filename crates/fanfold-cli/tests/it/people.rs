@@ -21,20 +21,20 @@ fn the_demo() {
         The model's window is 16,000 tokens; 4,000 of them are kept for its answer.
 
         before  ▒█████████████████████████████████████████████████████████████ 27,120
-        after   ▒█▞░░░░░░░░░░░■■■■■■■■ 10,043
+        after   ▒█▞░░░░░░░░░░■■■■■■■■■ 9,948
         room                              ▲ 12,000
-                ▒ tools 139  █ verbatim 341  ▞ stubs 119  ░ digest 5,596  ■ tail 3,848
-        growth  ▁▁▁▁▂▂▂▂▂▃▃▄▄▅▆▆▆▇▇▇▅▅▆▆▆▆▆▆▇▅▆▆▆▆▆▆▆▆▆▆▆▆▇▇▇▇▇▇▇▇▇▅▆▆▆▆▆▆▆▆▆▆ of 12,000
+                ▒ tools 139  █ verbatim 341  ▞ stubs 119  ░ digest 5,501  ■ tail 3,848
+        growth  ▁▁▁▁▂▂▂▂▂▃▃▄▄▅▆▆▆▇▇▇▅▅▆▆▆▆▆▆▇▅▆▆▆▆▆▆▆▆▆▆▆▆▆▆▇▇▇▇▇▇▇▅▆▆▆▆▆▆▆▆▆▆ of 12,000
         folds                       ▲        ▲                     ▲           3
 
-        fold 3 after entry 54: 13,717 → 8,259 tokens
+        fold 3 after entry 54: 13,639 → 8,164 tokens
           why      the view no longer fitted
           stage    normal
           passes   dedupe           3 folded  −425
-                   digest           1 folded  −5,033
-          rewrote  2,984 of 8,259 tokens, which the provider reads anew
-          costs    as much as 460 new tokens, for the broken cache
-          won      5,458 tokens of room
+                   digest           1 folded  −5,050
+          rewrote  2,967 of 8,164 tokens, which the provider reads anew
+          costs    as much as 451 new tokens, for the broken cache
+          won      5,475 tokens of room
 
         a fold opens again, as `fanfold recall FILE 291227` does
           sent     [291227] export.py
@@ -88,7 +88,7 @@ fn the_budget() {
         room           12,000  what a request may cost
         trigger        11,400  where folding starts: light (policy fanfold)
         cadence          cost  waiting: the backlog of 1,663 tokens has not reached 4,000
-        low mark        6,960  how far a fold goes down
+        low mark        6,840  how far a fold goes down
         transcript      4,460  37.2 % of the room, 8 entries
         tools               0  their schemas, counted in both
         view            4,460  37.2 % of the room after 0 folds
@@ -106,11 +106,11 @@ fn what_folding_does_in_numbers() {
         turns               6  65 steps of the model
         folds               9  0 of them won less than a tenth
         per 100         150.0  folds for a hundred turns
-        saved           4,263  tokens that a fold takes out
-        ratio          51.6 %  of its view that a fold leaves
-        view           14.0 %  of all that was said: 6,229 of 44,598 tokens
+        saved           4,453  tokens that a fold takes out
+        ratio          49.4 %  of its view that a fold leaves
+        view           10.1 %  of all that was said: 4,519 of 44,598 tokens
         summaries           0  by a model; the one in the view has 0 tokens
-        rewrote        21,939  tokens that folds had the provider read anew
+        rewrote        20,550  tokens that folds had the provider read anew
     "#]]
     .assert_eq(&sandbox.run("inspect chat.json --window 12k --metrics").out);
     let numbers: Value =

@@ -63,11 +63,11 @@ fn a_session_is_listed_and_told_about() {
             begun      … …
             written to … …
             messages   132
-            folds      173 handles were given
+            folds      182 handles were given
               … …  folded for a window of 12,000 tokens from here on
               … …  checkpoint "before fold 9"
-              … …  fold 9: 9,304 → 4,989 tokens, 173 handles
-              … …  request of 18,699 bytes
+              … …  fold 9: 8,937 → 4,519 tokens, 182 handles
+              … …  request of 13,349 bytes
         "#]],
     );
     let all: Value = serde_json::from_str(&sandbox.run("sessions list --json").out).unwrap();
@@ -96,7 +96,7 @@ fn what_was_sent_is_made_again_and_its_folds_open() {
     check(
         &sandbox.run("doctor --requests"),
         &expect![[r#"
-            1 session, 173 handles, 1 request: all is well
+            1 session, 182 handles, 1 request: all is well
         "#]],
     );
     assert!(sandbox.run("show --session night --folded").out.contains("fanfold"));

@@ -176,6 +176,11 @@ impl<'a> Source<'a> {
 /// What a line number takes, about.
 const NUMBER: usize = 8;
 
+/// Whether a line looks like the first of a definition.
+pub(crate) fn is_definition(line: &str) -> bool {
+    DEFINITION.is_match(head(line, 200).trim_start())
+}
+
 /// The weight of a line of code, without its number.
 pub(super) fn weight(line: &str) -> f32 {
     let start = head(line, 200);

@@ -32,6 +32,7 @@ mod check; //            what the tests share
 #[cfg(test)]
 mod examples; //         runs those in the headers
 
+pub(crate) use code::is_definition;
 pub use kind::{Kind, kind_of};
 pub(crate) use outline::Known as KnownOutlines;
 pub use outline::Outlines;

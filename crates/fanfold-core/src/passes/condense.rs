@@ -71,7 +71,7 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
 pub(super) fn fold_condensed(draft: &mut Draft<'_>, place: Place, text: &str, room: usize) -> bool {
     let sight = file_read(draft, place);
     let changed = sight.as_ref().map(|sight| Changed::of(draft, &sight.path)).unwrap_or_default();
-    let worth = draft.worth();
+    let worth = draft.worth_beside(place.entry());
     let outlines = Outlines::of(std::mem::take(&mut draft.ledger.outlines));
     let lexicon = &draft.ledger.lexicon;
     let value = |line: &str| worth.of_line(lexicon, line);
@@ -90,13 +90,13 @@ pub(super) fn fold_condensed(draft: &mut Draft<'_>, place: Place, text: &str, ro
 }
 
 /// What the policy says that the results of a tool are, if it says so.
-fn kind_said(draft: &Draft<'_>, place: Place) -> Option<Kind> {
+pub(super) fn kind_said(draft: &Draft<'_>, place: Place) -> Option<Kind> {
     let Place::Result(call) = place else { return None };
     draft.policy.tool(&draft.transcript.call(call).tool)?.condense
 }
 
 /// The file that a result shows, if it shows one.
-fn file_read(draft: &mut Draft<'_>, place: Place) -> Option<Sight> {
+pub(super) fn file_read(draft: &mut Draft<'_>, place: Place) -> Option<Sight> {
     let Place::Result(call) = place else { return None };
     let deed = draft.deed(call);
     match (deed.verb, deed.reads.as_slice()) {

@@ -66,7 +66,7 @@ fn places(draft: &Draft<'_>) -> Vec<(Place, Tokens)> {
 }
 
 /// The length to which the largest must be cut for so much to go.
-fn level(mut costs: Vec<u64>, over: u64) -> u64 {
+pub(super) fn level(mut costs: Vec<u64>, over: u64) -> u64 {
     costs.sort_unstable_by(|a, b| b.cmp(a));
     let mut sum = 0;
     for (i, cost) in costs.iter().enumerate() {

@@ -13,6 +13,7 @@ mod condense;
 mod one_line;
 mod anchor;
 mod digest;
+mod arrival;
 mod level;
 mod squeeze;
 mod user_text;
@@ -47,6 +48,7 @@ impl fmt::Debug for Pass {
 
 pub(crate) use anchor::PASS as ANCHOR;
 pub(crate) use arguments::PASS as ARGUMENTS;
+pub(crate) use arrival::PASS as ARRIVAL;
 pub(crate) use call_lines::PASS as CALL_LINES;
 pub(crate) use collapse::PASS as COLLAPSE;
 pub(crate) use condense::PASS as CONDENSE;
@@ -79,6 +81,7 @@ pub const ALL: &[Pass] = &[
     ONE_LINE,    // old results to one informative line
     ANCHOR,      // results beside the newest thing the agent said
     DIGEST,      // whole old steps into a segment
+    ARRIVAL,     // results of the newest step, to its share of the room
     LEVEL,       // the largest results and arguments, also new, to one length
     SQUEEZE,     // anything long, also new: the last thing before people's words
     USER_TEXT,   // people's words: pasted blocks, old messages, the newest; told loudly
@@ -117,6 +120,7 @@ mod tests {
         (ONE_LINE, include_str!("one_line.rs"), "fanfold", 0),
         (ANCHOR, include_str!("anchor.rs"), "fanfold", 1),
         (DIGEST, include_str!("digest.rs"), "fanfold", 1),
+        (ARRIVAL, include_str!("arrival.rs"), "fanfold", 0),
         (LEVEL, include_str!("level.rs"), "fanfold", 1),
         (SQUEEZE, include_str!("squeeze.rs"), "fanfold", 0),
         (USER_TEXT, include_str!("user_text.rs"), "fanfold", 0),
@@ -184,6 +188,7 @@ mod tests {
         policy.tail = Tail { share: 0, steps, results: 0, ceiling: 1000 };
         policy.anchors = pass.name == "anchor";
         policy.long_result = 40;
+        policy.arrival = 700;
         policy.head =
             if pass.name == "summary" { Head::Messages(0) } else { Head::FirstTurn { steps: 0, share: 0 } };
         let users = match pass.name {
@@ -191,7 +196,7 @@ mod tests {
             "summary" | "drop" => Users::Freely,
             _ => Users::Never,
         };
-        let tail = matches!(pass.name, "squeeze" | "level");
+        let tail = matches!(pass.name, "squeeze" | "level" | "arrival");
         let late_system = match pass.name {
             "late_system" => LateSystem::Folds,
             "summary" | "drop" => LateSystem::Goes,

@@ -14,11 +14,15 @@
 
 use super::Pass;
 use super::arguments::squeeze_arguments;
-use super::condense::fold_condensed;
-use crate::draft::Draft;
+use super::condense::{file_read, fold_condensed, kind_said};
+use crate::changed::Changed;
+use crate::condense::{Kind, kind_of};
+use crate::draft::{Draft, SLICE};
+use crate::gist::gist;
 use crate::policy::Digest;
 use crate::recall::body_at;
 use crate::tokens::Tokens;
+use crate::transcript::CallId;
 use crate::view::Place;
 
 /// Shortens anything long.
@@ -57,10 +61,44 @@ pub(super) fn squeeze(draft: &mut Draft<'_>, place: Place, most: Tokens) {
     let is_agents = !draft.transcript.entry(place.entry()).is_user() && room >= SENTENCES;
     // The systems that the presets are of cut by length.
     let is_ours = matches!(draft.policy.digest, Digest::Segments { .. });
+    if let Place::Result(call) = place
+        && is_ours
+        && room >= MANY_LINES
+        && is_told_by_lines(draft, place, text)
+        && fold_to_gist(draft, place, call, most)
+    {
+        return;
+    }
     let is_condensed = is_ours && (is_result || is_agents) && fold_condensed(draft, place, text, room);
     if !is_condensed {
         draft.fold_to(place, |tag| ends_of(text, room, tag));
     }
+}
+
+/// The bytes that lines enough to choose among take.
+const MANY_LINES: usize = 800;
+
+/// Whether a text is best told by those of its lines that are worth most: what has a shape of its own, or
+/// is said to have one, is told by that.
+fn is_told_by_lines(draft: &Draft<'_>, place: Place, text: &str) -> bool {
+    if kind_said(draft, place).is_some() {
+        return false;
+    }
+    match kind_of(text) {
+        Kind::Code | Kind::Log | Kind::Search | Kind::Listing | Kind::Prose => true,
+        Kind::Json | Kind::Trace | Kind::Tests | Kind::Diff | Kind::Table | Kind::Html | Kind::Dense => false,
+    }
+}
+
+/// Folds a result to the lines of it that are worth most.
+fn fold_to_gist(draft: &mut Draft<'_>, place: Place, call: CallId, most: Tokens) -> bool {
+    let body = body_at(draft.transcript, place).expect("a result has a text");
+    // What the handles of its parts take.
+    let of_tag = Tokens(16 + 3 * (body.tokens().0 / SLICE.0));
+    let changed = file_read(draft, place).map(|sight| Changed::of(draft, &sight.path)).unwrap_or_default();
+    let Some(short) = gist(draft, call, most - of_tag, &changed) else { return false };
+    let n_lines = body.as_str().lines().count();
+    draft.fold_to(place, |tag| format!("{short}\n[condensed from {n_lines} lines, {tag}]"))
 }
 
 /// The bytes that a few sentences take.

@@ -6,7 +6,7 @@ use super::{Digest, Head, Policy, Scorer};
 type LeaveOut = fn(&mut Policy);
 
 /// What can be left out of a policy, beside its passes, and in a few words what there is instead.
-const MECHANISMS: [(&str, LeaveOut); 11] = [
+const MECHANISMS: [(&str, LeaveOut); 12] = [
     ("weights: uses alone", |policy| policy.choice.scorer = Scorer::ByUses),
     ("weights: age alone", |policy| policy.choice.scorer = Scorer::ByAge),
     ("weights: all alike", |policy| policy.choice.scorer = Scorer::Even),
@@ -20,6 +20,7 @@ const MECHANISMS: [(&str, LeaveOut); 11] = [
             *behind = 0;
         }
     }),
+    ("large arrivals", |policy| policy.arrival = 1000),
     ("low mark", |policy| policy.low_mark = 1000),
     ("rest", |policy| policy.rests = false),
 ];

@@ -173,6 +173,8 @@ impl Source {
             source: "",
             is,
             worth,
+            copied: 0.0,
+            hash: 0,
             cost: None,
         };
         let mut is_said = false;

@@ -188,9 +188,11 @@ fn handles_of_a_view_are_those_of_its_stubs_and_segments() {
             let mut expected: Vec<Handle> = Vec::new();
             for item in &view.items {
                 let Item::Edited(_, edits) = item else { continue };
-                expected.extend(
-                    edits.iter().filter_map(|edit| ledger.fold_at(edit.place)).flat_map(|fold| &fold.handles),
-                );
+                // What is small comes first.
+                for fold in edits.iter().filter_map(|edit| ledger.fold_at(edit.place)) {
+                    expected.extend(&fold.handles[1..]);
+                    expected.push(fold.handles[0]);
+                }
             }
             expected.extend(ledger.live_segments().flat_map(|segment| &segment.handles));
             expected.extend(ledger.excerpts().flat_map(|(_, excerpt)| &excerpt.handles));

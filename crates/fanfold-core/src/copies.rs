@@ -1,0 +1,135 @@
+//! Lines of files that an agent may copy word for word, and what speaks for one.
+//!
+//! An edit names the lines it changes. Those that the agent copied once it copies again, and so it does with those that it
+//! was shown again and again: it is at work there. `docs/decisions/20-large-results-and-copied-lines.md` has the figures.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
+
+use memchr::memmem;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// What a line says, whatever its number and its indentation.
+pub(crate) type LineHash = u64;
+
+/// Lines, by what they say.
+pub(crate) type LineSet = HashSet<LineHash, BuildHasherDefault<Hashed>>;
+
+/// What the conversation has shown of lines that may be copied.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Copies {
+    /// What the agent wrote in its calls.
+    written: LineSet,
+    /// How often lines of files were shown that are folded by now.
+    shown: HashMap<LineHash, u8, BuildHasherDefault<Hashed>>,
+}
+
+impl Copies {
+    /// Takes note of a line of a call's arguments.
+    pub(crate) fn write(&mut self, line: &str) {
+        let text = if line.len() < SHORTEST { "" } else { behind_key(line) };
+        if is_copyable(text) {
+            self.written.insert(hash_of(text));
+        }
+    }
+
+    /// Takes note of a line of a file that is being folded.
+    pub(crate) fn show(&mut self, line: LineHash) {
+        let n_times = self.shown.entry(line).or_default();
+        *n_times = n_times.saturating_add(1);
+    }
+
+    /// How much more likely a line is to be copied than one that was shown once.
+    pub(crate) fn times(&self, line: LineHash) -> f32 {
+        /// By how often it was shown.
+        const SHOWN: [f32; 5] = [1.0, 1.0, 2.8, 5.2, 8.0];
+        const WRITTEN: f32 = 9.0;
+        let n_shown = self.shown.get(&line).copied().unwrap_or(1);
+        let of_shown = SHOWN[usize::from(n_shown).min(SHOWN.len() - 1)];
+        if self.written.contains(&line) { WRITTEN * of_shown } else { of_shown }
+    }
+}
+
+/// The value in a line of arguments, behind its key.
+fn behind_key(line: &str) -> &str {
+    memmem::rfind(line.as_bytes(), b"\":\"").map_or(line, |at| &line[at + 3..])
+}
+
+/// What a line says: the same with another number before it, or further in.
+pub(crate) fn hash_of(line: &str) -> LineHash {
+    xxh3_64(without_number(line).trim_ascii_start().as_bytes())
+}
+
+/// A line without the number that a reading tool put before it, its indentation left.
+pub(crate) fn without_number(line: &str) -> &str {
+    let number = line.trim_ascii_start();
+    let n_digits = number.bytes().take_while(u8::is_ascii_digit).count();
+    if n_digits == 0 {
+        return line;
+    }
+    number[n_digits..].strip_prefix(['→', '|', ':', '\t']).unwrap_or(line)
+}
+
+/// A line of fewer bytes is not looked for.
+const SHORTEST: usize = 30;
+
+/// Whether a line says enough to be copied: a few words, not a bracket.
+pub(crate) fn is_copyable(line: &str) -> bool {
+    const WORDS: usize = 3;
+    if line.len() < SHORTEST {
+        return false;
+    }
+    let (mut n_words, mut n_letters) = (0, 0);
+    for byte in line.bytes() {
+        n_letters = if byte.is_ascii_alphabetic() { n_letters + 1 } else { 0 };
+        n_words += usize::from(n_letters == 2);
+        if n_words == WORDS {
+            return true;
+        }
+    }
+    false
+}
+
+/// Takes a hash for what it is.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = xxh3_64(bytes);
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_numbered_line_is_known_by_its_text() {
+        assert_eq!(without_number("  12→\tlet x = 1;"), "\tlet x = 1;");
+        assert_eq!(without_number("    let x = 1;"), "    let x = 1;");
+        assert_eq!(without_number("1 apple"), "1 apple");
+    }
+
+    #[test]
+    fn what_was_copied_or_shown_again_is_worth_more() {
+        let line = "let height = input.next_number() - 1;";
+        let mut copies = Copies::default();
+        copies.show(hash_of(&format!("  118→    {line}")));
+        let once = copies.times(hash_of(line));
+        copies.show(hash_of(line));
+        let twice = copies.times(hash_of(line));
+        copies.write(&format!("{{\"path\":\"src/parser.rs\",\"old\":\"{line}"));
+        let copied = copies.times(hash_of(line));
+        assert!(once < twice && twice < copied, "{once} {twice} {copied}");
+        assert!(copies.times(hash_of("let width = input.next_number();")) <= once);
+    }
+}

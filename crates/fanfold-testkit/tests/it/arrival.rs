@@ -1,0 +1,96 @@
+//! A large result gives way before anything that was sent does, and only where the view does not fit. Its lines that are likely to be used
+//! stay; all of it opens again.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use fanfold_core::{
+    Body, Budget, Call, Entry, EntryId, Extent, Item, Origin, Outcome, Policy, Reason, Session, Step, Tokens,
+    View, Words, print_view,
+};
+
+use crate::cases::{hold, no};
+use crate::walks::walk;
+
+fn reading(path: &str, text: &str) -> Entry {
+    let origin = Origin::message(0);
+    let arguments = serde_json::json!({ "file_path": path }).to_string();
+    let outcome = Outcome { body: Body::text(text), is_error: false, media: Vec::new(), origin };
+    let (id, tool, arguments) = ("1".to_owned(), "Read".to_owned(), Body::text(arguments));
+    let calls = vec![Call { id, tool, arguments, result: Some(outcome), origin }];
+    Entry::Step(Step { text: Body::text("I look."), reasoning: Body::text(""), calls, origin })
+}
+
+fn following(window: u64, entries: impl IntoIterator<Item = Entry>) -> Session<'static> {
+    let budget = Budget::with_reserve(Tokens(window), Tokens::ZERO);
+    let policy = Policy::fanfold().with_cadence(fanfold_core::Cadence::Window);
+    let mut session = Session::new(policy, budget, &Words);
+    for entry in entries {
+        session.append(entry);
+        session.view().expect("it fits");
+    }
+    session
+}
+
+/// Lines with six words of their own each.
+fn file(name: &str, n_lines: usize) -> String {
+    (0..n_lines).map(|n| format!("    let part = make_{name} ( left , right , {n} ) ;\n")).collect()
+}
+
+/// What was sent stands as it stood.
+#[test]
+fn what_was_sent_stays_where_only_the_newest_gives_way() {
+    let n_cut = AtomicUsize::new(0);
+    hold(3_000, &["fanfold"], |case| {
+        let (mut last, mut n_receipts) = (View::default(), 0);
+        walk(case, |session, view| {
+            let receipts = session.ledger().receipts();
+            let new = &receipts[n_receipts.min(receipts.len())..];
+            let is_cut = !new.is_empty() && new.iter().all(|receipt| receipt.reason == Reason::Arrival);
+            n_receipts = receipts.len();
+            n_cut.fetch_add(usize::from(is_cut), Ordering::Relaxed);
+            let last = std::mem::replace(&mut last, view.clone());
+            let stays = view.items.starts_with(&last.items);
+            if is_cut && !stays { no("what was sent has changed".to_owned()) } else { Ok(()) }
+        })
+    });
+    assert!(n_cut.into_inner() > 0, "something was cut");
+}
+
+/// Where it is enough that the newest gives way, nothing else does; and nothing is cut that fits.
+#[test]
+fn the_newest_gives_way_first() {
+    let user = || fanfold_core::parse("user    what is wrong with it?\n").expect("notation");
+    let small = || (0..3).map(|n| reading(&format!("src/small_{n}.rs"), &file("small", 20)));
+    let large = file("large", 200);
+    let fits = following(9_000, user().into_iter().chain(small()).chain([reading("src/large.rs", &large)]));
+    assert!(fits.ledger().receipts().is_empty());
+    let mut session =
+        following(3_000, user().into_iter().chain(small()).chain([reading("src/large.rs", &large)]));
+    let reasons: Vec<Reason> = session.ledger().receipts().iter().map(|receipt| receipt.reason).collect();
+    assert_eq!(reasons, [Reason::Arrival]);
+    let view = session.view().expect("it fits").clone();
+    let whole: Vec<Item> = (0..4).map(|id| Item::Whole(EntryId(id))).collect();
+    assert_eq!(view.items[..4], whole, "what was sent before stays");
+    assert!(print_view(session.transcript(), &view).contains("condensed from 200 lines"));
+    let whole = *view.handles.last().expect("it opens");
+    assert_eq!(session.recall(whole, &Extent::Whole).expect("it opens"), large);
+}
+
+/// What the agent looks at again and again it is working on: its lines stay before others, though those are newer.
+#[test]
+fn lines_that_were_shown_again_stay() {
+    let user = fanfold_core::parse("user    what is wrong with it?\n").expect("notation");
+    let reads = |paths: [&str; 3]| paths.map(|name| reading(&format!("src/{name}.rs"), &file(name, 60)));
+    let last = reading("src/last.rs", &file("last", 40));
+    let n_lines = |paths: [&str; 3], of: &str| {
+        let mut session =
+            following(2_500, user.clone().into_iter().chain(reads(paths)).chain([last.clone()]));
+        let view = session.view().expect("it fits").clone();
+        assert!(!session.ledger().receipts().is_empty(), "it folds");
+        let shown = print_view(session.transcript(), &view);
+        shown.lines().filter(|line| line.contains(&format!("make_{of} "))).count()
+    };
+    let (again, once) = (["again", "again", "once"], ["other", "again", "once"]);
+    let (shown_again, shown_once) = (n_lines(again, "again"), n_lines(once, "again"));
+    assert!(shown_again > shown_once, "{shown_again} and {shown_once}");
+}
