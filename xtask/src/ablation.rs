@@ -76,5 +76,5 @@ no longer fit, with one mechanism left out at a time (`fanfold replay DIR --with
 A name of one word is a pass. The others: `weights`, the scorer's learnt weights, with what there is instead; `each atom once`, an
 atom in a chosen line adds nothing in the next; `deeds and failures` and `lines of files` are worth something whatever their atoms;
 `first step`, which stays at the first fold; `newest words` of the agent's stay, however old; `segments that stay`: most folds leave them
-alone; `low mark`, to which a fold goes down; `rest`, after two folds in a row that won little.
+alone; `large arrivals` give way before what was sent does; `low mark`, to which a fold goes down; `rest`, after two folds in a row that won little.
 ";

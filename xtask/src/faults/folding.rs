@@ -327,10 +327,17 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "the whole of a large original is opened before its parts",
-        breaks: "lossless",
+        breaks: "4 lossless",
         file: "crates/fanfold-core/src/ledger.rs",
         find: "                        handles.extend(parts);\n                        handles.push(*whole);\n",
         replace: "                        handles.push(*whole);\n                        handles.extend(parts);\n",
+    },
+    Fault {
+        name: "what was worked on is a line like others in a large result",
+        breaks: "arrival",
+        file: "crates/fanfold-core/src/gist.rs",
+        find: "const WORKED_ON: f32 = 1.0;",
+        replace: "const WORKED_ON: f32 = 0.0;",
     },
     Fault {
         name: "focus is not looked at",

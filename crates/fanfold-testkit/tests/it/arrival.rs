@@ -62,7 +62,7 @@ fn the_newest_gives_way_first() {
     let user = || fanfold_core::parse("user    what is wrong with it?\n").expect("notation");
     let small = || (0..3).map(|n| reading(&format!("src/small_{n}.rs"), &file("small", 20)));
     let large = file("large", 200);
-    let fits = following(9_000, user().into_iter().chain(small()).chain([reading("src/large.rs", &large)]));
+    let fits = following(7_000, user().into_iter().chain(small()).chain([reading("src/large.rs", &large)]));
     assert!(fits.ledger().receipts().is_empty());
     let mut session =
         following(3_000, user().into_iter().chain(small()).chain([reading("src/large.rs", &large)]));
@@ -74,6 +74,38 @@ fn the_newest_gives_way_first() {
     assert!(print_view(session.transcript(), &view).contains("condensed from 200 lines"));
     let whole = *view.handles.last().expect("it opens");
     assert_eq!(session.recall(whole, &Extent::Whole).expect("it opens"), large);
+}
+
+/// Of a file that is too large, what stands around the newest edits is shown.
+#[test]
+fn what_was_worked_on_stays() {
+    let function = |n: usize| {
+        format!(
+            "fn make_large_{n}() -> Part {{\n    let left = {n} + 1 * 2 ;\n    part ( left , right , {n} )\n}}\n"
+        )
+    };
+    let large: String = (0..100).map(function).collect();
+    let shown = |path: &str, n: usize| {
+        let line = format!("let left = {n} + 1 * 2 ;");
+        let edit = serde_json::json!({ "file_path": path, "old_string": line, "new_string": "" });
+        let mut editing = reading(path, "done");
+        if let Entry::Step(step) = &mut editing {
+            step.calls[0].tool = "Edit".to_owned();
+            step.calls[0].arguments = Body::text(edit.to_string());
+        }
+        let user = fanfold_core::parse("user    what is wrong with it?\n").expect("notation");
+        let entries = user.into_iter().chain([editing, reading("src/large.rs", &large)]);
+        let mut session = following(2_000, entries);
+        let view = session.view().expect("it fits").clone();
+        print_view(session.transcript(), &view)
+    };
+    for n in (10..90).step_by(11) {
+        let beside = format!("right , {n} )");
+        assert!(shown("src/large.rs", n).contains(&beside), "{}", shown("src/large.rs", n));
+    }
+    let n_of_others =
+        (10..90).step_by(11).filter(|n| shown("src/other.rs", *n).contains(&format!("right , {n} )")));
+    assert!(n_of_others.count() < 4, "lines of a file that was not worked on");
 }
 
 /// What the agent looks at again and again it is working on: its lines stay before others, though those are newer.
