@@ -1,8 +1,8 @@
 //! The lines of one result that are worth most, in their order, for a result that is too large to stay as it is.
 //!
-//! What a line adds is what it adds to a segment: the names, paths and values that are likely to be used and stand nowhere else
-//! in view, each once;
-//! what was worked on comes first. What is printed reads like the original with parts left out.
+//! What a line adds is what it adds to a segment: the names, paths and values that are likely to be used and stand
+//! nowhere else in view, each once; what was worked on comes first. What is printed reads like the original with parts
+//! left out.
 
 use crate::candidates::{lines_of_result, sources, weigh};
 use crate::changed::Changed;
@@ -56,8 +56,8 @@ pub(crate) fn gist(draft: &mut Draft<'_>, call: CallId, most: Tokens, changed: &
     None
 }
 
-/// Parts of a script in their order, without their numbers. Where much is left out between two of them, that is told: by the number of
-/// the line that comes next, if it has one.
+/// Parts of a script in their order, without their numbers. Where much is left out between two of them, that is told:
+/// by the number of the line that comes next, if it has one.
 fn printed(script: &str, chosen: &[&str]) -> String {
     const FAR: usize = 12;
     const SHORT: usize = 6;
