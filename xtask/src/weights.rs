@@ -11,17 +11,17 @@ use std::fmt::Write as _;
 use std::fs;
 
 use anyhow::Context as _;
-use fanfold_core::study::{N_FEATURES, NAMES, WEIGHTS};
+use fanfold_core::study::{N_FEATURES, NAMES, SHOWN, WEIGHTS, WRITTEN};
 
 use crate::{page, replayed};
-use cases::{COINED, Cases};
+use cases::{COINED, Cases, Lines};
 
 const FILE: &str = "crates/fanfold-core/src/value/weights.rs";
 
 /// Fits the weights and prints them beside those that are in use.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     let root = crate::tidy::root();
-    let cases::Found { fitted, aside } = cases::gather(&replayed::files(&root)?)?;
+    let cases::Found { fitted, aside, lines, lines_aside } = cases::gather(&replayed::files(&root)?)?;
     let weights = logistic::fit(&fitted).map(|weight| (weight * 100.0).round() / 100.0);
     let figures = [("fitted to", &fitted), ("kept aside", &aside)].map(|(name, cases)| {
         let now = logistic::figures(cases, &weights);
@@ -36,11 +36,36 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     for i in 0..N_FEATURES {
         let _ = writeln!(table, "| {} | {:.2} | {:.2} |", NAMES[i], weights[i], WEIGHTS[i]);
     }
-    page::say(&format!("{table}\n{}", figures.join("\n")));
+    let lines = table_of_lines(&lines, &lines_aside);
+    page::say(&format!("{table}\n{}\n\n{lines}", figures.join("\n")));
     if arguments.iter().any(|argument| argument == "--write") {
         fs::write(root.join(FILE), source(&weights, [&fitted, &aside])).context(FILE)?;
     }
     Ok(())
+}
+
+/// How much more often lines of files were copied than those that were shown once, beside what is in use.
+fn table_of_lines(fitted: &Lines, aside: &Lines) -> String {
+    let mut table = String::from(
+        "| shown | written before | lines | copied | times | kept aside | in use |\n| --- | --- | --- | --- | --- | --- | --- |\n",
+    );
+    let once = |lines: &Lines| lines.copied(false, 1).0;
+    for is_written in [false, true] {
+        for (n_shown, of_shown) in SHOWN.iter().enumerate().skip(1) {
+            let (copied, n_lines) = fitted.copied(is_written, n_shown);
+            let (times, times_aside) =
+                (copied / once(fitted), aside.copied(is_written, n_shown).0 / once(aside));
+            let in_use = of_shown * if is_written { WRITTEN } else { 1.0 };
+            let more = if n_shown + 1 == SHOWN.len() { " or more" } else { "" };
+            let _ = writeln!(
+                table,
+                "| {n_shown}{more} | {} | {n_lines} | {:.2} % | {times:.1} | {times_aside:.1} | {in_use:.1} |",
+                if is_written { "yes" } else { "no" },
+                100.0 * copied,
+            );
+        }
+    }
+    table
 }
 
 /// The file with the weights.

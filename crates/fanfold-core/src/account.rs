@@ -121,6 +121,11 @@ impl Account {
         self.may_cost(self.view, self.cached(), economy, prices)
     }
 
+    /// Whether folds have saved something so far.
+    pub(crate) fn has_saved(&self) -> bool {
+        self.cost < self.whole_cost
+    }
+
     /// Takes note that the provider has forgotten what was sent.
     pub(crate) fn cool(&mut self) {
         self.is_cold = true;

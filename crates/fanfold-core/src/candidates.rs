@@ -60,10 +60,12 @@ pub(crate) fn sources(draft: &mut Draft<'_>, entries: &[EntryId]) -> Vec<Source>
 /// How likely a line of a new result is to be copied word for word: the text of a file that was looked at is, most of all
 /// where little was looked at; what a search or a command printed is not.
 fn chance_of_copy(deed: &Deed, size: Tokens) -> f32 {
-    if deed.verb != Verb::Read || deed.reads.is_empty() {
-        return 0.0;
-    }
-    0.2 / (1.0 + size.0 as f32 / 1000.0)
+    if shows_file(deed) { 0.2 / (1.0 + size.0 as f32 / 1000.0) } else { 0.0 }
+}
+
+/// Whether what a call did was to look at a file.
+pub(crate) fn shows_file(deed: &Deed) -> bool {
+    deed.verb == Verb::Read && !deed.reads.is_empty()
 }
 
 /// The lines of entries that could stand in a segment, in their order; what they are worth is not yet known.
@@ -84,7 +86,13 @@ pub(crate) fn lines_of<'a>(sources: &'a [Source], worth: &Worth) -> Vec<Line<'a>
             hash: 0,
             cost: None,
         }));
-        out.extend(source.scan.lines().enumerate().map(|(i, line)| source.line(&line, i == 0, worth)));
+        let lines = source.scan.lines().enumerate().map(|(i, line)| source.line(&line, i == 0, worth));
+        // Nothing will ever speak for most lines without an atom.
+        let may_stay = |line: &Line<'_>| {
+            let is_told = line.is != LineOf::Rest || line.copied > 0.0;
+            !line.atoms.is_empty() || is_told || !worth.focus.is_empty()
+        };
+        out.extend(lines.filter(may_stay));
     }
     out
 }

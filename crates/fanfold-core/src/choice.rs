@@ -28,7 +28,7 @@ pub(crate) struct Line<'a> {
     pub(crate) copied: f32,
     /// What it says, if it was so; zero if not.
     pub(crate) hash: LineHash,
-    /// What its text costs, where that was counted before.
+    /// What it costs in a segment, where that was counted before.
     pub(crate) cost: Option<u32>,
 }
 
@@ -62,9 +62,9 @@ impl LineOf {
 pub(crate) struct Chosen {
     /// Which of the lines it is.
     pub(crate) line: usize,
-    /// What its text costs.
-    pub(crate) text: u32,
-    /// What it costs in the view, with what it opens.
+    /// What it costs in a segment.
+    pub(crate) own: u32,
+    /// And with what it opens.
     pub(crate) cost: usize,
 }
 
@@ -83,6 +83,8 @@ pub(crate) struct Chooser<'a> {
     is_open: Vec<bool>,
     is_chosen: Vec<bool>,
     heap: BinaryHeap<u64>,
+    /// A line as it stands in a segment.
+    placed: String,
     /// The chosen lines, the best first.
     pub(crate) chosen: Vec<Chosen>,
 }
@@ -105,6 +107,7 @@ impl<'a> Chooser<'a> {
             is_open: vec![false; of_stretch.last().map_or(0, |last| *last as usize + 1)],
             is_chosen: vec![false; lines.len()],
             heap: BinaryHeap::new(),
+            placed: String::new(),
             chosen: Vec::new(),
         };
         let keys: Vec<u64> = (0..lines.len()).filter_map(|i| chooser.key(i)).collect();
@@ -126,9 +129,8 @@ impl<'a> Chooser<'a> {
                 self.heap.push(now);
                 continue;
             }
-            let line = &self.lines[i];
-            let text = line.cost.unwrap_or_else(|| self.counter.count(line.text).0 as u32);
-            let cost = text as usize + 1 + self.opening(i);
+            let own = self.lines[i].cost.unwrap_or_else(|| self.own_cost(i));
+            let cost = own as usize + self.opening(i);
             if cost > left {
                 misses.push(now);
                 if misses.len() > MOST_MISSES {
@@ -137,7 +139,7 @@ impl<'a> Chooser<'a> {
                 continue;
             }
             left -= cost;
-            self.take(Chosen { line: i, text, cost });
+            self.take(Chosen { line: i, own, cost });
         }
         self.heap.extend(misses);
     }
@@ -164,6 +166,17 @@ impl<'a> Chooser<'a> {
             let keys: Vec<u64> = others.filter(|&i| !self.is_chosen[i]).filter_map(|i| self.key(i)).collect();
             self.heap.extend(keys);
         }
+    }
+
+    /// What a line costs in a segment: with the blank before it and its line end, or the joint between deeds.
+    fn own_cost(&mut self, i: usize) -> u32 {
+        let Line { text, is, .. } = self.lines[i];
+        if is == LineOf::Deed || !self.counter.is_cut_at_lines() {
+            return self.counter.count(text).0 as u32 + 1;
+        }
+        self.placed.clear();
+        self.placed.extend([" ", text, "\n"]);
+        self.counter.count(&self.placed).0 as u32
     }
 
     /// What the first line of a stretch costs in addition: a handle and the source.

@@ -6,7 +6,6 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
-use memchr::memmem;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// What a line says, whatever its number and its indentation.
@@ -24,12 +23,20 @@ pub(crate) struct Copies {
     shown: HashMap<LineHash, u8, BuildHasherDefault<Hashed>>,
 }
 
+/// How much more a line counts, by how often it was shown, than one that was shown once: more than by how much more often
+/// such lines were copied in recorded conversations, which `cargo xtask weights` counts.
+pub(crate) const SHOWN: [f32; 5] = [1.0, 1.0, 2.8, 5.2, 8.0];
+/// And how much more one that the agent wrote before.
+pub(crate) const WRITTEN: f32 = 9.0;
+
 impl Copies {
     /// Takes note of a line of a call's arguments.
     pub(crate) fn write(&mut self, line: &str) {
-        let text = if line.len() < SHORTEST { "" } else { behind_key(line) };
-        if is_copyable(text) {
-            self.written.insert(hash_of(text));
+        if line.len() < SHORTEST {
+            return;
+        }
+        for value in values_in(line).filter(|value| is_copyable(value)) {
+            self.written.insert(hash_of(value));
         }
     }
 
@@ -39,20 +46,20 @@ impl Copies {
         *n_times = n_times.saturating_add(1);
     }
 
-    /// How much more likely a line is to be copied than one that was shown once.
+    /// How much more a line counts than one that was shown once.
     pub(crate) fn times(&self, line: LineHash) -> f32 {
-        /// By how often it was shown.
-        const SHOWN: [f32; 5] = [1.0, 1.0, 2.8, 5.2, 8.0];
-        const WRITTEN: f32 = 9.0;
         let n_shown = self.shown.get(&line).copied().unwrap_or(1);
         let of_shown = SHOWN[usize::from(n_shown).min(SHOWN.len() - 1)];
         if self.written.contains(&line) { WRITTEN * of_shown } else { of_shown }
     }
 }
 
-/// The value in a line of arguments, behind its key.
-fn behind_key(line: &str) -> &str {
-    memmem::rfind(line.as_bytes(), b"\":\"").map_or(line, |at| &line[at + 3..])
+/// The values in a line of arguments, without their keys; all of it where there are none.
+pub(crate) fn values_in(line: &str) -> impl Iterator<Item = &str> {
+    line.split("\":\"").map(|value| {
+        let end = ["\",\"", "\"}"].iter().filter_map(|end| value.find(end)).min();
+        &value[..end.unwrap_or(value.len())]
+    })
 }
 
 /// What a line says: the same with another number before it, or further in.
@@ -117,6 +124,14 @@ mod tests {
         assert_eq!(without_number("  12→\tlet x = 1;"), "\tlet x = 1;");
         assert_eq!(without_number("    let x = 1;"), "    let x = 1;");
         assert_eq!(without_number("1 apple"), "1 apple");
+    }
+
+    #[test]
+    fn values_come_without_their_keys() {
+        let check = |line: &str, expected: &[&str]| assert_eq!(values_in(line).collect::<Vec<_>>(), expected);
+        check("{\"old\":\"a = 1;\",\"new\":\"a = 2;\"}", &["{\"old", "a = 1;", "a = 2;"]);
+        check("last old line\",\"new\":\"first new one", &["last old line", "first new one"]);
+        check("say(\"hello\");", &["say(\"hello\");"]);
     }
 
     #[test]

@@ -14,7 +14,8 @@
 //! How long a conversation goes on can't be foreseen. So a fold must pay within half as many requests as there were, and at
 //! no request may all of them together have cost more than a little above what they had cost without folds. Where earlier
 //! folds have saved nothing yet that a fold could be paid from, it must pay almost at once: a conversation that ends soon
-//! behind it would have cost more than it had without.
+//! behind it would have cost more than it had without. Nor is the first fold made right at the beginning: what was looked at
+//! there is worked with for long.
 
 use std::fmt;
 
@@ -43,6 +44,8 @@ pub struct Economy {
     pub horizon: u32,
     /// And within so many, as long as folds have saved nothing.
     pub first: u32,
+    /// Nor is one made then before so many requests: an agent that has just begun is about to use all that it looked at.
+    pub begin: u32,
     /// What all requests may have cost at any time, in per mille of what they had cost without folds.
     pub limit: u32,
 }
@@ -105,6 +108,8 @@ pub enum Verdict {
     Cliff(Tokens),
     /// There is too little to remove yet.
     TooLittle,
+    /// The conversation has just begun.
+    TooEarly,
     /// It would pay too late.
     TooLate,
     /// It would cost more than may be risked so far.
@@ -134,6 +139,9 @@ impl fmt::Display for Weighed {
             Verdict::Cliff(above) => write!(f, "requests above {above} tokens cost more"),
             Verdict::TooLittle => {
                 write!(f, "waiting: the backlog of {backlog} tokens has not reached {enough}")
+            }
+            Verdict::TooEarly => {
+                write!(f, "waiting: the conversation has just begun (a backlog of {backlog} tokens)")
             }
             Verdict::TooLate => write!(
                 f,
@@ -175,6 +183,7 @@ pub(crate) fn weigh(account: &Account, economy: &Economy, prices: &Prices) -> We
         _ if account.is_cold => Verdict::Cold,
         Some(cliff) => Verdict::Cliff(cliff.above),
         None if removed < enough => Verdict::TooLittle,
+        None if !account.has_saved() && account.n_requests < economy.begin => Verdict::TooEarly,
         None if pays_in > horizon(account, economy) => Verdict::TooLate,
         None => Verdict::Pays,
     };
@@ -184,7 +193,7 @@ pub(crate) fn weigh(account: &Account, economy: &Economy, prices: &Prices) -> We
 /// Within how many requests a fold must pay: half as many as there were, up to a limit, which is lower as long as nothing
 /// is saved.
 fn horizon(account: &Account, economy: &Economy) -> u32 {
-    let most = if account.cost < account.whole_cost { economy.horizon } else { economy.first };
+    let most = if account.has_saved() { economy.horizon } else { economy.first };
     most.min(account.n_requests / 2)
 }
 
@@ -243,6 +252,7 @@ mod tests {
         patience: 1000,
         horizon: 25,
         first: 6,
+        begin: 0,
         limit: 1050,
     };
 
@@ -252,7 +262,10 @@ mod tests {
 
     /// A session of so many steps of about thirty words.
     fn session(n_steps: usize, prices: Prices) -> Session<'static> {
-        let policy = Policy { economy: Some(SMALL), ..Policy::fanfold() };
+        session_of(Policy { economy: Some(SMALL), ..Policy::fanfold() }, n_steps, prices)
+    }
+
+    fn session_of(policy: Policy, n_steps: usize, prices: Prices) -> Session<'static> {
         let budget = Budget::with_reserve(Tokens(100_000), Tokens::ZERO);
         let mut session = Session::new(policy, budget, &Words).with_prices(prices);
         let mut text = "user    mend the parser\n".to_owned();
@@ -310,6 +323,21 @@ mod tests {
             &session(8, Prices::without_cache()),
             &expect!["the backlog of 42 tokens has reached 40: folding pays at once"],
         );
+    }
+
+    #[test]
+    fn nothing_is_folded_right_at_the_beginning() {
+        let session = |begin| {
+            let economy = Economy { begin, ..SMALL };
+            let policy = Policy { economy: Some(economy), ..Policy::fanfold() };
+            session_of(policy, 60, classic())
+        };
+        let n_folds = |begin| session(begin).ledger().receipts().len();
+        let first_at = |begin| session(begin).ledger().receipts()[0].at;
+        assert!(n_folds(0) > 0 && n_folds(61) == 0);
+        assert!(first_at(0) < first_at(40));
+        expect!["waiting: the conversation has just begun (a backlog of 1,399 tokens)"]
+            .assert_eq(&session(61).weighed().expect("there are prices").to_string());
     }
 
     #[test]

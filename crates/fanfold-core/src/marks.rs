@@ -108,8 +108,9 @@ fn classes(block: &[u8; 64], before: u8) -> [u8; 64] {
     out
 }
 
-/// The lowest three bits of sixty-four bytes, each as a word.
-fn planes(bytes: &[u8; 64]) -> [u64; 3] {
+/// The lowest three bits of sixty-four bytes, each as a word: kinds of bytes, worked out for many at once, become places.
+#[inline]
+pub fn planes(bytes: &[u8; 64]) -> [u64; 3] {
     const ONES: u64 = u64::MAX / 255;
     // Brings the lowest bits of eight bytes together in the highest byte.
     const GATHER: u64 = 0x0102_0408_1020_4080;

@@ -3,7 +3,6 @@
 //! A segment covers entries; its parts stand in the view where runs of them stood, between what people said.
 //! Segments are only added behind one another, and merged now and then.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::candidates::{lines_of, sources, weigh};
@@ -12,7 +11,7 @@ use crate::copies::{LineHash, LineSet};
 use crate::draft::Draft;
 use crate::handle::Handle;
 use crate::stretch::{Stretch, coarsened, join_bare, n_joined, stretches};
-use crate::tokens::Tokens;
+use crate::tokens::{Count, Tokens};
 use crate::transcript::EntryId;
 use crate::value::{AtomId, Lexicon, UNKNOWN, Worth};
 use crate::view::Voice;
@@ -215,7 +214,7 @@ fn compose(
     }
     let Written { stretches, handles, chosen, parts } = written;
     let handle = draft.ledger.name_several(entries.clone(), handles.clone());
-    let line = |chosen: Chosen| Line { cost: Some(chosen.text), ..lines[chosen.line] };
+    let line = |chosen: Chosen| Line { cost: Some(chosen.own), ..lines[chosen.line] };
     let kept = Arc::new(Kept::of(chosen.into_iter().map(line)));
     Segment { entries, tier, handle, parts, voice: Voice::Fanfold, handles, stretches, kept }
 }
@@ -274,49 +273,125 @@ fn write_parts(
 ) -> Vec<Part> {
     let mut parts = Vec::with_capacity(runs.len());
     let mut stretches = written.stretches.iter().zip(&written.handles).peekable();
-    let mut chosen = written.chosen.iter().map(|chosen| &lines[chosen.line]).peekable();
+    let mut chosen = written.chosen.iter().map(|chosen| (&lines[chosen.line], chosen.own)).peekable();
     for (n, run) in runs.iter().enumerate() {
         let last = run[run.len() - 1];
-        let mut text = String::from(FENCE);
+        let mut text = Lines::new(draft.counter);
+        text.push(FENCE);
         if is_first && n == 0 {
-            text.push_str(TOLD);
+            text.push(TOLD);
             let recall = &draft.policy.recall;
             if !recall.is_empty() {
-                text.push(' ');
-                text.push_str(recall);
+                text.push(" ");
+                text.push(recall);
             }
         }
         let mut is_bare = false;
         let mut source = "";
         while let Some((_, handle)) = stretches.next_if(|(stretch, _)| stretch.first <= last) {
             let end = stretches.peek().map_or((EntryId(u32::MAX), 0), |(next, _)| next.start());
-            let is_here = |line: &&Line<'_>| (line.entry, line.at) < end;
+            let is_here = |(line, _): &(&Line<'_>, u32)| (line.entry, line.at) < end;
             let has_lines = chosen.peek().is_some_and(is_here);
-            text.push_str(if is_bare && !has_lines { " " } else { "\n" });
+            text.push(if is_bare && !has_lines { " " } else { "\n" });
             is_bare = !has_lines;
-            write!(text, "[{handle}]").expect("a string takes everything");
+            text.push(&format!("[{handle}]"));
             let mut before = Before::Handle;
-            while let Some(line) = chosen.next_if(is_here) {
+            while let Some((line, own)) = chosen.next_if(is_here) {
                 let is_deed = line.is == LineOf::Deed;
                 if line.source != source && !is_deed && !line.source.is_empty() {
-                    text.push_str(if matches!(before, Before::Handle) { " " } else { "\n" });
-                    text.push_str(line.source);
+                    text.push(if matches!(before, Before::Handle) { " " } else { "\n" });
+                    text.push(line.source);
                 }
                 source = line.source;
-                text.push_str(match (is_deed, before) {
-                    (true, Before::Handle) => " ",
-                    (true, Before::Deed) => "; ",
-                    (true, Before::Line) => "\n",
-                    (false, _) => "\n ",
-                });
-                before = if is_deed { Before::Deed } else { Before::Line };
-                text.push_str(line.text);
+                if is_deed {
+                    text.push(match before {
+                        Before::Handle => " ",
+                        Before::Deed => "; ",
+                        Before::Line => "\n",
+                    });
+                    text.push(line.text);
+                    before = Before::Deed;
+                } else {
+                    text.push_counted(line.text, own);
+                    before = Before::Line;
+                }
             }
         }
-        text.push_str(FENCE_END);
-        parts.push(part(draft, run[0], text));
+        text.push(FENCE_END);
+        let (text, tokens) = text.finish();
+        parts.push(Part {
+            at: run[0],
+            text: Arc::from(text),
+            tokens: tokens + draft.counter.frame().message,
+        });
     }
     parts
+}
+
+/// A text that is written line by line, most of which are counted already.
+struct Lines<'a> {
+    counter: &'a dyn Count,
+    text: String,
+    /// What of it is not counted yet.
+    loose: String,
+    n_counted: u64,
+    at: At,
+    /// Whether the counter cuts wherever lines were left out of what is loose.
+    is_cut: bool,
+}
+
+/// What a text was written up to.
+#[derive(PartialEq, Eq)]
+enum At {
+    /// A counted line, whose line end is counted and not yet written.
+    Counted,
+    /// The beginning of a line behind one.
+    Behind,
+    /// Anything else.
+    Loose,
+}
+
+impl<'a> Lines<'a> {
+    fn new(counter: &'a dyn Count) -> Lines<'a> {
+        let (text, loose, is_cut) = (String::new(), String::new(), counter.is_cut_at_lines());
+        Lines { counter, text, loose, n_counted: 0, at: At::Loose, is_cut }
+    }
+
+    /// Writes on.
+    fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+        let mut rest = text;
+        if self.at == At::Counted {
+            rest = text.strip_prefix('\n').expect("a line of its own");
+            self.at = At::Behind;
+        }
+        if let Some(first) = rest.chars().next().filter(|_| self.at == At::Behind) {
+            self.is_cut &= first != '/' && !first.is_whitespace();
+            self.at = At::Loose;
+        }
+        self.loose.push_str(rest);
+    }
+
+    /// Writes a line of its own, of which is known what it costs.
+    fn push_counted(&mut self, line: &str, own: u32) {
+        if self.at != At::Counted {
+            self.push("\n");
+            self.text.pop();
+        }
+        self.text.extend(["\n ", line]);
+        self.n_counted += u64::from(own);
+        self.is_cut &= !line.trim_start_matches([' ', '\t']).starts_with(char::is_whitespace);
+        self.at = At::Counted;
+    }
+
+    /// The text, and what it costs.
+    fn finish(self) -> (String, Tokens) {
+        let tokens = match self.is_cut {
+            true => Tokens(self.n_counted) + self.counter.count(&self.loose),
+            false => self.counter.count(&self.text),
+        };
+        (self.text, tokens)
+    }
 }
 
 /// What a line is written behind.

@@ -90,6 +90,12 @@ pub trait Count: Send + Sync {
         Frame { message: Tokens(4), call: Tokens(8), media: Tokens(1_500) }
     }
 
+    /// Whether a text costs what its parts cost, cut behind line ends that something visible follows, or blanks and then
+    /// something visible: not a line end, nor a slash right behind it.
+    fn is_cut_at_lines(&self) -> bool {
+        false
+    }
+
     /// The counter's name, as `inspect` prints it.
     fn name(&self) -> &str;
 

@@ -56,6 +56,10 @@ impl Count for Counter {
         self.inner().frame()
     }
 
+    fn is_cut_at_lines(&self) -> bool {
+        self.inner().is_cut_at_lines()
+    }
+
     fn name(&self) -> &str {
         self.inner().name()
     }

@@ -7,8 +7,9 @@ use std::sync::{Mutex, OnceLock, TryLockError};
 use fanfold_core::{Count, Tokens};
 use tiktoken::CoreBpe;
 
-use crate::memo::Memo;
-use crate::split::{self, Cl100kRules, O200kRules, Rules, Short};
+use crate::block::{Block, WIDTH};
+use crate::memo::{Memo, SHORT};
+use crate::split::{self, Cl100kRules, O200kRules, Rules};
 
 /// The counter of GPT-4o and later.
 pub type O200k = Exact<O200kRules>;
@@ -71,6 +72,10 @@ impl<R: Rules> Count for Exact<R> {
         count_with::<R>(&mut Memo::new(), self.bpe, text)
     }
 
+    fn is_cut_at_lines(&self) -> bool {
+        true
+    }
+
     fn name(&self) -> &str {
         self.name
     }
@@ -91,27 +96,33 @@ fn count_with<R: Rules>(memo: &mut Memo, bpe: &CoreBpe, text: &str) -> Tokens {
     let mut total = 0;
     let mut start = 0;
     while start < bytes.len() {
-        if let Some(first) = split::load16(bytes, start) {
-            match split::short_piece::<R>(first) {
-                Short::Word(len) => {
-                    total += memo.count_short(first, len, || bpe.count(&text[start..start + len]));
-                    start += len;
-                    continue;
-                }
-                Short::Counted { len, n_tokens } => {
-                    total += n_tokens;
-                    start += len;
-                    continue;
-                }
-                Short::Unknown => {}
-            }
+        let rest = &bytes[start..];
+        let mut last = [0; AHEAD];
+        let ahead = rest.first_chunk().unwrap_or_else(|| {
+            last[..rest.len()].copy_from_slice(rest);
+            &last
+        });
+        let block = Block::of::<R>(ahead.first_chunk().expect("more than a block"), rest.len().min(WIDTH));
+        for (at, len) in block {
+            let count = || bpe.count(&text[start + at..start + at + len]);
+            total += match len <= SHORT {
+                true => memo.count_short(split::load16(ahead, at), len, count),
+                false => memo.count_medium(&ahead[at..at + len], count),
+            };
         }
-        let end = match split::piece_end::<R>(bytes, start) {
-            Some(end) => end,
-            None => split::stretch_end(text, start),
-        };
-        total += memo.count(bytes, start, end, || bpe.count(&text[start..end]));
-        start = end;
+        total += block.n_sure;
+        start += block.len();
+        if block.len() == 0 {
+            let end = match split::piece_end::<R>(bytes, start) {
+                Some(end) => end,
+                None => split::stretch_end(text, start),
+            };
+            total += memo.count(bytes, start, end, || bpe.count(&text[start..end]));
+            start = end;
+        }
     }
     Tokens(total as u64)
 }
+
+/// A block, and so much behind it that sixteen bytes can be loaded from anywhere in it.
+const AHEAD: usize = WIDTH + 16;

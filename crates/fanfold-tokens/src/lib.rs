@@ -4,6 +4,7 @@ mod models; //   what is known of each model
 mod counter; //  which counter it has
 mod exact; //    counts as the provider does
 mod split; //    text into pieces
+mod block; //    many pieces at once
 mod memo; //     pieces already counted
 mod estimate; // counts where no vocabulary is public
 mod shape; //    tokens from the shape of words

@@ -6,7 +6,7 @@
 use crate::split::load8;
 
 /// Texts of up to this many bytes fit in a slot of the table for short ones.
-const SHORT: usize = 15;
+pub(crate) const SHORT: usize = 15;
 /// Texts of up to this many bytes fit in a slot of the table for longer ones.
 const MEDIUM: usize = 62;
 
@@ -94,7 +94,7 @@ impl Memo {
     }
 
     #[inline(never)]
-    fn count_medium(&mut self, text: &[u8], ask: impl Fn() -> usize) -> usize {
+    pub(crate) fn count_medium(&mut self, text: &[u8], ask: impl Fn() -> usize) -> usize {
         if text.len() > MEDIUM {
             return ask();
         }

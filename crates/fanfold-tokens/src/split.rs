@@ -72,88 +72,6 @@ pub(crate) fn piece_end<R: Rules>(bytes: &[u8], start: usize) -> Option<usize> {
     end.map(|end| start + end)
 }
 
-/// What begins with some bytes, if that is certain at a glance.
-pub(crate) enum Short {
-    /// A word or punctuation of so many bytes.
-    Word(usize),
-    /// Pieces that every vocabulary has: digits by threes, or a single byte.
-    Counted { len: usize, n_tokens: usize },
-    /// Anything else.
-    Unknown,
-}
-
-/// The piece or pieces that begin with these bytes and end among them: found for most with a few operations on all
-/// of them at once.
-#[inline(always)]
-pub(crate) fn short_piece<R: Rules>((low, high): (u64, u64)) -> Short {
-    let (first, second) = (low as u8, (low >> 8) as u8);
-    match (class(first), class(second)) {
-        (Class::Lower | Class::Upper, _) => short_word::<R>((low, high), 0),
-        (Class::Blank | Class::Punct, Class::Lower | Class::Upper) => short_word::<R>((low, high), 8),
-        (Class::Digit, _) => short_digits((low, high)),
-        (Class::Blank, Class::Digit) | (Class::Punct, Class::Blank | Class::Digit) => {
-            Short::Counted { len: 1, n_tokens: 1 }
-        }
-        (Class::Punct, Class::Punct) => short_punct(low, 8),
-        (Class::Blank, Class::Punct) if first == b' ' => short_punct(low, 16),
-        _ => Short::Unknown,
-    }
-}
-
-/// The word whose letters begin at a bit.
-#[inline(always)]
-fn short_word<R: Rules>(bytes: (u64, u64), letters: u32) -> Short {
-    let outside = |word: u64| {
-        if R::SPLITS_CASE { outside::<b'a', b'z', 0>(word) } else { outside::<b'a', b'z', 0x20>(word) }
-    };
-    // One capital may lead; more of them are read one by one.
-    let first = outside(bytes.0);
-    let rest = letters + (first >> letters & 0x80) as u32 / 16;
-    let Some((len, next)) = run_in(bytes, first & u64::MAX << rest, outside) else { return Short::Unknown };
-    // What the word may go on with.
-    let is_certain = next < 0x80 && next != b'\'' && (R::SPLITS_CASE || bytes.0 as u8 != b'\'');
-    if is_certain && len > rest / 8 { Short::Word(len as usize) } else { Short::Unknown }
-}
-
-#[inline(always)]
-fn short_digits(bytes: (u64, u64)) -> Short {
-    let outside = outside::<b'0', b'9', 0>;
-    match run_in(bytes, outside(bytes.0), outside) {
-        Some((len, next)) if next < 0x80 => {
-            Short::Counted { len: len as usize, n_tokens: len.div_ceil(3) as usize }
-        }
-        _ => Short::Unknown,
-    }
-}
-
-/// Where a run ends in sixteen bytes, and the byte behind it, if it ends among them. `ends` tells what ends it in the
-/// first half.
-#[inline(always)]
-fn run_in((low, high): (u64, u64), ends: u64, outside: impl Fn(u64) -> u64) -> Option<(u32, u8)> {
-    if ends != 0 {
-        let bit = ends.trailing_zeros() & !7;
-        return Some((bit / 8, (low >> bit) as u8));
-    }
-    let ends = outside(high);
-    let bit = ends.trailing_zeros() & !7;
-    (ends != 0).then(|| (8 + bit / 8, (high >> bit) as u8))
-}
-
-/// The run of punctuation that reaches at least to a bit.
-#[inline(always)]
-fn short_punct(low: u64, reached: u32) -> Short {
-    let alphanumeric = !(outside::<b'a', b'z', 0x20>(low) & outside::<b'0', b'9', 0>(low));
-    let ends = (outside::<b'!', b'~', 0>(low) | alphanumeric & HIGH) & u64::MAX << reached;
-    let len = ends.trailing_zeros() / 8;
-    // A line end would belong to it, and another character might.
-    let is_certain = len < 8
-        && matches!(
-            class((low >> (8 * len)) as u8),
-            Class::Lower | Class::Upper | Class::Digit | Class::Blank
-        );
-    if is_certain { Short::Word(len as usize) } else { Short::Unknown }
-}
-
 /// The end of a stretch that begins with a piece and holds non-ASCII text: the next certain cut.
 ///
 /// A cut is certain before a blank that follows something visible, after a newline when neither
@@ -231,11 +149,12 @@ fn outside<const FIRST: u8, const LAST: u8, const FOLD: u8>(word: u64) -> u64 {
     !(from_first & !past_last & !word) & HIGH
 }
 
-/// Sixteen bytes, the first ones lowest, if there are so many.
+/// Sixteen bytes, the first ones lowest.
 #[inline(always)]
-pub(crate) fn load16(bytes: &[u8], at: usize) -> Option<(u64, u64)> {
-    let chunk: u128 = u128::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
-    Some((chunk as u64, (chunk >> 64) as u64))
+pub(crate) fn load16(bytes: &[u8], at: usize) -> (u64, u64) {
+    let chunk: &[u8; 16] = bytes[at..].first_chunk().expect("sixteen bytes");
+    let both = u128::from_le_bytes(*chunk);
+    (both as u64, (both >> 64) as u64)
 }
 
 /// Eight bytes, the first one lowest, with zeros after the end.

@@ -1,4 +1,4 @@
-//! What recorded conversations show of the atoms that are no longer in view.
+//! What recorded conversations show of the atoms, and of the lines of files, that are no longer in view.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use fanfold_core::Transcript;
-use fanfold_core::study::{Case, N_FEATURES, Study};
+use fanfold_core::study::{Case, LineCase, N_FEATURES, SHOWN, Study};
 use fanfold_replay::{Record, read};
 use fanfold_tokens::o200k;
 use fanfold_wire::{Conversation, Format};
@@ -24,11 +24,31 @@ pub(super) const COINED: f64 = 0.05;
 #[derive(Default)]
 pub(super) struct Cases(Vec<([f32; N_FEATURES], f32)>);
 
+/// How many lines of files were copied, of how many: by whether the agent wrote them before, and by how often they were shown.
+#[derive(Default)]
+pub(super) struct Lines([[(u64, u64); SHOWN.len()]; 2]);
+
 /// The cases of the conversations to fit to, and of those that are kept aside.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) fitted: Cases,
     pub(super) aside: Cases,
+    pub(super) lines: Lines,
+    pub(super) lines_aside: Lines,
+}
+
+impl Lines {
+    /// The share of lines that were copied, and how many lines there are.
+    pub(super) fn copied(&self, is_written: bool, n_shown: usize) -> (f64, u64) {
+        let (copied, all) = self.0[usize::from(is_written)][n_shown];
+        (copied as f64 / all.max(1) as f64, all)
+    }
+
+    fn add(&mut self, case: &LineCase) {
+        let (copied, all) = &mut self.0[usize::from(case.is_written)][case.n_shown.min(SHOWN.len() - 1)];
+        *copied += u64::from(case.is_copied);
+        *all += 1;
+    }
 }
 
 impl Cases {
@@ -60,14 +80,17 @@ pub(super) fn gather(files: &[PathBuf]) -> anyhow::Result<Found> {
         let file = File::open(path).with_context(|| path.display().to_string())?;
         MultiGzDecoder::new(file).read_to_string(&mut text).with_context(|| path.display().to_string())?;
         for record in read(&text, "") {
-            walk(&record, if record.is_aside() { &mut found.aside } else { &mut found.fitted });
+            match record.is_aside() {
+                true => walk(&record, &mut found.aside, &mut found.lines_aside),
+                false => walk(&record, &mut found.fitted, &mut found.lines),
+            }
         }
     }
     Ok(found)
 }
 
 /// Takes the cases of one conversation, at each moment at which some window would be full.
-fn walk(record: &Record, cases: &mut Cases) {
+fn walk(record: &Record, cases: &mut Cases, lines: &mut Lines) {
     let messages: Vec<_> = record.messages.iter().map(|message| &**message).collect();
     let mut transcript = Transcript::new();
     for change in Conversation::of_messages(Format::Chat).append(&messages) {
@@ -78,7 +101,9 @@ fn walk(record: &Record, cases: &mut Cases) {
         let mut full = window;
         while let Some(now) = study.learn() {
             if now >= full {
-                study.cases(window / 100 * NEWEST).iter().for_each(|case| cases.add(case));
+                let newest = window / 100 * NEWEST;
+                study.cases(newest).iter().for_each(|case| cases.add(case));
+                study.lines(newest).iter().for_each(|case| lines.add(case));
                 full = now + window / 100 * STRIDE;
             }
         }

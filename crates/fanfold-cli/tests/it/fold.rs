@@ -24,7 +24,7 @@ fn what_fits_leaves_byte_for_byte() {
 #[test]
 fn what_does_not_fit_is_folded() {
     let sandbox = Sandbox::new();
-    let messages = long_chat(60);
+    let messages = long_chat(52);
     sandbox.write("chat.json", &body(&messages));
     let ran = sandbox.run("fold chat.json --window 12k");
     assert_eq!(ran.code, 0, "{}", ran.err);

@@ -21,20 +21,20 @@ fn the_demo() {
         The model's window is 16,000 tokens; 4,000 of them are kept for its answer.
 
         before  ▒█████████████████████████████████████████████████████████████ 27,120
-        after   ▒█▞░░░░░░░░░░■■■■■■■■■ 9,948
+        after   ▒█▞░░░░░░░░░░■■■■■■■■■ 9,928
         room                              ▲ 12,000
-                ▒ tools 139  █ verbatim 341  ▞ stubs 119  ░ digest 5,501  ■ tail 3,848
-        growth  ▁▁▁▁▂▂▂▂▂▃▃▄▄▅▆▆▆▇▇▇▅▅▆▆▆▆▆▆▇▅▆▆▆▆▆▆▆▆▆▆▆▆▆▆▇▇▇▇▇▇▇▅▆▆▆▆▆▆▆▆▆▆ of 12,000
+                ▒ tools 139  █ verbatim 341  ▞ stubs 119  ░ digest 5,481  ■ tail 3,848
+        growth  ▁▁▁▁▂▂▂▂▂▃▃▄▄▅▆▆▆▇▇▇▅▆▆▆▆▆▆▆▇▅▆▆▆▆▆▆▆▆▆▆▆▆▆▇▇▇▇▇▇▇▇▅▆▆▆▆▆▆▆▆▆▆ of 12,000
         folds                       ▲        ▲                     ▲           3
 
-        fold 3 after entry 54: 13,639 → 8,164 tokens
+        fold 3 after entry 54: 13,667 → 8,144 tokens
           why      the view no longer fitted
           stage    normal
           passes   dedupe           3 folded  −425
-                   digest           1 folded  −5,050
-          rewrote  2,967 of 8,164 tokens, which the provider reads anew
-          costs    as much as 451 new tokens, for the broken cache
-          won      5,475 tokens of room
+                   digest           1 folded  −5,098
+          rewrote  2,919 of 8,144 tokens, which the provider reads anew
+          costs    as much as 427 new tokens, for the broken cache
+          won      5,523 tokens of room
 
         a fold opens again, as `fanfold recall FILE 291227` does
           sent     [291227] export.py
@@ -87,8 +87,8 @@ fn the_budget() {
         reserve         4,000  kept for the answer
         room           12,000  what a request may cost
         trigger        11,400  where folding starts: light (policy fanfold)
-        cadence          cost  waiting: the backlog of 1,663 tokens has not reached 4,000
-        low mark        6,840  how far a fold goes down
+        cadence          cost  waiting: the backlog of 1,708 tokens has not reached 5,000
+        low mark        6,780  how far a fold goes down
         transcript      4,460  37.2 % of the room, 8 entries
         tools               0  their schemas, counted in both
         view            4,460  37.2 % of the room after 0 folds
@@ -104,13 +104,13 @@ fn what_folding_does_in_numbers() {
     sandbox.write("chat.json", &body(&long_chat(60)));
     expect![[r#"
         turns               6  65 steps of the model
-        folds               9  0 of them won less than a tenth
-        per 100         150.0  folds for a hundred turns
-        saved           4,453  tokens that a fold takes out
-        ratio          49.4 %  of its view that a fold leaves
-        view           10.1 %  of all that was said: 4,519 of 44,598 tokens
+        folds               8  0 of them won less than a tenth
+        per 100         133.3  folds for a hundred turns
+        saved           4,510  tokens that a fold takes out
+        ratio          49.9 %  of its view that a fold leaves
+        view           19.1 %  of all that was said: 8,515 of 44,598 tokens
         summaries           0  by a model; the one in the view has 0 tokens
-        rewrote        20,550  tokens that folds had the provider read anew
+        rewrote        20,655  tokens that folds had the provider read anew
     "#]]
     .assert_eq(&sandbox.run("inspect chat.json --window 12k --metrics").out);
     let numbers: Value =
@@ -166,7 +166,7 @@ fn why_nothing_was_folded() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &body(&long_chat(2)));
     expect![[r#"
-        nothing was folded: 1,671 of 119,808 tokens, and waiting: the backlog of 0 tokens has not reached 4,000
+        nothing was folded: 1,671 of 119,808 tokens, and waiting: the backlog of 0 tokens has not reached 5,000
         nothing was folded: 1,671 tokens, unchanged, for a room of 119,808
     "#]]
     .assert_eq(&sandbox.run("fold chat.json --explain").err);

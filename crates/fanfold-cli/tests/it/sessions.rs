@@ -63,11 +63,11 @@ fn a_session_is_listed_and_told_about() {
             begun      … …
             written to … …
             messages   132
-            folds      182 handles were given
+            folds      165 handles were given
               … …  folded for a window of 12,000 tokens from here on
-              … …  checkpoint "before fold 9"
-              … …  fold 9: 8,937 → 4,519 tokens, 182 handles
-              … …  request of 13,349 bytes
+              … …  checkpoint "before fold 8"
+              … …  fold 8: 9,360 → 5,016 tokens, 165 handles
+              … …  request of 25,604 bytes
         "#]],
     );
     let all: Value = serde_json::from_str(&sandbox.run("sessions list --json").out).unwrap();
@@ -96,7 +96,7 @@ fn what_was_sent_is_made_again_and_its_folds_open() {
     check(
         &sandbox.run("doctor --requests"),
         &expect![[r#"
-            1 session, 182 handles, 1 request: all is well
+            1 session, 165 handles, 1 request: all is well
         "#]],
     );
     assert!(sandbox.run("show --session night --folded").out.contains("fanfold"));
@@ -133,7 +133,7 @@ fn sessions_go_back_and_forth_and_other_ways() {
         &expect![[r#"
             error: session night has no checkpoint "nowhere"
 
-            hint: there are before fold 9, before the change
+            hint: there are before fold 8, before the change
         "#]],
     );
     sandbox.run("sessions title night Task");
@@ -340,7 +340,7 @@ fn a_store_that_is_not_there_is_told_about() {
 #[test]
 fn two_processes_folding_one_session_make_one_fold() {
     let sandbox = Sandbox::new();
-    sandbox.write("chat.json", &body(&long_chat(60)));
+    sandbox.write("chat.json", &body(&long_chat(52)));
     sandbox.write("start.json", &body(&long_chat(3)));
     sandbox.run("fold --session s start.json -w 12k -o x.json");
     let start = |i: usize| {

@@ -1,9 +1,13 @@
 //! The scorer's own eyes, for `cargo xtask weights`: what it sees of the old atoms of a conversation that is over, and
 //! which of them the agent used next. No part of what this crate promises.
 
+use std::collections::HashMap;
+
 use super::feature::{FEATURES, Feature};
 use super::{AtomId, Lexicon, weights};
 use crate::atoms::Look;
+use crate::candidates::shows_file;
+use crate::copies::{self, LineHash, hash_of, is_copyable, values_in, without_number};
 use crate::scan::{Piece, Scan, take_apart};
 use crate::transcript::{EntryId, Transcript};
 use crate::workers::Alone;
@@ -14,6 +18,22 @@ pub const N_FEATURES: usize = Feature::COUNT;
 pub const NAMES: [&str; N_FEATURES] = FEATURES;
 /// The weights as they are.
 pub const WEIGHTS: [f32; N_FEATURES] = weights::WEIGHTS;
+
+/// How much more likely a line is to be copied by how often it was shown, and if the agent wrote it before, as it is.
+pub const SHOWN: [f32; 5] = copies::SHOWN;
+/// See there.
+pub const WRITTEN: f32 = copies::WRITTEN;
+
+/// A line of a file that was looked at and is no longer in view.
+#[derive(Debug, Clone, Copy)]
+pub struct LineCase {
+    /// In how many results it stood.
+    pub n_shown: usize,
+    /// Whether the agent has written it in a call.
+    pub is_written: bool,
+    /// Whether the agent writes it before it is shown again.
+    pub is_copied: bool,
+}
 
 /// An atom that is no longer in view, as the scorer sees it.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +53,8 @@ pub struct Study<'t> {
     lexicon: Lexicon,
     /// By atom: each entry in which it stands, and whether the agent wrote it there before it came from elsewhere.
     stands: Vec<Vec<(usize, bool)>>,
+    /// By line of a file: each entry in which it stands, and whether the agent wrote it there.
+    lines: HashMap<LineHash, Vec<(usize, bool)>>,
 }
 
 impl<'t> Study<'t> {
@@ -59,7 +81,8 @@ impl<'t> Study<'t> {
                 }
             }
         }
-        Study { transcript, scans, lexicon, stands }
+        let lines = lines_in(&scans);
+        Study { transcript, scans, lexicon, stands, lines }
     }
 
     /// Learns the next entry. Gives how many tokens there are by then; nothing at the end.
@@ -71,11 +94,32 @@ impl<'t> Study<'t> {
 
     /// The atoms known so far that stand neither in the newest so many tokens nor in what people said.
     pub fn cases(&self, newest: u32) -> Vec<Case> {
-        let learnt = self.lexicon.learnt();
-        let is_new = |entry: &usize| self.lexicon.age(EntryId::from(*entry)) < newest;
-        let tail = learnt - (0..learnt).rev().take_while(is_new).count();
+        let (learnt, tail) = (self.lexicon.learnt(), self.tail(newest));
         let atoms = self.stands.iter().enumerate();
         atoms.filter_map(|(atom, stands)| self.case(atom as AtomId, stands, learnt, tail)).collect()
+    }
+
+    /// The lines of files known so far that do not stand in the newest so many tokens.
+    pub fn lines(&self, newest: u32) -> Vec<LineCase> {
+        let tail = self.tail(newest);
+        self.lines.values().filter_map(|stands| self.line(stands, tail)).collect()
+    }
+
+    fn line(&self, stands: &[(usize, bool)], tail: usize) -> Option<LineCase> {
+        let learnt = self.lexicon.learnt();
+        let (before, after) = stands.split_at(stands.partition_point(|(entry, _)| *entry < learnt));
+        let n_shown = before.iter().filter(|(_, is_written)| !is_written).count();
+        let is_old = before.last().is_some_and(|(entry, _)| *entry < tail);
+        let is_copied = after.first().is_some_and(|(_, is_written)| *is_written);
+        let is_written = before.iter().any(|(_, is_written)| *is_written);
+        (is_old && n_shown > 0).then_some(LineCase { n_shown, is_written, is_copied })
+    }
+
+    /// The first of the newest entries with so many tokens.
+    fn tail(&self, newest: u32) -> usize {
+        let learnt = self.lexicon.learnt();
+        let is_new = |entry: &usize| self.lexicon.age(EntryId::from(*entry)) < newest;
+        learnt - (0..learnt).rev().take_while(is_new).count()
     }
 
     fn case(&self, atom: AtomId, stands: &[(usize, bool)], learnt: usize, tail: usize) -> Option<Case> {
@@ -92,4 +136,32 @@ impl<'t> Study<'t> {
         let is_used = after.first().is_some_and(|(_, is_use)| *is_use);
         Some(Case { features, is_used, is_coined: known.is_coined && known.atom.look() != Look::Path })
     }
+}
+
+/// Where lines of files stand: in results that show a file, and in what the agent wrote in calls.
+fn lines_in(scans: &[Scan]) -> HashMap<LineHash, Vec<(usize, bool)>> {
+    let mut lines: HashMap<LineHash, Vec<(usize, bool)>> = HashMap::new();
+    for (i, scan) in scans.iter().enumerate() {
+        let mut stands_here = |text: &str, is_written: bool| {
+            if is_copyable(text) {
+                let stands = lines.entry(hash_of(text)).or_default();
+                if stands.last().is_none_or(|(entry, _)| *entry != i) {
+                    stands.push((i, is_written));
+                }
+            }
+        };
+        // What a reply asks for stands before its results.
+        let (results, asked): (Vec<_>, Vec<_>) = scan
+            .lines()
+            .filter(|line| line.piece != Piece::Said)
+            .partition(|line| matches!(line.piece, Piece::Result(_)));
+        asked.iter().flat_map(|line| values_in(line.text)).for_each(|value| stands_here(value, true));
+        for line in results {
+            let Piece::Result(call) = line.piece else { continue };
+            if shows_file(&scan.calls[usize::from(call)].deed) {
+                stands_here(without_number(line.text), false);
+            }
+        }
+    }
+    lines
 }

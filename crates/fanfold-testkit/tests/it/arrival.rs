@@ -126,3 +126,71 @@ fn lines_that_were_shown_again_stay() {
     let (shown_again, shown_once) = (n_lines(again, "again"), n_lines(once, "again"));
     assert!(shown_again > shown_once, "{shown_again} and {shown_once}");
 }
+
+/// Lines that the agent copied into an edit it is likely to copy again: they stay before others of the same file.
+#[test]
+fn lines_that_the_agent_copied_stay() {
+    let copied = [7, 23, 38, 51];
+    let line = |n: usize| format!("let part = make_edited ( left , right , {n} ) ;");
+    let edit = |n: usize| {
+        let mut editing = reading("src/edited.rs", "done");
+        if let Entry::Step(step) = &mut editing {
+            let edit =
+                serde_json::json!({ "file_path": "src/edited.rs", "new_string": "", "old_string": line(n) });
+            step.calls[0].tool = "Edit".to_owned();
+            step.calls[0].arguments = Body::text(edit.to_string());
+        }
+        editing
+    };
+    let user = fanfold_core::parse("user    what is wrong with it?\n").expect("notation");
+    let read = ["edited", "second", "third"].map(|name| reading(&format!("src/{name}.rs"), &file(name, 60)));
+    let last = reading("src/last.rs", &file("last", 40));
+    let n_shown = |edits: &[usize]| {
+        let edits = edits.iter().map(|n| edit(*n));
+        let entries = user.clone().into_iter().chain(read.clone()).chain(edits).chain([last.clone()]);
+        let mut session = following(2_500, entries);
+        let view = session.view().expect("it fits").clone();
+        assert!(!session.ledger().receipts().is_empty(), "it folds");
+        let shown = print_view(session.transcript(), &view);
+        let is_shown = |n: &&usize| {
+            let mut lines = shown.lines().filter(|shown| !shown.contains("old_string"));
+            lines.any(|shown| shown.contains(&line(**n)))
+        };
+        copied.iter().filter(is_shown).count()
+    };
+    let others = [8, 24, 39, 52];
+    assert_eq!(n_shown(&copied), copied.len());
+    assert!(n_shown(&others) < copied.len(), "{} of those that were not copied", n_shown(&others));
+}
+
+/// What is folded need not tell what stands in view as it came.
+#[test]
+fn what_stands_in_view_is_not_told_again() {
+    let user = fanfold_core::parse("user    what is wrong with it?\n").expect("notation");
+    let names = ["again", "second", "third", "again"];
+    let reads = names.map(|name| reading(&format!("src/{name}.rs"), &file(name, 60)));
+    let mut session = following(2_500, user.into_iter().chain(reads));
+    let view = session.view().expect("it fits").clone();
+    let shown = print_view(session.transcript(), &view);
+    let n_lines = |name: &str| shown.lines().filter(|line| line.contains(&format!("make_{name} "))).count();
+    assert_eq!(view.items.last(), Some(&Item::Whole(EntryId(4))), "the newest stays");
+    assert!(n_lines("second") > 1, "something is told of the others");
+    assert_eq!(n_lines("again"), 60, "{shown}");
+}
+
+/// What has a shape of its own is told by that, however large: a JSON document by its keys, a table by its head.
+#[test]
+fn what_has_a_shape_keeps_it() {
+    let user = || fanfold_core::parse("user    what is wrong with it?\n").expect("notation");
+    let row = |n: usize| serde_json::json!({ "id": n, "name": format!("part_{n}"), "state": "made" });
+    let json = serde_json::to_string_pretty(&(0..400).map(row).collect::<Vec<_>>()).expect("JSON");
+    let table: String = (0..400).map(|n| format!("| part_{n} | made | {n} |\n")).collect();
+    let table = format!("| name | state | size |\n| --- | --- | --- |\n{table}");
+    for (large, first) in [(json, "400 items of {id, name, state}"), (table, "| name | state | size |")] {
+        let mut session = following(2_000, user().into_iter().chain([reading("out", &large)]));
+        let view = session.view().expect("it fits").clone();
+        let Some(Item::Edited(_, edits)) = view.items.last() else { panic!("it is cut") };
+        let stub = &edits.last().expect("its result").stub;
+        assert!(stub.trim_start().starts_with(first), "{stub}");
+    }
+}

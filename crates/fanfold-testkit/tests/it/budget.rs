@@ -6,7 +6,7 @@ use fanfold_core::{
 };
 
 use crate::cases::{Case, Verdict, hold, no};
-use crate::walks::{Sent, walk, walk_case_in_chat, yardstick};
+use crate::walks::{Sent, view_of, walk, walk_case_in_chat, yardstick};
 
 /// The view fits, and costs what it says.
 pub(crate) fn check_view(session: &Session<'_>, view: &View) -> Verdict {
@@ -35,6 +35,44 @@ pub(crate) fn check_sent(sent: &Sent<'_>) -> Verdict {
 #[test]
 fn views_fit_and_cost_what_they_say() {
     hold(6_000, &Policy::NAMES, |case| walk(case, |session, view| check_view(session, view)));
+}
+
+/// The same by a real vocabulary, which most lines of a segment are counted by only once.
+#[test]
+fn views_cost_what_they_say_in_real_tokens() {
+    hold(2_000, &["fanfold"], |case| {
+        let budget = Budget::with_reserve(Tokens(case.window * 4), Tokens::ZERO);
+        let mut session = Session::new(case.policy(), budget, fanfold_tokens::o200k());
+        for entry in &case.entries {
+            session.append(entry.clone());
+            if let Some(view) = view_of(&mut session)? {
+                check_view(&session, &view)?;
+            }
+        }
+        Ok(())
+    });
+}
+
+/// Sources of lines may begin with a slash, which a vocabulary may take for the end of the line before.
+#[test]
+fn lines_of_files_with_absolute_paths_cost_what_they_say() {
+    let mut session = Session::new(
+        Policy::fanfold(),
+        Budget::with_reserve(Tokens(2_000), Tokens::ZERO),
+        fanfold_tokens::o200k(),
+    );
+    let mut text = "user    what is wrong with it?\n".to_owned();
+    for i in 0..60 {
+        let lines: String =
+            (0..6).map(|n| format!("        let part_{n} = make_part_{i}(left);\n")).collect();
+        text.push_str(&format!("call    read /src/file_{i}.rs\nresult  {}\n", lines.trim()));
+    }
+    for entry in parse(&text).expect("notation") {
+        session.append(entry);
+        let view = session.view().expect("it fits").clone();
+        check_view(&session, &view).expect("it costs what it says");
+    }
+    assert!(session.ledger().receipts().len() > 3, "it folds");
 }
 
 #[test]

@@ -13,6 +13,32 @@ fn check(text: &str) {
     }
 }
 
+/// Whether a line may be counted by itself: something visible follows its blanks, and no slash comes first.
+fn stands_alone(line: &str) -> bool {
+    let visible = line.trim_start_matches([' ', '\t']);
+    !line.starts_with('/') && visible.starts_with(|first: char| !first.is_whitespace())
+}
+
+proptest! {
+    /// What `is_cut_at_lines` says.
+    #[test]
+    fn a_text_costs_what_its_lines_cost(
+        lines in prop::collection::vec(prop::collection::vec(0..PARTS.len(), 1..8), 1..6),
+    ) {
+        let lines: Vec<String> = lines
+            .into_iter()
+            .map(|parts| parts.into_iter().map(|part| PARTS[part]).collect::<String>() + "\n")
+            .filter(|line| stands_alone(line))
+            .collect();
+        let counters: [&dyn Count; 2] = [o200k(), cl100k()];
+        for counter in counters {
+            prop_assert!(counter.is_cut_at_lines());
+            let alone: Tokens = lines.iter().map(|line| counter.count(line)).sum();
+            prop_assert_eq!(counter.count(&lines.concat()), alone);
+        }
+    }
+}
+
 /// What texts are made of: everything the rules treat in a way of its own, and its neighbours.
 const PARTS: [&str; 96] = [
     "a",
