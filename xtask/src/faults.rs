@@ -214,6 +214,7 @@ fn test(tree: &Path, target: &Path, place: &Place) -> anyhow::Result<Outcome> {
     let Place { package, program, module } = place;
     let log = target.with_file_name("log");
     let programs = match program {
+        Some("lib") => vec!["--lib"],
         Some(program) => vec!["--test", program],
         None => programs(&tree.join("crates").join(package), module),
     };

@@ -434,3 +434,49 @@ pub(crate) fn seal(
     let handle = draft.ledger.name_entries(draft.transcript, &entries);
     Segment { entries, tier: 0, handle, parts, voice, handles, stretches: Vec::new(), kept: Arc::default() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Words, and one more where a slash goes with the line end before it, as in real vocabularies.
+    struct Joining;
+
+    impl Count for Joining {
+        fn count(&self, text: &str) -> Tokens {
+            Tokens((text.split_whitespace().count() + text.matches("{\n/").count()) as u64)
+        }
+
+        fn is_cut_at_lines(&self) -> bool {
+            true
+        }
+
+        fn name(&self) -> &str {
+            "joining"
+        }
+
+        fn is_exact(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn lines_cost_what_their_text_costs() {
+        let check = |source: &str| {
+            let mut lines = Lines::new(&Joining);
+            lines.push("[1] first.rs");
+            for line in ["if one {", "    if two {"] {
+                lines.push_counted(line, Joining.count(&format!(" {line}\n")).0 as u32);
+            }
+            lines.push("\n");
+            lines.push(source);
+            lines.push_counted("three", 1);
+            lines.push("\nend");
+            let (text, tokens) = lines.finish();
+            assert_eq!(text, format!("[1] first.rs\n if one {{\n     if two {{\n{source}\n three\nend"));
+            assert_eq!(tokens, Joining.count(&text), "{text}");
+        };
+        check("second.rs");
+        check("/usr/second");
+    }
+}

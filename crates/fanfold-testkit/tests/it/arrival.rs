@@ -163,19 +163,22 @@ fn lines_that_the_agent_copied_stay() {
     assert!(n_shown(&others) < copied.len(), "{} of those that were not copied", n_shown(&others));
 }
 
-/// What is folded need not tell what stands in view as it came.
+/// What is folded need not tell what stands in view as it came, from another file though.
 #[test]
 fn what_stands_in_view_is_not_told_again() {
     let user = fanfold_core::parse("user    what is wrong with it?\n").expect("notation");
-    let names = ["again", "second", "third", "again"];
-    let reads = names.map(|name| reading(&format!("src/{name}.rs"), &file(name, 60)));
-    let mut session = following(2_500, user.into_iter().chain(reads));
-    let view = session.view().expect("it fits").clone();
-    let shown = print_view(session.transcript(), &view);
-    let n_lines = |name: &str| shown.lines().filter(|line| line.contains(&format!("make_{name} "))).count();
-    assert_eq!(view.items.last(), Some(&Item::Whole(EntryId(4))), "the newest stays");
-    assert!(n_lines("second") > 1, "something is told of the others");
-    assert_eq!(n_lines("again"), 60, "{shown}");
+    let reads = [("first", "first", 60), ("second", "second", 60), ("third", "again", 60)];
+    let reads = reads.map(|(path, text, n)| reading(&format!("src/{path}.rs"), &file(text, n)));
+    let shown = |last: &str| {
+        let last = reading("src/last.rs", &file(last, 61));
+        let mut session = following(2_500, user.clone().into_iter().chain(reads.clone()).chain([last]));
+        let view = session.view().expect("it fits").clone();
+        assert_eq!(view.items.last(), Some(&Item::Whole(EntryId(4))), "the newest stays");
+        let shown = print_view(session.transcript(), &view);
+        shown.lines().filter(|line| line.contains("make_again ")).count()
+    };
+    assert!(shown("other") > 1, "some lines are told");
+    assert_eq!(shown("again"), 61, "those of the newest alone");
 }
 
 /// What has a shape of its own is told by that, however large: a JSON document by its keys, a table by its head.

@@ -53,28 +53,6 @@ fn views_cost_what_they_say_in_real_tokens() {
     });
 }
 
-/// Sources of lines may begin with a slash, which a vocabulary may take for the end of the line before.
-#[test]
-fn lines_of_files_with_absolute_paths_cost_what_they_say() {
-    let mut session = Session::new(
-        Policy::fanfold(),
-        Budget::with_reserve(Tokens(2_000), Tokens::ZERO),
-        fanfold_tokens::o200k(),
-    );
-    let mut text = "user    what is wrong with it?\n".to_owned();
-    for i in 0..60 {
-        let lines: String =
-            (0..6).map(|n| format!("        let part_{n} = make_part_{i}(left);\n")).collect();
-        text.push_str(&format!("call    read /src/file_{i}.rs\nresult  {}\n", lines.trim()));
-    }
-    for entry in parse(&text).expect("notation") {
-        session.append(entry);
-        let view = session.view().expect("it fits").clone();
-        check_view(&session, &view).expect("it costs what it says");
-    }
-    assert!(session.ledger().receipts().len() > 3, "it folds");
-}
-
 #[test]
 fn what_is_sent_fits() {
     hold(3_000, &Policy::NAMES, |case| walk_case_in_chat(case, check_sent));
