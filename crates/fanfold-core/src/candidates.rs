@@ -92,7 +92,7 @@ pub(crate) fn lines_of<'a>(sources: &'a [Source], worth: &Worth) -> Vec<Line<'a>
             let is_told = line.is != LineOf::Rest || line.copied > 0.0;
             !line.atoms.is_empty() || is_told || !worth.focus.is_empty()
         };
-        out.extend(lines.filter(may_stay));
+        out.extend(lines.filter(says_something).filter(may_stay));
     }
     out
 }
@@ -100,7 +100,12 @@ pub(crate) fn lines_of<'a>(sources: &'a [Source], worth: &Worth) -> Vec<Line<'a>
 /// The lines of one result, in their order; what they are worth is not yet known.
 pub(crate) fn lines_of_result<'a>(source: &'a Source, call: u16, worth: &Worth) -> Vec<Line<'a>> {
     let of_result = source.scan.lines().filter(|line| line.piece == Piece::Result(call));
-    of_result.map(|line| source.line(&line, false, worth)).collect()
+    of_result.map(|line| source.line(&line, false, worth)).filter(says_something).collect()
+}
+
+/// Whether there is anything in a line beside the number that a reading tool put before it.
+fn says_something(line: &Line<'_>) -> bool {
+    !line.text.trim_ascii().is_empty()
 }
 
 impl Source {

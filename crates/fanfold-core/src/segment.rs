@@ -380,7 +380,8 @@ impl<'a> Lines<'a> {
         }
         self.text.extend(["\n ", line]);
         self.n_counted += u64::from(own);
-        self.is_cut &= !line.trim_start_matches([' ', '\t']).starts_with(char::is_whitespace);
+        let visible = line.trim_start_matches([' ', '\t']);
+        self.is_cut &= visible.starts_with(|first: char| !first.is_whitespace());
         self.at = At::Counted;
     }
 
