@@ -438,6 +438,13 @@ pub(super) const FAULTS: &[Fault] = &[
         replace: "_ => previous == '\\n',",
     },
     Fault {
+        name: "lines that are empty without their number are told",
+        breaks: "arrival",
+        file: "crates/fanfold-core/src/candidates.rs",
+        find: "    !line.text.trim_ascii().is_empty()\n",
+        replace: "    line.text.len() < usize::MAX\n",
+    },
+    Fault {
         name: "focus is not looked at",
         breaks: "wishes",
         file: "crates/fanfold-core/src/draft.rs",

@@ -197,3 +197,28 @@ fn what_has_a_shape_keeps_it() {
         assert!(stub.trim_start().starts_with(first), "{stub}");
     }
 }
+
+/// A line of which nothing is left without its number is not told; it is no line for a vocabulary, either.
+#[test]
+fn numbered_lines_that_are_empty_are_not_told() {
+    let budget = Budget::with_reserve(Tokens(3_000), Tokens::ZERO);
+    let mut session = Session::new(Policy::fanfold(), budget, fanfold_tokens::o200k());
+    session.append(fanfold_core::parse("user    what is wrong with it?\n").expect("notation").remove(0));
+    let mut n_notes = 0;
+    for i in 0..40 {
+        let line = |n: usize| match n % 3 {
+            0 => format!("  {}→\n", 1000 + 40 * i + n),
+            _ => format!("  {}→    let part_{n} = make_part_{i}(left, right);\n", 1000 + 40 * i + n),
+        };
+        session.append(reading(&format!("src/file_{i}.rs"), &(0..30).map(line).collect::<String>()));
+        let view = session.view().expect("it fits").clone();
+        let counted = fanfold_core::recount(session.transcript(), &view, fanfold_tokens::o200k());
+        assert_eq!(view.tokens, counted, "the view costs what it says");
+        for item in &view.items {
+            let Item::Note { text, .. } = item else { continue };
+            n_notes += 1;
+            assert!(!text.lines().any(|line| line.trim().is_empty()), "{text}");
+        }
+    }
+    assert!(n_notes > 0, "it folds");
+}
