@@ -204,18 +204,17 @@ mod tests {
     use super::*;
     use crate::split::{Cl100kRules, O200kRules, piece_end};
 
-    /// The pieces that a block finds, and how many bytes they are.
-    fn pieces<R: Rules>(text: &str) -> (Vec<(usize, usize)>, usize) {
+    fn block_of<R: Rules>(text: &str) -> Block {
         let mut bytes = [0; WIDTH];
         let n_bytes = text.len().min(WIDTH);
         bytes[..n_bytes].copy_from_slice(&text.as_bytes()[..n_bytes]);
-        let block = Block::of::<R>(&bytes, n_bytes);
-        (block.collect(), block.len())
+        Block::of::<R>(&bytes, n_bytes)
     }
 
     /// Holds a block against the pieces found one by one.
     fn check<R: Rules>(text: &str) {
-        let (words, len) = pieces::<R>(text);
+        let block = block_of::<R>(text);
+        let len = block.len();
         let (mut expected, mut n_sure, mut at) = (Vec::new(), 0, 0);
         while at < len {
             let end = piece_end::<R>(text.as_bytes(), at).unwrap_or(usize::MAX);
@@ -228,24 +227,21 @@ mod tests {
             }
             at = end;
         }
-        assert_eq!(words, expected, "{text:?}");
-        let mut bytes = [0; WIDTH];
-        let n_bytes = text.len().min(WIDTH);
-        bytes[..n_bytes].copy_from_slice(&text.as_bytes()[..n_bytes]);
-        assert_eq!(Block::of::<R>(&bytes, n_bytes).n_sure, n_sure, "{text:?}");
+        assert_eq!((block.collect::<Vec<_>>(), block.n_sure), (expected, n_sure), "{text:?}");
     }
 
     #[test]
     fn the_header_is_true() {
-        let (words, len) = pieces::<O200kRules>("let max_depth = 3;");
-        assert_eq!((words, len), (vec![(0, 3), (3, 4), (7, 6), (13, 2)], 18));
+        let block = block_of::<O200kRules>("let max_depth = 3;");
+        assert_eq!(block.collect::<Vec<_>>(), [(0, 3), (3, 4), (7, 6), (13, 2)]);
+        assert_eq!(block.len(), 18);
     }
 
     #[test]
     fn most_of_a_line_is_one_block() {
         let line = "    if parser.max_depth > LIMIT { return Err(\"too deep\"); }";
-        assert_eq!(pieces::<O200kRules>(line).1, line.len());
-        assert_eq!(pieces::<Cl100kRules>(line).1, line.len());
+        assert_eq!(block_of::<O200kRules>(line).len(), line.len());
+        assert_eq!(block_of::<Cl100kRules>(line).len(), line.len());
     }
 
     proptest! {
