@@ -27,6 +27,7 @@ mod scan; //       entries taken apart once
 mod ahead; //      entries taken apart before they are needed
 mod words; //      the words of texts and names
 mod copies; //     which of their lines may be copied
+mod counted; //    texts whose lines are counted one by one
 mod candidates; // which could stay, and what they are worth
 mod choice; //     which of them do
 mod changed; //    which lines of a file were worked on

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use crate::candidates::{lines_of, sources, weigh};
 use crate::choice::{Chooser, Chosen, HANDLE, Line, LineOf};
 use crate::copies::{LineHash, LineSet};
+use crate::counted::Lines;
 use crate::draft::Draft;
 use crate::handle::Handle;
 use crate::stretch::{Stretch, coarsened, join_bare, n_joined, stretches};
-use crate::tokens::{Count, Tokens};
+use crate::tokens::Tokens;
 use crate::transcript::EntryId;
 use crate::value::{AtomId, Lexicon, UNKNOWN, Worth};
 use crate::view::Voice;
@@ -328,73 +329,6 @@ fn write_parts(
     parts
 }
 
-/// A text that is written line by line, most of which are counted already.
-struct Lines<'a> {
-    counter: &'a dyn Count,
-    text: String,
-    /// What of it is not counted yet.
-    loose: String,
-    n_counted: u64,
-    at: At,
-    /// Whether the counter cuts wherever lines were left out of what is loose.
-    is_cut: bool,
-}
-
-/// What a text was written up to.
-#[derive(PartialEq, Eq)]
-enum At {
-    /// A counted line, whose line end is counted and not yet written.
-    Counted,
-    /// The beginning of a line behind one.
-    Behind,
-    /// Anything else.
-    Loose,
-}
-
-impl<'a> Lines<'a> {
-    fn new(counter: &'a dyn Count) -> Lines<'a> {
-        let (text, loose, is_cut) = (String::new(), String::new(), counter.is_cut_at_lines());
-        Lines { counter, text, loose, n_counted: 0, at: At::Loose, is_cut }
-    }
-
-    /// Writes on.
-    fn push(&mut self, text: &str) {
-        self.text.push_str(text);
-        let mut rest = text;
-        if self.at == At::Counted {
-            rest = text.strip_prefix('\n').expect("a line of its own");
-            self.at = At::Behind;
-        }
-        if let Some(first) = rest.chars().next().filter(|_| self.at == At::Behind) {
-            self.is_cut &= first != '/' && !first.is_whitespace();
-            self.at = At::Loose;
-        }
-        self.loose.push_str(rest);
-    }
-
-    /// Writes a line of its own, of which is known what it costs.
-    fn push_counted(&mut self, line: &str, own: u32) {
-        if self.at != At::Counted {
-            self.push("\n");
-            self.text.pop();
-        }
-        self.text.extend(["\n ", line]);
-        self.n_counted += u64::from(own);
-        let visible = line.trim_start_matches([' ', '\t']);
-        self.is_cut &= visible.starts_with(|first: char| !first.is_whitespace());
-        self.at = At::Counted;
-    }
-
-    /// The text, and what it costs.
-    fn finish(self) -> (String, Tokens) {
-        let tokens = match self.is_cut {
-            true => Tokens(self.n_counted) + self.counter.count(&self.loose),
-            false => self.counter.count(&self.text),
-        };
-        (self.text, tokens)
-    }
-}
-
 /// What a line is written behind.
 #[derive(Clone, Copy)]
 enum Before {
@@ -434,50 +368,4 @@ pub(crate) fn seal(
 ) -> Segment {
     let handle = draft.ledger.name_entries(draft.transcript, &entries);
     Segment { entries, tier: 0, handle, parts, voice, handles, stretches: Vec::new(), kept: Arc::default() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Words, and one more where a slash goes with the line end before it, as in real vocabularies.
-    struct Joining;
-
-    impl Count for Joining {
-        fn count(&self, text: &str) -> Tokens {
-            Tokens((text.split_whitespace().count() + text.matches("{\n/").count()) as u64)
-        }
-
-        fn is_cut_at_lines(&self) -> bool {
-            true
-        }
-
-        fn name(&self) -> &str {
-            "joining"
-        }
-
-        fn is_exact(&self) -> bool {
-            true
-        }
-    }
-
-    #[test]
-    fn lines_cost_what_their_text_costs() {
-        let check = |source: &str| {
-            let mut lines = Lines::new(&Joining);
-            lines.push("[1] first.rs");
-            for line in ["if one {", "    if two {"] {
-                lines.push_counted(line, Joining.count(&format!(" {line}\n")).0 as u32);
-            }
-            lines.push("\n");
-            lines.push(source);
-            lines.push_counted("three", 1);
-            lines.push("\nend");
-            let (text, tokens) = lines.finish();
-            assert_eq!(text, format!("[1] first.rs\n if one {{\n     if two {{\n{source}\n three\nend"));
-            assert_eq!(tokens, Joining.count(&text), "{text}");
-        };
-        check("second.rs");
-        check("/usr/second");
-    }
 }

@@ -376,8 +376,8 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "a line is cut off before a slash",
-        breaks: "3 budget: core/lib/segment",
-        file: "crates/fanfold-core/src/segment.rs",
+        breaks: "3 budget: core/lib/counted",
+        file: "crates/fanfold-core/src/counted.rs",
         find: "self.is_cut &= first != '/' && !first.is_whitespace();",
         replace: "self.is_cut &= !first.is_whitespace();",
     },
