@@ -8,9 +8,13 @@ use serde_json::Value;
 
 use crate::page;
 use crate::replayed::{Replays, digits, number, rows};
+use crate::tables::PRICES;
 
 const PAGE: &str = "docs/ablation.md";
 const TERMS: [&str; 5] = ["--without-aside", "--window", "8k,16k,32k,64k", "--policy", "fanfold"];
+
+/// How it folds when that pays, with no window in the way.
+const COST: &str = "--without-aside --policy fanfold --window 1M --min-ratio 0 --cadence cost --least 48k";
 
 /// Replays without each mechanism and prints the page.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
@@ -18,17 +22,39 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     let replay = |more: &[&str]| replays.run(&[&TERMS[..], more].concat());
     let whole = replay(&["--cadence", "window"])?;
     let mut runs = vec![("nothing".to_owned(), whole.clone())];
-    for mechanism in Policy::fanfold().mechanisms() {
+    let of_window = |name: &&str| *name != Policy::OF_COST;
+    for mechanism in Policy::fanfold().mechanisms().into_iter().filter(of_window) {
         let run = replay(&["--cadence", "window", "--without", mechanism])?;
         runs.push((mechanism.to_owned(), run));
     }
     runs.push(("nothing, and it folds when that pays, too".to_owned(), replay(&["--cadence", "cost"])?));
-    let text = text(&runs, &whole);
+    let mut text = text(&runs, &whole);
+    text.push_str(&of_cost(&replays)?);
     if arguments.iter().any(|argument| argument == "--write") {
         std::fs::write(crate::tidy::root().join(PAGE), &text).context(PAGE)?;
     }
     page::say(&text);
     Ok(())
+}
+
+/// What it costs, and what stands in view, where only prices are a reason to fold.
+fn of_cost(replays: &Replays) -> anyhow::Result<String> {
+    let mut text = String::from(
+        "\n## Folded when that pays, conversations of 48k tokens and more\n\n\
+         `--window 1M --min-ratio 0 --cadence cost --least 48k`; `cost` as a share of what they cost as they came.\n\n\
+         | without | prices | cost | recall |\n| --- | --- | --- | --- |\n",
+    );
+    for (name, without) in [("nothing", &[][..]), (Policy::OF_COST, &["--without", Policy::OF_COST][..])] {
+        for (prices, words) in PRICES {
+            let more = ["--prices", prices];
+            let run = replays.run(&[&COST.split(' ').collect::<Vec<_>>()[..], &more, without].concat())?;
+            for row in rows(&run) {
+                let (cost, recall) = (number(row, "/shares/cost"), number(row, "/shares/recall_all"));
+                let _ = writeln!(text, "| {name} | {words} | {} | {} |", digits(cost, 3), digits(recall, 3));
+            }
+        }
+    }
+    Ok(text)
 }
 
 fn text(runs: &[(String, Value)], whole: &Value) -> String {
@@ -76,5 +102,6 @@ no longer fit, with one mechanism left out at a time (`fanfold replay DIR --with
 A name of one word is a pass. The others: `weights`, the scorer's learnt weights, with what there is instead; `each atom once`, an
 atom in a chosen line adds nothing in the next; `deeds and failures` and `lines of files` are worth something whatever their atoms;
 `first step`, which stays at the first fold; `newest words` of the agent's stay, however old; `segments that stay`: most folds leave them
-alone; `large arrivals` give way before what was sent does; `low mark`, to which a fold goes down; `rest`, after two folds in a row that won little.
+alone; `large arrivals` give way before what was sent does; `low mark`, to which a fold goes down; `rest`, after two folds in a row that won little;
+`lines above`, which are left out of results where they stand in view already, to save something that folds can be paid from.
 ";

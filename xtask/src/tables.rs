@@ -13,7 +13,7 @@ const VIEWS: &str = "--window 8k 16k 32k 64k --cadence window --policy";
 const COST: &str = "--window 1M --min-ratio 0 --cadence cost";
 
 /// The prices of the cost table: a name in `fanfold prices`, and what it stands for.
-const PRICES: [(&str, &str); 2] =
+pub(crate) const PRICES: [(&str, &str); 2] =
     [("anthropic", "write 1.25, read 0.10"), ("claude-opus-5-5", "write 1.25, read 0.05")];
 
 /// What the yardstick's own version of a preset keeps, by window; it comes from the yardstick's page.

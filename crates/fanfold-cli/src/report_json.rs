@@ -107,6 +107,7 @@ fn reason(reason: Reason) -> &'static str {
         Reason::Refused => "refused",
         Reason::Cap => "cap",
         Reason::Arrival => "arrival",
+        Reason::Again => "again",
     }
 }
 

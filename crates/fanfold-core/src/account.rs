@@ -95,8 +95,12 @@ impl Account {
 
     /// What a request costs of which so much would be in the cache if that were warm.
     fn next(&self, tokens: Tokens, cached: Tokens, prices: &Prices) -> f64 {
-        let cached = if self.is_cold { Tokens::ZERO } else { cached.min(tokens) };
-        prices.request(tokens, cached)
+        prices.request(tokens, self.if_warm(tokens, cached))
+    }
+
+    /// What of a request is in the cache.
+    fn if_warm(&self, tokens: Tokens, cached: Tokens) -> Tokens {
+        if self.is_cold { Tokens::ZERO } else { cached.min(tokens) }
     }
 
     fn cached(&self) -> Tokens {
@@ -109,21 +113,19 @@ impl Account {
         self.ends[..n_kept].last().map_or(Tokens::ZERO, |end| end.tokens)
     }
 
-    /// Whether all requests together stay under the limit if the next one sends a view of this length.
+    /// Whether all requests together stay under the limit if the next one sends a view of this length. What else is said
+    /// before that, up to as much again, may lift it over a cliff.
     pub(crate) fn may_cost(&self, view: Tokens, cached: Tokens, economy: &Economy, prices: &Prices) -> bool {
-        let cost = self.cost + self.next(view, cached, prices);
-        let whole_cost = self.whole_cost + self.next(self.whole, self.whole_sent, prices);
-        cost * 1000.0 <= whole_cost * f64::from(economy.limit)
+        let next = |tokens, cached| prices.on_the_flat(tokens, self.if_warm(tokens, cached));
+        let whole_next = next(self.whole, self.whole_sent);
+        let more = next(view, cached) - whole_next;
+        let cost = self.cost + whole_next + more * if more > 0.0 { prices.times(view + view) } else { 1.0 };
+        cost * 1000.0 <= (self.whole_cost + whole_next) * f64::from(economy.limit)
     }
 
     /// Whether they do with the view as it is.
     pub(crate) fn is_within(&self, economy: &Economy, prices: &Prices) -> bool {
         self.may_cost(self.view, self.cached(), economy, prices)
-    }
-
-    /// Whether folds have saved something so far.
-    pub(crate) fn has_saved(&self) -> bool {
-        self.cost < self.whole_cost
     }
 
     /// Takes note that the provider has forgotten what was sent.
@@ -264,8 +266,7 @@ mod tests {
             let backlog =
                 Backlog { may_go: Tokens(1_100), tail_tokens: Tokens(30), tail: 3, ..Backlog::default() };
             let ends = (0..3).map(end).collect();
-            // Folds have saved something already.
-            let account = Account { n_requests: 100, whole_cost: 1.0, backlog, ends, ..Account::default() };
+            let account = Account { n_requests: 100, backlog, ends, ..Account::default() };
             assert_eq!(start(&account, &economy, &prices, entries.into_iter()), Some(expected), "{kept}");
         };
         check(10, 0);

@@ -10,14 +10,15 @@ use crate::deed::{Deed, deed_by, line_and_failure};
 use crate::edges::{head_end, tail_start};
 use crate::handle::{Handle, Hash};
 use crate::ledger::{Fold, Ledger, Original, Standing};
+use crate::passes::AGAIN;
 use crate::policy::{LateSystem, Policy, Stage, ToolFold, Users};
 use crate::recall::{original_at, places_of};
 use crate::report::{Left, What};
-use crate::scan::Scan;
+use crate::scan::{Scan, take_apart};
 use crate::segment::Segment;
 use crate::slices::slices;
 use crate::tokens::{Count, Tokens};
-use crate::transcript::{Call, CallId, Entry, EntryId, Speaker, Transcript};
+use crate::transcript::{Body, Call, CallId, Entry, EntryId, Speaker, Transcript};
 use crate::value::Worth;
 use crate::view::Place;
 use crate::workers::Workers;
@@ -266,7 +267,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn is_guarded_tool(&self, place: Place) -> bool {
+    pub(crate) fn is_guarded_tool(&self, place: Place) -> bool {
         let Place::Result(call) = place else { return false };
         let rule = self.policy.tool(&self.transcript.call(call).tool);
         rule.is_some_and(|rule| rule.fold == ToolFold::Never)
@@ -322,6 +323,21 @@ impl<'a> Draft<'a> {
     /// An entry taken apart. What is gone into a segment is not kept.
     pub(crate) fn scan(&mut self, id: EntryId) -> Arc<Scan> {
         self.ledger.scan(self.transcript, &self.policy.tools, self.workers, id)
+    }
+
+    /// An entry taken apart as it stands in the view, if lines were left out of it that stood above when it came: they may go.
+    fn scan_as_it_stands(&mut self, id: EntryId) -> Arc<Scan> {
+        let Standing::Edited(folds) = &self.ledger.standing[id.index()] else { return self.scan(id) };
+        if !folds.iter().any(|&i| self.ledger.folds[i as usize].pass == AGAIN.name) {
+            return self.scan(id);
+        }
+        let folds = folds.iter().map(|&i| &self.ledger.folds[i as usize]);
+        let mut entry = self.transcript.entry(id).clone();
+        folds.for_each(|fold| stand_for(&mut entry, fold));
+        let parts = take_apart(&[(&entry, Tokens::ZERO)], &self.policy.tools, self.workers);
+        let mut scans =
+            parts.into_iter().map(|parts| parts.known_by(Arc::make_mut(&mut self.ledger.lexicon)));
+        Arc::new(scans.next().expect("one for each entry"))
     }
 
     /// What a call did.
@@ -410,7 +426,7 @@ impl<'a> Draft<'a> {
     /// What lines are worth if these of the newest entries stay in view.
     fn worth_given(&mut self, stays: impl Fn(EntryId) -> bool) -> Worth {
         let tail = (self.tail..self.transcript.len()).map(EntryId::from).filter(|id| stays(*id));
-        let tail: Vec<_> = tail.map(|id| self.scan(id)).collect();
+        let tail: Vec<_> = tail.map(|id| self.scan_as_it_stands(id)).collect();
         let mut worth = Worth::new(&self.ledger.lexicon, &self.ledger.focus, self.policy.choice);
         tail.iter().for_each(|scan| worth.see(scan));
         worth
@@ -430,6 +446,22 @@ impl<'a> Draft<'a> {
     /// Ends the draft.
     pub(crate) fn finish(self) -> (Vec<Left>, usize, Vec<EntryId>) {
         (self.left, self.first_changed, self.user_text)
+    }
+}
+
+/// Puts a stub where it stands.
+fn stand_for(entry: &mut Entry, fold: &Fold) {
+    let stub = Body::text(Arc::clone(&fold.stub));
+    match (entry, fold.place) {
+        (Entry::Prompt(prompt), Place::Text(_)) => prompt.body = stub,
+        (Entry::Step(step), Place::Text(_)) => step.text = stub,
+        (Entry::Step(step), Place::Arguments(id)) => step.calls[usize::from(id.call)].arguments = stub,
+        (Entry::Step(step), Place::Result(id)) => {
+            if let Some(outcome) = &mut step.calls[usize::from(id.call)].result {
+                outcome.body = stub;
+            }
+        }
+        _ => {}
     }
 }
 

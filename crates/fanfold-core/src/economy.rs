@@ -11,11 +11,10 @@
 //!      in the cache ^ from            ^ tail
 //! ```
 //!
-//! How long a conversation goes on can't be foreseen. So a fold must pay within half as many requests as there were, and at
-//! no request may all of them together have cost more than a little above what they had cost without folds. Where earlier
-//! folds have saved nothing yet that a fold could be paid from, it must pay almost at once: a conversation that ends soon
-//! behind it would have cost more than it had without. Nor is the first fold made right at the beginning: what was looked at
-//! there is worked with for long.
+//! How long a conversation goes on can't be foreseen, and one that ends right behind a fold has paid for nothing. So a fold
+//! is paid from what was saved before: at no request have all of them together cost more than without folds. The first
+//! savings are lines that stand in view already, which are left out of results before they are sent for the first time
+//! (pass `again`): that breaks no cache.
 
 use std::fmt;
 
@@ -42,10 +41,8 @@ pub struct Economy {
     pub patience: u32,
     /// A fold pays within so many requests, or it is not made.
     pub horizon: u32,
-    /// And within so many, as long as folds have saved nothing.
-    pub first: u32,
-    /// Nor is one made then before so many requests: an agent that has just begun is about to use all that it looked at.
-    pub begin: u32,
+    /// Lines that stand in view already are left out of a result where that leaves out at least so much.
+    pub again: Tokens,
     /// What all requests may have cost at any time, in per mille of what they had cost without folds.
     pub limit: u32,
 }
@@ -108,11 +105,9 @@ pub enum Verdict {
     Cliff(Tokens),
     /// There is too little to remove yet.
     TooLittle,
-    /// The conversation has just begun.
-    TooEarly,
     /// It would pay too late.
     TooLate,
-    /// It would cost more than may be risked so far.
+    /// It would cost more than was saved so far.
     TooDear,
 }
 
@@ -140,16 +135,13 @@ impl fmt::Display for Weighed {
             Verdict::TooLittle => {
                 write!(f, "waiting: the backlog of {backlog} tokens has not reached {enough}")
             }
-            Verdict::TooEarly => {
-                write!(f, "waiting: the conversation has just begun (a backlog of {backlog} tokens)")
-            }
             Verdict::TooLate => write!(
                 f,
                 "waiting: folding the backlog of {backlog} tokens would only pay within {pays_in} {calls}"
             ),
             Verdict::TooDear => write!(
                 f,
-                "waiting: folding the backlog of {backlog} tokens now would cost more than this conversation may risk"
+                "waiting: folding the backlog of {backlog} tokens now would cost more than was saved so far"
             ),
         }
     }
@@ -183,18 +175,15 @@ pub(crate) fn weigh(account: &Account, economy: &Economy, prices: &Prices) -> We
         _ if account.is_cold => Verdict::Cold,
         Some(cliff) => Verdict::Cliff(cliff.above),
         None if removed < enough => Verdict::TooLittle,
-        None if !account.has_saved() && account.n_requests < economy.begin => Verdict::TooEarly,
         None if pays_in > horizon(account, economy) => Verdict::TooLate,
         None => Verdict::Pays,
     };
     Weighed { backlog: removed, enough, pays_in, verdict }
 }
 
-/// Within how many requests a fold must pay: half as many as there were, up to a limit, which is lower as long as nothing
-/// is saved.
+/// Within how many requests a fold must pay: half as many as there were, up to a limit.
 fn horizon(account: &Account, economy: &Economy) -> u32 {
-    let most = if account.has_saved() { economy.horizon } else { economy.first };
-    most.min(account.n_requests / 2)
+    economy.horizon.min(account.n_requests / 2)
 }
 
 /// The entry from which on folding wins most: the largest sum, over what comes behind it, of what each entry saves when
@@ -251,8 +240,7 @@ mod tests {
         least: Tokens(40),
         patience: 1000,
         horizon: 25,
-        first: 6,
-        begin: 0,
+        again: Tokens(40),
         limit: 1050,
     };
 
@@ -289,10 +277,8 @@ mod tests {
     fn it_waits_until_folding_pays() {
         let waiting = session(6, classic());
         check_last_reason(&waiting, &expect!["none"]);
-        expect![
-            "waiting: folding the backlog of 84 tokens now would cost more than this conversation may risk"
-        ]
-        .assert_eq(&waiting.weighed().expect("there are prices").to_string());
+        expect!["waiting: folding the backlog of 84 tokens now would cost more than was saved so far"]
+            .assert_eq(&waiting.weighed().expect("there are prices").to_string());
         let folded = session(60, classic());
         check_last_reason(
             &folded,
@@ -311,10 +297,15 @@ mod tests {
     #[test]
     fn a_cliff_ahead_is_a_reason() {
         let cliffs = vec![PriceCliff { above: Tokens(400), times: 2.0 }];
+        let economy = Economy { limit: 1500, patience: 100_000, ..SMALL };
+        let policy = Policy { economy: Some(economy), ..Policy::fanfold() };
+        let prices = Prices { cliffs, ..classic() };
         check_last_reason(
-            &session(16, Prices { cliffs, ..classic() }),
+            &session_of(policy, 16, prices.clone()),
             &expect!["requests above 400 tokens cost more"],
         );
+        // Behind it, a fold that saves nothing at once costs twice as much.
+        check_last_reason(&session(16, prices), &expect!["none"]);
     }
 
     #[test]
@@ -323,21 +314,6 @@ mod tests {
             &session(8, Prices::without_cache()),
             &expect!["the backlog of 42 tokens has reached 40: folding pays at once"],
         );
-    }
-
-    #[test]
-    fn nothing_is_folded_right_at_the_beginning() {
-        let session = |begin| {
-            let economy = Economy { begin, ..SMALL };
-            let policy = Policy { economy: Some(economy), ..Policy::fanfold() };
-            session_of(policy, 60, classic())
-        };
-        let n_folds = |begin| session(begin).ledger().receipts().len();
-        let first_at = |begin| session(begin).ledger().receipts()[0].at;
-        assert!(n_folds(0) > 0 && n_folds(61) == 0);
-        assert!(first_at(0) < first_at(40));
-        expect!["waiting: the conversation has just begun (a backlog of 1,399 tokens)"]
-            .assert_eq(&session(61).weighed().expect("there are prices").to_string());
     }
 
     #[test]

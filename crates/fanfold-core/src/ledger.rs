@@ -17,9 +17,10 @@ use crate::recall::{body_at, content_of, write_script};
 use crate::report::Receipt;
 use crate::scan::{Parts, Scan, take_apart};
 use crate::segment::Segment;
+use crate::shown::{Run, Shown};
 use crate::summary::{Board, Placed, Placing, Summary};
 use crate::tokens::Tokens;
-use crate::transcript::{Body, CallId, EntryId, Transcript};
+use crate::transcript::{Body, Call, CallId, EntryId, Transcript};
 use crate::value::Lexicon;
 use crate::view::Place;
 use crate::workers::Workers;
@@ -99,6 +100,10 @@ pub struct Ledger {
     pub(crate) scans: BTreeMap<EntryId, Arc<Scan>>,
     /// What is to come, where that is known.
     pub(crate) ahead: Option<Arc<Ahead>>,
+    /// Lines of results that stand in view.
+    pub(crate) shown: Arc<Shown>,
+    /// How many entries there were when the newest results were last looked at for lines that stand above.
+    pub(crate) n_shown: usize,
     pub(crate) receipts: Vec<Receipt>,
     pub(crate) pinned: BTreeSet<EntryId>,
     pub(crate) focus: String,
@@ -242,6 +247,16 @@ impl Ledger {
     /// Whether an entry is inside a segment.
     pub(crate) fn is_in_segment(&self, entry: EntryId) -> bool {
         matches!(self.standing.get(entry.index()), Some(Standing::Segment(_)))
+    }
+
+    /// Whether a place stands in the view as it came.
+    pub(crate) fn is_as_it_came(&self, place: Place) -> bool {
+        !self.is_in_segment(place.entry()) && self.fold_at(place).is_none()
+    }
+
+    /// The lines of the result of a newest call that stand in view already.
+    pub(crate) fn lines_above(&self, transcript: &Transcript, call: &Call) -> Vec<Run> {
+        self.shown.runs(call, |above| self.is_as_it_came(above.place()).then(|| transcript.call(above.call)))
     }
 
     /// The fold that stands at a place now.

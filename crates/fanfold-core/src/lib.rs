@@ -33,9 +33,11 @@ mod choice; //     which of them do
 mod changed; //    which lines of a file were worked on
 mod stretch; //    what one handle opens
 mod segment; //    folded steps as a few lines
+mod shown; //      lines that stand in view
 mod gist; //       the lines of one result worth most
 mod passes; //     who decides that, and in which order
 mod ledger; //     what was folded
+mod overflow; //   why no view fits
 mod step; //       one step of the fold over a conversation
 mod view; //       what will be sent
 mod check; //      what must hold for everything sent

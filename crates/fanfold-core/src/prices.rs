@@ -54,12 +54,16 @@ impl Prices {
 
     /// What a request costs of which so many tokens are in the cache, in tokens at the base price.
     pub fn request(&self, tokens: Tokens, cached: Tokens) -> f64 {
-        let times = self.times(tokens);
+        self.times(tokens) * self.on_the_flat(tokens, cached)
+    }
+
+    /// The same below all cliffs.
+    pub(crate) fn on_the_flat(&self, tokens: Tokens, cached: Tokens) -> f64 {
         if tokens < self.minimum {
-            return times * tokens.0 as f64;
+            return tokens.0 as f64;
         }
         let cached = if cached < self.minimum { Tokens::ZERO } else { cached };
-        times * (self.read * cached.0 as f64 + self.write * (tokens - cached).0 as f64)
+        self.read * cached.0 as f64 + self.write * (tokens - cached).0 as f64
     }
 
     /// What writing a token costs more than reading it.
@@ -73,7 +77,8 @@ impl Prices {
         ahead.min_by_key(|cliff| cliff.above).copied()
     }
 
-    fn times(&self, tokens: Tokens) -> f64 {
+    /// How many times the base price a request of this length costs.
+    pub(crate) fn times(&self, tokens: Tokens) -> f64 {
         let passed = self.cliffs.iter().filter(|cliff| tokens > cliff.above);
         passed.max_by_key(|cliff| cliff.above).map_or(1.0, |cliff| cliff.times)
     }

@@ -22,6 +22,8 @@ pub enum Reason {
     Cap,
     /// The view no longer fits, and the newest step takes more than its share.
     Arrival,
+    /// Lines of the newest results stand in view already.
+    Again,
     /// Somebody asked.
     Asked,
     /// The provider refused the request for its length.
@@ -31,7 +33,7 @@ pub enum Reason {
 impl Reason {
     /// Whether only what was not sent yet is folded.
     pub(crate) fn is_of_newest(self) -> bool {
-        matches!(self, Reason::Cap | Reason::Arrival)
+        matches!(self, Reason::Cap | Reason::Arrival | Reason::Again)
     }
 }
 
@@ -43,6 +45,7 @@ impl fmt::Display for Reason {
             Reason::Economy(weighed) => weighed.fmt(f),
             Reason::Cap => f.write_str("a result was over its tool's cap"),
             Reason::Arrival => f.write_str("the newest results took more than their share of the window"),
+            Reason::Again => f.write_str("lines of the newest results stood above already"),
             Reason::Asked => f.write_str("asked for by hand"),
             Reason::Refused => f.write_str("the provider refused the request for its length"),
         }

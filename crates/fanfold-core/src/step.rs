@@ -3,6 +3,8 @@
 //! `step` is pure. The same transcript, events and policy give the same ledger, on every machine; so a process that
 //! has never seen a conversation replays it and arrives where the one that has followed it stands.
 
+use std::sync::Arc;
+
 use crate::account::{Backlog, may_go};
 use crate::budget::{Budget, Pressure};
 use crate::draft::{Draft, Terms};
@@ -10,13 +12,14 @@ use crate::economy;
 use crate::event::Event;
 use crate::ledger::{Ledger, Standing};
 use crate::need::{self, drop_excerpts};
+use crate::overflow::{contributors, overflow};
 use crate::passes;
 use crate::policy::{Policy, Reach, Stage};
 use crate::prices::Prices;
-use crate::report::{Contributor, Left, Notice, Overflow, PassReport, Reason, Receipt, What};
+use crate::report::{Left, Notice, Overflow, PassReport, Reason, Receipt, What};
 use crate::summary::{self, Chance};
 use crate::tokens::{Count, Tokens};
-use crate::transcript::{Entry, EntryId, Speaker, Transcript};
+use crate::transcript::{Entry, EntryId, Transcript};
 use crate::workers::Workers;
 
 /// What a step looks at beside the ledger.
@@ -93,6 +96,10 @@ pub fn step(mut ledger: Ledger, now: &Moment<'_>) -> (Ledger, Outlook) {
     let is_over = ledger.bare_total(now.transcript) > room;
     if is_over && now.policy.arrival < 1000 && now.policy.strategy.trigger(now.budget).is_some() {
         cut_arrival(&mut ledger, now, &mut outlook);
+    }
+    let is_on = now.policy.economy.is_some() && now.policy.strategy.trigger(now.budget).is_some();
+    if !is_over && let Some(prices) = now.prices.filter(|_| is_on) {
+        leave_out(&mut ledger, now, prices, &mut outlook);
     }
     if let Some(reason) = reason_to_fold(&mut ledger, now, &mut outlook.notices) {
         let stages = stages(now);
@@ -179,6 +186,28 @@ fn cut_arrival(ledger: &mut Ledger, now: &Moment<'_>, outlook: &mut Outlook) {
         Some((newest, newest)),
         outlook,
     );
+}
+
+/// Leaves out of the newest results what stands in view already: they were not sent yet, so that it costs nothing.
+fn leave_out(ledger: &mut Ledger, now: &Moment<'_>, prices: &Prices, outlook: &mut Outlook) {
+    let n_entries = now.transcript.len();
+    let id = EntryId::from(n_entries.saturating_sub(1));
+    let Some(newest) = now.transcript.entries().last().and_then(Entry::step) else { return };
+    if now.transcript.is_running(id) || std::mem::replace(&mut ledger.n_shown, n_entries) == n_entries {
+        return;
+    }
+    Arc::make_mut(&mut ledger.shown).ask(id, newest);
+    // A view that is too short for the cache would cost more.
+    let is_cached = ledger.bare_total(now.transcript) - ledger.cost(now.transcript, id) >= prices.minimum;
+    let is_there = |call| !ledger.lines_above(now.transcript, call).is_empty();
+    if is_cached && newest.calls.iter().any(is_there) {
+        let (reach, passes) = (Reach { tail: true, ..Reach::default() }, vec![passes::AGAIN]);
+        let stage = Stage { name: "again", tail: 0, passes, reach, above: 0, goal: None, keep: None };
+        fold_in(ledger, now, &Order { reason: Reason::Again, stages: &[stage] }, Some((id, id)), outlook);
+    }
+    let mut shown = std::mem::take(&mut ledger.shown);
+    Arc::make_mut(&mut shown).answer(id, newest, |place| ledger.is_as_it_came(place));
+    ledger.shown = shown;
 }
 
 /// A fold to be made.
@@ -301,7 +330,10 @@ fn moment_of(now: &Moment<'_>) -> (usize, Tokens) {
 fn fold_if_it_pays(ledger: &mut Ledger, now: &Moment<'_>, prices: &Prices, outlook: &mut Outlook) {
     let is_off = now.policy.strategy.trigger(now.budget).is_none();
     // One fold is enough for one moment.
-    let is_folded = ledger.receipts.last().is_some_and(|receipt| receipt.at == now.transcript.len());
+    let is_folded = ledger
+        .receipts
+        .last()
+        .is_some_and(|receipt| receipt.at == now.transcript.len() && !receipt.reason.is_of_newest());
     let Some(economy) = now.policy.economy.filter(|_| !is_off && !is_folded) else { return };
     let economy = economy.within(now.budget.room());
     let mut account = std::mem::take(&mut ledger.account);
@@ -407,6 +439,9 @@ fn fold_in(
     }
     let is_sent = !reason.is_of_newest();
     if is_sent {
+        let mut shown = std::mem::take(&mut ledger.shown);
+        Arc::make_mut(&mut shown).keep(|place| ledger.is_as_it_came(place));
+        ledger.shown = shown;
         ledger.told = Pressure::None;
     }
     outlook.is_changed = true;
@@ -464,44 +499,4 @@ fn why_nothing(ledger: &Ledger, now: &Moment<'_>) -> String {
         return format!("it is within the low mark of {mark} tokens, and a fold goes no further; {further}");
     }
     format!("nothing old is left to fold: {total} tokens are people's words, system text, or too new")
-}
-
-fn overflow(ledger: &Ledger, now: &Moment<'_>, total: Tokens) -> Overflow {
-    let room = now.budget.room();
-    let is_off = now.policy.strategy.trigger(now.budget).is_none();
-    let over = total - room;
-    let remedy = if is_off {
-        "the strategy is `off`; choose `light` to let fanfold fold".to_owned()
-    } else {
-        let window = now.budget.window_for(total);
-        format!("use a window of at least {window} tokens, or shorten the largest of these by {over}")
-    };
-    let contributors = contributors(ledger, now.transcript);
-    Overflow { smallest: total, room, is_folded: !is_off, contributors, remedy }
-}
-
-/// The largest things in the view, largest first.
-fn contributors(ledger: &Ledger, transcript: &Transcript) -> Vec<Contributor> {
-    const MOST: usize = 5;
-    let mut all: Vec<Contributor> = Vec::new();
-    if transcript.tools() > Tokens::ZERO {
-        all.push(Contributor { what: "the tool schemas".to_owned(), tokens: transcript.tools() });
-    }
-    for (i, entry) in transcript.entries().iter().enumerate() {
-        let tokens = ledger.cost(transcript, EntryId::from(i));
-        let what = match entry {
-            Entry::Prompt(prompt) => match prompt.speaker {
-                Speaker::System => "system text",
-                Speaker::User => "a user message",
-                Speaker::Harness => "a message of the harness",
-                Speaker::Provider => "a sealed item of the provider's",
-            },
-            Entry::Step(_) => "a step with its results",
-        };
-        let is_pinned = if ledger.pinned.contains(&EntryId::from(i)) { ", pinned" } else { "" };
-        all.push(Contributor { what: format!("{what} (entry {i}{is_pinned})"), tokens });
-    }
-    all.sort_by_key(|contributor| std::cmp::Reverse(contributor.tokens));
-    all.truncate(MOST);
-    all
 }

@@ -97,7 +97,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "the remedy of an overflow forgets the reserve",
         breaks: "3 budget",
-        file: "crates/fanfold-core/src/step.rs",
+        file: "crates/fanfold-core/src/overflow.rs",
         find: "let window = now.budget.window_for(total);",
         replace: "let window = total;",
     },

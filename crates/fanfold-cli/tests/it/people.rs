@@ -87,7 +87,7 @@ fn the_budget() {
         reserve         4,000  kept for the answer
         room           12,000  what a request may cost
         trigger        11,400  where folding starts: light (policy fanfold)
-        cadence          cost  waiting: the backlog of 1,708 tokens has not reached 5,000
+        cadence          cost  waiting: the backlog of 1,674 tokens has not reached 5,000
         low mark        6,780  how far a fold goes down
         transcript      4,460  37.2 % of the room, 8 entries
         tools               0  their schemas, counted in both
@@ -106,11 +106,11 @@ fn what_folding_does_in_numbers() {
         turns               6  65 steps of the model
         folds               8  0 of them won less than a tenth
         per 100         133.3  folds for a hundred turns
-        saved           4,510  tokens that a fold takes out
+        saved           4,511  tokens that a fold takes out
         ratio          49.9 %  of its view that a fold leaves
-        view           19.1 %  of all that was said: 8,515 of 44,598 tokens
+        view           19.1 %  of all that was said: 8,511 of 44,598 tokens
         summaries           0  by a model; the one in the view has 0 tokens
-        rewrote        20,655  tokens that folds had the provider read anew
+        rewrote        20,561  tokens that folds had the provider read anew
     "#]]
     .assert_eq(&sandbox.run("inspect chat.json --window 12k --metrics").out);
     let numbers: Value =

@@ -168,7 +168,7 @@ fn ones_own_sessions_are_told_in_money() {
         policy   window  folds   cost  as it came  saved  saved%  worst  breaks  break cost  repeats  folded  recall tok  recall all  copied
         fanfold   16000     20  $1.08       $2.79  $1.71    61.2  1.204      20       $0.19        0       0           -           -       -
         fanfold   32000      9  $1.32       $2.79  $1.47    52.8  1.175       9       $0.17        0       0           -           -       -
-        fanfold  200000      5  $1.44       $2.79  $1.35    48.5  1.036       5       $0.12        0       0           -           -       -
+        fanfold  200000      2  $2.22       $2.79  $0.57    20.5  1.003       2       $0.06        0       0           -           -       -
     "#]].assert_eq(&(money.join("\n") + "\n"));
     let none = Sandbox::new().run("replay");
     assert_eq!(none.code, 1);

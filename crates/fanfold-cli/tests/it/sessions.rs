@@ -63,11 +63,11 @@ fn a_session_is_listed_and_told_about() {
             begun      … …
             written to … …
             messages   132
-            folds      165 handles were given
+            folds      163 handles were given
               … …  folded for a window of 12,000 tokens from here on
               … …  checkpoint "before fold 8"
-              … …  fold 8: 9,360 → 5,016 tokens, 165 handles
-              … …  request of 25,604 bytes
+              … …  fold 8: 9,356 → 5,012 tokens, 163 handles
+              … …  request of 25,580 bytes
         "#]],
     );
     let all: Value = serde_json::from_str(&sandbox.run("sessions list --json").out).unwrap();
@@ -96,7 +96,7 @@ fn what_was_sent_is_made_again_and_its_folds_open() {
     check(
         &sandbox.run("doctor --requests"),
         &expect![[r#"
-            1 session, 165 handles, 1 request: all is well
+            1 session, 163 handles, 1 request: all is well
         "#]],
     );
     assert!(sandbox.run("show --session night --folded").out.contains("fanfold"));

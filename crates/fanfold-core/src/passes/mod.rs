@@ -13,6 +13,7 @@ mod condense;
 mod one_line;
 mod anchor;
 mod digest;
+mod again;
 mod arrival;
 mod level;
 mod squeeze;
@@ -46,6 +47,7 @@ impl fmt::Debug for Pass {
     }
 }
 
+pub(crate) use again::PASS as AGAIN;
 pub(crate) use anchor::PASS as ANCHOR;
 pub(crate) use arguments::PASS as ARGUMENTS;
 pub(crate) use arrival::PASS as ARRIVAL;
@@ -81,6 +83,7 @@ pub const ALL: &[Pass] = &[
     ONE_LINE,    // old results to one informative line
     ANCHOR,      // results beside the newest thing the agent said
     DIGEST,      // whole old steps into a segment
+    AGAIN,       // lines of the newest results that stand above already
     ARRIVAL,     // results of the newest step, to its share of the room
     LEVEL,       // the largest results and arguments, also new, to one length
     SQUEEZE,     // anything long, also new: the last thing before people's words
@@ -97,14 +100,17 @@ pub const ALL: &[Pass] = &[
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::budget::Budget;
     use crate::draft::Terms;
+    use crate::economy::Economy;
     use crate::ledger::{Ledger, Standing};
     use crate::notation::{parse, print_view};
     use crate::policy::{Head, LateSystem, Policy, Reach, Stage, Tail, Users};
     use crate::tokens::{Count, Frame};
-    use crate::transcript::Transcript;
+    use crate::transcript::{EntryId, Transcript};
     use crate::view::assemble;
     use crate::workers::Alone;
 
@@ -120,6 +126,7 @@ mod tests {
         (ONE_LINE, include_str!("one_line.rs"), "fanfold", 0),
         (ANCHOR, include_str!("anchor.rs"), "fanfold", 1),
         (DIGEST, include_str!("digest.rs"), "fanfold", 1),
+        (AGAIN, include_str!("again.rs"), "fanfold", 0),
         (ARRIVAL, include_str!("arrival.rs"), "fanfold", 0),
         (LEVEL, include_str!("level.rs"), "fanfold", 1),
         (SQUEEZE, include_str!("squeeze.rs"), "fanfold", 0),
@@ -189,6 +196,7 @@ mod tests {
         policy.anchors = pass.name == "anchor";
         policy.long_result = 40;
         policy.arrival = 700;
+        policy.economy = policy.economy.map(|economy| Economy { again: Tokens(40), ..economy });
         policy.head =
             if pass.name == "summary" { Head::Messages(0) } else { Head::FirstTurn { steps: 0, share: 0 } };
         let users = match pass.name {
@@ -196,7 +204,7 @@ mod tests {
             "summary" | "drop" => Users::Freely,
             _ => Users::Never,
         };
-        let tail = matches!(pass.name, "squeeze" | "level" | "arrival");
+        let tail = matches!(pass.name, "squeeze" | "level" | "arrival" | "again");
         let late_system = match pass.name {
             "late_system" => LateSystem::Folds,
             "summary" | "drop" => LateSystem::Goes,
@@ -211,6 +219,14 @@ mod tests {
         }
         let mut ledger = Ledger { media: Quarters.frame().media, ..Ledger::default() };
         ledger.standing.resize(transcript.len(), Standing::Whole);
+        let steps = transcript.entries().iter().enumerate().filter_map(|(i, entry)| Some((i, entry.step()?)));
+        for (i, step) in steps {
+            let shown = Arc::make_mut(&mut ledger.shown);
+            shown.ask(EntryId::from(i), step);
+            if i + 1 < transcript.len() {
+                shown.answer(EntryId::from(i), step, |_| true);
+            }
+        }
         let room = Budget::with_reserve(Tokens(400), Tokens::ZERO).room();
         let terms =
             Terms { counter: &Quarters, workers: &Alone, policy: &policy, stage: &stage, room, range: None };

@@ -1,12 +1,13 @@
 //! A policy without one of its mechanisms: to see what each of them adds.
 
 use super::{Digest, Head, Policy, Scorer};
+use crate::tokens::Tokens;
 
 /// Takes a mechanism out of a policy.
 type LeaveOut = fn(&mut Policy);
 
 /// What can be left out of a policy, beside its passes, and in a few words what there is instead.
-const MECHANISMS: [(&str, LeaveOut); 12] = [
+const MECHANISMS: [(&str, LeaveOut); 13] = [
     ("weights: uses alone", |policy| policy.choice.scorer = Scorer::ByUses),
     ("weights: age alone", |policy| policy.choice.scorer = Scorer::ByAge),
     ("weights: all alike", |policy| policy.choice.scorer = Scorer::Even),
@@ -23,9 +24,18 @@ const MECHANISMS: [(&str, LeaveOut); 12] = [
     ("large arrivals", |policy| policy.arrival = 1000),
     ("low mark", |policy| policy.low_mark = 1000),
     ("rest", |policy| policy.rests = false),
+    (Policy::OF_COST, |policy| {
+        if let Some(economy) = &mut policy.economy {
+            economy.again = Tokens(u64::MAX);
+        }
+    }),
 ];
 
 impl Policy {
+    /// The mechanism that works only where prices are known.
+    #[doc(hidden)]
+    pub const OF_COST: &'static str = "lines above";
+
     /// What can be left out of it: its passes first, in the order in which they run.
     #[doc(hidden)]
     pub fn mechanisms(&self) -> Vec<&'static str> {

@@ -1,5 +1,5 @@
-//! At no request of a recorded conversation has folding for economy cost more than a tenth above not folding, whatever
-//! the provider charges; at its end a long one has not cost more at all.
+//! No recorded conversation costs more with folds for economy than without, whatever the provider charges; nor has it at any
+//! request, but for what providers round.
 
 use std::collections::BTreeSet;
 
@@ -40,7 +40,7 @@ fn record_of(trajectory: &Trajectory) -> Record {
 }
 
 #[test]
-fn recorded_conversations_are_never_much_dearer() {
+fn recorded_conversations_are_never_dearer() {
     let Some(trajectories) = trajectories() else { return };
     // A build without optimisation takes its time: some of each file.
     let step = if cfg!(debug_assertions) { 12 } else { 1 };
@@ -56,9 +56,11 @@ fn recorded_conversations_are_never_much_dearer() {
         };
         for outcome in records.iter().flat_map(|record| replay(record, &terms, &Known::new(), o200k())) {
             let sums = &outcome.sums;
-            assert!(sums.worst <= 1.10, "{} at {name}: {:.3} times as much", outcome.id, sums.worst);
+            assert!(sums.worst <= 1.01, "{} at {name}: {:.4} times as much", outcome.id, sums.worst);
             let ratio = sums.bill.dollars / sums.bill_raw.dollars;
-            assert!(ratio <= 1.03, "{} at {name}: {ratio:.3} in the end", outcome.id);
+            // How a provider rounds is luck, which evens out in long ones.
+            let most = if outcome.raw >= 48_000 { 1.0 } else { 1.002 };
+            assert!(ratio <= most, "{} at {name}: {ratio:.5} in the end", outcome.id);
             n_folds += sums.folds;
         }
     }

@@ -79,6 +79,7 @@ impl Case {
             steps: 1,
             usual: Tokens(100),
             least: Tokens(20),
+            again: Tokens(20),
             limit: 1100,
             ..economy
         });

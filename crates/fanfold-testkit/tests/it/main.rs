@@ -19,6 +19,7 @@ mod needed; //        what is mentioned comes back
 mod running; //       8: live calls
 mod newest; //        what is new stays as it is
 mod arrival; //       but for what is large
+mod again; //         what stands in view is not sent again
 mod harmless; //      9: hostile bodies, refusals
 mod transparent; //   10: what is not known passes through
 mod wishes; //        pins, focus, unfold, folds by hand

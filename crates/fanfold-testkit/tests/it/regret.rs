@@ -1,13 +1,14 @@
-//! At no request of any conversation has folding for economy cost more than a tenth above not folding.
+//! At no request of any conversation has folding for economy cost more than not folding.
 //!
 //! What requests cost is counted here from the views alone, by a meter that knows nothing of the session's own account.
 
 use fanfold_core::{
-    Budget, CacheEnds, Count, Frame, Item, Policy, PriceCliff, Prices, Session, Tokens, View, recount,
+    Budget, CacheEnds, Count, Entry, Frame, Item, Policy, PriceCliff, Prices, Session, Tokens, View, recount,
 };
 use fanfold_testkit::conversations::{Size, conversation};
 use rayon::prelude::*;
 
+use crate::again::talk;
 use crate::cases::share;
 
 /// Forty tokens for each word, so that conversations from a seed are as long as real ones.
@@ -101,14 +102,17 @@ fn all_prices() -> Vec<Prices> {
     all
 }
 
+/// As much, but for how sums of broken numbers are rounded.
+const EVEN: f64 = 1.0 + 1e-9;
+
 /// The most that all requests up to one cost, as a share of what they had cost without folds, and how many folds there were.
-fn worst(seed: u64, prices: &Prices) -> (f64, usize) {
+fn worst(entries: Vec<Entry>, prices: &Prices) -> (f64, usize) {
     let budget = Budget::with_reserve(Tokens(10_000_000), Tokens::ZERO);
     let mut session = Session::new(Policy::fanfold(), budget, &Loud).with_prices(prices.clone());
     let (mut folded, mut whole) = (Meter::new(prices), Meter::new(prices));
     let mut worst: f64 = 0.0;
     let mut said: Vec<Item> = Vec::new();
-    for entry in conversation(seed, Size::Long) {
+    for entry in entries {
         let is_reply = entry.step().is_some();
         if is_reply && !session.transcript().is_empty() {
             let view = session.view().expect("everything fits").clone();
@@ -122,13 +126,16 @@ fn worst(seed: u64, prices: &Prices) -> (f64, usize) {
 }
 
 #[test]
-fn folding_never_costs_more_than_a_tenth() {
+fn folding_never_costs_more() {
     let n_seeds = (400 / share()).max(100);
     let mut n_folds = 0;
     for prices in all_prices() {
-        let all: Vec<_> = (0..n_seeds).into_par_iter().map(|seed| (seed, worst(seed, &prices))).collect();
+        // Half of them look at the same files again and again.
+        let entries = |seed| if seed % 2 == 0 { conversation(seed, Size::Long) } else { talk(seed) };
+        let all = (0..n_seeds).into_par_iter().map(|seed| (seed, worst(entries(seed), &prices)));
+        let all: Vec<_> = all.collect();
         for (seed, (worst, n)) in all {
-            assert!(worst <= 1.10, "seed {seed}: {worst:.3} times as much at {prices:?}");
+            assert!(worst <= EVEN, "seed {seed}: {worst:.6} times as much at {prices:?}");
             n_folds += n;
         }
     }

@@ -22,8 +22,10 @@ pub(crate) fn check_sent(last: &mut Last, sent: &Sent<'_>) -> Verdict {
     for receipt in &receipts[last.n_receipts..] {
         let trigger = sent.session.policy().strategy.trigger(sent.session.budget());
         let is_due = trigger.is_some_and(|trigger| receipt.before > trigger);
-        let is_asked =
-            matches!(receipt.reason, Reason::Asked | Reason::Refused | Reason::Cap | Reason::Economy(_));
+        let is_asked = matches!(
+            receipt.reason,
+            Reason::Asked | Reason::Refused | Reason::Cap | Reason::Again | Reason::Economy(_)
+        );
         if !is_due && !is_asked {
             return no(format!("a fold was made at {} tokens", receipt.before));
         }

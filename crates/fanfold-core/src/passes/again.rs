@@ -1,0 +1,146 @@
+//! Leaves out of the newest results what stands in view already. They were not sent yet, so that what the provider has
+//! cached stays. Who asks for the same once more gets all of it.
+//!
+//! ```text
+//! call    read {"path":"src/rows.py"}
+//! result  class Reader:
+//!             """Reads rows from a file, one after another."""
+//!
+//!             def __init__(self, file, separator=","):
+//!                 self.file = file
+//!                 self.separator = separator
+//!                 self.number = 0
+//!
+//!             def __next__(self):
+//!                 line = self.file.readline()
+//!                 if not line:
+//!                     raise StopIteration
+//!                 self.number += 1
+//!                 cells = self.split(line.rstrip("\n"))
+//!                 return Row(self.number, cells)
+//!
+//!             def split(self, line):
+//!                 """The cells of a line; blanks around them are left out."""
+//!                 cells = (cell.strip() for cell in line.split(self.separator))
+//!                 return [cell for cell in cells if cell]
+//!
+//!         def read_all(path, separator=","):
+//!             """All rows of a file that have a cell."""
+//!             with open(path, encoding="utf-8") as file:
+//!                 rows = list(Reader(file, separator))
+//!             return [row for row in rows if row.cells]
+//! call    bash {"command":"sed -i 's/ if cell\\]/]/' src/rows.py && cat src/rows.py"}
+//! result  class Reader:
+//!             """Reads rows from a file, one after another."""
+//!
+//!             def __init__(self, file, separator=","):
+//!                 self.file = file
+//!                 self.separator = separator
+//!                 self.number = 0
+//!
+//!             def __next__(self):
+//!                 line = self.file.readline()
+//!                 if not line:
+//!                     raise StopIteration
+//!                 self.number += 1
+//!                 cells = self.split(line.rstrip("\n"))
+//!                 return Row(self.number, cells)
+//!
+//!             def split(self, line):
+//!                 """The cells of a line; blanks around them are left out."""
+//!                 cells = (cell.strip() for cell in line.split(self.separator))
+//!                 return [cell for cell in cells]
+//!
+//!         def read_all(path, separator=","):
+//!             """All rows of a file that have a cell."""
+//!             with open(path, encoding="utf-8") as file:
+//!                 rows = list(Reader(file, separator))
+//!             return [row for row in rows if row.cells]
+//! ->
+//! call    read {"path":"src/rows.py"}
+//! result  class Reader:
+//!             """Reads rows from a file, one after another."""
+//!
+//!             def __init__(self, file, separator=","):
+//!                 self.file = file
+//!                 self.separator = separator
+//!                 self.number = 0
+//!
+//!             def __next__(self):
+//!                 line = self.file.readline()
+//!                 if not line:
+//!                     raise StopIteration
+//!                 self.number += 1
+//!                 cells = self.split(line.rstrip("\n"))
+//!                 return Row(self.number, cells)
+//!
+//!             def split(self, line):
+//!                 """The cells of a line; blanks around them are left out."""
+//!                 cells = (cell.strip() for cell in line.split(self.separator))
+//!                 return [cell for cell in cells if cell]
+//!
+//!         def read_all(path, separator=","):
+//!             """All rows of a file that have a cell."""
+//!             with open(path, encoding="utf-8") as file:
+//!                 rows = list(Reader(file, separator))
+//!             return [row for row in rows if row.cells]
+//! call    bash {"command":"sed -i 's/ if cell\\]/]/' src/rows.py && cat src/rows.py"}
+//! result  class Reader:
+//!         [17 lines as shown above: rows.py]
+//!                 cells = (cell.strip() for cell in line.split(self.separator))
+//!                 return [cell for cell in cells]
+//!
+//!         def read_all(path, separator=","):
+//!             """All rows of a file that have a cell."""
+//!             with open(path, encoding="utf-8") as file:
+//!                 rows = list(Reader(file, separator))
+//!             return [row for row in rows if row.cells]
+//!         [what stands above is left out; all of it: 335484]
+//! ```
+
+use std::fmt::Write;
+
+use super::Pass;
+use crate::deed::source_of;
+use crate::draft::Draft;
+use crate::shown::{Run, calls};
+use crate::tokens::Tokens;
+use crate::transcript::{Call, CallId, Entry, EntryId};
+use crate::view::Place;
+
+/// Leaves out what stands in view.
+pub(crate) const PASS: Pass = Pass { name: "again", run };
+
+fn run(draft: &mut Draft<'_>, _: Tokens) {
+    let newest = EntryId::from(draft.transcript.len().saturating_sub(1));
+    let Some(step) = draft.transcript.entries().last().and_then(Entry::step) else { return };
+    let Some(economy) = draft.policy.economy else { return };
+    for (id, call) in calls(newest, step) {
+        let place = Place::Result(id);
+        if draft.may_fold(place) && !draft.is_guarded_tool(place) && draft.ledger.is_as_it_came(place) {
+            leave_out(draft, id, call, economy.again);
+        }
+    }
+}
+
+fn leave_out(draft: &mut Draft<'_>, id: CallId, call: &Call, least: Tokens) {
+    let Some(outcome) = &call.result else { return };
+    let (text, counter) = (outcome.body.as_str(), draft.counter);
+    let runs = draft.ledger.lines_above(draft.transcript, call);
+    let n_tokens: Tokens = runs.iter().map(|run| counter.count(&text[run.inner.clone()])).sum();
+    if n_tokens < least {
+        return;
+    }
+    let (mut out, mut from) = (String::new(), 0);
+    for Run { inner, n_lines, above } in runs {
+        let source = source_of(draft.transcript.call(above.call), &draft.deed(above.call));
+        let said = if above.is_written { "written" } else { "shown" };
+        out.push_str(&text[from..inner.start]);
+        writeln!(out, "[{n_lines} lines as {said} above: {source}]").expect("a string takes all");
+        from = inner.end;
+    }
+    out.push_str(text[from..].trim_end());
+    draft.fold_to(Place::Result(id), |tag| {
+        format!("{out}\n[what stands above is left out; all of it: {tag}]")
+    });
+}

@@ -1,0 +1,226 @@
+//! What stands in view is left out of results before they are sent for the first time: nothing that was sent changes, every
+//! line stands in the view, and all of it opens again.
+
+use fanfold_core::{
+    Body, Budget, Call, Economy, Entry, Extent, Origin, Outcome, Policy, Prices, Reason, Session, Step,
+    Tokens, ToolFold, ToolRule, View, Words, print_view, recount,
+};
+use fanfold_testkit::Rng;
+use rayon::prelude::*;
+use serde_json::json;
+
+use crate::cases::share;
+
+/// A step of one call.
+fn call(tool: &str, arguments: &serde_json::Value, result: &str) -> Entry {
+    let origin = Origin::message(0);
+    let outcome = Outcome { body: Body::text(result), is_error: false, media: Vec::new(), origin };
+    let arguments = Body::text(arguments.to_string());
+    let calls =
+        vec![Call { id: "1".to_owned(), tool: tool.to_owned(), arguments, result: Some(outcome), origin }];
+    Entry::Step(Step { text: Body::text(""), reasoning: Body::text(""), calls, origin })
+}
+
+fn numbered(lines: &[String]) -> String {
+    lines.iter().enumerate().map(|(i, line)| format!("{:>5}\u{2192}{line}\n", i + 1)).collect()
+}
+
+/// An agent that looks at a few files, changes them and looks at them again.
+pub(crate) fn talk(seed: u64) -> Vec<Entry> {
+    let mut rng = Rng::new(seed ^ 0xa6a1);
+    let mut files: Vec<Vec<String>> = (0..3)
+        .map(|file| {
+            let n_lines = 8 + rng.below(60);
+            (0..n_lines)
+                .map(|n| format!("    let part_{file}_{n} = make ( left , {} ) ;", rng.below(9)))
+                .collect()
+        })
+        .collect();
+    let mut entries = fanfold_core::parse("user    mend the three files\n").expect("notation");
+    for turn in 0..12 + rng.below(30) {
+        let at = rng.below(files.len());
+        let file = &mut files[at];
+        let path = format!("src/file_{at}.rs");
+        let line = rng.below(file.len());
+        entries.push(match rng.below(8) {
+            0..3 => call("Read", &json!({ "file_path": path }), &numbered(file)),
+            3 => call("Bash", &json!({ "command": format!("cat {path}") }), &file.join("\n")),
+            4 => {
+                let (from, to) = (line, (line + 5 + rng.below(20)).min(file.len()));
+                let part = file[from..to].join("\n");
+                call("Bash", &json!({ "command": format!("sed -n {},{to}p {path}", from + 1) }), &part)
+            }
+            5 => {
+                file.insert(line, format!("    let new_{turn} = make ( right , {turn} ) ;"));
+                let new = file[line.saturating_sub(2)..(line + 3).min(file.len())].join("\n");
+                call("Edit", &json!({ "file_path": path, "new_string": new }), "edited")
+            }
+            6 => {
+                let text = file.join("\n");
+                call("Write", &json!({ "file_path": path, "content": text }), "written")
+            }
+            _ => call("Bash", &json!({ "command": "make test" }), &format!("{turn} tests passed\n")),
+        });
+    }
+    entries
+}
+
+fn session(policy: Policy) -> Session<'static> {
+    let budget = Budget::with_reserve(Tokens(1_000_000), Tokens::ZERO);
+    let prices = Prices { write: 1.25, read: 0.1, ..Prices::without_cache() };
+    Session::new(policy, budget, &Words).with_prices(prices)
+}
+
+/// Leaves out twenty words and more.
+fn policy() -> Policy {
+    let policy = Policy::fanfold();
+    let economy = policy.economy.map(|economy| Economy { again: Tokens(20), ..economy });
+    Policy { economy, ..policy }
+}
+
+fn following(policy: Policy, entries: impl IntoIterator<Item = Entry>) -> (Session<'static>, String) {
+    let mut session = session(policy);
+    for entry in entries {
+        session.append(entry);
+        session.view().expect("it fits");
+    }
+    let view = session.view().expect("it fits").clone();
+    let text = print_view(session.transcript(), &view);
+    (session, text)
+}
+
+fn check_talk(seed: u64) -> Result<usize, String> {
+    let mut session = session(policy());
+    let (mut last, mut n_receipts, mut n_left_out) = (View::default(), 0, 0);
+    for entry in talk(seed) {
+        let said = entry.clone();
+        session.append(entry);
+        let view = session.view().expect("everything fits").clone();
+        let new = session.ledger().receipts()[n_receipts..].to_vec();
+        n_receipts += new.len();
+        n_left_out += new.iter().filter(|receipt| receipt.reason == Reason::Again).count();
+        if recount(session.transcript(), &view, &Words) != view.tokens {
+            return Err("the view says another length".to_owned());
+        }
+        let is_only_newest = new.iter().all(|receipt| receipt.reason == Reason::Again);
+        if is_only_newest && !view.items.starts_with(&last.items) {
+            return Err("what was sent has changed".to_owned());
+        }
+        let text = print_view(session.transcript(), &view);
+        // What is written in arguments stands there escaped.
+        let plain = text.replace("\\n", "\n");
+        let calls = said.step().map_or(&[][..], |step| &step.calls);
+        let results = calls.iter().filter_map(|call| call.result.as_ref());
+        for line in results.flat_map(|outcome| outcome.body.as_str().lines()).filter(|_| is_only_newest) {
+            let line = line.rsplit('\u{2192}').next().unwrap_or_default();
+            if !plain.contains(line) {
+                return Err(format!("{line:?} stands nowhere:\n{text}"));
+            }
+        }
+        last = view;
+    }
+    Ok(n_left_out)
+}
+
+#[test]
+fn what_is_left_out_stands_above() {
+    let n_seeds = (1_200 / share()).max(100);
+    let all: Vec<usize> = (0..n_seeds)
+        .into_par_iter()
+        .map(|seed| check_talk(seed).unwrap_or_else(|message| panic!("seed {seed}: {message}")))
+        .collect();
+    let n_left_out: usize = all.iter().sum();
+    assert!(n_left_out as u64 > n_seeds, "{n_left_out} of {n_seeds} conversations");
+}
+
+fn file(n_lines: usize) -> Vec<String> {
+    (0..n_lines).map(|n| format!("    let part_{n} = make ( left , right ) ;")).collect()
+}
+
+fn read(lines: &[String]) -> Entry {
+    call("Read", &json!({ "file_path": "src/parts.rs" }), &numbered(lines))
+}
+
+fn cat(lines: &[String]) -> Entry {
+    call("Bash", &json!({ "command": "cat src/parts.rs" }), &lines.join("\n"))
+}
+
+/// Lines keep their places by the first and the last of a run, whatever numbers they have now; all of it opens.
+#[test]
+fn a_file_that_is_shown_again_is_told_by_what_changed() {
+    let mut lines = file(40);
+    let before = read(&lines);
+    lines.insert(20, "    let between = make ( new , new ) ;".to_owned());
+    let (session, text) = following(policy(), [before, cat(&lines)]);
+    for wanted in [
+        "[18 lines as shown above: parts.rs]\n",
+        "    let part_19 = make ( left , right ) ;\n",
+        "    let between = make ( new , new ) ;\n",
+        "    let part_20 = make ( left , right ) ;\n",
+        "[what stands above is left out; all of it: ",
+    ] {
+        assert!(text.contains(wanted), "{wanted}\n{text}");
+    }
+    let receipt = session.ledger().receipts().last().expect("something was left out");
+    assert_eq!((receipt.reason, receipt.price), (Reason::Again, Some(Tokens::ZERO)));
+    assert_eq!(receipt.reason.to_string(), "lines of the newest results stood above already");
+    let whole = session.recall(receipt.left[0].handle, &Extent::Whole).expect("it opens");
+    assert_eq!(whole, lines.join("\n"));
+}
+
+#[test]
+fn what_the_agent_wrote_is_not_shown_to_it() {
+    let lines = file(40);
+    let written = json!({ "file_path": "src/parts.rs", "content": lines.join("\n") });
+    let (_, text) = following(policy(), [call("Write", &written, "written"), cat(&lines)]);
+    assert!(text.contains("[38 lines as written above: parts.rs]"), "{text}");
+}
+
+#[test]
+fn who_asks_the_same_once_more_gets_all_of_it() {
+    let lines = file(40);
+    let n_shown = |n_times: usize| {
+        let (_, text) = following(policy(), std::iter::repeat_n(read(&lines), n_times));
+        text.matches("let part_7 = ").count()
+    };
+    assert_eq!([1, 2, 3, 4, 5].map(n_shown), [1, 1, 2, 2, 3]);
+}
+
+/// Results of tools that are never folded are left alone; so are all without prices, and those that would be cut by little.
+#[test]
+fn what_is_to_stay_stays() {
+    let lines = file(40);
+    let is_left_out = |policy| following(policy, [read(&lines), cat(&lines)]).1.contains("left out");
+    assert!(is_left_out(policy()));
+    let mut never = policy();
+    let (tool, fold, target) = ("Bash".to_owned(), ToolFold::Never, Vec::new());
+    never.tools.insert(0, ToolRule { tool, fold, cap: None, condense: None, target });
+    assert!(!is_left_out(never));
+    assert!(!is_left_out(policy().with_cadence(fanfold_core::Cadence::Window)));
+    assert!(!is_left_out(Policy { strategy: fanfold_core::Strategy::Off, ..policy() }));
+    let economy = policy().economy.map(|economy| Economy { again: Tokens(1_000), ..economy });
+    assert!(!is_left_out(Policy { economy, ..policy() }));
+}
+
+/// What went into a segment no longer stands above.
+#[test]
+fn what_was_folded_since_is_shown_again() {
+    let lines = file(40);
+    let mut session = session(policy());
+    let mut entries = fanfold_core::parse("user    mend it\ncall    look around\nresult  there is much\n")
+        .expect("notation");
+    entries.push(read(&lines));
+    entries.extend(
+        (0..8).map(|n| call("Bash", &json!({ "command": format!("make {n}") }), &format!("{n} done"))),
+    );
+    entries.into_iter().for_each(|entry| {
+        session.append(entry);
+    });
+    session.on(fanfold_core::Event::FoldAsked {
+        range: Some((fanfold_core::EntryId(2), fanfold_core::EntryId(4))),
+    });
+    session.append(cat(&lines));
+    let view = session.view().expect("it fits").clone();
+    let text = print_view(session.transcript(), &view);
+    assert!(!text.contains("left out") && text.contains("let part_7 = "), "{text}");
+}
