@@ -2,8 +2,8 @@
 //! line stands in the view, and all of it opens again.
 
 use fanfold_core::{
-    Body, Budget, Call, Economy, Entry, Extent, Origin, Outcome, Policy, Prices, Reason, Session, Step,
-    Tokens, ToolFold, ToolRule, View, Words, print_view, recount,
+    Body, Budget, Call, Economy, Entry, EntryId, Event, Extent, Origin, Outcome, Policy, Prices, Reason,
+    Session, Step, Tokens, ToolFold, ToolRule, View, Words, print_view, recount,
 };
 use fanfold_testkit::Rng;
 use rayon::prelude::*;
@@ -50,6 +50,10 @@ pub(crate) fn talk(seed: u64) -> Vec<Entry> {
                 let part = file[from..to].join("\n");
                 call("Bash", &json!({ "command": format!("sed -n {},{to}p {path}", from + 1) }), &part)
             }
+            5 if rng.percent(50) => {
+                file[line] = file[line].replace("left", "both");
+                call("Bash", &json!({ "command": format!("sed -i {}s/left/both/ {path}", line + 1) }), "")
+            }
             5 => {
                 file.insert(line, format!("    let new_{turn} = make ( right , {turn} ) ;"));
                 let new = file[line.saturating_sub(2)..(line + 3).min(file.len())].join("\n");
@@ -67,8 +71,11 @@ pub(crate) fn talk(seed: u64) -> Vec<Entry> {
 
 fn session(policy: Policy) -> Session<'static> {
     let budget = Budget::with_reserve(Tokens(1_000_000), Tokens::ZERO);
-    let prices = Prices { write: 1.25, read: 0.1, ..Prices::without_cache() };
-    Session::new(policy, budget, &Words).with_prices(prices)
+    Session::new(policy, budget, &Words).with_prices(prices())
+}
+
+fn prices() -> Prices {
+    Prices { write: 1.25, read: 0.1, ..Prices::without_cache() }
 }
 
 /// Leaves out twenty words and more.
@@ -202,25 +209,56 @@ fn what_is_to_stay_stays() {
     assert!(!is_left_out(Policy { economy, ..policy() }));
 }
 
+/// What a provider does not cache for its length is not made shorter still.
+#[test]
+fn what_is_too_short_for_the_cache_stays() {
+    let lines = file(40);
+    let is_left_out = |minimum| {
+        let mut session = session(policy()).with_prices(Prices { minimum: Tokens(minimum), ..prices() });
+        [read(&lines), cat(&lines)].into_iter().for_each(|entry| {
+            session.append(entry);
+        });
+        let view = session.view().expect("it fits").clone();
+        print_view(session.transcript(), &view).contains("left out")
+    };
+    assert!(is_left_out(200) && !is_left_out(2_000));
+}
+
+/// A conversation in which a file was shown early, with what came behind, and the early part folded by hand.
+fn folded(lines: &[String], behind: impl IntoIterator<Item = Entry>) -> Session<'static> {
+    let mut session = session(policy());
+    let begin = "user    mend it\ncall    look around\nresult  there is much\n";
+    let mut entries = fanfold_core::parse(begin).expect("notation");
+    entries.push(read(lines));
+    let make = |n| call("Bash", &json!({ "command": format!("make {n}") }), &format!("{n} done"));
+    entries.extend((0..8).map(make));
+    entries.extend(behind);
+    entries.into_iter().for_each(|entry| {
+        session.append(entry);
+    });
+    session.on(Event::FoldAsked { range: Some((EntryId(2), EntryId(4))) });
+    session
+}
+
 /// What went into a segment no longer stands above.
 #[test]
 fn what_was_folded_since_is_shown_again() {
     let lines = file(40);
-    let mut session = session(policy());
-    let mut entries = fanfold_core::parse("user    mend it\ncall    look around\nresult  there is much\n")
-        .expect("notation");
-    entries.push(read(&lines));
-    entries.extend(
-        (0..8).map(|n| call("Bash", &json!({ "command": format!("make {n}") }), &format!("{n} done"))),
-    );
-    entries.into_iter().for_each(|entry| {
-        session.append(entry);
-    });
-    session.on(fanfold_core::Event::FoldAsked {
-        range: Some((fanfold_core::EntryId(2), fanfold_core::EntryId(4))),
-    });
+    let mut session = folded(&lines, []);
     session.append(cat(&lines));
     let view = session.view().expect("it fits").clone();
     let text = print_view(session.transcript(), &view);
     assert!(!text.contains("left out") && text.contains("let part_7 = "), "{text}");
+}
+
+/// Lines that a newer result left out do not stand in view when what they stood in is folded.
+#[test]
+fn what_was_left_out_may_stay_when_it_is_folded() {
+    let lines = file(40);
+    let mut session = folded(&lines, [cat(&lines)]);
+    let view = session.view().expect("it fits").clone();
+    let text = print_view(session.transcript(), &view);
+    let n_lines = text.matches("let part_").count();
+    assert!(text.contains("[38 lines as shown above: parts.rs]"), "{text}");
+    assert!(n_lines > 4, "{n_lines} lines:\n{text}");
 }
