@@ -53,9 +53,13 @@ pub(crate) fn fold(number: usize, receipt: &Receipt) -> String {
         let won = paint(style::TAIL, format!("−{}", pass.won));
         let _ = writeln!(out, "  {label:<8} {:<12} {:>5} folded  {won}", pass.pass, pass.n_folded);
     }
-    let _ =
-        writeln!(out, "  rewrote  {} of {after} tokens, which the provider reads anew", receipt.rewritten);
-    if let Some(price) = receipt.price {
+    let rewritten = receipt.rewritten;
+    if rewritten == Tokens::ZERO {
+        let _ = writeln!(out, "  rewrote  nothing: what was folded had not been sent yet");
+    } else {
+        let _ = writeln!(out, "  rewrote  {rewritten} of {after} tokens, which the provider reads anew");
+    }
+    if let Some(price) = receipt.price.filter(|_| rewritten > Tokens::ZERO) {
         let _ = writeln!(out, "  costs    as much as {price} new tokens, for the broken cache");
     }
     let _ = writeln!(out, "  won      {} tokens of room", receipt.won());

@@ -106,7 +106,7 @@ pub struct Receipt {
     pub passes: Vec<PassReport>,
     /// What left.
     pub left: Vec<Left>,
-    /// How much of the view, from the first changed piece on, the provider has to read anew.
+    /// How much of the view, from the first changed piece on, the provider has to read anew; nothing where that was not sent yet.
     pub rewritten: Tokens,
     /// What that costs more than reading it from the cache, in tokens at the base price; none without prices.
     pub price: Option<Tokens>,

@@ -123,6 +123,9 @@ impl Shown {
                 let pairs = own[i..].iter().zip(lines(other.unwrap_or_default()));
                 pairs.take_while(|((_, one), (_, other))| one == other).count()
             });
+            // It ends with a line that says something.
+            let is_blank = |(_, line): &&(usize, &str)| line.trim_ascii().is_empty();
+            let n = n - own[i..i + n].iter().rev().take_while(is_blank).count();
             match spot.filter(|_| n >= FEWEST) {
                 Some(spot) => {
                     let inner = own[i + 1].0..own[i + n - 1].0;

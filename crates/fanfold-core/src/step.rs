@@ -458,7 +458,7 @@ fn fold_in(
         before,
         after,
         passes: by_pass(&left),
-        rewritten: cost_from(ledger, now.transcript, first_changed),
+        rewritten: if is_sent { cost_from(ledger, now.transcript, first_changed) } else { Tokens::ZERO },
         price,
         left,
         user_text,

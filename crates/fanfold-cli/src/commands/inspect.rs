@@ -88,6 +88,7 @@ impl Numbers<'_> {
         let pressure = Pressure::of(self.view, budget);
         let state = if self.view > room { " — it does not fit".to_owned() } else { String::new() };
         let n_folds = session.ledger().receipts().len();
+        let folds = if n_folds == 1 { "fold" } else { "folds" };
         let entries = session.transcript().len();
         let weighed = session.weighed().map_or_else(String::new, |weighed| weighed.to_string());
         let rows = [
@@ -110,7 +111,7 @@ impl Numbers<'_> {
             (
                 "view",
                 self.view.to_string(),
-                format!("{} of the room after {n_folds} folds{state}", percent(self.view)),
+                format!("{} of the room after {n_folds} {folds}{state}", percent(self.view)),
             ),
         ];
         let mut out = String::new();

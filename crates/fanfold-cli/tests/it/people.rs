@@ -52,6 +52,55 @@ fn the_demo() {
     .assert_eq(&ran.out);
 }
 
+/// A file that is printed again is told by what changed in it, and the receipt says why.
+#[test]
+fn what_stands_above_is_left_out() {
+    let text = |changed: &str| -> String {
+        let line = |n: usize| if n == 30 { changed.to_owned() } else { format!("combine(left, right, {n})") };
+        (0..60).map(|n| format!("def part_{n}(left, right):\n    return {}\n", line(n))).collect()
+    };
+    let mut messages = vec![json!({ "role": "user", "content": "swap the arguments in part_30" })];
+    let calls = [
+        ("read_file", json!({ "path": "parts.py" }), text("combine(left, right, 30)")),
+        ("bash", json!({ "command": "./swap 30 && cat parts.py" }), text("combine(right, left, 30)")),
+    ];
+    for (i, (name, arguments, result)) in calls.iter().enumerate() {
+        let (id, arguments) = (format!("c{i}"), arguments.to_string());
+        let call =
+            json!({ "id": id, "type": "function", "function": { "name": name, "arguments": arguments } });
+        messages.push(json!({ "role": "assistant", "content": null, "tool_calls": [call] }));
+        messages.push(json!({ "role": "tool", "tool_call_id": id, "content": result }));
+    }
+    let sandbox = Sandbox::new();
+    let chat = json!({ "model": "gpt-4o", "messages": messages }).to_string();
+    sandbox.write("chat.json", &chat);
+    let ran = sandbox.run("fold chat.json --window 100k --explain");
+    let sent: Value = serde_json::from_str(&ran.out).unwrap();
+    expect![[r#"
+        def part_0(left, right):
+        [59 lines as shown above: parts.py]
+        def part_30(left, right):
+            return combine(right, left, 30)
+        def part_31(left, right):
+        [56 lines as shown above: parts.py]
+            return combine(left, right, 59)
+        [what stands above is left out; all of it: 957477 in parts 790512 922266 716255]"#]]
+    .assert_eq(sent["messages"][4]["content"].as_str().unwrap());
+    expect![[r#"
+        fold 1 after entry 2: 2,224 → 1,235 tokens
+          why      lines of the newest results stood above already
+          stage    again
+          passes   again            1 folded  −989
+          rewrote  nothing: what was folded had not been sent yet
+          won      989 tokens of room
+        since then waiting: the backlog of 0 tokens has not reached 5,000
+        folded once: 2,224 → 1,235 tokens, for a room of 91,808
+    "#]]
+    .assert_eq(&ran.err);
+    let as_it_came = sandbox.run("fold chat.json --window 100k --cadence window");
+    assert_eq!(as_it_came.out.trim_end(), chat);
+}
+
 #[test]
 fn the_demo_is_what_its_generator_writes() {
     let printed: Value = serde_json::from_str(&Sandbox::new().run("demo --print").out).unwrap();
