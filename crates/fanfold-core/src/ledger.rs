@@ -254,8 +254,13 @@ impl Ledger {
         !self.is_in_segment(place.entry()) && self.fold_at(place).is_none()
     }
 
-    /// The lines of the result of a newest call that stand in view already.
+    /// The lines of the result of a newest call that stand in view already; none where it opens a fold.
     pub(crate) fn lines_above(&self, transcript: &Transcript, call: &Call) -> Vec<Run> {
+        let mut words = call.arguments.as_str().split(|c: char| !c.is_ascii_digit());
+        let is_handle = |word: &str| word.parse().is_ok_and(|handle| self.originals.contains_key(&handle));
+        if words.any(is_handle) {
+            return Vec::new();
+        }
         self.shown.runs(call, |above| self.is_as_it_came(above.place()).then(|| transcript.call(above.call)))
     }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::copies::{Hashed, LineHash, LineSet, without_number};
-use crate::transcript::{Call, CallId, EntryId, Step};
+use crate::transcript::{Call, CallId, EntryId, Outcome, Step};
 use crate::view::Place;
 
 /// A run of fewer lines is sent as it is: the first and the last of it stay anyway.
@@ -103,8 +103,10 @@ impl Shown {
     /// The runs of lines of a call's result that stand above, where `in_view` tells the call of what is still there. Who
     /// asks the same again, after lines were left out, wants to see them.
     pub(crate) fn runs<'a>(&self, call: &Call, in_view: impl Fn(Above) -> Option<&'a Call>) -> Vec<Run> {
-        let Some(outcome) = call.result.as_ref().filter(|_| !self.left_out.contains(&hash_of_call(call)))
-        else {
+        // Images are folded with the text beside them.
+        let may_lose =
+            |outcome: &&Outcome| outcome.media.is_empty() && !self.left_out.contains(&hash_of_call(call));
+        let Some(outcome) = call.result.as_ref().filter(may_lose) else {
             return Vec::new();
         };
         let own: Vec<(usize, &str)> = lines(outcome.body.as_str()).collect();

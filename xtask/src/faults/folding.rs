@@ -683,6 +683,27 @@ pub(super) const FAULTS: &[Fault] = &[
         replace: "pass.is_empty())",
     },
     Fault {
+        name: "what a handle opens is left out where it stands above",
+        breaks: "again",
+        file: "crates/fanfold-core/src/ledger.rs",
+        find: "if words.any(is_handle) {",
+        replace: "if words.any(is_handle) && self.receipts.is_empty() {",
+    },
+    Fault {
+        name: "what is not text is left out with the lines beside it",
+        breaks: "again",
+        file: "crates/fanfold-core/src/passes/again.rs",
+        find: "|| !is_all_text(&outcome.body)",
+        replace: "|| !is_all_text(&Body::text(text))",
+    },
+    Fault {
+        name: "an image is left out with the lines beside it",
+        breaks: "again",
+        file: "crates/fanfold-core/src/shown.rs",
+        find: "outcome.media.is_empty() && ",
+        replace: "",
+    },
+    Fault {
         name: "the last line of a run is left out, too",
         breaks: "again: core/lib/passes",
         file: "crates/fanfold-core/src/shown.rs",

@@ -105,7 +105,7 @@ use crate::deed::source_of;
 use crate::draft::Draft;
 use crate::shown::{Run, calls};
 use crate::tokens::Tokens;
-use crate::transcript::{Call, CallId, Entry, EntryId};
+use crate::transcript::{Body, Call, CallId, Entry, EntryId};
 use crate::view::Place;
 
 /// Leaves out what stands in view.
@@ -127,6 +127,10 @@ fn leave_out(draft: &mut Draft<'_>, id: CallId, call: &Call, least: Tokens) {
     let Some(outcome) = &call.result else { return };
     let (text, counter) = (outcome.body.as_str(), draft.counter);
     let runs = draft.ledger.lines_above(draft.transcript, call);
+    // What is not text would go with it.
+    if runs.is_empty() || !is_all_text(&outcome.body) {
+        return;
+    }
     let n_tokens: Tokens = runs.iter().map(|run| counter.count(&text[run.inner.clone()])).sum();
     if n_tokens < least {
         return;
@@ -143,4 +147,12 @@ fn leave_out(draft: &mut Draft<'_>, id: CallId, call: &Call, least: Tokens) {
     draft.fold_to(Place::Result(id), |tag| {
         format!("{out}\n[what stands above is left out; all of it: {tag}]")
     });
+}
+
+/// Whether a body is a text and no more: as it came, or as the one part of a content.
+fn is_all_text(body: &Body) -> bool {
+    /// What a part takes beside its text: its type, a mark for the cache.
+    const FRAME: usize = 160;
+    let (text, original) = (body.as_str(), body.original());
+    **original == *text || original.len() <= serde_json::Value::from(text).to_string().len() + FRAME
 }

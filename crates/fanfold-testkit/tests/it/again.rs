@@ -1,9 +1,11 @@
 //! What stands in view is left out of results before they are sent for the first time: nothing that was sent changes, every
 //! line stands in the view, and all of it opens again.
 
+use std::sync::Arc;
+
 use fanfold_core::{
-    Body, Budget, Call, Economy, Entry, EntryId, Event, Extent, Origin, Outcome, Policy, Prices, Reason,
-    Session, Step, Tokens, ToolFold, ToolRule, View, Words, print_view, recount,
+    Body, Budget, Call, Economy, Entry, EntryId, Event, Extent, Media, Origin, Outcome, Policy, Prices,
+    Reason, Session, Step, Tokens, ToolFold, ToolRule, View, Words, print_view, recount,
 };
 use fanfold_testkit::Rng;
 use rayon::prelude::*;
@@ -193,6 +195,18 @@ fn who_asks_the_same_once_more_gets_all_of_it() {
     assert_eq!([1, 2, 3, 4, 5].map(n_shown), [1, 1, 2, 2, 3]);
 }
 
+/// Who opens what was left out is not told that it stands above.
+#[test]
+fn what_a_handle_opens_is_shown() {
+    let lines = file(40);
+    let (mut session, text) = following(policy(), [read(&lines), cat(&lines)]);
+    let n_shown = text.matches("let part_7 = ").count();
+    let handle = session.ledger().receipts()[0].left[0].handle;
+    session.append(call("fanfold_recall", &json!({ "handle": handle.to_string() }), &lines.join("\n")));
+    let view = session.view().expect("it fits").clone();
+    assert_eq!(print_view(session.transcript(), &view).matches("let part_7 = ").count(), n_shown + 1);
+}
+
 /// Results of tools that are never folded are left alone; so are all without prices, and those that would be cut by little.
 #[test]
 fn what_is_to_stay_stays() {
@@ -207,6 +221,31 @@ fn what_is_to_stay_stays() {
     assert!(!is_left_out(Policy { strategy: fanfold_core::Strategy::Off, ..policy() }));
     let economy = policy().economy.map(|economy| Economy { again: Tokens(1_000), ..economy });
     assert!(!is_left_out(Policy { economy, ..policy() }));
+}
+
+/// An image would go with the text that is left out, and so would what nobody knows.
+#[test]
+fn what_is_not_text_stays() {
+    let lines = file(40);
+    let is_left_out = |change: &dyn Fn(&mut Outcome)| {
+        let mut newest = cat(&lines);
+        if let Entry::Step(step) = &mut newest {
+            step.calls[0].result.iter_mut().for_each(change);
+        }
+        following(policy(), [read(&lines), newest]).1.contains("left out")
+    };
+    let parts = |parts: Vec<serde_json::Value>| {
+        let body = Body::with_raw(lines.join("\n"), serde_json::Value::from(parts).to_string());
+        move |outcome: &mut Outcome| outcome.body = body.clone()
+    };
+    let text = json!({ "type": "text", "text": lines.join("\n"), "cache_control": { "type": "ephemeral" } });
+    let unknown = json!({ "type": "hologram", "data": "x".repeat(400) });
+    assert!(is_left_out(&|_| {}));
+    assert!(is_left_out(&parts(vec![text.clone()])));
+    assert!(!is_left_out(&parts(vec![text, unknown])));
+    let (label, raw, origin) = ("image/png".to_owned(), Arc::from("{}"), Origin::message(0));
+    let image = Media { label, raw, origin };
+    assert!(!is_left_out(&|outcome| outcome.media.push(image.clone())));
 }
 
 /// What a provider does not cache for its length is not made shorter still.
