@@ -14,14 +14,20 @@ mod commands;
 mod explain;
 #[path = "../../crates/fanfold-cli/src/failure.rs"]
 mod failure;
+#[path = "../../crates/fanfold-cli/src/file_limit.rs"]
+mod file_limit;
 #[path = "../../crates/fanfold-cli/src/flags/mod.rs"]
 mod flags;
 #[path = "../../crates/fanfold-cli/src/input.rs"]
 mod input;
+#[path = "../../crates/fanfold-cli/src/log.rs"]
+mod log;
 #[path = "../../crates/fanfold-cli/src/output.rs"]
 mod output;
 #[path = "../../crates/fanfold-cli/src/picture.rs"]
 mod picture;
+#[path = "../../crates/fanfold-cli/src/progress.rs"]
+mod progress;
 #[path = "../../crates/fanfold-cli/src/report_json.rs"]
 mod report_json;
 #[path = "../../crates/fanfold-cli/src/rules_file.rs"]
@@ -30,6 +36,8 @@ mod rules_file;
 mod settings;
 #[path = "../../crates/fanfold-cli/src/store.rs"]
 mod store;
+#[path = "../../crates/fanfold-cli/src/summaries.rs"]
+mod summaries;
 #[path = "../../crates/fanfold-cli/src/terminal.rs"]
 mod terminal;
 
