@@ -146,7 +146,11 @@ fn anthropic(messages: &[Value], body: &str) -> Result<(), String> {
     let mut last = "assistant";
     for (i, message) in messages.iter().enumerate() {
         let role = roles[i];
+        let content = message.get("content").cloned().unwrap_or_default();
         if role == "system" {
+            if !content.is_string() && !content.is_array() {
+                return Err(format!("message {i}: no content"));
+            }
             late_system(&roles, i)?;
             continue;
         }
@@ -156,7 +160,6 @@ fn anthropic(messages: &[Value], body: &str) -> Result<(), String> {
             return Err(format!("message {i}: {role} behind {last}"));
         }
         last = role;
-        let content = message.get("content").cloned().unwrap_or_default();
         let blocks = match &content {
             Value::Array(blocks) => blocks.clone(),
             Value::String(text) => vec![serde_json::json!({"type": "text", "text": text})],
