@@ -4,7 +4,7 @@
 //! what results showed and what the agent wrote in its calls.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
 use std::ops::Range;
 
@@ -38,7 +38,7 @@ struct Spot {
 }
 
 /// A result that stands above, or what the agent wrote there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Above {
     pub(crate) call: CallId,
     /// Whether it stands in the arguments of the call.
@@ -110,18 +110,16 @@ impl Shown {
             return Vec::new();
         };
         let own: Vec<(usize, &str)> = lines(outcome.body.as_str()).collect();
-        // The text that was looked at last.
-        let mut held: Option<(Above, Cow<'a, str>)> = None;
+        // What was looked at, each read once; none where it is no longer in view.
+        let mut texts: BTreeMap<Above, Option<Cow<'a, str>>> = BTreeMap::new();
         let (mut runs, mut i) = (Vec::new(), 0);
         while i < own.len() {
             let spot =
                 Some(own[i].1).filter(|line| may_begin(line)).and_then(|line| self.spots.get(&hash_of(line)));
             let n = spot.map_or(0, |spot| {
-                if held.as_ref().is_none_or(|(above, _)| *above != spot.above) {
-                    let text = in_view(spot.above).and_then(|call| spot.above.text(call));
-                    held = text.map(|text| (spot.above, text));
-                }
-                let other = held.as_ref().and_then(|(_, text)| text.get(spot.at as usize..));
+                let read = || in_view(spot.above).and_then(|call| spot.above.text(call));
+                let text = texts.entry(spot.above).or_insert_with(read);
+                let other = text.as_ref().and_then(|text| text.get(spot.at as usize..));
                 let pairs = own[i..].iter().zip(lines(other.unwrap_or_default()));
                 pairs.take_while(|((_, one), (_, other))| one == other).count()
             });
@@ -268,6 +266,20 @@ mod tests {
         );
         let inner: String = (1..8).map(|n| format!("line number {n} of it\n")).collect();
         assert_eq!(left_out(&notation, true), [(inner, true)]);
+    }
+
+    #[test]
+    fn what_was_written_is_read_once() {
+        let n = 20_000;
+        let line = |of: &str, i: usize| format!("line {i} of the file {of}");
+        let written = |of: &str| -> String {
+            let lines: String = (0..n).map(|i| line(of, i) + "\\n").collect();
+            format!("call    write {{\"content\":\"{lines}\"}}\nresult  ok\n")
+        };
+        let both: String =
+            (0..n).map(|i| format!("\n        {}\n        {}", line("a", i), line("b", i))).collect();
+        let notation = format!("{}{}call    paste a b\nresult  both{both}", written("a"), written("b"));
+        assert_eq!(left_out(&notation, true), []);
     }
 
     #[test]
