@@ -19,6 +19,7 @@ use crate::scan::{Parts, Scan, take_apart};
 use crate::segment::Segment;
 use crate::shown::{Run, Shown};
 use crate::summary::{Board, Placed, Placing, Summary};
+use crate::together::Together;
 use crate::tokens::Tokens;
 use crate::transcript::{Body, Call, CallId, EntryId, Transcript};
 use crate::value::Lexicon;
@@ -100,6 +101,8 @@ pub struct Ledger {
     pub(crate) scans: BTreeMap<EntryId, Arc<Scan>>,
     /// What is to come, where that is known.
     pub(crate) ahead: Option<Arc<Ahead>>,
+    /// What sessions of the same conversation share.
+    pub(crate) together: Option<Arc<Together>>,
     /// Lines of results that stand in view.
     pub(crate) shown: Arc<Shown>,
     /// How many entries there were when the newest results were last looked at for lines that stand above.
@@ -346,13 +349,15 @@ impl Ledger {
             let id = EntryId::from(i);
             (transcript.entry(id), transcript.tokens(id))
         };
+        let parts_of = |together: &Together, i| Some(together.parts_of(EntryId::from(i), with_tokens(i)));
         let ahead = self.ahead.clone();
-        let mut parts: Vec<Option<Parts>> = match &ahead {
-            Some(ahead) => {
+        let mut parts: Vec<Option<Parts>> = match (&self.together, &ahead) {
+            (Some(together), _) => new.clone().map(|i| parts_of(together, i)).collect(),
+            (None, Some(ahead)) => {
                 ahead.hurry(&new, workers);
                 new.clone().map(|i| ahead.take(EntryId::from(i), transcript)).collect()
             }
-            None => new.clone().map(|_| None).collect(),
+            (None, None) => new.clone().map(|_| None).collect(),
         };
         let missing: Vec<usize> = (0..parts.len()).filter(|i| parts[*i].is_none()).collect();
         let entries: Vec<_> = missing.iter().map(|i| with_tokens(new.start + i)).collect();

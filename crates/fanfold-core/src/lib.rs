@@ -25,6 +25,7 @@ mod spacing; //    arguments in one spacing
 mod draft; //      which parts are being folded away
 mod scan; //       entries taken apart once
 mod ahead; //      entries taken apart before they are needed
+mod together; //   or once for several sessions
 mod words; //      the words of texts and names
 mod copies; //     which of their lines may be copied
 mod counted; //    texts whose lines are counted one by one
@@ -82,6 +83,7 @@ pub use segment::{Part, Segment};
 pub use session::{Refusal, Session};
 pub use step::{Moment, Outlook, step};
 pub use summary::Summary;
+pub use together::Together;
 pub use tokens::{Count, Frame, Tokens, Words, thousands};
 pub use transcript::{
     Body, Call, CallId, Entry, EntryId, Media, NO_RESULT, OPENING, Origin, Outcome, Prompt, Speaker, Step,

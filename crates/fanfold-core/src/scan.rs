@@ -84,6 +84,7 @@ pub(crate) struct CallScan {
 }
 
 /// An entry taken apart, its atoms not yet known by their numbers in the session but by those among its own.
+#[derive(Debug, Clone)]
 pub(crate) struct Parts {
     scan: Scan,
     own: Vec<Atom>,

@@ -19,6 +19,7 @@ use crate::prices::Prices;
 use crate::recall::{Extent, RecallError, recall, recall_within};
 use crate::report::{Notice, Overflow};
 use crate::step::{Moment, Outlook, Pin, step, unfold};
+use crate::together::Together;
 use crate::tokens::{Count, Tokens};
 use crate::transcript::{CallId, Entry, EntryId, Outcome, Transcript};
 use crate::view::{Item, View, Voice, assemble, grow};
@@ -92,6 +93,11 @@ impl<'c> Session<'c> {
         // What fits is not taken apart.
         let is_folded = transcript.total() > self.budget.room();
         self.ledger.ahead = is_folded.then(|| Arc::new(Ahead::of(transcript, self.policy.tools.clone())));
+    }
+
+    /// Lets it share what it finds out of entries with other sessions of the same conversation. The view is the same without.
+    pub fn join(&mut self, together: &Arc<Together>) {
+        self.ledger.together = together.is_for(&self.policy).then(|| Arc::clone(together));
     }
 
     /// The same with what its provider charges, so that it folds when that pays.

@@ -7,6 +7,7 @@ mod record; //     a recorded conversation
 mod sources; //    the files they are in
 mod text; //       words and boundaries
 mod message; //    a message as it is measured
+mod looks; //      each content once
 mod atoms; //      what a reply took from what it was sent
 mod copied; //     what a reply copied, whatever it is
 mod trajectory; // all that does not depend on the policy

@@ -1,7 +1,10 @@
 //! A chat message as it is measured: its role, its words, its calls.
 
+use std::hash::Hash as _;
+
 use fanfold_core::Count;
 use serde_json::Value;
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::text::plain;
 
@@ -154,18 +157,30 @@ fn write_spaced(value: &Value, out: &mut String) {
 
 /// A number by which a message is known again, whatever the order of its fields.
 pub(crate) fn print_of(value: &Value) -> u128 {
-    xxhash_rust::xxh3::xxh3_128(sorted(value).to_string().as_bytes())
+    let mut print = Xxh3::new();
+    take_print(value, &mut print);
+    print.digest128()
 }
 
-fn sorted(value: &Value) -> Value {
+fn take_print(value: &Value, print: &mut Xxh3) {
     match value {
         Value::Object(fields) => {
-            let mut fields: Vec<_> = fields.iter().map(|(key, value)| (key.clone(), sorted(value))).collect();
-            fields.sort_by(|a, b| a.0.cmp(&b.0));
-            Value::Object(fields.into_iter().collect())
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_by_key(|(key, _)| *key);
+            ('{', fields.len()).hash(print);
+            for (key, value) in fields {
+                key.hash(print);
+                take_print(value, print);
+            }
         }
-        Value::Array(values) => Value::Array(values.iter().map(sorted).collect()),
-        other => other.clone(),
+        Value::Array(values) => {
+            ('[', values.len()).hash(print);
+            values.iter().for_each(|value| take_print(value, print));
+        }
+        Value::String(text) => ('"', text).hash(print),
+        Value::Number(number) => ('0', number.to_string()).hash(print),
+        Value::Bool(is_true) => ('?', is_true).hash(print),
+        Value::Null => '-'.hash(print),
     }
 }
 

@@ -1,7 +1,8 @@
 //! A moment of a replay: the reply that comes next, and a request as it is charged.
 
+use crate::looks::LookId;
 use crate::prices::Piece;
-use crate::trajectory::{LookId, Trajectory};
+use crate::trajectory::Trajectory;
 
 /// The reply that is about to be written.
 pub(crate) struct Moment {
@@ -35,7 +36,6 @@ impl Moment {
 /// A request as it is charged: the tool schemas, then the messages.
 pub(crate) fn pieces(trajectory: &Trajectory<'_>, looks: &[LookId]) -> Vec<Piece> {
     let tools = Piece { print: u64::MAX, tokens: trajectory.base };
-    let piece =
-        |look: &LookId| Piece { print: u64::from(*look), tokens: trajectory.looks[*look as usize].tokens };
+    let piece = |look: &LookId| Piece { print: u64::from(*look), tokens: trajectory.looks[*look].tokens };
     std::iter::once(tools).chain(looks.iter().map(piece)).collect()
 }

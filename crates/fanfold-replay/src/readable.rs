@@ -6,6 +6,7 @@
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::text::{Needle, at, before, is_word, run_end};
 use crate::trajectory::{AtomId, Trajectory};
@@ -47,7 +48,7 @@ pub(crate) struct NewText {
 impl NewText {
     /// The rewritten texts of a view, one per line.
     pub(crate) fn new(trajectory: &Trajectory<'_>, looks: Vec<u32>) -> NewText {
-        let texts: Vec<_> = looks.iter().map(|look| &*trajectory.looks[*look as usize].text).collect();
+        let texts: Vec<_> = looks.iter().map(|look| &*trajectory.looks[*look].text).collect();
         NewText { text: texts.join("\n"), looks, ..NewText::default() }
     }
 
@@ -108,14 +109,11 @@ fn stands_in(text: &str, needle: &Needle, most: usize) -> Vec<Stand> {
         let end = place + needle.as_str().len();
         let end = text[end..].char_indices().nth(REACH).map_or(text.len(), |(i, _)| end + i);
         let near = &text[start..end];
-        let (words, ordinary) = (words_in(near), ordinary_in(near));
+        let small = near.to_ascii_lowercase();
+        let (words, ordinary) = (words_in(&small), ordinary_in(near, &small));
         Stand { place, words: without_own(words), ordinary: without_own(ordinary) }
     };
     needle.find_all(text, most).into_iter().map(stand).collect()
-}
-
-fn hash(word: &str) -> u64 {
-    xxhash_rust::xxh3::xxh3_64(word.to_ascii_lowercase().as_bytes())
 }
 
 fn set(mut hashes: Vec<u64>) -> Vec<u64> {
@@ -124,14 +122,15 @@ fn set(mut hashes: Vec<u64>) -> Vec<u64> {
     hashes
 }
 
-/// Runs of three or more letters, digits and underscores.
-fn words_in(text: &str) -> Vec<u64> {
-    let runs = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-    set(runs.filter(|run| run.len() >= 3).map(hash).collect())
+/// Runs of three or more letters, digits and underscores of a text in small letters.
+fn words_in(small: &str) -> Vec<u64> {
+    let runs = small.as_bytes().split(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_'));
+    set(runs.filter(|run| run.len() >= 3).map(xxh3_64).collect())
 }
 
-/// Words of prose, and plain keys or keywords: nothing that is part of a path, a number or a name.
-fn ordinary_in(text: &str) -> Vec<u64> {
+/// Words of prose, and plain keys or keywords: nothing that is part of a path, a number or a name. The text comes as it is
+/// and in small letters.
+fn ordinary_in(text: &str, small: &str) -> Vec<u64> {
     let mut found = Vec::new();
     let mut i = 0;
     while let Some(c) = at(text, i) {
@@ -149,7 +148,7 @@ fn ordinary_in(text: &str) -> Vec<u64> {
             _ => true,
         };
         if is_start && is_end && is_ordinary(word.as_bytes()) {
-            found.push(hash(word));
+            found.push(xxh3_64(&small.as_bytes()[i..end]));
         }
         i = end;
     }

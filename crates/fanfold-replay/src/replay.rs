@@ -3,11 +3,14 @@
 //! Before each recorded reply a policy gets what had been said until then, and gives the view that would have been
 //! sent. All policies and windows go side by side, so that each message is decoded once.
 
-use fanfold_core::{Budget, Count, Policy, Receipt, Session, Tokens};
-use fanfold_wire::{Change, Conversation, Format};
+use std::sync::Arc;
+
+use fanfold_core::{Budget, Count, Policy, Receipt, Session, Together, Tokens};
+use fanfold_wire::{Conversation, Format};
 use serde_json::value::RawValue;
 
 use crate::atoms::Known;
+use crate::looks::Remembering;
 use crate::moment::{Moment, pieces};
 use crate::prices::{Meter, Price, PriceTable, Request};
 use crate::recalled::Originals;
@@ -87,25 +90,32 @@ pub fn replay(record: &Record, terms: &Terms, known: &Known, counter: &'static d
     if record.tokens.is_some_and(is_short) {
         return Vec::new();
     }
-    let mut trajectory = Trajectory::new(record, known, counter);
+    let remembering = Remembering::new(counter);
+    let mut trajectory = Trajectory::new(record, known, &remembering);
     let price = terms.price_of(record);
+    let together = terms.policies.first().map(|policy| Arc::new(Together::under(policy)));
     let mut runs = Vec::new();
     for &window in terms.windows.iter().filter(|window| is_long(trajectory.total(), **window)) {
         for (i, policy) in terms.policies.iter().enumerate() {
             let budget = Budget::with_reserve(Tokens(window), Tokens(terms.reserve));
             let mut session = Session::new(policy.clone(), budget, counter).with_prices(price.for_session());
             session.set_tools(Tokens(trajectory.base));
+            together.iter().for_each(|together| session.join(together));
             runs.push(Run::new((i, window), session, Meter::new(price.clone()), terms.has_receipts));
         }
     }
-    let mut followed = Followed::new();
+    let mut conversation = Conversation::of_messages(Format::Chat);
+    let mut n_taken = 0;
     let mut originals = Originals::default();
     let lifetime = price.lifetime;
     let mut untouched = Meter::new(price);
     let mut last: Option<f64> = None;
     for n in 0..if runs.is_empty() { 0 } else { trajectory.replies.len() } {
         let moment = Moment::new(&trajectory, n);
-        let changes = followed.grow(&record.messages[..moment.reply], counter);
+        let new: Vec<&RawValue> = record.messages[n_taken..moment.reply].iter().map(|raw| &**raw).collect();
+        let mut changes = conversation.append(&new);
+        changes.iter_mut().for_each(|change| change.count(&remembering));
+        n_taken = moment.reply;
         let pieces = pieces(&trajectory, &trajectory.look_of[..moment.reply]);
         untouched.take(&Request { pieces, mark: None, output: moment.output, at: moment.at });
         let idle = moment.at.zip(last).map(|(now, last)| now - last);
@@ -116,7 +126,7 @@ pub fn replay(record: &Record, terms: &Terms, known: &Known, counter: &'static d
             if is_cold {
                 run.cool();
             }
-            let sent = run.sent(&followed, &mut trajectory, moment.reply);
+            let sent = run.sent(&conversation, &mut trajectory, moment.reply);
             run.measure(&trajectory, &mut originals, &moment, sent);
             run.compare(untouched.bill());
         }
@@ -129,36 +139,4 @@ pub fn replay(record: &Record, terms: &Terms, known: &Known, counter: &'static d
         Outcome { id, source, policy, window, raw, sums, folds }
     };
     runs.into_iter().map(outcome).collect()
-}
-
-/// The conversation as its messages arrive.
-pub(crate) struct Followed {
-    pub(crate) conversation: Conversation,
-    /// Where each message begins in the conversation's text, and where the last one ends.
-    starts: Vec<usize>,
-}
-
-impl Followed {
-    fn new() -> Followed {
-        Followed { conversation: Conversation::of_messages(Format::Chat), starts: vec![0] }
-    }
-
-    /// Takes what is new, and gives back what it does to a transcript, counted.
-    fn grow(&mut self, messages: &[Box<RawValue>], counter: &dyn Count) -> Vec<Change> {
-        let n_held = self.starts.len() - 1;
-        let new: Vec<&RawValue> = messages[n_held..].iter().map(|message| &**message).collect();
-        for message in &new {
-            let last = self.starts.last().copied().unwrap_or_default();
-            self.starts.push(last + message.get().len());
-        }
-        let mut changes = self.conversation.append(&new);
-        changes.iter_mut().for_each(|change| change.count(counter));
-        changes
-    }
-
-    /// Which message a text is, if it is one as it came.
-    pub(crate) fn message(&self, base: usize, text: &str) -> Option<usize> {
-        let offset = (text.as_ptr() as usize).checked_sub(base)?;
-        self.starts.binary_search(&offset).ok()
-    }
 }

@@ -1,21 +1,20 @@
 //! One policy at one window: what is sent before each reply, and what it holds and costs.
 
-use std::borrow::Cow;
-
 use fanfold_core::{Entry, Event, Handle, Receipt, Refusal, Session, View};
-use fanfold_wire::Change;
+use fanfold_wire::{Change, Conversation, Memo};
 use rustc_hash::FxHashMap;
 
 use crate::atoms::Class;
+use crate::looks::LookId;
 use crate::moment::{Moment, pieces};
 use crate::prices::{Bill, Meter, Request};
 use crate::readable::NewText;
 use crate::recalled::{Named, Originals};
-use crate::replay::{FoldMade, Followed};
+use crate::replay::FoldMade;
 use crate::sent::{is_valid, n_shared};
 use crate::sums::{DISTANCES, Sums, Tally};
 use crate::text::Needle;
-use crate::trajectory::{LookId, Trajectory};
+use crate::trajectory::Trajectory;
 
 /// What a view is billed at by the yardstick: what is as before, and the two prices of the rest.
 const READ: f64 = 0.1;
@@ -39,6 +38,7 @@ pub(crate) struct Run {
     handles: Vec<Handle>,
     named: Named,
     new: NewText,
+    memo: Memo<LookId>,
     /// Which messages are in the view, by the reply for which they were marked.
     marks: Vec<u32>,
     mark: u32,
@@ -70,6 +70,7 @@ impl Run {
             handles: Vec::new(),
             named: Named::default(),
             new: NewText::default(),
+            memo: Memo::default(),
             marks: Vec::new(),
             mark: 0,
             is_named: FxHashMap::default(),
@@ -104,7 +105,7 @@ impl Run {
     /// The messages to send now. Where there is no view, the conversation goes out as it came.
     pub(crate) fn sent(
         &mut self,
-        followed: &Followed,
+        conversation: &Conversation,
         trajectory: &mut Trajectory<'_>,
         reply: usize,
     ) -> Sent {
@@ -114,14 +115,15 @@ impl Run {
                 return Sent { looks: trajectory.look_of[..reply].to_vec(), handles: Vec::new() };
             }
         };
-        let messages = followed.conversation.encode_messages(self.session.transcript(), &view);
-        let base = followed.conversation.messages().next().map_or(0, |first| first.as_ptr() as usize);
-        let look = |message: Cow<'_, str>| match followed.message(base, &message) {
-            Some(at) => trajectory.look_of[at],
-            None => trajectory.look(&message),
-        };
-        let looks = messages.into_iter().map(look).collect();
-        Sent { looks, handles: view.handles }
+        let Trajectory { look_of, looks, .. } = trajectory;
+        let sent = conversation.encode_with(
+            self.session.transcript(),
+            &view,
+            &mut self.memo,
+            |message| look_of[message],
+            |message| looks.of(message),
+        );
+        Sent { looks: sent, handles: view.handles }
     }
 
     /// Counts what is sent, what of the reply it holds, and what it costs.
@@ -164,7 +166,7 @@ impl Run {
     /// Charges the request, and says what a break with the one before has cost.
     fn charge(&mut self, trajectory: &Trajectory<'_>, moment: &Moment, looks: &[LookId]) {
         let is_note = |look: &LookId| {
-            let text = &trajectory.looks[*look as usize].text;
+            let text = &trajectory.looks[*look].text;
             text.starts_with("<fanfold>") && !text.starts_with(CONTEXT)
         };
         // The tool schemas are a piece before the messages.
@@ -211,9 +213,8 @@ impl Run {
 
     /// Counts what it costs, and what a provider would say to it.
     fn bill(&mut self, trajectory: &Trajectory<'_>, looks: &[LookId]) -> u64 {
-        let tokens = |looks: &[LookId]| -> u64 {
-            looks.iter().map(|look| trajectory.looks[*look as usize].tokens).sum()
-        };
+        let tokens =
+            |looks: &[LookId]| -> u64 { looks.iter().map(|look| trajectory.looks[*look].tokens).sum() };
         let n_sent = trajectory.base + tokens(looks);
         let sums = &mut self.sums;
         let mut n_cached = 0;
@@ -240,7 +241,7 @@ impl Run {
         self.mark += 1;
         let mut new = Vec::new();
         for look in looks {
-            let places = &trajectory.looks[*look as usize].at;
+            let places = &trajectory.looks[*look].at;
             if places.first().is_some_and(|first| (*first as usize) < reply) {
                 places.iter().for_each(|place| self.marks[*place as usize] = self.mark);
             } else {
@@ -330,8 +331,7 @@ impl Run {
             let is_named = *self.is_named.entry(handle).or_insert_with(|| {
                 let needle = Needle::new(&handle.to_string());
                 let mut looks = self.before.iter().flatten();
-                needle.is_in(&self.new.text)
-                    || looks.any(|look| needle.is_in(&trajectory.looks[*look as usize].text))
+                needle.is_in(&self.new.text) || looks.any(|look| needle.is_in(&trajectory.looks[*look].text))
             });
             if !is_named {
                 continue;

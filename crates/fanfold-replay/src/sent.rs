@@ -1,11 +1,12 @@
 //! What was sent, message by message: whether a provider takes it, and how much of it is as before.
 
+use crate::looks::{Look, LookId};
 use crate::message::Role;
-use crate::trajectory::{Look, LookId, Trajectory};
+use crate::trajectory::Trajectory;
 
 /// Whether a provider would take these messages: a user speaks first, and each call is followed by its result.
 pub(crate) fn is_valid(trajectory: &Trajectory<'_>, sent: &[LookId]) -> bool {
-    let look = |at: usize| -> &Look { &trajectory.looks[sent[at] as usize] };
+    let look = |at: usize| -> &Look { &trajectory.looks[sent[at]] };
     let first = (0..sent.len()).map(look).find(|look| look.role != Role::System);
     if first.is_none_or(|first| first.role != Role::User) {
         return false;

@@ -42,17 +42,38 @@ pub(crate) fn n_chars(text: &str) -> usize {
 /// Calls a function with each word of a text and its offset.
 pub(crate) fn each_word<'t>(text: &'t str, mut take: impl FnMut(usize, &'t str)) {
     let bytes = text.as_bytes();
+    let mut start = None;
     let mut i = 0;
-    while i < bytes.len() {
-        let end = run_end(text, i, is_word);
-        if end > i {
-            take(i, &text[i..end]);
-            i = end;
-        } else {
-            i += at(text, i).map_or(1, char::len_utf8);
+    while let Some(&byte) = bytes.get(i) {
+        let (is_word, length) = match byte {
+            ..0x80 => (IS_WORD[usize::from(byte)], 1),
+            _ => at(text, i).map_or((false, 1), |c| (is_word(c), c.len_utf8())),
+        };
+        match (is_word, start) {
+            (true, None) => start = Some(i),
+            (false, Some(from)) => {
+                take(from, &text[from..i]);
+                start = None;
+            }
+            (true, Some(_)) | (false, None) => {}
         }
+        i += length;
+    }
+    if let Some(from) = start {
+        take(from, &text[from..]);
     }
 }
+
+/// Whether each ASCII character is part of a word.
+const IS_WORD: [bool; 128] = {
+    let mut is_word = [false; 128];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        is_word[byte as usize] = byte.is_ascii_alphanumeric() || byte == b'_';
+        byte += 1;
+    }
+    is_word
+};
 
 /// A text that is looked for on word boundaries: where it begins or ends with a word, that word must be a whole one.
 #[derive(Debug)]

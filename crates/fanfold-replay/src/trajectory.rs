@@ -9,33 +9,16 @@ use serde_json::Value;
 
 use crate::atoms::{Class, Known, atoms_of};
 use crate::copied::{Copied, copied_spans};
-use crate::message::{Message, Role, print_of, spaced};
+use crate::looks::{LookId, Looks};
+use crate::message::{Message, Role, spaced};
 use crate::readable::Stand;
 use crate::record::Record;
 use crate::text::{Needle, each_word, n_chars, plain};
 
 /// The number of an atom in its trajectory.
 pub(crate) type AtomId = u32;
-/// The number of a message's content: equal messages share one.
-pub(crate) type LookId = u32;
-
 /// How atoms stand in messages.
 type Stands = FxHashMap<(AtomId, u32), Rc<Vec<Stand>>>;
-
-/// A message as it is measured.
-#[derive(Debug)]
-pub(crate) struct Look {
-    pub(crate) role: Role,
-    pub(crate) tokens: u64,
-    /// The readable text.
-    pub(crate) text: String,
-    /// The ids of its calls, sorted.
-    pub(crate) calls: Vec<u32>,
-    /// The id of the call that it answers.
-    pub(crate) answers: Option<u32>,
-    /// Where the recorded conversation has it; nowhere if fanfold wrote it.
-    pub(crate) at: Vec<u32>,
-}
 
 /// One atom that a reply used.
 #[derive(Debug, Clone, Copy)]
@@ -59,15 +42,11 @@ pub(crate) struct Occurrence {
 /// A recorded conversation, taken apart.
 pub(crate) struct Trajectory<'r> {
     pub(crate) record: &'r Record,
-    counter: &'r dyn Count,
     /// What the tool schemas cost.
     pub(crate) base: u64,
-    pub(crate) looks: Vec<Look>,
+    pub(crate) looks: Looks<'r>,
     /// Which look each message has.
     pub(crate) look_of: Vec<LookId>,
-    by_print: FxHashMap<u128, LookId>,
-    by_json: FxHashMap<u128, LookId>,
-    call_ids: FxHashMap<String, u32>,
     /// What the messages before each one cost.
     pub(crate) before: Vec<u64>,
     /// The replies that are replayed, by message.
@@ -91,13 +70,9 @@ impl<'r> Trajectory<'r> {
         let schemas = tools.as_ref().map(spaced);
         let mut trajectory = Trajectory {
             record,
-            counter,
             base: schemas.as_ref().map_or(0, |schemas| counter.count(schemas).0),
-            looks: Vec::new(),
+            looks: Looks::new(counter),
             look_of: Vec::new(),
-            by_print: FxHashMap::default(),
-            by_json: FxHashMap::default(),
-            call_ids: FxHashMap::default(),
             before: vec![0],
             replies: Vec::new(),
             used: FxHashMap::default(),
@@ -112,10 +87,9 @@ impl<'r> Trajectory<'r> {
         let mut fixed = Vec::new();
         let mut made = Made::default();
         for (i, raw) in record.messages.iter().enumerate() {
-            let (look, message) = trajectory.learn(raw.get());
-            trajectory.looks[look as usize].at.push(i as u32);
+            let (look, message) = trajectory.looks.recorded(i as u32, raw.get());
             trajectory.look_of.push(look);
-            let tokens = trajectory.looks[look as usize].tokens;
+            let tokens = trajectory.looks[look].tokens;
             trajectory.before.push(trajectory.before[i] + tokens);
             let repeats = made.take(i as u32, &message);
             match message.role {
@@ -125,7 +99,7 @@ impl<'r> Trajectory<'r> {
                     atoms.push(atoms_of(&message, known));
                 }
                 Role::User if !message.is_harness => trajectory.users.push(i),
-                Role::System => fixed.push(trajectory.looks[look as usize].text.clone()),
+                Role::System => fixed.push(trajectory.looks[look].text.clone()),
                 _ => {}
             }
         }
@@ -144,45 +118,6 @@ impl<'r> Trajectory<'r> {
     /// The whole conversation's cost.
     pub(crate) fn total(&self) -> u64 {
         self.raw(self.record.messages.len())
-    }
-
-    /// The look of a message that is about to be sent.
-    pub(crate) fn look(&mut self, json: &str) -> LookId {
-        let key = xxhash_rust::xxh3::xxh3_128(json.as_bytes());
-        if let Some(look) = self.by_json.get(&key) {
-            return *look;
-        }
-        let (look, _) = self.learn(json);
-        self.by_json.insert(key, look);
-        look
-    }
-
-    fn learn(&mut self, json: &str) -> (LookId, Message) {
-        let value: Value = serde_json::from_str(json).unwrap_or_default();
-        let message = Message::read(&value);
-        let print = print_of(&value);
-        if let Some(look) = self.by_print.get(&print) {
-            return (*look, message);
-        }
-        let mut calls: Vec<u32> = message.calls.iter().map(|call| self.call_id(&call.id)).collect();
-        calls.sort_unstable();
-        let answers = message.answers.as_ref().map(|id| self.call_id(id));
-        let look = self.looks.len() as LookId;
-        self.looks.push(Look {
-            role: message.role,
-            tokens: message.tokens(self.counter),
-            text: message.render(),
-            calls,
-            answers,
-            at: Vec::new(),
-        });
-        self.by_print.insert(print, look);
-        (look, message)
-    }
-
-    fn call_id(&mut self, id: &str) -> u32 {
-        let next = self.call_ids.len() as u32;
-        *self.call_ids.entry(id.to_owned()).or_insert(next)
     }
 
     /// Finds out which atoms of each reply stood before it, and where.
@@ -210,7 +145,7 @@ impl<'r> Trajectory<'r> {
         let is_fixed: FxHashSet<AtomId> = last_places(&self.needles, &by_word, fixed).into_keys().collect();
         self.occurrences = vec![Vec::new(); self.needles.len()];
         for (i, look) in self.look_of.iter().enumerate() {
-            let look = &self.looks[*look as usize];
+            let look = &self.looks[*look];
             if look.role == Role::System {
                 continue;
             }
@@ -247,7 +182,7 @@ impl<'r> Trajectory<'r> {
     /// How many tokens before a reply something stands, with so much of its message after it.
     fn behind(&self, reply: usize, message: u32, rest: f64) -> f64 {
         let at = message as usize;
-        let tokens = self.looks[self.look_of[at] as usize].tokens as f64;
+        let tokens = self.looks[self.look_of[at]].tokens as f64;
         (self.before[reply] - self.before[at + 1]) as f64 + rest * tokens
     }
 
@@ -264,11 +199,11 @@ impl<'r> Trajectory<'r> {
     }
 
     pub(crate) fn role(&self, message: usize) -> Role {
-        self.looks[self.look_of[message] as usize].role
+        self.looks[self.look_of[message]].role
     }
 
     pub(crate) fn text_of(&self, message: u32) -> &str {
-        &self.looks[self.look_of[message as usize] as usize].text
+        &self.looks[self.look_of[message as usize]].text
     }
 }
 

@@ -224,17 +224,22 @@ fn late_system(roles: &[&str], i: usize) -> Result<(), String> {
     }
 }
 
-/// How many cache breakpoints there are. What a model or a client calls so in arguments and schemas is none.
-fn n_marks(value: &Value) -> usize {
-    match value {
-        Value::Object(fields) => {
-            let own = usize::from(fields.get("cache_control").is_some_and(|mark| !mark.is_null()));
-            let inner = fields.iter().filter(|(key, _)| !matches!(key.as_str(), "input" | "input_schema"));
-            own + inner.map(|(_, field)| n_marks(field)).sum::<usize>()
-        }
-        Value::Array(items) => items.iter().map(n_marks).sum(),
-        _ => 0,
-    }
+/// How many cache breakpoints there are: on the request itself, on tools and on blocks. What is called so elsewhere, in
+/// arguments, schemas or thoughts, is none.
+fn n_marks(body: &Value) -> usize {
+    let own = |value: &Value| usize::from(value.get("cache_control").is_some_and(|mark| !mark.is_null()));
+    let list =
+        |value: &Value, key: &str| value.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+    let of_blocks = |blocks: Vec<Value>| -> usize {
+        let inner = |block: &Value| list(block, "content").iter().map(own).sum::<usize>();
+        blocks.iter().map(|block| own(block) + inner(block)).sum()
+    };
+    let of_messages =
+        list(body, "messages").iter().map(|message| of_blocks(list(message, "content"))).sum::<usize>();
+    own(body)
+        + list(body, "tools").iter().map(own).sum::<usize>()
+        + of_blocks(list(body, "system"))
+        + of_messages
 }
 
 fn sharegpt(messages: &[Value]) -> Result<(), String> {

@@ -12,7 +12,7 @@ use crate::content::Content;
 use crate::pairing::{Ids, Pairing};
 
 /// What a portion is to its entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum What {
     /// The prompt, or a piece of the reply.
     Own,
@@ -23,7 +23,7 @@ pub(crate) enum What {
 }
 
 /// One portion of a message.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Hash)]
 pub(crate) struct Portion {
     pub(crate) origin: Origin,
     pub(crate) what: What,

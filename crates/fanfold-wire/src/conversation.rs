@@ -13,6 +13,7 @@ use crate::dress::{Dress, same_system};
 use crate::format::Format;
 use crate::frame::{DecodeError, Frame, Shape};
 use crate::incoming::{Incoming, Wearing};
+use crate::memo::Memo;
 use crate::outgoing::{self, Source};
 use crate::resumed::{self, Known};
 use crate::splice::Splices;
@@ -314,14 +315,7 @@ impl Conversation {
         if self.is_as_it_came(view) {
             return self.messages().map(Cow::Borrowed).collect();
         }
-        let source = Source {
-            format: self.format,
-            text: &self.text,
-            spans: &self.spans,
-            book: &self.book,
-            transcript,
-            is_continued: self.frame.is_continued,
-        };
+        let source = self.source(transcript);
         let sends = outgoing::sends(&source, view);
         let outs = match self.format {
             Format::Chat | Format::ShareGpt | Format::Hermes => chat::encode(&source, &sends),
@@ -329,6 +323,41 @@ impl Conversation {
             Format::Anthropic => anthropic::encode(&source, &sends, self.n_breakpoints_outside()),
         };
         outs.into_iter().map(|out| out.json).collect()
+    }
+
+    /// What is made of each message to send, in order: `came` of one that leaves as it came, by its number, `make` of the JSON
+    /// of any other. Where a message is written from itself alone, as in chat, none is written that the memo knows.
+    pub fn encode_with<T: Clone>(
+        &self,
+        transcript: &Transcript,
+        view: &View,
+        memo: &mut Memo<T>,
+        came: impl Fn(usize) -> T,
+        mut make: impl FnMut(&str) -> T,
+    ) -> Vec<T> {
+        if self.is_as_it_came(view) {
+            return (0..self.spans.len()).map(came).collect();
+        }
+        match self.format {
+            Format::Chat | Format::ShareGpt | Format::Hermes => {
+                let source = self.source(transcript);
+                chat::encode_with(&source, &outgoing::sends(&source, view), memo, came, make)
+            }
+            Format::Responses | Format::Anthropic => {
+                self.encode_messages(transcript, view).iter().map(|message| make(message)).collect()
+            }
+        }
+    }
+
+    fn source<'a, 't>(&'a self, transcript: &'t Transcript) -> Source<'a, 't> {
+        Source {
+            format: self.format,
+            text: &self.text,
+            spans: &self.spans,
+            book: &self.book,
+            transcript,
+            is_continued: self.frame.is_continued,
+        }
     }
 
     /// Whether the view has every entry, in order, as it came.

@@ -27,6 +27,7 @@ mod chat; //         Chat Completions, ShareGPT and Hermes sessions
 mod responses; //    Responses
 mod anthropic; //    Anthropic Messages
 mod outgoing; //     a view as portions of messages to send
+mod memo; //         what was made of messages before
 mod conversation; // all of it together
 mod alternating; //  the same where no role may speak twice in a row
 mod recollect; //    what was recalled from memory, at the end of a request
@@ -39,4 +40,5 @@ pub use dress::{Dress, dress, same_system, undress};
 pub use format::{Format, FormatError, detect};
 pub use frame::DecodeError;
 pub use incoming::Incoming;
+pub use memo::Memo;
 pub use recollect::{FENCE, FENCE_END, fence, may_recollect, prompts, with_memory};

@@ -35,6 +35,11 @@ impl<'a, 't> Source<'a, 't> {
         self.spans.get(message).and_then(|span| self.text.get(span.clone())).unwrap_or("null")
     }
 
+    /// In whose name a message came.
+    pub(crate) fn role(&self, message: usize) -> Role {
+        self.book.notes.get(message).map_or(Role::User, |note| note.role)
+    }
+
     /// The step of a piece.
     pub(crate) fn step(&self, entry: EntryId) -> Option<&'t Step> {
         self.transcript.entries().get(entry.index())?.step()
@@ -56,13 +61,13 @@ impl<'a, 't> Source<'a, 't> {
 pub(crate) struct Piece<'v> {
     pub(crate) entry: EntryId,
     pub(crate) portion: Portion,
-    edits: Rc<Edits<'v>>,
+    pub(crate) edits: Rc<Edits<'v>>,
 }
 
 /// The edits of one entry.
 #[derive(Debug, Default)]
-struct Edits<'v> {
-    stubs: BTreeMap<Place, &'v str>,
+pub(crate) struct Edits<'v> {
+    pub(crate) stubs: BTreeMap<Place, &'v str>,
     /// Whether one of them is of the entry's own words rather than of a result.
     is_of_own: bool,
 }
@@ -240,9 +245,17 @@ pub(crate) fn is_note(text: &str) -> bool {
 
 /// Puts a user message in front where the first message that is not the system's is not a user's.
 pub(crate) fn open_with_user<'a>(outs: &mut Vec<Out<'a>>, opening: impl FnOnce(&str) -> String) {
-    let Some(first) = outs.iter().position(|out| out.role != Role::System) else { return };
-    if outs[first].role == Role::User {
-        return;
+    if let Some(first) = opened_at(outs.iter().map(|out| out.role)) {
+        outs.insert(first, Out { role: Role::User, json: Cow::Owned(opening(OPENING)) });
     }
-    outs.insert(first, Out { role: Role::User, json: Cow::Owned(opening(OPENING)) });
+}
+
+/// Where a user message has to be put in front: before the first that is not the system's, if it is not a user's.
+pub(crate) fn opened_at(mut roles: impl Iterator<Item = Role>) -> Option<usize> {
+    let mut first = None;
+    let at = roles.position(|role| {
+        first = Some(role);
+        role != Role::System
+    })?;
+    (first != Some(Role::User)).then_some(at)
 }

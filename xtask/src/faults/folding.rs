@@ -25,6 +25,27 @@ pub(super) const FAULTS: &[Fault] = &[
         replace: ".first().filter(|_| is_as_told || i > 3)?;",
     },
     Fault {
+        name: "what another session found out of an entry is believed of any",
+        breaks: "7 deterministic",
+        file: "crates/fanfold-core/src/together.rs",
+        find: "known.tokens == tokens && known.entry == *entry",
+        replace: "known.tokens >= tokens || known.entry != *entry",
+    },
+    Fault {
+        name: "a message that was written before is sent whatever stands in it now",
+        breaks: "2 paired",
+        file: "crates/fanfold-wire/src/memo.rs",
+        find: "(entry, portion, &edits.stubs).hash(bytes);",
+        replace: "(entry, portion).hash(bytes);",
+    },
+    Fault {
+        name: "what was written before is sent without its opening",
+        breaks: "2 paired",
+        file: "crates/fanfold-wire/src/chat/encode.rs",
+        find: "        made.splice(first..first, opening);",
+        replace: "        made.splice(first..first, opening.filter(|_| false));",
+    },
+    Fault {
         name: "user text may be folded at any stage",
         breaks: "1 verbatim",
         file: "crates/fanfold-core/src/draft.rs",
@@ -63,8 +84,8 @@ pub(super) const FAULTS: &[Fault] = &[
         name: "an opening by the assistant is let through",
         breaks: "2 paired",
         file: "crates/fanfold-wire/src/outgoing.rs",
-        find: "    if outs[first].role == Role::User {",
-        replace: "    if outs[first].role != Role::Tool {",
+        find: "(first != Some(Role::User)).then_some(at)",
+        replace: "(first == Some(Role::Tool)).then_some(at)",
     },
     Fault {
         name: "a segment's saving is not recorded",

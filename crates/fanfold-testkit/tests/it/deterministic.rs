@@ -1,8 +1,10 @@
 //! 7. The same values give the same bytes: replayed, followed, or fed in any portions.
 
+use std::sync::Arc;
+
 use fanfold_core::{
-    Budget, Entry, EntryId, Event, Outcome, Policy, Refusal, Session, Tokens, Transcript, View, Words,
-    Workers, parse,
+    Budget, Entry, EntryId, Event, Outcome, Policy, Refusal, Session, Together, Tokens, Transcript, View,
+    Words, Workers, parse,
 };
 use fanfold_testkit::Rng;
 
@@ -246,22 +248,47 @@ fn workers_change_nothing() {
     assert!(!alone.ledger().receipts().is_empty(), "something is folded");
 }
 
+/// A conversation of so many reads.
+fn said(what: &str, n: usize) -> Vec<Entry> {
+    let mut said = "user    look at all of them\n".to_owned();
+    for i in 0..n {
+        said += &format!(
+            "call    read {{\"path\":\"src/{what}_{}.rs\"}}\nresult  use super::name_{i};\n",
+            i % 90
+        );
+        (0..8 + i % 40).for_each(|line| {
+            said += &format!("        let {what}_{i}_{line} = read_it({line}) + {i};\n");
+        });
+    }
+    parse(&said).unwrap()
+}
+
+/// Sessions that share what they find out have the views that each would have alone, also where their conversations part.
+#[test]
+fn sessions_side_by_side_change_nothing_whatever_comes() {
+    let came = said("value", 300);
+    let parted: Vec<Entry> = came[..100].iter().chain(&said("other", 300)[100..]).cloned().collect();
+    let together = Arc::new(Together::under(&Policy::fanfold()));
+    let ways = [(&came, 10_000), (&came, 6_000), (&parted, 6_000), (&parted, 10_000), (&came, 8_000)];
+    let session =
+        |window| Session::new(Policy::fanfold(), Budget::with_reserve(Tokens(window), Tokens::ZERO), &Words);
+    let mut side_by_side: Vec<_> = ways.iter().map(|(_, window)| session(*window)).collect();
+    side_by_side.iter_mut().for_each(|session| session.join(&together));
+    for i in 0..came.len() {
+        for (session, (said, _)) in side_by_side.iter_mut().zip(&ways) {
+            session.append(said[i].clone());
+        }
+    }
+    for (mut joined, (said, window)) in side_by_side.into_iter().zip(ways) {
+        let mut alone = replayed(said, session(window));
+        assert_eq!(alone.view().unwrap(), joined.view().unwrap());
+        assert!(alone.ledger().receipts().len() > 3, "it is folded again and again");
+    }
+}
+
 #[test]
 fn what_was_told_to_come_changes_nothing_whatever_comes() {
     let budget = Budget::with_reserve(Tokens(20_000), Tokens::ZERO);
-    let said = |what: &str, n: usize| {
-        let mut said = "user    look at all of them\n".to_owned();
-        for i in 0..n {
-            said += &format!(
-                "call    read {{\"path\":\"src/{what}_{}.rs\"}}\nresult  use super::name_{i};\n",
-                i % 90
-            );
-            (0..8 + i % 40).for_each(|line| {
-                said += &format!("        let {what}_{i}_{line} = read_it({line}) + {i};\n");
-            });
-        }
-        parse(&said).unwrap()
-    };
     let came = said("value", 400);
     let mut alone = Session::new(Policy::fanfold(), budget, &Words);
     came.iter().for_each(|entry| {

@@ -2,7 +2,7 @@
 
 use fanfold_core::{CallId, Count, Entry, EntryId, Place, Refusal, Session, Step, View};
 use fanfold_testkit::conversations::chat_messages;
-use fanfold_wire::{Change, Conversation, Format};
+use fanfold_wire::{Change, Conversation, Format, Memo};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -50,6 +50,7 @@ pub(crate) fn walk_chat<'c>(
     mut see: impl FnMut(&Sent<'_>) -> Verdict,
 ) -> Result<Session<'c>, String> {
     let mut conversation = Conversation::of_messages(Format::Chat);
+    let mut memo = Memo::default();
     for (i, message) in messages.iter().enumerate() {
         for change in conversation.append(&[message]) {
             apply(&mut session, change);
@@ -63,6 +64,17 @@ pub(crate) fn walk_chat<'c>(
         if let Some(view) = view_of(&mut session)? {
             let messages = conversation.encode_messages(session.transcript(), &view);
             let messages: Vec<String> = messages.into_iter().map(std::borrow::Cow::into_owned).collect();
+            let came: Vec<&str> = conversation.messages().collect();
+            let again = conversation.encode_with(
+                session.transcript(),
+                &view,
+                &mut memo,
+                |message| came[message].to_owned(),
+                str::to_owned,
+            );
+            if again != messages {
+                return no("what was written before is not what would be written now".to_owned());
+            }
             let (session, conversation) = (&session, &conversation);
             see(&Sent { session, conversation, view: &view, messages: &messages })?;
         }

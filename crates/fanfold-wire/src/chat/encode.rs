@@ -11,32 +11,59 @@ use crate::book::Role;
 use crate::content::ContentEdit;
 use crate::format::Format;
 use crate::json::{self, Object};
-use crate::outgoing::{NO_RESULT, Out, Piece, Send, Source, open_with_user};
+use crate::memo::{Made, Memo};
+use crate::outgoing::{NO_RESULT, OPENING, Out, Piece, Send, Source, open_with_user, opened_at};
 use crate::splice::Splices;
 use crate::textcalls::{Reply, object_of};
 use crate::textresults::{self, Segment};
 
 /// The messages to send.
 pub(crate) fn encode<'a>(source: &Source<'a, '_>, sends: &[Send<'_>]) -> Vec<Out<'a>> {
-    let mut outs = Vec::with_capacity(sends.len());
-    for send in sends {
-        match send {
-            Send::Group { message, pieces, is_raw, .. } => {
-                let role = source.book.notes.get(*message).map_or(Role::User, |note| note.role);
-                let raw = source.raw(*message);
-                outs.push(if *is_raw {
-                    Out { role, json: raw.into() }
-                } else {
-                    render(source, raw, role, pieces)
-                });
-            }
-            Send::Note { text, voice } => outs.push(note(source.format, text, *voice)),
-            Send::Missing(call) => outs.extend(missing(source, *call)),
-            Send::Gap(_) => {}
-        }
-    }
+    let mut outs: Vec<_> = sends.iter().filter_map(|send| written(source, send)).collect();
     open_with_user(&mut outs, |text| note(source.format, text, Voice::Fanfold).json.into_owned());
     outs
+}
+
+/// What is made of the messages to send: `came` of one that leaves as it came, `make` of what is written anew.
+pub(crate) fn encode_with<T: Clone>(
+    source: &Source<'_, '_>,
+    sends: &[Send<'_>],
+    memo: &mut Memo<T>,
+    came: impl Fn(usize) -> T,
+    mut make: impl FnMut(&str) -> T,
+) -> Vec<T> {
+    let mut made = Vec::with_capacity(sends.len() + 1);
+    let mut make = |send: &Send<'_>| {
+        memo.get_or_make(send, || {
+            written(source, send).map(|out| Made { role: out.role, what: make(&out.json) })
+        })
+    };
+    for send in sends {
+        match send {
+            Send::Group { message, is_raw: true, .. } => {
+                made.push(Made { role: source.role(*message), what: came(*message) });
+            }
+            _ => made.extend(make(send)),
+        }
+    }
+    if let Some(first) = opened_at(made.iter().map(|made| made.role)) {
+        let opening = make(&Send::Note { text: OPENING, voice: Voice::Fanfold });
+        made.splice(first..first, opening);
+    }
+    made.into_iter().map(|made| made.what).collect()
+}
+
+/// One message to send, if it is one.
+fn written<'a>(source: &Source<'a, '_>, send: &Send<'_>) -> Option<Out<'a>> {
+    match send {
+        Send::Group { message, pieces, is_raw, .. } => {
+            let (role, raw) = (source.role(*message), source.raw(*message));
+            Some(if *is_raw { Out { role, json: raw.into() } } else { render(source, raw, role, pieces) })
+        }
+        Send::Note { text, voice } => Some(note(source.format, text, *voice)),
+        Send::Missing(call) => missing(source, *call),
+        Send::Gap(_) => None,
+    }
 }
 
 fn note(format: Format, text: &str, voice: Voice) -> Out<'static> {

@@ -4,7 +4,7 @@ mod decode;
 mod encode;
 
 pub(crate) use decode::{decode, read_arguments};
-pub(crate) use encode::{EMPTY, arguments_value, encode, set_text};
+pub(crate) use encode::{EMPTY, arguments_value, encode, encode_with, set_text};
 
 use crate::format::Format;
 use crate::json::Object;
