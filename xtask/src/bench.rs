@@ -15,7 +15,7 @@ use crate::page;
 const SIZES: [(&str, u64); 3] = [("200", 64_000), ("1000", 200_000), ("5000", 200_000)];
 const TABLE: &str = "docs/benchmarks.md";
 const BEGIN: &str = "<!-- begin: cargo xtask bench --write -->";
-const HERMES: &str = "hermes-agent==0.19.0";
+pub(crate) const HERMES: &str = "hermes-agent==0.19.0";
 
 /// Hermes' own `compress()` with its model stubbed out; prints the median time of each `WINDOW:FILE` in milliseconds.
 const SCRIPT: &str = r###"
@@ -68,10 +68,13 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     if arguments.iter().any(|argument| argument == "summary") {
         return crate::summary::run(arguments);
     }
+    if arguments.iter().any(|argument| argument == "replay") {
+        return crate::yardstick::run(arguments);
+    }
     let root = crate::tidy::root();
     let work = root.join("target/bench");
     let files = transcripts(&root, &work)?;
-    let python = venv(&work)?;
+    let python = venv(&work, &[HERMES])?;
     let mut best: Vec<Row> = Vec::new();
     // How much memory several threads hold at once differs from run to run.
     let mut peaks: Vec<Vec<f64>> = vec![Vec::new(); files.len()];
@@ -115,13 +118,13 @@ pub(crate) fn transcripts(root: &Path, work: &Path) -> anyhow::Result<Vec<PathBu
     Ok(SIZES.iter().map(|(n, _)| work.join(format!("transcript_{n}.json"))).collect())
 }
 
-/// A Python with Hermes in it, made once.
-pub(crate) fn venv(work: &Path) -> anyhow::Result<PathBuf> {
+/// A Python with packages in it, made once.
+pub(crate) fn venv(work: &Path, packages: &[&str]) -> anyhow::Result<PathBuf> {
     let venv = work.join("venv");
     let python = venv.join("bin/python");
     if !python.exists() {
         run_command(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
-        run_command(Command::new(&python).args(["-m", "pip", "install", "--quiet", HERMES]))?;
+        run_command(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(packages))?;
     }
     Ok(python)
 }

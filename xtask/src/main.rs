@@ -11,6 +11,7 @@ mod summary; // what a summariser is shown, beside Hermes'
 mod condensers; // what condensing saves and keeps
 mod weights; // makes the scorer's weights again
 mod replayed; // runs of `fanfold replay`
+mod yardstick; // and how long they take, beside the yardstick
 mod tables; // what they hold and cost, in docs/benchmarks.md
 mod ablation; // what each mechanism adds
 mod page; //   tables in pages that people write
@@ -32,6 +33,7 @@ usage: cargo xtask <chore>
                             time what the proxy adds to a call, beside a direct one and beside LiteLLM's and headroom's
                             proxies (needs pip; --alone: without them); many streams, memory; --short: a try of it all
   bench summary [--write]   what a summariser is shown of errors, paths and values, beside Hermes' own prompt
+  bench replay [--write]    time `fanfold replay` beside the yardstick in ../shared (needs python3 and pip)
   tables [--write]          replay recorded conversations and tell what views hold and cost (needs ../shared);
                             --write puts the tables into docs/benchmarks.md
   condensers [--write]      measure what condensing saves and keeps (needs ../shared/trajectories);

@@ -28,6 +28,14 @@ impl Replays {
         Ok(Replays { program, files })
     }
 
+    pub(crate) fn program(&self) -> &Path {
+        &self.program
+    }
+
+    pub(crate) fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
     /// The figures of a replay as JSON.
     pub(crate) fn run(&self, arguments: &[&str]) -> anyhow::Result<Value> {
         let mut command = Command::new(&self.program);

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::Context as _;
 
-use crate::bench::{run_command, transcripts, venv};
+use crate::bench::{HERMES, run_command, transcripts, venv};
 use crate::page;
 
 const BEGIN: &str = "<!-- begin: cargo xtask bench store --write -->";
@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     let python = arguments.iter().skip_while(|argument| *argument != "--python").nth(1);
     let work = root.join("target/bench");
     let file = transcripts(&root, &work)?.pop().context("no transcript was made")?;
-    let python = python.map_or_else(|| venv(&work), |python| Ok(PathBuf::from(python)))?;
+    let python = python.map_or_else(|| venv(&work, &[HERMES]), |python| Ok(PathBuf::from(python)))?;
     let (mut best, mut hermes): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     for _ in 0..2 {
         best.push(ours(&root, &[file.display().to_string()])?);

@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
 
 /// Lets Hermes write its prompts beside the files. Says where the middle of each begins and ends.
 fn hermes(work: &Path, files: &[PathBuf]) -> anyhow::Result<Vec<(usize, usize)>> {
-    let python = bench::venv(work)?;
+    let python = bench::venv(work, &[bench::HERMES])?;
     let said = bench::run_command(Command::new(python).args(["-c", SCRIPT]).args(files))?;
     let ends = |line: &str| {
         let (head, cut) = line.strip_prefix("middle ")?.split_once(' ')?;

@@ -9,11 +9,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::policy::ToolRule;
 use crate::scan::{Parts, size_of, take_apart_here};
+use crate::tokens::Tokens;
 use crate::transcript::{EntryId, Transcript};
 use crate::workers::Workers;
 
 /// So many bytes are one job.
-const SHARE: usize = 32 * 1024;
+const SHARE: usize = 8 * 1024;
 
 /// What is to come, in shares.
 pub(crate) struct Ahead {
@@ -57,10 +58,27 @@ impl Ahead {
         workers.run(wanted.len(), &|i| self.take_apart(wanted[wanted.len() - 1 - i]));
     }
 
+    /// Has the first entries taken apart, those that cost no more than the room: they are folded once it is full.
+    pub(crate) fn begin(self: &Arc<Self>, room: Tokens, workers: &dyn Workers) {
+        let mut cost = Tokens::ZERO;
+        let is_within = |i: &usize| {
+            cost += self.transcript.tokens(EntryId::from(*i));
+            cost <= room
+        };
+        let n_entries = (0..self.transcript.len()).take_while(is_within).count();
+        let n_bytes = self.shares_of(&(0..n_entries)).iter().map(|share| share.n_bytes).sum();
+        self.go_on(0, n_bytes, workers);
+    }
+
     /// Has about as much taken apart behind some entries as there is in them, while something else is done.
     pub(crate) fn go_on_behind(self: &Arc<Self>, entries: &Range<usize>, workers: &dyn Workers) {
-        let n_bytes: usize = self.shares_of(entries).iter().map(|share| share.n_bytes).sum();
+        let n_bytes = self.shares_of(entries).iter().map(|share| share.n_bytes).sum();
         let first = self.shares.partition_point(|share| share.entries.start < entries.end);
+        self.go_on(first, n_bytes, workers);
+    }
+
+    /// Has so many bytes taken apart from a share on, while something else is done.
+    fn go_on(self: &Arc<Self>, first: usize, n_bytes: usize, workers: &dyn Workers) {
         let ahead = Arc::clone(self);
         workers.soon(Box::new(move || {
             let mut n_done = 0;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::atoms::each_atom_in;
 use crate::choice::{Line, LineOf};
 use crate::condense::signs::{Sign, sign_of};
-use crate::copies::{LineHash, hash_of, is_copyable, without_number};
+use crate::copies::{LineHash, hash_of_unnumbered, is_copyable, without_number};
 use crate::deed::{Deed, Verb};
 use crate::draft::Draft;
 use crate::marks::MarkedText;
@@ -124,7 +124,7 @@ impl Source {
         // Code is copied with its indentation.
         let text = if copied > 0.0 { without_number(self.scan.indented(line)) } else { line.text };
         let is_copied = copied > 0.0 && worth.choice.has_copies && is_copyable(text);
-        let (copied, hash) = if is_copied { (copied, hash_of(text)) } else { (0.0, 0) };
+        let (copied, hash) = if is_copied { (copied, hash_of_unnumbered(text)) } else { (0.0, 0) };
         let (entry, at, atoms) = (self.entry, line.at, line.atoms);
         Line { entry, at, text, atoms, source, is, worth: 0.0, copied, hash, cost: None }
     }

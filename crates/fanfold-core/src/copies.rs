@@ -6,6 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
+use memchr::memchr_iter;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// What a line says, whatever its number and its indentation.
@@ -56,15 +57,34 @@ impl Copies {
 
 /// The values in a line of arguments, without their keys; all of it where there are none.
 pub(crate) fn values_in(line: &str) -> impl Iterator<Item = &str> {
-    line.split("\":\"").map(|value| {
-        let end = ["\",\"", "\"}"].iter().filter_map(|end| value.find(end)).min();
-        &value[..end.unwrap_or(value.len())]
+    // The next value begins behind the one before it and its key.
+    let mut next = Some(0);
+    std::iter::from_fn(move || {
+        let from = std::mem::take(&mut next)?;
+        let (mut end, rest) = (line.len(), &line.as_bytes()[from..]);
+        for quote in memchr_iter(b'"', rest) {
+            match rest[quote..] {
+                [_, b':', b'"', ..] => {
+                    next = Some(from + quote + 3);
+                    end = end.min(from + quote);
+                    break;
+                }
+                [_, b',', b'"', ..] | [_, b'}', ..] => end = end.min(from + quote),
+                _ => {}
+            }
+        }
+        Some(&line[from..end])
     })
 }
 
 /// What a line says: the same with another number before it, or further in.
 pub(crate) fn hash_of(line: &str) -> LineHash {
-    xxh3_64(without_number(line).trim_ascii_start().as_bytes())
+    hash_of_unnumbered(without_number(line))
+}
+
+/// The same of a line whose number was taken off.
+pub(crate) fn hash_of_unnumbered(line: &str) -> LineHash {
+    xxh3_64(line.trim_ascii_start().as_bytes())
 }
 
 /// A line without the number that a reading tool put before it, its indentation left.
@@ -124,6 +144,9 @@ mod tests {
         assert_eq!(without_number("  12→\tlet x = 1;"), "\tlet x = 1;");
         assert_eq!(without_number("    let x = 1;"), "    let x = 1;");
         assert_eq!(without_number("1 apple"), "1 apple");
+        // One number is taken off, whoever asks.
+        let line = "  12→34: let width = input.next_number();";
+        assert_eq!(hash_of(line), hash_of_unnumbered(without_number(line)));
     }
 
     #[test]

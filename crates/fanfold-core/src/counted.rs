@@ -27,7 +27,9 @@ enum At {
 
 impl<'a> Lines<'a> {
     pub(crate) fn new(counter: &'a dyn Count) -> Lines<'a> {
-        let (text, loose, is_cut) = (String::new(), String::new(), counter.is_cut_at_lines());
+        const USUAL: usize = 1024;
+        let text = || String::with_capacity(USUAL);
+        let (text, loose, is_cut) = (text(), text(), counter.is_cut_at_lines());
         Lines { counter, text, loose, n_counted: 0, at: At::Loose, is_cut }
     }
 

@@ -73,15 +73,20 @@ impl Handle {
     }
 }
 
+impl Handle {
+    /// Writes it out.
+    pub(crate) fn push_to(self, out: &mut String) {
+        let shown = self.number / 10_u64.pow(u32::from(Self::LONG - self.digits));
+        let digit = |place: u8| char::from(b'0' + (shown / 10_u64.pow(u32::from(place)) % 10) as u8);
+        out.extend((0..self.digits).rev().map(digit));
+    }
+}
+
 impl fmt::Display for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = [b'0'; Handle::LONG as usize];
-        let mut rest = self.number;
-        for digit in text.iter_mut().rev() {
-            *digit += (rest % 10) as u8;
-            rest /= 10;
-        }
-        f.write_str(std::str::from_utf8(&text[..usize::from(self.digits)]).expect("they are digits"))
+        let mut digits = String::with_capacity(usize::from(Handle::LONG));
+        self.push_to(&mut digits);
+        f.write_str(&digits)
     }
 }
 

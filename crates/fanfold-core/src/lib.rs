@@ -64,8 +64,6 @@ pub use event::Event;
 pub use feedback::{Asked, Ended, Feedback, Written};
 pub use handle::{Handle, HandleError};
 pub use ledger::{Fold, Ledger, Original};
-#[doc(hidden)]
-pub use marks::planes;
 pub use metrics::Metrics;
 pub use need::{Excerpt, Need};
 pub use notation::{NotationError, parse, print_entries, print_view};

@@ -3,6 +3,8 @@
 //! Reading text byte by byte costs a branch that cannot be foreseen at the end of every word. With bits, the beginning and
 //! the end of a name are found by counting zeros, and plain words are not looked at.
 
+use wide::u8x16;
+
 /// Which of sixty-four bytes are of a kind, the first one lowest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Marks {
@@ -64,64 +66,41 @@ impl MarkedText {
     }
 }
 
-const LOWER: u8 = 1;
-const UPPER: u8 = 2;
-const DIGIT: u8 = 3;
-const UNDERSCORE: u8 = 4;
-const JOINT: u8 = 5;
-const QUOTE: u8 = 6;
-
 fn marks_of(block: &[u8; 64], before: u8) -> Marks {
-    let [one, two, four] = planes(&classes(block, before));
-    let class = |class: u8| {
-        let bit = |plane: u64, bit: u8| if class & bit != 0 { plane } else { !plane };
-        bit(one, 1) & bit(two, 2) & bit(four, 4)
+    let lanes = lanes_of(block);
+    let is = |lane: u8x16, byte: u8| lane.simd_eq(u8x16::splat(byte));
+    // Those up to the last are no larger than it, once the first is taken off.
+    let within = |lane: u8x16, first: u8, n: u8| {
+        let above = lane - u8x16::splat(first);
+        above.simd_eq(above.min(u8x16::splat(n - 1)))
+    };
+    let backslash = places(&lanes, |lane| is(lane, b'\\'));
+    let behind_backslash = backslash << 1 | u64::from(before == b'\\');
+    let escaped = match behind_backslash {
+        0 => 0,
+        _ => behind_backslash & places(&lanes, |lane| is(lane, b'n') | is(lane, b't') | is(lane, b'r')),
     };
     Marks {
-        lower: class(LOWER),
-        upper: class(UPPER),
-        digit: class(DIGIT),
-        underscore: class(UNDERSCORE),
-        joint: class(JOINT),
-        quote: class(QUOTE),
+        lower: places(&lanes, |lane| within(lane, b'a', 26)) & !escaped,
+        upper: places(&lanes, |lane| within(lane, b'A', 26)),
+        digit: places(&lanes, |lane| within(lane, b'0', 10)),
+        underscore: places(&lanes, |lane| is(lane, b'_')),
+        joint: places(&lanes, |lane| within(lane, b'-', 3) | is(lane, b'@') | is(lane, b'#')),
+        quote: places(&lanes, |lane| is(lane, b'"') | is(lane, b'\'') | is(lane, b'`')),
     }
 }
 
-/// The class of each byte, or zero. Plain arithmetic, so that many are worked out at once.
-fn classes(block: &[u8; 64], before: u8) -> [u8; 64] {
-    let mut previous = [before; 64];
-    previous[1..].copy_from_slice(&block[..63]);
-    let mut out = [0; 64];
-    for ((class, &byte), &previous) in out.iter_mut().zip(block).zip(&previous) {
-        // All bits of what is so, none of what is not.
-        let is = |other: u8| if byte == other { u8::MAX } else { 0 };
-        let within = |first: u8, n: u8| if byte.wrapping_sub(first) < n { u8::MAX } else { 0 };
-        let blank = is(b'n') | is(b't') | is(b'r');
-        let escaped = if previous == b'\\' { blank } else { 0 };
-        *class = within(b'a', 26) & !escaped & LOWER
-            | within(b'A', 26) & UPPER
-            | within(b'0', 10) & DIGIT
-            | is(b'_') & UNDERSCORE
-            | (within(b'-', 3) | is(b'@') | is(b'#')) & JOINT
-            | (is(b'"') | is(b'\'') | is(b'`')) & QUOTE;
-    }
-    out
+/// Sixty-four bytes, sixteen of which are worked on at once.
+fn lanes_of(block: &[u8; 64]) -> [u8x16; 4] {
+    let lanes = block.as_chunks::<16>().0;
+    [0, 1, 2, 3].map(|i| u8x16::new(lanes[i]))
 }
 
-/// The lowest three bits of sixty-four bytes, each as a word: kinds of bytes, worked out for many at once, become places.
-#[inline]
-pub fn planes(bytes: &[u8; 64]) -> [u64; 3] {
-    const ONES: u64 = u64::MAX / 255;
-    // Brings the lowest bits of eight bytes together in the highest byte.
-    const GATHER: u64 = 0x0102_0408_1020_4080;
-    let mut planes = [0; 3];
-    for (i, chunk) in bytes.as_chunks::<8>().0.iter().enumerate() {
-        let word = u64::from_le_bytes(*chunk);
-        for (bit, plane) in planes.iter_mut().enumerate() {
-            *plane |= ((word >> bit & ONES).wrapping_mul(GATHER) >> 56) << (8 * i);
-        }
-    }
-    planes
+/// Where bytes are so, the first one lowest.
+#[inline(always)]
+fn places(lanes: &[u8x16; 4], is_so: impl Fn(u8x16) -> u8x16) -> u64 {
+    let [a, b, c, d] = lanes.map(|lane| u64::from(is_so(lane).to_bitmask()));
+    a | b << 16 | c << 32 | d << 48
 }
 
 #[cfg(test)]

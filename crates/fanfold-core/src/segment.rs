@@ -288,14 +288,18 @@ fn write_parts(
             }
         }
         let mut is_bare = false;
-        let mut source = "";
+        let (mut source, mut tag) = ("", String::new());
         while let Some((_, handle)) = stretches.next_if(|(stretch, _)| stretch.first <= last) {
             let end = stretches.peek().map_or((EntryId(u32::MAX), 0), |(next, _)| next.start());
             let is_here = |(line, _): &(&Line<'_>, u32)| (line.entry, line.at) < end;
             let has_lines = chosen.peek().is_some_and(is_here);
             text.push(if is_bare && !has_lines { " " } else { "\n" });
             is_bare = !has_lines;
-            text.push(&format!("[{handle}]"));
+            tag.clear();
+            tag.push('[');
+            handle.push_to(&mut tag);
+            tag.push(']');
+            text.push(&tag);
             let mut before = Before::Handle;
             while let Some((line, own)) = chosen.next_if(is_here) {
                 let is_deed = line.is == LineOf::Deed;

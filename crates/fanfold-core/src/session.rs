@@ -91,8 +91,12 @@ impl<'c> Session<'c> {
     /// The view is the same, whatever comes.
     pub fn foresee(&mut self, transcript: Transcript) {
         // What fits is not taken apart.
-        let is_folded = transcript.total() > self.budget.room();
-        self.ledger.ahead = is_folded.then(|| Arc::new(Ahead::of(transcript, self.policy.tools.clone())));
+        let room = self.budget.room();
+        if transcript.total() > room {
+            let ahead = Arc::new(Ahead::of(transcript, self.policy.tools.clone()));
+            ahead.begin(room, self.workers);
+            self.ledger.ahead = Some(ahead);
+        }
     }
 
     /// Lets it share what it finds out of entries with other sessions of the same conversation. The view is the same without.

@@ -65,26 +65,23 @@ pub(crate) fn last_words(text: &[u8], marked: &MarkedText, name: Range<usize>) -
     const MOST: usize = 32;
     let start = name.start.max(name.end.saturating_sub(MOST));
     let Marks { lower, upper, .. } = marked.window(start, name.end - start);
+    let letter = lower | upper;
+    // A word begins behind what is no letter, with a capital behind a small letter, and with the last of several capitals
+    // before one: `HTTPServer`.
+    let mut begins = letter & !(letter << 1) | upper & (lower << 1 | upper << 1 & lower >> 1);
+    let ends = begins | !letter;
     let mut words = [0; 3];
     let mut n_words = 0;
-    let below = |bit: u32| (1 << bit) - 1;
-    let mut end = (name.end - start) as u32;
-    while let Some(last) = ((lower | upper) & below(end)).checked_ilog2() {
-        end = last + 1;
-        let run = if lower >> last & 1 == 1 { lower } else { upper };
-        let mut first = (!run & below(end)).checked_ilog2().map_or(0, |gap| gap + 1);
-        // `HTTPServer`: the last capital belongs to what follows.
-        if run == lower && first > 0 && upper >> (first - 1) & 1 == 1 {
-            first -= 1;
-        }
-        if (end - first) as usize >= SHORTEST {
+    while let Some(first) = begins.checked_ilog2() {
+        begins ^= 1 << first;
+        let n_letters = 1 + (ends >> first >> 1).trailing_zeros() as usize;
+        if n_letters >= SHORTEST {
             n_words += 1;
-            words[3 - n_words] = word_of(&text[..start + end as usize], (end - first) as usize);
+            words[3 - n_words] = word_of(&text[..start + first as usize + n_letters], n_letters);
             if n_words == 3 {
                 break;
             }
         }
-        end = first;
     }
     words
 }

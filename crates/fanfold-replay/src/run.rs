@@ -324,7 +324,7 @@ impl Run {
 
     /// Whether a handle in the view brings an atom back without filling the window.
     fn is_recalled(&mut self, trajectory: &Trajectory<'_>, originals: &mut Originals, atom: u32) -> bool {
-        let most = (self.window as f64 / 4.0).max(2000.0);
+        let most = (self.window / 4).max(2000);
         for at in 0..self.handles.len() {
             let handle = self.handles[at];
             // A handle counts if it stands in what is sent, most likely in what fanfold wrote.
@@ -336,8 +336,8 @@ impl Run {
             if !is_named {
                 continue;
             }
-            let cost = originals.cost_of((trajectory, atom), (&self.session, &mut self.named), handle);
-            if let Some(cost) = cost.filter(|cost| *cost as f64 <= most) {
+            let cost = originals.cost_of((trajectory, atom), (&self.session, &mut self.named), handle, most);
+            if let Some(cost) = cost {
                 self.sums.recalls += 1;
                 self.sums.recall_tokens += cost;
                 return true;

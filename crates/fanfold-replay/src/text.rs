@@ -4,7 +4,7 @@ use memchr::memmem::Finder;
 
 /// Whether a character is part of a word: a letter, a digit or an underscore.
 pub(crate) fn is_word(c: char) -> bool {
-    if c.is_ascii() { c.is_ascii_alphanumeric() || c == '_' } else { c.is_alphanumeric() }
+    if c.is_ascii() { IS_WORD[c as usize] } else { c.is_alphanumeric() }
 }
 
 /// The character before an offset.
@@ -32,6 +32,15 @@ pub(crate) fn run_end(text: &str, from: usize, is_in: impl Fn(char) -> bool) -> 
         end += c.len_utf8();
     }
     end
+}
+
+/// Where the run of such characters that ends at an offset starts.
+pub(crate) fn run_start(text: &str, to: usize, is_in: impl Fn(char) -> bool) -> usize {
+    let mut start = to;
+    while let Some(c) = before(text, start).filter(|c| is_in(*c)) {
+        start -= c.len_utf8();
+    }
+    start
 }
 
 /// How many characters a text has.

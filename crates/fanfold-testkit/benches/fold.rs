@@ -14,7 +14,6 @@ use fanfold_core::{
 use fanfold_engine::Threads;
 use fanfold_tokens::{O200k, o200k};
 use fanfold_wire::{Change, Conversation};
-use rayon::prelude::*;
 
 fn main() {
     let wanted: Vec<String> =
@@ -96,7 +95,7 @@ fn follow(mut changes: Vec<Change>, n_bytes: usize, window: Tokens, counter: &O2
     session.set_workers(&Threads);
     // On all cores where there is much, as the command does it.
     if n_bytes >= 256 * 1024 {
-        changes.par_iter_mut().for_each(|change| change.count(counter));
+        Threads.count_all(&mut changes, counter);
         let mut transcript = Transcript::new();
         changes.iter().for_each(|change| change.clone().apply(&mut transcript, counter));
         session.foresee(transcript);

@@ -8,7 +8,7 @@
 //! let max_depth = 3;   ->   let| max|_depth| =| |3|;
 //! ```
 
-use fanfold_core::planes;
+use wide::u8x16;
 
 use crate::split::Rules;
 
@@ -102,43 +102,28 @@ struct Kinds {
     other: u64,
 }
 
-const LOWER: u8 = 1;
-const UPPER: u8 = 2;
-const DIGIT: u8 = 3;
-const SPACE: u8 = 4;
-const NEWLINE: u8 = 5;
-const QUOTE: u8 = 6;
-const OTHER: u8 = 7;
-
 impl Kinds {
     #[inline(always)]
     fn of(bytes: &[u8; WIDTH], n_bytes: usize) -> Kinds {
-        let mut kinds = [0; WIDTH];
-        // Plain arithmetic, so that many are worked out at once.
-        for (kind, &byte) in kinds.iter_mut().zip(bytes) {
-            let is = |other: u8| if byte == other { u8::MAX } else { 0 };
-            let within = |first: u8, n: u8| if byte.wrapping_sub(first) < n { u8::MAX } else { 0 };
-            *kind = within(b'a', 26) & LOWER
-                | within(b'A', 26) & UPPER
-                | within(b'0', 10) & DIGIT
-                | is(b' ') & SPACE
-                | (is(b'\n') | is(b'\r')) & NEWLINE
-                | is(b'\'') & QUOTE
-                | (within(0x80, 0x80) | is(b'\t') | within(0x0b, 2)) & OTHER;
-        }
-        let [one, two, four] = planes(&kinds);
+        let lanes = bytes.as_chunks::<16>().0;
+        let lanes = [0, 1, 2, 3].map(|i| u8x16::new(lanes[i]));
+        let is = |lane: u8x16, byte: u8| lane.simd_eq(u8x16::splat(byte));
+        // Those up to the last are no larger than it, once the first is taken off.
+        let within = |lane: u8x16, first: u8, n: u8| {
+            let above = lane - u8x16::splat(first);
+            above.simd_eq(above.min(u8x16::splat(n - 1)))
+        };
+        let lower = places(&lanes, |lane| within(lane, b'a', 26));
+        let upper = places(&lanes, |lane| within(lane, b'A', 26));
+        let digit = places(&lanes, |lane| within(lane, b'0', 10));
+        let space = places(&lanes, |lane| is(lane, b' '));
+        let newline = places(&lanes, |lane| is(lane, b'\n') | is(lane, b'\r'));
+        // The highest bit is that of what is not ASCII.
+        let other = places(&lanes, |lane| lane | is(lane, b'\t') | within(lane, 0x0b, 2));
         let there = if n_bytes < WIDTH { (1 << n_bytes) - 1 } else { u64::MAX };
-        let quote = !one & two & four & there;
-        Kinds {
-            lower: one & !two & !four,
-            upper: !one & two & !four,
-            digit: one & two & !four,
-            space: !one & !two & four,
-            newline: one & !two & four,
-            sign: !one & !two & !four & there | quote,
-            quote,
-            other: one & two & four,
-        }
+        let quote = places(&lanes, |lane| is(lane, b'\''));
+        let sign = !(lower | upper | digit | space | newline | other) & there;
+        Kinds { lower, upper, digit, space, newline, sign, quote: quote & there, other }
     }
 
     /// Where the last piece ends if nothing begins there, and up to where all cuts are certain.
@@ -195,6 +180,13 @@ impl Kinds {
     fn before_blanks(&self, at: u32) -> u32 {
         if at == 0 { 0 } else { at - (self.space << (64 - at)).leading_ones() }
     }
+}
+
+/// Where bytes are so, the first one lowest: where the highest bit is set of what is told of each.
+#[inline(always)]
+fn places(lanes: &[u8x16; 4], tell: impl Fn(u8x16) -> u8x16) -> u64 {
+    let [a, b, c, d] = lanes.map(|lane| u64::from(tell(lane).to_bitmask()));
+    a | b << 16 | c << 32 | d << 48
 }
 
 #[cfg(test)]

@@ -116,6 +116,14 @@ fn is_told(tool: &str, verb: Verb) -> bool {
 }
 
 fn one_line(text: &str) -> String {
+    // Most are one already.
+    let is_blank = |byte: &u8| !byte.is_ascii_graphic();
+    let is_plain = |byte: &u8| byte.is_ascii_graphic() || *byte == b' ';
+    let bytes = text.as_bytes();
+    let is_open = [bytes.first(), bytes.last()].into_iter().flatten().any(is_blank);
+    if bytes.iter().all(is_plain) && !is_open && !text.contains("  ") {
+        return text.to_owned();
+    }
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

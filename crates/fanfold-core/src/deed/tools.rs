@@ -233,9 +233,18 @@ impl Arguments {
         self.named.as_deref().filter(|name| is_pathlike(name))
     }
 
+    /// The argument of a name. There are few, so that looking at each is the shortest way.
+    fn get(&self, name: &str) -> Option<&Value> {
+        const FEW: usize = 8;
+        if self.map.len() > FEW {
+            return self.map.get(name);
+        }
+        self.map.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
+    }
+
     /// The first of these arguments that has a text.
     fn text(&self, names: &[&str]) -> Option<&str> {
-        names.iter().find_map(|name| self.map.get(*name)?.as_str()).filter(|text| !text.trim().is_empty())
+        names.iter().find_map(|name| self.get(name)?.as_str()).filter(|text| !text.trim().is_empty())
     }
 
     fn plain(&self) -> Option<&str> {
@@ -243,13 +252,13 @@ impl Arguments {
     }
 
     fn number(&self, names: &[&str]) -> Option<u32> {
-        let value = names.iter().find_map(|name| self.map.get(*name))?;
+        let value = names.iter().find_map(|name| self.get(name))?;
         let number = value.as_u64().or_else(|| value.as_str()?.trim().parse().ok())?;
         u32::try_from(number).ok()
     }
 
     fn list(&self, name: &str) -> &[Value] {
-        self.map.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+        self.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
     }
 
     fn len_of(&self, name: &str) -> usize {

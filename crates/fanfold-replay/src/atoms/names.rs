@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Class;
-use crate::text::{at, before, each_word, is_word, n_chars, run_end};
+use crate::text::{at, before, each_word, is_word, n_chars, run_end, run_start};
 
 /// Numbers of four or more digits: `#12345`, `1,234,567`, `1234.5`.
 pub(super) fn numbers(text: &str) -> Vec<Range<usize>> {
@@ -121,24 +121,17 @@ fn is_first(c: char) -> bool {
 
 /// `module.name.other`.
 pub(super) fn dotted(text: &str) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    let mut i = 0;
-    while let Some(c) = at(text, i) {
-        if !is_word(c) {
-            i += c.len_utf8();
-            continue;
+    let mut found: Vec<Range<usize>> = Vec::new();
+    for dot in memchr::memchr_iter(b'.', text.as_bytes()) {
+        let start = run_start(text, dot, is_word);
+        let is_name = at(text, start).is_some_and(is_first) && before(text, start) != Some('.');
+        let mut end = dot;
+        while is_name && text.as_bytes().get(end) == Some(&b'.') && at(text, end + 1).is_some_and(is_first) {
+            end = run_end(text, end + 1, is_word);
         }
-        let first = run_end(text, i, is_word);
-        let mut end = first;
-        if is_first(c) && before(text, i) != Some('.') {
-            while text.as_bytes().get(end) == Some(&b'.') && at(text, end + 1).is_some_and(is_first) {
-                end = run_end(text, end + 1, is_word);
-            }
+        if end > dot {
+            found.push(start..end);
         }
-        if end > first {
-            found.push(i..end);
-        }
-        i = end;
     }
     found
 }
@@ -164,17 +157,16 @@ pub(super) fn identifiers(text: &str, add: &mut impl FnMut(&str, Class)) {
 /// `multi-word-name`, `utf-16`.
 pub(super) fn hyphenated(text: &str, add: &mut impl FnMut(&str, Class)) {
     let is_in = |c: char| is_word(c) || c == '-';
-    let mut i = 0;
-    while let Some(c) = at(text, i) {
-        let end = run_end(text, i, is_in);
-        if end == i {
-            i += c.len_utf8();
+    let mut done = 0;
+    for hyphen in memchr::memchr_iter(b'-', text.as_bytes()) {
+        if hyphen < done {
             continue;
         }
-        let run = &text[i..end];
-        i = end;
-        let is_name =
-            c.is_ascii_alphanumeric() && run.contains('-') && !run.ends_with('-') && !run.contains("--");
+        done = run_end(text, hyphen, is_in);
+        let run = &text[run_start(text, hyphen, is_in)..done];
+        let is_name = run.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && !run.ends_with('-')
+            && !run.contains("--");
         let is_special = |run: &str| {
             run.matches('-').nth(1).is_some()
                 || run.contains(|c: char| c.is_numeric() || c == '_')

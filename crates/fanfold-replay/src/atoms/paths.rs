@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::text::{at, before, is_word, n_chars, run_end};
+use crate::text::{at, before, is_word, n_chars, run_end, run_start};
 
 /// Whether what looks like a path is one, and not prose such as `input/output`.
 pub(super) fn is_path(atom: &str) -> bool {
@@ -45,10 +45,7 @@ pub(super) fn paths_with_line(text: &str) -> Vec<Range<usize>> {
         if colon < done {
             continue;
         }
-        let mut start = colon;
-        while let Some(c) = before(text, start).filter(|c| is_in(*c) && start > done) {
-            start -= c.len_utf8();
-        }
+        let mut start = run_start(text, colon, is_in).max(done);
         while start < colon && before(text, start).is_some_and(is_word) {
             start += at(text, start).map_or(1, char::len_utf8);
         }
