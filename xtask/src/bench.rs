@@ -30,7 +30,8 @@ module.call_llm = lambda **_: N(choices=[N(message=N(content=text))])
 for wanted in sys.argv[1:]:
     window, file = wanted.split(":", 1)
     messages, times = json.load(open(file))["messages"], []
-    for _ in range(7):
+    first = time.perf_counter()
+    while len(times) < 7 or time.perf_counter() - first < 0.5:
         engine = module.ContextCompressor(model="m", config_context_length=int(window), quiet_mode=True)
         start = time.perf_counter()
         engine.compress(messages)

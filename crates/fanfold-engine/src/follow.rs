@@ -257,8 +257,11 @@ impl<E: Engine> Followed<E> {
     }
 }
 
-/// Decodes a body, and gives back what it does to a transcript.
-pub fn decode(body: &str, format: Option<Format>) -> Result<(Conversation, Vec<Change>), DecodeError> {
+/// Decodes a body, and gives back what it does to a transcript. A body that is given away is not copied.
+pub fn decode(
+    body: impl AsRef<str> + Into<String>,
+    format: Option<Format>,
+) -> Result<(Conversation, Vec<Change>), DecodeError> {
     Conversation::decode(body, format)
 }
 
@@ -387,7 +390,7 @@ mod tests {
         let messages: Vec<String> =
             (0..100).map(|i| format!(r#"{{"role":"user","content":"{}"}}"#, "word ".repeat(i + 1))).collect();
         let body = format!("[{}]", messages.join(","));
-        let (_, mut together) = decode(&body, Some(Format::Chat)).expect("a conversation");
+        let (_, mut together) = decode(body, Some(Format::Chat)).expect("a conversation");
         let mut alone = together.clone();
         Threads.count_all(&mut together, &Words);
         alone.iter_mut().for_each(|change| change.count(&Words));

@@ -41,8 +41,11 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// Decodes a request body, a bare list of messages, or one message per line.
-    pub fn decode(body: &str, format: Option<Format>) -> Result<(Conversation, Vec<Change>), DecodeError> {
+    /// Decodes a request body, a bare list of messages, or one message per line. A body that is given away is not copied.
+    pub fn decode(
+        body: impl AsRef<str> + Into<String>,
+        format: Option<Format>,
+    ) -> Result<(Conversation, Vec<Change>), DecodeError> {
         Ok(Conversation::read(Incoming::open(body, format)?))
     }
 
@@ -261,6 +264,11 @@ impl Conversation {
         self.frame.is_continued
     }
 
+    /// The body as it came, without what was appended since.
+    pub fn body(&self) -> &str {
+        &self.text[..self.n_body_bytes]
+    }
+
     /// The format.
     pub fn format(&self) -> Format {
         self.format
@@ -290,7 +298,7 @@ impl Conversation {
     ///
     /// A view that is untouched and whole gives back what came, byte for byte, with the tool that was added to it.
     pub fn encode(&self, transcript: &Transcript, view: &View) -> String {
-        let body = &self.text[..self.n_body_bytes];
+        let body = self.body();
         let is_all_there = self.n_body_messages == self.spans.len() && self.n_body_bytes > 0;
         let mut splices = Splices::default();
         if let Some((at, tool)) = self.tool_splice() {

@@ -28,13 +28,19 @@ pub(crate) enum Wearing {
 
 impl Incoming {
     /// Finds the messages of a request body, a bare list of messages, or one message per line.
-    pub fn open(body: &str, format: Option<Format>) -> Result<Incoming, DecodeError> {
-        Ok(Incoming::of(body, frame::open(body, format)?))
+    ///
+    /// A body that is given away is not copied.
+    pub fn open(
+        body: impl AsRef<str> + Into<String>,
+        format: Option<Format>,
+    ) -> Result<Incoming, DecodeError> {
+        let opened = frame::open(body.as_ref(), format)?;
+        Ok(Incoming::of(body, opened))
     }
 
-    pub(crate) fn of(body: &str, opened: Opened) -> Incoming {
+    pub(crate) fn of(body: impl Into<String>, opened: Opened) -> Incoming {
         Incoming {
-            text: body.to_owned(),
+            text: body.into(),
             format: opened.format,
             frame: opened.frame,
             spans: opened.messages,

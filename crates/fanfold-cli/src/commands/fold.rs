@@ -1,5 +1,6 @@
 //! `fanfold fold`: a conversation in, one that fits out.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use fanfold_engine::{Followed, Wishes};
 use serde_json::json;
 
 use super::summarise::Outcome;
-use super::{Leaves, Opened, Say, Viewed, open, stored, summarise, tell_repairs, view};
+use super::{Leaves, Say, Viewed, open, stored, summarise, tell_repairs, view};
 use crate::failure::Failure;
 use crate::flags::FoldArgs;
 use crate::settings::Options;
@@ -21,7 +22,7 @@ pub(crate) fn run(args: &FoldArgs, options: &Options, say: Say) -> anyhow::Resul
     let file = args.file.clone().unwrap_or_else(|| PathBuf::from("-"));
     check_places(args, Some(&file))?;
     let wishes = Wishes { pins: args.pin.clone(), has_course: args.dry_run };
-    let Opened { mut followed, text } = open(&file, options, &wishes, say)?;
+    let mut followed = open(&file, options, &wishes, say)?;
     let summary = match args.summarise {
         true => Some(summarise::alone(&mut followed, options, say)?),
         false => None,
@@ -57,13 +58,16 @@ pub(crate) fn run(args: &FoldArgs, options: &Options, say: Say) -> anyhow::Resul
             let budget = followed.session.budget();
             say.pressure(Pressure::of(view.tokens, budget), view.tokens, budget);
             // What fits leaves as it came, down to what stands around the JSON.
-            if view.is_untouched() { text } else { followed.encode(&view) }
+            match view.is_untouched() {
+                true => Cow::Borrowed(followed.conversation.body()),
+                false => Cow::Owned(followed.encode(&view)),
+            }
         }
         Viewed::Fault(fault) => {
             say.warn(&format!(
                 "{fault}: the conversation leaves as it came. This is a bug of fanfold's; please report it"
             ));
-            text
+            Cow::Borrowed(followed.conversation.body())
         }
     };
     if args.json {

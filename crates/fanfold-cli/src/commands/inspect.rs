@@ -32,7 +32,7 @@ pub(crate) fn run(args: &InspectArgs, options: &Options, say: Say) -> anyhow::Re
             happened = Some(metrics::Happened::of(&events));
             stored::reopen(&engine, &id, &args.fold, options)?
         }
-        None => open(&args.file, options, &Wishes::default(), say)?.followed,
+        None => open(&args.file, options, &Wishes::default(), say)?,
     };
     // Asking for the view takes the last step. That there may be none is told by the numbers.
     let viewed = view(&mut followed);

@@ -75,22 +75,15 @@ impl Say {
     }
 }
 
-/// A conversation read from a file and followed to its end.
-struct Opened {
-    followed: Followed,
-    /// The file's text as it came.
-    text: String,
-}
-
-/// Reads a conversation and follows it.
-fn open(path: &Path, options: &Options, wishes: &Wishes, say: Say) -> anyhow::Result<Opened> {
+/// Reads a conversation and follows it to its end.
+fn open(path: &Path, options: &Options, wishes: &Wishes, say: Say) -> anyhow::Result<Followed> {
     if path == Path::new("-") {
         say.waits();
     }
     let input = input::read(path)?;
     let format = choose::format(options)?;
     let (conversation, changes) =
-        decode(&input.text, format).map_err(|error| not_decoded(&input.name, &error))?;
+        decode(input.text, format).map_err(|error| not_decoded(&input.name, &error))?;
     let terms = choose::terms(options, Asked { model: conversation.model() })?;
     for assumed in &terms.assumed {
         say.note(&format!("{} {assumed}\n", paint(style::DIM, "note:")));
@@ -99,7 +92,7 @@ fn open(path: &Path, options: &Options, wishes: &Wishes, say: Say) -> anyhow::Re
     let progress = Progress::new("folding", changes.len() as u64, say);
     let followed = Followed::body_watched(conversation, changes, &terms, wishes, &mut || progress.add(1));
     drop(progress);
-    Ok(Opened { followed, text: input.text })
+    Ok(followed)
 }
 
 /// Whether there are messages of these numbers.

@@ -6,7 +6,7 @@ use fanfold_core::{Extent, Handle, RecallError, Session, find_by_content};
 use fanfold_engine::Wishes;
 use serde_json::json;
 
-use super::{Opened, Say, open, stored};
+use super::{Say, open, stored};
 use crate::failure::Failure;
 use crate::flags::RecallArgs;
 use crate::settings::Options;
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &RecallArgs, options: &Options, say: Say) -> anyhow::Res
         return Err(Failure::new("there is no handle", "give the conversation and the handle").into());
     };
     let quiet = Say { is_quiet: true };
-    let Opened { mut followed, .. } = open(Path::new(&args.first), options, &Wishes::default(), quiet)?;
+    let mut followed = open(Path::new(&args.first), options, &Wishes::default(), quiet)?;
     // Asking for the view takes the last step, so that the newest folds are known, too.
     let _ = followed.view();
     let content = content(&followed.session, handle, &extent)?;

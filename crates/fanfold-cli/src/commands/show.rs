@@ -4,7 +4,7 @@ use fanfold_core::{print_entries, print_view};
 use fanfold_engine::{Followed, Wishes};
 use serde_json::json;
 
-use super::{Leaves, Opened, Say, Viewed, open, stored, tell_repairs, view};
+use super::{Leaves, Say, Viewed, open, stored, tell_repairs, view};
 use crate::flags::ShowArgs;
 use crate::settings::Options;
 use crate::{explain, terminal};
@@ -14,7 +14,7 @@ pub(crate) fn run(args: &ShowArgs, options: &Options, say: Say) -> anyhow::Resul
         return stored::show(args, session, options, say);
     }
     let say = if args.folded { say } else { Say { is_quiet: true } };
-    let Opened { mut followed, .. } = open(&args.file, options, &Wishes::default(), say)?;
+    let mut followed = open(&args.file, options, &Wishes::default(), say)?;
     print(&mut followed, args, say)
 }
 

@@ -40,7 +40,7 @@ pub(crate) fn fold(args: &FoldArgs, name: &str, options: &Options, say: Say) -> 
         }
     };
     let format = choose::format(options)?;
-    let (conversation, changes) = decode(&body, format).map_err(|error| not_decoded(&source, &error))?;
+    let (conversation, changes) = decode(&*body, format).map_err(|error| not_decoded(&source, &error))?;
     target.refuse_another(&conversation, &source)?;
     let terms = kept_terms(engine, id, options, Asked { model: conversation.model() })?;
     for assumed in &terms.assumed {
@@ -253,7 +253,7 @@ pub(crate) fn reopen(
     }
     let body = kept_body(engine, id)?;
     let (conversation, changes) =
-        decode(&body, choose::format(options)?).map_err(|error| not_decoded(&id.0, &error))?;
+        decode(body, choose::format(options)?).map_err(|error| not_decoded(&id.0, &error))?;
     let terms = kept_terms(engine, id, options, Asked { model: conversation.model() })?;
     Ok(Followed::body(conversation, changes, &terms, &Wishes::default()))
 }
@@ -263,7 +263,7 @@ fn tried(engine: &Engine, id: &SessionId, options: &Options) -> anyhow::Result<F
     let copy = store::copy_of(Some(engine), id)?;
     let body = kept_body(&copy, id)?;
     let (conversation, _) =
-        decode(&body, choose::format(options)?).map_err(|error| not_decoded(&id.0, &error))?;
+        decode(&*body, choose::format(options)?).map_err(|error| not_decoded(&id.0, &error))?;
     let terms = kept_terms(&copy, id, options, Asked { model: conversation.model() })?;
     let answer = copy.request(&Ask::new(id, &body, &terms, "cli"));
     if let Left::AsItCame(Trouble::Overflow(overflow)) = &answer.left {
