@@ -170,13 +170,13 @@ fn price_change(own: &PriceOptions) -> PriceChange {
         MatchRule::Ends => Match::Ends,
         MatchRule::None => Match::None,
     };
-    let cliff = |own: &CliffOptions| Cliff { above: own.above.0, base: own.base, output: own.output };
+    let cliff = |own: &CliffOptions| Cliff { above: own.above.0, base: own.base.0, output: own.output.0 };
     PriceChange {
         name: own.name.clone(),
-        base: own.base,
-        output: own.output,
-        write: own.write,
-        read: own.read,
+        base: own.base.map(|amount| amount.0),
+        output: own.output.map(|amount| amount.0),
+        write: own.write.map(|amount| amount.0),
+        read: own.read.map(|amount| amount.0),
         lifetime: own.lifetime,
         matching: own.matching.map(matching),
         minimum: own.minimum.map(|size| size.0),

@@ -425,8 +425,10 @@ impl<'a> Draft<'a> {
 
     /// What lines are worth if these of the newest entries stay in view.
     fn worth_given(&mut self, stays: impl Fn(EntryId) -> bool) -> Worth {
-        let tail = (self.tail..self.transcript.len()).map(EntryId::from).filter(|id| stays(*id));
-        let tail: Vec<_> = tail.map(|id| self.scan_as_it_stands(id)).collect();
+        // The tail may reach back over what is folded by now.
+        let is_there = |id: &EntryId| stays(*id) && !self.ledger.is_in_segment(*id);
+        let tail: Vec<_> = (self.tail..self.transcript.len()).map(EntryId::from).filter(is_there).collect();
+        let tail: Vec<_> = tail.into_iter().map(|id| self.scan_as_it_stands(id)).collect();
         let mut worth = Worth::new(&self.ledger.lexicon, &self.ledger.focus, self.policy.choice);
         tail.iter().for_each(|scan| worth.see(scan));
         worth

@@ -293,10 +293,14 @@ impl Policy {
         self
     }
 
-    /// Folds from another part of the room on. A policy that only goes as far as it must goes as far as that.
+    /// Folds from another part of the room on, and well below that; a policy that only goes as far as it must goes as far
+    /// as that.
     pub fn with_strategy(mut self, strategy: Strategy) -> Policy {
+        const WELL_BELOW: u32 = 750;
         if let Some(share) = strategy.share() {
-            self.low_mark = self.low_mark.min(share);
+            let goes_below = self.strategy.share().is_none_or(|own| self.low_mark < own);
+            let most = if goes_below { share * WELL_BELOW / 1000 } else { share };
+            self.low_mark = self.low_mark.min(most);
         }
         self.strategy = strategy;
         self

@@ -82,7 +82,7 @@ pub(crate) fn run(args: &FoldArgs, options: &Options, say: Say) -> anyhow::Resul
 
 /// Writes what was asked for to where it was asked for. A dry run writes no file.
 pub(super) fn leave(args: &FoldArgs, text: &str) -> anyhow::Result<()> {
-    match args.output.as_ref().filter(|_| !args.dry_run) {
+    match args.file_to_write().filter(|_| !args.dry_run) {
         Some(path) => Ok(output::write_file(path, text.as_bytes())?),
         None => terminal::data(text),
     }
@@ -137,7 +137,7 @@ pub(super) fn check_places(args: &FoldArgs, file: Option<&Path>) -> Result<(), F
         return Err(Failure::new(message, "`--receipt -` tells it on stderr"));
     }
     let is_read = |path: &&Path| file.is_some_and(|file| output::is_input(file, path));
-    let output = args.output.as_deref();
+    let output = args.file_to_write();
     if let Some(path) = output.filter(|_| !args.force).filter(is_read) {
         let message = format!("{} is the conversation itself", path.display());
         let hint = "folds open from the original, so keep it; --force replaces it anyway";

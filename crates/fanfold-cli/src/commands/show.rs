@@ -13,14 +13,14 @@ pub(crate) fn run(args: &ShowArgs, options: &Options, say: Say) -> anyhow::Resul
     if let Some(session) = &args.session {
         return stored::show(args, session, options, say);
     }
-    let say = if args.folded { say } else { Say { is_quiet: true } };
+    let say = if args.is_folded() { say } else { Say { is_quiet: true } };
     let mut followed = open(&args.file, options, &Wishes::default(), say)?;
     print(&mut followed, args, say)
 }
 
 /// Prints a conversation, or the view of it.
 pub(super) fn print(followed: &mut Followed, args: &ShowArgs, say: Say) -> anyhow::Result<()> {
-    let viewed = if args.folded { Some(view(followed)) } else { None };
+    let viewed = if args.is_folded() { Some(view(followed)) } else { None };
     if let Some(viewed) = &viewed {
         tell_repairs(followed.conversation.repairs(), Leaves::of(viewed.as_ref()), say);
     }

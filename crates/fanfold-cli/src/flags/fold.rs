@@ -1,6 +1,6 @@
 //! The flags of what takes one conversation: fold, recall, show, inspect, pipe.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use fanfold_core::{Cadence, Handle, Policy, Strategy};
@@ -87,7 +87,7 @@ pub(crate) struct FoldArgs {
     /// Write and keep nothing; show before and after on stderr (a --receipt only goes to `-` then)
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Where to write [default: stdout]
+    /// Where to write; `-` is stdout [default: stdout]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Let --output replace the conversation itself
@@ -96,6 +96,13 @@ pub(crate) struct FoldArgs {
     /// As JSON: the sizes, what each fold did, and what is sent as `body`
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl FoldArgs {
+    /// The file that is written, if it is one.
+    pub(crate) fn file_to_write(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|path| *path != Path::new("-"))
+    }
 }
 
 #[derive(Debug, Args)]
@@ -140,14 +147,21 @@ pub(crate) struct ShowArgs {
     /// As the model would see it
     #[arg(long)]
     pub(crate) folded: bool,
-    /// Tell on stderr what each fold did and why
-    #[arg(long, requires = "folded")]
+    /// Tell on stderr what each fold did and why; means --folded
+    #[arg(long)]
     pub(crate) explain: bool,
     /// As JSON: the text, and how many tokens it has
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) fold: FoldFlags,
+}
+
+impl ShowArgs {
+    /// Whether it is shown as the model would see it.
+    pub(crate) fn is_folded(&self) -> bool {
+        self.folded || self.explain
+    }
 }
 
 #[derive(Debug, Args)]

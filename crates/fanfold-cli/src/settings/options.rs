@@ -9,7 +9,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::size::{Share, Size};
+use super::size::{Amount, Share, Size};
 use super::summary::SummaryOptions;
 
 /// Settings of fanfold. Flags come before the environment (`FANFOLD_WINDOW`, ...), that before the project's
@@ -328,16 +328,16 @@ pub(crate) struct PriceOptions {
     pub(crate) name: String,
     /// Dollars per million tokens of input.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) base: Option<f64>,
+    pub(crate) base: Option<Amount>,
     /// Dollars per million tokens of output.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) output: Option<f64>,
+    pub(crate) output: Option<Amount>,
     /// What writing to the cache costs, as a multiple of the base.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) write: Option<f64>,
+    pub(crate) write: Option<Amount>,
     /// What reading from the cache costs, as a multiple of the base.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) read: Option<f64>,
+    pub(crate) read: Option<Amount>,
     /// How long a cached prefix lives after it was last used, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) lifetime: Option<u64>,
@@ -378,7 +378,7 @@ pub(crate) struct CliffOptions {
     /// In tokens of input.
     pub(crate) above: Size,
     /// Dollars per million tokens of input.
-    pub(crate) base: f64,
+    pub(crate) base: Amount,
     /// Dollars per million tokens of output.
-    pub(crate) output: f64,
+    pub(crate) output: Amount,
 }

@@ -137,6 +137,30 @@ impl JsonSchema for Share {
     }
 }
 
+/// What something costs, in dollars or as a multiple: nothing is below zero.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(transparent)]
+pub(crate) struct Amount(pub(crate) f64);
+
+impl<'de> Deserialize<'de> for Amount {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Amount, D::Error> {
+        let amount = f64::deserialize(from)?;
+        let is_amount = amount.is_finite() && amount >= 0.0;
+        let refused = || de::Error::custom(format!("{amount} is no price: it is a number from 0 on"));
+        is_amount.then_some(Amount(amount)).ok_or_else(refused)
+    }
+}
+
+impl JsonSchema for Amount {
+    fn schema_name() -> Cow<'static, str> {
+        "Amount".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "number", "minimum": 0 })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

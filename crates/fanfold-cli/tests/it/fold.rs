@@ -417,3 +417,43 @@ fn what_was_odd_is_told_by_what_became_of_it() {
     let repairs = answer["report"]["repairs"].to_string();
     assert!(repairs.contains(told), "{repairs}");
 }
+
+#[test]
+fn a_dash_is_stdout() {
+    let sandbox = Sandbox::new();
+    sandbox.write("chat.json", &json!(long_chat(40)).to_string());
+    let plain = sandbox.run("fold chat.json -w 12k");
+    let dashed = sandbox.run("fold chat.json -w 12k -o -");
+    assert_eq!((plain.code, dashed.code), (0, 0), "{}", dashed.err);
+    assert!(!plain.out.is_empty() && plain.out == dashed.out);
+    assert!(!sandbox.path("-").exists());
+}
+
+#[test]
+fn what_is_explained_is_folded() {
+    let sandbox = Sandbox::new();
+    sandbox.write("chat.json", &json!(long_chat(40)).to_string());
+    let explained = sandbox.run("show chat.json -w 12k --explain");
+    let folded = sandbox.run("show chat.json -w 12k --folded --explain");
+    assert_eq!((explained.code, &explained.out, &explained.err), (0, &folded.out, &folded.err));
+    assert!(explained.err.contains("fold"), "{}", explained.err);
+}
+
+#[test]
+fn every_strategy_goes_well_below_where_it_begins() {
+    let sandbox = Sandbox::new();
+    sandbox.write("chat.json", &json!(long_chat(40)).to_string());
+    let marks = |strategy: &str| -> (f64, f64) {
+        let ran = sandbox.run(&format!("inspect chat.json -w 16k --budget --json --strategy {strategy}"));
+        let budget: Value = serde_json::from_str(&ran.out).unwrap();
+        let mark = |name: &str| {
+            let found = budget["budget"].get(name).or_else(|| budget.get(name));
+            found.and_then(Value::as_f64).unwrap_or_else(|| panic!("no {name} in {budget}"))
+        };
+        (mark("trigger"), mark("low_mark"))
+    };
+    for strategy in ["aggressive", "moderate", "light"] {
+        let (trigger, low_mark) = marks(strategy);
+        assert!(low_mark <= 0.76 * trigger, "{strategy}: {low_mark} of {trigger}");
+    }
+}

@@ -450,3 +450,28 @@ fn the_smallest_window_of_a_chain_counts() {
     assert!(window("") > 100_000);
     assert_eq!(window("--fallback gpt-4.1,gpt-4"), 8_192);
 }
+
+/// Whoever counts calls from 0 loses none of them.
+#[test]
+fn calls_may_be_counted_from_zero() {
+    let sandbox = Sandbox::new();
+    let say = |role: &str, text: &str| json!({ "role": role, "content": text });
+    let calls = [
+        vec![say("user", "one"), say("assistant", "two")],
+        vec![say("user", "three"), say("assistant", "four")],
+        vec![say("user", "five")],
+    ];
+    for first in [0, 1] {
+        let request = |(i, messages): (usize, &Vec<Value>)| {
+            let request = json!({ "session": "s", "call": first + i, "window": 8000, "messages": messages });
+            format!("{request}\n")
+        };
+        let requests: String = calls.iter().enumerate().map(request).collect();
+        let ran = sandbox.run_with("pipe --incremental", &requests);
+        let n_messages = ran.out.lines().map(|line| {
+            let answer: Value = serde_json::from_str(line).unwrap();
+            answer["messages"].as_array().unwrap_or_else(|| panic!("{line}")).len()
+        });
+        assert_eq!(n_messages.collect::<Vec<_>>(), [2, 4, 5], "from {first}");
+    }
+}

@@ -106,7 +106,8 @@ fn files_are_told_apart_and_what_is_none_is_counted() {
     sandbox.write("runs/package.json", r#"{ "name": "no conversation" }"#);
     sandbox.write("runs/notes.txt", "not even looked at");
     let ran = sandbox.run("replay runs --window 6k --min-ratio 1");
-    assert_eq!(ran.err, "1 of 4 files hold no conversation and were skipped\n");
+    assert_eq!(ran.err.lines().next(), Some("1 of 4 files hold no conversation and were skipped"));
+    assert!(ran.err.contains("note: 2 conversations without a model whose price is known"), "{}", ran.err);
     let line = ran.out.lines().nth(1).unwrap();
     assert!(line.starts_with("fanfold    6000     3 "), "{line}");
 }
@@ -161,7 +162,7 @@ fn ones_own_sessions_are_told_in_money() {
     let money: Vec<&str> = ran.out.lines().skip_while(|line| !line.contains("as it came")).collect();
     expect![[r#"
         2 sessions, 183 messages; by the providers' own counts they cost $2.46
-        $1.08 instead of $2.79 with fanfold at a window of 16,000: 61 % saved
+        $2.22 instead of $2.79 with fanfold at a window of 200,000: 21 % saved
     "#]]
     .assert_eq(&ran.out.lines().take(2).map(|line| format!("{line}\n")).collect::<String>());
     expect![[r#"
@@ -226,4 +227,44 @@ fn prices_are_told_and_can_be_set() {
     // Half of the price, and reading costs a tenth of it.
     assert!((cost("claude-opus-5") / cost("claude-fable") - 0.5).abs() < 1e-9);
     assert!(cost("none") > cost("claude"));
+}
+
+#[test]
+fn what_the_tables_do_not_show_is_told() {
+    let sandbox = Sandbox::new();
+    sandbox.write("runs.jsonl", &record("a", &long_chat(40)));
+    let ran = sandbox.run("replay runs.jsonl --window 6k 500k");
+    expect![[r#"
+        note: no conversation is long enough at 500,000
+        note: 1 conversation without a model whose price is known, charged as `anthropic`; --prices names another
+    "#]]
+    .assert_eq(&ran.err);
+    let ran = sandbox.run("replay runs.jsonl --window 6k --prices gpt-5");
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+}
+
+#[test]
+fn a_picture_of_another_kind_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write("runs.jsonl", &record("a", &long_chat(40)));
+    let ran = sandbox.run("replay runs.jsonl --window 6k --picture runs.png");
+    assert_eq!(ran.code, 1);
+    expect![[r#"
+        error: the picture is drawn as SVG, and runs.png is named otherwise
+
+        hint: name it runs.svg; browsers show it
+    "#]]
+    .assert_eq(&ran.err);
+    assert!(!sandbox.path("runs.png").exists());
+}
+
+#[test]
+fn no_price_is_below_zero() {
+    let sandbox = Sandbox::new();
+    for price in ["read = -0.1", "base = nan", "cliffs = [{ above = 1000, base = -1, output = 1 }]"] {
+        sandbox.write(".fanfold.toml", &format!("[[prices]]\nname = \"mine\"\n{price}\n"));
+        let ran = sandbox.run("prices");
+        assert_ne!(ran.code, 0, "{price}");
+        assert!(ran.err.contains("is no price") && ran.err.contains(".fanfold.toml"), "{price}: {}", ran.err);
+    }
 }

@@ -58,7 +58,8 @@ pub(crate) struct Said<'a> {
 /// Decides what arriving messages are.
 pub(crate) fn arrival(known: &Known<'_>, said: &Said<'_>) -> Result<Arrival, Failure> {
     let is_next = is_next(said.call, known.last_call);
-    let is_first = said.call == Some(1);
+    // Some count from 0.
+    let is_first = said.call.is_some_and(|call| call <= 1) && !is_next;
     let is_grown = known.n_common == known.n_held && said.messages.len() >= known.n_held;
     match (said.is_new, known.habit) {
         (Some(true), _) if is_first && known.last_call.is_some() => Ok(Arrival::Anew),
@@ -110,6 +111,16 @@ mod tests {
     const HELD: [&str; 2] = ["{\"role\":\"system\"}", "{\"role\":\"user\"}"];
 
     fn check(habit: Habit, call: Option<u64>, is_new: Option<bool>, messages: &[&str]) -> Option<Arrival> {
+        check_after(4, habit, call, is_new, messages)
+    }
+
+    fn check_after(
+        last_call: u64,
+        habit: Habit,
+        call: Option<u64>,
+        is_new: Option<bool>,
+        messages: &[&str],
+    ) -> Option<Arrival> {
         let raws: Vec<Box<RawValue>> =
             messages.iter().map(|m| RawValue::from_string((*m).to_owned()).expect("JSON")).collect();
         let raws: Vec<&RawValue> = raws.iter().map(|raw| &**raw).collect();
@@ -119,7 +130,7 @@ mod tests {
             n_held: 2,
             first_held: Some(HELD[0]),
             n_common,
-            last_call: Some(4),
+            last_call: Some(last_call),
             last_print: print_of("[9]"),
         };
         let list = format!("[{}]", messages.join(","));
@@ -140,6 +151,16 @@ mod tests {
         assert_eq!(check(Habit::New, Some(5), None, &["3"]), Some(Arrival::Added));
         assert_eq!(check(Habit::New, Some(5), None, &[]), Some(Arrival::Added));
         assert_eq!(check(Habit::Unknown, None, Some(true), &["3"]), Some(Arrival::Added));
+    }
+
+    #[test]
+    fn some_count_from_zero() {
+        for is_new in [None, Some(true)] {
+            assert_eq!(check_after(0, Habit::New, Some(1), is_new, &["3"]), Some(Arrival::Added));
+            assert_eq!(check(Habit::New, Some(0), is_new, &["3"]), Some(Arrival::Anew));
+            assert_eq!(check(Habit::New, Some(1), is_new, &["3"]), Some(Arrival::Anew));
+        }
+        assert_eq!(check_after(0, Habit::Unknown, Some(1), None, &["3"]), Some(Arrival::Added));
     }
 
     #[test]

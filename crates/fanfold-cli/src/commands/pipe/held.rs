@@ -277,12 +277,12 @@ fn anew(sent: &Sent<'_>, habit: Habit) -> Held {
     }
 }
 
-/// The habit of a session that begins again: what it was seen to send holds until it counts from 1 again.
+/// The habit of a session that begins again: what it was seen to send holds until it counts from the first again.
 fn habit_anew(says_new: bool, before: Option<Habit>, call: Option<u64>) -> Habit {
     if says_new {
         return Habit::New;
     }
-    let goes_on = before == Some(Habit::Whole) && call != Some(1);
+    let goes_on = before == Some(Habit::Whole) && call.is_none_or(|call| call > 1);
     if goes_on { Habit::Whole } else { Habit::Unknown }
 }
 

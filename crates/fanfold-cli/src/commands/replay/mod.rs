@@ -5,8 +5,8 @@ mod paper; //   the tables
 mod data; //    the figures as JSON
 mod drawing; // the picture
 
-use fanfold_core::Policy;
-use fanfold_replay::{Known, Outcome, Record, Terms, replay, rows};
+use fanfold_core::{Policy, thousands};
+use fanfold_replay::{Known, Outcome, Record, Terms, USUAL_PRICE, replay, rows};
 use fanfold_tokens::o200k;
 use rayon::prelude::*;
 
@@ -17,7 +17,7 @@ use crate::flags::ReplayArgs;
 use crate::output;
 use crate::progress::Progress;
 use crate::settings::Options;
-use crate::terminal;
+use crate::terminal::{self, paint, style};
 
 /// The windows when none is named, in tokens.
 const USUAL_WINDOWS: [u64; 1] = [16_000];
@@ -27,6 +27,7 @@ const SESSION_WINDOWS: [u64; 4] = [32_000, 64_000, 128_000, 200_000];
 const USUAL_RATIO: f64 = 1.5;
 
 pub(crate) fn run(args: &ReplayArgs, options: &Options, say: Say) -> anyhow::Result<()> {
+    check_picture(args)?;
     let terms = terms(args, options)?;
     let gathered = gather::records(args, say)?;
     let mut records = gathered.records;
@@ -37,6 +38,7 @@ pub(crate) fn run(args: &ReplayArgs, options: &Options, say: Say) -> anyhow::Res
         let message = format!("none of {} conversations is long enough", records.len());
         return Err(Failure::new(message, "lower --window or --min-ratio").into());
     }
+    tell_left_out(&terms, &records, &outcomes, say);
     if let Some(path) = &args.picture {
         output::write_file(path, drawing::svg(&terms, &outcomes).as_bytes())?;
     }
@@ -62,6 +64,38 @@ pub(crate) fn run(args: &ReplayArgs, options: &Options, say: Say) -> anyhow::Res
         page.push_str(&paper::receipts(&terms, &outcomes));
     }
     terminal::page(&page)
+}
+
+/// Whether the picture has a name for what it is.
+fn check_picture(args: &ReplayArgs) -> Result<(), Failure> {
+    let Some(path) = &args.picture else { return Ok(()) };
+    match path.extension().filter(|ending| !ending.eq_ignore_ascii_case("svg")) {
+        None => Ok(()),
+        Some(_) => {
+            let named = path.with_extension("svg");
+            let message = format!("the picture is drawn as SVG, and {} is named otherwise", path.display());
+            Err(Failure::new(message, format!("name it {}; browsers show it", named.display())))
+        }
+    }
+}
+
+/// Tells what the tables do not show: windows for which nothing is long enough, and prices that were assumed.
+fn tell_left_out(terms: &Terms, records: &[Record], outcomes: &[Outcome], say: Say) {
+    let is_missing = |window: &&u64| !outcomes.iter().any(|outcome| outcome.window == **window);
+    for window in terms.windows.iter().filter(is_missing) {
+        let window = thousands(*window);
+        say.note(&format!("{} no conversation is long enough at {window}\n", paint(style::DIM, "note:")));
+    }
+    let has_price =
+        |record: &&Record| record.model.as_deref().is_some_and(|model| terms.prices.find(model).is_some());
+    let n_assumed = records.len() - records.iter().filter(has_price).count();
+    if terms.price.is_none() && n_assumed > 0 {
+        let n_assumed = terminal::count(n_assumed, "conversation");
+        say.note(&format!(
+            "{} {n_assumed} without a model whose price is known, charged as `{USUAL_PRICE}`; --prices names another\n",
+            paint(style::DIM, "note:")
+        ));
+    }
 }
 
 fn terms(args: &ReplayArgs, options: &Options) -> anyhow::Result<Terms> {

@@ -119,7 +119,10 @@ pub(crate) fn sessions(terms: &Terms, records: &[Record], rows: &[Row]) -> Strin
     };
     let counts = (thousands(records.len() as u64), thousands(n_messages as u64));
     let mut out = format!("{} sessions, {} messages{told}\n", counts.0, counts.1);
-    let cheapest = rows.iter().min_by(|a, b| a.sums.bill.dollars.total_cmp(&b.sums.bill.dollars));
+    // The largest is what a model most likely has; smaller ones save more, and hold less.
+    let largest = rows.iter().map(|row| row.window).max();
+    let of_largest = rows.iter().filter(|row| Some(row.window) == largest);
+    let cheapest = of_largest.min_by(|a, b| a.sums.bill.dollars.total_cmp(&b.sums.bill.dollars));
     if let Some(row) = cheapest {
         let (cost, raw) = (row.sums.bill.dollars, row.sums.bill_raw.dollars);
         let words = match cost < 0.995 * raw {
