@@ -446,11 +446,7 @@ fn every_strategy_goes_well_below_where_it_begins() {
     let marks = |strategy: &str| -> (f64, f64) {
         let ran = sandbox.run(&format!("inspect chat.json -w 16k --budget --json --strategy {strategy}"));
         let budget: Value = serde_json::from_str(&ran.out).unwrap();
-        let mark = |name: &str| {
-            let found = budget["budget"].get(name).or_else(|| budget.get(name));
-            found.and_then(Value::as_f64).unwrap_or_else(|| panic!("no {name} in {budget}"))
-        };
-        (mark("trigger"), mark("low_mark"))
+        (budget["trigger"].as_f64().unwrap(), budget["low_mark"].as_f64().unwrap())
     };
     for strategy in ["aggressive", "moderate", "light"] {
         let (trigger, low_mark) = marks(strategy);

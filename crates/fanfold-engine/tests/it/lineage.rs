@@ -281,7 +281,7 @@ fn a_body_that_has_nothing_of_a_session_is_told_from_its_edits() {
     let messages = long_chat(30);
     request(&engine, "s", &chat(&messages), &terms("fanfold", 9_000));
     let is_related = |messages: &[Value]| {
-        let (conversation, _) = Conversation::decode(&chat(messages), None).unwrap();
+        let (conversation, _) = Conversation::decode(chat(messages), None).unwrap();
         engine.is_related(&id("s"), &conversation).unwrap()
     };
     assert_eq!(messages[0]["role"], "system");

@@ -619,7 +619,7 @@ fn calls_that_were_never_answered_are_told() {
         conversation.repairs().iter().map(ToString::to_string).collect()
     };
     let never = "message 1: a call that was never answered (a); sent with a result that says so";
-    let (conversation, _) = Conversation::decode(&format!("[{}]", messages.join(",")), None).unwrap();
+    let (conversation, _) = Conversation::decode(format!("[{}]", messages.join(",")), None).unwrap();
     assert_eq!(told(&conversation), [never]);
     let left_alone = "message 1: a call that was never answered (a); left as it came";
     assert_eq!(conversation.repairs()[0].left_alone(), left_alone);
