@@ -105,8 +105,16 @@ atom in a chosen line adds nothing in the next; `deeds and failures` and `lines 
 alone; `large arrivals` give way before what was sent does; `low mark`, to which a fold goes down; `rest`, after two folds in a row that won little;
 `lines above`, which are left out of results where they stand in view already, to save something that folds can be paid from.
 
-Rows that change nothing are of two kinds. The recordings hold no images and no reasoning, and no tool has rules of its own: `media`, `reasoning`, `tool_rules`; nor does a fold win little
-twice in a row: `rest`. And `overtaken`, `arguments`, `condense` and `one_line` fold in place what a segment did not take, where the room is still too small; segments and cut arrivals leave
-them next to nothing: without all four, `old` is the same to 0.0005 at windows of 1,500, 3,000 and 8,000. They stay as the guide promises them, for steps that may not go
-into a segment. What was tried and added nothing is not here any more ([what that was](decisions/20-large-results-and-copied-lines.md)).
+Some rows change next to nothing, and stay for reasons that these figures do not show:
+
+- The recordings hold no images and no reasoning, and no tool has rules of its own: `media`, `reasoning`, `tool_rules`. A fold does not win little twice in a row: `rest`.
+- `overtaken`, `arguments`, `condense` and `one_line` fold in place what a segment did not take, where the room is still too small: steps that may not go into one, which
+  pins and tools that are never folded make. Segments and cut arrivals leave them next to nothing here.
+- `dedupe` is for what is read again word for word beside what stays; here such steps go into a segment, which tells each line once.
+- `first step`, `newest words` and `deeds and failures` are for who reads the view: where the work began, what the agent said last, what was done and what went wrong
+  stand there in words, whatever their names and paths are worth. That costs 0.002 of `old` or so, and what it is good for no figure here counts.
+- `squeeze` and `user_text` are there so that views fit.
+
+What added nothing and had no such reason is gone: the pass `level` ([why](decisions/22-one-way-to-cut.md)), and what was tried before that
+([what that was](decisions/20-large-results-and-copied-lines.md)).
 ";

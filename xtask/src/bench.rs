@@ -72,6 +72,9 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     if arguments.iter().any(|argument| argument == "replay") {
         return crate::yardstick::run(arguments);
     }
+    if arguments.iter().any(|argument| argument == "file") {
+        return crate::large::run(arguments);
+    }
     let root = crate::tidy::root();
     let work = root.join("target/bench");
     let files = transcripts(&root, &work)?;

@@ -5,6 +5,7 @@ mod fuzz; //   the fuzzer's manifest
 mod guide; //  the guide's pages on passes and condensers
 mod faults; // plants faults and sees whether a property fails
 mod bench; //  fanfold and Hermes on the same conversations
+mod large; //  a file of 10 MB
 mod store; //  their stores
 mod proxy; //  the proxy beside a direct call, and beside others' proxies
 mod summary; // what a summariser is shown, beside Hermes'
@@ -27,6 +28,7 @@ usage: cargo xtask <chore>
                             --write puts the table into docs/faults.md
   bench [--write]           time fanfold beside Hermes in one run (needs python3 and ../shared);
                             --write puts the table into docs/benchmarks.md
+  bench file [--write]      time how long `fanfold fold` takes to begin its answer to a file of 10 MB (needs python3 and ../shared)
   bench store [--python FILE] [--million] [--write]
                             time a store of ours beside Hermes' own; --million: ours with a million messages
   bench proxy [--short] [--alone] [--write]

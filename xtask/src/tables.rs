@@ -85,7 +85,7 @@ fn views(all: &Value, aside: &Value) -> String {
 /// The presets beside the yardstick's own.
 fn presets(all: &Value) -> String {
     let mut table = String::from(
-        "| policy | window | over | inval | old | the yardstick's |\n| --- | --- | --- | --- | --- | --- |\n",
+        "| policy | window | over | inval | old | the yardstick's | copied |\n| --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for policy in ["hermes", "rules", "mask", "window", "hamr"] {
         let theirs = YARDSTICK.iter().find(|(name, ..)| *name == policy);
@@ -93,12 +93,13 @@ fn presets(all: &Value) -> String {
             let theirs = theirs.and_then(|(_, name, old)| Some(format!("{name} {:.3}", old.get(i)?)));
             let _ = writeln!(
                 table,
-                "| `{policy}` | {} | {} | {} | {} | {} |",
+                "| `{policy}` | {} | {} | {} | {} | {} | {} |",
                 window(row),
                 row["sums"]["over"],
                 row["sums"]["invalid"],
                 digits(number(row, "/shares/old"), 3),
                 theirs.unwrap_or_else(|| "–".to_owned()),
+                digits(number(row, "/shares/copied"), 3),
             );
         }
     }

@@ -75,7 +75,7 @@ pub(crate) struct Chooser<'a> {
     of_stretch: &'a [u32],
     counter: &'a dyn Count,
     /// What each atom is worth; nothing once it stands in a chosen line.
-    values: Vec<f32>,
+    values: &'a mut [f32],
     /// What each line is worth as a whole.
     whole: Vec<f32>,
     /// Whether an atom counts once.
@@ -94,7 +94,7 @@ impl<'a> Chooser<'a> {
     pub(crate) fn new(
         lines: &'a [Line<'a>],
         of_stretch: &'a [u32],
-        values: Vec<f32>,
+        values: &'a mut [f32],
         counter: &'a dyn Count,
     ) -> Chooser<'a> {
         let mut chooser = Chooser {
@@ -241,7 +241,8 @@ mod tests {
             cost: None,
         };
         let lines = [line(0, "one two", &[0, 1]), line(1, "two", &[1]), line(2, "three", &[2])];
-        let mut chooser = Chooser::new(&lines, &[0, 0, 0], vec![0.1; 3], &Words);
+        let mut values = [0.1; 3];
+        let mut chooser = Chooser::new(&lines, &[0, 0, 0], &mut values, &Words);
         chooser.choose(100);
         let chosen: Vec<usize> = chooser.chosen.iter().map(|chosen| chosen.line).collect();
         assert_eq!(chosen, [0, 2]);

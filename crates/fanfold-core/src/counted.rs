@@ -1,5 +1,7 @@
 //! A text of lines that are counted one by one, so that what it costs is a sum.
 
+use std::sync::Arc;
+
 use crate::tokens::{Count, Tokens};
 
 /// A text that is written line by line, most of which are counted already.
@@ -27,9 +29,7 @@ enum At {
 
 impl<'a> Lines<'a> {
     pub(crate) fn new(counter: &'a dyn Count) -> Lines<'a> {
-        const USUAL: usize = 1024;
-        let text = || String::with_capacity(USUAL);
-        let (text, loose, is_cut) = (text(), text(), counter.is_cut_at_lines());
+        let (text, loose, is_cut) = (String::new(), String::new(), counter.is_cut_at_lines());
         Lines { counter, text, loose, n_counted: 0, at: At::Loose, is_cut }
     }
 
@@ -61,13 +61,17 @@ impl<'a> Lines<'a> {
         self.at = At::Counted;
     }
 
-    /// The text, and what it costs.
-    pub(crate) fn finish(self) -> (String, Tokens) {
+    /// The text so far, and what it costs. What is written then is another text.
+    pub(crate) fn take(&mut self) -> (Arc<str>, Tokens) {
         let tokens = match self.is_cut {
             true => Tokens(self.n_counted) + self.counter.count(&self.loose),
             false => self.counter.count(&self.text),
         };
-        (self.text, tokens)
+        let text = Arc::from(self.text.as_str());
+        self.text.clear();
+        self.loose.clear();
+        (self.n_counted, self.at, self.is_cut) = (0, At::Loose, self.counter.is_cut_at_lines());
+        (text, tokens)
     }
 }
 
@@ -100,6 +104,8 @@ mod tests {
     fn lines_cost_what_their_text_costs() {
         let check = |source: &str| {
             let mut lines = Lines::new(&Joining);
+            lines.push_counted("another text", 2);
+            lines.take();
             lines.push("[1] first.rs");
             for line in ["if one {", "    if two {"] {
                 lines.push_counted(line, Joining.count(&format!(" {line}\n")).0 as u32);
@@ -108,8 +114,8 @@ mod tests {
             lines.push(source);
             lines.push_counted("three", 1);
             lines.push("\nend");
-            let (text, tokens) = lines.finish();
-            assert_eq!(text, format!("[1] first.rs\n if one {{\n     if two {{\n{source}\n three\nend"));
+            let (text, tokens) = lines.take();
+            assert_eq!(*text, format!("[1] first.rs\n if one {{\n     if two {{\n{source}\n three\nend"));
             assert_eq!(tokens, Joining.count(&text), "{text}");
         };
         check("second.rs");

@@ -44,7 +44,8 @@ pub struct Draft<'a> {
     range: Option<(EntryId, EntryId)>,
     anchor: Option<EntryId>,
     last_user: Option<EntryId>,
-    newest_images: Option<EntryId>,
+    /// The entries that are in no segment, in order.
+    open: Vec<EntryId>,
     worth: Option<Rc<Worth>>,
     pub(crate) left: Vec<Left>,
     pub(crate) first_changed: usize,
@@ -65,7 +66,8 @@ pub(crate) struct Terms<'a> {
 impl<'a> Draft<'a> {
     pub(crate) fn new(transcript: &'a Transcript, ledger: &'a mut Ledger, terms: &Terms<'a>) -> Draft<'a> {
         let Terms { counter, workers, policy, stage, room, range } = *terms;
-        let has_images = |entry: &Entry| entry.is_user() && entry.has_media();
+        let is_open = |id: &EntryId| !ledger.is_in_segment(*id);
+        let open = (0..transcript.len()).map(EntryId::from).filter(is_open).collect();
         Draft {
             counter,
             workers,
@@ -78,7 +80,7 @@ impl<'a> Draft<'a> {
             tail: tail_start(transcript, ledger, terms),
             anchor: if policy.anchors { transcript.last_said() } else { None },
             last_user: transcript.last_user(),
-            newest_images: transcript.entries().iter().rposition(has_images).map(EntryId::from),
+            open,
             worth: None,
             left: Vec::new(),
             first_changed: transcript.len(),
@@ -105,26 +107,27 @@ impl<'a> Draft<'a> {
         found
     }
 
-    /// All calls of steps that are not in a segment, oldest first.
+    /// The entries that are in no segment, oldest first.
+    pub fn open(&self) -> impl Iterator<Item = (EntryId, &'a Entry)> {
+        let transcript = self.transcript;
+        self.open.iter().map(move |&id| (id, transcript.entry(id)))
+    }
+
+    /// All calls of steps that are in no segment, oldest first.
     pub fn calls(&self) -> Vec<(CallId, &'a Call)> {
         let transcript = self.transcript;
         let mut found = Vec::new();
-        for (i, entry) in transcript.entries().iter().enumerate() {
-            let Some(step) = entry.step() else { continue };
-            if matches!(self.ledger.standing[i], Standing::Segment(_)) {
-                continue;
-            }
-            let id = |call: usize| CallId { step: EntryId::from(i), call: call as u16 };
-            found.extend(step.calls.iter().enumerate().map(|(n, call)| (id(n), call)));
+        for &id in &self.open {
+            let Some(step) = transcript.entry(id).step() else { continue };
+            let call_id = |call: usize| CallId { step: id, call: call as u16 };
+            found.extend(step.calls.iter().enumerate().map(|(n, call)| (call_id(n), call)));
         }
         found
     }
 
     /// Places that may be folded, or folded deeper, oldest first.
     pub fn places(&self, wanted: impl Fn(Place) -> bool) -> Vec<Place> {
-        let entries = self.transcript.entries().iter().enumerate();
-        let in_view = entries.filter(|(i, _)| !self.ledger.is_in_segment(EntryId::from(*i)));
-        let places = in_view.flat_map(|(i, entry)| places_of(entry, EntryId::from(i)));
+        let places = self.open.iter().flat_map(|&id| places_of(self.transcript.entry(id), id));
         places.filter(|place| wanted(*place) && self.may_fold(*place)).collect()
     }
 
@@ -146,18 +149,37 @@ impl<'a> Draft<'a> {
 
     /// Folds a place to a text that must hold the tag it is given: the handle, or the handles of its parts.
     pub fn fold_to(&mut self, place: Place, stub: impl FnOnce(&str) -> String) -> bool {
-        if !self.may_fold(place) {
-            return false;
+        self.may_get_shorter(place) && {
+            let (handles, tag) = self.tag(place);
+            self.put(place, handles, &tag, stub)
         }
+    }
+
+    /// Folds a place to a text that names the original as a whole, however long that is.
+    pub(crate) fn fold_bare(&mut self, place: Place, stub: impl FnOnce(&str) -> String) -> bool {
+        self.may_get_shorter(place) && {
+            let original = original_at(self.transcript, place).expect("a place holds something");
+            let handle = self.ledger.name(Original::Place(place), Hash::of(original.as_bytes()));
+            self.put(place, vec![handle], &handle.to_string(), stub)
+        }
+    }
+
+    /// Whether a place may be folded and is not too short for a stub: a handle and some words.
+    fn may_get_shorter(&self, place: Place) -> bool {
+        self.may_fold(place) && self.place_cost(place) > self.counter.count("[folded, 000000]")
+    }
+
+    /// Puts a stub where it stands, if that is shorter than what stands there.
+    fn put(
+        &mut self,
+        place: Place,
+        handles: Vec<Handle>,
+        tag: &str,
+        stub: impl FnOnce(&str) -> String,
+    ) -> bool {
         let before = self.place_cost(place);
-        // A stub is a handle and some words: nothing this short gets shorter.
-        let is_tiny = before <= self.counter.count("[folded, 000000]");
-        if is_tiny {
-            return false;
-        }
-        let (handles, tag) = self.tag(place);
-        let stub = stub(&tag);
-        debug_assert!(stub.contains(&tag), "a stub holds its handles");
+        let stub = stub(tag);
+        debug_assert!(stub.contains(tag), "a stub holds its handles");
         let tokens = self.counter.count(&stub);
         if tokens >= before {
             return false;
@@ -242,7 +264,7 @@ impl<'a> Draft<'a> {
                 let is_text = matches!(place, Place::Text(_));
                 match prompt.speaker {
                     Speaker::User if is_text => self.may_fold_user(id),
-                    Speaker::User => reach.images || self.newest_images != Some(id),
+                    Speaker::User => reach.images || !self.has_newest_images(id),
                     Speaker::System => is_text && reach.late_system == LateSystem::Folds && self.is_late(id),
                     Speaker::Harness => reach.tail || !is_protected,
                     Speaker::Provider => false,
@@ -265,6 +287,12 @@ impl<'a> Draft<'a> {
             Users::Pastes | Users::Oldest | Users::Older => !is_newest,
             Users::Newest | Users::Freely => true,
         }
+    }
+
+    /// Whether these are the newest images of people's.
+    fn has_newest_images(&self, id: EntryId) -> bool {
+        let later = &self.transcript.entries()[id.index() + 1..];
+        !later.iter().any(|entry| entry.is_user() && entry.has_media())
     }
 
     pub(crate) fn is_guarded_tool(&self, place: Place) -> bool {
@@ -317,7 +345,7 @@ impl<'a> Draft<'a> {
 
     /// The entries that may go into a segment, oldest first.
     pub fn absorbable(&self) -> Vec<EntryId> {
-        (self.head..self.tail).map(EntryId::from).filter(|id| self.may_absorb(*id)).collect()
+        self.open.iter().copied().filter(|id| self.may_absorb(*id)).collect()
     }
 
     /// An entry taken apart. What is gone into a segment is not kept.
@@ -380,10 +408,14 @@ impl<'a> Draft<'a> {
             if is_fresh && self.transcript.entry(entry).is_user() {
                 self.user_text.push(entry);
             }
-            before += self.ledger.cost(self.transcript, entry);
-            self.ledger.scans.remove(&entry);
+            if is_fresh {
+                before += self.ledger.cost(self.transcript, entry);
+                self.ledger.scans.remove(&entry);
+                self.ledger.cuts.remove(&entry);
+            }
             self.ledger.standing[entry.index()] = Standing::Segment(id);
         }
+        self.open.retain(|id| !self.ledger.is_in_segment(*id));
         let after = segment.tokens();
         self.ledger.saved += before.0 as i64 - after.0 as i64;
         let (first, last) = segment.span();
@@ -429,9 +461,7 @@ impl<'a> Draft<'a> {
         let is_there = |id: &EntryId| stays(*id) && !self.ledger.is_in_segment(*id);
         let tail: Vec<_> = (self.tail..self.transcript.len()).map(EntryId::from).filter(is_there).collect();
         let tail: Vec<_> = tail.into_iter().map(|id| self.scan_as_it_stands(id)).collect();
-        let mut worth = Worth::new(&self.ledger.lexicon, &self.ledger.focus, self.policy.choice);
-        tail.iter().for_each(|scan| worth.see(scan));
-        worth
+        Worth::given(&tail, &self.ledger.focus, self.policy.choice)
     }
 
     /// Runs the stage's passes until the view costs no more than the target.

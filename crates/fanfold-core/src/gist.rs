@@ -10,7 +10,6 @@ use crate::choice::Chooser;
 use crate::condense::is_definition;
 use crate::copies::without_number;
 use crate::draft::Draft;
-use crate::segment::values;
 use crate::tokens::Tokens;
 use crate::transcript::CallId;
 
@@ -35,7 +34,8 @@ pub(crate) fn gist(draft: &mut Draft<'_>, call: CallId, most: Tokens, changed: &
     // What stands under one is understood by it.
     lines.iter_mut().filter(|line| is_definition(line.text)).for_each(|line| line.worth += DEFINITION);
     let of_stretch = vec![0; lines.len()];
-    let values = values(lexicon, &lines, &worth, &[]);
+    let atoms = lines.iter().map(|line| line.atoms);
+    let values = draft.ledger.values.work_out(lexicon, atoms, &worth, std::iter::empty());
     let mut chooser = Chooser::new(&lines, &of_stretch, values, draft.counter);
     chooser.is_once = worth.choice.is_once;
     chooser.choose(most.0 as usize);

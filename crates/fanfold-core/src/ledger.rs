@@ -22,7 +22,7 @@ use crate::summary::{Board, Placed, Placing, Summary};
 use crate::together::Together;
 use crate::tokens::Tokens;
 use crate::transcript::{Body, Call, CallId, EntryId, Transcript};
-use crate::value::Lexicon;
+use crate::value::{Lexicon, Values};
 use crate::view::Place;
 use crate::workers::Workers;
 
@@ -111,6 +111,8 @@ pub struct Ledger {
     pub(crate) pinned: BTreeSet<EntryId>,
     pub(crate) focus: String,
     pub(crate) lexicon: Arc<Lexicon>,
+    /// What atoms are worth at the choice that is being made.
+    pub(crate) values: Values,
     /// Excerpts of what is folded, by the entry that they stand behind.
     pub(crate) excerpts: BTreeMap<EntryId, Excerpt>,
     /// What a model wrote about what is folded. Nothing that is folded depends on it.
@@ -123,6 +125,8 @@ pub struct Ledger {
     pub(crate) deeds: BTreeMap<CallId, Arc<Deed>>,
     /// What files define that had to become shorter.
     pub(crate) outlines: KnownOutlines,
+    /// The length to which places were last cut, or were tried to be.
+    pub(crate) cuts: BTreeMap<EntryId, BTreeMap<Place, Tokens>>,
     /// How many entries were looked at for edits of files, and the calls among them that were some.
     pub(crate) edits: (usize, Vec<CallId>),
     /// What entries add to a summary, once it was needed.
@@ -267,6 +271,12 @@ impl Ledger {
         self.shown.runs(call, |above| self.is_as_it_came(above.place()).then(|| transcript.call(above.call)))
     }
 
+    /// Whether a place was cut to that length before, or further.
+    pub(crate) fn was_cut_to(&self, place: Place, most: Tokens) -> bool {
+        let cut = self.cuts.get(&place.entry()).and_then(|places| places.get(&place));
+        cut.is_some_and(|cut| *cut <= most)
+    }
+
     /// The fold that stands at a place now.
     pub fn fold_at(&self, place: Place) -> Option<&Fold> {
         match self.standing.get(place.entry().index())? {
@@ -376,6 +386,7 @@ impl Ledger {
     /// Forgets what was derived from a step that is about to change; what handles name stays as it was.
     pub(crate) fn forget(&mut self, transcript: &Transcript, step: EntryId) {
         self.hashes.remove(&step);
+        self.cuts.remove(&step);
         self.scans.remove(&step);
         self.facts.remove(&step);
         // The newest step is never behind a handle while a call of it is running.

@@ -139,7 +139,8 @@ impl Need {
             values[atom as usize] = if is_new { chances.of(atom) } else { 0.0 };
         }
         let of_stretch = numbered(&names);
-        let mut chooser = Chooser::new(&lines, &of_stretch, values.clone(), now.counter);
+        let mut left = values.clone();
+        let mut chooser = Chooser::new(&lines, &of_stretch, &mut left, now.counter);
         chooser.choose(for_lines);
         let mut chosen: Vec<usize> = chooser.chosen.iter().map(|chosen| chosen.line).collect();
         while !chosen.is_empty() {

@@ -14,7 +14,7 @@ use crate::handle::Handle;
 use crate::stretch::{Stretch, coarsened, join_bare, n_joined, stretches};
 use crate::tokens::Tokens;
 use crate::transcript::EntryId;
-use crate::value::{AtomId, Lexicon, UNKNOWN, Worth};
+use crate::value::{AtomId, Worth};
 use crate::view::Voice;
 
 /// Folded entries and what stands for them.
@@ -32,6 +32,8 @@ pub struct Segment {
     pub voice: Voice,
     /// The handles that stand in the parts.
     pub handles: Vec<Handle>,
+    /// What it was allowed to cost, where it was; what has to stand in it may cost more.
+    pub(crate) allowed: Option<Tokens>,
     pub(crate) stretches: Vec<Stretch>,
     pub(crate) kept: Arc<Kept>,
 }
@@ -168,7 +170,7 @@ fn compose(
     worth: &Worth,
     stays: &[Arc<Kept>],
 ) -> Segment {
-    let Material { entries, stretches, tier } = material;
+    let (Material { entries, stretches, tier }, allowed) = (material, Some(budget));
     let budget = budget.0 as usize;
     // Handles take no more than half of the budget.
     let stretches = coarsened(stretches, (budget / 2 / HANDLE).max(4));
@@ -179,7 +181,10 @@ fn compose(
         chosen.iter().for_each(|chosen| is_told[of_stretch[chosen.line] as usize] = true);
         is_told
     };
-    let values = values(&draft.ledger.lexicon, lines, worth, stays);
+    let atoms = lines.iter().map(|line| line.atoms);
+    let lexicon = &draft.ledger.lexicon;
+    let values =
+        draft.ledger.values.work_out(lexicon, atoms, worth, stays.iter().map(|kept| &kept.atoms[..]));
     let mut chooser = Chooser::new(lines, &of_stretch, values, draft.counter);
     chooser.is_once = worth.choice.is_once;
     // How many handles there will be shows when the lines are chosen: what that leaves is chosen again.
@@ -217,7 +222,7 @@ fn compose(
     let handle = draft.ledger.name_several(entries.clone(), handles.clone());
     let line = |chosen: Chosen| Line { cost: Some(chosen.own), ..lines[chosen.line] };
     let kept = Arc::new(Kept::of(chosen.into_iter().map(line)));
-    Segment { entries, tier, handle, parts, voice: Voice::Fanfold, handles, stretches, kept }
+    Segment { entries, tier, handle, parts, voice: Voice::Fanfold, handles, allowed, stretches, kept }
 }
 
 /// About what the fence and the frame of a part cost.
@@ -230,22 +235,6 @@ struct Written {
     handles: Vec<Handle>,
     chosen: Vec<Chosen>,
     parts: Vec<Part>,
-}
-
-/// What each atom of the lines is worth: nothing where it stands in a segment that stays.
-pub(crate) fn values(lexicon: &Lexicon, lines: &[Line<'_>], worth: &Worth, stays: &[Arc<Kept>]) -> Vec<f32> {
-    let mut values = worth.values(lexicon.len());
-    for &atom in stays.iter().flat_map(|kept| &kept.atoms) {
-        values[atom as usize] = 0.0;
-    }
-    let mut chances = lexicon.chances(worth.choice.scorer);
-    for &atom in lines.iter().flat_map(|line| line.atoms) {
-        let value = &mut values[atom as usize];
-        if *value == UNKNOWN {
-            *value = chances.of(atom);
-        }
-    }
-    values
 }
 
 /// The stretch in which each line stands. Both are in order.
@@ -275,9 +264,10 @@ fn write_parts(
     let mut parts = Vec::with_capacity(runs.len());
     let mut stretches = written.stretches.iter().zip(&written.handles).peekable();
     let mut chosen = written.chosen.iter().map(|chosen| (&lines[chosen.line], chosen.own)).peekable();
+    let mut text = Lines::new(draft.counter);
+    let mut tag = String::new();
     for (n, run) in runs.iter().enumerate() {
         let last = run[run.len() - 1];
-        let mut text = Lines::new(draft.counter);
         text.push(FENCE);
         if is_first && n == 0 {
             text.push(TOLD);
@@ -288,7 +278,7 @@ fn write_parts(
             }
         }
         let mut is_bare = false;
-        let (mut source, mut tag) = ("", String::new());
+        let mut source = "";
         while let Some((_, handle)) = stretches.next_if(|(stretch, _)| stretch.first <= last) {
             let end = stretches.peek().map_or((EntryId(u32::MAX), 0), |(next, _)| next.start());
             let is_here = |(line, _): &(&Line<'_>, u32)| (line.entry, line.at) < end;
@@ -323,12 +313,8 @@ fn write_parts(
             }
         }
         text.push(FENCE_END);
-        let (text, tokens) = text.finish();
-        parts.push(Part {
-            at: run[0],
-            text: Arc::from(text),
-            tokens: tokens + draft.counter.frame().message,
-        });
+        let (text, tokens) = text.take();
+        parts.push(Part { at: run[0], text, tokens: tokens + draft.counter.frame().message });
     }
     parts
 }
@@ -371,5 +357,6 @@ pub(crate) fn seal(
     handles: Vec<Handle>,
 ) -> Segment {
     let handle = draft.ledger.name_entries(draft.transcript, &entries);
-    Segment { entries, tier: 0, handle, parts, voice, handles, stretches: Vec::new(), kept: Arc::default() }
+    let (allowed, stretches, kept) = (None, Vec::new(), Arc::default());
+    Segment { entries, tier: 0, handle, parts, voice, handles, allowed, stretches, kept }
 }

@@ -271,6 +271,7 @@ pub(crate) fn unfold(ledger: &mut Ledger, transcript: &Transcript, entries: &[En
     }
     for &entry in entries {
         let before = ledger.cost(transcript, entry);
+        ledger.cuts.remove(&entry);
         if let Standing::Segment(id) = ledger.standing[entry.index()] {
             let segment = ledger.segments[id as usize].clone();
             ledger.live.retain(|live| *live != id);

@@ -7,6 +7,8 @@ mod feature; // what it looks at
 mod weights; // how much each of that counts
 pub mod study; // its own eyes, for the command that makes the weights
 
+use std::sync::Arc;
+
 use crate::atoms::{Atom, Look, each_atom};
 use crate::copies::{Copies, LineHash, LineSet, hash_of};
 use crate::numbers::Numbers;
@@ -336,8 +338,8 @@ pub(crate) fn chance(score: f32) -> f32 {
 
 /// What atoms are worth at the moment of a fold, given what stays in view.
 pub(crate) struct Worth {
-    /// Nothing where an atom stays in view; the others are worked out by who wants to know.
-    values: Vec<f32>,
+    /// Atoms that stay in view, in order.
+    seen: Vec<AtomId>,
     /// Lines that stay in view.
     lines: LineSet,
     /// The words of the topic that a person wants to keep.
@@ -346,18 +348,15 @@ pub(crate) struct Worth {
 }
 
 impl Worth {
-    pub(crate) fn new(lexicon: &Lexicon, focus: &str, choice: Choice) -> Worth {
-        let (values, lines) = (vec![UNKNOWN; lexicon.len()], LineSet::default());
-        Worth { values, lines, focus: focus_words(focus), choice }
-    }
-
-    /// Takes note of an entry that stays in view: what stands in it needs no second place.
-    pub(crate) fn see(&mut self, scan: &Scan) {
-        for &atom in &scan.atoms {
-            self.values[atom as usize] = 0.0;
-        }
-        let of_results = scan.lines().filter(|line| matches!(line.piece, Piece::Result(_)));
-        self.lines.extend(of_results.map(|line| hash_of(line.text)));
+    /// What stands in entries that stay in view needs no second place.
+    pub(crate) fn given(stays: &[Arc<Scan>], focus: &str, choice: Choice) -> Worth {
+        let mut seen: Vec<AtomId> = stays.iter().flat_map(|scan| scan.atoms.iter().copied()).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        let of_results =
+            stays.iter().flat_map(|scan| scan.lines()).filter(|line| matches!(line.piece, Piece::Result(_)));
+        let lines = of_results.map(|line| hash_of(line.text)).collect();
+        Worth { seen, lines, focus: focus_words(focus), choice }
     }
 
     /// Whether a line stays in view.
@@ -367,15 +366,7 @@ impl Worth {
 
     /// Whether an atom stays in view.
     pub(crate) fn is_seen(&self, atom: AtomId) -> bool {
-        self.values.get(atom as usize).is_some_and(|value| *value == 0.0)
-    }
-
-    /// What so many atoms are worth: nothing if they stay in view, else it is not yet known.
-    pub(crate) fn values(&self, n: usize) -> Vec<f32> {
-        let mut values = Vec::with_capacity(n);
-        values.extend_from_slice(&self.values);
-        values.resize(n, UNKNOWN);
-        values
+        self.seen.binary_search(&atom).is_ok()
     }
 
     /// What a line is worth by itself: 1 for a name that is likely in use.
@@ -400,8 +391,61 @@ impl Worth {
     }
 }
 
-/// What is not yet worked out.
-pub(crate) const UNKNOWN: f32 = -1.0;
+/// What atoms are worth while lines are chosen. There are many atoms, of which a choice touches few: so one is used again and
+/// again, and only what was touched is wiped.
+#[derive(Debug, Default)]
+pub(crate) struct Values {
+    of_atoms: Vec<f32>,
+    touched: Vec<AtomId>,
+}
+
+impl Values {
+    /// What is not yet worked out.
+    const UNKNOWN: f32 = -1.0;
+
+    /// What each atom of the lines is worth: nothing where it stays in view. The others are not worked out.
+    pub(crate) fn work_out<'a>(
+        &mut self,
+        lexicon: &Lexicon,
+        lines: impl Iterator<Item = &'a [AtomId]>,
+        worth: &'a Worth,
+        stays: impl Iterator<Item = &'a [AtomId]>,
+    ) -> &mut [f32] {
+        self.wipe();
+        self.of_atoms.resize(lexicon.len().max(self.of_atoms.len()), Values::UNKNOWN);
+        for &atom in stays.flatten().chain(&worth.seen) {
+            self.set(atom, 0.0);
+        }
+        let mut chances = lexicon.chances(worth.choice.scorer);
+        for &atom in lines.flatten() {
+            if self.of_atoms[atom as usize] == Values::UNKNOWN {
+                self.set(atom, chances.of(atom));
+            }
+        }
+        &mut self.of_atoms
+    }
+
+    fn set(&mut self, atom: AtomId, value: f32) {
+        let of_atom = &mut self.of_atoms[atom as usize];
+        if *of_atom == Values::UNKNOWN {
+            self.touched.push(atom);
+        }
+        *of_atom = value;
+    }
+
+    fn wipe(&mut self) {
+        for atom in self.touched.drain(..) {
+            self.of_atoms[atom as usize] = Values::UNKNOWN;
+        }
+    }
+}
+
+impl Clone for Values {
+    /// What was worked out for one choice is of no use to another.
+    fn clone(&self) -> Values {
+        Values::default()
+    }
+}
 
 /// The words of a topic that are worth looking for.
 pub(crate) fn focus_words(topic: &str) -> Vec<String> {
@@ -427,5 +471,29 @@ mod tests {
         assert!(chances.windows(2).all(|pair| pair[0] <= pair[1]));
         assert!((chance(0.0) - 0.5).abs() < 1e-6);
         assert!(chances[0] > 0.0 && chances[199] < 1.0);
+    }
+
+    #[test]
+    fn one_choice_knows_nothing_of_the_one_before() {
+        let mut lexicon = Lexicon::default();
+        let mut words: Vec<(Atom, [Word; 3])> = Vec::new();
+        each_atom("src/one.rs src/two.rs src/three.rs", |atom, _| words.push((atom, Default::default())));
+        let atoms: Vec<AtomId> = words.into_iter().map(|(atom, words)| lexicon.id_of(atom, words)).collect();
+        let worth = |seen: &[AtomId]| Worth {
+            seen: seen.to_vec(),
+            lines: LineSet::default(),
+            focus: Vec::new(),
+            choice: Choice::default(),
+        };
+        let none = std::iter::empty::<&[AtomId]>;
+        let lines = || [&atoms[..]].into_iter();
+        let mut values = Values::default();
+        let first = values.work_out(&lexicon, lines(), &worth(&[]), none()).to_vec();
+        assert!(first.iter().all(|value| *value > 0.0), "{first:?}");
+        let stays =
+            values.work_out(&lexicon, lines(), &worth(&atoms[..1]), [&atoms[1..2]].into_iter()).to_vec();
+        assert_eq!((&stays[..2], &stays[2..]), (&[0.0, 0.0][..], &first[2..]));
+        assert_eq!(values.work_out(&lexicon, lines(), &worth(&[]), none()), first);
+        assert!(values.work_out(&lexicon, none(), &worth(&[]), none()).iter().all(|value| *value < 0.0));
     }
 }

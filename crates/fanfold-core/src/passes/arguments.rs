@@ -118,9 +118,14 @@ fn told(mut value: Value, notes: &[Option<String>], n_bytes: usize, tag: &str) -
     });
     if !is_tagged {
         // Many short values: what they are is behind the handle.
-        value = serde_json::json!({ "folded": format!("{n_bytes} characters, {tag}") });
+        value = told_as_json(n_bytes, tag);
     }
     value.to_string()
+}
+
+/// Arguments of which only is told how long they are.
+pub(super) fn told_as_json(n_bytes: usize, tag: &str) -> Value {
+    serde_json::json!({ "folded": format!("{n_bytes} characters, {tag}") })
 }
 
 fn noted(short: &str, note: &str) -> String {

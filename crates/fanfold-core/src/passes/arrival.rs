@@ -82,8 +82,7 @@
 //! ```
 
 use super::Pass;
-use super::level::level;
-use super::squeeze::squeeze;
+use super::squeeze::{level, squeeze};
 use crate::draft::Draft;
 use crate::tokens::Tokens;
 use crate::view::Place;

@@ -62,7 +62,10 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
     if !fresh.entries.is_empty() || plan.merged.len() > 1 {
         replace(draft, &plan.merged, &fresh, plan.budget);
     }
-    let is_too_much = draft.total() > target && used(draft) > limit;
+    // What was written for no more than this has in it what has to be.
+    let allowed: Tokens =
+        draft.ledger.live_segments().map(|segment| segment.allowed.unwrap_or(segment.tokens())).sum();
+    let is_too_much = draft.total() > target && used(draft) > limit && allowed > limit;
     if is_too_much {
         let all = draft.ledger.live.clone();
         replace(draft, &all, &Fresh::default(), limit);

@@ -15,7 +15,6 @@ mod anchor;
 mod digest;
 mod again;
 mod arrival;
-mod level;
 mod squeeze;
 mod user_text;
 mod summary;
@@ -58,7 +57,6 @@ pub(crate) use dedupe::PASS as DEDUPE;
 pub(crate) use digest::PASS as DIGEST;
 pub(crate) use drop::PASS as DROP;
 pub(crate) use late_system::PASS as LATE_SYSTEM;
-pub(crate) use level::PASS as LEVEL;
 pub(crate) use mask::PASS as MASK;
 pub(crate) use media::PASS as MEDIA;
 pub(crate) use one_line::PASS as ONE_LINE;
@@ -85,7 +83,6 @@ pub const ALL: &[Pass] = &[
     DIGEST,      // whole old steps into a segment
     AGAIN,       // lines of the newest results that stand above already
     ARRIVAL,     // results of the newest step, to its share of the room
-    LEVEL,       // the largest results and arguments, also new, to one length
     SQUEEZE,     // anything long, also new: the last thing before people's words
     USER_TEXT,   // people's words: pasted blocks, old messages, the newest; told loudly
     SUMMARY,     // hermes, hamr: all old entries into one static summary
@@ -128,7 +125,6 @@ mod tests {
         (DIGEST, include_str!("digest.rs"), "fanfold", 1),
         (AGAIN, include_str!("again.rs"), "fanfold", 0),
         (ARRIVAL, include_str!("arrival.rs"), "fanfold", 0),
-        (LEVEL, include_str!("level.rs"), "fanfold", 1),
         (SQUEEZE, include_str!("squeeze.rs"), "fanfold", 0),
         (USER_TEXT, include_str!("user_text.rs"), "fanfold", 0),
         (SUMMARY, include_str!("summary.rs"), "hermes", 1),
@@ -204,7 +200,7 @@ mod tests {
             "summary" | "drop" => Users::Freely,
             _ => Users::Never,
         };
-        let tail = matches!(pass.name, "squeeze" | "level" | "arrival" | "again");
+        let tail = matches!(pass.name, "squeeze" | "arrival" | "again");
         let late_system = match pass.name {
             "late_system" => LateSystem::Folds,
             "summary" | "drop" => LateSystem::Goes,
@@ -231,9 +227,10 @@ mod tests {
         let terms =
             Terms { counter: &Quarters, workers: &Alone, policy: &policy, stage: &stage, room, range: None };
         let mut draft = Draft::new(&transcript, &mut ledger, &terms);
-        // A digest fills what room it is given, and so does a level; the others fold what they can.
+        // Some fill what room they are given; the others fold what they can.
         let target = match pass.name {
-            "digest" | "level" => draft.total().permille(800),
+            "digest" => draft.total().permille(800),
+            "squeeze" => draft.total().permille(300),
             _ => Tokens::ZERO,
         };
         draft.run(target);

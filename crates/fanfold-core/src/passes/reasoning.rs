@@ -14,17 +14,18 @@
 use super::Pass;
 use crate::draft::Draft;
 use crate::tokens::Tokens;
-use crate::transcript::EntryId;
+use crate::transcript::{Entry, EntryId};
 use crate::view::Place;
 
 /// Folds old reasoning.
 pub(crate) const PASS: Pass = Pass { name: "reasoning", run };
 
 fn run(draft: &mut Draft<'_>, _target: Tokens) {
-    let entries = draft.transcript.entries().iter().enumerate();
-    let thoughtful = entries.filter(|(_, entry)| entry.step().is_some_and(|step| !step.reasoning.is_empty()));
-    for (i, _) in thoughtful {
-        let place = Place::Reasoning(EntryId::from(i));
+    let has_thoughts = |entry: &Entry| entry.step().is_some_and(|step| !step.reasoning.is_empty());
+    let thoughtful: Vec<EntryId> =
+        draft.open().filter(|(_, entry)| has_thoughts(entry)).map(|(id, _)| id).collect();
+    for id in thoughtful {
+        let place = Place::Reasoning(id);
         if draft.ledger.fold_at(place).is_none() {
             draft.fold(place, "thought");
         }

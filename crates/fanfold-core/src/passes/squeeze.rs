@@ -1,4 +1,4 @@
-//! Shortens anything long, the newest too, when nothing else helps: the last thing before people's words.
+//! Shortens anything long, the newest too, the longest first, when nothing else helps: the last thing before people's words.
 //!
 //! ```text
 //! say     The parser reads a header first: a width and a height, each a number on a line of its own. Then it reads as
@@ -7,13 +7,13 @@
 //!         does not count the title either, and so the two of them disagree by one row on every file with a title.
 //!         Then the test passes, and so do the eleven others. The printer needs no change at all, nor does the lexer.
 //! ->
-//! say     The parser reads a header
-//!         [… 492 characters, 438219 …]
-//!         the lexer.
+//! say     The parser reads a header first: a width and a
+//!         [… 457 characters, 438219 …]
+//!         all, nor does the lexer.
 //! ```
 
 use super::Pass;
-use super::arguments::squeeze_arguments;
+use super::arguments::{squeeze_arguments, told_as_json};
 use super::condense::{file_read, fold_condensed, kind_said};
 use crate::changed::Changed;
 use crate::condense::{Kind, kind_of};
@@ -29,25 +29,76 @@ use crate::view::Place;
 pub(crate) const PASS: Pass = Pass { name: "squeeze", run };
 
 fn run(draft: &mut Draft<'_>, target: Tokens) {
-    // Each round allows a place half as much; the largest give way first.
-    for halving in 2..9 {
-        let most = Tokens(draft.room.0 >> halving).max(Tokens(24));
-        for place in long_places(draft, most) {
+    // What a text is cut to is an estimate, and not all can be cut: each further round allows half as much at most.
+    let mut most = Tokens(draft.room.0 / 4).max(SHORTEST);
+    loop {
+        let places = long_places(draft);
+        let over = draft.total() - target;
+        most = Tokens(level(places.iter().map(|(_, cost)| cost.0).collect(), over.0)).clamp(SHORTEST, most);
+        for (place, cost) in places {
             if draft.total() <= target {
                 return;
             }
-            squeeze(draft, place, most);
+            if cost > most {
+                squeeze(draft, place, most);
+            }
         }
+        if most == SHORTEST {
+            break;
+        }
+        most = Tokens(most.0 / 2).max(SHORTEST);
+    }
+    if draft.stage.tail > 0 {
+        return;
+    }
+    // A long text has a handle for each part of it, which take some room, too. People's words are more than that.
+    let is_others = |place: Place| !draft.transcript.entry(place.entry()).is_user();
+    for place in draft.places(|place| is_others(place) && body_at(draft.transcript, place).is_some()) {
+        if draft.total() <= target {
+            return;
+        }
+        let text = body_at(draft.transcript, place).map_or("", |body| body.as_str());
+        let is_json =
+            matches!(place, Place::Arguments(_)) && serde_json::from_str::<serde_json::Value>(text).is_ok();
+        draft.fold_bare(place, |tag| match is_json {
+            true => told_as_json(text.len(), tag).to_string(),
+            false => format!("[{} characters, {tag}]", text.len()),
+        });
     }
 }
 
-/// The places that cost more than `most`, oldest first.
-fn long_places(draft: &Draft<'_>, most: Tokens) -> Vec<Place> {
-    draft.places(|place| body_at(draft.transcript, place).is_some() && draft.place_cost(place) > most)
+/// Nothing is cut below this.
+const SHORTEST: Tokens = Tokens(24);
+
+/// The places that could be shorter, oldest first, and what they cost.
+fn long_places(draft: &Draft<'_>) -> Vec<(Place, Tokens)> {
+    let places = draft.places(|place| body_at(draft.transcript, place).is_some());
+    let with_cost = places.into_iter().map(|place| (place, draft.place_cost(place)));
+    with_cost.filter(|(place, cost)| *cost > SHORTEST && !draft.ledger.was_cut_to(*place, SHORTEST)).collect()
 }
 
-/// Shortens one place to about so many tokens.
+/// The length to which the largest must be cut for so much to go.
+pub(super) fn level(mut costs: Vec<u64>, over: u64) -> u64 {
+    costs.sort_unstable_by(|a, b| b.cmp(a));
+    let mut sum = 0;
+    for (i, cost) in costs.iter().enumerate() {
+        sum += cost;
+        let next = costs.get(i + 1).copied().unwrap_or(0);
+        let n = i as u64 + 1;
+        let rest = sum.saturating_sub(over) / n;
+        if rest >= next {
+            return rest;
+        }
+    }
+    0
+}
+
+/// Shortens one place to about so many tokens. What was cut to this length before gets no shorter.
 pub(super) fn squeeze(draft: &mut Draft<'_>, place: Place, most: Tokens) {
+    if draft.ledger.was_cut_to(place, most) {
+        return;
+    }
+    draft.ledger.cuts.entry(place.entry()).or_default().insert(place, most);
     let body = body_at(draft.transcript, place).expect("a long place has a text");
     let (text, tokens) = (body.as_str(), body.tokens().0.max(1));
     // As many bytes as `most` tokens of this very text take, less the handle.
@@ -125,4 +176,17 @@ pub(super) fn ends(text: &str, room: usize) -> (&str, &str) {
     let cut =
         tail.find('\n').filter(|at| *at < last / 2).or_else(|| tail.find(' ').filter(|at| *at < last / 2));
     (head, cut.map_or(tail, |at| &tail[at..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_give_way_first() {
+        assert_eq!(level(vec![10, 100, 20], 50), 50);
+        assert_eq!(level(vec![100, 80, 20], 60), 60);
+        assert_eq!(level(vec![5, 5], 100), 0);
+        assert_eq!(level(vec![], 1), 0);
+    }
 }

@@ -32,7 +32,6 @@ use crate::draft::Draft;
 use crate::policy::Users;
 use crate::segment;
 use crate::tokens::Tokens;
-use crate::transcript::EntryId;
 use crate::view::Place;
 
 /// Shortens people's words.
@@ -108,7 +107,6 @@ fn fold_oldest(draft: &mut Draft<'_>, target: Tokens) {
 
 /// Whether people's words, as they stand, fill more than half of the room.
 fn is_mostly_human(draft: &Draft<'_>) -> bool {
-    let entries = draft.transcript.entries().iter().enumerate();
-    let of_people = entries.filter(|(_, entry)| entry.is_user()).map(|(i, _)| draft.cost(EntryId::from(i)));
+    let of_people = draft.open().filter(|(_, entry)| entry.is_user()).map(|(id, _)| draft.cost(id));
     of_people.sum::<Tokens>().0 * 2 > draft.room.0
 }

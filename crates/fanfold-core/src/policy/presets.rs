@@ -91,16 +91,21 @@ impl Policy {
             goal: Some(FULL),
             ..normal.clone()
         };
-        let large = Stage {
-            name: "large results",
-            passes: vec![passes::DIGEST, passes::LEVEL],
+        let newest = Stage {
+            name: "newest steps",
+            passes: vec![passes::DIGEST, passes::SQUEEZE],
             reach: Reach { tail: true, ..Reach::default() },
             above: 1000,
             ..smaller("", 400)
         };
-        let mut minimal = Stage { above: 1000, ..smaller("minimal", 0) };
-        minimal.passes.push(passes::SQUEEZE);
-        minimal.reach.tail = true;
+        let minimal = Stage {
+            name: "minimal",
+            tail: 0,
+            passes: [&first[..], &[passes::SQUEEZE]].concat(),
+            reach: Reach { tail: true, ..Reach::default() },
+            above: 1000,
+            ..smaller("", 0)
+        };
         let users = |name, users| Stage {
             name,
             tail: 0,
@@ -146,7 +151,7 @@ impl Policy {
                 normal.clone(),
                 smaller("smaller tail", 600),
                 smaller("smallest tail", 400),
-                large,
+                newest,
                 minimal,
                 images,
                 users("pasted blocks", Users::Pastes),

@@ -296,13 +296,14 @@ fn chosen(ledger: &Ledger, showing: &Showing<'_>, sources: &[Source]) -> String 
     let stretches = vec![0; of_about.len().max(of_others.len())];
     let share = if about.is_empty() { 0 } else { room * showing.focus_share as usize / 1000 };
     // The others first, and no more than their share; then the topic; then the others with what it left.
-    let mut rest = Chooser::new(&of_others, &stretches[..of_others.len()], values.clone(), showing.counter);
+    let mut of_rest = values.clone();
+    let mut rest = Chooser::new(&of_others, &stretches[..of_others.len()], &mut of_rest, showing.counter);
     rest.choose(room - share);
     for &atom in rest.chosen.iter().flat_map(|chosen| of_others[chosen.line].atoms) {
         values[atom as usize] = 0.0;
     }
     let spent = |chooser: &Chooser<'_>| chooser.chosen.iter().map(|chosen| chosen.cost).sum::<usize>();
-    let mut topic = Chooser::new(&of_about, &stretches[..of_about.len()], values, showing.counter);
+    let mut topic = Chooser::new(&of_about, &stretches[..of_about.len()], &mut values, showing.counter);
     topic.choose(room.saturating_sub(spent(&rest)));
     rest.choose(room.saturating_sub(spent(&rest) + spent(&topic)));
     let mut picked: Vec<Picked<'_>> = Vec::new();

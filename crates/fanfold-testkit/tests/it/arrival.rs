@@ -4,8 +4,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fanfold_core::{
-    Body, Budget, Call, Entry, EntryId, Extent, Item, Origin, Outcome, Policy, Reason, Session, Step, Tokens,
-    View, Words, print_view,
+    Body, Budget, Call, Entry, EntryId, Event, Extent, Item, Origin, Outcome, Place, Policy, Reason, Session,
+    Step, Tokens, View, Words, print_view,
 };
 
 use crate::cases::{hold, no};
@@ -221,4 +221,50 @@ fn numbered_lines_that_are_empty_are_not_told() {
         }
     }
     assert!(n_notes > 0, "it folds");
+}
+
+/// What was cut, came back and may be cut again is cut as it was.
+#[test]
+fn what_came_back_is_cut_again() {
+    let entries = fanfold_core::parse("user    what is wrong with it?\n").expect("notation");
+    let mut session =
+        following(300, entries.into_iter().chain([reading("src/large.rs", &file("large", 200))]));
+    let before = session.view().expect("it fits").clone();
+    assert!(print_view(session.transcript(), &before).contains("condensed from 200 lines"));
+    session.on(Event::Pinned(EntryId(1)));
+    session.view().expect_err("it is too large to stay");
+    session.on(Event::Unpinned(EntryId(1)));
+    let after = session.view().expect("it fits").clone();
+    assert_eq!(print_view(session.transcript(), &after), print_view(session.transcript(), &before));
+}
+
+/// Where the handles of their parts are too many, large results and arguments have one each; people's words stay.
+#[test]
+fn handles_of_parts_give_way_to_words() {
+    let words: String = (0..100).map(|n| format!("word{n} ")).collect();
+    let mut entries = fanfold_core::parse(&format!("user    {words}\n")).expect("notation");
+    let mut step = reading("src/large.rs", &file("large", 600));
+    if let Entry::Step(step) = &mut step {
+        let writing = serde_json::json!({ "file_path": "src/new.rs", "content": file("new", 600) });
+        step.calls[0].arguments = Body::text(writing.to_string());
+        step.calls = vec![step.calls[0].clone(); 4];
+    }
+    entries.push(step);
+    let mut session = following(150, entries);
+    let view = session.view().expect("it fits").clone();
+    assert_eq!(view.items[0], Item::Whole(EntryId(0)), "what the user said is whole");
+    let shown = print_view(session.transcript(), &view);
+    assert!(!shown.contains("in parts"), "{shown}");
+    for (_, edits) in view.items.iter().filter_map(|item| match item {
+        Item::Edited(id, edits) => Some((id, edits)),
+        Item::Whole(_) | Item::Note { .. } => None,
+    }) {
+        let arguments = edits.iter().filter(|edit| matches!(edit.place, Place::Arguments(_)));
+        for edit in arguments {
+            serde_json::from_str::<serde_json::Value>(&edit.stub).expect("what was JSON is JSON");
+        }
+    }
+    for handle in view.handles {
+        session.recall(handle, &Extent::Whole).expect("it opens");
+    }
 }
