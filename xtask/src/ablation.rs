@@ -108,8 +108,8 @@ alone; `large arrivals` give way before what was sent does; `low mark`, to which
 Some rows change next to nothing, and stay for reasons that these figures do not show:
 
 - The recordings hold no images and no reasoning, and no tool has rules of its own: `media`, `reasoning`, `tool_rules`. A fold does not win little twice in a row: `rest`.
-- `overtaken`, `arguments`, `condense` and `one_line` fold in place what a segment did not take, where the room is still too small: steps that may not go into one, which
-  pins and tools that are never folded make. Segments and cut arrivals leave them next to nothing here.
+- `overtaken`, `arguments`, `condense` and `one_line` fold in place what may not go into a segment, where the room is still too small: the step with the newest words of the
+  agent's, and those with a call of a tool that is never folded. Segments and cut arrivals leave them next to nothing here.
 - `dedupe` is for what is read again word for word beside what stays; here such steps go into a segment, which tells each line once.
 - `first step`, `newest words` and `deeds and failures` are for who reads the view: where the work began, what the agent said last, what was done and what went wrong
   stand there in words, whatever their names and paths are worth. That costs 0.002 of `old` or so, and what it is good for no figure here counts.

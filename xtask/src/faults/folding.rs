@@ -392,8 +392,8 @@ pub(super) const FAULTS: &[Fault] = &[
         name: "handles of parts are never too many to be cut",
         breaks: "arrival",
         file: "crates/fanfold-core/src/passes/squeeze.rs",
-        find: "if draft.stage.tail > 0 {",
-        replace: "if draft.stage.tail < u32::MAX {",
+        find: "    if is_last {\n",
+        replace: "    if !is_last {\n",
     },
     Fault {
         name: "arguments that are cut to their handle are no JSON",

@@ -29,12 +29,19 @@ use crate::view::Place;
 pub(crate) const PASS: Pass = Pass { name: "squeeze", run };
 
 fn run(draft: &mut Draft<'_>, target: Tokens) {
+    // As long as there is more to fold elsewhere, none is cut unless that is enough, and something stays of each.
+    let is_last = draft.stage.tail == 0;
+    let shortest = if is_last { SHORTEST } else { SHORT };
+    let may_go: Tokens = long_places(draft, shortest).iter().map(|(_, cost)| *cost - shortest).sum();
+    if !is_last && draft.total() > target + may_go {
+        return;
+    }
     // What a text is cut to is an estimate, and not all can be cut: each further round allows half as much at most.
-    let mut most = Tokens(draft.room.0 / 4).max(SHORTEST);
+    let mut most = Tokens(draft.room.0 / 4).max(shortest);
     loop {
-        let places = long_places(draft);
+        let places = long_places(draft, shortest);
         let over = draft.total() - target;
-        most = Tokens(level(places.iter().map(|(_, cost)| cost.0).collect(), over.0)).clamp(SHORTEST, most);
+        most = Tokens(level(places.iter().map(|(_, cost)| cost.0).collect(), over.0)).clamp(shortest, most);
         for (place, cost) in places {
             if draft.total() <= target {
                 return;
@@ -43,15 +50,30 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
                 squeeze(draft, place, most);
             }
         }
-        if most == SHORTEST {
+        if most == shortest {
             break;
         }
-        most = Tokens(most.0 / 2).max(SHORTEST);
+        most = Tokens(most.0 / 2).max(shortest);
     }
-    if draft.stage.tail > 0 {
-        return;
+    if is_last {
+        leave_handles(draft, target);
     }
-    // A long text has a handle for each part of it, which take some room, too. People's words are more than that.
+}
+
+/// Nothing is cut below the one, and at first not below the other.
+const SHORTEST: Tokens = Tokens(24);
+const SHORT: Tokens = Tokens(64);
+
+/// The places that could be cut to a length, oldest first, and what they cost.
+fn long_places(draft: &Draft<'_>, shortest: Tokens) -> Vec<(Place, Tokens)> {
+    let places = draft.places(|place| body_at(draft.transcript, place).is_some());
+    let with_cost = places.into_iter().map(|place| (place, draft.place_cost(place)));
+    with_cost.filter(|(place, cost)| *cost > shortest && !draft.ledger.was_cut_to(*place, shortest)).collect()
+}
+
+/// Leaves one handle of each text. A long one has a handle for each part of it, which take some room, too; people's words are
+/// worth more than that.
+fn leave_handles(draft: &mut Draft<'_>, target: Tokens) {
     let is_others = |place: Place| !draft.transcript.entry(place.entry()).is_user();
     for place in draft.places(|place| is_others(place) && body_at(draft.transcript, place).is_some()) {
         if draft.total() <= target {
@@ -65,16 +87,6 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
             false => format!("[{} characters, {tag}]", text.len()),
         });
     }
-}
-
-/// Nothing is cut below this.
-const SHORTEST: Tokens = Tokens(24);
-
-/// The places that could be shorter, oldest first, and what they cost.
-fn long_places(draft: &Draft<'_>) -> Vec<(Place, Tokens)> {
-    let places = draft.places(|place| body_at(draft.transcript, place).is_some());
-    let with_cost = places.into_iter().map(|place| (place, draft.place_cost(place)));
-    with_cost.filter(|(place, cost)| *cost > SHORTEST && !draft.ledger.was_cut_to(*place, SHORTEST)).collect()
 }
 
 /// The length to which the largest must be cut for so much to go.
