@@ -45,7 +45,7 @@ pub struct Draft<'a> {
     anchor: Option<EntryId>,
     last_user: Option<EntryId>,
     /// The entries that are in no segment, in order.
-    open: Vec<EntryId>,
+    in_view: Vec<EntryId>,
     worth: Option<Rc<Worth>>,
     pub(crate) left: Vec<Left>,
     pub(crate) first_changed: usize,
@@ -66,8 +66,8 @@ pub(crate) struct Terms<'a> {
 impl<'a> Draft<'a> {
     pub(crate) fn new(transcript: &'a Transcript, ledger: &'a mut Ledger, terms: &Terms<'a>) -> Draft<'a> {
         let Terms { counter, workers, policy, stage, room, range } = *terms;
-        let is_open = |id: &EntryId| !ledger.is_in_segment(*id);
-        let open = (0..transcript.len()).map(EntryId::from).filter(is_open).collect();
+        let is_there = |id: &EntryId| !ledger.is_in_segment(*id);
+        let in_view = (0..transcript.len()).map(EntryId::from).filter(is_there).collect();
         Draft {
             counter,
             workers,
@@ -80,7 +80,7 @@ impl<'a> Draft<'a> {
             tail: tail_start(transcript, ledger, terms),
             anchor: if policy.anchors { transcript.last_said() } else { None },
             last_user: transcript.last_user(),
-            open,
+            in_view,
             worth: None,
             left: Vec::new(),
             first_changed: transcript.len(),
@@ -108,16 +108,16 @@ impl<'a> Draft<'a> {
     }
 
     /// The entries that are in no segment, oldest first.
-    pub fn open(&self) -> impl Iterator<Item = (EntryId, &'a Entry)> {
+    pub fn in_view(&self) -> impl Iterator<Item = (EntryId, &'a Entry)> {
         let transcript = self.transcript;
-        self.open.iter().map(move |&id| (id, transcript.entry(id)))
+        self.in_view.iter().map(move |&id| (id, transcript.entry(id)))
     }
 
     /// All calls of steps that are in no segment, oldest first.
     pub fn calls(&self) -> Vec<(CallId, &'a Call)> {
         let transcript = self.transcript;
         let mut found = Vec::new();
-        for &id in &self.open {
+        for &id in &self.in_view {
             let Some(step) = transcript.entry(id).step() else { continue };
             let call_id = |call: usize| CallId { step: id, call: call as u16 };
             found.extend(step.calls.iter().enumerate().map(|(n, call)| (call_id(n), call)));
@@ -127,7 +127,7 @@ impl<'a> Draft<'a> {
 
     /// Places that may be folded, or folded deeper, oldest first.
     pub fn places(&self, wanted: impl Fn(Place) -> bool) -> Vec<Place> {
-        let places = self.open.iter().flat_map(|&id| places_of(self.transcript.entry(id), id));
+        let places = self.in_view.iter().flat_map(|&id| places_of(self.transcript.entry(id), id));
         places.filter(|place| wanted(*place) && self.may_fold(*place)).collect()
     }
 
@@ -345,7 +345,7 @@ impl<'a> Draft<'a> {
 
     /// The entries that may go into a segment, oldest first.
     pub fn absorbable(&self) -> Vec<EntryId> {
-        self.open.iter().copied().filter(|id| self.may_absorb(*id)).collect()
+        self.in_view.iter().copied().filter(|id| self.may_absorb(*id)).collect()
     }
 
     /// An entry taken apart. What is gone into a segment is not kept.
@@ -415,7 +415,7 @@ impl<'a> Draft<'a> {
             }
             self.ledger.standing[entry.index()] = Standing::Segment(id);
         }
-        self.open.retain(|id| !self.ledger.is_in_segment(*id));
+        self.in_view.retain(|id| !self.ledger.is_in_segment(*id));
         let after = segment.tokens();
         self.ledger.saved += before.0 as i64 - after.0 as i64;
         let (first, last) = segment.span();

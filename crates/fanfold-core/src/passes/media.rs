@@ -27,7 +27,7 @@ use crate::view::Place;
 pub(crate) const PASS: Pass = Pass { name: "media", run };
 
 fn run(draft: &mut Draft<'_>, target: Tokens) {
-    let has_any = draft.open().any(|(_, entry)| entry.has_media());
+    let has_any = draft.in_view().any(|(_, entry)| entry.has_media());
     if !has_any {
         return;
     }

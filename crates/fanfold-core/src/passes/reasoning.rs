@@ -23,7 +23,7 @@ pub(crate) const PASS: Pass = Pass { name: "reasoning", run };
 fn run(draft: &mut Draft<'_>, _target: Tokens) {
     let has_thoughts = |entry: &Entry| entry.step().is_some_and(|step| !step.reasoning.is_empty());
     let thoughtful: Vec<EntryId> =
-        draft.open().filter(|(_, entry)| has_thoughts(entry)).map(|(id, _)| id).collect();
+        draft.in_view().filter(|(_, entry)| has_thoughts(entry)).map(|(id, _)| id).collect();
     for id in thoughtful {
         let place = Place::Reasoning(id);
         if draft.ledger.fold_at(place).is_none() {

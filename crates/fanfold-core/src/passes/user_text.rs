@@ -107,6 +107,6 @@ fn fold_oldest(draft: &mut Draft<'_>, target: Tokens) {
 
 /// Whether people's words, as they stand, fill more than half of the room.
 fn is_mostly_human(draft: &Draft<'_>) -> bool {
-    let of_people = draft.open().filter(|(_, entry)| entry.is_user()).map(|(id, _)| draft.cost(id));
+    let of_people = draft.in_view().filter(|(_, entry)| entry.is_user()).map(|(id, _)| draft.cost(id));
     of_people.sum::<Tokens>().0 * 2 > draft.room.0
 }
