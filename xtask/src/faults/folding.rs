@@ -404,7 +404,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "what one choice made of atoms is cut into the next",
-        breaks: "5 deterministic: core/lib/value",
+        breaks: "7 deterministic: core/lib/value",
         file: "crates/fanfold-core/src/value.rs",
         find: "        self.wipe();\n",
         replace: "",
