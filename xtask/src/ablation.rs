@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use fanfold_core::Policy;
 use serde_json::Value;
 
+use crate::along::{both, correlation, followers};
 use crate::page;
 use crate::replayed::{Replays, digits, number, rows};
 use crate::tables::PRICES;
@@ -29,12 +30,36 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     }
     runs.push(("nothing, and it folds when that pays, too".to_owned(), replay(&["--cadence", "cost"])?));
     let mut text = text(&runs, &whole);
+    text.push_str(&along(&runs, &whole));
     text.push_str(&of_cost(&replays)?);
     if arguments.iter().any(|argument| argument == "--write") {
         std::fs::write(crate::tidy::root().join(PAGE), &text).context(PAGE)?;
     }
     page::say(&text);
     Ok(())
+}
+
+/// Whether the measure that knows no atoms moves with the one that does.
+fn along(runs: &[(String, Value)], whole: &Value) -> String {
+    let mut text = String::from(ALONG);
+    for (i, row) in rows(whole).iter().enumerate() {
+        let row_of = |(name, run): &'_ (String, Value)| Some((name.clone(), both(rows(run).get(i)?)?));
+        let of_window: Vec<(String, (f64, f64))> = runs.iter().filter_map(row_of).collect();
+        let named: Vec<(&str, (f64, f64))> =
+            of_window.iter().map(|(name, pair)| (name.as_str(), *pair)).collect();
+        let pairs: Vec<(f64, f64)> = named.iter().map(|(_, pair)| *pair).collect();
+        let (with, against) = followers(both(row).unwrap_or_default(), &named);
+        let _ = writeln!(
+            text,
+            "| {}k | {:.2} | {} | {} | {} |",
+            row["window"].as_u64().unwrap_or_default() / 1000,
+            correlation(&pairs),
+            with.len() + against.len(),
+            with.len(),
+            against.join(", "),
+        );
+    }
+    text
 }
 
 /// What it costs, and what stands in view, where only prices are a reason to fold.
@@ -90,6 +115,17 @@ fn text(runs: &[(String, Value)], whole: &Value) -> String {
     }
     text
 }
+
+const ALONG: &str = "
+## Whether a measure without atoms moves along
+
+`copied` and `old` over the rows of each table: how far one follows the other (1 is all the way, 0 not at all), how many rows change `old` by 0.01 or
+more, how many of these change `copied` in the same direction, and which do not. What `lines of files` adds are whole lines: `lines` and
+`copied` see that, and names that stood elsewhere have to make room for it.
+
+| window | correlation | change `old` | `copied`, too | do not |
+| --- | --- | --- | --- | --- |
+";
 
 const HEAD: &str = "\
 # What each mechanism adds

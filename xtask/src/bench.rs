@@ -1,7 +1,7 @@
 //! Times fanfold beside Hermes 0.19.0 on the same conversations, in one run.
 //!
-//! The machine is shared and noisy, so only the ratios mean anything; each side runs twice, in turn, and the better
-//! run counts.
+//! The machine is shared and noisy, so only the ratios mean anything; both sides run several times, in turn, and the best
+//! run of each counts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use std::process::Command;
 use anyhow::{Context as _, bail, ensure};
 
 use crate::page;
+use crate::replayed::Replays;
 
 /// How many messages, and a window that they do not fit into: both sides are given the same.
 const SIZES: [(&str, u64); 3] = [("200", 64_000), ("1000", 200_000), ("5000", 200_000)];
@@ -39,6 +40,30 @@ for wanted in sys.argv[1:]:
     print("hermes", statistics.median(times))
 "###;
 
+/// What `fanfold fold` needs at most for each `WINDOW:FILE`, more than for a conversation of one line: the median of seven, in kB.
+const MEMORY: &str = r###"
+import os, statistics, sys, tempfile
+program = sys.argv[1]
+small = os.path.join(tempfile.mkdtemp(), "small.json")
+open(small, "w").write('[{"role": "user", "content": "What is this?"}]')
+def most(window, file):
+    peaks = []
+    for _ in range(7):
+        child = os.fork()
+        if child == 0:
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, 1)
+            os.dup2(null, 2)
+            os.execv(program, [program, "fold", file, "--window", window])
+        _, status, usage = os.wait4(child, 0)
+        assert status == 0, file
+        peaks.append(usage.ru_maxrss)
+    return statistics.median(peaks)
+for wanted in sys.argv[2:]:
+    window, file = wanted.split(":", 1)
+    print("memory", most(window, file) - most(window, small))
+"###;
+
 /// One file's figures.
 #[derive(Debug, Clone)]
 struct Row {
@@ -52,11 +77,13 @@ struct Row {
     step: f64,
     event: f64,
     peak_kb: f64,
+    /// What the whole program needs more for it.
+    program_kb: f64,
     hermes: f64,
 }
 
 /// Both sides run so often; the best time of each counts, and the median of memory.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 7;
 
 /// Runs both and prints the table.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
@@ -101,6 +128,11 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
         peaks.sort_by(f64::total_cmp);
         best.peak_kb = peaks[ROUNDS / 2];
     }
+    let replays = Replays::new()?;
+    let memory =
+        run_command(Command::new(&python).args(["-c", MEMORY]).arg(replays.program()).args(wanted(&files)))?;
+    let memory = memory.lines().filter_map(|line| line.strip_prefix("memory ")?.parse::<f64>().ok());
+    best.iter_mut().zip(memory).for_each(|(best, memory)| best.program_kb = memory);
     let table = print(&best);
     if arguments.iter().any(|argument| argument == "--write") {
         page::write_table(&root.join(TABLE), BEGIN, &table)?;
@@ -133,9 +165,14 @@ pub(crate) fn venv(work: &Path, packages: &[&str]) -> anyhow::Result<PathBuf> {
     Ok(python)
 }
 
+/// Each file with the window that it is folded into.
+fn wanted(files: &[PathBuf]) -> Vec<String> {
+    let with_window = |(file, (_, window)): (&PathBuf, (&str, u64))| format!("{window}:{}", file.display());
+    files.iter().zip(SIZES).map(with_window).collect()
+}
+
 fn measure(root: &Path, python: &Path, files: &[PathBuf]) -> anyhow::Result<Vec<Row>> {
-    let wanted = files.iter().zip(SIZES).map(|(file, (_, window))| format!("{window}:{}", file.display()));
-    let wanted: Vec<String> = wanted.collect();
+    let wanted = wanted(files);
     let mut cargo = Command::new("cargo");
     cargo.current_dir(root).args(["bench", "--quiet", "-p", "fanfold-testkit", "--bench", "fold", "--"]);
     let ours = run_command(cargo.args(&wanted))?;
@@ -160,6 +197,7 @@ fn measure(root: &Path, python: &Path, files: &[PathBuf]) -> anyhow::Result<Vec<
             step: figure("step_ms")?,
             event: figure("event_ms")?,
             peak_kb: figure("peak_kb")?,
+            program_kb: 0.0,
             hermes: hermes.next().context("Hermes gave no figure")?,
         });
     }
@@ -170,12 +208,12 @@ fn measure(root: &Path, python: &Path, files: &[PathBuf]) -> anyhow::Result<Vec<
 
 fn print(rows: &[Row]) -> String {
     let mut table = String::from(
-        "| messages | tokens | window | folds | Hermes `compress()` | cold fold, counting included | ratio | decode | one more step | of Hermes | a step that folds | peak memory |\n\
-         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+        "| messages | tokens | window | folds | Hermes `compress()` | cold fold, counting included | ratio | decode | one more step | of Hermes | a step that folds | peak memory | of the program |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for row in rows {
         table.push_str(&format!(
-            "| {} | {:.0}k | {:.0}k | {:.0} | {:.1} ms | {:.2} ms | 1/{:.1} | {:.1} ms | {:.3} ms | 1/{:.0} | {:.1} ms | {:.1}× the JSON |\n",
+            "| {} | {:.0}k | {:.0}k | {:.0} | {:.1} ms | {:.2} ms | 1/{:.1} | {:.1} ms | {:.3} ms | 1/{:.0} | {:.1} ms | {:.1}× the JSON | {:.1}× |\n",
             row.n,
             row.tokens / 1e3,
             row.window / 1e3,
@@ -188,6 +226,7 @@ fn print(rows: &[Row]) -> String {
             row.hermes / row.step,
             row.event,
             row.peak_kb * 1024.0 / row.bytes,
+            row.program_kb * 1024.0 / row.bytes,
         ));
     }
     table

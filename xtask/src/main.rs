@@ -12,6 +12,7 @@ mod summary; // what a summariser is shown, beside Hermes'
 mod condensers; // what condensing saves and keeps
 mod weights; // makes the scorer's weights again
 mod replayed; // runs of `fanfold replay`
+mod along; //  whether one measure moves along with another
 mod yardstick; // and how long they take, beside the yardstick
 mod tables; // what they hold and cost, in docs/benchmarks.md
 mod ablation; // what each mechanism adds

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use crate::along::{both, correlation};
 use crate::page;
 use crate::replayed::{Replays, digits, number, rows};
 
@@ -33,6 +34,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     let tables = [
         ("views", views(&all, &aside)),
         ("presets", presets(&all)),
+        ("along", along(&all)),
         ("cost", cost(&replays)?),
         ("above", above(&replays)?),
     ];
@@ -54,15 +56,15 @@ fn replay(replays: &Replays, arguments: &str) -> anyhow::Result<Value> {
 /// What the views of our policy hold.
 fn views(all: &Value, aside: &Value) -> String {
     let mut table = String::from(
-        "| policy | window | trajectories | over | inval | old | tool-only | lines | recov | a recall | user | bill | rewritten | copied |\n\
-         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+        "| policy | window | trajectories | over | inval | old | tool-only | lines | recov | a recall | user | bill | rewritten | copied | coined |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for (name, replay) in [("`fanfold`", all), ("`fanfold`, the fifth kept aside", aside)] {
         for row in rows(replay).iter().filter(|row| row["policy"] == "fanfold") {
             let share = |key: &str| digits(number(row, &format!("/shares/{key}")), 3);
             let _ = writeln!(
                 table,
-                "| {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} M | {} % | {} |",
+                "| {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} M | {} % | {} | {} |",
                 window(row),
                 row["trajectories"],
                 row["sums"]["over"],
@@ -76,8 +78,21 @@ fn views(all: &Value, aside: &Value) -> String {
                 digits(number(row, "/sums/billed_a").map(|billed| billed / 1e6), 2),
                 digits(number(row, "/shares/rewrite_rate").map(|share| 100.0 * share), 1),
                 share("copied"),
+                share("coined"),
             );
         }
+    }
+    table
+}
+
+/// Whether the measure that knows no atoms moves with the one that does, from policy to policy.
+fn along(all: &Value) -> String {
+    let mut table =
+        String::from("| window | policies | correlation of `copied` with `old` |\n| --- | --- | --- |\n");
+    for of_window in rows(all).chunk_by(|one, next| one["window"] == next["window"]) {
+        let pairs: Vec<(f64, f64)> = of_window.iter().filter_map(both).collect();
+        let _ =
+            writeln!(table, "| {} | {} | {:.2} |", window(&of_window[0]), pairs.len(), correlation(&pairs));
     }
     table
 }
@@ -85,7 +100,7 @@ fn views(all: &Value, aside: &Value) -> String {
 /// The presets beside the yardstick's own.
 fn presets(all: &Value) -> String {
     let mut table = String::from(
-        "| policy | window | over | inval | old | the yardstick's | copied |\n| --- | --- | --- | --- | --- | --- | --- |\n",
+        "| policy | window | over | inval | old | the yardstick's | copied | coined |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for policy in ["hermes", "rules", "mask", "window", "hamr"] {
         let theirs = YARDSTICK.iter().find(|(name, ..)| *name == policy);
@@ -93,13 +108,14 @@ fn presets(all: &Value) -> String {
             let theirs = theirs.and_then(|(_, name, old)| Some(format!("{name} {:.3}", old.get(i)?)));
             let _ = writeln!(
                 table,
-                "| `{policy}` | {} | {} | {} | {} | {} | {} |",
+                "| `{policy}` | {} | {} | {} | {} | {} | {} | {} |",
                 window(row),
                 row["sums"]["over"],
                 row["sums"]["invalid"],
                 digits(number(row, "/shares/old"), 3),
                 theirs.unwrap_or_else(|| "–".to_owned()),
                 digits(number(row, "/shares/copied"), 3),
+                digits(number(row, "/shares/coined"), 3),
             );
         }
     }

@@ -5,16 +5,21 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::policy::ToolRule;
-use crate::scan::{Parts, size_of, take_apart_here};
+use crate::scan::{Bench, Parts, size_of};
 use crate::tokens::Tokens;
 use crate::transcript::{EntryId, Transcript};
 use crate::workers::Workers;
 
 /// So many bytes are one job.
-const SHARE: usize = 8 * 1024;
+const SHARE: usize = 6 * 1024;
+/// Where so much is done ahead, nobody is asked to do more.
+const NEAR: usize = 32 * 1024;
+/// Who is asked does so much.
+const FAR: usize = 96 * 1024;
 
 /// What is to come, in shares.
 pub(crate) struct Ahead {
@@ -22,12 +27,16 @@ pub(crate) struct Ahead {
     /// What the policy says of tools: entries are taken apart by it, now as later.
     rules: Vec<ToolRule>,
     shares: Vec<Share>,
+    /// What nobody takes anything apart with at the moment.
+    benches: Mutex<Vec<Bench>>,
 }
 
 /// Entries that are taken apart in one go.
 struct Share {
     entries: Range<usize>,
     n_bytes: usize,
+    /// Whether somebody has begun with it.
+    is_begun: AtomicBool,
     /// Each is taken out once.
     parts: OnceLock<Mutex<Vec<Option<Parts>>>>,
 }
@@ -39,23 +48,17 @@ impl Ahead {
         for (i, entry) in transcript.entries().iter().enumerate() {
             n_bytes += size_of(entry);
             if n_bytes >= SHARE || i + 1 == transcript.len() {
-                shares.push(Share { entries: from..i + 1, n_bytes, parts: OnceLock::new() });
+                let (entries, is_begun) = (from..i + 1, AtomicBool::new(false));
+                shares.push(Share { entries, n_bytes, is_begun, parts: OnceLock::new() });
                 (from, n_bytes) = (i + 1, 0);
             }
         }
-        Ahead { transcript, rules, shares }
+        Ahead { transcript, rules, shares, benches: Mutex::default() }
     }
 
     /// Whether nothing is to come behind so many entries.
     pub(crate) fn ends_at(&self, n_entries: usize) -> bool {
         self.transcript.len() <= n_entries
-    }
-
-    /// Takes entries apart that are needed now: side by side, the last first, since somebody may be at the first.
-    pub(crate) fn hurry(&self, entries: &Range<usize>, workers: &dyn Workers) {
-        let wanted = self.shares_of(entries);
-        let wanted: Vec<&Share> = wanted.iter().filter(|share| share.parts.get().is_none()).collect();
-        workers.run(wanted.len(), &|i| self.take_apart(wanted[wanted.len() - 1 - i]));
     }
 
     /// Has the first entries taken apart, those that cost no more than the room: they are folded once it is full.
@@ -70,11 +73,20 @@ impl Ahead {
         self.go_on(0, n_bytes, workers);
     }
 
-    /// Has about as much taken apart behind some entries as there is in them, while something else is done.
-    pub(crate) fn go_on_behind(self: &Arc<Self>, entries: &Range<usize>, workers: &dyn Workers) {
-        let n_bytes = self.shares_of(entries).iter().map(|share| share.n_bytes).sum();
-        let first = self.shares.partition_point(|share| share.entries.start < entries.end);
-        self.go_on(first, n_bytes, workers);
+    /// Has some entries taken apart, and about as much behind them, while something else is done.
+    pub(crate) fn go_on_from(self: &Arc<Self>, entries: &Range<usize>, workers: &dyn Workers) {
+        let n_bytes: usize = self.shares_of(entries).iter().map(|share| share.n_bytes).sum();
+        let first = self.shares.partition_point(|share| share.entries.end <= entries.start);
+        // Who wakes somebody for a little has lost more than that.
+        let mut n_ahead = 0;
+        let is_near = |share: &&Share| {
+            n_ahead += share.n_bytes;
+            n_ahead <= n_bytes + NEAR
+        };
+        let is_done = self.shares[first..].iter().take_while(is_near).all(Share::is_begun);
+        if !is_done {
+            self.go_on(first, (2 * n_bytes).max(n_bytes + FAR), workers);
+        }
     }
 
     /// Has so many bytes taken apart from a share on, while something else is done.
@@ -86,20 +98,31 @@ impl Ahead {
                 if n_done >= n_bytes {
                     break;
                 }
-                ahead.take_apart(share);
+                if share.begin() {
+                    ahead.take_apart(share);
+                }
                 n_done += share.n_bytes;
             }
         }));
     }
 
-    /// An entry taken apart, if it came as was told; each only once.
-    pub(crate) fn take(&self, id: EntryId, transcript: &Transcript) -> Option<Parts> {
+    /// An entry taken apart, if it came as was told; each only once. As long as another thread is at it, others before
+    /// the end are taken apart.
+    pub(crate) fn take(&self, id: EntryId, end: usize, transcript: &Transcript) -> Option<Parts> {
         let i = id.index();
         let is_as_told = i < self.transcript.len()
             && self.transcript.tokens(id) == transcript.tokens(id)
             && self.transcript.entry(id) == transcript.entry(id);
-        let share = self.shares_of(&(i..i + 1)).first().filter(|_| is_as_told)?;
-        let parts = share.parts.get()?;
+        let (share, others) = self.shares_of(&(i..end)).split_first().filter(|_| is_as_told)?;
+        if !share.begin() {
+            let mut others = others.iter();
+            while share.parts.get().is_none()
+                && let Some(other) = others.find(|other| other.begin())
+            {
+                self.take_apart(other);
+            }
+        }
+        let parts = self.take_apart(share);
         parts.lock().unwrap_or_else(PoisonError::into_inner)[i - share.entries.start].take()
     }
 
@@ -109,13 +132,29 @@ impl Ahead {
         &self.shares[first..end.max(first)]
     }
 
-    fn take_apart(&self, share: &Share) {
+    /// Takes a share apart, or waits for who is at it.
+    fn take_apart<'a>(&self, share: &'a Share) -> &'a Mutex<Vec<Option<Parts>>> {
         share.parts.get_or_init(|| {
-            let entries = share.entries.clone().map(EntryId::from);
-            let entries: Vec<_> =
-                entries.map(|id| (self.transcript.entry(id), self.transcript.tokens(id))).collect();
-            Mutex::new(take_apart_here(&entries, &self.rules).into_iter().map(Some).collect())
-        });
+            let benches = || self.benches.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut bench = benches().pop().unwrap_or_default();
+            let parts = share.entries.clone().map(EntryId::from).map(|id| {
+                Some(bench.parts_of(self.transcript.entry(id), self.transcript.tokens(id), &self.rules))
+            });
+            let parts = parts.collect();
+            benches().push(bench);
+            Mutex::new(parts)
+        })
+    }
+}
+
+impl Share {
+    /// Begins with it, if nobody has.
+    fn begin(&self) -> bool {
+        !self.is_begun.swap(true, Ordering::Relaxed)
+    }
+
+    fn is_begun(&self) -> bool {
+        self.is_begun.load(Ordering::Relaxed)
     }
 }
 

@@ -9,6 +9,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 use memchr::memchr_iter;
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::marks::letters_of;
+
 /// What a line says, whatever its number and its indentation.
 pub(crate) type LineHash = u64;
 
@@ -102,19 +104,27 @@ const SHORTEST: usize = 30;
 
 /// Whether a line says enough to be copied: a few words, not a bracket.
 pub(crate) fn is_copyable(line: &str) -> bool {
-    const WORDS: usize = 3;
-    if line.len() < SHORTEST {
-        return false;
-    }
-    let (mut n_words, mut n_letters) = (0, 0);
-    for byte in line.bytes() {
-        n_letters = if byte.is_ascii_alphabetic() { n_letters + 1 } else { 0 };
-        n_words += usize::from(n_letters == 2);
-        if n_words == WORDS {
-            return true;
-        }
-    }
-    false
+    const WORDS: u32 = 3;
+    // Most lines say enough at once.
+    line.len() >= SHORTEST && (n_words_at(line) >= WORDS || n_words(line) >= WORDS)
+}
+
+/// How many words of two letters and more there are.
+fn n_words(text: &str) -> u32 {
+    let runs = text.as_bytes().chunk_by(|one, next| one.is_ascii_alphabetic() == next.is_ascii_alphabetic());
+    runs.filter(|run| run.len() >= 2 && run[0].is_ascii_alphabetic()).count() as u32
+}
+
+/// How many of them begin in the first bytes.
+fn n_words_at(text: &str) -> u32 {
+    let begin = text.trim_ascii_start().as_bytes();
+    let mut padded = [0; 64];
+    let block = begin.first_chunk().unwrap_or_else(|| {
+        padded[..begin.len()].copy_from_slice(begin);
+        &padded
+    });
+    let letters = letters_of(block);
+    (letters & !(letters << 1) & letters >> 1).count_ones()
 }
 
 /// Takes a hash for what it is.
@@ -138,6 +148,18 @@ impl Hasher for Hashed {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_may_be_copied_has_three_words() {
+        let check = |line: &str, expected: bool| assert_eq!(is_copyable(line), expected, "{line:?}");
+        check("    let height = input.next_number();", true);
+        check("x += 1; y += 2; z += 3; w += 4; ab cd", false);
+        check("x += 1; y += 2; z += 3; w += 4; ab cd ef", true);
+        check(&format!("ab cd {}ef", "-".repeat(90)), true);
+        check(&format!("ab cd {}e", "-".repeat(90)), false);
+        check(&format!("{}ab cd ef", " ".repeat(90)), true);
+        check("ab cd ef", false);
+    }
 
     #[test]
     fn a_numbered_line_is_known_by_its_text() {

@@ -14,7 +14,7 @@ use crate::passes::AGAIN;
 use crate::policy::{LateSystem, Policy, Stage, ToolFold, Users};
 use crate::recall::{original_at, places_of};
 use crate::report::{Left, What};
-use crate::scan::{Scan, take_apart};
+use crate::scan::{Scan, take_one_apart};
 use crate::segment::Segment;
 use crate::slices::slices;
 use crate::tokens::{Count, Tokens};
@@ -350,7 +350,7 @@ impl<'a> Draft<'a> {
 
     /// An entry taken apart. What is gone into a segment is not kept.
     pub(crate) fn scan(&mut self, id: EntryId) -> Arc<Scan> {
-        self.ledger.scan(self.transcript, &self.policy.tools, self.workers, id)
+        self.ledger.scan(self.transcript, &self.policy.tools, id)
     }
 
     /// An entry taken apart as it stands in the view, if lines were left out of it that stood above when it came: they may go.
@@ -362,10 +362,8 @@ impl<'a> Draft<'a> {
         let folds = folds.iter().map(|&i| &self.ledger.folds[i as usize]);
         let mut entry = self.transcript.entry(id).clone();
         folds.for_each(|fold| stand_for(&mut entry, fold));
-        let parts = take_apart(&[(&entry, Tokens::ZERO)], &self.policy.tools, self.workers);
-        let mut scans =
-            parts.into_iter().map(|parts| parts.known_by(Arc::make_mut(&mut self.ledger.lexicon)));
-        Arc::new(scans.next().expect("one for each entry"))
+        let parts = take_one_apart((&entry, Tokens::ZERO), &self.policy.tools);
+        Arc::new(parts.known_by(Arc::make_mut(&mut self.ledger.lexicon)))
     }
 
     /// What a call did.

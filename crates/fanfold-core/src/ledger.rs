@@ -15,7 +15,7 @@ use crate::passes::Facts;
 use crate::policy::{Policy, ToolRule};
 use crate::recall::{body_at, content_of, write_script};
 use crate::report::Receipt;
-use crate::scan::{Parts, Scan, take_apart};
+use crate::scan::{Parts, Scan, take_apart, take_one_apart};
 use crate::segment::Segment;
 use crate::shown::{Run, Shown};
 use crate::summary::{Board, Placed, Placing, Summary};
@@ -322,19 +322,11 @@ impl Ledger {
     }
 
     /// An entry taken apart. What is gone into a segment is not kept.
-    pub(crate) fn scan(
-        &mut self,
-        transcript: &Transcript,
-        rules: &[ToolRule],
-        workers: &dyn Workers,
-        id: EntryId,
-    ) -> Arc<Scan> {
+    pub(crate) fn scan(&mut self, transcript: &Transcript, rules: &[ToolRule], id: EntryId) -> Arc<Scan> {
         if let Some(scan) = self.scans.get(&id) {
             return Arc::clone(scan);
         }
-        let parts = take_apart(&[(transcript.entry(id), transcript.tokens(id))], rules, workers);
-        let scans = parts.into_iter().map(|parts| self.keep(id, parts));
-        scans.last().expect("one for each entry")
+        self.keep(id, take_one_apart((transcript.entry(id), transcript.tokens(id)), rules))
     }
 
     fn keep(&mut self, id: EntryId, parts: Parts) -> Arc<Scan> {
@@ -359,28 +351,33 @@ impl Ledger {
             let id = EntryId::from(i);
             (transcript.entry(id), transcript.tokens(id))
         };
-        let parts_of = |together: &Together, i| Some(together.parts_of(EntryId::from(i), with_tokens(i)));
-        let ahead = self.ahead.clone();
-        let mut parts: Vec<Option<Parts>> = match (&self.together, &ahead) {
-            (Some(together), _) => new.clone().map(|i| parts_of(together, i)).collect(),
-            (None, Some(ahead)) => {
-                ahead.hurry(&new, workers);
-                new.clone().map(|i| ahead.take(EntryId::from(i), transcript)).collect()
+        match (self.together.clone(), self.ahead.clone()) {
+            (Some(together), _) => {
+                for i in new {
+                    self.learn_one(transcript, i, together.parts_of(EntryId::from(i), with_tokens(i)));
+                }
             }
-            (None, None) => new.clone().map(|_| None).collect(),
-        };
-        let missing: Vec<usize> = (0..parts.len()).filter(|i| parts[*i].is_none()).collect();
-        let entries: Vec<_> = missing.iter().map(|i| with_tokens(new.start + i)).collect();
-        for (i, taken) in missing.into_iter().zip(take_apart(&entries, rules, workers)) {
-            parts[i] = Some(taken);
+            // What is taken apart is learnt while more is being taken apart.
+            (None, Some(ahead)) => {
+                ahead.go_on_from(&new, workers);
+                for i in new {
+                    let told = ahead.take(EntryId::from(i), end, transcript);
+                    let parts = told.unwrap_or_else(|| take_one_apart(with_tokens(i), rules));
+                    self.learn_one(transcript, i, parts);
+                }
+            }
+            (None, None) => {
+                let entries: Vec<_> = new.clone().map(with_tokens).collect();
+                for (i, parts) in new.zip(take_apart(&entries, rules, workers)) {
+                    self.learn_one(transcript, i, parts);
+                }
+            }
         }
-        if let Some(ahead) = &ahead {
-            ahead.go_on_behind(&new, workers);
-        }
-        for (i, parts) in new.zip(parts.into_iter().flatten()) {
-            let scan = self.keep(EntryId::from(i), parts);
-            Arc::make_mut(&mut self.lexicon).learn(transcript, &scan);
-        }
+    }
+
+    fn learn_one(&mut self, transcript: &Transcript, i: usize, parts: Parts) {
+        let scan = self.keep(EntryId::from(i), parts);
+        Arc::make_mut(&mut self.lexicon).learn(transcript, &scan);
     }
 
     /// Forgets what was derived from a step that is about to change; what handles name stays as it was.

@@ -66,14 +66,23 @@ impl MarkedText {
     }
 }
 
+/// Where letters are among sixty-four bytes, the first one lowest.
+pub(crate) fn letters_of(block: &[u8; 64]) -> u64 {
+    // A capital and its small letter differ in one bit.
+    places(&lanes_of(block), |lane| within(lane | u8x16::splat(0x20), b'a', 26))
+}
+
+/// Which bytes are among so many from the first on.
+#[inline(always)]
+fn within(lane: u8x16, first: u8, n: u8) -> u8x16 {
+    // Those up to the last are no larger than it, once the first is taken off.
+    let above = lane - u8x16::splat(first);
+    above.simd_eq(above.min(u8x16::splat(n - 1)))
+}
+
 fn marks_of(block: &[u8; 64], before: u8) -> Marks {
     let lanes = lanes_of(block);
     let is = |lane: u8x16, byte: u8| lane.simd_eq(u8x16::splat(byte));
-    // Those up to the last are no larger than it, once the first is taken off.
-    let within = |lane: u8x16, first: u8, n: u8| {
-        let above = lane - u8x16::splat(first);
-        above.simd_eq(above.min(u8x16::splat(n - 1)))
-    };
     let backslash = places(&lanes, |lane| is(lane, b'\\'));
     let behind_backslash = backslash << 1 | u64::from(before == b'\\');
     let escaped = match behind_backslash {
@@ -123,6 +132,14 @@ mod tests {
                 quote: u64::from(b"\"'`".contains(&byte)),
             };
             assert_eq!(marks, expected, "{byte}");
+        }
+    }
+
+    #[test]
+    fn letters_are_known_in_any_case() {
+        for byte in 0..=u8::MAX {
+            let expected = if byte.is_ascii_alphabetic() { u64::MAX } else { 0 };
+            assert_eq!(letters_of(&[byte; 64]), expected, "{byte}");
         }
     }
 

@@ -108,7 +108,7 @@ impl Need {
         let for_lines = (room.0 as usize).checked_sub(FENCES).filter(|left| *left > 0)?;
         // Where atoms stood before the newest entry is what is known before that is learnt.
         ledger.learn(now.transcript, &now.policy.tools, now.workers, newest.index());
-        let news = ledger.scan(now.transcript, &now.policy.tools, now.workers, newest);
+        let news = ledger.scan(now.transcript, &now.policy.tools, newest);
         let folded = |atom: &AtomId| {
             let last = ledger.lexicon.last_seen(*atom).filter(|last| ledger.is_in_segment(*last))?;
             (!ledger.lexicon.is_said(*atom)).then_some((*atom, last))
@@ -171,7 +171,7 @@ fn shown(ledger: &mut Ledger, now: &Moment<'_>, newest: EntryId) -> Vec<bool> {
     let before = (0..newest.index()).map(EntryId::from);
     let in_view: Vec<EntryId> = before.filter(|id| !ledger.is_in_segment(*id)).collect();
     let scans: Vec<_> =
-        in_view.iter().map(|id| ledger.scan(now.transcript, &now.policy.tools, now.workers, *id)).collect();
+        in_view.iter().map(|id| ledger.scan(now.transcript, &now.policy.tools, *id)).collect();
     let mut is_shown = vec![false; ledger.lexicon.len()];
     let segments = ledger.live_segments().flat_map(Segment::atoms);
     let excerpts = ledger.excerpts.values().flat_map(|excerpt| &excerpt.atoms);
@@ -184,7 +184,7 @@ fn shown(ledger: &mut Ledger, now: &Moment<'_>, newest: EntryId) -> Vec<bool> {
 
 /// A folded entry taken apart, and not kept.
 fn scan_of(ledger: &mut Ledger, now: &Moment<'_>, id: EntryId) -> Arc<Scan> {
-    let scan = ledger.scan(now.transcript, &now.policy.tools, now.workers, id);
+    let scan = ledger.scan(now.transcript, &now.policy.tools, id);
     ledger.scans.remove(&id);
     scan
 }

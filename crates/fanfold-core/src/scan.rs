@@ -92,12 +92,16 @@ pub(crate) struct Parts {
     words: Vec<[Word; 3]>,
 }
 
-/// What one thread takes entries apart with.
+/// What one thread takes entries apart with. Lists grow here, and leave it at their length.
 #[derive(Default)]
-struct Bench {
+pub(crate) struct Bench {
     numbers: Numbers,
     marked: MarkedText,
     respaced: Respaced,
+    lines: Vec<LineSpan>,
+    atoms: Vec<AtomId>,
+    own: Vec<Atom>,
+    words: Vec<[Word; 3]>,
 }
 
 /// Takes entries apart, side by side where there is much to do. What comes out does not depend on that.
@@ -120,8 +124,13 @@ pub(crate) fn take_apart(
     done.into_iter().flat_map(|share| share.into_inner().expect("every job was done")).collect()
 }
 
+/// Takes one entry apart.
+pub(crate) fn take_one_apart((entry, tokens): (&Entry, Tokens), rules: &[ToolRule]) -> Parts {
+    Bench::default().parts_of(entry, tokens, rules)
+}
+
 /// Takes entries apart one after another.
-pub(crate) fn take_apart_here(entries: &[(&Entry, Tokens)], rules: &[ToolRule]) -> Vec<Parts> {
+fn take_apart_here(entries: &[(&Entry, Tokens)], rules: &[ToolRule]) -> Vec<Parts> {
     let mut bench = Bench::default();
     entries.iter().map(|(entry, tokens)| bench.parts_of(entry, *tokens, rules)).collect()
 }
@@ -158,34 +167,33 @@ pub(crate) fn size_of(entry: &Entry) -> usize {
 }
 
 impl Bench {
-    fn parts_of(&mut self, entry: &Entry, tokens: Tokens, rules: &[ToolRule]) -> Parts {
+    pub(crate) fn parts_of(&mut self, entry: &Entry, tokens: Tokens, rules: &[ToolRule]) -> Parts {
         let size = size_of(entry);
         let (mut script, mut plain) = (String::with_capacity(size + size / 16 + 32), String::new());
-        let (mut lines, mut atoms) = (Vec::with_capacity(size / 40), Vec::<AtomId>::with_capacity(size / 24));
+        let Bench { numbers, marked, respaced, lines, atoms, own, words } = self;
+        (lines.clear(), atoms.clear(), own.clear(), words.clear());
         // One atom in fifty bytes is usual.
-        let n_own = size / 48;
-        let (mut own, mut words) = (Vec::with_capacity(n_own), Vec::with_capacity(n_own));
-        self.numbers.restart(n_own);
+        numbers.restart(size / 48);
         each_piece(entry, |piece, label, text| {
             let from = script.len();
             let is_asked = matches!(piece, Piece::Asked(_));
             // How arguments are printed is their client's affair: they are told in one spacing.
-            let is_respaced = is_asked && self.respaced.read(label, text);
+            let is_respaced = is_asked && respaced.read(label, text);
             script.push_str(label);
             script.push_str(text);
             if !text.ends_with('\n') {
                 script.push('\n');
             }
-            let text = if is_respaced { self.respaced.text() } else { &script[from..] };
-            self.marked.read(text);
+            let text = if is_respaced { respaced.text() } else { &script[from..] };
+            marked.read(text);
             each_line(text, |at, line| {
                 let first = atoms.len();
-                each_atom_in(text, &self.marked, at..at + line.len(), |atom, place| {
+                each_atom_in(text, marked, at..at + line.len(), |atom, place| {
                     let next = own.len() as AtomId;
-                    let number = self.numbers.find_or_take(atom, next);
+                    let number = numbers.find_or_take(atom, next);
                     if number == next {
                         own.push(atom);
-                        words.push(words_of(atom, text.as_bytes(), &self.marked, place));
+                        words.push(words_of(atom, text.as_bytes(), marked, place));
                     }
                     if !atoms[first..].contains(&number) {
                         atoms.push(number);
@@ -199,7 +207,7 @@ impl Bench {
                     plain.push_str(line);
                 }
                 let behind_plain = if is_plain { plain.len() as u32 + 1 } else { 0 };
-                let at = if is_respaced { self.respaced.original(at) } else { at };
+                let at = if is_respaced { respaced.original(at) } else { at };
                 let (at, len) = ((from + at) as u32, line.len() as u32);
                 lines.push(LineSpan { at, len, atoms_end: atoms.len() as u32, piece, behind_plain });
             });
@@ -211,7 +219,9 @@ impl Bench {
         let slices = cut.into_iter().map(hashed).collect();
         let calls = entry.step().map_or(&[][..], |step| &step.calls);
         let calls = calls.iter().map(|call| CallScan::of(call, rules)).collect();
-        Parts { scan: Scan { script, hash, slices, lines, atoms, plain, calls }, own, words }
+        let (lines, atoms) = (lines.clone(), atoms.clone());
+        let scan = Scan { script, hash, slices, lines, atoms, plain, calls };
+        Parts { scan, own: own.clone(), words: words.clone() }
     }
 }
 
@@ -360,8 +370,7 @@ mod tests {
             if let Entry::Step(step) = &mut entries[0] {
                 step.calls[0].arguments = crate::transcript::Body::text(arguments);
             }
-            let mut parts = take_apart_here(&[(&entries[0], Tokens(900))], &[]);
-            parts.remove(0).known_by(&mut Lexicon::default())
+            take_one_apart((&entries[0], Tokens(900)), &[]).known_by(&mut Lexicon::default())
         };
         let tight = scanned(arguments.to_string());
         let wide = scanned(serde_json::to_string_pretty(&arguments).expect("JSON"));

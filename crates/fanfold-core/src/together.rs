@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use crate::policy::{Policy, ToolRule};
-use crate::scan::{Parts, take_apart_here};
+use crate::scan::{Parts, take_one_apart};
 use crate::tokens::Tokens;
 use crate::transcript::{Entry, EntryId};
 
@@ -44,7 +44,7 @@ impl Together {
         if let Some(known) = known.as_ref().filter(is_same) {
             return known.parts.clone();
         }
-        let parts = take_apart_here(&[(entry, tokens)], &self.rules).pop().expect("one for each entry");
+        let parts = take_one_apart((entry, tokens), &self.rules);
         *known = Some(Known { entry: entry.clone(), tokens, parts: parts.clone() });
         parts
     }

@@ -2,17 +2,13 @@
 //!
 //! What follows it may be any engine that keeps to the contract; ours is `Session`.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-
-use fanfold_core::{
-    Budget, Count, Engine, Entry, EntryId, Event, Refusal, Session, Tokens, Transcript, View, Workers,
-};
+use fanfold_core::{Budget, Engine, Entry, EntryId, Event, Refusal, Session, Tokens, Transcript, View};
 use fanfold_wire::{Change, Conversation, DecodeError, Format};
 use serde_json::value::RawValue;
 
 use crate::room::Room;
 use crate::terms::Terms;
+use crate::threads::Threads;
 
 /// From this many bytes of text on, counting on several threads pays for their memory.
 const MANY_BYTES: usize = 256 * 1024;
@@ -314,91 +310,5 @@ fn n_bytes(change: &Change) -> usize {
             step.text.as_str().len() + step.reasoning.as_str().len() + calls.sum::<usize>()
         }
         Change::Answer(_, outcome) => outcome.body.as_str().len(),
-    }
-}
-
-/// All cores, for a session.
-#[derive(Debug, Clone, Copy)]
-pub struct Threads;
-
-impl Threads {
-    /// Counts changes.
-    pub fn count_all(self, changes: &mut [Change], counter: &dyn Count) {
-        const SHARE: usize = 16;
-        let shares: Vec<Mutex<&mut [Change]>> = changes.chunks_mut(SHARE).map(Mutex::new).collect();
-        self.run(shares.len(), &|i| {
-            let mut share = shares[i].lock().unwrap_or_else(PoisonError::into_inner);
-            share.iter_mut().for_each(|change| change.count(counter));
-        });
-    }
-}
-
-impl Workers for Threads {
-    fn count(&self) -> usize {
-        rayon::current_num_threads()
-    }
-
-    fn run(&self, n: usize, job: &(dyn Fn(usize) + Sync)) {
-        let next = AtomicUsize::new(0);
-        let work = || {
-            let mine = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
-            mine.take_while(|i| *i < n).for_each(job);
-        };
-        // Who asks begins at once: until another thread is awake, much is done.
-        rayon::in_place_scope(|scope| {
-            (1..self.count().min(n)).for_each(|_| scope.spawn(|_| work()));
-            work();
-        });
-    }
-
-    fn soon(&self, job: Box<dyn FnOnce() + Send>) {
-        rayon::spawn(job);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use fanfold_core::Words;
-
-    use super::*;
-
-    #[test]
-    fn every_job_is_done_once() {
-        for n in [0, 1, 2, 3, 100, 1000] {
-            let done: Vec<AtomicUsize> = (0..n).map(|_| AtomicUsize::new(0)).collect();
-            Threads.run(n, &|i| {
-                done[i].fetch_add(1, Ordering::Relaxed);
-            });
-            assert!(done.iter().all(|times| times.load(Ordering::Relaxed) == 1), "{n}");
-        }
-    }
-
-    /// Also where all threads are busy with jobs of their own that ask for help.
-    #[test]
-    fn jobs_within_jobs_are_done() {
-        let n_done = AtomicUsize::new(0);
-        Threads.run(50, &|_| {
-            Threads.run(20, &|_| {
-                n_done.fetch_add(1, Ordering::Relaxed);
-            });
-        });
-        assert_eq!(n_done.into_inner(), 1000);
-    }
-
-    #[test]
-    fn changes_are_counted_together_as_one_by_one() {
-        let messages: Vec<String> =
-            (0..100).map(|i| format!(r#"{{"role":"user","content":"{}"}}"#, "word ".repeat(i + 1))).collect();
-        let body = format!("[{}]", messages.join(","));
-        let (_, mut together) = decode(body, Some(Format::Chat)).expect("a conversation");
-        let mut alone = together.clone();
-        Threads.count_all(&mut together, &Words);
-        alone.iter_mut().for_each(|change| change.count(&Words));
-        assert_eq!(together, alone);
-        let tokens = |change: &Change| match change {
-            Change::Append(Entry::Prompt(prompt)) => prompt.body.tokens(),
-            _ => Tokens::ZERO,
-        };
-        assert_eq!(together.iter().map(tokens).sum::<Tokens>(), Tokens(5050));
     }
 }

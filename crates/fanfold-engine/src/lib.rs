@@ -10,6 +10,7 @@ mod clock; //    what time it is
 mod terms; //    what a conversation is folded by
 mod room; //     how much room there is, as the provider counts
 mod words; //    a person's first words
+mod threads; //  all cores, for a session
 mod follow; //   a conversation and its session, followed together
 mod dresses; //  how the messages of a request were dressed
 mod offer; //    how the model may open folds
@@ -55,7 +56,7 @@ pub use engine::{Engine, OpError, store_hint, store_words};
 pub use errand::{
     Ended, Missed, Pending, Progress, Rest, Wanted, Way, Ways, Writer, Written, summarise_alone,
 };
-pub use follow::{Followed, Sizes, Threads, Wishes, decode, messages_of};
+pub use follow::{Followed, Sizes, Wishes, decode, messages_of};
 pub use here::Brought;
 pub use note::{Began, Beside, FoldMade, Moved, Note, Noted, Opened, Sent, Summarised, Why};
 pub use offer::Offer;
@@ -69,6 +70,7 @@ pub use request::{Answer, Ask, Left, Mode, Trouble};
 pub use retention::{Pruned, Retention};
 pub use standing::Standing;
 pub use terms::Terms;
+pub use threads::Threads;
 pub use told::Told;
 pub use wishes::clean_title;
 pub use words::opening_words;

@@ -10,6 +10,9 @@
 //!
 //! Every eighth place of what was said is remembered by the sixteen bytes that stand there, so a run of 24 bytes has at
 //! least one such place inside, and a reply costs one look for each of its bytes.
+//!
+//! What the agent said first it can say again: its commands, its turns of phrase, the files it wrote. Such spans are
+//! *coined*, and are counted apart, as the atoms are that it coined.
 
 use memchr::memmem;
 use rustc_hash::FxHashMap;
@@ -22,6 +25,7 @@ const SHORTEST: usize = 24;
 const LONGEST: usize = 240;
 const FEWEST_LETTERS: usize = 12;
 const MOST_COPIES: usize = 8;
+const MOST_LOOKS: usize = 64;
 const GRAM: usize = 16;
 const STRIDE: usize = 8;
 
@@ -33,6 +37,8 @@ pub(crate) struct Copied {
     pub(crate) messages: Vec<u32>,
     /// How many tokens back its newest copy stands.
     pub(crate) distance: f64,
+    /// Whether the agent said it before anybody else.
+    pub(crate) is_coined: bool,
 }
 
 /// The copied spans of each reply, in the order of replies.
@@ -52,10 +58,11 @@ pub(crate) fn copied_spans(trajectory: &Trajectory<'_>, fixed: &str) -> Vec<Vec<
     all
 }
 
-/// Where sixteen bytes stood, newest first.
+/// Where sixteen bytes stood.
 #[derive(Default)]
 struct Index {
-    newest: FxHashMap<u64, u32>,
+    /// The newest and the oldest place, counted from 1.
+    ends: FxHashMap<u64, (u32, u32)>,
     places: Vec<Place>,
 }
 
@@ -63,27 +70,64 @@ struct Index {
 struct Place {
     message: u32,
     at: u32,
-    /// The place before with the same bytes, counted from 1; 0 is none.
+    /// The places before and after with the same bytes, counted from 1; 0 is none.
     before: u32,
+    after: u32,
 }
 
 impl Index {
     fn add(&mut self, message: u32, text: &[u8]) {
         for at in (0..text.len().saturating_sub(GRAM - 1)).step_by(STRIDE) {
-            let newest = self.newest.entry(gram(&text[at..])).or_default();
-            self.places.push(Place { message, at: at as u32, before: *newest });
-            *newest = self.places.len() as u32;
+            let number = self.places.len() as u32 + 1;
+            let (newest, _) = self.ends.entry(gram(&text[at..])).or_insert((0, number));
+            let before = std::mem::replace(newest, number);
+            self.places.push(Place { message, at: at as u32, before, after: 0 });
+            if let Some(before) = (before as usize).checked_sub(1) {
+                self.places[before].after = number;
+            }
         }
     }
 
+    /// Where these bytes stood, the newest first.
     fn places(&self, gram: u64) -> impl Iterator<Item = Place> {
-        let mut next = self.newest.get(&gram).copied().unwrap_or_default();
-        let places = std::iter::from_fn(move || {
-            let place = *self.places.get((next as usize).checked_sub(1)?)?;
-            next = place.before;
+        let (newest, _) = self.ends.get(&gram).copied().unwrap_or_default();
+        self.chain(newest, |place| place.before).take(MOST_COPIES)
+    }
+
+    fn chain(&self, first: u32, next: impl Fn(Place) -> u32) -> impl Iterator<Item = Place> {
+        let mut number = first;
+        std::iter::from_fn(move || {
+            let place = *self.places.get((number as usize).checked_sub(1)?)?;
+            number = next(place);
             Some(place)
-        });
-        places.take(MOST_COPIES)
+        })
+    }
+
+    /// The first message that holds a span. Where its bytes stood too often to look at all, bytes further in are looked for;
+    /// nothing where all did.
+    fn first_holder<'t>(&self, span: &[u8], text_of: impl Fn(u32) -> &'t str) -> Option<u32> {
+        // Of as many places in a row, one is remembered.
+        let last = span.len() - (GRAM + STRIDE - 1);
+        (0..=last).step_by(STRIDE).find_map(|from| {
+            let mut first = u32::MAX;
+            for offset in from..from + STRIDE {
+                let (_, oldest) = self.ends.get(&gram(&span[offset..])).copied().unwrap_or_default();
+                for (n, place) in self.chain(oldest, |place| place.after).enumerate() {
+                    if place.message >= first {
+                        break;
+                    }
+                    if n == MOST_LOOKS {
+                        return None;
+                    }
+                    let begin = (place.at as usize).checked_sub(offset);
+                    let rest = begin.and_then(|begin| text_of(place.message).as_bytes().get(begin..));
+                    if rest.is_some_and(|rest| rest.starts_with(span)) {
+                        first = place.message;
+                    }
+                }
+            }
+            (first < u32::MAX).then_some(first)
+        })
     }
 }
 
@@ -127,10 +171,14 @@ fn spans_of(trajectory: &Trajectory<'_>, index: &Index, reply: usize, fixed: &st
         if says_something(span) && memmem::find(fixed.as_bytes(), span.as_bytes()).is_none() {
             let whole = runs.iter().filter(|run| run.start <= start && run.end >= end);
             let newest = whole.clone().max_by_key(|run| (run.message, run.at)).unwrap_or(best);
+            let first = index.first_holder(span.as_bytes(), |message| trajectory.text_of(message));
+            let messages: Vec<u32> = whole.map(|run| run.message).collect();
+            let first = first.or(messages.iter().min().copied()).unwrap_or(newest.message);
             spans.push(Copied {
                 text: span.to_owned(),
                 distance: trajectory.distance(reply, newest.message, newest.at + (start - newest.start)),
-                messages: whole.map(|run| run.message).collect(),
+                messages,
+                is_coined: trajectory.role(first as usize) == Role::Assistant,
             });
         }
         i = end;
@@ -163,14 +211,19 @@ mod tests {
     use crate::atoms::Known;
     use crate::record::Record;
 
-    /// The spans of the last of these messages, each with the messages that hold it.
-    fn check(messages: &[(&str, &str)], expected: &[(&str, &[u32])]) {
+    /// The spans of the last of these messages.
+    fn spans(messages: &[(&str, &str)]) -> Vec<Copied> {
         let messages: Vec<_> =
             messages.iter().map(|(role, content)| json!({ "role": role, "content": content })).collect();
         let line = json!({ "id": "x", "messages": messages }).to_string();
         let record = Record::parse(&line, "x").expect("it is a record");
-        let trajectory = Trajectory::new(&record, &Known::new(), &Words);
-        let found = trajectory.copied.last().expect("there is a reply");
+        let mut trajectory = Trajectory::new(&record, &Known::new(), &Words);
+        trajectory.copied.pop().expect("there is a reply")
+    }
+
+    /// The spans of the last of these messages, each with the messages that hold it.
+    fn check(messages: &[(&str, &str)], expected: &[(&str, &[u32])]) {
+        let found = spans(messages);
         let found: Vec<(&str, &[u32])> = found.iter().map(|span| (&*span.text, &*span.messages)).collect();
         assert_eq!(found, expected);
     }
@@ -190,6 +243,26 @@ mod tests {
         let rule = "-".repeat(60);
         check(&[("user", &rule), ("assistant", &rule)], &[]);
         check(&[("system", LINE), ("user", LINE), ("assistant", LINE)], &[]);
+    }
+
+    #[test]
+    fn what_the_agent_said_first_it_coined() {
+        let is_coined = |messages: &[(&str, &str)]| {
+            let found = spans(messages);
+            assert_eq!(found.len(), 1, "{messages:?}");
+            found[0].is_coined
+        };
+        let told = format!("I saw: {LINE}, twice");
+        assert!(!is_coined(&[("user", &told), ("assistant", LINE)]));
+        assert!(is_coined(&[("user", "no"), ("assistant", LINE), ("user", &told), ("assistant", LINE)]));
+        assert!(!is_coined(&[("user", &told), ("assistant", LINE), ("user", LINE), ("assistant", LINE)]));
+        // However often it was said since, and whatever else begins like it.
+        let mut often = vec![("user", &*told)];
+        let other = format!("{}, not", &LINE[..29]);
+        (0..300).for_each(|_| often.extend([("assistant", &*other), ("assistant", LINE)]));
+        assert!(!is_coined(&often));
+        often[0] = ("user", "no");
+        assert!(is_coined(&often));
     }
 
     #[test]

@@ -206,8 +206,10 @@ impl Run {
         for span in trajectory.copied[moment.n].iter().filter(|span| is_old(span.distance)) {
             let is_there = span.messages.iter().any(|message| self.is_there(*message as usize))
                 || memchr::memmem::find(self.new.text.as_bytes(), span.text.as_bytes()).is_some();
-            self.sums.copied += 1;
-            self.sums.copied_there += u64::from(is_there);
+            let Sums { copied, copied_there, coined, coined_there, .. } = &mut self.sums;
+            let (n, n_there) = if span.is_coined { (coined, coined_there) } else { (copied, copied_there) };
+            *n += 1;
+            *n_there += u64::from(is_there);
         }
     }
 

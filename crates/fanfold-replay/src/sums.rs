@@ -99,10 +99,14 @@ pub struct Sums {
     pub repeats: u64,
     /// Those of them whose earlier result was no longer there as it came.
     pub repeats_folded: u64,
-    /// Old spans that replies under pressure copied.
+    /// Old spans that replies under pressure copied, and that somebody else had said first.
     pub copied: u64,
     /// Those that were there.
     pub copied_there: u64,
+    /// Old spans of the agent's own that they repeated.
+    pub coined: u64,
+    /// Those that were there.
+    pub coined_there: u64,
     /// Replies under pressure.
     pub pressed: Part,
     /// The others.
@@ -164,6 +168,8 @@ impl Sums {
         self.repeats_folded += other.repeats_folded;
         self.copied += other.copied;
         self.copied_there += other.copied_there;
+        self.coined += other.coined;
+        self.coined_there += other.coined_there;
         self.pressed.add(&other.pressed);
         self.early.add(&other.early);
         for (sum, other) in self.by_distance.iter_mut().zip(&other.by_distance) {

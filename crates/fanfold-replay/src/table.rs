@@ -56,8 +56,10 @@ pub struct Shares {
     pub user: Option<f64>,
     /// What a recall costs in the mean.
     pub rec_tokens: Option<f64>,
-    /// Old spans that replies copied and that were there.
+    /// Old spans that replies copied from others and that were there.
     pub copied: Option<f64>,
+    /// Old spans of the agent's own that they repeated and that were there.
+    pub coined: Option<f64>,
     /// What it cost, as a share of what it would have cost as it came.
     pub cost: Option<f64>,
 }
@@ -97,6 +99,7 @@ fn shares(sums: &Sums, outcomes: &[&Outcome]) -> Shares {
         user: share(sums.users_there, sums.users),
         rec_tokens: share(sums.recall_tokens, sums.recalls),
         copied: share(sums.copied_there, sums.copied),
+        coined: share(sums.coined_there, sums.coined),
         cost: (sums.bill_raw.dollars > 0.0).then(|| sums.bill.dollars / sums.bill_raw.dollars),
     }
 }

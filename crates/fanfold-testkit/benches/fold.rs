@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use fanfold_core::{
     Body, Budget, Call, Count as _, Entry, Origin, Outcome, Policy, Session, Step, Tokens, Transcript,
+    Workers as _,
 };
 use fanfold_engine::Threads;
 use fanfold_tokens::{O200k, o200k};
@@ -23,8 +24,7 @@ fn main() {
     }
     // What is loaded once is there before the clock runs: the vocabulary with what it keeps for each thread, the threads,
     // and all that a first fold needs.
-    rayon::broadcast(|_| first_fold());
-    first_fold();
+    Threads.run(2 * Threads.count(), &|_| first_fold());
     for wanted in wanted {
         let parts = wanted.split_once(':').and_then(|(window, file)| Some((window.parse().ok()?, file)));
         let Some((window, file)) = parts else {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, TryLockError};
 
 use fanfold_core::{Count, Tokens};
@@ -60,7 +61,8 @@ impl<R> Exact<R> {
 
 impl<R: Rules> Count for Exact<R> {
     fn count(&self, text: &str) -> Tokens {
-        for memo in &self.memos {
+        let (before, own) = self.memos.split_at(own_memo() % self.memos.len());
+        for memo in own.iter().chain(before) {
             let mut memo = match memo.try_lock() {
                 Ok(memo) => memo,
                 // A memo is right at every moment, whatever stopped the thread that held it.
@@ -89,6 +91,13 @@ impl<R> fmt::Debug for Exact<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Exact").field(&self.name).finish()
     }
+}
+
+/// The number of the memo that a thread takes if it can: what it has filled is in the cache of its core.
+fn own_memo() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local!(static OWN: usize = NEXT.fetch_add(1, Ordering::Relaxed));
+    OWN.with(|own| *own)
 }
 
 fn count_with<R: Rules>(memo: &mut Memo, bpe: &CoreBpe, text: &str) -> Tokens {

@@ -129,7 +129,7 @@ impl Source {
     fn of(ledger: &mut Ledger, showing: &Showing<'_>, id: EntryId) -> Source {
         let entry = showing.transcript.entry(id);
         let is_kept = ledger.scans.contains_key(&id);
-        let scan = ledger.scan(showing.transcript, showing.rules, showing.workers, id);
+        let scan = ledger.scan(showing.transcript, showing.rules, id);
         if !is_kept {
             ledger.scans.remove(&id);
         }

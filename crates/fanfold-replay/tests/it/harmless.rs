@@ -17,7 +17,8 @@ fn check(text: &str) -> usize {
                 assert!(part.read <= part.there && part.there <= part.atoms);
                 assert!(part.tool_only_read <= part.tool_only && part.lines_there <= part.lines);
             }
-            assert!(sums.copied_there <= sums.copied && sums.users_there <= sums.users);
+            assert!(sums.copied_there <= sums.copied && sums.coined_there <= sums.coined);
+            assert!(sums.users_there <= sums.users);
             assert!(sums.bill.dollars >= 0.0 && sums.bill.read <= sums.bill.tokens);
         }
     }
