@@ -672,8 +672,8 @@ pub(super) const FAULTS: &[Fault] = &[
         name: "arguments are told as they were printed",
         breaks: "spacing",
         file: "crates/fanfold-core/src/scan.rs",
-        find: "is_asked && self.respaced.read(label, text)",
-        replace: "is_asked && self.respaced.read(label, text) && label.is_empty()",
+        find: "is_asked && respaced.read(label, text)",
+        replace: "is_asked && respaced.read(label, text) && label.is_empty()",
     },
     Fault {
         name: "a smaller window is filled by its reserve",
