@@ -1,11 +1,13 @@
 //! Colours and widths, and the two ways out: data on stdout, words for people on stderr.
 
 use std::io::{self, Write as _};
+use std::path::Path;
 
 use anstream::ColorChoice;
 use anstyle::{AnsiColor, Style};
 use fanfold_core::thousands;
 
+use crate::failure::not_written;
 use crate::settings::Color;
 
 /// How things look.
@@ -68,7 +70,7 @@ pub(crate) fn say(content: &str) {
 fn quietly(written: io::Result<()>) -> anyhow::Result<()> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
-        other => Ok(other?),
+        other => Ok(other.map_err(|error| not_written(Path::new("stdout"), &error))?),
     }
 }
 

@@ -29,7 +29,7 @@ use std::path::Path;
 
 use fanfold_core::{Budget, Fault, Pressure, Refusal, Tokens, View};
 use fanfold_engine::{Followed, Wishes, decode};
-use fanfold_wire::Repair;
+use fanfold_wire::{Conversation, Oddity, Repair};
 
 use crate::choose::{self, Asked};
 use crate::failure::{Failure, not_decoded};
@@ -84,6 +84,7 @@ fn open(path: &Path, options: &Options, wishes: &Wishes, say: Say) -> anyhow::Re
     let format = choose::format(options)?;
     let (conversation, changes) =
         decode(input.text, format).map_err(|error| not_decoded(&input.name, &error))?;
+    check_roles(&input.name, &conversation)?;
     let terms = choose::terms(options, Asked { model: conversation.model() })?;
     for assumed in &terms.assumed {
         say.note(&format!("{} {assumed}\n", paint(style::DIM, "note:")));
@@ -93,6 +94,21 @@ fn open(path: &Path, options: &Options, wishes: &Wishes, say: Say) -> anyhow::Re
     let followed = Followed::body_watched(conversation, changes, &terms, wishes, &mut || progress.add(1));
     drop(progress);
     Ok(followed)
+}
+
+/// Whether this is a conversation at all: one message without a role is odd, all of them are something else.
+fn check_roles(name: &str, conversation: &Conversation) -> Result<(), Failure> {
+    let is_nobodys = |repair: &&Repair| {
+        matches!(&repair.oddity, Oddity::UnknownRole(role) if role.is_empty())
+            || repair.oddity == Oddity::NotAMessage
+    };
+    let n_nobodys = conversation.repairs().iter().filter(is_nobodys).count();
+    if n_nobodys == 0 || n_nobodys < conversation.messages().len() {
+        return Ok(());
+    }
+    let hint = "a session of Claude Code or Codex is replayed by `fanfold replay FILE` and kept by `fanfold sessions import FILE`; \
+                `--format` says what else it is";
+    Err(Failure::new(format!("{name}: no message in it has a role"), hint))
 }
 
 /// Whether there are messages of these numbers.
@@ -134,7 +150,11 @@ fn tell_repairs(repairs: &[Repair], leaves: Leaves, say: Say) {
     }
     let note = paint(style::DIM, "note:");
     for (_, first, n_more) in &kinds {
-        let more = if *n_more > 0 { format!(" (and {n_more} times more)") } else { String::new() };
+        let more = match n_more {
+            0 => String::new(),
+            1 => " (and once more)".to_owned(),
+            n_more => format!(" (and {n_more} times more)"),
+        };
         let told = match leaves {
             Leaves::AsItCame => first.left_alone(),
             Leaves::Folded => first.to_string(),

@@ -58,7 +58,7 @@ pub(crate) enum Command {
     #[command(after_help = "Example: fanfold recall chat.json 291227 --lines 1-40\n\n\
         Give the same --window and --policy as for the fold: the folds follow from them.")]
     Recall(RecallArgs),
-    /// Print a conversation as text, one line per message
+    /// Print a conversation as text, message by message
     #[command(after_help = "Example: fanfold show chat.json --folded --window 32k | less")]
     Show(ShowArgs),
     /// Tell the budget, the folds, or what the agent knows

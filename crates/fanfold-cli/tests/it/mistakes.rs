@@ -176,3 +176,50 @@ fn sessions_end_and_programs_are_told() {
     assert_eq!(told("sessions prune --days 0 --ended --json")["forgotten"], json!([fork]));
     assert_eq!(told("sessions delete feature-login --json")["forgotten"], json!(["feature-login"]));
 }
+
+#[test]
+fn what_is_no_conversation_is_not_folded_as_one() {
+    let sandbox = Sandbox::new();
+    let line =
+        |i: usize| json!({ "type": "user", "uuid": i, "message": { "role": "user", "content": "hi" } });
+    let lines: Vec<String> = (0..40).map(|i| line(i).to_string()).collect();
+    sandbox.write("session.jsonl", &lines.join("\n"));
+    for command in ["fold", "show", "inspect --budget"] {
+        let ran = sandbox.run(&format!("{command} session.jsonl --window 8k"));
+        assert_eq!((ran.code, &*ran.out), (1, ""), "{command}: {}", ran.err);
+        assert!(ran.err.contains("no message in it has a role"), "{}", ran.err);
+        assert!(ran.err.contains("fanfold sessions import"), "{}", ran.err);
+    }
+    // One message that is odd among others is let through.
+    let odd = r#"[{"role":"user","content":"hi"},{"content":"and this?"}]"#;
+    assert_eq!(sandbox.run_with("fold --window 8k", odd).out, odd);
+}
+
+#[test]
+fn a_file_behind_a_list_of_policies_is_told() {
+    let sandbox = Sandbox::new();
+    sandbox.write("runs.jsonl", &body(&long_chat(3)));
+    for policies in ["all", "fanfold", "mask window"] {
+        let ran = sandbox.run(&format!("replay --policy {policies} runs.jsonl"));
+        assert_eq!(ran.code, 1, "{}", ran.out);
+        assert!(ran.err.contains("`runs.jsonl` is no policy but a file"), "{}", ran.err);
+        assert!(ran.err.contains("hint: name it first: fanfold replay runs.jsonl --policy"), "{}", ran.err);
+    }
+    let ran = sandbox.run("replay runs.jsonl --policy all nonsense");
+    assert!(ran.code == 1 && ran.err.contains("nonsense"), "{}", ran.err);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_behind_stdout_is_told() {
+    let sandbox = Sandbox::new();
+    sandbox.write("chat.json", &body(&long_chat(3)));
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = std::process::Command::new(sandbox.command().get_program());
+    command.args(["fold", "--window", "100k"]).arg(sandbox.path("chat.json"));
+    let output = command.stdout(full).stderr(std::process::Stdio::piped()).output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(err.contains("stdout could not be written: no space left on device"), "{err}");
+    assert!(err.contains("hint: make room on the disk"), "{err}");
+}

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
-use memchr::{memchr_iter, memchr2, memrchr};
+use memchr::{memchr_iter, memchr2, memchr2_iter, memrchr};
 use regex::Regex;
 use serde_json::value::RawValue;
 
@@ -157,16 +157,19 @@ fn first_string(text: &str) -> Option<String> {
     let rest = text.trim_start().strip_prefix('{')?.trim_start();
     let rest = ["\"output\"", "\"content\"", "\"stdout\""].iter().find_map(|key| rest.strip_prefix(key))?;
     let rest = rest.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
-    let mut out = String::with_capacity(rest.len());
-    let mut rest = rest;
-    loop {
-        let at = memchr2(b'"', b'\\', rest.as_bytes())?;
-        out.push_str(&rest[..at]);
-        if rest.as_bytes()[at] == b'"' {
+    let (bytes, mut out) = (rest.as_bytes(), String::with_capacity(rest.len()));
+    let mut from = 0;
+    for at in memchr2_iter(b'"', b'\\', bytes) {
+        if at < from {
+            // It was escaped.
+            continue;
+        }
+        out.push_str(&rest[from..at]);
+        if bytes[at] == b'"' {
             return Some(out).filter(|text| !text.trim().is_empty());
         }
         // Other escapes are left to the whole reader.
-        out.push(match rest.as_bytes().get(at + 1)? {
+        out.push(match bytes.get(at + 1)? {
             b'n' => '\n',
             b't' => '\t',
             b'"' => '"',
@@ -175,8 +178,9 @@ fn first_string(text: &str) -> Option<String> {
             b'r' => '\r',
             _ => return None,
         });
-        rest = &rest[at + 2..];
+        from = at + 2;
     }
+    None
 }
 
 /// The output without the lines that a harness puts around it.

@@ -65,7 +65,7 @@ fn done(call: &Call, deed: &Deed, output: &Output<'_>, ending: &Ending) -> Strin
             count(output.n_lines(), "entry", "entries")
         ),
         Verb::Search => {
-            format!("{}\"{target}\"{} → {}", said("searched"), place(deed), hits(text, output.n_lines()))
+            format!("{}\"{target}\"{} → {}", said("searched"), place(deed), hits(text, output))
         }
         Verb::Run => format!(
             "ran `{target}` → {}{}{}",
@@ -224,10 +224,10 @@ static HITS: LazyLock<NumberSearch> = LazyLock::new(|| {
     NumberSearch::new(pattern, &words, &["total_count", "total_matches", "numMatches"], 400)
 });
 
-fn hits(text: &str, n_lines: usize) -> String {
+fn hits(text: &str, output: &Output<'_>) -> String {
     let number = HITS.numbers(text).next().and_then(|number| number.parse().ok());
-    let says_none = head(text, 60).to_ascii_lowercase().starts_with("no ");
-    count(number.unwrap_or(if says_none { 0 } else { n_lines }), "hit", "hits")
+    let says_none = || head(text, 60).to_ascii_lowercase().starts_with("no ");
+    count(number.unwrap_or_else(|| if says_none() { 0 } else { output.n_lines() }), "hit", "hits")
 }
 
 fn hunks(arguments: &str) -> String {

@@ -85,8 +85,16 @@ pub(super) fn fold_condensed(draft: &mut Draft<'_>, place: Place, text: &str, ro
     let short = condense(text, &Wish { room, kind, value: &value, file, outlines: Some(&outlines) });
     draft.ledger.outlines = outlines.into_known();
     let Some(short) = short else { return false };
-    let n_lines = text.lines().count();
-    draft.fold_to(place, |tag| format!("{short}\n[condensed from {n_lines} lines, {tag}]"))
+    let n_lines = lines_in(text);
+    draft.fold_to(place, |tag| format!("{short}\n[condensed from {n_lines}, {tag}]"))
+}
+
+/// How many lines a text has, in words.
+pub(super) fn lines_in(text: &str) -> String {
+    match text.lines().count() {
+        1 => "1 line".to_owned(),
+        n_lines => format!("{n_lines} lines"),
+    }
 }
 
 /// What the policy says that the results of a tool are, if it says so.

@@ -5,6 +5,8 @@ mod paper; //   the tables
 mod data; //    the figures as JSON
 mod drawing; // the picture
 
+use std::path::Path;
+
 use fanfold_core::{Policy, thousands};
 use fanfold_replay::{Known, Outcome, Record, Terms, USUAL_PRICE, replay, rows};
 use fanfold_tokens::o200k;
@@ -101,7 +103,15 @@ fn tell_left_out(terms: &Terms, records: &[Record], outcomes: &[Outcome], say: S
 fn terms(args: &ReplayArgs, options: &Options) -> anyhow::Result<Terms> {
     let is_of_sessions = gather::is_of_sessions(args);
     let mut names: Vec<&str> = args.policy.iter().map(String::as_str).collect();
+    let is_path = |name: &&&str| !Policy::NAMES.contains(*name) && Path::new(name).exists();
+    if let Some(path) = names.iter().find(is_path) {
+        let message = format!("`{path}` is no policy but a file: --policy takes all that follows");
+        return Err(Failure::new(message, format!("name it first: fanfold replay {path} --policy …")).into());
+    }
     if names.contains(&"all") {
+        for name in names.iter().filter(|name| **name != "all") {
+            choose::policy(&Options { policy: Some((*name).to_owned()), ..options.clone() })?;
+        }
         names = Policy::NAMES.to_vec();
     }
     if names.is_empty() {

@@ -134,7 +134,11 @@ pub(crate) fn sessions(terms: &Terms, records: &[Record], rows: &[Row]) -> Strin
                 thousands(row.window),
                 100.0 * (1.0 - cost / raw)
             ),
-            false => format!("{} as they came, and no fold would have paid", dollars(raw)),
+            false => format!(
+                "{} as they came, and at a window of {} no fold would have paid",
+                dollars(raw),
+                thousands(row.window)
+            ),
         };
         out.push_str(&format!("{}\n", paint(style::BOLD, words)));
     }
