@@ -210,10 +210,6 @@ impl<'a> Draft<'a> {
         for bytes in slices {
             let part = Original::PlaceSlice(place, bytes.clone());
             let name = self.ledger.name(part, Hash::of(original[bytes].as_bytes()));
-            // A text that repeats itself has parts that are one.
-            if handles.contains(&name) {
-                continue;
-            }
             tag.push(' ');
             tag.push_str(&name.to_string());
             handles.push(name);

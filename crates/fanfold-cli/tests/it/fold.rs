@@ -453,21 +453,3 @@ fn every_strategy_goes_well_below_where_it_begins() {
         assert!(low_mark <= 0.76 * trigger, "{strategy}: {low_mark} of {trigger}");
     }
 }
-
-#[test]
-fn the_parts_of_what_repeats_itself_are_named_once() {
-    let sandbox = Sandbox::new();
-    let (asked, answered) = ("Say it.", "x ".repeat(50_000));
-    let messages = [("user", asked), ("assistant", &answered), ("user", "And now?")];
-    let messages: Vec<Value> =
-        messages.iter().map(|(role, content)| json!({ "role": role, "content": content })).collect();
-    let ran = sandbox.run_with("fold --window 8k", &body(&messages));
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    let folded: Value = serde_json::from_str(&ran.out).unwrap();
-    let text = folded["messages"][1]["content"].as_str().unwrap();
-    let (_, parts) = text.split_once(" in parts ").expect(text);
-    let handles: Vec<&str> =
-        parts.split(|c: char| !c.is_ascii_digit()).filter(|word| word.len() > 3).collect();
-    let distinct: std::collections::BTreeSet<&str> = handles.iter().copied().collect();
-    assert!(!handles.is_empty() && handles.len() == distinct.len(), "{text}");
-}
