@@ -171,7 +171,10 @@ impl Bench {
         let size = size_of(entry);
         let (mut script, mut plain) = (String::with_capacity(size + size / 16 + 32), String::new());
         let Bench { numbers, marked, respaced, lines, atoms, own, words } = self;
-        (lines.clear(), atoms.clear(), own.clear(), words.clear());
+        lines.clear();
+        atoms.clear();
+        own.clear();
+        words.clear();
         // One atom in fifty bytes is usual.
         numbers.restart(size / 48);
         each_piece(entry, |piece, label, text| {
