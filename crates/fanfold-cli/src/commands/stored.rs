@@ -41,6 +41,7 @@ pub(crate) fn fold(args: &FoldArgs, name: &str, options: &Options, say: Say) -> 
     };
     let format = choose::format(options)?;
     let (conversation, changes) = decode(&*body, format).map_err(|error| not_decoded(&source, &error))?;
+    super::check_roles(&source, &conversation)?;
     target.refuse_another(&conversation, &source)?;
     let terms = kept_terms(engine, id, options, Asked { model: conversation.model() })?;
     for assumed in &terms.assumed {

@@ -184,7 +184,7 @@ fn what_is_no_conversation_is_not_folded_as_one() {
         |i: usize| json!({ "type": "user", "uuid": i, "message": { "role": "user", "content": "hi" } });
     let lines: Vec<String> = (0..40).map(|i| line(i).to_string()).collect();
     sandbox.write("session.jsonl", &lines.join("\n"));
-    for command in ["fold", "show", "inspect --budget"] {
+    for command in ["fold", "fold --session new", "show", "inspect --budget"] {
         let ran = sandbox.run(&format!("{command} session.jsonl --window 8k"));
         assert_eq!((ran.code, &*ran.out), (1, ""), "{command}: {}", ran.err);
         assert!(ran.err.contains("no message in it has a role"), "{}", ran.err);

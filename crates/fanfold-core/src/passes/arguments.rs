@@ -150,7 +150,8 @@ fn start_of(text: &str, short: usize) -> String {
     format!("{}…", text[..end].trim_end())
 }
 
-fn lines(text: &str) -> String {
+/// How many lines a text has, in words.
+pub(super) fn lines(text: &str) -> String {
     match text.lines().count() {
         1 => "1 line".to_owned(),
         n => format!("{n} lines"),

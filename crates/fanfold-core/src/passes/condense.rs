@@ -42,6 +42,7 @@
 //! ```
 
 use super::Pass;
+use super::arguments::lines;
 use crate::changed::Changed;
 use crate::condense::{FileShown, Kind, Outlines, Wish, condense, kind_of, usual_room_as};
 use crate::deed::{Sight, Verb};
@@ -85,16 +86,8 @@ pub(super) fn fold_condensed(draft: &mut Draft<'_>, place: Place, text: &str, ro
     let short = condense(text, &Wish { room, kind, value: &value, file, outlines: Some(&outlines) });
     draft.ledger.outlines = outlines.into_known();
     let Some(short) = short else { return false };
-    let n_lines = lines_in(text);
+    let n_lines = lines(text);
     draft.fold_to(place, |tag| format!("{short}\n[condensed from {n_lines}, {tag}]"))
-}
-
-/// How many lines a text has, in words.
-pub(super) fn lines_in(text: &str) -> String {
-    match text.lines().count() {
-        1 => "1 line".to_owned(),
-        n_lines => format!("{n_lines} lines"),
-    }
 }
 
 /// What the policy says that the results of a tool are, if it says so.
