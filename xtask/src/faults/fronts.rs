@@ -284,6 +284,16 @@ pub(super) const FAULTS: &[Fault] = &[
         replace: "given.is_none_or(|given| is_same(given.as_bytes(), token.as_bytes()))",
     },
     Fault {
+        name: "signals are listened for when clients come already",
+        breaks: "the tools: mcp::http",
+        file: "crates/fanfold-cli/src/commands/mcp.rs",
+        find: r#"    let mut signals = Signals::listen();
+    say.note(&format!("{} http://{address}{}, store {store}\n", paint(style::BOLD, "MCP at"), PATHS[0]));"#,
+        replace: r#"    say.note(&format!("{} http://{address}{}, store {store}\n", paint(style::BOLD, "MCP at"), PATHS[0]));
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let mut signals = Signals::listen();"#,
+    },
+    Fault {
         name: "a part of a key is offered to a memory",
         breaks: "trust: memory",
         file: "crates/fanfold-proxy/src/remember.rs",

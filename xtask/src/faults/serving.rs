@@ -337,7 +337,7 @@ pub(super) const FAULTS: &[Fault] = &[
         name: "a second signal is not heard",
         breaks: "serve",
         file: "crates/fanfold-cli/src/commands/serve/mod.rs",
-        find: r#"        () = signals::asked_to_end() => say.warn("ended at once"#,
+        find: r#"        _ = signals.next() => say.warn("ended at once"#,
         replace: r#"        () = std::future::pending() => say.warn("ended at once"#,
     },
     Fault {

@@ -12,6 +12,7 @@ use tokio::runtime::Runtime;
 
 use super::Say;
 use super::search::OtherProfiles;
+use super::signals::Signals;
 use crate::failure::{Failure, not_read};
 use crate::flags::McpArgs;
 use crate::log;
@@ -58,34 +59,21 @@ async fn on_http(server: Server, args: &McpArgs, listen: &str, store: &str, say:
         Failure::new(format!("{address} can't be listened on: {error}"), hint)
     })?;
     let address = listener.local_addr().context("the address is not known")?;
+    let mut signals = Signals::listen();
     say.note(&format!("{} http://{address}{}, store {store}\n", paint(style::BOLD, "MCP at"), PATHS[0]));
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let serving = tokio::spawn(fanfold_mcp::listen(server, access, listener, async {
         drop(stopped.await);
     }));
-    end_asked_for().await;
+    signals.next().await;
     drop(stop);
-    match tokio::time::timeout(ENDING, serving).await {
-        Ok(served) => Ok(served.context("the server failed")?.context("the server failed")?),
+    tokio::select! {
+        served = serving => Ok(served.context("the server failed")?.context("the server failed")?),
         // Whoever holds a connection open without asking anything is not waited for.
-        Err(_) => Ok(()),
+        () = tokio::time::sleep(ENDING) => Ok(()),
+        // Asked a second time, nobody is.
+        _ = signals.next() => Ok(()),
     }
-}
-
-/// Waits until somebody wants the program to end.
-async fn end_asked_for() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = tokio::signal::ctrl_c() => {}
-            }
-            return;
-        }
-    }
-    drop(tokio::signal::ctrl_c().await);
 }
 
 /// An address as people write it: a port of this machine, or a name and a port.

@@ -8,6 +8,7 @@ pub(crate) mod inspect;
 pub(crate) mod metrics;
 pub(crate) mod stored;
 mod target;
+mod signals;
 pub(crate) mod pipe;
 pub(crate) mod serve;
 pub(crate) mod replay;

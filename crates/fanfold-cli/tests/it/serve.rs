@@ -121,6 +121,16 @@ fn a_second_signal_ends_it_at_once() {
 }
 
 #[test]
+fn who_was_told_the_address_may_end_it_at_once() {
+    let (sandbox, upstream) = (Sandbox::new(), upstream(Duration::ZERO));
+    for _ in 0..10 {
+        let mut proxy = Proxy::start(&sandbox, &upstream);
+        proxy.kill("-TERM");
+        assert_eq!(proxy.ends_within(Duration::from_secs(10)), Some(0));
+    }
+}
+
+#[test]
 fn a_client_is_started_with_its_base_urls_and_ended_with() {
     let (sandbox, upstream) = (Sandbox::new(), upstream(Duration::ZERO));
     let url = upstream.url();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::process::{Child, Command};
 
 use super::codex::Codex;
-use super::signals::{Asked, Signals, are_in_front};
+use crate::commands::signals::{Asked, Signals, are_in_front};
 use crate::failure::Failure;
 
 /// A second Ctrl-C within so long is meant for a client that did not end at the first.
@@ -37,8 +37,8 @@ pub(crate) async fn run(
     arguments: &[OsString],
     codex: Option<&Codex>,
     proxy: Proxy<'_>,
+    signals: &mut Signals,
 ) -> Result<ExitCode, Failure> {
-    let mut signals = Signals::listen();
     let mut command = Command::new(program);
     let flags = codex.map(|codex| codex.flags(&proxy.openai())).unwrap_or_default();
     command.args(flags).args(arguments);

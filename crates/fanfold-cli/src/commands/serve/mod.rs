@@ -4,7 +4,6 @@ mod host; //    stores and terms for the proxy
 mod places; //  where it listens, and where requests go
 mod codex; //   where Codex's own settings send it
 mod client; //  a command with its base URLs set
-mod signals; // what the system asks for
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -24,6 +23,7 @@ use self::places::Chosen;
 use super::Say;
 use super::provider;
 use super::search::OtherProfiles;
+use super::signals::Signals;
 use crate::choose;
 use crate::failure::{Failure, not_read};
 use crate::flags::{RecallWay, ServeArgs};
@@ -101,6 +101,7 @@ async fn serve_until_asked(
         },
     );
     let running = serve(config).await.map_err(|error| not_served(&error))?;
+    let mut signals = Signals::listen();
     say.note(&format!("{} http://{}, {line}\n", paint(style::BOLD, "fanfold listens on"), running.address()));
     if let Some(doubt) = host.doubt() {
         say.warn(&doubt);
@@ -111,15 +112,15 @@ async fn serve_until_asked(
     let code = match args.command.split_first() {
         Some((program, arguments)) => {
             let proxy = Proxy { address: running.address(), openai_path: &openai_path };
-            client::run(program, arguments, codex.as_ref(), proxy).await?
+            client::run(program, arguments, codex.as_ref(), proxy, &mut signals).await?
         }
         None => {
-            signals::asked_to_end().await;
+            signals.next().await;
             ExitCode::SUCCESS
         }
     };
     // With a client of ours, whoever is still connected has ended.
-    end(&running, args.command.is_empty(), say).await;
+    end(&running, args.command.is_empty(), &mut signals, say).await;
     if let Some(remember) = remember {
         farewell(remember, say).await;
     }
@@ -170,7 +171,7 @@ fn meter(args: &ServeArgs, options: &Options) -> anyhow::Result<Meter> {
 }
 
 /// Ends in good order, or at once if that is asked for.
-async fn end(running: &Running, is_alone: bool, say: Say) {
+async fn end(running: &Running, is_alone: bool, signals: &mut Signals, say: Say) {
     let n_left = running.n_connections();
     if is_alone && n_left > 0 {
         say.note(&format!(
@@ -184,7 +185,7 @@ async fn end(running: &Running, is_alone: bool, say: Say) {
                 say.warn("some answers were cut off: they did not end in time");
             }
         }
-        () = signals::asked_to_end() => say.warn("ended at once; answers that were under way are cut off"),
+        _ = signals.next() => say.warn("ended at once; answers that were under way are cut off"),
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -35,6 +35,12 @@ impl Listening {
         let address = line.split_once("http://").and_then(|(_, rest)| rest.split(['/', ',']).next());
         let Some(Ok(address)) = address.map(str::parse) else { panic!("no address in: {line}") };
         Listening { child, address }
+    }
+
+    #[cfg(unix)]
+    fn kill(&self, signal: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
     }
 
     fn port(&self) -> u16 {
@@ -213,8 +219,37 @@ fn it_ends_when_it_is_told_to() {
     let _idle = TcpStream::connect(server.address).unwrap();
     assert_eq!(server.post("/mcp", &[], &ping()).0, 200);
     let began = Instant::now();
-    let id = server.child.id().to_string();
-    assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    server.kill("-TERM");
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
     assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
+}
+
+#[cfg(unix)]
+#[test]
+fn who_was_told_the_address_may_end_it_at_once() {
+    let kept = Kept::new();
+    for _ in 0..10 {
+        let mut server = Listening::start(&kept, "0");
+        server.kill("-TERM");
+        assert_eq!(server.child.wait().unwrap().code(), Some(0));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_second_signal_waits_for_nobody() {
+    let kept = Kept::new();
+    let mut server = Listening::start(&kept, "0");
+    let mut slow = TcpStream::connect(server.address).unwrap();
+    let head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\naccept: application/json, text/event-stream\r\n\
+                content-type: application/json\r\ncontent-length: 100\r\n\r\n{";
+    slow.write_all(head.as_bytes()).unwrap();
+    assert_eq!(server.post("/mcp", &[], &ping()).0, 200);
+    let began = Instant::now();
+    server.kill("-TERM");
+    thread::sleep(Duration::from_millis(300));
+    assert_eq!(server.child.try_wait().unwrap(), None, "it waits for what was asked");
+    server.kill("-INT");
+    assert_eq!(server.child.wait().unwrap().code(), Some(0));
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
 }

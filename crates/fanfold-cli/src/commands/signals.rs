@@ -1,11 +1,5 @@
 //! What the system asks for: an end, in good order.
 
-/// Waits until somebody wants an end.
-pub(crate) async fn asked_to_end() {
-    let mut signals = Signals::listen();
-    signals.next().await;
-}
-
 /// What was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
@@ -31,7 +25,7 @@ pub(crate) fn are_in_front() -> bool {
     true
 }
 
-/// Signals, from the moment on that they are listened for.
+/// Signals, from the moment on that they are listened for: before anybody is told that we are there.
 pub(crate) struct Signals {
     #[cfg(unix)]
     all: Option<[tokio::signal::unix::Signal; 3]>,
