@@ -5,13 +5,13 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::policy::ToolRule;
-use crate::scan::{Bench, Parts, size_of};
+use crate::scan::{Bench, OwnAtom, Parts, size_of};
 use crate::tokens::Tokens;
-use crate::transcript::{EntryId, Transcript};
+use crate::transcript::{Entry, EntryId, Transcript};
 use crate::workers::Workers;
 
 /// So many bytes are one job.
@@ -20,10 +20,14 @@ const SHARE: usize = 6 * 1024;
 const NEAR: usize = 32 * 1024;
 /// Who is asked does so much.
 const FAR: usize = 96 * 1024;
+/// About so many bytes are a token, where nothing is counted yet.
+const TOKEN: u64 = 4;
 
 /// What is to come, in shares.
 pub(crate) struct Ahead {
-    transcript: Transcript,
+    entries: Vec<Entry>,
+    /// What each entry costs; zero until that is known.
+    costs: Vec<AtomicU64>,
     /// What the policy says of tools: entries are taken apart by it, now as later.
     rules: Vec<ToolRule>,
     shares: Vec<Share>,
@@ -37,40 +41,56 @@ struct Share {
     n_bytes: usize,
     /// Whether somebody has begun with it.
     is_begun: AtomicBool,
-    /// Each is taken out once.
-    parts: OnceLock<Mutex<Vec<Option<Parts>>>>,
+    parts: OnceLock<Mutex<Vec<Taken>>>,
+}
+
+/// An entry taken apart, once for who asks. Its own atoms stay here: where one thread gives memory back while another asks
+/// for some, both wait.
+struct Taken {
+    parts: Option<Parts>,
+    _own: Arc<[OwnAtom]>,
 }
 
 impl Ahead {
-    pub(crate) fn of(transcript: Transcript, rules: Vec<ToolRule>) -> Ahead {
+    pub(crate) fn of(entries: Vec<Entry>, rules: Vec<ToolRule>) -> Ahead {
         let mut shares = Vec::new();
         let (mut from, mut n_bytes) = (0, 0);
-        for (i, entry) in transcript.entries().iter().enumerate() {
+        for (i, entry) in entries.iter().enumerate() {
             n_bytes += size_of(entry);
-            if n_bytes >= SHARE || i + 1 == transcript.len() {
-                let (entries, is_begun) = (from..i + 1, AtomicBool::new(false));
-                shares.push(Share { entries, n_bytes, is_begun, parts: OnceLock::new() });
+            if n_bytes >= SHARE || i + 1 == entries.len() {
+                let (range, is_begun) = (from..i + 1, AtomicBool::new(false));
+                shares.push(Share { entries: range, n_bytes, is_begun, parts: OnceLock::new() });
                 (from, n_bytes) = (i + 1, 0);
             }
         }
-        Ahead { transcript, rules, shares, benches: Mutex::default() }
+        let costs = entries.iter().map(|_| AtomicU64::new(0)).collect();
+        Ahead { entries, costs, rules, shares, benches: Mutex::default() }
+    }
+
+    /// Tells what entries cost, from one on. What of them is taken apart from now on is named, too.
+    pub(crate) fn set_costs(&self, first: usize, costs: &[Tokens]) {
+        let places = self.costs.iter().skip(first);
+        places.zip(costs).for_each(|(place, cost)| place.store(cost.0, Ordering::Relaxed));
     }
 
     /// Whether nothing is to come behind so many entries.
     pub(crate) fn ends_at(&self, n_entries: usize) -> bool {
-        self.transcript.len() <= n_entries
+        self.entries.len() <= n_entries
     }
 
-    /// Has the first entries taken apart, those that cost no more than the room: they are folded once it is full.
+    /// Whether all of it likely takes more than the room.
+    pub(crate) fn is_more_than(&self, room: Tokens) -> bool {
+        self.n_bytes() as u64 / TOKEN > room.0
+    }
+
+    /// About how many bytes there are.
+    pub(crate) fn n_bytes(&self) -> usize {
+        self.shares.iter().map(|share| share.n_bytes).sum()
+    }
+
+    /// Has the first entries taken apart, those that take about the room: they are folded once it is full.
     pub(crate) fn begin(self: &Arc<Self>, room: Tokens, workers: &dyn Workers) {
-        let mut cost = Tokens::ZERO;
-        let is_within = |i: &usize| {
-            cost += self.transcript.tokens(EntryId::from(*i));
-            cost <= room
-        };
-        let n_entries = (0..self.transcript.len()).take_while(is_within).count();
-        let n_bytes = self.shares_of(&(0..n_entries)).iter().map(|share| share.n_bytes).sum();
-        self.go_on(0, n_bytes, workers);
+        self.go_on(0, room.0.saturating_mul(TOKEN) as usize, workers);
     }
 
     /// Has some entries taken apart, and about as much behind them, while something else is done.
@@ -110,9 +130,7 @@ impl Ahead {
     /// the end are taken apart.
     pub(crate) fn take(&self, id: EntryId, end: usize, transcript: &Transcript) -> Option<Parts> {
         let i = id.index();
-        let is_as_told = i < self.transcript.len()
-            && self.transcript.tokens(id) == transcript.tokens(id)
-            && self.transcript.entry(id) == transcript.entry(id);
+        let is_as_told = self.entries.get(i).is_some_and(|told| told == transcript.entry(id));
         let (share, others) = self.shares_of(&(i..end)).split_first().filter(|_| is_as_told)?;
         if !share.begin() {
             let mut others = others.iter();
@@ -123,7 +141,8 @@ impl Ahead {
             }
         }
         let parts = self.take_apart(share);
-        parts.lock().unwrap_or_else(PoisonError::into_inner)[i - share.entries.start].take()
+        let taken = &mut parts.lock().unwrap_or_else(PoisonError::into_inner)[i - share.entries.start];
+        taken.parts.take().map(|parts| parts.named(transcript.tokens(id)))
     }
 
     fn shares_of(&self, entries: &Range<usize>) -> &[Share] {
@@ -133,14 +152,18 @@ impl Ahead {
     }
 
     /// Takes a share apart, or waits for who is at it.
-    fn take_apart<'a>(&self, share: &'a Share) -> &'a Mutex<Vec<Option<Parts>>> {
+    fn take_apart<'a>(&self, share: &'a Share) -> &'a Mutex<Vec<Taken>> {
         share.parts.get_or_init(|| {
             let benches = || self.benches.lock().unwrap_or_else(PoisonError::into_inner);
             let mut bench = benches().pop().unwrap_or_default();
-            let parts = share.entries.clone().map(EntryId::from).map(|id| {
-                Some(bench.parts_of(self.transcript.entry(id), self.transcript.tokens(id), &self.rules))
-            });
-            let parts = parts.collect();
+            let parts_of = |i: usize| {
+                let parts = bench.parts_of(&self.entries[i], &self.rules);
+                let cost = Tokens(self.costs[i].load(Ordering::Relaxed));
+                // Who needs it sees whether it is named by what it costs.
+                let parts = if cost == Tokens::ZERO { parts } else { parts.named(cost) };
+                Taken { _own: Arc::clone(&parts.own), parts: Some(parts) }
+            };
+            let parts = share.entries.clone().map(parts_of).collect();
             benches().push(bench);
             Mutex::new(parts)
         })
@@ -160,6 +183,6 @@ impl Share {
 
 impl fmt::Debug for Ahead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ahead").field("n_entries", &self.transcript.len()).finish_non_exhaustive()
+        f.debug_struct("Ahead").field("n_entries", &self.entries.len()).finish_non_exhaustive()
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::atoms::each_atom_in;
 use crate::choice::{Line, LineOf};
 use crate::condense::signs::{Sign, sign_of};
-use crate::copies::{LineHash, hash_of_unnumbered, is_copyable, without_number};
+use crate::copies::LineHash;
 use crate::deed::{Deed, Verb};
 use crate::draft::Draft;
 use crate::marks::MarkedText;
@@ -121,10 +121,9 @@ impl Source {
             Piece::Asked(call) => (0.0, self.name_of(call)),
             Piece::Said => (0.0, ""),
         };
-        // Code is copied with its indentation.
-        let text = if copied > 0.0 { without_number(self.scan.indented(line)) } else { line.text };
-        let is_copied = copied > 0.0 && worth.choice.has_copies && is_copyable(text);
-        let (copied, hash) = if is_copied { (copied, hash_of_unnumbered(text)) } else { (0.0, 0) };
+        let text = if copied > 0.0 { line.code } else { line.text };
+        let is_copied = copied > 0.0 && worth.choice.has_copies && line.hash != 0;
+        let (copied, hash) = if is_copied { (copied, line.hash) } else { (0.0, 0) };
         let (entry, at, atoms) = (self.entry, line.at, line.atoms);
         Line { entry, at, text, atoms, source, is, worth: 0.0, copied, hash, cost: None }
     }

@@ -82,7 +82,7 @@ pub(crate) struct Chooser<'a> {
     pub(crate) is_once: bool,
     is_open: Vec<bool>,
     is_chosen: Vec<bool>,
-    heap: BinaryHeap<u64>,
+    queue: Queue,
     /// A line as it stands in a segment.
     placed: String,
     /// The chosen lines, the best first.
@@ -106,12 +106,13 @@ impl<'a> Chooser<'a> {
             is_once: true,
             is_open: vec![false; of_stretch.last().map_or(0, |last| *last as usize + 1)],
             is_chosen: vec![false; lines.len()],
-            heap: BinaryHeap::new(),
+            queue: Queue::default(),
             placed: String::new(),
             chosen: Vec::new(),
         };
-        let keys: Vec<u64> = (0..lines.len()).filter_map(|i| chooser.key(i)).collect();
-        chooser.heap = keys.into();
+        let mut keys: Vec<u64> = Vec::with_capacity(lines.len());
+        keys.extend((0..lines.len()).filter_map(|i| chooser.key(i)));
+        chooser.queue = Queue::of(keys);
         chooser
     }
 
@@ -119,14 +120,14 @@ impl<'a> Chooser<'a> {
     pub(crate) fn choose(&mut self, room: usize) {
         let mut left = room;
         let mut misses = Vec::new();
-        while let Some(top) = self.heap.pop() {
+        while let Some(top) = self.queue.pop() {
             let i = (top & 0xffff_ffff) as usize;
             if self.is_chosen[i] {
                 continue;
             }
             let Some(now) = self.key(i) else { continue };
-            if now < top && self.heap.peek().is_some_and(|next| now < *next) {
-                self.heap.push(now);
+            if now < top && self.queue.peek().is_some_and(|next| now < next) {
+                self.queue.later.push(now);
                 continue;
             }
             let own = self.lines[i].cost.unwrap_or_else(|| self.own_cost(i));
@@ -141,7 +142,7 @@ impl<'a> Chooser<'a> {
             left -= cost;
             self.take(Chosen { line: i, own, cost });
         }
-        self.heap.extend(misses);
+        self.queue.later.extend(misses);
     }
 
     /// How many stretches have lines in the view.
@@ -164,7 +165,7 @@ impl<'a> Chooser<'a> {
             let first = self.of_stretch.partition_point(|other| *other < stretch);
             let others = (first..self.lines.len()).take_while(|&i| self.of_stretch[i] == stretch);
             let keys: Vec<u64> = others.filter(|&i| !self.is_chosen[i]).filter_map(|i| self.key(i)).collect();
-            self.heap.extend(keys);
+            self.queue.later.extend(keys);
         }
     }
 
@@ -197,6 +198,30 @@ impl<'a> Chooser<'a> {
     }
 }
 
+/// What comes next is what is largest.
+#[derive(Default)]
+struct Queue {
+    /// Most are there from the beginning, and most of these are as they were when their turn comes: in order, the largest last.
+    first: Vec<u64>,
+    /// Those that came since.
+    later: BinaryHeap<u64>,
+}
+
+impl Queue {
+    fn of(mut keys: Vec<u64>) -> Queue {
+        keys.sort_unstable();
+        Queue { first: keys, later: BinaryHeap::new() }
+    }
+
+    fn peek(&self) -> Option<u64> {
+        self.first.last().max(self.later.peek()).copied()
+    }
+
+    fn pop(&mut self) -> Option<u64> {
+        if self.first.last() >= self.later.peek() { self.first.pop() } else { self.later.pop() }
+    }
+}
+
 /// About what a handle costs in a view.
 pub(crate) const HANDLE: usize = 4;
 /// About what the name of a source costs.
@@ -223,8 +248,28 @@ fn whole_worth(lines: &[Line<'_>]) -> Vec<f32> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::tokens::Words;
+
+    proptest! {
+        /// Whatever comes when, what comes out is always the largest that is there.
+        #[test]
+        fn the_largest_comes_first(keys in prop::collection::vec(0..50_u64, 0..40), later in prop::collection::vec(0..50_u64, 0..40)) {
+            let mut queue = Queue::of(keys.clone());
+            let mut heap: BinaryHeap<u64> = keys.into();
+            for key in later {
+                prop_assert_eq!((queue.peek(), queue.pop()), (heap.peek().copied(), heap.pop()));
+                queue.later.push(key);
+                heap.push(key);
+            }
+            while let Some(key) = heap.pop() {
+                prop_assert_eq!((queue.peek(), queue.pop()), (Some(key), Some(key)));
+            }
+            prop_assert_eq!(queue.pop(), None);
+        }
+    }
 
     #[test]
     fn an_atom_counts_once() {

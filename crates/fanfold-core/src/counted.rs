@@ -28,8 +28,10 @@ enum At {
 }
 
 impl<'a> Lines<'a> {
-    pub(crate) fn new(counter: &'a dyn Count) -> Lines<'a> {
-        let (text, loose, is_cut) = (String::new(), String::new(), counter.is_cut_at_lines());
+    /// About so many bytes will be written.
+    pub(crate) fn with_room(n_bytes: usize, counter: &'a dyn Count) -> Lines<'a> {
+        let (text, loose) = (String::with_capacity(n_bytes), String::new());
+        let is_cut = counter.is_cut_at_lines();
         Lines { counter, text, loose, n_counted: 0, at: At::Loose, is_cut }
     }
 
@@ -103,7 +105,7 @@ mod tests {
     #[test]
     fn lines_cost_what_their_text_costs() {
         let check = |source: &str| {
-            let mut lines = Lines::new(&Joining);
+            let mut lines = Lines::with_room(0, &Joining);
             lines.push_counted("another text", 2);
             lines.take();
             lines.push("[1] first.rs");

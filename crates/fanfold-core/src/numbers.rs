@@ -24,6 +24,13 @@ impl Numbers {
         self.n_taken = 0;
     }
 
+    /// Makes room for so many atoms, where none is known yet.
+    pub(crate) fn expect(&mut self, n_atoms: usize) {
+        if self.n_taken == 0 {
+            self.slots = vec![0; (2 * n_atoms).next_power_of_two().max(LEAST)];
+        }
+    }
+
     /// The number of an atom, or `next` from now on. There are no more numbers than slots can hold: behind the last,
     /// all new atoms share it.
     pub(crate) fn find_or_take(&mut self, atom: Atom, next: u32) -> u32 {
@@ -44,15 +51,15 @@ impl Numbers {
 
     /// The number of each atom that stands where it should, with nothing to wait for in between: most are found this
     /// way, and the place of the others is in the cache when they are looked for.
-    pub(crate) fn guesses(&self, atoms: &[Atom]) -> Vec<u32> {
+    pub(crate) fn guesses(&self, atoms: impl Iterator<Item = Atom>) -> Vec<u32> {
         if self.slots.is_empty() {
-            return vec![Numbers::UNKNOWN; atoms.len()];
+            return atoms.map(|_| Numbers::UNKNOWN).collect();
         }
-        let guess = |atom: &Atom| {
+        let guess = |atom: Atom| {
             let slot = self.slots[self.place(atom.hash())];
-            if is_of(slot, *atom) { number_in(slot) } else { Numbers::UNKNOWN }
+            if is_of(slot, atom) { number_in(slot) } else { Numbers::UNKNOWN }
         };
-        atoms.iter().map(guess).collect()
+        atoms.map(guess).collect()
     }
 
     /// The number of an atom, if it has one.

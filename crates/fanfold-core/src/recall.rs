@@ -330,8 +330,11 @@ pub(crate) fn each_piece(entry: &Entry, mut found: impl FnMut(Piece, &str, &str)
             if says_something(&step.text) {
                 found(Piece::Said, "", step.text.original());
             }
+            let mut label = String::new();
             for (i, call) in step.calls.iter().enumerate() {
-                found(Piece::Asked(i as u16), &format!("call {}: ", call.tool), call.arguments.original());
+                label.clear();
+                label.extend(["call ", &call.tool, ": "]);
+                found(Piece::Asked(i as u16), &label, call.arguments.original());
                 if let Some(outcome) = &call.result {
                     found(Piece::Result(i as u16), "", outcome.body.original());
                 }

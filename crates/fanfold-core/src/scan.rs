@@ -3,11 +3,13 @@
 //! Both questions of a fold need it: what stays in view, and which lines of what goes are worth keeping.
 
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use memchr::{memchr_iter, memmem, memrchr2};
 
 use crate::atoms::{Atom, Look, each_atom_in};
+use crate::candidates::shows_file;
+use crate::copies::{LineHash, hash_of_unnumbered, is_copyable, without_number};
 use crate::deed::{Deed, deed_by, line_and_failure, source_of};
 use crate::draft::SLICE;
 use crate::handle::Hash;
@@ -49,6 +51,10 @@ struct LineSpan {
     /// Behind where its plain form ends, if it was escaped or spaced otherwise: it begins where the one before ends. Zero if
     /// neither.
     behind_plain: u32,
+    /// Where it begins as code, if it is of a file that was looked at: with its indentation, behind its number.
+    code_at: u32,
+    /// What it says, if it is so and says enough to be copied; zero if not.
+    hash: LineHash,
 }
 
 /// Whose words a line is from.
@@ -68,6 +74,10 @@ pub(crate) struct ScanLine<'a> {
     /// Where it begins in the script.
     pub(crate) at: usize,
     pub(crate) text: &'a str,
+    /// As code, if it is of a file that was looked at: with its indentation, without its number.
+    pub(crate) code: &'a str,
+    /// What it says, if it is so and says enough to be copied; zero if not.
+    pub(crate) hash: LineHash,
     pub(crate) atoms: &'a [AtomId],
     pub(crate) piece: Piece,
 }
@@ -87,10 +97,14 @@ pub(crate) struct CallScan {
 #[derive(Debug, Clone)]
 pub(crate) struct Parts {
     scan: Scan,
-    own: Vec<Atom>,
-    /// The words of each of them.
-    words: Vec<[Word; 3]>,
+    /// Its atoms, each once.
+    pub(crate) own: Arc<[OwnAtom]>,
+    /// The cost by which it was named.
+    named: Option<Tokens>,
 }
+
+/// An atom of an entry, and its last words.
+pub(crate) type OwnAtom = (Atom, [Word; 3]);
 
 /// What one thread takes entries apart with. Lists grow here, and leave it at their length.
 #[derive(Default)]
@@ -100,8 +114,7 @@ pub(crate) struct Bench {
     respaced: Respaced,
     lines: Vec<LineSpan>,
     atoms: Vec<AtomId>,
-    own: Vec<Atom>,
-    words: Vec<[Word; 3]>,
+    own: Vec<OwnAtom>,
 }
 
 /// Takes entries apart, side by side where there is much to do. What comes out does not depend on that.
@@ -126,13 +139,13 @@ pub(crate) fn take_apart(
 
 /// Takes one entry apart.
 pub(crate) fn take_one_apart((entry, tokens): (&Entry, Tokens), rules: &[ToolRule]) -> Parts {
-    Bench::default().parts_of(entry, tokens, rules)
+    Bench::default().parts_of(entry, rules).named(tokens)
 }
 
 /// Takes entries apart one after another.
 fn take_apart_here(entries: &[(&Entry, Tokens)], rules: &[ToolRule]) -> Vec<Parts> {
     let mut bench = Bench::default();
-    entries.iter().map(|(entry, tokens)| bench.parts_of(entry, *tokens, rules)).collect()
+    entries.iter().map(|(entry, tokens)| bench.parts_of(entry, rules).named(*tokens)).collect()
 }
 
 /// Cuts a list into runs of about the same size.
@@ -167,19 +180,22 @@ pub(crate) fn size_of(entry: &Entry) -> usize {
 }
 
 impl Bench {
-    pub(crate) fn parts_of(&mut self, entry: &Entry, tokens: Tokens, rules: &[ToolRule]) -> Parts {
+    /// Takes an entry apart. What it costs need not be known yet.
+    pub(crate) fn parts_of(&mut self, entry: &Entry, rules: &[ToolRule]) -> Parts {
         let size = size_of(entry);
         let (mut script, mut plain) = (String::with_capacity(size + size / 16 + 32), String::new());
-        let Bench { numbers, marked, respaced, lines, atoms, own, words } = self;
+        let Bench { numbers, marked, respaced, lines, atoms, own } = self;
         lines.clear();
         atoms.clear();
         own.clear();
-        words.clear();
+        let calls = entry.step().map_or(&[][..], |step| &step.calls);
+        let calls: Vec<CallScan> = calls.iter().map(|call| CallScan::of(call, rules)).collect();
         // One atom in fifty bytes is usual.
         numbers.restart(size / 48);
         each_piece(entry, |piece, label, text| {
             let from = script.len();
             let is_asked = matches!(piece, Piece::Asked(_));
+            let is_code = matches!(piece, Piece::Result(call) if shows_file(&calls[usize::from(call)].deed));
             // How arguments are printed is their client's affair: they are told in one spacing.
             let is_respaced = is_asked && respaced.read(label, text);
             script.push_str(label);
@@ -195,8 +211,7 @@ impl Bench {
                     let next = own.len() as AtomId;
                     let number = numbers.find_or_take(atom, next);
                     if number == next {
-                        own.push(atom);
-                        words.push(words_of(atom, text.as_bytes(), marked, place));
+                        own.push((atom, words_of(atom, text.as_bytes(), marked, place)));
                     }
                     if !atoms[first..].contains(&number) {
                         atoms.push(number);
@@ -210,29 +225,39 @@ impl Bench {
                     plain.push_str(line);
                 }
                 let behind_plain = if is_plain { plain.len() as u32 + 1 } else { 0 };
+                let code = if is_code { code_of(text, at, line) } else { line };
+                let hash = if is_code && is_copyable(code) { hash_of_unnumbered(code) } else { 0 };
+                let code_at = (from + at + line.len() - code.len()) as u32;
                 let at = if is_respaced { respaced.original(at) } else { at };
-                let (at, len) = ((from + at) as u32, line.len() as u32);
-                lines.push(LineSpan { at, len, atoms_end: atoms.len() as u32, piece, behind_plain });
+                let (at, len, atoms_end) = ((from + at) as u32, line.len() as u32, atoms.len() as u32);
+                lines.push(LineSpan { at, len, atoms_end, piece, behind_plain, code_at, hash });
             });
         });
-        let is_one = tokens <= SLICE;
-        let hash = is_one.then(|| Hash::of(script.as_bytes()));
-        let cut = if is_one { Vec::new() } else { slices(&script, tokens, SLICE) };
-        let hashed = |bytes: Range<usize>| (bytes.clone(), Hash::of(script[bytes].as_bytes()));
-        let slices = cut.into_iter().map(hashed).collect();
-        let calls = entry.step().map_or(&[][..], |step| &step.calls);
-        let calls = calls.iter().map(|call| CallScan::of(call, rules)).collect();
         let (lines, atoms) = (lines.clone(), atoms.clone());
-        let scan = Scan { script, hash, slices, lines, atoms, plain, calls };
-        Parts { scan, own: own.clone(), words: words.clone() }
+        let scan = Scan { script, hash: None, slices: Vec::new(), lines, atoms, plain, calls };
+        Parts { scan, own: Arc::from(&own[..]), named: None }
     }
 }
 
 impl Parts {
+    /// The same with the hashes by which it is named, whole or in slices: what it costs tells which.
+    pub(crate) fn named(mut self, tokens: Tokens) -> Parts {
+        if self.named == Some(tokens) {
+            return self;
+        }
+        let Scan { script, hash, slices: cut, .. } = &mut self.scan;
+        let is_one = tokens <= SLICE;
+        *hash = is_one.then(|| Hash::of(script.as_bytes()));
+        let bytes = if is_one { Vec::new() } else { slices(script, tokens, SLICE) };
+        *cut = bytes.into_iter().map(|bytes| (bytes.clone(), Hash::of(script[bytes].as_bytes()))).collect();
+        self.named = Some(tokens);
+        self
+    }
+
     /// The entry with its atoms known by their numbers in the session.
     pub(crate) fn known_by(self, lexicon: &mut Lexicon) -> Scan {
-        let Parts { mut scan, own, words } = self;
-        let ids = lexicon.ids_of(&own, &words);
+        let Parts { mut scan, own, .. } = self;
+        let ids = lexicon.ids_of(&own);
         scan.atoms.iter_mut().for_each(|atom| *atom = ids[*atom as usize]);
         scan
     }
@@ -270,17 +295,12 @@ impl Scan {
                 None => &self.script[at..at + line.len as usize],
                 Some(end) => &self.plain[std::mem::replace(&mut plain_from, end)..end],
             };
-            ScanLine { at, text, atoms, piece: line.piece }
+            let code = match line.piece {
+                Piece::Result(_) => &self.script[line.code_at as usize..at + line.len as usize],
+                Piece::Said | Piece::Asked(_) => text,
+            };
+            ScanLine { at, text, code, hash: line.hash, atoms, piece: line.piece }
         })
-    }
-
-    /// The text of a line with the blanks before it.
-    pub(crate) fn indented<'a>(&'a self, line: &ScanLine<'a>) -> &'a str {
-        let before = self.script.as_bytes()[..line.at].iter().rev();
-        let from = line.at - before.take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-        let text = self.script.get(from..line.at + line.text.len());
-        // What was escaped stands otherwise in the script.
-        text.filter(|text| text.ends_with(line.text)).unwrap_or(line.text)
     }
 
     /// The atoms of what was said, and of each result.
@@ -295,6 +315,13 @@ impl Scan {
         }
         pieces
     }
+}
+
+/// A line with the blanks before it and without its number: code is copied with its indentation.
+fn code_of<'a>(text: &'a str, at: usize, line: &str) -> &'a str {
+    let before = text.as_bytes()[..at].iter().rev();
+    let n_blanks = before.take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    without_number(&text[at - n_blanks..at + line.len()])
 }
 
 /// Undoes the escapes of a string in JSON.

@@ -72,8 +72,19 @@ struct KeptLine {
 }
 
 impl Kept {
-    fn of<'a>(lines: impl Iterator<Item = Line<'a>>) -> Kept {
-        let mut kept = Kept::default();
+    fn of<'a>(lines: impl Iterator<Item = Line<'a>> + Clone) -> Kept {
+        let mut sizes = [0; 4];
+        for Line { text, atoms, source, .. } in lines.clone() {
+            let more = [1, text.len(), atoms.len(), source.len()];
+            sizes.iter_mut().zip(more).for_each(|(size, more)| *size += more);
+        }
+        let [n_lines, n_text, n_atoms, n_sources] = sizes;
+        let mut kept = Kept {
+            lines: Vec::with_capacity(n_lines),
+            text: String::with_capacity(n_text),
+            atoms: Vec::with_capacity(n_atoms),
+            sources: String::with_capacity(n_sources),
+        };
         for Line { entry, at, text, atoms, source, is, copied, hash, cost, .. } in lines {
             kept.text.push_str(text);
             kept.atoms.extend_from_slice(atoms);
@@ -149,8 +160,6 @@ pub(crate) fn write(draft: &mut Draft<'_>, ids: &[u32], fresh: &[EntryId], budge
     let said: LineSet = stays.iter().flat_map(|kept| kept.copyable()).collect();
     let is_there = |line| said.contains(&line) || worth.has_line(line);
     weigh(&mut lines, &worth, &draft.ledger.lexicon, is_there);
-    // A line that nothing speaks for is never chosen.
-    lines.retain(|line| line.worth > 0.0 || !line.atoms.is_empty());
     compose(draft, material, &lines, budget, &worth, &stays)
 }
 
@@ -263,8 +272,10 @@ fn write_parts(
 ) -> Vec<Part> {
     let mut parts = Vec::with_capacity(runs.len());
     let mut stretches = written.stretches.iter().zip(&written.handles).peekable();
-    let mut chosen = written.chosen.iter().map(|chosen| (&lines[chosen.line], chosen.own)).peekable();
-    let mut text = Lines::new(draft.counter);
+    let chosen = written.chosen.iter().map(|chosen| (&lines[chosen.line], chosen.own));
+    let n_bytes = chosen.clone().map(|(line, _)| line.text.len() + 2).sum::<usize>();
+    let mut text = Lines::with_room(n_bytes + 32 * written.stretches.len(), draft.counter);
+    let mut chosen = chosen.peekable();
     let mut tag = String::new();
     for (n, run) in runs.iter().enumerate() {
         let last = run[run.len() - 1];

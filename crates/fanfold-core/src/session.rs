@@ -89,13 +89,22 @@ impl<'c> Session<'c> {
 
     /// Tells what is to come, from the first entry on: workers may then look at it while what came before is folded.
     /// The view is the same, whatever comes.
-    pub fn foresee(&mut self, transcript: Transcript) {
-        // What fits is not taken apart.
+    /// It need not be counted yet.
+    pub fn foresee(&mut self, entries: Vec<Entry>) {
         let room = self.budget.room();
-        if transcript.total() > room {
-            let ahead = Arc::new(Ahead::of(transcript, self.policy.tools.clone()));
+        let ahead = Arc::new(Ahead::of(entries, self.policy.tools.clone()));
+        // What fits is not taken apart.
+        if ahead.is_more_than(room) {
             ahead.begin(room, self.workers);
+            Arc::make_mut(&mut self.ledger.lexicon).expect(ahead.n_bytes());
             self.ledger.ahead = Some(ahead);
+        }
+    }
+
+    /// Tells what entries cost that are to come, from one on, as a transcript counts them: that saves more time.
+    pub fn foresee_costs(&self, first: usize, costs: &[Tokens]) {
+        if let Some(ahead) = &self.ledger.ahead {
+            ahead.set_costs(first, costs);
         }
     }
 

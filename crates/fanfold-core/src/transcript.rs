@@ -45,7 +45,8 @@ impl PartialEq for Body {
             (None, None) => true,
             (Some(_), None) | (None, Some(_)) => false,
         };
-        self.tokens == other.tokens && is_same_raw && is_same(&self.text, &other.text)
+        // What it costs follows from its words.
+        is_same_raw && is_same(&self.text, &other.text)
     }
 }
 
@@ -286,7 +287,8 @@ impl Entry {
         }
     }
 
-    fn tokens(&self, counter: &dyn Count) -> Tokens {
+    /// What it costs, once every text of it was counted.
+    pub fn tokens(&self, counter: &dyn Count) -> Tokens {
         let frame = counter.frame();
         match self {
             Entry::Prompt(prompt) => frame.message + prompt.body.tokens + media_tokens(&prompt.media, frame),
@@ -319,6 +321,12 @@ impl Outcome {
 
     fn tokens(&self, frame: Frame) -> Tokens {
         frame.message + self.body.tokens + media_tokens(&self.media, frame)
+    }
+
+    /// What a step costs when a call of it that had no result has got this one, whose text was counted.
+    pub fn cost_of_step(&self, before: Tokens, counter: &dyn Count) -> Tokens {
+        let none = counter.frame().message + counter.count(NO_RESULT);
+        before + self.tokens(counter.frame()) - none
     }
 }
 
@@ -390,10 +398,9 @@ impl Transcript {
             return false;
         };
         outcome.body.count(counter);
-        let none = counter.frame().message + counter.count(NO_RESULT);
-        let tokens = outcome.tokens(counter.frame());
-        self.tokens[call.step.index()] = self.tokens[call.step.index()] + tokens - none;
-        self.total = self.total + tokens - none;
+        let cost = &mut self.tokens[call.step.index()];
+        let before = std::mem::replace(cost, outcome.cost_of_step(*cost, counter));
+        self.total = self.total + *cost - before;
         found.result = Some(outcome);
         true
     }

@@ -13,7 +13,7 @@ use crate::atoms::{Atom, Look, each_atom};
 use crate::copies::{Copies, LineHash, LineSet, hash_of};
 use crate::numbers::Numbers;
 use crate::policy::{Choice, Scorer};
-use crate::scan::{Piece, Scan};
+use crate::scan::{OwnAtom, Piece, Scan};
 use crate::transcript::{Entry, EntryId, Prompt, Speaker, Transcript};
 use crate::words::{Word, WordSet, each_word};
 
@@ -94,12 +94,20 @@ impl Lexicon {
         id
     }
 
+    /// Makes room for the atoms of so many bytes of text.
+    pub(crate) fn expect(&mut self, n_bytes: usize) {
+        // One in about so many bytes is new.
+        let n_atoms = n_bytes / 56;
+        self.known.reserve(n_atoms);
+        self.ids.expect(n_atoms);
+    }
+
     /// The numbers of atoms; new ones are taken in, with their words.
-    pub(crate) fn ids_of(&mut self, atoms: &[Atom], words: &[[Word; 3]]) -> Vec<AtomId> {
-        let mut ids = self.ids.guesses(atoms);
-        for (i, id) in ids.iter_mut().enumerate() {
+    pub(crate) fn ids_of(&mut self, atoms: &[OwnAtom]) -> Vec<AtomId> {
+        let mut ids = self.ids.guesses(atoms.iter().map(|(atom, _)| *atom));
+        for (id, (atom, words)) in ids.iter_mut().zip(atoms) {
             if *id == Numbers::UNKNOWN {
-                *id = self.id_of(atoms[i], words[i]);
+                *id = self.id_of(*atom, *words);
             }
         }
         ids

@@ -2,8 +2,8 @@
 //!
 //! What follows it may be any engine that keeps to the contract; ours is `Session`.
 
-use fanfold_core::{Budget, Engine, Entry, EntryId, Event, Refusal, Session, Tokens, Transcript, View};
-use fanfold_wire::{Change, Conversation, DecodeError, Format};
+use fanfold_core::{Budget, Engine, Entry, EntryId, Event, Refusal, Session, Tokens, View};
+use fanfold_wire::{Change, Conversation, DecodeError, Format, entries_of};
 use serde_json::value::RawValue;
 
 use crate::room::Room;
@@ -176,26 +176,10 @@ impl<E: Engine> Followed<E> {
     }
 
     fn make(&mut self, mut changes: Vec<Change>, watch: &mut dyn FnMut()) {
-        self.prepare(&mut changes);
+        prepare(&mut self.session, &mut changes);
         for change in changes {
             self.make_one(change);
             watch();
-        }
-    }
-
-    /// Counts many changes on several threads, and has a new session know what is to come; few are counted as they
-    /// are made.
-    pub(crate) fn prepare(&mut self, changes: &mut [Change]) {
-        let counter = self.session.counter();
-        let n_bytes: usize = changes.iter().map(n_bytes).sum();
-        if n_bytes < MANY_BYTES {
-            return;
-        }
-        Threads.count_all(changes, counter);
-        if self.session.transcript().is_empty() {
-            let mut transcript = Transcript::new();
-            changes.iter().for_each(|change| change.clone().apply(&mut transcript, counter));
-            self.session.foresee(transcript);
         }
     }
 
@@ -250,6 +234,33 @@ impl<E: Engine> Followed<E> {
     /// The numbers of the messages that an entry came from.
     pub fn messages_of(&self, entry: EntryId) -> Vec<u32> {
         messages_of(self.session.transcript().entry(entry))
+    }
+}
+
+/// Counts many changes on several threads, and has a new session know what is to come; few are counted as they are
+/// made.
+pub fn prepare(session: &mut impl Engine, changes: &mut [Change]) {
+    /// In so many parts it is told what they cost.
+    const PARTS: usize = 8;
+    let n_bytes: usize = changes.iter().map(n_bytes).sum();
+    if n_bytes < MANY_BYTES {
+        return;
+    }
+    let is_new = session.transcript().is_empty();
+    // While they are counted, what will be folded is taken apart.
+    if is_new {
+        session.foresee(entries_of(changes));
+    }
+    let counter = session.counter();
+    let (mut costs, mut n_told) = (Vec::new(), 0);
+    for part in changes.chunks_mut(changes.len().div_ceil(PARTS)) {
+        Threads.count_all(part, counter);
+        if is_new {
+            part.iter().for_each(|change| change.add_cost(&mut costs, counter));
+            session.foresee_costs(n_told, &costs[n_told..]);
+            // The last one may get results.
+            n_told = costs.len().saturating_sub(1);
+        }
     }
 }
 

@@ -56,7 +56,7 @@ pub use engine::{Engine, OpError, store_hint, store_words};
 pub use errand::{
     Ended, Missed, Pending, Progress, Rest, Wanted, Way, Ways, Writer, Written, summarise_alone,
 };
-pub use follow::{Followed, Sizes, Wishes, decode, messages_of};
+pub use follow::{Followed, Sizes, Wishes, decode, messages_of, prepare};
 pub use here::Brought;
 pub use note::{Began, Beside, FoldMade, Moved, Note, Noted, Opened, Sent, Summarised, Why};
 pub use offer::Offer;

@@ -6,7 +6,7 @@ use fanfold_core::{Budget, EntryId, Event, Handle, Summary, Tokens};
 use fanfold_store::{BlobId, NodeId, Role, Store, StoreError, role_of};
 use fanfold_wire::{Change, Conversation, DecodeError, Format, Incoming};
 
-use crate::follow::{Followed, messages_of};
+use crate::follow::{Followed, messages_of, prepare};
 use crate::note::{Note, Noted, Sent, Summarised};
 use crate::past::{Past, Places};
 use crate::skeleton::Skeleton;
@@ -173,7 +173,7 @@ fn walk(
     holding: &[(u32, usize)],
     frames: &mut Frames<'_>,
 ) -> Result<(), StoreError> {
-    followed.prepare(&mut changes);
+    prepare(&mut followed.session, &mut changes);
     let mut changes = changes.into_iter().peekable();
     for (place, i) in holding {
         while let Some(change) = changes.next_if(|change| place_of(change) <= *place) {

@@ -34,11 +34,31 @@ static POOL: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
     (n_cores > 1).then(|| pool.build().ok()).flatten()
 });
 
+/// How many jobs the pool has, those that wait for a thread included.
+static N_BUSY: AtomicUsize = AtomicUsize::new(0);
+
+/// A job of the pool, as long as it is there.
+struct Busy;
+
+impl Busy {
+    fn one_more() -> Busy {
+        N_BUSY.fetch_add(1, Ordering::Relaxed);
+        Busy
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        N_BUSY.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl Workers for Threads {
     fn count(&self) -> usize {
         POOL.as_ref().map_or(1, |pool| pool.current_num_threads() + 1)
     }
 
+    /// Threads that have something else to do are not asked: who asks would wait for them.
     fn run(&self, n: usize, job: &(dyn Fn(usize) + Sync)) {
         let next = AtomicUsize::new(0);
         let work = || {
@@ -46,22 +66,35 @@ impl Workers for Threads {
             mine.take_while(|i| *i < n).for_each(job);
         };
         let Some(pool) = POOL.as_ref().filter(|_| n > 1) else { return work() };
+        let n_free = pool.current_num_threads().saturating_sub(N_BUSY.load(Ordering::Relaxed));
         // Who asks begins at once: until another thread is awake, much is done.
         pool.in_place_scope(|scope| {
-            (1..self.count().min(n)).for_each(|_| scope.spawn(|_| work()));
+            for _ in 0..n_free.min(n - 1) {
+                let busy = Busy::one_more();
+                scope.spawn(|_| {
+                    let _busy = busy;
+                    work();
+                });
+            }
             work();
         });
     }
 
     fn soon(&self, job: Box<dyn FnOnce() + Send>) {
         if let Some(pool) = &*POOL {
-            pool.spawn(job);
+            let busy = Busy::one_more();
+            pool.spawn(|| {
+                let _busy = busy;
+                job();
+            });
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, mpsc};
+
     use fanfold_core::{Entry, Tokens, Words};
     use fanfold_wire::Format;
 
@@ -77,6 +110,23 @@ mod tests {
             });
             assert!(done.iter().all(|times| times.load(Ordering::Relaxed) == 1), "{n}");
         }
+    }
+
+    #[test]
+    fn who_asks_does_not_wait_for_threads_that_are_at_something_else() {
+        let (end, ended) = mpsc::channel::<()>();
+        let ended = Arc::new(Mutex::new(ended));
+        for _ in 0..2 * Threads.count() {
+            let ended = Arc::clone(&ended);
+            // Each waits until the test is over.
+            Threads.soon(Box::new(move || drop(ended.lock().map(|ended| ended.recv()))));
+        }
+        let n_done = AtomicUsize::new(0);
+        Threads.run(100, &|_| {
+            n_done.fetch_add(1, Ordering::Relaxed);
+        });
+        assert_eq!(n_done.into_inner(), 100);
+        drop(end);
     }
 
     /// Also where all threads are busy with jobs of their own that ask for help.

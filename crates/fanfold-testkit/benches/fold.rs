@@ -9,10 +9,9 @@
 use std::time::{Duration, Instant};
 
 use fanfold_core::{
-    Body, Budget, Call, Count as _, Entry, Origin, Outcome, Policy, Session, Step, Tokens, Transcript,
-    Workers as _,
+    Body, Budget, Call, Count as _, Entry, Origin, Outcome, Policy, Session, Step, Tokens, Workers as _,
 };
-use fanfold_engine::Threads;
+use fanfold_engine::{Threads, prepare};
 use fanfold_tokens::{O200k, o200k};
 use fanfold_wire::{Change, Conversation};
 
@@ -60,7 +59,7 @@ fn measure(file: &str, body: String, window: Tokens) -> String {
     let before = peak_kb();
     let counter = o200k().fresh();
     let (_, changes) = Conversation::decode(body, None).expect("a conversation");
-    let followed = follow(changes, n_bytes, window, &counter);
+    let followed = follow(changes, window, &counter);
     let memory = peak_kb().saturating_sub(before);
     let (tokens, folds) = (followed.transcript().total().0, followed.ledger().receipts().len());
     let (mut decode, mut fold) = (Vec::new(), Vec::new());
@@ -72,7 +71,7 @@ fn measure(file: &str, body: String, window: Tokens) -> String {
         decode.push(start.elapsed());
         let counter = o200k().fresh();
         let start = Instant::now();
-        let session = follow(changes, n_bytes, window, &counter);
+        let session = follow(changes, window, &counter);
         fold.push(start.elapsed());
         drop(session);
     }
@@ -97,16 +96,10 @@ fn measure(file: &str, body: String, window: Tokens) -> String {
 }
 
 /// Counts everything and folds as it goes: what a process does that has never seen the conversation.
-fn follow(mut changes: Vec<Change>, n_bytes: usize, window: Tokens, counter: &O200k) -> Session<'_> {
+fn follow(mut changes: Vec<Change>, window: Tokens, counter: &O200k) -> Session<'_> {
     let mut session = Session::new(Policy::fanfold(), Budget::of_window(window), counter);
     session.set_workers(&Threads);
-    // On all cores where there is much, as the command does it.
-    if n_bytes >= 256 * 1024 {
-        Threads.count_all(&mut changes, counter);
-        let mut transcript = Transcript::new();
-        changes.iter().for_each(|change| change.clone().apply(&mut transcript, counter));
-        session.foresee(transcript);
-    }
+    prepare(&mut session, &mut changes);
     for change in changes {
         match change {
             Change::Append(entry) => {

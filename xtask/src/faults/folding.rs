@@ -25,6 +25,13 @@ pub(super) const FAULTS: &[Fault] = &[
         replace: ".split_first().filter(|_| is_as_told || i > 3)?;",
     },
     Fault {
+        name: "what was told to cost is believed",
+        breaks: "7 deterministic",
+        file: "crates/fanfold-core/src/scan.rs",
+        find: "if self.named == Some(tokens) {",
+        replace: "if self.named.is_some() {",
+    },
+    Fault {
         name: "what another session found out of an entry is believed of any",
         breaks: "7 deterministic",
         file: "crates/fanfold-core/src/together.rs",
@@ -644,8 +651,8 @@ pub(super) const FAULTS: &[Fault] = &[
         name: "what is taken apart ahead knows no rules for tools",
         breaks: "tools",
         file: "crates/fanfold-core/src/ahead.rs",
-        find: "self.transcript.tokens(id), &self.rules))",
-        replace: "self.transcript.tokens(id), &[]))",
+        find: "bench.parts_of(&self.entries[i], &self.rules);",
+        replace: "bench.parts_of(&self.entries[i], &[]);",
     },
     Fault {
         name: "stubs know no rules for tools",

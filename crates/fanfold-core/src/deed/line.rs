@@ -1,5 +1,6 @@
 //! A call and its result in one line: the tool, the target, the outcome, the size. The caller adds the handle.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use serde_json::Value;
@@ -17,15 +18,17 @@ pub fn line_of(call: &Call) -> String {
 
 /// One line that says what a call did and how it ended, and whether it failed.
 pub(crate) fn line_and_failure(call: &Call, deed: &Deed) -> (String, bool) {
-    let tool = shortened(&one_line(&call.tool), 48);
+    let mut line = Line(String::with_capacity(LONGEST));
+    line.push(&["[", &shortened(one_line(&call.tool), 48), "] "]);
     let Some(outcome) = &call.result else {
-        return (format!("[{tool}] `{}` → no result", target(deed)), false);
+        line.push(&["`", &target(deed), "` → no result"]);
+        return (line.0, false);
     };
     let output = Output::of(outcome.body.as_str());
     let ending = ending_in(deed, outcome, &output);
-    let done = done(call, deed, &output, &ending);
-    let line = format!("[{tool}] {done}{}", failure(deed, &ending));
-    (line, ending.verdict == Verdict::Failed)
+    line.done(call, deed, &output, &ending);
+    line.failure(deed, &ending);
+    (line.0, ending.verdict == Verdict::Failed)
 }
 
 /// What the lines of a call are from, in a word or two: the name of a file, what was looked for, a command.
@@ -35,10 +38,10 @@ pub(crate) fn source_of(call: &Call, deed: &Deed) -> String {
     match deed.verb {
         Verb::Read | Verb::Edit | Verb::Write => {
             let name = target.rsplit('/').next().unwrap_or_default();
-            if name.is_empty() { target } else { name.to_owned() }
+            if name.is_empty() { target.into_owned() } else { name.to_owned() }
         }
-        Verb::Search => format!("\"{}\"", head(&target, LONGEST)),
-        Verb::Run => format!("`{}`", head(&target, LONGEST)),
+        Verb::Search => ["\"", head(&target, LONGEST), "\""].concat(),
+        Verb::Run => ["`", head(&target, LONGEST), "`"].concat(),
         Verb::List | Verb::Fetch if !target.is_empty() => head(&target, LONGEST).to_owned(),
         _ if deed.name.is_some() => head(&target, LONGEST).to_owned(),
         Verb::List | Verb::Fetch | Verb::Ask | Verb::Plan | Verb::Other => {
@@ -49,60 +52,182 @@ pub(crate) fn source_of(call: &Call, deed: &Deed) -> String {
 
 const LONGEST: usize = 120;
 
-fn done(call: &Call, deed: &Deed, output: &Output<'_>, ending: &Ending) -> String {
-    let arguments = call.arguments.as_str();
-    let text = call.result.as_ref().map_or("", |outcome| outcome.body.as_str());
-    let target = target(deed);
-    let is_told = is_told(&call.tool, deed.verb);
-    let more = if deed.has_more { " and more" } else { "" };
-    let said = |verb: &str| if is_told { String::new() } else { format!("{verb} ") };
-    match deed.verb {
-        Verb::Read => format!("{}{target}{}{more}", said("read"), lines_seen(deed, text, output.text())),
-        Verb::List => format!(
-            "{}{target}{} → {}",
-            said("listed"),
-            place(deed),
-            count(output.n_lines(), "entry", "entries")
-        ),
-        Verb::Search => {
-            format!("{}\"{target}\"{} → {}", said("searched"), place(deed), hits(text, output))
-        }
-        Verb::Run => format!(
-            "ran `{target}` → {}{}{}",
-            exit(ending),
-            tests(ending),
-            count(output.n_lines(), "line", "lines")
-        ),
-        Verb::Edit => format!("{}{target}{more}{}", said("edited"), hunks(arguments)),
-        Verb::Write => format!("{}{target}{more}{}", said("wrote"), written(arguments)),
-        Verb::Fetch => format!("{}{target}{more} → {}", said("fetched"), size(text)),
-        Verb::Ask => format!("asked \"{target}\" → {}", size(text)),
-        Verb::Plan => {
-            if target == "plan" {
-                "updated the plan".to_owned()
-            } else {
-                target
+/// A line that is being written.
+struct Line(String);
+
+impl Line {
+    fn push(&mut self, parts: &[&str]) {
+        parts.iter().for_each(|part| self.0.push_str(part));
+    }
+
+    fn done(&mut self, call: &Call, deed: &Deed, output: &Output<'_>, ending: &Ending) {
+        let arguments = call.arguments.as_str();
+        let text = call.result.as_ref().map_or("", |outcome| outcome.body.as_str());
+        let target = target(deed);
+        let is_told = is_told(&call.tool, deed.verb);
+        let more = if deed.has_more { " and more" } else { "" };
+        let said = |verb: &'static str| if is_told { "" } else { verb };
+        match deed.verb {
+            Verb::Read => {
+                self.push(&[said("read "), &target]);
+                self.lines_seen(deed, text, output.text());
+                self.push(&[more]);
+            }
+            Verb::List => {
+                self.push(&[said("listed "), &target]);
+                self.place(deed);
+                self.push(&[" → "]);
+                self.count(output.n_lines(), "entry", "entries");
+            }
+            Verb::Search => {
+                self.push(&[said("searched "), "\"", &target, "\""]);
+                self.place(deed);
+                self.push(&[" → "]);
+                self.count(hits(text, output), "hit", "hits");
+            }
+            Verb::Run => {
+                self.push(&["ran `", &target, "` → "]);
+                self.exit(ending);
+                self.tests(ending);
+                self.count(output.n_lines(), "line", "lines");
+            }
+            Verb::Edit => {
+                self.push(&[said("edited "), &target, more]);
+                self.hunks(arguments);
+            }
+            Verb::Write => {
+                self.push(&[said("wrote "), &target, more]);
+                self.written(arguments);
+            }
+            Verb::Fetch => {
+                self.push(&[said("fetched "), &target, more, " → "]);
+                self.size(text);
+            }
+            Verb::Ask => {
+                self.push(&["asked \"", &target, "\" → "]);
+                self.size(text);
+            }
+            Verb::Plan => self.push(&[if target == "plan" { "updated the plan" } else { &target }]),
+            Verb::Other => {
+                self.push(&[&target, if target.is_empty() { "" } else { " " }, "→ "]);
+                self.size(text);
             }
         }
-        Verb::Other => format!("{target}{}→ {}", if target.is_empty() { "" } else { " " }, size(text)),
+    }
+
+    fn count(&mut self, n: usize, one: &str, many: &str) {
+        self.push(&[&thousands(n as u64), " ", if n == 1 { one } else { many }]);
+    }
+
+    fn size(&mut self, text: &str) {
+        match n_lines(text.trim()) {
+            0 | 1 => self.count(text.chars().count(), "char", "chars"),
+            n => self.count(n, "line", "lines"),
+        }
+    }
+
+    fn place(&mut self, deed: &Deed) {
+        match (&deed.place, deed.verb) {
+            (Some(place), Verb::Search) => self.push(&[" in ", &shortened(one_line(place), LONGEST)]),
+            (Some(place), Verb::List) if place.starts_with('/') => self.push(&[" in ", place]),
+            _ => {}
+        }
+    }
+
+    fn exit(&mut self, ending: &Ending) {
+        match (ending.exit, ending.verdict) {
+            (Some(code), _) => self.push(&["exit ", &code.to_string(), ", "]),
+            (None, Verdict::Failed) => self.push(&["failed, "]),
+            (None, Verdict::Passed | Verdict::Unknown) => {}
+        }
+    }
+
+    fn tests(&mut self, ending: &Ending) {
+        let Some(tests) = ending.tests else { return };
+        for (n, word) in [(tests.failed, "failed"), (tests.passed, "passed"), (tests.skipped, "skipped")] {
+            if n > 0 {
+                self.push(&[&n.to_string(), " ", word, ", "]);
+            }
+        }
+    }
+
+    fn failure(&mut self, deed: &Deed, ending: &Ending) {
+        if ending.verdict == Verdict::Failed && deed.verb != Verb::Run {
+            self.push(&[" → failed"]);
+        }
+        if let Some(error) = &ending.error {
+            self.push(&[": ", &shortened(one_line(error), LONGEST)]);
+        }
+    }
+
+    /// Which lines a read showed, by its numbered lines where it has them, and of how many.
+    fn lines_seen(&mut self, deed: &Deed, text: &str, shown: &str) {
+        let numbers = numbered(shown);
+        let total = TOTAL.numbers(text).next().and_then(|number| number.parse::<u32>().ok());
+        let range = match (numbers, deed.reads.first().map(|sight| sight.lines)) {
+            (Some(range), _) => Some(range),
+            (None, Some(Lines::Range(range))) => Some(range),
+            (None, Some(Lines::All | Lines::Part) | None) => None,
+        };
+        let of = total.map(|total| [" of ", &total.to_string()].concat()).unwrap_or_default();
+        match range {
+            Some(LineRange { first, last: u32::MAX }) => {
+                self.push(&[" from line ", &first.to_string(), &of]);
+            }
+            Some(LineRange { first: 1, last }) if total == Some(last) => {
+                self.push(&[" ("]);
+                self.count(last as usize, "line", "lines");
+                self.push(&[")"]);
+            }
+            Some(LineRange { first, last }) => {
+                self.push(&[" lines ", &first.to_string(), "–", &last.to_string(), &of]);
+            }
+            None => {
+                self.push(&[" ("]);
+                self.count(n_lines(shown.trim_end()), "line", "lines");
+                self.push(&[&of, ")"]);
+            }
+        }
+    }
+
+    fn hunks(&mut self, arguments: &str) {
+        let n = match serde_json::from_str::<Value>(arguments) {
+            Ok(value) => {
+                let edits = value.get("edits").and_then(Value::as_array).map_or(0, Vec::len);
+                let text = ["patch", "input", "diff"].iter().find_map(|name| value.get(name)?.as_str());
+                edits.max(text.map_or(0, patch::hunks))
+            }
+            Err(_) => patch::hunks(arguments),
+        };
+        if n > 1 {
+            self.push(&[" (", &n.to_string(), " hunks)"]);
+        }
+    }
+
+    fn written(&mut self, arguments: &str) {
+        let Ok(value) = serde_json::from_str::<Value>(arguments) else { return };
+        let names = ["content", "contents", "file_text", "text"];
+        let Some(text) = names.iter().find_map(|name| value.get(name)?.as_str()) else { return };
+        self.push(&[" ("]);
+        self.count(text.trim_end_matches('\n').split('\n').count(), "line", "lines");
+        self.push(&[")"]);
     }
 }
 
 /// The target, short enough for a line. Paths are never shortened.
-fn target(deed: &Deed) -> String {
+fn target(deed: &Deed) -> Cow<'_, str> {
     let text = one_line(deed.called());
     match deed.verb {
         Verb::Read | Verb::Edit | Verb::Write => text,
         Verb::List | Verb::Fetch if !text.contains(' ') => text,
         Verb::List | Verb::Search | Verb::Run | Verb::Fetch | Verb::Ask | Verb::Plan | Verb::Other => {
-            shortened(&text, LONGEST)
+            shortened(text, LONGEST)
         }
     }
 }
 
 /// Whether the tool's name already says the verb.
 fn is_told(tool: &str, verb: Verb) -> bool {
-    let tool = tool.to_ascii_lowercase();
     let words: &[&str] = match verb {
         Verb::Read => &["read", "view"],
         Verb::List => &["list", "ls", "glob", "find"],
@@ -112,93 +237,30 @@ fn is_told(tool: &str, verb: Verb) -> bool {
         Verb::Fetch => &["fetch", "extract", "navigate"],
         Verb::Run | Verb::Ask | Verb::Plan | Verb::Other => &[],
     };
-    words.iter().any(|word| tool.contains(word))
+    let is_at =
+        |word: &&str| tool.as_bytes().windows(word.len()).any(|at| at.eq_ignore_ascii_case(word.as_bytes()));
+    words.iter().any(is_at)
 }
 
-fn one_line(text: &str) -> String {
+fn one_line(text: &str) -> Cow<'_, str> {
     // Most are one already.
     let is_blank = |byte: &u8| !byte.is_ascii_graphic();
     let is_plain = |byte: &u8| byte.is_ascii_graphic() || *byte == b' ';
     let bytes = text.as_bytes();
     let is_open = [bytes.first(), bytes.last()].into_iter().flatten().any(is_blank);
     if bytes.iter().all(is_plain) && !is_open && !text.contains("  ") {
-        return text.to_owned();
+        return Cow::Borrowed(text);
     }
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    Cow::Owned(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-fn shortened(text: &str, longest: usize) -> String {
+fn shortened(text: Cow<'_, str>, longest: usize) -> Cow<'_, str> {
     if text.len() <= longest {
-        return text.to_owned();
+        return text;
     }
     let room = longest - "…".len();
-    let ending = tail(text, room / 4);
-    format!("{}…{ending}", head(text, room - ending.len()))
-}
-
-fn count(n: usize, one: &str, many: &str) -> String {
-    format!("{} {}", thousands(n as u64), if n == 1 { one } else { many })
-}
-
-fn size(text: &str) -> String {
-    match n_lines(text.trim()) {
-        0 | 1 => count(text.chars().count(), "char", "chars"),
-        n => count(n, "line", "lines"),
-    }
-}
-
-fn place(deed: &Deed) -> String {
-    match (&deed.place, deed.verb) {
-        (Some(place), Verb::Search) => format!(" in {}", shortened(&one_line(place), LONGEST)),
-        (Some(place), Verb::List) if place.starts_with('/') => format!(" in {place}"),
-        _ => String::new(),
-    }
-}
-
-fn exit(ending: &Ending) -> String {
-    match (ending.exit, ending.verdict) {
-        (Some(code), _) => format!("exit {code}, "),
-        (None, Verdict::Failed) => "failed, ".to_owned(),
-        (None, Verdict::Passed | Verdict::Unknown) => String::new(),
-    }
-}
-
-fn tests(ending: &Ending) -> String {
-    let Some(tests) = ending.tests else { return String::new() };
-    let parts = [(tests.failed, "failed"), (tests.passed, "passed"), (tests.skipped, "skipped")];
-    parts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}, ")).collect()
-}
-
-fn failure(deed: &Deed, ending: &Ending) -> String {
-    let mark = match (ending.verdict, deed.verb) {
-        (Verdict::Failed, Verb::Run) => "",
-        (Verdict::Failed, _) => " → failed",
-        (Verdict::Passed | Verdict::Unknown, _) => "",
-    };
-    match &ending.error {
-        Some(error) => format!("{mark}: {}", shortened(&one_line(error), LONGEST)),
-        None => mark.to_owned(),
-    }
-}
-
-/// Which lines a read showed, by its numbered lines where it has them, and of how many.
-fn lines_seen(deed: &Deed, text: &str, shown: &str) -> String {
-    let numbers = numbered(shown);
-    let total = TOTAL.numbers(text).next().and_then(|number| number.parse::<u32>().ok());
-    let range = match (numbers, deed.reads.first().map(|sight| sight.lines)) {
-        (Some(range), _) => Some(range),
-        (None, Some(Lines::Range(range))) => Some(range),
-        (None, Some(Lines::All | Lines::Part) | None) => None,
-    };
-    let of = total.map(|total| format!(" of {total}")).unwrap_or_default();
-    match range {
-        Some(LineRange { first, last: u32::MAX }) => format!(" from line {first}{of}"),
-        Some(LineRange { first: 1, last }) if total == Some(last) => {
-            format!(" ({})", count(last as usize, "line", "lines"))
-        }
-        Some(LineRange { first, last }) => format!(" lines {first}–{last}{of}"),
-        None => format!(" ({}{of})", count(n_lines(shown.trim_end()), "line", "lines")),
-    }
+    let ending = tail(&text, room / 4);
+    Cow::Owned([head(&text, room - ending.len()), "…", ending].concat())
 }
 
 /// The first and the last line number of a listing with numbers: `12→`, `12|`, `12` and a tab.
@@ -224,29 +286,10 @@ static HITS: LazyLock<NumberSearch> = LazyLock::new(|| {
     NumberSearch::new(pattern, &words, &["total_count", "total_matches", "numMatches"], 400)
 });
 
-fn hits(text: &str, output: &Output<'_>) -> String {
+fn hits(text: &str, output: &Output<'_>) -> usize {
     let number = HITS.numbers(text).next().and_then(|number| number.parse().ok());
     let says_none = || head(text, 60).to_ascii_lowercase().starts_with("no ");
-    count(number.unwrap_or_else(|| if says_none() { 0 } else { output.n_lines() }), "hit", "hits")
-}
-
-fn hunks(arguments: &str) -> String {
-    let n = match serde_json::from_str::<Value>(arguments) {
-        Ok(value) => {
-            let edits = value.get("edits").and_then(Value::as_array).map_or(0, Vec::len);
-            let text = ["patch", "input", "diff"].iter().find_map(|name| value.get(name)?.as_str());
-            edits.max(text.map_or(0, patch::hunks))
-        }
-        Err(_) => patch::hunks(arguments),
-    };
-    if n > 1 { format!(" ({n} hunks)") } else { String::new() }
-}
-
-fn written(arguments: &str) -> String {
-    let Ok(value) = serde_json::from_str::<Value>(arguments) else { return String::new() };
-    let names = ["content", "contents", "file_text", "text"];
-    let Some(text) = names.iter().find_map(|name| value.get(name)?.as_str()) else { return String::new() };
-    format!(" ({})", count(text.trim_end_matches('\n').split('\n').count(), "line", "lines"))
+    number.unwrap_or_else(|| if says_none() { 0 } else { output.n_lines() })
 }
 
 #[cfg(test)]

@@ -4,6 +4,11 @@
 pub(super) fn normal(path: &str) -> String {
     let path = path.trim().trim_matches(['"', '\'', '`']);
     let path = path.strip_prefix("file://").unwrap_or(path);
+    // Most are so already.
+    let is_named = |(i, part): (usize, &str)| !matches!(part, "." | "..") && (i == 0 || !part.is_empty());
+    if !path.is_empty() && path.split('/').enumerate().all(is_named) {
+        return path.to_owned();
+    }
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
         match part {

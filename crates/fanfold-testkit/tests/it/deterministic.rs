@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use fanfold_core::{
-    Budget, Entry, EntryId, Event, Outcome, Policy, Refusal, Session, Together, Tokens, Transcript, View,
-    Words, Workers, parse,
+    Budget, Entry, EntryId, Event, Outcome, Policy, Refusal, Session, Together, Tokens, View, Words, Workers,
+    parse,
 };
 use fanfold_testkit::Rng;
 
@@ -298,13 +298,12 @@ fn what_was_told_to_come_changes_nothing_whatever_comes() {
     let others = came[..150].iter().chain(&other[150..]).chain(&came[200..]).cloned();
     let told = [came.clone(), came[..37].to_vec(), said("value", 900), said("other", 400), others.collect()];
     for told in told {
-        let mut transcript = Transcript::new();
-        told.into_iter().for_each(|entry| {
-            transcript.append(entry, &Words);
-        });
         let mut helped = Session::new(Policy::fanfold(), budget, &Words);
         helped.set_workers(&Backwards);
-        helped.foresee(transcript);
+        helped.foresee(told);
+        // Nor do costs, right or wrong.
+        let costs: Vec<Tokens> = (0..300).map(|i| Tokens(i % 5 * 400)).collect();
+        helped.foresee_costs(30, &costs);
         came.iter().for_each(|entry| {
             helped.append(entry.clone());
         });

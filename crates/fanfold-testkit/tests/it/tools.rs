@@ -1,8 +1,7 @@
 //! What a policy says of single tools: which arguments name their target, and what their results are.
 
 use fanfold_core::{
-    Budget, Entry, Item, Kind, Policy, Session, Tokens, ToolFold, ToolRule, Transcript, Words, parse,
-    print_view,
+    Budget, Entry, Item, Kind, Policy, Session, Tokens, ToolFold, ToolRule, Words, parse, print_view,
 };
 use fanfold_testkit::Rng;
 use fanfold_testkit::kinds::KINDS;
@@ -64,13 +63,9 @@ fn what_was_told_to_come_is_called_by_its_target_too() {
     let policy = || Policy { tools: vec![by_ticket()], ..Policy::fanfold() };
     let came = tickets(600);
     let mut alone = replayed(&came, session_of(policy(), 2_000));
-    let mut transcript = Transcript::new();
-    came.iter().cloned().for_each(|entry| {
-        transcript.append(entry, &Words);
-    });
     let mut helped = session_of(policy(), 2_000);
     helped.set_workers(&Backwards);
-    helped.foresee(transcript);
+    helped.foresee(came.clone());
     let mut helped = replayed(&came, helped);
     assert_eq!(alone.view().unwrap(), helped.view().unwrap());
     let view = alone.view().unwrap().clone();
