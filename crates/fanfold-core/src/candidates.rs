@@ -99,7 +99,7 @@ pub(crate) fn lines_of<'a>(sources: &'a [Source], worth: &Worth) -> Vec<Line<'a>
 
 /// The lines of one result, in their order; what they are worth is not yet known.
 pub(crate) fn lines_of_result<'a>(source: &'a Source, call: u16, worth: &Worth) -> Vec<Line<'a>> {
-    let of_result = source.scan.lines().filter(|line| line.piece == Piece::Result(call));
+    let of_result = source.scan.lines().filter(|line| line.piece() == Piece::Result(call));
     of_result.map(|line| source.line(&line, false, worth)).filter(says_something).collect()
 }
 
@@ -110,21 +110,21 @@ fn says_something(line: &Line<'_>) -> bool {
 
 impl Source {
     fn line<'a>(&'a self, line: &ScanLine<'a>, is_first: bool, worth: &Worth) -> Line<'a> {
-        let is_failure = self.has_failures && sign_of(line.text) == Sign::Alarm;
+        let is_failure = self.has_failures && sign_of(line.text()) == Sign::Alarm;
         let is = match (self.is_user, is_first, is_failure) {
             (true, true, _) => LineOf::User,
             (_, _, true) => LineOf::Failure,
             _ => LineOf::Rest,
         };
-        let (copied, source) = match line.piece {
+        let (copied, source) = match line.piece() {
             Piece::Result(call) => (self.calls[usize::from(call)].copied, self.name_of(call)),
             Piece::Asked(call) => (0.0, self.name_of(call)),
             Piece::Said => (0.0, ""),
         };
-        let text = if copied > 0.0 { line.code } else { line.text };
-        let is_copied = copied > 0.0 && worth.choice.has_copies && line.hash != 0;
-        let (copied, hash) = if is_copied { (copied, line.hash) } else { (0.0, 0) };
-        let (entry, at, atoms) = (self.entry, line.at, line.atoms);
+        let text = if copied > 0.0 { line.code() } else { line.text() };
+        let is_copied = copied > 0.0 && worth.choice.has_copies && line.hash() != 0;
+        let (copied, hash) = if is_copied { (copied, line.hash()) } else { (0.0, 0) };
+        let (entry, at, atoms) = (self.entry, line.at(), line.atoms);
         Line { entry, at, text, atoms, source, is, worth: 0.0, copied, hash, cost: None }
     }
 

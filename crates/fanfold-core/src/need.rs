@@ -199,15 +199,15 @@ fn lines_around<'a>(entry: EntryId, scan: &'a Scan, mentioned: &BTreeSet<AtomId>
     };
     let near = (0..lines.len()).filter(|i| is_near(*i)).map(|i| {
         let line = &lines[i];
-        let source = match line.piece {
+        let source = match line.piece() {
             Piece::Result(call) | Piece::Asked(call) => scan.calls[usize::from(call)].source.as_str(),
             Piece::Said => "",
         };
         let worth = if is_mention[i] { MENTION } else { 0.0 };
         Line {
             entry,
-            at: line.at,
-            text: line.text,
+            at: line.at(),
+            text: line.text(),
             atoms: line.atoms,
             source,
             is: LineOf::Rest,

@@ -68,18 +68,46 @@ pub(crate) enum Piece {
     Result(u16),
 }
 
-/// A line of an entry.
+/// A line of an entry. Most are not looked at, only at what is known of them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ScanLine<'a> {
-    /// Where it begins in the script.
-    pub(crate) at: usize,
-    pub(crate) text: &'a str,
-    /// As code, if it is of a file that was looked at: with its indentation, without its number.
-    pub(crate) code: &'a str,
-    /// What it says, if it is so and says enough to be copied; zero if not.
-    pub(crate) hash: LineHash,
+    scan: &'a Scan,
+    span: &'a LineSpan,
+    /// Where its plain form begins, if it has one.
+    plain_at: u32,
     pub(crate) atoms: &'a [AtomId],
-    pub(crate) piece: Piece,
+}
+
+impl<'a> ScanLine<'a> {
+    /// Where it begins in the script.
+    pub(crate) fn at(&self) -> usize {
+        self.span.at as usize
+    }
+
+    /// Whose words it is from.
+    pub(crate) fn piece(&self) -> Piece {
+        self.span.piece
+    }
+
+    /// As it is told.
+    pub(crate) fn text(&self) -> &'a str {
+        let LineSpan { at, len, behind_plain, .. } = *self.span;
+        match behind_plain.checked_sub(1) {
+            None => &self.scan.script[at as usize..(at + len) as usize],
+            Some(end) => &self.scan.plain[self.plain_at as usize..end as usize],
+        }
+    }
+
+    /// As code, if it is of a file that was looked at: with its indentation, without its number.
+    pub(crate) fn code(&self) -> &'a str {
+        let LineSpan { at, len, code_at, .. } = *self.span;
+        &self.scan.script[code_at as usize..(at + len) as usize]
+    }
+
+    /// What it says, if it is code and says enough to be copied; zero if not.
+    pub(crate) fn hash(&self) -> LineHash {
+        self.span.hash
+    }
 }
 
 /// A call of an entry.
@@ -286,20 +314,13 @@ impl Scan {
 
     /// The lines, in their order.
     pub(crate) fn lines(&self) -> impl Iterator<Item = ScanLine<'_>> {
-        let (mut from, mut plain_from) = (0, 0);
-        self.lines.iter().map(move |line| {
-            let atoms = &self.atoms[from as usize..line.atoms_end as usize];
-            from = line.atoms_end;
-            let at = line.at as usize;
-            let text = match (line.behind_plain as usize).checked_sub(1) {
-                None => &self.script[at..at + line.len as usize],
-                Some(end) => &self.plain[std::mem::replace(&mut plain_from, end)..end],
-            };
-            let code = match line.piece {
-                Piece::Result(_) => &self.script[line.code_at as usize..at + line.len as usize],
-                Piece::Said | Piece::Asked(_) => text,
-            };
-            ScanLine { at, text, code, hash: line.hash, atoms, piece: line.piece }
+        let (mut from, mut plain_at) = (0, 0);
+        self.lines.iter().map(move |span| {
+            let atoms = &self.atoms[from as usize..span.atoms_end as usize];
+            from = span.atoms_end;
+            let line = ScanLine { scan: self, span, plain_at, atoms };
+            plain_at = span.behind_plain.checked_sub(1).unwrap_or(plain_at);
+            line
         })
     }
 
@@ -406,10 +427,10 @@ mod tests {
         let wide = scanned(serde_json::to_string_pretty(&arguments).expect("JSON"));
         assert!(tight.n_lines() > 10 && tight.n_lines() == wide.n_lines());
         for (one, other) in tight.lines().zip(wide.lines()) {
-            assert_eq!((one.text, one.atoms, one.piece), (other.text, other.atoms, other.piece));
+            assert_eq!((one.text(), one.atoms, one.piece()), (other.text(), other.atoms, other.piece()));
             for (line, scan) in [(one, &tight), (other, &wide)] {
-                let begin = line.text.split(':').next().unwrap_or_default();
-                assert!(scan.script[line.at..].starts_with(begin), "{begin} at {}", line.at);
+                let begin = line.text().split(':').next().unwrap_or_default();
+                assert!(scan.script[line.at()..].starts_with(begin), "{begin} at {}", line.at());
             }
         }
     }

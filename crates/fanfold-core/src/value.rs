@@ -131,8 +131,8 @@ impl Lexicon {
         if let Entry::Prompt(Prompt { speaker: Speaker::User, body, .. }) = entry {
             each_word(body.original().as_bytes(), |word| self.asked.insert(word));
         }
-        let asked = scan.lines().filter(|line| matches!(line.piece, Piece::Asked(_)));
-        asked.for_each(|line| self.copies.write(line.text));
+        let asked = scan.lines().filter(|line| matches!(line.piece(), Piece::Asked(_)));
+        asked.for_each(|line| self.copies.write(line.text()));
         let mut ids: Vec<AtomId> = Vec::with_capacity(scan.atoms.len());
         let mut subject = None;
         self.pieces.resize(self.pieces.len().max(1), PieceKnown::default());
@@ -361,9 +361,11 @@ impl Worth {
         let mut seen: Vec<AtomId> = stays.iter().flat_map(|scan| scan.atoms.iter().copied()).collect();
         seen.sort_unstable();
         seen.dedup();
-        let of_results =
-            stays.iter().flat_map(|scan| scan.lines()).filter(|line| matches!(line.piece, Piece::Result(_)));
-        let lines = of_results.map(|line| hash_of(line.text)).collect();
+        let of_results = stays
+            .iter()
+            .flat_map(|scan| scan.lines())
+            .filter(|line| matches!(line.piece(), Piece::Result(_)));
+        let lines = of_results.map(|line| hash_of(line.text())).collect();
         Worth { seen, lines, focus: focus_words(focus), choice }
     }
 

@@ -181,7 +181,7 @@ impl Source {
         let mut n_said = 0;
         let mut labelled = 0;
         for found in self.scan.lines() {
-            let (own, is) = match found.piece {
+            let (own, is) = match found.piece() {
                 Piece::Said => {
                     if !std::mem::replace(&mut is_said, true) {
                         out.push(line(0, self.labels[0].as_str(), &[][..], LineOf::Deed, LABEL));
@@ -194,19 +194,19 @@ impl Source {
                     if labelled <= call {
                         labelled = call + 1;
                         out.push(line(
-                            found.at,
+                            found.at(),
                             self.labels[1 + call].as_str(),
                             &[][..],
                             LineOf::Deed,
                             LABEL,
                         ));
                     }
-                    let is_failure = self.scan.calls[call].has_failed && sign_of(found.text) == Sign::Alarm;
+                    let is_failure = self.scan.calls[call].has_failed && sign_of(found.text()) == Sign::Alarm;
                     if is_failure { (FAILURE, LineOf::Failure) } else { (0.0, LineOf::Rest) }
                 }
             };
-            let about = topic.worth_of(found.text);
-            out.push(line(found.at, found.text, found.atoms, is, own + about));
+            let about = topic.worth_of(found.text());
+            out.push(line(found.at(), found.text(), found.atoms, is, own + about));
         }
     }
 }

@@ -153,13 +153,13 @@ fn lines_in(scans: &[Scan]) -> HashMap<LineHash, Vec<(usize, bool)>> {
         // What a reply asks for stands before its results.
         let (results, asked): (Vec<_>, Vec<_>) = scan
             .lines()
-            .filter(|line| line.piece != Piece::Said)
-            .partition(|line| matches!(line.piece, Piece::Result(_)));
-        asked.iter().flat_map(|line| values_in(line.text)).for_each(|value| stands_here(value, true));
+            .filter(|line| line.piece() != Piece::Said)
+            .partition(|line| matches!(line.piece(), Piece::Result(_)));
+        asked.iter().flat_map(|line| values_in(line.text())).for_each(|value| stands_here(value, true));
         for line in results {
-            let Piece::Result(call) = line.piece else { continue };
+            let Piece::Result(call) = line.piece() else { continue };
             if shows_file(&scan.calls[usize::from(call)].deed) {
-                stands_here(without_number(line.text), false);
+                stands_here(without_number(line.text()), false);
             }
         }
     }
