@@ -83,7 +83,11 @@ fn nearest_hint(key: &str, known: &[&str]) -> String {
 
 /// The word that differs in the fewest letters, if those are few.
 pub(crate) fn nearest<'a>(word: &str, words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let most = (word.chars().count() / 3).max(2);
+    let most = match word.chars().count() {
+        // Of three letters, all but one would be others.
+        ..=3 => 1,
+        n_letters => (n_letters / 3).max(2),
+    };
     let with_distance = words.map(|known| (distance(word, known), known));
     with_distance.filter(|(distance, _)| *distance <= most).min().map(|(_, known)| known)
 }
@@ -199,6 +203,12 @@ mod tests {
         let marks = (options.low_mark, options.tail);
         assert_eq!(marks, (Some(Share(policy.low_mark)), Some(Share(policy.tail.share))));
         assert_eq!(parse(TEMPLATE, "template").expect("comments only"), Options::default());
+    }
+
+    #[test]
+    fn a_word_of_other_letters_is_not_near() {
+        let near = |word| nearest(word, ["o1", "gpt-5", "window"].into_iter());
+        assert_eq!([near("foo"), near("o3"), near("windwo")], [None, Some("o1"), Some("window")]);
     }
 
     #[test]

@@ -364,6 +364,28 @@ fn bad_lines_are_answered_and_the_pipe_goes_on() {
 }
 
 #[test]
+fn a_wrong_value_is_told_with_its_field() {
+    let wrong = |fields: &str| {
+        let line = format!("{{{fields},\"messages\":[]}}");
+        let answer: Value = serde_json::from_str(&answers(&[line], "")[0]).unwrap();
+        answer["error"]["message"].as_str().unwrap_or_default().to_owned()
+    };
+    let told = wrong(r#""session":"a","window":"8k""#);
+    assert!(told.contains("`window`: ") && told.ends_with("\"8k\", expected a whole number"), "{told}");
+    let told = wrong(r#""idle":"long","window":8000"#);
+    assert!(told.contains("`idle`: ") && told.ends_with("expected a number"), "{told}");
+    let told = wrong(r#""op":"expand","lines":[1]"#);
+    assert!(told.ends_with("expected a list of two whole numbers"), "{told}");
+}
+
+#[test]
+fn a_mark_at_the_beginning_of_a_file_is_no_part_of_it() {
+    let line = json!({ "messages": [{ "role": "user", "content": "hi" }] });
+    let answers = answers(&[format!("\u{feff}{line}")], "");
+    assert_eq!(messages_of(&answers[0]), json!([{ "role": "user", "content": "hi" }]));
+}
+
+#[test]
 fn hostile_lines_do_not_stop_it() {
     let mut lines = Vec::new();
     for seed in 0..300 {

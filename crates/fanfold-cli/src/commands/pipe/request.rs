@@ -46,9 +46,11 @@ const SHAPE: &str =
 
 impl<'a> Request<'a> {
     pub(crate) fn parse(line: &'a str) -> Result<Request<'a>, Failure> {
+        // A mark at the beginning of a file is no part of a line.
+        let line = line.strip_prefix('\u{feff}').unwrap_or(line);
         let is_object = line.trim_start().starts_with('{');
         if is_object {
-            return serde_json::from_str(line).map_err(|error| wrong(&error));
+            return serde_json::from_str(line).map_err(|error| wrong(line, &error));
         }
         // A list would be taken for the fields in their order.
         Err(match serde_json::from_str::<IgnoredAny>(line) {
@@ -90,7 +92,7 @@ impl<'a> Request<'a> {
     }
 }
 
-fn wrong(error: &serde_json::Error) -> Failure {
+fn wrong(line: &str, error: &serde_json::Error) -> Failure {
     let words = error.to_string();
     let reason = words.split(" at line ").next().unwrap_or_default();
     let column = error.column();
@@ -104,7 +106,28 @@ fn wrong(error: &serde_json::Error) -> Failure {
     let what = match error.classify() {
         Category::Eof => "the JSON ends before it is complete".to_owned(),
         Category::Syntax => format!("not JSON: {reason}"),
-        Category::Data | Category::Io => reason.to_owned(),
+        Category::Data | Category::Io => match field_before(line, column) {
+            Some(field) => format!("`{field}`: {}", in_words(reason)),
+            None => in_words(reason),
+        },
     };
     Failure::new(format!("column {column}: {what}"), SHAPE)
+}
+
+/// The name of the field whose value ends at a column.
+fn field_before(line: &str, column: usize) -> Option<&str> {
+    let (before, _) = line.get(..column.min(line.len()))?.rsplit_once(':')?;
+    before.trim_end().strip_suffix('"')?.rsplit_once('"').map(|(_, name)| name)
+}
+
+/// What was expected, for who knows no Rust.
+fn in_words(reason: &str) -> String {
+    let kinds = [
+        ("expected u64", "expected a whole number"),
+        ("expected u32", "expected a whole number"),
+        ("expected usize", "expected a whole number"),
+        ("expected f64", "expected a number"),
+        ("expected a tuple of size 2", "expected a list of two whole numbers"),
+    ];
+    kinds.iter().fold(reason.to_owned(), |words, (kind, told)| words.replace(kind, told))
 }
