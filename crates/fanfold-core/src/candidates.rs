@@ -6,7 +6,7 @@ use crate::atoms::each_atom_in;
 use crate::choice::{Line, LineOf};
 use crate::condense::signs::{Sign, sign_of};
 use crate::copies::LineHash;
-use crate::deed::{Deed, Verb};
+use crate::deed::Deed;
 use crate::draft::Draft;
 use crate::marks::MarkedText;
 use crate::scan::{Piece, Scan, ScanLine, words_of};
@@ -60,12 +60,7 @@ pub(crate) fn sources(draft: &mut Draft<'_>, entries: &[EntryId]) -> Vec<Source>
 /// How likely a line of a new result is to be copied word for word: the text of a file that was looked at is, most of all
 /// where little was looked at; what a search or a command printed is not.
 fn chance_of_copy(deed: &Deed, size: Tokens) -> f32 {
-    if shows_file(deed) { 0.2 / (1.0 + size.0 as f32 / 1000.0) } else { 0.0 }
-}
-
-/// Whether what a call did was to look at a file.
-pub(crate) fn shows_file(deed: &Deed) -> bool {
-    deed.verb == Verb::Read && !deed.reads.is_empty()
+    if deed.shows_file() { 0.2 / (1.0 + size.0 as f32 / 1000.0) } else { 0.0 }
 }
 
 /// The lines of entries that could stand in a segment, in their order; what they are worth is not yet known.

@@ -148,6 +148,11 @@ impl Deed {
         self.name.as_deref().unwrap_or(&self.target)
     }
 
+    /// Whether it was to look at a file.
+    pub(crate) fn shows_file(&self) -> bool {
+        self.verb == Verb::Read && !self.reads.is_empty()
+    }
+
     /// Whether it changed the file.
     pub(crate) fn has_changed(&self, file: &str) -> bool {
         self.changes.iter().any(|path| path::is_same_file(path, file))

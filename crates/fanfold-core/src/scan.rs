@@ -8,7 +8,6 @@ use std::sync::{Arc, OnceLock};
 use memchr::{memchr_iter, memmem, memrchr2};
 
 use crate::atoms::{Atom, Look, each_atom_in};
-use crate::candidates::shows_file;
 use crate::copies::{LineHash, hash_of_unnumbered, is_copyable, without_number};
 use crate::deed::{Deed, deed_by, line_and_failure, source_of};
 use crate::draft::SLICE;
@@ -223,7 +222,7 @@ impl Bench {
         each_piece(entry, |piece, label, text| {
             let from = script.len();
             let is_asked = matches!(piece, Piece::Asked(_));
-            let is_code = matches!(piece, Piece::Result(call) if shows_file(&calls[usize::from(call)].deed));
+            let is_code = matches!(piece, Piece::Result(call) if calls[usize::from(call)].deed.shows_file());
             // How arguments are printed is their client's affair: they are told in one spacing.
             let is_respaced = is_asked && respaced.read(label, text);
             script.push_str(label);

@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use super::feature::{FEATURES, Feature};
 use super::{AtomId, Lexicon, weights};
 use crate::atoms::Look;
-use crate::candidates::shows_file;
 use crate::copies::{self, LineHash, hash_of, is_copyable, values_in, without_number};
 use crate::scan::{Piece, Scan, take_apart};
 use crate::transcript::{EntryId, Transcript};
@@ -158,7 +157,7 @@ fn lines_in(scans: &[Scan]) -> HashMap<LineHash, Vec<(usize, bool)>> {
         asked.iter().flat_map(|line| values_in(line.text())).for_each(|value| stands_here(value, true));
         for line in results {
             let Piece::Result(call) = line.piece() else { continue };
-            if shows_file(&scan.calls[usize::from(call)].deed) {
+            if scan.calls[usize::from(call)].deed.shows_file() {
                 stands_here(without_number(line.text()), false);
             }
         }
