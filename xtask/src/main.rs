@@ -3,7 +3,6 @@
 mod tidy; //   checks that a compiler does not make
 mod fuzz; //   the fuzzer's manifest
 mod guide; //  the guide's pages on passes and condensers
-mod faults; // plants faults and sees whether a property fails
 mod bench; //  fanfold and Hermes on the same conversations
 mod large; //  a file of 10 MB
 mod store; //  their stores
@@ -25,8 +24,6 @@ usage: cargo xtask <chore>
 
   tidy                      check crate edges, purity, passes and docs (a test does this, too)
   guide                     write the guide's pages on passes and condensers from their headers
-  faults [--write] [PART…]  plant faults one by one, those whose name has a PART in it, and tell which test fails;
-                            --write puts the table into docs/faults.md
   bench [--write]           time fanfold beside Hermes in one run (needs python3 and ../shared);
                             --write puts the table into docs/benchmarks.md
   bench file [--write]      time how long `fanfold fold` takes to begin its answer to a file of 10 MB (needs python3 and ../shared)
@@ -51,7 +48,6 @@ fn main() -> anyhow::Result<()> {
     match arguments.split_first() {
         Some((chore, _)) if chore == "tidy" => tidy::run(),
         Some((chore, _)) if chore == "guide" => guide::run(),
-        Some((chore, rest)) if chore == "faults" => faults::run(rest),
         Some((chore, rest)) if chore == "bench" => bench::run(rest),
         Some((chore, rest)) if chore == "tables" => tables::run(rest),
         Some((chore, rest)) if chore == "ablation" => ablation::run(rest),
