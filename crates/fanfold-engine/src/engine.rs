@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use fanfold_store::{SessionId, SessionRow, Store, StoreError};
 
-use crate::cache::Cache;
 use crate::clock::{Clock, random_word};
-use crate::follow::Followed;
+use crate::follow::pipeline::Followed;
+use crate::sessions::cache::Cache;
 
 /// Takes requests, keeps what was said, and gives what is to be sent.
 pub struct Engine {

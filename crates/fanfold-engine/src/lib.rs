@@ -1,76 +1,43 @@
-//! One request from start to end, effects in order: the originals are kept, the folds are kept, then the view leaves.
+//! One request from start to end: messages are stored, folds are recorded, then the view is sent.
 //!
-//! The engine orders effects and takes no decision about content. What a session's view is follows from its messages
-//! and from what happened to it, both of which are in the store; what is held in memory only saves the time of
-//! following it again.
+//! The engine orders effects and takes no decision about content. A session's view is a function of its messages and
+//! its event log, both of which are in the store; sessions held in memory only save the time of a replay.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may fail"))]
 
-mod clock; //    what time it is
-mod terms; //    what a conversation is folded by
-mod room; //     how much room there is, as the provider counts
-mod words; //    a person's first words
-mod threads; //  all cores, for a session
-mod follow; //   a conversation and its session, followed together
-mod dresses; //  how the messages of a request were dressed
-mod offer; //    how the model may open folds
-mod note; //     what happens to a session
-mod names; //    what handles open, written down
-mod skeleton; // a body without its messages
-mod past; //     what has happened, and what of it holds
-mod undone; //   what of it no longer holds
-mod state; //    a session followed to its newest message
-mod cache; //    the sessions used last
-mod lock; //     the right to fold
-mod engine; //   all of it together
-mod arrive; //   a body decoded
-mod keep; //     what was said is kept
-mod fold; //     what was folded is noted
-mod request; //  one request from start to end
-mod beside; //   recalls that a client was not shown
-mod recollect; // memory at its end
-mod recognise; // which session a body belongs to
-mod related; //  what they have in common
-mod provider; // what the provider says of a request
-mod limit; //    what a model was found to take at most
-mod recall; //   folds opened from the store alone
-mod anywhere; // a handle whose session nobody named
-mod errand; //   summaries, written beside the turns
-mod rebuild; //  a request made again
-mod wishes; //   titles, goals, pins
-mod places; //   back, forth again, and to marked places
-mod lineage; //  forks, rotations, the newest of a line
-mod retention; // sessions that go
-mod told; //     the window that a session was told
-mod standing; // how full a window is, and what was folded
-mod live; //     what a view holds as it was said
-mod here; //     what of a conversation is here already
-mod transfer; // sessions written down
-mod bring; //    sessions brought here
+mod clock; //        the time, and waiting
+mod engine; //       a store, a clock and the cached sessions
+mod follow; //       a conversation followed in memory
+mod log; //          the events of a session, and which of them are in force
+mod sessions; //     session state, titles, checkpoints, forks, retention
+mod request; //      a request from the client's body to the bytes to send
+mod recall; //       originals opened from the store alone
+mod summary_jobs; // summaries written by a model in the background
+mod io; //           export and import
 
-pub use anywhere::{Recalled, Sought};
-pub use bring::{Import, Imported};
 pub use clock::{Clock, MachineClock};
-pub use dresses::Dresses;
 pub use engine::{Engine, OpError, store_hint, store_words};
-pub use errand::{
+pub use follow::parallel::Threads;
+pub use follow::pipeline::{Followed, Sizes, Wishes, decode, messages_of, prepare};
+pub use follow::recall_offer::Offer;
+pub use follow::terms::Terms;
+pub use io::duplicates::Brought;
+pub use io::import::{Import, Imported};
+pub use io::opening_words::opening_words;
+pub use log::message_styles::Dresses;
+pub use log::notes::{Began, Beside, FoldMade, Moved, Note, Noted, Opened, Sent, Summarised, Why};
+pub use recall::any_session::{Recalled, Sought};
+pub use recall::handles::OpenError;
+pub use request::memory_block::Recollection;
+pub use request::pipeline::{Answer, Ask, Left, Mode, Trouble};
+pub use request::provider_reports::{Refused, Usage};
+pub use request::rebuild::{Rebuilt, TermsOf};
+pub use request::recognise::Recognised;
+pub use sessions::checkpoints::{Back, Place as Checkpoint, Step};
+pub use sessions::labels::clean_title;
+pub use sessions::last_window::Told;
+pub use sessions::retention::{Pruned, Retention};
+pub use sessions::status::Standing;
+pub use summary_jobs::{
     Ended, Missed, Pending, Progress, Rest, Wanted, Way, Ways, Writer, Written, summarise_alone,
 };
-pub use follow::{Followed, Sizes, Wishes, decode, messages_of, prepare};
-pub use here::Brought;
-pub use note::{Began, Beside, FoldMade, Moved, Note, Noted, Opened, Sent, Summarised, Why};
-pub use offer::Offer;
-pub use places::{Back, Place as Checkpoint, Step};
-pub use provider::{Refused, Usage};
-pub use rebuild::{Rebuilt, TermsOf};
-pub use recall::OpenError;
-pub use recognise::Recognised;
-pub use recollect::Recollection;
-pub use request::{Answer, Ask, Left, Mode, Trouble};
-pub use retention::{Pruned, Retention};
-pub use standing::Standing;
-pub use terms::Terms;
-pub use threads::Threads;
-pub use told::Told;
-pub use wishes::clean_title;
-pub use words::opening_words;

@@ -1,0 +1,4 @@
+//! Originals opened by their handles, from the store alone.
+
+pub(crate) mod handles; // the handles of one session
+pub(crate) mod any_session; // a handle looked up in all sessions

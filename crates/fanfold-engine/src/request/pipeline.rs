@@ -1,0 +1,396 @@
+//! One request from start to end: the originals are kept, the folds are kept, then the view leaves.
+//!
+//! ```text
+//! bytes --decode--> messages --commit--> store      the originals are safe before anything stands for them
+//!                      |
+//!             go on, or replay what happened        the same bytes either way
+//!                      |
+//!                    view --commit--> store         new folds, and the request itself, before it leaves
+//! ```
+//!
+//! A body that begins with what the session has adds the rest. One that differs moves the session back to where they
+//! part and goes on from there: what was left behind stays in the store, the move is noted, and a redo finds it.
+//! If anything of ours fails, the body leaves as it came and says why.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+use fanfold_core::{Fault, Handle, Notice, Overflow, Refusal, Tokens, View};
+use fanfold_store::{Batch, Op, SessionId, StoreError};
+use fanfold_wire::DecodeError;
+
+use crate::engine::{Engine, store_hint, store_words};
+use crate::follow::pipeline::{Followed, Sizes};
+use crate::follow::recall_offer::Offer;
+use crate::follow::terms::Terms;
+use crate::log::fold_record::record;
+use crate::log::message_styles::Dresses;
+use crate::log::notes::{Note, Sent};
+use crate::log::session_log::Past;
+use crate::request::append::{Kept, MOST_TRIES, When};
+use crate::request::fold_lock::{FoldLock, Got};
+use crate::request::memory_block::{Recollection, recollect, within};
+use crate::sessions::state::{Arrived, State};
+
+/// What a client wants to send.
+pub struct Ask<'a> {
+    /// The session; it is made if it is not there.
+    pub session: &'a SessionId,
+    /// The body as it came.
+    pub body: &'a str,
+    /// What it is folded by.
+    pub terms: &'a Terms,
+    /// Who asks: `cli`, `proxy`, `subagent`.
+    pub source: &'a str,
+    /// The session of the agent that started the one who asks, if that is known. Only a new session takes it.
+    pub parent: Option<&'a SessionId>,
+    /// Messages that must not be folded from now on, by their numbers from 0.
+    pub pins: &'a [u32],
+    /// Whether a person wants it folded now, even if nothing demands it.
+    pub is_by_hand: bool,
+    /// How the model may open folds. Only the first request of a session decides that.
+    pub offer: Option<&'a Offer>,
+    /// Whether what leaves is folded.
+    pub mode: Mode,
+    /// From when on nobody waits for the answer, if there is such a moment.
+    pub until: Option<Instant>,
+    /// What is recalled from memory, at the end of what leaves folded or whole.
+    pub memory: Option<Recollection<'a>>,
+}
+
+impl<'a> Ask<'a> {
+    /// What is usually asked: nothing is pinned or offered, and what leaves is folded.
+    pub fn new(session: &'a SessionId, body: &'a str, terms: &'a Terms, source: &'a str) -> Ask<'a> {
+        Ask {
+            session,
+            body,
+            terms,
+            source,
+            parent: None,
+            pins: &[],
+            is_by_hand: false,
+            offer: None,
+            mode: Mode::Fold,
+            until: None,
+            memory: None,
+        }
+    }
+}
+
+/// Whether what leaves is folded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// It is, where it has to be or that pays.
+    #[default]
+    Fold,
+    /// It leaves as it came; what folding had made of it is told by its sizes.
+    Observe,
+}
+
+/// What to send.
+#[derive(Debug)]
+pub struct Answer {
+    /// The body to send.
+    pub body: String,
+    /// How it leaves.
+    pub left: Left,
+    /// Whether all that was said is in the store.
+    pub is_kept: bool,
+    /// How many messages the session did not have before.
+    pub n_new: usize,
+    /// How many messages it left behind, because the body does not have them. A redo goes back to them.
+    pub n_left: usize,
+    /// What all that was said costs, and what the view does, where one was made; where none fits, the smallest there is.
+    pub sizes: Option<Sizes>,
+    /// What people should hear of, each once.
+    pub notices: Vec<Notice>,
+    /// Whether the body has the tool that was offered.
+    pub has_tool: bool,
+    /// What the memory at its end costs, where there is some. The sizes are without it.
+    pub memory: Option<Tokens>,
+    /// The handles of what this request folded first.
+    pub new_handles: Vec<Handle>,
+}
+
+/// How a body leaves.
+#[derive(Debug)]
+pub enum Left {
+    /// As it came, with the tool that was offered: it fits, or nobody wanted it folded.
+    Whole,
+    /// Folded: what the view costs.
+    Folded(Tokens),
+    /// As it came, because something did not work.
+    AsItCame(Trouble),
+}
+
+/// Why a body left as it came.
+#[derive(Debug, thiserror::Error)]
+pub enum Trouble {
+    /// It is no conversation.
+    #[error("it is not understood: {0}")]
+    NotDecoded(#[from] DecodeError),
+    /// The store did not take it.
+    #[error("{}", store_words(.0))]
+    Store(#[from] StoreError),
+    /// Somebody else is folding the session.
+    #[error("{0} is folding this session and does not come to an end")]
+    Locked(String),
+    /// Nothing fits.
+    #[error("{0}")]
+    Overflow(Box<Overflow>),
+    /// The view broke a promise.
+    #[error("the view broke a promise and was not used: {0}")]
+    Fault(Fault),
+    /// The provider holds the beginning, so there is nothing to fold.
+    #[error("the provider holds the beginning of the conversation")]
+    Continued,
+    /// It took longer than anybody waits.
+    #[error("it took too long")]
+    Late,
+    /// Something of ours panicked.
+    #[error("fanfold failed: {0}")]
+    Panicked(String),
+}
+
+impl Trouble {
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Trouble::NotDecoded(error) => error.hint().to_owned(),
+            Trouble::Store(error) => store_hint(error),
+            Trouble::Locked(_) => "it ends by itself after half a minute; then try again".to_owned(),
+            Trouble::Overflow(overflow) => overflow.remedy.clone(),
+            Trouble::Fault(_) | Trouble::Panicked(_) => {
+                "this is a bug of fanfold's; please report it".to_owned()
+            }
+            Trouble::Late => "give it more time, or a faster disk for the store".to_owned(),
+            Trouble::Continued => "leave `previous_response_id` out to have it folded".to_owned(),
+        }
+    }
+}
+
+impl Engine {
+    /// Takes what a client wants to send, and gives what is to be sent.
+    pub fn request(&self, ask: &Ask<'_>) -> Answer {
+        match ask.memory {
+            Some(memory) => self.request_within(&Ask { terms: &within(ask.terms, memory), ..*ask }),
+            None => self.request_within(ask),
+        }
+    }
+
+    fn request_within(&self, ask: &Ask<'_>) -> Answer {
+        let mut progress = Progress::default();
+        let tried = catch_unwind(AssertUnwindSafe(|| self.try_request(ask, &mut progress)));
+        let trouble = match tried {
+            Ok(Ok(answer)) => return answer,
+            Ok(Err(trouble)) => trouble,
+            Err(panic) => Trouble::Panicked(words_of(&*panic)),
+        };
+        if !matches!(trouble, Trouble::NotDecoded(_) | Trouble::Continued) {
+            // What was said is kept all the same.
+            let is_overflow = matches!(trouble, Trouble::Overflow(_));
+            let when = if is_overflow { When::NothingFits } else { When::AsItCame };
+            let kept = catch_unwind(AssertUnwindSafe(|| self.keep(ask, when)));
+            if let Ok(Ok(kept)) = kept {
+                progress.n_new += kept.n_new;
+                progress.n_left += kept.n_left;
+                progress.is_kept = true;
+            }
+        }
+        Answer {
+            body: ask.body.to_owned(),
+            left: Left::AsItCame(trouble),
+            is_kept: progress.is_kept,
+            n_new: progress.n_new,
+            n_left: progress.n_left,
+            sizes: progress.sizes,
+            notices: Vec::new(),
+            has_tool: false,
+            memory: None,
+            new_handles: Vec::new(),
+        }
+    }
+
+    fn try_request(&self, ask: &Ask<'_>, progress: &mut Progress) -> Result<Answer, Trouble> {
+        for _ in 0..MOST_TRIES {
+            match self.try_once(ask, progress) {
+                // Somebody else wrote in between: look again.
+                Err(Trouble::Store(StoreError::Moved(_))) => {}
+                tried => return tried,
+            }
+        }
+        Err(StoreError::Moved(ask.session.clone()).into())
+    }
+
+    fn try_once(&self, ask: &Ask<'_>, progress: &mut Progress) -> Result<Answer, Trouble> {
+        let kept = match self.keep(ask, When::WithTheNext) {
+            Err(Trouble::Continued) => {
+                progress.is_kept = true;
+                return Err(Trouble::Continued);
+            }
+            kept => kept?,
+        };
+        let Kept { arrived, held, holding, past, frame, deferred, n_new, n_left } = kept;
+        progress.is_kept |= deferred.is_none();
+        progress.n_new += n_new;
+        progress.n_left += n_left;
+        let mut state = match held {
+            Some(mut state) => {
+                state.followed.conversation = arrived.conversation;
+                state.go_on(&*self.store, arrived.changes, arrived.ids, holding)?;
+                *state
+            }
+            None => self.replay(ask.terms, arrived, past)?,
+        };
+        let tools = state.followed.conversation.tools().map(str::to_owned);
+        state.followed.set_tools(tools.as_deref());
+        let view = match state.followed.view() {
+            Ok(view) => view,
+            Err(Refusal::Overflow(overflow)) => {
+                let (transcript, view) = (state.followed.session.transcript().total(), overflow.smallest);
+                let n_folds = state.followed.session.ledger().receipts().len();
+                progress.sizes = Some(Sizes { transcript, view, n_folds });
+                return Err(Trouble::Overflow(Box::new(overflow)));
+            }
+            Err(Refusal::Fault(fault)) => return Err(Trouble::Fault(fault)),
+        };
+        let left = match ask.mode {
+            Mode::Fold if !view.is_untouched() => Left::Folded(view.tokens),
+            Mode::Fold | Mode::Observe => Left::Whole,
+        };
+        let body = match ask.mode {
+            Mode::Observe => ask.body.to_owned(),
+            Mode::Fold => state.followed.encode(&view),
+        };
+        if ask.until.is_some_and(|until| Instant::now() > until) {
+            return Err(Trouble::Late);
+        }
+        state.frame = Some(frame);
+        let (n_new, new_handles) = self.note_request(ask, &mut state, deferred, &view, &body)?;
+        let n_new = progress.n_new + n_new;
+        let notices = state.followed.session.take_notices();
+        let session = &state.followed.session;
+        let (transcript, n_folds) = (session.transcript().total(), session.ledger().receipts().len());
+        let format = state.followed.conversation.format();
+        let mut answer = Answer {
+            body,
+            left,
+            is_kept: true,
+            n_new,
+            n_left: progress.n_left,
+            sizes: Some(Sizes { transcript, view: view.tokens, n_folds }),
+            notices,
+            has_tool: ask.mode == Mode::Fold && state.followed.conversation.has_added_tool(),
+            memory: None,
+            new_handles,
+        };
+        self.cache.put(ask.session.clone(), state);
+        if ask.mode == Mode::Fold {
+            recollect(ask, &mut answer, format);
+        }
+        Ok(answer)
+    }
+
+    /// Notes new folds and the request, before the view leaves. Gives how many messages were written with them, and the
+    /// handles that were noted first.
+    ///
+    /// A request that folds nothing new is written with its messages, at once; folds come behind what they stand for.
+    fn note_request(
+        &self,
+        ask: &Ask<'_>,
+        state: &mut State,
+        deferred: Option<Batch>,
+        view: &View,
+        body: &str,
+    ) -> Result<(usize, Vec<Handle>), Trouble> {
+        let mut sent = sent_of(state, body);
+        sent.tokens = Some(view.tokens.0);
+        sent.original = (ask.mode == Mode::Observe).then(|| OBSERVED.to_owned());
+        state.has_new_fold = !state.has_noted_all();
+        if !state.has_new_fold {
+            let mut batch = deferred.unwrap_or_else(|| self.batch());
+            batch.ops.push(Op::Note(ask.session.clone(), Note::Request(sent.clone()).event()));
+            let n_new = self.store.commit(&batch)?.n_new;
+            state.pending = Some(sent);
+            return Ok((n_new, Vec::new()));
+        }
+        let n_new = self.write_kept(deferred)?;
+        let mut notes = Vec::new();
+        let got = FoldLock::take(&*self.store, &*self.clock, ask.session, || {
+            state.past.read_on(&*self.store, ask.session).map(|()| !state.has_noted_all())
+        })?;
+        let mut lock = None;
+        match got {
+            Got::Ours(ours) => {
+                lock = Some(ours);
+                notes.extend(record(&state.followed, &state.past, &sent));
+            }
+            Got::NotNeeded => {}
+            Got::Theirs(holder) => return Err(Trouble::Locked(holder)),
+        }
+        let new_handles = handles_of(&notes);
+        notes.push(Note::Request(sent.clone()));
+        let ops = notes.iter().map(|note| Op::Note(ask.session.clone(), note.event())).collect();
+        self.store.commit(&Batch { ops, ..self.batch() })?;
+        drop(lock);
+        state.pending = Some(sent);
+        Ok((n_new, new_handles))
+    }
+
+    fn batch(&self) -> Batch {
+        Batch { at: self.clock.now(), expect: Vec::new(), ops: Vec::new() }
+    }
+
+    /// Follows a conversation from its first message on, by the terms of its era.
+    pub(crate) fn replay(&self, terms: &Terms, arrived: Arrived, past: Past) -> Result<State, StoreError> {
+        let until = past.notes.len();
+        let budget = past.era(until).and_then(|era| State::told_budget(&past, &[], era));
+        let terms = Terms { budget: budget.unwrap_or(terms.budget), ..terms.clone() };
+        State::replay(&*self.store, arrived, &terms, past, until)
+    }
+}
+
+/// Why a request left as it came that was only looked at.
+const OBSERVED: &str = "only observed";
+
+/// The handles that notes are the first to name.
+fn handles_of(notes: &[Note]) -> Vec<Handle> {
+    let folds = notes.iter().filter_map(|note| match note {
+        Note::Fold(fold) => Some(&fold.handles),
+        _ => None,
+    });
+    folds.flatten().filter_map(|(digits, ..)| digits.parse().ok()).collect()
+}
+
+fn sent_of(state: &State, body: &str) -> Sent {
+    let Followed { session, conversation, .. } = &state.followed;
+    Sent {
+        tip: state.ids.last().map(ToString::to_string),
+        from: 0,
+        seen: state.past.n_own,
+        frame: state.frame.as_ref().map(|(frame, _)| frame.to_string()).unwrap_or_default(),
+        format: conversation.format().to_string(),
+        policy: session.policy().name.to_owned(),
+        counter: session.counter().name().to_owned(),
+        tokens: None,
+        dress: Dresses::of(conversation.dresses()),
+        hash: blake3::hash(body.as_bytes()).to_string(),
+        n_bytes: body.len() as u64,
+        original: None,
+    }
+}
+
+/// How far a request came.
+#[derive(Default)]
+struct Progress {
+    is_kept: bool,
+    n_new: usize,
+    n_left: usize,
+    /// What there is, and the smallest view, where none fits.
+    sizes: Option<Sizes>,
+}
+
+fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
+    let words = panic.downcast_ref::<String>().map(String::as_str);
+    words.or(panic.downcast_ref::<&str>().copied()).unwrap_or("it does not say why").to_owned()
+}

@@ -1,0 +1,41 @@
+//! What a session's view holds as it was said: what a search leaves out for whoever sees it anyway.
+
+use std::ops::Range;
+
+use fanfold_store::{NodeId, SessionId, StoreError};
+
+use crate::engine::Engine;
+use crate::log::notes::{Note, Noted};
+use crate::log::session_log::Past;
+use crate::sessions::state::places_of;
+
+impl Engine {
+    /// The messages of a session that stand in its view as they came, by their numbers.
+    pub fn live(&self, session: &SessionId) -> Result<Vec<Range<u32>>, StoreError> {
+        let row = self.store.session(session)?.ok_or_else(|| StoreError::NoSession(session.clone()))?;
+        let Some(tip) = row.tip else { return Ok(Vec::new()) };
+        let past = Past::read(&*self.store, session)?;
+        let fold_of = |(_, noted): (usize, &'_ Noted)| match &noted.note {
+            Note::Fold(fold) => Some((noted.tip, fold.folded.clone())),
+            _ => None,
+        };
+        let folds: Vec<_> = past.in_force().filter_map(fold_of).collect();
+        let ids: Vec<_> = self.store.chain(tip, 0..u32::MAX)?.into_iter().map(|node| node.id).collect();
+        let places = places_of(&ids);
+        // The newest fold on the way to here; what was folded elsewhere does not count.
+        let is_here = |(tip, _): &&(Option<NodeId>, _)| tip.is_some_and(|tip| places.contains_key(&tip));
+        let folded = folds.iter().rev().find(is_here);
+        let mut live = Vec::new();
+        let mut next = 0;
+        for (first, last) in folded.map(|(_, folded)| folded.as_slice()).unwrap_or_default() {
+            if *first > next {
+                live.push(next..*first);
+            }
+            next = last + 1;
+        }
+        if next < row.n_messages {
+            live.push(next..row.n_messages);
+        }
+        Ok(live)
+    }
+}
