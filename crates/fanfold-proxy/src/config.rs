@@ -11,10 +11,10 @@ use fanfold_store::StoreError;
 use fanfold_wire::Format;
 
 use crate::meter::Meter;
-use crate::recall::Recall;
-use crate::remember::Remember;
-use crate::trust::Token;
-use crate::upstream::Upstreams;
+use crate::prepare::recall_offer::Recall;
+use crate::prepare::memory::Remember;
+use crate::admission::token::Token;
+use crate::send::upstream::Upstreams;
 
 /// Everything that a proxy is told.
 #[derive(Clone)]

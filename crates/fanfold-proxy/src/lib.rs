@@ -8,45 +8,24 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may fail"))]
 
-mod config; //   what a proxy is told
-mod upstream; // where requests go, and how
-mod headers; //  which headers go on
-mod route; //    which requests are folded
-mod encoding; // packed bodies
-mod shelf; //    how many bytes of bodies are held at once
-mod arrival; //  a body read whole, up to a limit
-mod desk; //     the engine on a store that may come and go
-mod made; //     how a body leaves, and why
-mod model; //    the model that a body names
-mod windows; //  windows that providers told
-mod asked; //    windows that servers are asked for
-mod recall; //   how a model opens folds
-mod remember; // memory for the conversations that pass
-mod errands; //  summaries written beside the turns
-mod crew; //     whose work a conversation is
-mod waiting; //  recalls that a provider waits for
-mod fold; //     a body folded, within a deadline
-mod reading; //  a body unpacked and looked at, within the same
-pub mod meter; // what passes through, counted
-mod passing; //  an answer on its way to the client
-mod opening; //  the beginning of an answer, looked at before it goes on
-mod call; //     a call upstream
-mod taken; //    what a provider takes of what is made here
-mod rounds; //   an answer in which the model opens folds
-mod converse; // a conversation sent, and sent again if it was too long
-mod exchange; // one request from start to end
-mod trust; //    who may ask
-pub mod api; //  sessions for programs
-mod own; //      our own routes, and words of ours to a client
-mod stall; //    clients that do not read
-mod door; //     who is let in, and who goes when it is full
-mod server; //   listening, and ending in good order
+mod config; //       settings of a proxy
+mod watched_body; // a response body with a callback for its bytes and its end
+pub mod meter; //    counts requests: status, Prometheus, log lines, spans
+mod admission; //    which clients may connect, and how much memory their bodies may use
+mod receive; //      routes, headers and bodies of requests
+mod prepare; //      what is sent instead of a body
+mod send; //         calls to the provider
+mod reply; //        the provider's answer on its way to the client
+mod local; //        routes that the proxy answers itself
+mod pipeline; //     a request from acceptance to the last byte
+mod server; //       listener and shutdown
 
+pub use local::api;
 pub use config::{Config, Host, Limits};
-pub use made::Reason;
-pub use recall::Recall;
-pub use remember::Remember;
-pub use route::Style;
+pub use prepare::prepared_body::Reason;
+pub use prepare::recall_offer::Recall;
+pub use prepare::memory::Remember;
+pub use receive::route::Style;
 pub use server::{Running, ServeError, serve};
-pub use trust::Token;
-pub use upstream::{Upstream, UpstreamError, Upstreams};
+pub use admission::token::Token;
+pub use send::upstream::{Upstream, UpstreamError, Upstreams};

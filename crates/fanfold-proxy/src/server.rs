@@ -17,11 +17,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::Config;
-use crate::door::{Door, Seat};
-use crate::exchange::{Shared, exchange};
-use crate::own;
-use crate::passing::Passing;
-use crate::stall::Watched;
+use crate::admission::connections::{Door, Seat};
+use crate::pipeline::{Shared, exchange};
+use crate::local::local_routes;
+use crate::watched_body::Passing;
+use crate::admission::write_timeout::Watched;
 
 /// After a failed accept, for lack of files say, others are let go on first.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -116,7 +116,7 @@ impl Running {
 
     /// Whether sessions can be kept now, or why not. Requests go through either way.
     pub async fn is_ready(&self) -> Result<(), String> {
-        own::is_ready(&self.shared).await
+        local_routes::is_ready(&self.shared).await
     }
 
     /// How many connections there are.

@@ -8,7 +8,7 @@ use http::uri::PathAndQuery;
 use reqwest::Url;
 
 use crate::config::Limits;
-use crate::route::Style;
+use crate::receive::route::Style;
 use crate::server::ServeError;
 
 /// The header by which a client names its upstream.

@@ -12,7 +12,7 @@ use futures_util::{StreamExt as _, stream};
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use tokio::time::{Instant, timeout_at};
 
-use crate::encoding::Unpacking;
+use crate::receive::encoding::Unpacking;
 
 /// An error is read up to here.
 pub(crate) const LONGEST_ERROR: usize = 1 << 20;

@@ -12,18 +12,18 @@ use fanfold_wire::Format;
 use fanfold_wire::reply::{self, Carried, Filled, Held, Refusal, Reply};
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
 
-use crate::call::{Call, NotSent, to_client};
-use crate::crew::Asker;
-use crate::exchange::{SESSION, Shared};
-use crate::fold::Wanted;
-use crate::made::{Made, Reason, Sent};
+use crate::send::call::{Call, NotSent, to_client};
+use crate::prepare::subagents::Asker;
+use crate::pipeline::{SESSION, Shared};
+use crate::prepare::folding::Wanted;
+use crate::prepare::prepared_body::{Made, Reason, Sent};
 use crate::meter::{Arrival, Exit, Passage, Used};
-use crate::opening::{self, Opened};
-use crate::passing::{End, Passing, Watch};
-use crate::reading::Unread;
-use crate::rounds::Rounds;
-use crate::shelf::Space;
-use crate::taken::Try;
+use crate::send::response_start::{self, Opened};
+use crate::watched_body::{End, Passing, Watch};
+use crate::receive::unpack::Unread;
+use crate::reply::recall_rounds::Rounds;
+use crate::admission::body_quota::Space;
+use crate::send::provider_quirks::Try;
 
 /// The header that tells how a body left.
 const LEFT: &str = "x-fanfold";
@@ -164,7 +164,7 @@ impl Call {
         passage.sending(body.len());
         let response = self.send(self.headers_for(made, passage), Some(body.into())).await?;
         let filled = made.counted.map_or(Filled::ALL, |c| Filled::of(c.tokens.0, c.window.0));
-        Ok(opening::open(response, came.format, filled, self.shared.limits.body).await)
+        Ok(response_start::open(response, came.format, filled, self.shared.limits.body).await)
     }
 
     fn headers_for(&self, made: &Made, passage: &Passage) -> HeaderMap {

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use crate::passing::{End, Watch};
+use crate::watched_body::{End, Watch};
 
 /// So many are let in beyond the places that there are.
 const ASIDE: usize = 64;

@@ -19,7 +19,7 @@ use futures_util::{Stream, StreamExt as _, stream};
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 
 use crate::meter::Meter;
-use crate::rounds::is_blank;
+use crate::reply::recall_rounds::is_blank;
 
 /// Memory for the conversations that pass.
 #[derive(Clone)]

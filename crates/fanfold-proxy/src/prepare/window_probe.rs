@@ -14,7 +14,7 @@ use fanfold_store::{SessionId, StoreError};
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 
-use crate::call::Call;
+use crate::send::call::Call;
 
 /// All that a server is asked takes at most so long.
 const PATIENCE: Duration = Duration::from_secs(5);

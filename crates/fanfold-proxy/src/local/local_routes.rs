@@ -9,8 +9,8 @@ use http::{HeaderValue, StatusCode, header};
 use serde_json::json;
 use tower::ServiceExt as _;
 
-use crate::api;
-use crate::exchange::Shared;
+use super::api;
+use crate::pipeline::Shared;
 
 /// What our own routes begin with.
 pub(crate) const PREFIX: &str = "/fanfold/";

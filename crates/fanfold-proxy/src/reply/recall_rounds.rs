@@ -15,11 +15,11 @@ use fanfold_wire::reply::{self, Called, Failure, Filled, Held, Out, Wanted};
 use futures_util::{Stream, StreamExt as _, stream};
 use http::header::{CONTENT_LENGTH, HeaderMap, RETRY_AFTER};
 
-use crate::call::{Call, NotSent, to_client};
-use crate::converse::Ledger;
+use crate::send::call::{Call, NotSent, to_client};
+use crate::send::conversation::Ledger;
 use crate::meter::Exit;
-use crate::opening;
-use crate::recall::originals;
+use crate::send::response_start;
+use crate::prepare::recall_offer::originals;
 
 /// After so many rounds the model is told to go on without.
 const MOST_RECALLS: usize = 6;
@@ -229,7 +229,7 @@ impl Rounds {
         let response = self.call.send(self.headers.clone(), Some(request.into())).await;
         let response = response.map_err(NotAnswered::NotSent)?;
         // What was sent before it was taken, so an error without a word is about what was added.
-        let opened = opening::open(response, self.format, Filled::ALL, self.call.shared.limits.body).await;
+        let opened = response_start::open(response, self.format, Filled::ALL, self.call.shared.limits.body).await;
         if opened.refusal.is_some() {
             return Err(NotAnswered::TooLong(Box::new(opened.response)));
         }
@@ -248,7 +248,7 @@ impl Rounds {
             NotAnswered::NotSent(not_sent) => (not_sent.response, not_sent.exit),
         };
         let (parts, body) = response.into_parts();
-        let body = axum::body::to_bytes(body, opening::LONGEST_ERROR).await.unwrap_or_default();
+        let body = axum::body::to_bytes(body, response_start::LONGEST_ERROR).await.unwrap_or_default();
         let text = String::from_utf8_lossy(&body);
         let failure = Failure::read(&text).filter(|failure| !failure.message.is_empty());
         let failure = failure.unwrap_or_else(|| Failure {

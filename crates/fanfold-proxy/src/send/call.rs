@@ -8,10 +8,11 @@ use http::header::{CONTENT_LENGTH, HeaderMap, HeaderValue};
 use http::{Method, StatusCode};
 use reqwest::Url;
 
-use crate::exchange::Shared;
+use crate::pipeline::Shared;
 use crate::meter::Exit;
-use crate::upstream::Upstream;
-use crate::{headers, own};
+use crate::send::upstream::Upstream;
+use crate::local::local_routes;
+use crate::receive::headers;
 
 /// A call upstream.
 pub(crate) struct Call {
@@ -77,7 +78,7 @@ impl Call {
             None if self.url.scheme() == "https" && causes().any(is_no_handshake) => NO_TLS,
             None => "try again; check --upstream if it stays so",
         };
-        NotSent { exit, response: own::error(status, &what, hint) }
+        NotSent { exit, response: local_routes::error(status, &what, hint) }
     }
 }
 

@@ -8,7 +8,7 @@ use fanfold_store::SessionId;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
-use crate::desk::Desk;
+use crate::prepare::reconnecting_engine::Desk;
 use crate::meter::{Meter, Writer};
 
 /// So many are written at once; a fold that finds no place is summarised with the next.

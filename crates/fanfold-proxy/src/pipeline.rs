@@ -12,23 +12,24 @@ use http::header::{CONTENT_LENGTH, HeaderMap, HeaderValue, RETRY_AFTER, UPGRADE}
 use http::request::Parts;
 use tokio_util::task::TaskTracker;
 
-use crate::arrival::{self, Arrived, NotArrived};
-use crate::asked::Inquiries;
-use crate::call::{Call, to_client};
+use crate::receive::body::{self as body_reader, Arrived, NotArrived};
+use crate::prepare::window_probe::Inquiries;
+use crate::send::call::{Call, to_client};
 use crate::config::{Config, Limits};
-use crate::converse::{Came, tell};
-use crate::door::Visit;
-use crate::fold::Folder;
-use crate::made::{Made, Reason};
+use crate::send::conversation::{Came, tell};
+use crate::admission::connections::Visit;
+use crate::prepare::folding::Folder;
+use crate::prepare::prepared_body::{Made, Reason};
 use crate::meter::{Arrival, Exit, Meter, Passage, shown_headers, shown_path};
-use crate::passing::{End, Passing, Watch};
-use crate::remember::Remember;
+use crate::watched_body::{End, Passing, Watch};
+use crate::prepare::memory::Remember;
 use crate::server::ServeError;
-use crate::shelf::Shelf;
-use crate::taken::Taken;
-use crate::trust::{self, Token};
-use crate::upstream::{Senders, Upstreams};
-use crate::{api, headers, own, route};
+use crate::admission::body_quota::Shelf;
+use crate::send::provider_quirks::Taken;
+use crate::admission::token::{self, Token};
+use crate::send::upstream::{Senders, Upstreams};
+use crate::local::{api, local_routes};
+use crate::receive::{headers, route};
 
 /// The header by which a client names its session, and by which it is told.
 pub(crate) const SESSION: &str = "x-fanfold-session";
@@ -81,19 +82,19 @@ impl Shared {
 
 /// Answers a request: our own routes here, all others upstream.
 pub(crate) async fn exchange(shared: Arc<Shared>, mut request: Request) -> Response {
-    let is_own = request.uri().path().starts_with(own::PREFIX);
+    let is_own = request.uri().path().starts_with(local_routes::PREFIX);
     // That somebody is there is no secret.
-    let is_open = request.uri().path() == own::HEALTH;
+    let is_open = request.uri().path() == local_routes::HEALTH;
     if let Some(token) = shared.token.as_ref().filter(|_| !is_open) {
-        if !trust::has_token(token, request.headers_mut()) {
+        if !token::has_token(token, request.headers_mut()) {
             let hint = "send it as `x-fanfold-token: TOKEN`";
-            return own::error(StatusCode::UNAUTHORIZED, "the token is missing or wrong", hint);
+            return local_routes::error(StatusCode::UNAUTHORIZED, "the token is missing or wrong", hint);
         }
-    } else if is_own && trust::is_from_a_page(request.headers()) {
+    } else if is_own && token::is_from_a_page(request.headers()) {
         let hint = "ask by the name localhost or 127.0.0.1";
-        return own::error(StatusCode::FORBIDDEN, "this is for programs of this machine", hint);
+        return local_routes::error(StatusCode::FORBIDDEN, "this is for programs of this machine", hint);
     }
-    if is_own { own::answer_to(shared, request).await } else { forward(&shared, request).await }
+    if is_own { local_routes::answer_to(shared, request).await } else { forward(&shared, request).await }
 }
 
 /// Sends a request upstream, folded if it is a conversation.
@@ -102,11 +103,11 @@ async fn forward(shared: &Arc<Shared>, request: Request) -> Response {
     // What goes through a WebSocket can't be folded; a client that hears so at once goes on over HTTP.
     if parts.headers.get(UPGRADE).is_some_and(|to| to.as_bytes().eq_ignore_ascii_case(b"websocket")) {
         let hint = "use HTTP, which streams as well";
-        return own::error(StatusCode::UPGRADE_REQUIRED, "WebSockets are not passed on", hint);
+        return local_routes::error(StatusCode::UPGRADE_REQUIRED, "WebSockets are not passed on", hint);
     }
     if headers::is_signed(&parts.headers, &shared.name) {
         let hint = "check --upstream, here and wherever it leads";
-        return own::error(StatusCode::LOOP_DETECTED, "a request that left here came back", hint);
+        return local_routes::error(StatusCode::LOOP_DETECTED, "a request that left here came back", hint);
     }
     let path = parts.uri.path();
     let style = route::style(path, &parts.headers, shared.upstreams.usual);
@@ -115,11 +116,11 @@ async fn forward(shared: &Arc<Shared>, request: Request) -> Response {
         Err(named) => {
             let hint = "add it to `allowed` in [serve] of the settings";
             let what = format!("`{named}` is not among the upstreams");
-            return own::error(StatusCode::FORBIDDEN, &what, hint);
+            return local_routes::error(StatusCode::FORBIDDEN, &what, hint);
         }
     };
     let Some(url) = parts.uri.path_and_query().and_then(|path| upstream.target(path)) else {
-        return own::error(StatusCode::BAD_REQUEST, "the path is no path", "begin it with a slash");
+        return local_routes::error(StatusCode::BAD_REQUEST, "the path is no path", "begin it with a slash");
     };
     let mut headers = headers::upstream(&parts.headers);
     if upstream.is_plain() {
@@ -133,16 +134,16 @@ async fn forward(shared: &Arc<Shared>, request: Request) -> Response {
     };
     let limits = &shared.limits;
     let (limit, idle, patience) = (limits.body, limits.client_idle, limits.deadline);
-    let terms = arrival::Terms { limit, idle, shelf: &shared.shelf, patience };
-    let arrived = match arrival::read(body, terms).await {
+    let terms = body_reader::Terms { limit, idle, shelf: &shared.shelf, patience };
+    let arrived = match body_reader::read(body, terms).await {
         Ok(arrived) => arrived,
         Err(NotArrived::Silent) => {
             let hint = "send the body in one go";
-            return own::error(StatusCode::REQUEST_TIMEOUT, "the body did not come", hint);
+            return local_routes::error(StatusCode::REQUEST_TIMEOUT, "the body did not come", hint);
         }
         Err(NotArrived::Broken) => {
             let hint = "check the connection and the length that was told";
-            return own::error(StatusCode::BAD_REQUEST, "the body broke off", hint);
+            return local_routes::error(StatusCode::BAD_REQUEST, "the body broke off", hint);
         }
     };
     if let Arrived::Whole(..) = &arrived
@@ -236,7 +237,7 @@ async fn has_place(shared: &Shared, visit: Option<&Arc<Visit>>) -> bool {
 /// What a client is told who found no place.
 fn full(shared: &Shared) -> Response {
     let what = format!("all {} places are taken", shared.limits.connections);
-    let mut response = own::error(StatusCode::SERVICE_UNAVAILABLE, &what, "try again in a moment");
+    let mut response = local_routes::error(StatusCode::SERVICE_UNAVAILABLE, &what, "try again in a moment");
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     response
 }
