@@ -12,7 +12,7 @@ use fanfold_core::{
     Body, Budget, Call, Count as _, Entry, Origin, Outcome, Policy, Session, Step, Tokens, Workers as _,
 };
 use fanfold_engine::{Threads, prepare};
-use fanfold_tokens::{O200k, o200k};
+use fanfold_tokens::{Exact, o200k};
 use fanfold_wire::{Change, Conversation};
 
 fn main() {
@@ -39,9 +39,9 @@ fn main() {
 
 /// Folds a small conversation with every kind of piece in it.
 fn first_fold() {
-    let counter = o200k().fresh();
+    let counter = o200k();
     counter.count("Load it: déjà vu, 漢字かな, Ωmega, can't STOP, 3.14159 <<==>>\r\n\n\t\t  ok");
-    let mut session = Session::new(Policy::fanfold(), Budget::of_window(Tokens(8000)), &counter);
+    let mut session = Session::new(Policy::fanfold(), Budget::of_window(Tokens(8000)), counter);
     (0..30).for_each(|i| {
         one_more_step(&mut session, i);
     });
@@ -57,9 +57,9 @@ fn measure(file: &str, body: String, window: Tokens) -> String {
     // The vocabulary is loaded by now; the peak starts anew, so that it is the fold's own.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
     let before = peak_kb();
-    let counter = o200k().fresh();
+    let counter = o200k();
     let (_, changes) = Conversation::decode(body, None).expect("a conversation");
-    let followed = follow(changes, window, &counter);
+    let followed = follow(changes, window, counter);
     let memory = peak_kb().saturating_sub(before);
     let (tokens, folds) = (followed.transcript().total().0, followed.ledger().receipts().len());
     let (mut decode, mut fold) = (Vec::new(), Vec::new());
@@ -69,9 +69,9 @@ fn measure(file: &str, body: String, window: Tokens) -> String {
         let start = Instant::now();
         let (_, changes) = Conversation::decode(body, None).expect("a conversation");
         decode.push(start.elapsed());
-        let counter = o200k().fresh();
+        let counter = o200k();
         let start = Instant::now();
-        let session = follow(changes, window, &counter);
+        let session = follow(changes, window, counter);
         fold.push(start.elapsed());
         drop(session);
     }
@@ -96,7 +96,7 @@ fn measure(file: &str, body: String, window: Tokens) -> String {
 }
 
 /// Counts everything and folds as it goes: what a process does that has never seen the conversation.
-fn follow(mut changes: Vec<Change>, window: Tokens, counter: &O200k) -> Session<'_> {
+fn follow(mut changes: Vec<Change>, window: Tokens, counter: &Exact) -> Session<'_> {
     let mut session = Session::new(Policy::fanfold(), Budget::of_window(window), counter);
     session.set_workers(&Threads);
     prepare(&mut session, &mut changes);

@@ -1,4 +1,4 @@
-//! Counts with the `tokenizer.json` that open models come with.
+//! Counts with the `tokenizer.json` published with open models.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,57 +6,57 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use fanfold_core::{Count, Tokens};
 use kitoken::Kitoken;
 
-use crate::shape;
+use crate::exact::o200k;
 
-/// A counter made from the text of a `tokenizer.json`.
+/// A counter that uses a `tokenizer.json`.
 ///
-/// Special tokens in a text are plain text. Long texts are counted in parts, cut before a blank
-/// where there is one: exact for vocabularies whose words begin at blanks, as nearly all do, and
-/// a token or two off at each cut otherwise.
+/// Special tokens in a text are plain text. Long texts are counted in parts, cut before a space
+/// where possible. Nearly all vocabularies start words at spaces, so their counts stay exact;
+/// others can be a token or two off at each cut.
 pub struct TokenizerJson {
     name: String,
     tokenizer: Kitoken,
 }
 
-/// Why a `tokenizer.json` could not be used.
+/// Why a `tokenizer.json` cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenizerError {
-    /// Not JSON, or not a tokenizer, or one of a kind that is not known.
-    #[error("the tokenizer of {name} is not understood: {reason}")]
-    NotUnderstood {
-        /// The name that the tokenizer was to have.
+    /// The file is not JSON, not a tokenizer, or a kind of tokenizer that is not supported.
+    #[error("cannot read the tokenizer of {name}: {reason}")]
+    Unsupported {
+        /// The name given for the tokenizer.
         name: String,
-        /// What the library says.
+        /// The error message of the tokenizer library.
         reason: String,
     },
 }
 
-/// A part is cut at the next blank after so many bytes.
+/// After this many bytes, a part ends before the next space.
 const PART: usize = 16 * 1024;
-/// Without a blank for so many bytes, a part is cut anyway: tokenizers overflow on long runs.
+/// A part without a space is cut at this length, because tokenizers overflow on long runs.
 const LONGEST_RUN: usize = 4 * 1024;
 
 impl TokenizerJson {
-    /// Reads the bytes of a `tokenizer.json`; `name` is how the counter calls itself.
+    /// Parses a `tokenizer.json`; `name` becomes the name of the counter.
     pub fn from_bytes(bytes: &[u8], name: &str) -> Result<TokenizerJson, TokenizerError> {
-        let not_understood = |reason: String| TokenizerError::NotUnderstood { name: name.to_owned(), reason };
+        let unsupported = |reason: String| TokenizerError::Unsupported { name: name.to_owned(), reason };
         let tokenizer = guarded(|| Kitoken::from_tokenizers_slice(bytes))
-            .ok_or_else(|| not_understood("the library gave up".to_owned()))?
-            .map_err(|error| not_understood(error.to_string()))?;
+            .ok_or_else(|| unsupported("the tokenizer library panicked".to_owned()))?
+            .map_err(|error| unsupported(error.to_string()))?;
         Ok(TokenizerJson { name: name.to_owned(), tokenizer })
     }
 
-    /// The tokens of one part; its shape decides where the tokenizer has no answer.
+    /// The tokens of one part, estimated with o200k if the tokenizer fails.
     fn count_part(&self, part: &str) -> u64 {
         match guarded(|| self.tokenizer.encode(part, false)) {
             Some(Ok(tokens)) => tokens.len() as u64,
-            Some(Err(_)) | None => shape::thousandths(part).div_ceil(1000),
+            Some(Err(_)) | None => o200k().count(part).0,
         }
     }
 }
 
-/// What `run` returns, or `None` if the library panics, which no input may make this crate do.
+/// Calls the library; `None` if it panics, because no input may make this crate panic.
 fn guarded<T>(run: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(run)).ok()
 }
@@ -81,7 +81,7 @@ impl fmt::Debug for TokenizerJson {
     }
 }
 
-/// A text in parts that a tokenizer can take.
+/// Cuts a text into parts short enough for a tokenizer.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn merges_decide() {
+    fn counts_follow_the_merges() {
         let counts = ["", "a", "abc", "abc abc", "cab", "abab c"].map(|text| counter().count(text).0);
         assert_eq!(counts, [0, 1, 1, 2, 2, 4]);
         assert_eq!((counter().name(), counter().is_exact()), ("tiny", true));
@@ -152,12 +152,12 @@ mod tests {
     }
 
     #[test]
-    fn letters_the_vocabulary_does_not_know_cost_nothing() {
+    fn letters_outside_the_vocabulary_cost_nothing() {
         assert_eq!(counter().count("xayz"), Tokens(1));
     }
 
     #[test]
-    fn a_million_of_anything_is_counted() {
+    fn a_million_repeats_of_a_character_are_counted() {
         let counter = counter();
         for text in [" ", "a", "=", "\n", "é", "a  ", " abc"] {
             let count = counter.count(&text.repeat(1_000_000 / text.len()));
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_begin_at_blanks() {
+    fn parts_begin_at_spaces() {
         let text = " abc".repeat(20_000);
         assert!(parts(&text).all(|part| part.starts_with(" abc") && part.len() <= PART + 4));
         assert_eq!(counter().count(&text), Tokens(20_000));
@@ -176,10 +176,10 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_an_error() {
+    fn malformed_tokenizers_are_errors() {
         for bytes in [&b""[..], b"{}", b"[1]", b"\xff", &TOKENIZER.as_bytes()[..900]] {
-            let error = TokenizerJson::from_bytes(bytes, "broken").expect_err("this is no tokenizer");
-            assert!(error.to_string().starts_with("the tokenizer of broken is not understood: "));
+            let error = TokenizerJson::from_bytes(bytes, "broken").expect_err("not a tokenizer");
+            assert!(error.to_string().starts_with("cannot read the tokenizer of broken: "));
         }
         let bad_regex = TOKENIZER.replace("{1,3}", "{3,1}(");
         assert!(TokenizerJson::from_bytes(bad_regex.as_bytes(), "broken").is_err());

@@ -1,79 +1,79 @@
-//! What is known of each model: how much it reads, how much it writes, how it counts.
+//! The table of models: context window, longest answer and vocabulary of each.
 
 use std::borrow::Cow;
 
 use fanfold_core::Tokens;
 
-/// One model, or all whose names begin alike.
+/// One model, or all models whose names share a prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Model {
-    /// What the model's name begins with, in lower case, without the provider.
+    /// A prefix of the model's name, in lower case, without the provider.
     pub pattern: Cow<'static, str>,
-    /// The most tokens that a request may hold. Where a provider admits fewer to the prompt than
-    /// to prompt and answer together, this is the number for the prompt.
+    /// The most tokens a request may have. If the provider has a lower limit for the prompt alone,
+    /// this is the limit for the prompt.
     pub window: Tokens,
-    /// The longest answer.
+    /// The longest answer, in tokens.
     pub max_output: Tokens,
-    /// How its tokens are counted.
+    /// The vocabulary to count with.
     pub family: Family,
 }
 
-/// A way to count.
+/// The vocabulary of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     /// The vocabulary of GPT-4o and later.
     O200k,
     /// The vocabulary of GPT-3.5 and GPT-4.
     Cl100k,
-    /// A vocabulary that is not here. The first guess is this many per mille of the o200k count,
-    /// rather too high than too low.
+    /// A vocabulary that is not public. Its count is estimated from the o200k count, high rather
+    /// than low.
     Estimate {
         /// Tokens of the model per thousand tokens of o200k.
         permille: u32,
     },
 }
 
-/// The table of models, the user's entries before the built-in ones.
+/// The table of models. The user's entries take precedence over the built-in ones.
 #[derive(Debug, Clone)]
 pub struct Models {
     own: Vec<Model>,
 }
 
 impl Models {
-    /// The table as it comes with this crate.
+    /// The built-in table.
     pub fn built_in() -> Models {
         Models { own: Vec::new() }
     }
 
     /// The table with another window for the models whose names begin with `pattern`.
     ///
-    /// The rest stays as it was known for them; for unknown models it is guessed.
+    /// The other fields keep their values; unknown models get defaults.
     pub fn with_override(self, pattern: &str, window: Tokens) -> Models {
         let (max_output, family) = match self.find(pattern) {
-            Some(known) => (known.max_output, known.family),
+            Some(model) => (model.max_output, model.family),
             None => (Tokens(8_192), Family::Estimate { permille: 1000 }),
         };
         self.with_model(Model { pattern: Cow::Owned(pattern.to_owned()), window, max_output, family })
     }
 
-    /// The table with one more entry, which wins over the built-in ones and over an equal pattern.
-    pub fn with_model(mut self, mut model: Model) -> Models {
+    /// The table with one more entry. It replaces an entry of the user with the same pattern.
+    fn with_model(mut self, mut model: Model) -> Models {
         model.pattern = Cow::Owned(model.pattern.to_ascii_lowercase());
         self.own.retain(|own| own.pattern != model.pattern);
         self.own.push(model);
         self
     }
 
-    /// The entry for the model of this name: the user's before ours, the longest pattern first.
+    /// The entry for a model name: the user's entries first, then the longest pattern.
     ///
-    /// Providers' prefixes do not matter: `openrouter/openai/gpt-5` and `us.anthropic.claude-opus-5`
+    /// Provider prefixes are ignored: `openrouter/openai/gpt-5` and `us.anthropic.claude-opus-5`
     /// are found as `gpt-5` and `claude-opus-5`.
     pub fn find(&self, name: &str) -> Option<&Model> {
         let name = name.to_ascii_lowercase();
         longest(&self.own, &name).or_else(|| longest(&BUILT_IN, &name))
     }
 
-    /// Every entry: the user's own, then the built-in ones in the order of their providers.
+    /// All entries: the user's own, then the built-in ones grouped by provider.
     pub fn all(&self) -> impl Iterator<Item = &Model> {
         self.own.iter().rev().chain(&BUILT_IN)
     }
@@ -83,7 +83,7 @@ impl Models {
         self.own.contains(model)
     }
 
-    /// The smallest window among the models of these names that are known.
+    /// The smallest window of those of the named models that are in the table.
     pub fn smallest_window(&self, names: &[&str]) -> Option<Tokens> {
         names.iter().filter_map(|name| self.find(name)).map(|model| model.window).min()
     }
@@ -107,16 +107,16 @@ const fn model(pattern: &'static str, window: u64, max_output: u64, family: Fami
 
 const O200K: Family = Family::O200k;
 const CL100K: Family = Family::Cl100k;
-/// Up to Claude 4.6, reported as a fifth above GPT-4o.
+/// Up to Claude 4.6: reported to use a fifth more tokens than GPT-4o.
 const CLAUDE: Family = Family::Estimate { permille: 1200 };
-/// Since Claude 4.7: its vendor speaks of up to a third more than before.
+/// Since Claude 4.7: up to a third more tokens than before, according to Anthropic.
 const NEW_CLAUDE: Family = Family::Estimate { permille: 1400 };
-/// Vocabularies of a size with o200k.
+/// Vocabularies about as large as o200k.
 const LARGE: Family = Family::Estimate { permille: 1100 };
-/// Vocabularies of a quarter of its size and less.
+/// Vocabularies at most a quarter as large as o200k.
 const SMALL: Family = Family::Estimate { permille: 1250 };
 
-/// Windows as the providers' pages and the model list of litellm state them, November 2026.
+/// Windows from the providers' pages and litellm's model list, November 2026.
 #[rustfmt::skip]
 static BUILT_IN: [Model; 132] = [
     // OpenAI. A family's entry is the smallest of its members.
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_provider_does_not_matter() {
+    fn provider_prefixes_are_ignored() {
         let models = Models::built_in();
         let found = ["openrouter/openai/gpt-5", "us.anthropic.claude-3-5-sonnet-v1:0", "Qwen/Qwen3-32B"];
         assert_eq!(found.map(|name| window(&models, name)), [272_000, 200_000, 131_072].map(Some));
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn the_user_knows_better() {
+    fn overrides_take_precedence() {
         let models = Models::built_in()
             .with_override("gpt-5", Tokens(100_000))
             .with_override("GPT-5-mini", Tokens(50_000))
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_is_as_wide_as_its_narrowest_model() {
+    fn smallest_window_skips_unknown_models() {
         let models = Models::built_in();
         assert_eq!(models.smallest_window(&["gpt-4.1", "gpt-4o", "unknown"]), Some(Tokens(128_000)));
         assert_eq!(models.smallest_window(&["unknown"]), None);

@@ -1,14 +1,13 @@
-//! Counts made by another implementation.
+//! Counts computed by Python's tiktoken 0.14.
 //!
-//! Python's tiktoken 0.14 made them: `len(tiktoken.get_encoding(name).encode_ordinary(text))`, for
-//! o200k_base and cl100k_base, with the vocabulary files that the litellm wheel carries under
-//! tiktoken's own cache names (`TIKTOKEN_CACHE_DIR` set to its `litellm_core_utils/tokenizers`).
+//! `len(tiktoken.get_encoding(name).encode_ordinary(text))` for o200k_base and cl100k_base, with the vocabulary
+//! files that the litellm wheel ships (`TIKTOKEN_CACHE_DIR` set to its `litellm_core_utils/tokenizers`).
 
 use fanfold_core::{Count, Tokens};
 use fanfold_tokens::{cl100k, o200k};
 
 #[test]
-fn counts_are_those_of_python() {
+fn counts_equal_those_of_python() {
     for (text, in_o200k, in_cl100k) in COUNTS {
         let counts = (o200k().count(text), cl100k().count(text));
         assert_eq!(counts, (Tokens(in_o200k), Tokens(in_cl100k)), "{text:?}");
@@ -16,7 +15,7 @@ fn counts_are_those_of_python() {
 }
 
 #[test]
-fn counters_say_what_they_are() {
+fn counters_have_names_and_are_exact() {
     assert_eq!((o200k().name(), o200k().is_exact()), ("o200k_base", true));
     assert_eq!((cl100k().name(), cl100k().is_exact()), ("cl100k_base", true));
 }

@@ -1,28 +1,31 @@
-//! Text made to be slow or to break a tokenizer.
+//! Text made to be slow is counted in time.
+
+use std::time::{Duration, Instant};
 
 use fanfold_core::{Count, Tokens};
 use fanfold_tokens::{cl100k, o200k};
 
 const MEGABYTE: usize = 1_000_000;
 
-/// Counts a text, twice, and compares with the share of its bytes that must be tokens.
+/// Checks that each token has `fewest` to `most` bytes on average.
 fn check(text: &str, fewest: usize, most: usize) {
     for counter in [o200k() as &dyn Count, cl100k()] {
+        let start = Instant::now();
         let count = counter.count(text);
-        assert_eq!(count, counter.count(text));
+        assert!(start.elapsed() < Duration::from_secs(5), "{:?} in {}", start.elapsed(), counter.name());
         let expected = Tokens((text.len() / most) as u64)..=Tokens((text.len() / fewest) as u64);
         assert!(expected.contains(&count), "{count} in {}", counter.name());
     }
 }
 
 #[test]
-fn one_letter_a_million_times() {
+fn a_megabyte_of_one_letter() {
     check(&"a".repeat(MEGABYTE), 1, 64);
     check(&"é".repeat(MEGABYTE / 2), 1, 64);
 }
 
 #[test]
-fn a_million_blanks() {
+fn a_megabyte_of_blanks() {
     check(&" ".repeat(MEGABYTE), 4, 200);
     check(&"\t\n".repeat(MEGABYTE / 2), 1, 200);
     check(&format!("{}é", " ".repeat(MEGABYTE)), 4, 200);
@@ -31,7 +34,7 @@ fn a_million_blanks() {
 }
 
 #[test]
-fn a_million_signs() {
+fn a_megabyte_of_punctuation() {
     check(&"=".repeat(MEGABYTE), 4, 200);
     check(&format!("{}→", "-".repeat(MEGABYTE)), 4, 200);
     check(&"/\n".repeat(MEGABYTE / 2), 1, 16);
@@ -39,7 +42,7 @@ fn a_million_signs() {
 }
 
 #[test]
-fn a_line_of_random_letters() {
+fn a_megabyte_of_random_letters() {
     let mut state = 7u32;
     let letters: String = (0..MEGABYTE).map(|_| (b'a' + next(&mut state) as u8 % 26) as char).collect();
     check(&letters, 1, 4);
@@ -48,7 +51,7 @@ fn a_line_of_random_letters() {
 }
 
 #[test]
-fn a_line_of_random_ideographs() {
+fn a_megabyte_of_random_ideographs() {
     let mut state = 7u32;
     let ideographs = (0..MEGABYTE / 3).filter_map(|_| char::from_u32(0x4e00 + next(&mut state) % 20_000));
     check(&ideographs.collect::<String>(), 1, 4);

@@ -1,5 +1,5 @@
-//! What this crate promises about counts.
+//! The contract of the counters.
 
-mod agreement; // the fast counters against the crate they are built on
-mod golden; //    against counts made by Python
-mod hostile; //   against text made to be slow
+mod golden; //  counts equal those of Python's tiktoken
+mod lines; //   lines can be counted one by one
+mod hostile; // text made to be slow is counted in time
