@@ -3,6 +3,7 @@
 mod tidy; //   checks that a compiler does not make
 mod fuzz; //   the fuzzer's manifest
 mod guide; //  the guide's pages on passes and condensers
+mod compare; // views and receipts of two builds
 mod bench; //  fanfold and Hermes on the same conversations
 mod large; //  a file of 10 MB
 mod store; //  their stores
@@ -24,6 +25,7 @@ usage: cargo xtask <chore>
 
   tidy                      check crate edges, purity, passes and docs (a test does this, too)
   guide                     write the guide's pages on passes and condensers from their headers
+  compare BEFORE AFTER      compare views and receipts of two programs on the recorded conversations (needs ../shared)
   bench [--write]           time fanfold beside Hermes in one run (needs python3 and ../shared);
                             --write puts the table into docs/benchmarks.md
   bench file [--write]      time how long `fanfold fold` takes to begin its answer to a file of 10 MB (needs python3 and ../shared)
@@ -48,6 +50,7 @@ fn main() -> anyhow::Result<()> {
     match arguments.split_first() {
         Some((chore, _)) if chore == "tidy" => tidy::run(),
         Some((chore, _)) if chore == "guide" => guide::run(),
+        Some((chore, rest)) if chore == "compare" => compare::run(rest),
         Some((chore, rest)) if chore == "bench" => bench::run(rest),
         Some((chore, rest)) if chore == "tables" => tables::run(rest),
         Some((chore, rest)) if chore == "ablation" => ablation::run(rest),
