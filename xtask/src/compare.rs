@@ -88,7 +88,8 @@ fn requests(conversations: &[Value], windows: &[u64]) -> String {
 fn conversations(file: &Path) -> anyhow::Result<Vec<Value>> {
     let mut text = String::new();
     GzDecoder::new(File::open(file)?).read_to_string(&mut text)?;
-    let parse = |line| serde_json::from_str(line).with_context(|| format!("invalid JSON in {}", file.display()));
+    let parse =
+        |line| serde_json::from_str(line).with_context(|| format!("invalid JSON in {}", file.display()));
     text.lines().map(parse).collect()
 }
 
