@@ -151,6 +151,6 @@ Some rows change next to nothing, and stay for reasons that these figures do not
   stand there in words, whatever their names and paths are worth. That costs 0.002 of `old` or so, and what it is good for no figure here counts.
 - `squeeze` and `user_text` are there so that views fit.
 
-What added nothing and had no such reason is gone: the pass `level` ([why](decisions/22-one-way-to-cut.md)), and what was tried before that
-([what that was](decisions/20-large-results-and-copied-lines.md)).
+What added nothing and had no such reason is gone: the pass `level`, and what was tried before that
+.
 ";

@@ -1,7 +1,7 @@
 //! Lines of files that an agent may copy word for word, and what speaks for one.
 //!
 //! An edit names the lines it changes. Those that the agent copied once it copies again, and so it does with those that it
-//! was shown again and again: it is at work there. `docs/decisions/20-large-results-and-copied-lines.md` has the figures.
+//! was shown again and again: it is at work there. `docs/decisions/8-which-lines-stay.md` has the figures.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
