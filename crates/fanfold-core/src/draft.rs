@@ -10,6 +10,7 @@ use crate::deed::{Deed, deed_by, line_and_failure};
 use crate::edges::{head_end, tail_start};
 use crate::handle::{Handle, Hash};
 use crate::ledger::{Fold, Ledger, Original, Standing};
+use crate::parallel::ParallelMap;
 use crate::passes::AGAIN;
 use crate::policy::{LateSystem, Policy, Stage, ToolFold, Users};
 use crate::recall::{original_at, places_of};
@@ -21,7 +22,6 @@ use crate::tokens::{Count, Tokens};
 use crate::transcript::{Body, Call, CallId, Entry, EntryId, Speaker, Transcript};
 use crate::value::Worth;
 use crate::view::Place;
-use crate::workers::Workers;
 
 /// What one handle opens at most, so that a recall does not fill the window again.
 pub(crate) const SLICE: Tokens = Tokens(650);
@@ -34,7 +34,7 @@ pub struct Draft<'a> {
     pub(crate) transcript: &'a Transcript,
     pub(crate) ledger: &'a mut Ledger,
     pub(crate) counter: &'a dyn Count,
-    pub(crate) workers: &'a dyn Workers,
+    pub(crate) parallel: &'a dyn ParallelMap,
     pub(crate) policy: &'a Policy,
     pub(crate) stage: &'a Stage,
     pub(crate) room: Tokens,
@@ -55,7 +55,7 @@ pub struct Draft<'a> {
 /// What a draft is made from, beside the transcript and the ledger.
 pub(crate) struct Terms<'a> {
     pub(crate) counter: &'a dyn Count,
-    pub(crate) workers: &'a dyn Workers,
+    pub(crate) parallel: &'a dyn ParallelMap,
     pub(crate) policy: &'a Policy,
     pub(crate) stage: &'a Stage,
     pub(crate) room: Tokens,
@@ -65,12 +65,12 @@ pub(crate) struct Terms<'a> {
 
 impl<'a> Draft<'a> {
     pub(crate) fn new(transcript: &'a Transcript, ledger: &'a mut Ledger, terms: &Terms<'a>) -> Draft<'a> {
-        let Terms { counter, workers, policy, stage, room, range } = *terms;
+        let Terms { counter, parallel, policy, stage, room, range } = *terms;
         let is_there = |id: &EntryId| !ledger.is_in_segment(*id);
         let in_view = (0..transcript.len()).map(EntryId::from).filter(is_there).collect();
         Draft {
             counter,
-            workers,
+            parallel,
             policy,
             stage,
             room,
@@ -441,7 +441,7 @@ impl<'a> Draft<'a> {
         if let Some(worth) = &self.worth {
             return Rc::clone(worth);
         }
-        self.ledger.learn(self.transcript, &self.policy.tools, self.workers, self.transcript.len());
+        self.ledger.learn(self.transcript, &self.policy.tools, self.parallel, self.transcript.len());
         let worth = Rc::new(self.worth_given(|_| true));
         self.worth = Some(Rc::clone(&worth));
         worth

@@ -156,13 +156,6 @@ pub trait Engine {
         Vec::new()
     }
 
-    /// Takes note of what is to come, from the first entry on, where a host has all of it: that saves time, and changes
-    /// nothing else.
-    fn foresee(&mut self, _entries: Vec<Entry>) {}
-
-    /// Takes note of what entries cost that are to come, from one on.
-    fn foresee_costs(&self, _first: usize, _costs: &[Tokens]) {}
-
     /// The tools it offers to the model.
     fn tools(&self) -> Vec<ToolOffer> {
         Vec::new()
@@ -195,14 +188,6 @@ impl Engine for Session<'_> {
 
     fn set_tools(&mut self, schemas: Tokens) {
         Session::set_tools(self, schemas);
-    }
-
-    fn foresee(&mut self, entries: Vec<Entry>) {
-        Session::foresee(self, entries);
-    }
-
-    fn foresee_costs(&self, first: usize, costs: &[Tokens]) {
-        Session::foresee_costs(self, first, costs);
     }
 
     fn transcript(&self) -> &Transcript {

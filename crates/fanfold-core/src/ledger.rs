@@ -5,12 +5,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::account::Account;
-use crate::ahead::Ahead;
 use crate::budget::Pressure;
 use crate::condense::KnownOutlines;
 use crate::deed::Deed;
 use crate::handle::{Handle, Hash};
 use crate::need::Excerpt;
+use crate::parallel::ParallelMap;
 use crate::passes::Facts;
 use crate::policy::{Policy, ToolRule};
 use crate::recall::{body_at, content_of, write_script};
@@ -19,12 +19,10 @@ use crate::scan::{Parts, Scan, take_apart, take_one_apart};
 use crate::segment::Segment;
 use crate::shown::{Run, Shown};
 use crate::summary::{Board, Placed, Placing, Summary};
-use crate::together::Together;
 use crate::tokens::Tokens;
 use crate::transcript::{Body, Call, CallId, EntryId, Transcript};
 use crate::value::{Lexicon, Values};
 use crate::view::Place;
-use crate::workers::Workers;
 
 /// A stub standing for an original.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,10 +97,6 @@ pub struct Ledger {
     pub(crate) hashes: BTreeMap<EntryId, Hash>,
     /// Entries in the view that were taken apart.
     pub(crate) scans: BTreeMap<EntryId, Arc<Scan>>,
-    /// What is to come, where that is known.
-    pub(crate) ahead: Option<Arc<Ahead>>,
-    /// What sessions of the same conversation share.
-    pub(crate) together: Option<Arc<Together>>,
     /// Lines of results that stand in view.
     pub(crate) shown: Arc<Shown>,
     /// How many entries there were when the newest results were last looked at for lines that stand above.
@@ -343,7 +337,7 @@ impl Ledger {
         &mut self,
         transcript: &Transcript,
         rules: &[ToolRule],
-        workers: &dyn Workers,
+        parallel: &dyn ParallelMap,
         end: usize,
     ) {
         let new = self.lexicon.learnt()..end;
@@ -351,27 +345,9 @@ impl Ledger {
             let id = EntryId::from(i);
             (transcript.entry(id), transcript.tokens(id))
         };
-        match (self.together.clone(), self.ahead.clone()) {
-            (Some(together), _) => {
-                for i in new {
-                    self.learn_one(transcript, i, together.parts_of(EntryId::from(i), with_tokens(i)));
-                }
-            }
-            // What is taken apart is learnt while more is being taken apart.
-            (None, Some(ahead)) => {
-                ahead.go_on_from(&new, workers);
-                for i in new {
-                    let told = ahead.take(EntryId::from(i), end, transcript);
-                    let parts = told.unwrap_or_else(|| take_one_apart(with_tokens(i), rules));
-                    self.learn_one(transcript, i, parts);
-                }
-            }
-            (None, None) => {
-                let entries: Vec<_> = new.clone().map(with_tokens).collect();
-                for (i, parts) in new.zip(take_apart(&entries, rules, workers)) {
-                    self.learn_one(transcript, i, parts);
-                }
-            }
+        let entries: Vec<_> = new.clone().map(with_tokens).collect();
+        for (i, parts) in new.zip(take_apart(&entries, rules, parallel)) {
+            self.learn_one(transcript, i, parts);
         }
     }
 

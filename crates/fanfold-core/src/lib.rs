@@ -1,7 +1,7 @@
 //! Fits a conversation into a token budget without losing a word of it.
 
 mod tokens; //     what text costs
-mod workers; //    who does what can be done side by side
+mod parallel; //   parallel execution, provided by the host
 mod transcript; // what was said, exactly as it was said
 mod notation; //   how a conversation is written down for people
 mod budget; //     how much room there is
@@ -24,8 +24,6 @@ mod slices; //     large originals in parts
 mod spacing; //    arguments in one spacing
 mod draft; //      which parts are being folded away
 mod scan; //       entries taken apart once
-mod ahead; //      entries taken apart before they are needed
-mod together; //   or once for several sessions
 mod words; //      the words of texts and names
 mod copies; //     which of their lines may be copied
 mod counted; //    texts whose lines are counted one by one
@@ -67,6 +65,7 @@ pub use ledger::{Fold, Ledger, Original};
 pub use metrics::Metrics;
 pub use need::{Excerpt, Need};
 pub use notation::{NotationError, parse, print_entries, print_view};
+pub use parallel::{ParallelMap, Sequential, Task, parallel_map};
 pub use passes::{ALL as ALL_PASSES, Pass};
 #[doc(hidden)]
 pub use policy::{Choice, Scorer};
@@ -81,7 +80,6 @@ pub use segment::{Part, Segment};
 pub use session::{Refusal, Session};
 pub use step::{Moment, Outlook, step};
 pub use summary::Summary;
-pub use together::Together;
 pub use tokens::{Count, Frame, Tokens, Words, thousands};
 pub use transcript::{
     Body, Call, CallId, Entry, EntryId, Media, NO_RESULT, OPENING, Origin, Outcome, Prompt, Speaker, Step,
@@ -90,5 +88,4 @@ pub use transcript::{
 #[doc(hidden)]
 pub use value::study;
 pub use view::{Edit, Item, Place, View, Voice, assemble};
-pub use workers::{Alone, Workers};
 pub use working::{FileSeen, WorkingContext, working_context};

@@ -107,7 +107,7 @@ impl Need {
         let room = self.room(ledger, now);
         let for_lines = (room.0 as usize).checked_sub(FENCES).filter(|left| *left > 0)?;
         // Where atoms stood before the newest entry is what is known before that is learnt.
-        ledger.learn(now.transcript, &now.policy.tools, now.workers, newest.index());
+        ledger.learn(now.transcript, &now.policy.tools, now.parallel, newest.index());
         let news = ledger.scan(now.transcript, &now.policy.tools, newest);
         let folded = |atom: &AtomId| {
             let last = ledger.lexicon.last_seen(*atom).filter(|last| ledger.is_in_segment(*last))?;

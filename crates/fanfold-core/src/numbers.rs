@@ -24,13 +24,6 @@ impl Numbers {
         self.n_taken = 0;
     }
 
-    /// Makes room for so many atoms, where none is known yet.
-    pub(crate) fn expect(&mut self, n_atoms: usize) {
-        if self.n_taken == 0 {
-            self.slots = vec![0; (2 * n_atoms).next_power_of_two().max(LEAST)];
-        }
-    }
-
     /// The number of an atom, or `next` from now on. There are no more numbers than slots can hold: behind the last,
     /// all new atoms share it.
     pub(crate) fn find_or_take(&mut self, atom: Atom, next: u32) -> u32 {

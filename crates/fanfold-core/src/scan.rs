@@ -3,7 +3,6 @@
 //! Both questions of a fold need it: what stays in view, and which lines of what goes are worth keeping.
 
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
 
 use memchr::{memchr_iter, memmem, memrchr2};
 
@@ -14,6 +13,7 @@ use crate::draft::SLICE;
 use crate::handle::Hash;
 use crate::marks::MarkedText;
 use crate::numbers::Numbers;
+use crate::parallel::{ParallelMap, parallel_map};
 use crate::policy::ToolRule;
 use crate::recall::each_piece;
 use crate::slices::slices;
@@ -22,7 +22,6 @@ use crate::tokens::Tokens;
 use crate::transcript::{Call, Entry};
 use crate::value::{AtomId, Lexicon};
 use crate::words::{Word, last_words};
-use crate::workers::Workers;
 
 /// An entry taken apart.
 #[derive(Debug, Clone)]
@@ -125,9 +124,7 @@ pub(crate) struct CallScan {
 pub(crate) struct Parts {
     scan: Scan,
     /// Its atoms, each once.
-    pub(crate) own: Arc<[OwnAtom]>,
-    /// The cost by which it was named.
-    named: Option<Tokens>,
+    own: Vec<OwnAtom>,
 }
 
 /// An atom of an entry, and its last words.
@@ -135,7 +132,7 @@ pub(crate) type OwnAtom = (Atom, [Word; 3]);
 
 /// What one thread takes entries apart with. Lists grow here, and leave it at their length.
 #[derive(Default)]
-pub(crate) struct Bench {
+struct Bench {
     numbers: Numbers,
     marked: MarkedText,
     respaced: Respaced,
@@ -148,31 +145,28 @@ pub(crate) struct Bench {
 pub(crate) fn take_apart(
     entries: &[(&Entry, Tokens)],
     rules: &[ToolRule],
-    workers: &dyn Workers,
+    parallel: &dyn ParallelMap,
 ) -> Vec<Parts> {
     const MUCH: usize = 32_000;
     let sizes: Vec<usize> = entries.iter().map(|(entry, _)| size_of(entry)).collect();
     let size: usize = sizes.iter().sum();
-    if size < MUCH || workers.count() < 2 {
+    if size < MUCH || parallel.n_threads() < 2 {
         return take_apart_here(entries, rules);
     }
-    let shares = shares(&sizes, workers.count());
-    let done: Vec<OnceLock<Vec<Parts>>> = shares.iter().map(|_| OnceLock::new()).collect();
-    workers.run(shares.len(), &|i| {
-        done[i].get_or_init(|| take_apart_here(&entries[shares[i].clone()], rules));
-    });
-    done.into_iter().flat_map(|share| share.into_inner().expect("every job was done")).collect()
+    let shares = shares(&sizes, parallel.n_threads());
+    let shares: Vec<_> = shares.into_iter().map(|share| &entries[share]).collect();
+    parallel_map(parallel, shares, |share| take_apart_here(share, rules)).into_iter().flatten().collect()
 }
 
 /// Takes one entry apart.
 pub(crate) fn take_one_apart((entry, tokens): (&Entry, Tokens), rules: &[ToolRule]) -> Parts {
-    Bench::default().parts_of(entry, rules).named(tokens)
+    Bench::default().parts_of((entry, tokens), rules)
 }
 
 /// Takes entries apart one after another.
 fn take_apart_here(entries: &[(&Entry, Tokens)], rules: &[ToolRule]) -> Vec<Parts> {
     let mut bench = Bench::default();
-    entries.iter().map(|(entry, tokens)| bench.parts_of(entry, rules).named(*tokens)).collect()
+    entries.iter().map(|entry| bench.parts_of(*entry, rules)).collect()
 }
 
 /// Cuts a list into runs of about the same size.
@@ -194,7 +188,7 @@ fn shares(sizes: &[usize], n: usize) -> Vec<Range<usize>> {
 }
 
 /// About how many bytes there are in an entry.
-pub(crate) fn size_of(entry: &Entry) -> usize {
+fn size_of(entry: &Entry) -> usize {
     match entry {
         Entry::Prompt(prompt) => prompt.body.original().len(),
         Entry::Step(step) => {
@@ -207,8 +201,8 @@ pub(crate) fn size_of(entry: &Entry) -> usize {
 }
 
 impl Bench {
-    /// Takes an entry apart. What it costs need not be known yet.
-    pub(crate) fn parts_of(&mut self, entry: &Entry, rules: &[ToolRule]) -> Parts {
+    /// Takes an entry apart.
+    fn parts_of(&mut self, (entry, tokens): (&Entry, Tokens), rules: &[ToolRule]) -> Parts {
         let size = size_of(entry);
         let (mut script, mut plain) = (String::with_capacity(size + size / 16 + 32), String::new());
         let Bench { numbers, marked, respaced, lines, atoms, own } = self;
@@ -261,26 +255,18 @@ impl Bench {
             });
         });
         let (lines, atoms) = (lines.clone(), atoms.clone());
-        let scan = Scan { script, hash: None, slices: Vec::new(), lines, atoms, plain, calls };
-        Parts { scan, own: Arc::from(&own[..]), named: None }
+        // What it costs tells whether it is named whole or in slices.
+        let is_one = tokens <= SLICE;
+        let hash = is_one.then(|| Hash::of(script.as_bytes()));
+        let cut = if is_one { Vec::new() } else { slices(&script, tokens, SLICE) };
+        let slices =
+            cut.into_iter().map(|bytes| (bytes.clone(), Hash::of(script[bytes].as_bytes()))).collect();
+        let scan = Scan { script, hash, slices, lines, atoms, plain, calls };
+        Parts { scan, own: own.clone() }
     }
 }
 
 impl Parts {
-    /// The same with the hashes by which it is named, whole or in slices: what it costs tells which.
-    pub(crate) fn named(mut self, tokens: Tokens) -> Parts {
-        if self.named == Some(tokens) {
-            return self;
-        }
-        let Scan { script, hash, slices: cut, .. } = &mut self.scan;
-        let is_one = tokens <= SLICE;
-        *hash = is_one.then(|| Hash::of(script.as_bytes()));
-        let bytes = if is_one { Vec::new() } else { slices(script, tokens, SLICE) };
-        *cut = bytes.into_iter().map(|bytes| (bytes.clone(), Hash::of(script[bytes].as_bytes()))).collect();
-        self.named = Some(tokens);
-        self
-    }
-
     /// The entry with its atoms known by their numbers in the session.
     pub(crate) fn known_by(self, lexicon: &mut Lexicon) -> Scan {
         let Parts { mut scan, own, .. } = self;

@@ -4,9 +4,7 @@
 //! view depends on what was said alone, and not on how it arrived.
 
 use std::ops::Range;
-use std::sync::Arc;
 
-use crate::ahead::Ahead;
 use crate::budget::Budget;
 use crate::check::{Fault, check, check_growth};
 use crate::economy::{Weighed, weigh};
@@ -14,16 +12,15 @@ use crate::engine::Usage;
 use crate::event::Event;
 use crate::handle::Handle;
 use crate::ledger::Ledger;
+use crate::parallel::{ParallelMap, Sequential};
 use crate::policy::Policy;
 use crate::prices::Prices;
 use crate::recall::{Extent, RecallError, recall, recall_within};
 use crate::report::{Notice, Overflow};
 use crate::step::{Moment, Outlook, Pin, step, unfold};
-use crate::together::Together;
 use crate::tokens::{Count, Tokens};
 use crate::transcript::{CallId, Entry, EntryId, Outcome, Transcript};
 use crate::view::{Item, View, Voice, assemble, grow};
-use crate::workers::{Alone, Workers};
 use crate::working::working_context;
 
 /// Why there is no view.
@@ -41,7 +38,7 @@ pub enum Refusal {
 #[derive(Clone)]
 pub struct Session<'c> {
     counter: &'c dyn Count,
-    workers: &'c dyn Workers,
+    parallel: &'c dyn ParallelMap,
     prices: Option<Prices>,
     policy: Policy,
     budget: Budget,
@@ -64,7 +61,7 @@ impl<'c> Session<'c> {
     pub fn new(policy: Policy, budget: Budget, counter: &'c dyn Count) -> Session<'c> {
         Session {
             counter,
-            workers: &Alone,
+            parallel: &Sequential,
             prices: None,
             policy,
             budget,
@@ -82,35 +79,9 @@ impl<'c> Session<'c> {
         }
     }
 
-    /// Lends it workers: a long conversation that is new to it is then folded sooner, to the same view.
-    pub fn set_workers(&mut self, workers: &'c dyn Workers) {
-        self.workers = workers;
-    }
-
-    /// Tells what is to come, from the first entry on: workers may then look at it while what came before is folded.
-    /// The view is the same, whatever comes.
-    /// It need not be counted yet.
-    pub fn foresee(&mut self, entries: Vec<Entry>) {
-        let room = self.budget.room();
-        let ahead = Arc::new(Ahead::of(entries, self.policy.tools.clone()));
-        // What fits is not taken apart.
-        if ahead.is_more_than(room) {
-            ahead.begin(room, self.workers);
-            Arc::make_mut(&mut self.ledger.lexicon).expect(ahead.n_bytes());
-            self.ledger.ahead = Some(ahead);
-        }
-    }
-
-    /// Tells what entries cost that are to come, from one on, as a transcript counts them: that saves more time.
-    pub fn foresee_costs(&self, first: usize, costs: &[Tokens]) {
-        if let Some(ahead) = &self.ledger.ahead {
-            ahead.set_costs(first, costs);
-        }
-    }
-
-    /// Lets it share what it finds out of entries with other sessions of the same conversation. The view is the same without.
-    pub fn join(&mut self, together: &Arc<Together>) {
-        self.ledger.together = together.is_for(&self.policy).then(|| Arc::clone(together));
+    /// Scans long conversations in parallel. The views are the same.
+    pub fn set_parallel(&mut self, parallel: &'c dyn ParallelMap) {
+        self.parallel = parallel;
     }
 
     /// The same with what its provider charges, so that it folds when that pays.
@@ -126,8 +97,8 @@ impl<'c> Session<'c> {
 
     /// Forgets all that was said.
     pub fn reset(&mut self) {
-        let (workers, prices) = (self.workers, self.prices.take());
-        *self = Session { workers, prices, ..Session::new(self.policy.clone(), self.budget, self.counter) };
+        let (parallel, prices) = (self.parallel, self.prices.take());
+        *self = Session { parallel, prices, ..Session::new(self.policy.clone(), self.budget, self.counter) };
     }
 
     /// Takes note of what the provider reported for the last view.
@@ -312,9 +283,9 @@ impl<'c> Session<'c> {
         self.counter
     }
 
-    /// Who works for it.
-    pub(crate) fn workers(&self) -> &'c dyn Workers {
-        self.workers
+    /// Runs its parallel tasks.
+    pub(crate) fn parallel(&self) -> &'c dyn ParallelMap {
+        self.parallel
     }
 
     /// What happened beside the conversation, each with the number of entries there were.
@@ -345,16 +316,13 @@ impl<'c> Session<'c> {
             policy: &self.policy,
             budget: self.budget,
             counter: self.counter,
-            workers: self.workers,
+            parallel: self.parallel,
             prices: self.prices.as_ref(),
             event,
         };
         let (ledger, outlook) = step(std::mem::take(&mut self.ledger), &now);
         let Outlook { is_changed, notices, overflow, .. } = outlook;
         self.ledger = ledger;
-        if self.ledger.ahead.as_ref().is_some_and(|ahead| ahead.ends_at(self.transcript.len())) {
-            self.ledger.ahead = None;
-        }
         self.is_rebuilt |= is_changed || self.overflow.is_some();
         self.notices.extend(notices);
         self.overflow = overflow;

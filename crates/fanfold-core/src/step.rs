@@ -13,6 +13,7 @@ use crate::event::Event;
 use crate::ledger::{Ledger, Standing};
 use crate::need::{self, drop_excerpts};
 use crate::overflow::{contributors, overflow};
+use crate::parallel::ParallelMap;
 use crate::passes;
 use crate::policy::{Policy, Reach, Stage};
 use crate::prices::Prices;
@@ -20,7 +21,6 @@ use crate::report::{Left, Notice, Overflow, PassReport, Reason, Receipt, What};
 use crate::summary::{self, Chance};
 use crate::tokens::{Count, Tokens};
 use crate::transcript::{Entry, EntryId, Transcript};
-use crate::workers::Workers;
 
 /// What a step looks at beside the ledger.
 #[derive(Clone, Copy)]
@@ -33,8 +33,8 @@ pub struct Moment<'a> {
     pub budget: Budget,
     /// What text costs.
     pub counter: &'a dyn Count,
-    /// Who works.
-    pub workers: &'a dyn Workers,
+    /// Runs scans in parallel.
+    pub parallel: &'a dyn ParallelMap,
     /// What the provider charges, if that is known.
     pub prices: Option<&'a Prices>,
     /// Something that happened beside the conversation.
@@ -413,7 +413,7 @@ fn fold_in(
         }
         let goal = if range.is_some() { 0 } else { stage.goal.unwrap_or(now.policy.low_mark) };
         let terms =
-            Terms { counter: now.counter, workers: now.workers, policy: now.policy, stage, room, range };
+            Terms { counter: now.counter, parallel: now.parallel, policy: now.policy, stage, room, range };
         let mut draft = Draft::new(now.transcript, ledger, &terms);
         draft.run(room.permille(goal));
         let (more, first, users) = draft.finish();

@@ -287,8 +287,8 @@ impl Entry {
         }
     }
 
-    /// What it costs, once every text of it was counted.
-    pub fn tokens(&self, counter: &dyn Count) -> Tokens {
+    /// The cost of a counted entry.
+    fn tokens(&self, counter: &dyn Count) -> Tokens {
         let frame = counter.frame();
         match self {
             Entry::Prompt(prompt) => frame.message + prompt.body.tokens + media_tokens(&prompt.media, frame),
@@ -323,8 +323,8 @@ impl Outcome {
         frame.message + self.body.tokens + media_tokens(&self.media, frame)
     }
 
-    /// What a step costs when a call of it that had no result has got this one, whose text was counted.
-    pub fn cost_of_step(&self, before: Tokens, counter: &dyn Count) -> Tokens {
+    /// The cost of a step after one of its running calls got this counted result.
+    fn cost_of_step(&self, before: Tokens, counter: &dyn Count) -> Tokens {
         let none = counter.frame().message + counter.count(NO_RESULT);
         before + self.tokens(counter.frame()) - none
     }

@@ -94,14 +94,6 @@ impl Lexicon {
         id
     }
 
-    /// Makes room for the atoms of so many bytes of text.
-    pub(crate) fn expect(&mut self, n_bytes: usize) {
-        // One in about so many bytes is new.
-        let n_atoms = n_bytes / 56;
-        self.known.reserve(n_atoms);
-        self.ids.expect(n_atoms);
-    }
-
     /// The numbers of atoms; new ones are taken in, with their words.
     pub(crate) fn ids_of(&mut self, atoms: &[OwnAtom]) -> Vec<AtomId> {
         let mut ids = self.ids.guesses(atoms.iter().map(|(atom, _)| *atom));

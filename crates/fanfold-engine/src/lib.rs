@@ -18,7 +18,7 @@ mod io; //           export and import
 pub use clock::{Clock, MachineClock};
 pub use engine::{Engine, OpError, store_hint, store_words};
 pub use follow::parallel::Threads;
-pub use follow::pipeline::{Followed, Sizes, Wishes, decode, messages_of, prepare};
+pub use follow::pipeline::{Followed, Sizes, Wishes, count_changes, decode, messages_of};
 pub use follow::recall_offer::Offer;
 pub use follow::terms::Terms;
 pub use io::duplicates::Brought;

@@ -3,9 +3,7 @@
 //! Before each recorded reply a policy gets what had been said until then, and gives the view that would have been
 //! sent. All policies and windows go side by side, so that each message is decoded once.
 
-use std::sync::Arc;
-
-use fanfold_core::{Budget, Count, Policy, Receipt, Session, Together, Tokens};
+use fanfold_core::{Budget, Count, Policy, Receipt, Session, Tokens};
 use fanfold_wire::{Conversation, Format};
 use serde_json::value::RawValue;
 
@@ -93,14 +91,12 @@ pub fn replay(record: &Record, terms: &Terms, known: &Known, counter: &'static d
     let remembering = Remembering::new(counter);
     let mut trajectory = Trajectory::new(record, known, &remembering);
     let price = terms.price_of(record);
-    let together = terms.policies.first().map(|policy| Arc::new(Together::under(policy)));
     let mut runs = Vec::new();
     for &window in terms.windows.iter().filter(|window| is_long(trajectory.total(), **window)) {
         for (i, policy) in terms.policies.iter().enumerate() {
             let budget = Budget::with_reserve(Tokens(window), Tokens(terms.reserve));
             let mut session = Session::new(policy.clone(), budget, counter).with_prices(price.for_session());
             session.set_tools(Tokens(trajectory.base));
-            together.iter().for_each(|together| session.join(together));
             runs.push(Run::new((i, window), session, Meter::new(price.clone()), terms.has_receipts));
         }
     }

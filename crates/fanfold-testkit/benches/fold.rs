@@ -9,9 +9,10 @@
 use std::time::{Duration, Instant};
 
 use fanfold_core::{
-    Body, Budget, Call, Count as _, Entry, Origin, Outcome, Policy, Session, Step, Tokens, Workers as _,
+    Body, Budget, Call, Count as _, Entry, Origin, Outcome, ParallelMap as _, Policy, Session, Step, Tokens,
+    parallel_map,
 };
-use fanfold_engine::{Threads, prepare};
+use fanfold_engine::{Threads, count_changes};
 use fanfold_tokens::{Exact, o200k};
 use fanfold_wire::{Change, Conversation};
 
@@ -23,7 +24,7 @@ fn main() {
     }
     // What is loaded once is there before the clock runs: the vocabulary with what it keeps for each thread, the threads,
     // and all that a first fold needs.
-    Threads.run(2 * Threads.count(), &|_| first_fold());
+    parallel_map(&Threads, vec![(); 2 * Threads.n_threads()], |()| first_fold());
     for wanted in wanted {
         let parts = wanted.split_once(':').and_then(|(window, file)| Some((window.parse().ok()?, file)));
         let Some((window, file)) = parts else {
@@ -98,8 +99,8 @@ fn measure(file: &str, body: String, window: Tokens) -> String {
 /// Counts everything and folds as it goes: what a process does that has never seen the conversation.
 fn follow(mut changes: Vec<Change>, window: Tokens, counter: &Exact) -> Session<'_> {
     let mut session = Session::new(Policy::fanfold(), Budget::of_window(window), counter);
-    session.set_workers(&Threads);
-    prepare(&mut session, &mut changes);
+    session.set_parallel(&Threads);
+    count_changes(counter, &mut changes);
     for change in changes {
         match change {
             Change::Append(entry) => {

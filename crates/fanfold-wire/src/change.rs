@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use fanfold_core::{CallId, Count, Entry, Origin, Outcome, Tokens, Transcript};
+use fanfold_core::{CallId, Count, Entry, Origin, Outcome, Transcript};
 
 /// One thing that an arriving message does to a transcript. Changes are made in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,18 +25,6 @@ impl Change {
         }
     }
 
-    /// Makes the change to what entries cost, once every text of it was counted.
-    pub fn add_cost(&self, costs: &mut Vec<Tokens>, counter: &dyn Count) {
-        match self {
-            Change::Append(entry) => costs.push(entry.tokens(counter)),
-            Change::Answer(call, outcome) => {
-                if let Some(cost) = costs.get_mut(call.step.index()) {
-                    *cost = outcome.cost_of_step(*cost, counter);
-                }
-            }
-        }
-    }
-
     /// Makes the change.
     pub fn apply(self, transcript: &mut Transcript, counter: &dyn Count) {
         match self {
@@ -48,23 +36,6 @@ impl Change {
             }
         }
     }
-}
-
-/// The entries that changes make where nothing was said before, as they are when all are made.
-pub fn entries_of(changes: &[Change]) -> Vec<Entry> {
-    let mut entries = Vec::with_capacity(changes.len());
-    for change in changes {
-        match change {
-            Change::Append(entry) => entries.push(entry.clone()),
-            Change::Answer(call, outcome) => {
-                let Some(Entry::Step(step)) = entries.get_mut(call.step.index()) else { continue };
-                if let Some(call) = step.calls.get_mut(usize::from(call.call)) {
-                    call.result.get_or_insert_with(|| outcome.clone());
-                }
-            }
-        }
-    }
-    entries
 }
 
 /// Something that was odd on arrival, and where.

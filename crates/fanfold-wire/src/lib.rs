@@ -34,7 +34,7 @@ mod recollect; //    what was recalled from memory, at the end of a request
 pub mod reply; //    what comes back
 
 pub use alternating::alternating;
-pub use change::{Change, Oddity, Repair, entries_of};
+pub use change::{Change, Oddity, Repair};
 pub use conversation::Conversation;
 pub use dress::{Dress, dress, same_system, undress};
 pub use format::{Format, FormatError, detect};

@@ -105,11 +105,11 @@ mod tests {
     use crate::economy::Economy;
     use crate::ledger::{Ledger, Standing};
     use crate::notation::{parse, print_view};
+    use crate::parallel::Sequential;
     use crate::policy::{Head, LateSystem, Policy, Reach, Stage, Tail, Users};
     use crate::tokens::{Count, Frame};
     use crate::transcript::{EntryId, Transcript};
     use crate::view::assemble;
-    use crate::workers::Alone;
 
     /// Each pass with its file, the policy it belongs to, and how many of the newest steps stay.
     const SOURCES: &[(Pass, &str, &str, usize)] = &[
@@ -225,8 +225,14 @@ mod tests {
             }
         }
         let room = Budget::with_reserve(Tokens(400), Tokens::ZERO).room();
-        let terms =
-            Terms { counter: &Quarters, workers: &Alone, policy: &policy, stage: &stage, room, range: None };
+        let terms = Terms {
+            counter: &Quarters,
+            parallel: &Sequential,
+            policy: &policy,
+            stage: &stage,
+            room,
+            range: None,
+        };
         let mut draft = Draft::new(&transcript, &mut ledger, &terms);
         // Some fill what room they are given; the others fold what they can.
         let target = match pass.name {

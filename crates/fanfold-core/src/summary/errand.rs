@@ -129,7 +129,6 @@ impl<'c> Errand<'c> {
         let (transcript, changed) = veiled(original, wish.veil);
         let transcript = &transcript;
         // What was learnt from the originals is not asked again where they are shown otherwise.
-        ledger.ahead = None;
         for id in &changed {
             ledger.scans.remove(id);
         }
@@ -141,7 +140,7 @@ impl<'c> Errand<'c> {
             transcript,
             counter,
             rules: &session.policy().tools,
-            workers: session.workers(),
+            parallel: session.parallel(),
             focus: &focus,
             focus_share,
             is_focus_given,

@@ -10,13 +10,13 @@ use crate::atoms::Look;
 use crate::choice::{Chooser, Line, LineOf};
 use crate::condense::signs::{Sign, sign_of};
 use crate::ledger::Ledger;
+use crate::parallel::ParallelMap;
 use crate::policy::ToolRule;
 use crate::recall::each_piece;
 use crate::scan::{Piece, Scan};
 use crate::tokens::{Count, Tokens};
 use crate::transcript::{Entry, EntryId, Speaker, Transcript};
 use crate::value::focus_words;
-use crate::workers::Workers;
 
 /// What a model is shown at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(crate) struct Showing<'a> {
     pub(crate) counter: &'a dyn Count,
     /// What the policy says of tools.
     pub(crate) rules: &'a [ToolRule],
-    pub(crate) workers: &'a dyn Workers,
+    pub(crate) parallel: &'a dyn ParallelMap,
     /// A topic, and how much of the room it gets at most, in per mille.
     pub(crate) focus: &'a str,
     pub(crate) focus_share: u32,
@@ -62,7 +62,7 @@ pub(crate) fn span(transcript: &Transcript, ledger: &Ledger, from: usize) -> Opt
 /// The originals of entries in chunks.
 pub(crate) fn chunks(ledger: &mut Ledger, showing: &Showing<'_>, span: (usize, usize)) -> Vec<Chunk> {
     let transcript = showing.transcript;
-    ledger.learn(transcript, showing.rules, showing.workers, transcript.len());
+    ledger.learn(transcript, showing.rules, showing.parallel, transcript.len());
     let ids: Vec<EntryId> =
         (span.0..span.1).map(EntryId::from).filter(|id| is_shown(transcript, *id)).collect();
     let whole: Tokens = ids.iter().map(|id| transcript.tokens(*id)).sum();

@@ -7,9 +7,9 @@ use super::feature::{FEATURES, Feature};
 use super::{AtomId, Lexicon, weights};
 use crate::atoms::Look;
 use crate::copies::{self, LineHash, hash_of, is_copyable, values_in, without_number};
+use crate::parallel::Sequential;
 use crate::scan::{Piece, Scan, take_apart};
 use crate::transcript::{EntryId, Transcript};
-use crate::workers::Alone;
 
 /// How many features there are.
 pub const N_FEATURES: usize = Feature::COUNT;
@@ -62,7 +62,7 @@ impl<'t> Study<'t> {
         let mut lexicon = Lexicon::default();
         let ids = (0..transcript.len()).map(EntryId::from);
         let entries: Vec<_> = ids.map(|id| (transcript.entry(id), transcript.tokens(id))).collect();
-        let parts = take_apart(&entries, &[], &Alone);
+        let parts = take_apart(&entries, &[], &Sequential);
         let scans: Vec<Scan> = parts.into_iter().map(|parts| parts.known_by(&mut lexicon)).collect();
         let mut stands: Vec<Vec<(usize, bool)>> = vec![Vec::new(); lexicon.len()];
         for (i, scan) in scans.iter().enumerate() {

@@ -2,8 +2,8 @@
 //!
 //! What follows it may be any engine that keeps to the contract; ours is `Session`.
 
-use fanfold_core::{Budget, Engine, Entry, EntryId, Event, Refusal, Session, Tokens, View};
-use fanfold_wire::{Change, Conversation, DecodeError, Format, entries_of};
+use fanfold_core::{Budget, Count, Engine, Entry, EntryId, Event, Refusal, Session, Tokens, View};
+use fanfold_wire::{Change, Conversation, DecodeError, Format};
 use serde_json::value::RawValue;
 
 use crate::follow::parallel::Threads;
@@ -81,7 +81,7 @@ impl Followed {
     /// A conversation of which nothing has been followed yet.
     pub(crate) fn start(conversation: Conversation, terms: &Terms) -> Followed {
         let mut session = Session::new(terms.policy.clone(), terms.budget, terms.counter);
-        session.set_workers(&Threads);
+        session.set_parallel(&Threads);
         if let Some(prices) = &terms.prices {
             session = session.with_prices(prices.clone());
         }
@@ -176,7 +176,7 @@ impl<E: Engine> Followed<E> {
     }
 
     fn make(&mut self, mut changes: Vec<Change>, watch: &mut dyn FnMut()) {
-        prepare(&mut self.session, &mut changes);
+        count_changes(self.session.counter(), &mut changes);
         for change in changes {
             self.make_one(change);
             watch();
@@ -237,30 +237,11 @@ impl<E: Engine> Followed<E> {
     }
 }
 
-/// Counts many changes on several threads, and has a new session know what is to come; few are counted as they are
-/// made.
-pub fn prepare(session: &mut impl Engine, changes: &mut [Change]) {
-    /// In so many parts it is told what they cost.
-    const PARTS: usize = 8;
+/// Counts many changes on several threads; few are counted as they are made.
+pub fn count_changes(counter: &dyn Count, changes: &mut [Change]) {
     let n_bytes: usize = changes.iter().map(n_bytes).sum();
-    if n_bytes < MANY_BYTES {
-        return;
-    }
-    let is_new = session.transcript().is_empty();
-    // While they are counted, what will be folded is taken apart.
-    if is_new {
-        session.foresee(entries_of(changes));
-    }
-    let counter = session.counter();
-    let (mut costs, mut n_told) = (Vec::new(), 0);
-    for part in changes.chunks_mut(changes.len().div_ceil(PARTS)) {
-        Threads.count_all(part, counter);
-        if is_new {
-            part.iter().for_each(|change| change.add_cost(&mut costs, counter));
-            session.foresee_costs(n_told, &costs[n_told..]);
-            // The last one may get results.
-            n_told = costs.len().saturating_sub(1);
-        }
+    if n_bytes >= MANY_BYTES {
+        Threads.count_all(changes, counter);
     }
 }
 

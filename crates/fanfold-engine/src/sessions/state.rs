@@ -6,7 +6,7 @@ use fanfold_core::{Budget, EntryId, Event, Handle, Summary, Tokens};
 use fanfold_store::{BlobId, NodeId, Role, Store, StoreError, role_of};
 use fanfold_wire::{Change, Conversation, DecodeError, Format, Incoming};
 
-use crate::follow::pipeline::{Followed, messages_of, prepare};
+use crate::follow::pipeline::{Followed, count_changes, messages_of};
 use crate::follow::terms::Terms;
 use crate::log::body_frame::Skeleton;
 use crate::log::notes::{Note, Noted, Sent, Summarised};
@@ -173,7 +173,7 @@ fn walk(
     holding: &[(u32, usize)],
     frames: &mut Frames<'_>,
 ) -> Result<(), StoreError> {
-    prepare(&mut followed.session, &mut changes);
+    count_changes(followed.session.counter(), &mut changes);
     let mut changes = changes.into_iter().peekable();
     for (place, i) in holding {
         while let Some(change) = changes.next_if(|change| place_of(change) <= *place) {

@@ -1,9 +1,7 @@
 //! 7. The same values give the same bytes: replayed, followed, or fed in any portions.
 
-use std::sync::Arc;
-
 use fanfold_core::{
-    Budget, Entry, EntryId, Event, Outcome, Policy, Refusal, Session, Together, Tokens, View, Words, Workers,
+    Budget, Entry, EntryId, Event, Outcome, ParallelMap, Policy, Refusal, Session, Task, Tokens, View, Words,
     parse,
 };
 use fanfold_testkit::Rng;
@@ -211,29 +209,25 @@ fn events_keep_every_promise() {
     });
 }
 
-/// Three workers, the last job first.
+/// Claims three threads and runs the last task first.
 pub(crate) struct Backwards;
 
-impl Workers for Backwards {
-    fn count(&self) -> usize {
+impl ParallelMap for Backwards {
+    fn n_threads(&self) -> usize {
         3
     }
 
-    fn run(&self, n: usize, job: &(dyn Fn(usize) + Sync)) {
-        (0..n).rev().for_each(job);
-    }
-
-    fn soon(&self, job: Box<dyn FnOnce() + Send>) {
-        job();
+    fn run(&self, tasks: Vec<Task<'_>>) {
+        tasks.into_iter().rev().for_each(|task| task());
     }
 }
 
 #[test]
-fn workers_change_nothing() {
+fn parallel_scans_change_nothing() {
     let budget = Budget::with_reserve(Tokens(20_000), Tokens::ZERO);
     let mut alone = Session::new(Policy::fanfold(), budget, &Words);
     let mut helped = alone.fork();
-    helped.set_workers(&Backwards);
+    helped.set_parallel(&Backwards);
     let mut said = "user    look at all of them\n".to_owned();
     for i in 0..400 {
         said += &format!("call    read {{\"path\":\"src/file_{i}.rs\"}}\nresult  use super::name_{i};\n");
@@ -246,68 +240,4 @@ fn workers_change_nothing() {
     }
     assert_eq!(alone.view().unwrap(), helped.view().unwrap());
     assert!(!alone.ledger().receipts().is_empty(), "something is folded");
-}
-
-/// A conversation of so many reads.
-fn said(what: &str, n: usize) -> Vec<Entry> {
-    let mut said = "user    look at all of them\n".to_owned();
-    for i in 0..n {
-        said += &format!(
-            "call    read {{\"path\":\"src/{what}_{}.rs\"}}\nresult  use super::name_{i};\n",
-            i % 90
-        );
-        (0..8 + i % 40).for_each(|line| {
-            said += &format!("        let {what}_{i}_{line} = read_it({line}) + {i};\n");
-        });
-    }
-    parse(&said).unwrap()
-}
-
-/// Sessions that share what they find out have the views that each would have alone, also where their conversations part.
-#[test]
-fn sessions_side_by_side_change_nothing_whatever_comes() {
-    let came = said("value", 300);
-    let parted: Vec<Entry> = came[..100].iter().chain(&said("other", 300)[100..]).cloned().collect();
-    let together = Arc::new(Together::under(&Policy::fanfold()));
-    let ways = [(&came, 10_000), (&came, 6_000), (&parted, 6_000), (&parted, 10_000), (&came, 8_000)];
-    let session =
-        |window| Session::new(Policy::fanfold(), Budget::with_reserve(Tokens(window), Tokens::ZERO), &Words);
-    let mut side_by_side: Vec<_> = ways.iter().map(|(_, window)| session(*window)).collect();
-    side_by_side.iter_mut().for_each(|session| session.join(&together));
-    for i in 0..came.len() {
-        for (session, (said, _)) in side_by_side.iter_mut().zip(&ways) {
-            session.append(said[i].clone());
-        }
-    }
-    for (mut joined, (said, window)) in side_by_side.into_iter().zip(ways) {
-        let mut alone = replayed(said, session(window));
-        assert_eq!(alone.view().unwrap(), joined.view().unwrap());
-        assert!(alone.ledger().receipts().len() > 3, "it is folded again and again");
-    }
-}
-
-#[test]
-fn what_was_told_to_come_changes_nothing_whatever_comes() {
-    let budget = Budget::with_reserve(Tokens(20_000), Tokens::ZERO);
-    let came = said("value", 400);
-    let mut alone = Session::new(Policy::fanfold(), budget, &Words);
-    came.iter().for_each(|entry| {
-        alone.append(entry.clone());
-    });
-    let other = said("other", 200);
-    let others = came[..150].iter().chain(&other[150..]).chain(&came[200..]).cloned();
-    let told = [came.clone(), came[..37].to_vec(), said("value", 900), said("other", 400), others.collect()];
-    for told in told {
-        let mut helped = Session::new(Policy::fanfold(), budget, &Words);
-        helped.set_workers(&Backwards);
-        helped.foresee(told);
-        // Nor do costs, right or wrong.
-        let costs: Vec<Tokens> = (0..300).map(|i| Tokens(i % 5 * 400)).collect();
-        helped.foresee_costs(30, &costs);
-        came.iter().for_each(|entry| {
-            helped.append(entry.clone());
-        });
-        assert_eq!(alone.view().unwrap(), helped.view().unwrap());
-    }
-    assert!(alone.ledger().receipts().len() > 3, "it is folded again and again");
 }

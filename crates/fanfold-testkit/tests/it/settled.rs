@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use fanfold_core::{Alone, EntryId, Handle, Item, Left, Moment, Place, Policy, Session, View, step};
+use fanfold_core::{EntryId, Handle, Item, Left, Moment, Place, Policy, Sequential, Session, View, step};
 
 use crate::cases::{Verdict, hold, no};
 use crate::walks::{view_of, walk};
@@ -57,7 +57,7 @@ pub(crate) fn check_again(session: &Session<'_>) -> Verdict {
         budget: session.budget(),
         prices: session.prices(),
         counter: session.counter(),
-        workers: &Alone,
+        parallel: &Sequential,
         event: None,
     };
     let n = session.ledger().receipts().len();

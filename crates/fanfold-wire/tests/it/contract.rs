@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fanfold_core::{Body, CallId, Edit, Entry, EntryId, Item, Place, Transcript, View, Voice, Words};
 use fanfold_testkit::Rng;
 use fanfold_testkit::bodies::{Kind, hostile, rich};
-use fanfold_wire::{Change, Conversation, Format, entries_of};
+use fanfold_wire::{Change, Conversation, Format};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -54,23 +54,6 @@ fn for_rich(check: impl Fn(Kind, &str, &mut Rng)) {
             assert!(told.is_ok(), "{kind:?}, seed {seed}:\n{body}");
         }
     }
-}
-
-#[test]
-fn changes_tell_which_entries_come_and_what_they_cost() {
-    for_rich(|kind, body, _| {
-        let (_, mut changes) = Conversation::decode(body, Some(format(kind))).unwrap();
-        let entries = entries_of(&changes);
-        let mut costs = Vec::new();
-        for change in &mut changes {
-            change.count(&Words);
-            change.add_cost(&mut costs, &Words);
-        }
-        let transcript = transcript_of(changes);
-        assert_eq!(entries, transcript.entries());
-        let counted: Vec<_> = (0..transcript.len()).map(|i| transcript.tokens(EntryId::from(i))).collect();
-        assert_eq!(costs, counted);
-    });
 }
 
 /// Every place of a transcript that a pass may fold.
