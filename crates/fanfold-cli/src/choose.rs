@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use fanfold_core::{
-    Budget, Cadence, Count, Kind, Need, Policy, Prices, Strategy, Tokens, ToolFold, ToolRule,
-};
+use fanfold_core::{Budget, Cadence, Count, Need, Policy, Prices, Strategy, Tokens, ToolFold, ToolRule};
 use fanfold_engine::{Terms, Told};
 use fanfold_replay::{Cliff, Match, PriceChange, PriceTable};
 use fanfold_tokens::{Models, TokenizerJson, counter_for, o200k};
@@ -12,10 +10,7 @@ use fanfold_wire::Format;
 
 use crate::failure::{Failure, not_read};
 use crate::rules_file;
-use crate::settings::{
-    CliffOptions, FoldTool, MatchRule, Options, PriceOptions, ResultKind, ServeOptions, SummaryOptions,
-    UserText, nearest,
-};
+use crate::settings::{CliffOptions, FoldTool, MatchRule, Options, PriceOptions, UserText, nearest};
 
 /// The window when nothing is known of the model.
 const USUAL_WINDOW: Tokens = Tokens(128_000);
@@ -125,8 +120,8 @@ fn described(options: &Options, model: Option<&str>) -> String {
         color: None,
         store: None,
         profile: None,
-        serve: ServeOptions::default(),
-        summary: SummaryOptions::default(),
+        serve: Default::default(),
+        summary: Default::default(),
         model: model.map(str::to_owned),
         ..options.clone()
     };
@@ -252,25 +247,8 @@ fn tool_rule(tool: &crate::settings::ToolOptions) -> ToolRule {
         tool: tool.name.clone(),
         fold,
         cap: tool.cap.map(|cap| cap.0),
-        condense: tool.condense.map(kind),
+        condense: tool.condense.map(|kind| kind.0),
         target: tool.target.clone(),
-    }
-}
-
-fn kind(said: ResultKind) -> Kind {
-    match said {
-        ResultKind::Json => Kind::Json,
-        ResultKind::Log => Kind::Log,
-        ResultKind::Trace => Kind::Trace,
-        ResultKind::Tests => Kind::Tests,
-        ResultKind::Diff => Kind::Diff,
-        ResultKind::Code => Kind::Code,
-        ResultKind::Search => Kind::Search,
-        ResultKind::Listing => Kind::Listing,
-        ResultKind::Table => Kind::Table,
-        ResultKind::Html => Kind::Html,
-        ResultKind::Prose => Kind::Prose,
-        ResultKind::Dense => Kind::Dense,
     }
 }
 

@@ -52,27 +52,27 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         return config::run_without_settings(command, &directory).map(|()| ExitCode::SUCCESS);
     }
     let settings = settings::read(flags, &directory)?;
-    terminal::set_color(settings.options.color.unwrap_or(Color::Auto));
+    terminal::set_color(settings.color.unwrap_or(Color::Auto));
     let say = Say { is_quiet: cli.quiet };
     settings.warnings.iter().for_each(|warning| say.warn(warning));
     // A client that is started here has an exit code of its own.
     if let Command::Serve(args) = &cli.command {
-        return serve::run(args, &settings.options, say);
+        return serve::run(args, &settings, say);
     }
     match &cli.command {
-        Command::Fold(args) => fold::run(args, &settings.options, say),
-        Command::Recall(args) => recall::run(args, &settings.options, say),
-        Command::Show(args) => show::run(args, &settings.options, say),
-        Command::Inspect(args) => inspect::run(args, &settings.options, say),
-        Command::Pipe(args) => pipe::run(args, &settings.options, say),
-        Command::Replay(args) => replay::run(args, &settings.options, say),
-        Command::Sessions(command) => sessions::run(command, &settings.options, say),
-        Command::Search(args) => search::run(args, &settings.options),
-        Command::Mcp(args) => mcp::run(args, &settings.options, say),
-        Command::Memory(args) => memory::run(args, &settings.options, say),
-        Command::Doctor(args) => doctor::run(args, &settings.options),
-        Command::Models(args) => models::run(args, &settings.options),
-        Command::Prices(args) => prices::run(args, &settings.options),
+        Command::Fold(args) => fold::run(args, &settings, say),
+        Command::Recall(args) => recall::run(args, &settings, say),
+        Command::Show(args) => show::run(args, &settings, say),
+        Command::Inspect(args) => inspect::run(args, &settings, say),
+        Command::Pipe(args) => pipe::run(args, &settings, say),
+        Command::Replay(args) => replay::run(args, &settings, say),
+        Command::Sessions(command) => sessions::run(command, &settings, say),
+        Command::Search(args) => search::run(args, &settings),
+        Command::Mcp(args) => mcp::run(args, &settings, say),
+        Command::Memory(args) => memory::run(args, &settings, say),
+        Command::Doctor(args) => doctor::run(args, &settings),
+        Command::Models(args) => models::run(args, &settings),
+        Command::Prices(args) => prices::run(args, &settings),
         Command::Top(args) => top::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Config(command) => config::run(command, &settings),

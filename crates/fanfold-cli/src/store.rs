@@ -12,7 +12,7 @@ use crate::output::is_same_file;
 use crate::settings::Options;
 
 /// The profile that is used when none is named.
-pub(crate) const USUAL_PROFILE: &str = "default";
+pub(crate) const DEFAULT_PROFILE: &str = "default";
 
 /// The engine on the store that is set.
 pub(crate) fn engine(options: &Options) -> Result<Engine, Failure> {
@@ -78,7 +78,7 @@ pub(crate) fn address(options: &Options) -> Result<String, Failure> {
     if let Some(store) = &options.store {
         return Ok(store.clone());
     }
-    let profile = options.profile.as_deref().unwrap_or(USUAL_PROFILE);
+    let profile = options.profile.as_deref().unwrap_or(DEFAULT_PROFILE);
     Ok(profile_file(profile)?.display().to_string())
 }
 

@@ -9,7 +9,7 @@ use fanfold_provider::{Client, Endpoint, Key, Style, Timeouts};
 
 use crate::choose;
 use crate::failure::Failure;
-use crate::settings::{MainOptions, Options, Size, SummaryOptions, SummaryStyle};
+use crate::settings::{MainOptions, Options, Size, SummaryOptions, SummaryServer, SummaryStyle};
 
 /// OpenAI's own address, and the variable that its clients read.
 const OPENAI: (&str, &str) = ("https://api.openai.com/v1", "OPENAI_API_KEY");
@@ -30,11 +30,11 @@ pub(crate) fn are_wanted(options: &Options) -> bool {
 pub(crate) fn check(options: &Options) -> Result<(), Failure> {
     let summary = &options.summary;
     let Some(model) = &summary.model else {
-        let is_in_vain = !summary.is_empty();
+        let is_in_vain = *summary != SummaryOptions::default();
         let hint = "name the `model` that writes them, or leave [summary] out";
         return if is_in_vain { Err(Failure::new("[summary] names no model", hint)) } else { Ok(()) };
     };
-    let first = Place::of(model, summary)?;
+    let first = Place::of(model, summary.server())?;
     summary.main.as_ref().map_or(Ok(()), |main| first.for_main(main).map(drop))
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn ways(options: &Options) -> Result<Ways, Failure> {
     check(options)?;
     let summary = &options.summary;
     let Some(model) = &summary.model else { return Ok(Ways::default()) };
-    let first = Place::of(model, summary)?;
+    let first = Place::of(model, summary.server())?;
     let timeout = Duration::from_secs(summary.timeout.unwrap_or(USUAL_TIMEOUT).max(1));
     let mut ways = vec![way(options, first.clone(), summary.window, timeout)?];
     if let Some(main) = &summary.main {
@@ -75,30 +75,22 @@ struct Place {
 }
 
 impl Place {
-    fn of(model: &str, set: &SummaryOptions) -> Result<Place, Failure> {
-        let style = style_of(set.style, set.url.as_deref(), model);
+    fn of(model: &str, set: SummaryServer<'_>) -> Result<Place, Failure> {
+        let style = style_of(set.style, set.url, model);
         let (usual_url, usual_variable) = usual(style);
-        let url = set.url.clone().unwrap_or_else(|| usual_url.to_owned());
         let is_own = set.url.is_none();
-        let key = key(set.key_env.as_deref(), set.key_command.as_deref(), "summary")?;
+        let key = key(set.key_env, set.key_command, "summary")?;
         let key = key.unwrap_or_else(|| if is_own { Key::Env(usual_variable.to_owned()) } else { Key::None });
-        Ok(Place { style, url, model: model.to_owned(), key })
+        Ok(Place { style, url: set.url.unwrap_or(usual_url).to_owned(), model: model.to_owned(), key })
     }
 
-    /// The main model: where the summary model is, unless something else is said.
+    /// The main model: on the server of the summary model, unless another one is set.
     fn for_main(self, main: &MainOptions) -> Result<Place, Failure> {
-        let named = SummaryOptions {
-            url: main.url.clone(),
-            style: main.style,
-            key_env: main.key_env.clone(),
-            key_command: main.key_command.clone(),
-            ..SummaryOptions::default()
-        };
-        if main.url.is_some() || main.style.is_some_and(|style| style_of(Some(style), None, "") != self.style)
-        {
-            return Place::of(&main.model, &named);
+        let set = main.server();
+        if set.url.is_some() || set.style.is_some_and(|style| style_of(Some(style), None, "") != self.style) {
+            return Place::of(&main.model, set);
         }
-        let key = key(main.key_env.as_deref(), main.key_command.as_deref(), "summary.main")?;
+        let key = key(set.key_env, set.key_command, "summary.main")?;
         Ok(Place { model: main.model.clone(), key: key.unwrap_or(self.key), ..self })
     }
 }
@@ -137,7 +129,7 @@ mod tests {
     use super::*;
 
     fn place(set: &SummaryOptions) -> Place {
-        Place::of(set.model.as_deref().unwrap_or_default(), set).expect("it is right")
+        Place::of(set.model.as_deref().unwrap_or_default(), set.server()).expect("it is right")
     }
 
     fn named(model: &str) -> SummaryOptions {
@@ -175,6 +167,6 @@ mod tests {
             key_command: Some("b".into()),
             ..named("gpt-5-mini")
         };
-        assert!(Place::of("gpt-5-mini", &two).is_err());
+        assert!(Place::of("gpt-5-mini", two.server()).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! `fanfold config`: what is set, where it comes from, and how to set more.
+//! `fanfold config`: prints settings and their sources, the schema, and where the files are.
 
 use std::path::Path;
 
@@ -7,25 +7,26 @@ use serde_json::{Value, json};
 
 use crate::choose::{self, Asked};
 use crate::failure::{Failure, not_written};
-use crate::flags::{ConfigCommand, USUAL_LISTEN};
-use crate::settings::{Options, PROJECT_FILE, Settings, Share, Shown, TEMPLATE, project_file, user_file};
+use crate::flags::ConfigCommand;
+use crate::settings::{
+    Options, PROJECT_FILE, SettingDefault, SettingValue, Settings, project_file, template, user_file,
+};
 use crate::terminal::{self, paint, style};
 use crate::{output, store};
 
-/// Where a value comes from that nobody set.
+/// The source of a value that is not set.
 const DEFAULT: &str = "default";
 
-/// Whether a command looks at the settings. The others work even if a file is broken.
+/// Whether a command reads the settings. The others work even if a settings file is invalid.
 pub(crate) fn needs_settings(command: &ConfigCommand) -> bool {
     matches!(command, ConfigCommand::Show { .. })
 }
 
-/// Prints what is used. A value that can't be is told behind it, so that its source stands before one's eyes.
+/// Prints the values in use, then fails if one of them is invalid, so that its source is visible above the error.
 pub(crate) fn run(command: &ConfigCommand, settings: &Settings) -> anyhow::Result<()> {
     let ConfigCommand::Show { json } = command else { return Ok(()) };
-    let options = &settings.options;
-    let checked = choose::terms(options, Asked::default()).and_then(|_| Ok(store::address(options)?));
-    let all = with_defaults(settings);
+    let checked = choose::terms(settings, Asked::default()).and_then(|_| Ok(store::address(settings)?));
+    let all = shown_settings(settings);
     match json {
         true => show_json(&all)?,
         false => show(&all)?,
@@ -33,7 +34,7 @@ pub(crate) fn run(command: &ConfigCommand, settings: &Settings) -> anyhow::Resul
     checked.map(|_| ())
 }
 
-/// Runs what does not look at the settings.
+/// Runs a command that does not read the settings.
 pub(crate) fn run_without_settings(command: &ConfigCommand, directory: &Path) -> anyhow::Result<()> {
     match command {
         ConfigCommand::Show { .. } => Ok(()),
@@ -46,88 +47,61 @@ pub(crate) fn run_without_settings(command: &ConfigCommand, directory: &Path) ->
     }
 }
 
-/// A setting, and what is used where it is not set.
-struct Line {
-    shown: Shown,
-    usual: Usual,
+/// What is printed of a setting: its value, or else its default.
+struct ShownSetting {
+    name: &'static str,
+    value: Option<String>,
+    source: Option<String>,
+    /// The rule by which the default is determined, where it is not a fixed value.
+    rule: Option<&'static str>,
 }
 
-/// What holds where nothing is set.
-enum Usual {
-    /// This value.
-    Value(String),
-    /// What depends on something else, in words.
-    Depends(&'static str),
-    /// Nothing.
-    None,
-}
-
-fn with_defaults(settings: &Settings) -> Vec<Line> {
-    let options = &settings.options;
-    // A policy that is wrong has no defaults to tell.
-    let policy = choose::policy(options).ok();
-    settings
-        .shown()
-        .into_iter()
-        .map(|shown| Line { usual: usual(shown.name, policy.as_ref(), options), shown })
-        .collect()
-}
-
-fn usual(name: &str, policy: Option<&Policy>, options: &Options) -> Usual {
-    let of_policy =
-        |get: fn(&Policy) -> String| policy.map_or(Usual::None, |policy| Usual::Value(get(policy)));
-    match name {
-        "window" => Usual::Depends("the model's own"),
-        "reserve" => Usual::Depends("a quarter of the window, at most 8192"),
-        "model" => Usual::Depends("what the request names"),
-        "cadence" => Usual::Depends("cost where the model's price is known, else window"),
-        "format" => Usual::Depends("recognised"),
-        "tokenizer" => Usual::Depends("the model's own"),
-        "policy" | "strategy" | "low_mark" | "tail" | "working_context" | "need" => of_policy(match name {
-            "policy" => |policy| policy.name.to_owned(),
-            "strategy" => |policy| policy.strategy.to_string(),
-            "low_mark" => |policy| Share(policy.low_mark).to_string(),
-            "tail" => |policy| Share(policy.tail.share).to_string(),
-            "working_context" => |policy| policy.working_context.to_string(),
-            _ => |policy| policy.need.is_some().to_string(),
-        }),
-        "user_text" => Usual::Value("last_resort".to_owned()),
-        "color" => Usual::Value("auto".to_owned()),
-        "store" => store::address(options).map_or(Usual::None, Usual::Value),
-        "profile" if options.store.is_none() => Usual::Value(store::USUAL_PROFILE.to_owned()),
-        "serve" => Usual::Value(USUAL_LISTEN.to_owned()),
-        _ => Usual::None,
+impl ShownSetting {
+    fn new(setting: SettingValue, policy: Option<&Policy>, options: &Options) -> ShownSetting {
+        let SettingValue { name, value, source, default } = setting;
+        if value.is_some() {
+            return ShownSetting { name, value, source, rule: None };
+        }
+        let (value, rule) = match default {
+            SettingDefault::Value(value) => (Some((*value).to_owned()), None),
+            SettingDefault::Rule(rule) => (None, Some(*rule)),
+            SettingDefault::Policy(get) => (policy.map(get), None),
+            SettingDefault::Options(get) => (get(options), None),
+            SettingDefault::None => (None, None),
+        };
+        let is_default = value.is_some() || rule.is_some();
+        ShownSetting { name, value, source: is_default.then(|| DEFAULT.to_owned()), rule }
     }
 }
 
-fn show(all: &[Line]) -> anyhow::Result<()> {
+fn shown_settings(settings: &Settings) -> Vec<ShownSetting> {
+    // An invalid policy has no defaults to show.
+    let policy = choose::policy(settings).ok();
+    let all = settings.all().into_iter();
+    all.map(|setting| ShownSetting::new(setting, policy.as_ref(), settings)).collect()
+}
+
+fn show(all: &[ShownSetting]) -> anyhow::Result<()> {
     let mut page = String::new();
-    for Line { shown, usual } in all {
-        let name = shown.name;
-        let line = match (&shown.value, &shown.source, usual) {
-            (Some(value), Some(source), _) => {
-                format!("{name:<15} {value:<20} {}\n", paint(style::DIM, source))
-            }
-            (_, _, Usual::Value(value)) => format!("{name:<15} {value:<20} {}\n", paint(style::DIM, DEFAULT)),
-            (_, _, Usual::Depends(words)) => {
-                format!("{name:<15} {}\n", paint(style::DIM, format!("{DEFAULT}: {words}")))
-            }
-            (_, _, Usual::None) => format!("{name:<15} {}\n", paint(style::DIM, "not set")),
+    for ShownSetting { name, value, source, rule } in all {
+        let source = source.as_deref().unwrap_or("not set");
+        let line = match (value, rule) {
+            (Some(value), _) => format!("{name:<15} {value:<20} {}\n", paint(style::DIM, source)),
+            (None, Some(rule)) => format!("{name:<15} {}\n", paint(style::DIM, format!("{source}: {rule}"))),
+            (None, None) => format!("{name:<15} {}\n", paint(style::DIM, source)),
         };
         page.push_str(&line);
     }
     terminal::page(&page)
 }
 
-fn show_json(all: &[Line]) -> anyhow::Result<()> {
-    let one = |Line { shown, usual }: &Line| {
-        let told = match (&shown.value, usual) {
-            (Some(value), _) => json!({ "value": value, "from": shown.source }),
-            (None, Usual::Value(value)) => json!({ "value": value, "from": DEFAULT }),
-            (None, Usual::Depends(words)) => json!({ "value": null, "from": DEFAULT, "is": words }),
-            (None, Usual::None) => json!({ "value": null, "from": null }),
-        };
-        (shown.name.to_owned(), told)
+fn show_json(all: &[ShownSetting]) -> anyhow::Result<()> {
+    let one = |ShownSetting { name, value, source, rule }: &ShownSetting| {
+        let mut fields = json!({ "value": value, "from": source });
+        if let Some(rule) = rule {
+            fields["is"] = json!(rule);
+        }
+        ((*name).to_owned(), fields)
     };
     let all: serde_json::Map<String, Value> = all.iter().map(one).collect();
     terminal::data(&format!("{:#}\n", Value::Object(all)))
@@ -145,7 +119,7 @@ fn init(user: bool, directory: &Path) -> anyhow::Result<()> {
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent).map_err(|error| not_written(&path, &error))?;
     }
-    output::write_file(&path, TEMPLATE.as_bytes())?;
+    output::write_file(&path, template().as_bytes())?;
     terminal::data(&format!("{}\n", path.display()))
 }
 

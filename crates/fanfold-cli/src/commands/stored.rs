@@ -13,8 +13,8 @@ use super::target::Target;
 use super::{Leaves, Say, recall, show, summarise};
 use crate::choose::{self, Asked, terms_of};
 use crate::failure::{Failure, not_decoded};
-use crate::flags::{FoldArgs, FoldFlags, InspectArgs, RecallArgs, ShowArgs};
-use crate::settings::Options;
+use crate::flags::{FoldArgs, InspectArgs, RecallArgs, ShowArgs};
+use crate::settings::{FoldFlags, Options};
 use crate::terminal::{self, count, paint, style};
 use crate::{explain, input, output, picture, report_json, store};
 

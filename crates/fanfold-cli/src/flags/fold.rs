@@ -3,60 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fanfold_core::{Cadence, Handle, Policy, Strategy};
+use fanfold_core::Handle;
 
-use super::sessions::StoreFlags;
-use crate::settings::{Chain, Options, Size, UserText};
-
-/// The conversation and how it is folded.
-#[derive(Debug, Args)]
-pub(crate) struct FoldFlags {
-    /// The model's window in tokens: 32000, 32k, 1m
-    #[arg(short, long, value_name = "TOKENS")]
-    window: Option<Size>,
-    /// What of the window is kept for the answer [default: a quarter, at most 8192]
-    #[arg(long, value_name = "TOKENS")]
-    reserve: Option<Size>,
-    /// The model, which gives window and counter [default: what the request names]
-    #[arg(short, long, value_name = "NAME")]
-    model: Option<String>,
-    /// Models that may take over, with commas between them: the smallest window of all counts
-    #[arg(long, value_name = "NAMES")]
-    fallback: Option<Chain>,
-    /// How it is folded [default: fanfold]
-    #[arg(short, long, value_name = "NAME", value_parser = Policy::NAMES)]
-    policy: Option<String>,
-    /// A YAML file with a `compaction:` block; chooses the policy `rules`
-    #[arg(long, value_name = "FILE")]
-    rules: Option<PathBuf>,
-    /// From when on it is folded
-    #[arg(long, value_name = "NAME", value_parser = Strategy::NAMES)]
-    strategy: Option<String>,
-    /// What it is folded for: cost (when that pays), window (only when it no longer fits)
-    #[arg(long, value_name = "NAME", value_parser = Cadence::NAMES, hide_possible_values = true)]
-    cadence: Option<String>,
-    /// A topic of which more is kept
-    #[arg(long, value_name = "TOPIC")]
-    focus: Option<String>,
-    /// The format of the conversation [default: recognised]
-    #[arg(long, value_name = "NAME", value_parser = FORMATS)]
-    format: Option<String>,
-    /// A tokenizer.json to count with
-    #[arg(long, value_name = "FILE")]
-    tokenizer: Option<PathBuf>,
-    /// When people's words may be shortened: last_resort, never
-    #[arg(long, value_name = "WHEN", hide_possible_values = true)]
-    user_text: Option<UserText>,
-    /// Let what the agent has seen and done ride at the end: files, verdicts, errors
-    #[arg(long)]
-    working_context: bool,
-    /// Bring a few lines of something folded back when a message mentions it
-    #[arg(long)]
-    need: bool,
-}
-
-/// The names of the formats, as `Format` prints them.
-const FORMATS: [&str; 5] = ["chat", "responses", "anthropic", "sharegpt", "hermes"];
+use crate::settings::{FoldFlags, StoreFlags};
 
 #[derive(Debug, Args)]
 pub(crate) struct FoldArgs {
@@ -214,33 +163,6 @@ pub(crate) struct PipeArgs {
     /// Every request's messages are new ones
     #[arg(long)]
     pub(crate) incremental: bool,
-}
-
-impl FoldFlags {
-    /// Whether any of them is given.
-    pub(crate) fn is_given(&self) -> bool {
-        self.options() != Options::default()
-    }
-
-    pub(super) fn options(&self) -> Options {
-        Options {
-            window: self.window,
-            reserve: self.reserve,
-            model: self.model.clone(),
-            fallback: self.fallback.clone(),
-            policy: self.policy.clone(),
-            rules: self.rules.clone(),
-            strategy: self.strategy.clone(),
-            cadence: self.cadence.clone(),
-            format: self.format.clone(),
-            focus: self.focus.clone(),
-            user_text: self.user_text,
-            tokenizer: self.tokenizer.clone(),
-            working_context: self.working_context.then_some(true),
-            need: self.need.then_some(true),
-            ..Options::default()
-        }
-    }
 }
 
 pub(super) const PIPE_HELP: &str = r#"One JSON object per line on stdin, answered by one per line on stdout:

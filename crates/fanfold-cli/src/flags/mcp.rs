@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::StoreFlags;
 use crate::log::{Look, Talk};
+use crate::settings::StoreFlags;
 
 pub(crate) const MCP_HELP: &str = "\
 Three tools for any agent that speaks MCP: search (what was said in any session),

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::StoreFlags;
+use crate::settings::StoreFlags;
 
 pub(crate) const MEMORY_HELP: &str = "\
 Two small files beside the store: MEMORY.md for the work (2,200 characters), USER.md for

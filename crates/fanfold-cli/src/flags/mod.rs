@@ -12,7 +12,7 @@ mod models; //   what is known of models
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use self::fold::PIPE_HELP;
-pub(crate) use self::fold::{FoldArgs, FoldFlags, InspectArgs, PipeArgs, RecallArgs, ShowArgs};
+pub(crate) use self::fold::{FoldArgs, InspectArgs, PipeArgs, RecallArgs, ShowArgs};
 use self::mcp::MCP_HELP;
 pub(crate) use self::mcp::McpArgs;
 use self::memory::MEMORY_HELP;
@@ -22,15 +22,15 @@ pub(crate) use self::models::ModelsArgs;
 use self::replay::REPLAY_HELP;
 pub(crate) use self::replay::{PricesArgs, ReplayArgs};
 use self::serve::SERVE_HELP;
-pub(crate) use self::serve::{RecallWay, ServeArgs, USUAL_LISTEN};
+pub(crate) use self::serve::{DEFAULT_LISTEN, RecallWay, ServeArgs};
 pub(crate) use self::sessions::{
     DeleteArgs, DoctorArgs, EndArgs, EndWhy, ExportArgs, ExportFormat, ForkArgs, ImportArgs, ListArgs,
-    OneArgs, PinArgs, PruneArgs, RewindArgs, SearchArgs, SessionsCommand, SizeArgs, StoreFlags, WordsArgs,
+    OneArgs, PinArgs, PruneArgs, RewindArgs, SearchArgs, SessionsCommand, SizeArgs, WordsArgs,
 };
 use self::sessions::{SEARCH_HELP, SESSIONS_HELP};
 use self::top::TOP_HELP;
 pub(crate) use self::top::TopArgs;
-use crate::settings::{Color, Options, Size};
+use crate::settings::{ColorFlag, Options, Size, StoreFlags};
 
 /// Folds a conversation so that it fits a model's window, and opens it again, byte for byte.
 #[derive(Debug, Parser)]
@@ -41,9 +41,8 @@ use crate::settings::{Color, Options, Size};
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// When to use colours: auto, always, never
-    #[arg(long, global = true, value_name = "WHEN", hide_possible_values = true)]
-    color: Option<Color>,
+    #[command(flatten)]
+    color: ColorFlag,
     /// Say nothing on stderr but warnings and errors
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
@@ -161,7 +160,7 @@ impl Cli {
         cli
     }
 
-    /// What the flags set.
+    /// The settings that flags set.
     pub(crate) fn options(&self) -> Options {
         let fold = match &self.command {
             Command::Fold(args) => Some(&args.fold),
@@ -170,25 +169,21 @@ impl Cli {
             Command::Inspect(args) => Some(&args.fold),
             Command::Pipe(args) => Some(&args.fold),
             Command::Serve(args) => Some(&args.fold),
-            Command::Replay(args) => {
-                let (color, cadence, need) = (self.color, args.cadence.clone(), args.need.then_some(true));
-                return Options { color, cadence, need, ..Options::default() };
-            }
-            Command::Models(_)
-            | Command::Prices(_)
-            | Command::Demo(_)
-            | Command::Top(_)
-            | Command::Config(_)
-            | Command::Sessions(_)
-            | Command::Search(_)
-            | Command::Mcp(_)
-            | Command::Memory(_)
-            | Command::Doctor(_)
-            | Command::Completions { .. } => None,
+            _ => None,
         };
-        let store = self.store().cloned().unwrap_or_default();
-        let options = fold.map(FoldFlags::options).unwrap_or_default();
-        Options { color: self.color, store: store.store, profile: store.profile, ..options }
+        let mut options = Options::default();
+        self.color.set(&mut options);
+        if let Some(fold) = fold {
+            fold.set(&mut options);
+        }
+        if let Some(store) = self.store() {
+            store.set(&mut options);
+        }
+        if let Command::Replay(args) = &self.command {
+            options.cadence.clone_from(&args.cadence);
+            options.need = args.need.then_some(true);
+        }
+        options
     }
 
     fn store(&self) -> Option<&StoreFlags> {

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args};
 
-use super::{FoldFlags, StoreFlags};
 use crate::log::{Look, Talk};
+use crate::settings::{FoldFlags, StoreFlags};
 
 /// Where a proxy listens if nothing else is said.
-pub(crate) const USUAL_LISTEN: &str = "127.0.0.1:7744";
+pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:7744";
 
 pub(crate) const SERVE_HELP: &str = "\
 Give a client its base URL, and nothing else changes for it:

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use crate::settings::StoreFlags;
+
 pub(crate) const SESSIONS_HELP: &str = "\
 A session is named by its number in the list, its id, the beginning of its id, or
 its title. Nothing that was said is lost by a fold, a rewind, a fork or a rotation.
@@ -26,17 +28,6 @@ Examples:
   fanfold search night run record
   fanfold search --session 3 --around 1204
   fanfold search '\"connection refused\"' --role tool --json";
-
-/// Where sessions are kept.
-#[derive(Debug, Clone, Default, Args)]
-pub(crate) struct StoreFlags {
-    /// Where sessions are kept: a file, a folder, postgres://… [default: the profile's file]
-    #[arg(long, global = true, value_name = "ADDRESS", conflicts_with = "profile")]
-    pub(crate) store: Option<String>,
-    /// The profile, which has a store of its own and hides one from settings [default: default]
-    #[arg(long, global = true, value_name = "NAME")]
-    pub(crate) profile: Option<String>,
-}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsCommand {

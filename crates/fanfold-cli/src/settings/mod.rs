@@ -1,17 +1,21 @@
-//! What a person has set, from flags, environment and files, each read once.
+//! Settings from flags, environment and files. Each source is read once.
 
-mod size; //    numbers as people write them
-mod summary; // who writes summaries
-mod options; // everything that can be set
-mod file; //    from files
-mod env; //     from the environment
-mod merge; //   which comes first
+mod numbers; //     sizes, shares and amounts
+mod declaration; // the macro behind the declaration
+mod options; //     every setting
+mod tables; //      tables and lists of a settings file
+mod file; //        settings files
+mod environment; // FANFOLD_* variables
+mod sources; //     precedence, and where each value came from
+mod template; //    what `config init` writes
 
-pub(crate) use file::{PROJECT_FILE, TEMPLATE, nearest, project_file, unknown_key, user_file};
-pub(crate) use merge::{Settings, Shown, read};
-pub(crate) use options::{
-    Chain, CliffOptions, Color, FoldTool, MatchRule, MemoryOptions, Options, PriceOptions, ResultKind,
-    ServeOptions, ToolOptions, UserText,
+pub(crate) use declaration::SettingDefault;
+pub(crate) use file::{PROJECT_FILE, nearest, project_file, unknown_key, user_file};
+pub(crate) use numbers::Size;
+pub(crate) use options::{Color, ColorFlag, FoldFlags, Options, StoreFlags, UserText};
+pub(crate) use sources::{SettingValue, Settings, read};
+pub(crate) use tables::{
+    CliffOptions, FoldTool, MainOptions, MatchRule, MemoryOptions, PriceOptions, SummaryOptions,
+    SummaryServer, SummaryStyle, ToolOptions,
 };
-pub(crate) use size::{Share, Size};
-pub(crate) use summary::{MainOptions, SummaryOptions, SummaryStyle};
+pub(crate) use template::template;

@@ -113,5 +113,5 @@ fn what_is_wrong_with_the_settings_of_memory_is_told_with_the_next_step() {
     let project = Sandbox::new();
     project.write(".fanfold.toml", "[memory]\ncommand = [\"sh\"]\n");
     let err = run(&project, &["status"]).err;
-    assert!(err.contains("[memory] is not a project's to set"), "{err}");
+    assert!(err.contains("[memory] is not allowed in a project's file"), "{err}");
 }

@@ -322,9 +322,9 @@ fn a_project_does_not_decide_where_credentials_go() {
     sandbox.write(".fanfold.toml", "[serve]\nupstream = \"https://elsewhere.example\"\n");
     let ran = sandbox.run("config show");
     expect![[r#"
-        error: HERE/.fanfold.toml: [serve] is not a project's to set
+        error: HERE/.fanfold.toml: [serve] is not allowed in a project's file
 
-        hint: put it into your own file (`fanfold config path`): it decides where credentials go
+        hint: move it to your own file (`fanfold config path`): it decides where credentials go
     "#]]
     .assert_eq(&ran.err);
     std::fs::remove_file(sandbox.path(".fanfold.toml")).unwrap();

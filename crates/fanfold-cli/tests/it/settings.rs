@@ -199,7 +199,7 @@ fn a_variable_that_is_misspelt_is_told() {
     let sandbox = Sandbox::new();
     let output = sandbox.command().args(["config", "show"]).env("FANFOLD_WINDWO", "3").output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(err, "warning: FANFOLD_WINDWO is not read by fanfold: did you mean FANFOLD_WINDOW?\n");
+    assert_eq!(err, "warning: fanfold does not read FANFOLD_WINDWO: did you mean FANFOLD_WINDOW?\n");
     assert!(output.status.success());
 }
 
@@ -291,7 +291,7 @@ fn a_wrong_variable_is_named() {
     let output =
         sandbox.command().args(["config", "show"]).env("FANFOLD_USER_TEXT", "maybe").output().unwrap();
     expect![[r#"
-        error: FANFOLD_USER_TEXT: `maybe` is none of last_resort, never
+        error: FANFOLD_USER_TEXT: `maybe` is not one of last_resort, never
 
         hint: change FANFOLD_USER_TEXT or unset it
     "#]]

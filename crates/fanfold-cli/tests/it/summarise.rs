@@ -124,7 +124,7 @@ fn a_project_does_not_decide_where_conversations_go() {
     sandbox.write(".fanfold.toml", "[summary]\nmodel = \"m\"\nurl = \"http://elsewhere.invalid\"\n");
     let ran = run(&sandbox, "fold chat.json");
     assert_eq!(ran.code, 1);
-    assert!(ran.err.contains("[summary] is not a project's to set"), "{}", ran.err);
+    assert!(ran.err.contains("[summary] is not allowed in a project's file"), "{}", ran.err);
 }
 
 #[test]

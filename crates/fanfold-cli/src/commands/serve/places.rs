@@ -10,7 +10,7 @@ use super::Say;
 use super::client::{ANTHROPIC_VARIABLES, OPENAI_VARIABLES};
 use super::codex::{Codex, is_same};
 use crate::failure::Failure;
-use crate::flags::{ServeArgs, USUAL_LISTEN};
+use crate::flags::{DEFAULT_LISTEN, ServeArgs};
 use crate::settings::Options;
 
 /// OpenAI's own address.
@@ -20,7 +20,7 @@ const ANTHROPIC: &str = "https://api.anthropic.com";
 
 /// Where to listen. With a command, on a port that the system chooses.
 pub(crate) fn listen(args: &ServeArgs, options: &Options) -> Result<SocketAddr, Failure> {
-    let usual = if args.command.is_empty() { USUAL_LISTEN } else { "127.0.0.1:0" };
+    let usual = if args.command.is_empty() { DEFAULT_LISTEN } else { "127.0.0.1:0" };
     let set = options.serve.listen.as_deref().filter(|_| args.command.is_empty());
     let found = address(args.listen.as_deref().or(set).unwrap_or(usual))?;
     if !args.command.is_empty() && !found.ip().is_loopback() {
