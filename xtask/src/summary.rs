@@ -60,8 +60,8 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
         let n = middle.n_messages;
         for (name, prompts) in [
             ("Hermes", vec![theirs]),
-            ("fanfold, one errand for all of it", at_once),
-            ("fanfold, an errand after each fold", one_by_one),
+            ("fanfold, one summary", at_once),
+            ("fanfold, a summary after each fold", one_by_one),
         ] {
             if !prompts.is_empty() {
                 table.push_str(&middle.row(n, name, &prompts));
@@ -194,7 +194,7 @@ fn at_once(body: &str, head: usize, cut: usize) -> anyhow::Result<Vec<String>> {
     Ok(prompts(errand)?.0)
 }
 
-/// The prompts of an errand after each fold, as the conversation goes on.
+/// The prompts of a summary after each fold, as the conversation goes on.
 fn one_by_one(body: &str) -> anyhow::Result<Vec<String>> {
     let mut all = Vec::new();
     let mut session = Session::new(Policy::fanfold(), Budget::of_window(WINDOW), o200k());
