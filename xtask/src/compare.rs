@@ -23,7 +23,7 @@ const REPLAYS: [&str; 2] = [
 /// Compares the programs at two paths.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     let [before, after] = arguments else { bail!("usage: cargo xtask compare BEFORE AFTER") };
-    let files = crate::replayed::files(&crate::tidy::root())?;
+    let files = crate::recordings::files(&crate::tidy::root())?;
     for replay in REPLAYS {
         for file in &files {
             let output = |program: &str| {

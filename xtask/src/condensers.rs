@@ -1,4 +1,4 @@
-//! What condensing saves and keeps on recorded conversations, as a table in the guide.
+//! Savings and kept content of condensers on recorded conversations, as a table in the guide.
 
 use std::process::{Command, Stdio};
 
@@ -15,12 +15,12 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     let root = crate::tidy::root();
     let mut cargo = Command::new("cargo");
     cargo.current_dir(&root).args(["bench", "--quiet", "-p", "fanfold-testkit", "--bench", "condensers"]);
-    let output = cargo.stderr(Stdio::inherit()).output().context("cargo could not be started")?;
-    ensure!(output.status.success(), "the measurement failed\n\nhint: what it says is above");
+    let output = cargo.stderr(Stdio::inherit()).output().context("cargo cannot be started")?;
+    ensure!(output.status.success(), "the measurement failed\n\nhint: its output is above");
     let output = String::from_utf8_lossy(&output.stdout);
     let rows: Vec<&str> = output.lines().filter(|line| line.contains('\t')).collect();
     if rows.is_empty() {
-        // Without the recorded conversations there is nothing to measure, and a line above says where they would be.
+        // Without the recorded conversations there is nothing to measure; the output above names the expected folder.
         return Ok(());
     }
     let table = table(&rows)?;
@@ -38,10 +38,10 @@ fn table(rows: &[&str]) -> anyhow::Result<String> {
          | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for row in rows {
-        let (name, figures) = row.split_once('\t').context("a row has a name")?;
+        let (name, figures) = row.split_once('\t').context("a row lacks a name")?;
         let figures: Vec<f64> = figures.split('\t').map(str::parse).collect::<Result<_, _>>()?;
         let [n, before, after, errors, errors_kept, paths, paths_kept, ids, ids_kept] = figures[..] else {
-            anyhow::bail!("{row} has not nine figures");
+            anyhow::bail!("{row} does not have nine figures");
         };
         let share = |kept: f64, all: f64| match all as u64 {
             0 => "–".to_owned(),
@@ -62,7 +62,7 @@ fn table(rows: &[&str]) -> anyhow::Result<String> {
 /// A link to the page of a kind.
 fn link(name: &str) -> String {
     match name {
-        // Test output is the work of `runs.rs`, and what an agent said is prose, most of the time.
+        // Test output is condensed by `runs.rs`; agent text is mostly prose.
         "tests" => "[tests](runs.md)".to_owned(),
         "said" => "what agents said ([prose](prose.md), most of it)".to_owned(),
         name => format!("[{name}]({name}.md)"),

@@ -1,7 +1,7 @@
-//! The manifest of the fuzz targets, which is a workspace of its own: what it must have because the program has it.
+//! Compares the manifest of the fuzz targets, which are a separate workspace, with that of the program.
 //!
-//! The target `pipe` is built from the sources of the program `fanfold`, so it needs what that needs: its dependencies, in
-//! the same versions and with at least the same features, and its modules. No compiler sees the two lists together.
+//! The target `pipe` is built from the sources of the program `fanfold`, so it needs the same modules and the same dependencies with at
+//! least the same features. No compiler sees both lists.
 
 use std::fs;
 use std::path::Path;
@@ -44,29 +44,29 @@ fn compare(workspace: &Table, program: &Table, fuzz: &Table) -> anyhow::Result<(
         |table: &Table| table.get("dependencies").and_then(Value::as_table).cloned().unwrap_or_default();
     let shared = workspace.get("workspace").and_then(Value::as_table).map(list).unwrap_or_default();
     let fuzzed = list(fuzz);
-    for (name, wanted) in list(program) {
-        let mut wanted = Wanted::of(&wanted, shared.get(&name));
-        wanted.features.extend(by_default(program, &name));
-        wanted.features.sort();
+    for (name, required) in list(program) {
+        let mut required = Requirement::parse(&required, shared.get(&name));
+        required.features.extend(enabled_by_default(program, &name));
+        required.features.sort();
         let Some(found) = fuzzed.get(&name) else {
             anyhow::bail!(
                 "fuzz/Cargo.toml lacks `{name}`, which fanfold-cli uses\n\nhint: add {}",
-                wanted.words()
+                required.describe()
             );
         };
-        let found = Wanted::of(found, None);
+        let found = Requirement::parse(found, None);
         ensure!(
-            found.has(&wanted),
-            "fuzz/Cargo.toml has `{name}` as {}, fanfold-cli as {}\n\nhint: give the former what the latter has",
-            found.words(),
-            wanted.words()
+            found.has(&required),
+            "fuzz/Cargo.toml has `{name}` as {}, fanfold-cli as {}\n\nhint: copy the entry of fanfold-cli",
+            found.describe(),
+            required.describe()
         );
     }
     Ok(())
 }
 
-/// The features of a dependency that the program's own default features switch on.
-fn by_default(program: &Table, name: &str) -> Vec<String> {
+/// The features of a dependency that the default features of the program enable.
+fn enabled_by_default(program: &Table, name: &str) -> Vec<String> {
     let own = program.get("features").and_then(Value::as_table);
     let list = |feature: &str| -> Vec<String> {
         let list = own.and_then(|own| own.get(feature)?.as_array()).into_iter().flatten();
@@ -76,17 +76,17 @@ fn by_default(program: &Table, name: &str) -> Vec<String> {
     switched.filter_map(|feature| feature.strip_prefix(name)?.strip_prefix('/').map(str::to_owned)).collect()
 }
 
-/// What is wanted of a dependency; where ours lie needs no comparing.
+/// The requirements on a dependency, without the path of workspace crates.
 #[derive(Debug)]
-struct Wanted {
+struct Requirement {
     version: String,
     features: Vec<String>,
     has_defaults: bool,
 }
 
-impl Wanted {
-    /// From a manifest, and from the workspace's where it says so.
-    fn of(own: &Value, shared: Option<&Value>) -> Wanted {
+impl Requirement {
+    /// Reads an entry of a manifest, and the workspace's entry it inherits from.
+    fn parse(own: &Value, shared: Option<&Value>) -> Requirement {
         let mut features: Vec<String> = Vec::new();
         let (mut version, mut has_defaults) = (String::new(), true);
         for value in shared.into_iter().chain([own]) {
@@ -98,18 +98,18 @@ impl Wanted {
             has_defaults &= value.get("default-features").and_then(Value::as_bool).unwrap_or(true);
         }
         features.sort();
-        Wanted { version, features, has_defaults }
+        Requirement { version, features, has_defaults }
     }
 
-    /// Whether it is what is wanted, or that with more features.
-    fn has(&self, wanted: &Wanted) -> bool {
-        self.version == wanted.version
-            && self.has_defaults == wanted.has_defaults
-            && wanted.features.iter().all(|feature| self.features.contains(feature))
+    /// Reports if this entry has the same source and at least the features of the other.
+    fn has(&self, required: &Requirement) -> bool {
+        self.version == required.version
+            && self.has_defaults == required.has_defaults
+            && required.features.iter().all(|feature| self.features.contains(feature))
     }
 
-    fn words(&self) -> String {
-        let Wanted { version, features, has_defaults } = self;
+    fn describe(&self) -> String {
+        let Requirement { version, features, has_defaults } = self;
         format!("version \"{version}\", features {features:?}, default-features = {has_defaults}")
     }
 }
@@ -122,28 +122,33 @@ mod tests {
     const PROGRAM: &str = r#"features = { default = ["d"], d = ["c/z"], e = ["a/w"] }
 dependencies = { a = { workspace = true }, b = { workspace = true, features = ["y"] }, c = { workspace = true } }"#;
 
-    fn told(fuzz: &str) -> String {
+    fn check_example(fuzz: &str) -> String {
         let [workspace, program, fuzz] =
             [WORKSPACE, PROGRAM, fuzz].map(|text| text.parse().expect("the example is TOML"));
         compare(&workspace, &program, &fuzz).err().map_or_else(String::new, |error| error.to_string())
     }
 
     #[test]
-    fn what_the_program_uses_the_fuzzer_must_have() {
+    fn fuzz_manifest_needs_the_dependencies_of_the_program() {
         let b = r#"{ version = "2", features = ["x", "y"] }"#;
         let same = format!(
             r#"dependencies = {{ a = "1.0", b = {b}, c = {{ path = "../c", features = ["z"] }}, more = "1" }}"#
         );
-        assert_eq!(told(&same), "");
-        assert_eq!(told(&same.replace(r#"["z"]"#, r#"["more", "z"]"#)), "");
-        assert!(told(&same.replace("a = ", "z = ")).starts_with("fuzz/Cargo.toml lacks `a`"));
-        assert!(told(&same.replace("1.0", "1.1")).starts_with("fuzz/Cargo.toml has `a` as version \"1.1\""));
-        assert!(told(&same.replace(r#", "y""#, "")).starts_with("fuzz/Cargo.toml has `b`"));
-        assert!(told(&same.replace(r#", features = ["z"]"#, "")).starts_with("fuzz/Cargo.toml has `c`"));
+        assert_eq!(check_example(&same), "");
+        assert_eq!(check_example(&same.replace(r#"["z"]"#, r#"["more", "z"]"#)), "");
+        assert!(check_example(&same.replace("a = ", "z = ")).starts_with("fuzz/Cargo.toml lacks `a`"));
+        assert!(
+            check_example(&same.replace("1.0", "1.1"))
+                .starts_with("fuzz/Cargo.toml has `a` as version \"1.1\"")
+        );
+        assert!(check_example(&same.replace(r#", "y""#, "")).starts_with("fuzz/Cargo.toml has `b`"));
+        assert!(
+            check_example(&same.replace(r#", features = ["z"]"#, "")).starts_with("fuzz/Cargo.toml has `c`")
+        );
     }
 
     #[test]
-    fn the_modules_of_the_program_are_those_of_the_target() {
+    fn fuzz_target_needs_the_modules_of_the_program() {
         let program = modules("mod one; //  a thing\nmod two; //  another\nuse one::mod_three;\n");
         assert_eq!(program, ["one", "two"]);
         assert!(

@@ -69,7 +69,7 @@ const HELD: &str = "**Held by tests**, on generated texts and on every result of
 paths and ids of the original are in the condensed text, or behind the handle that it names, which gives the original back \
 byte for byte; it is never longer than the original; the same text gives the same bytes; a line of a megabyte is no trouble.";
 
-/// What was measured of a condenser: its row of the table.
+/// The measured figures of a condenser: its row of the table.
 fn measured(table: &str, name: &str) -> String {
     let page = format!("]({name}.md)");
     let head = table.lines().skip_while(|line| !line.starts_with("| what it is")).take(2);

@@ -1,4 +1,4 @@
-//! Tables that chores make, in pages that people write.
+//! Inserts generated tables into hand-written pages.
 
 use std::fs;
 use std::path::Path;
@@ -7,9 +7,9 @@ use anyhow::Context as _;
 
 const END: &str = "<!-- end -->";
 
-/// Puts a table between its marks in a page.
+/// Replaces the table between its markers in a page.
 pub(crate) fn write_table(file: &Path, begin: &str, table: &str) -> anyhow::Result<()> {
-    let page = fs::read_to_string(file).with_context(|| format!("{} can't be read", file.display()))?;
+    let page = fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
     let (before, rest) = page.split_once(begin).with_context(|| format!("the page has no `{begin}`"))?;
     let (_, after) = rest.split_once(END).with_context(|| format!("the page has no `{END}`"))?;
     fs::write(file, format!("{before}{begin}\n\n{table}\n{END}{after}"))?;

@@ -1,23 +1,22 @@
-//! The tables of docs/benchmarks.md that come from replays: what views hold, the presets, and what folding costs.
+//! The tables of docs/benchmarks.md that come from replays: contents of views, presets, and the cost of folding.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::along::{both, correlation};
 use crate::page;
-use crate::replayed::{Replays, digits, number, rows};
+use crate::recordings::{Replays, digits, number, rows};
 
 const PAGE: &str = "docs/benchmarks.md";
 const VIEWS: &str = "--window 8k 16k 32k 64k --cadence window --policy";
 const COST: &str = "--window 1M --min-ratio 0 --cadence cost";
 
-/// The prices of the cost table: a name in `fanfold prices`, and what it stands for.
-pub(crate) const PRICES: [(&str, &str); 2] =
+/// The prices of the cost table: a name in `fanfold prices` and its meaning.
+const PRICES: [(&str, &str); 2] =
     [("anthropic", "write 1.25, read 0.10"), ("claude-opus-5-5", "write 1.25, read 0.05")];
 
-/// What the yardstick's own version of a preset keeps, by window; it comes from the yardstick's page.
+/// The share `old` of the yardstick's version of a preset, by window, as its documentation gives it.
 const YARDSTICK: [(&str, &str, [f64; 4]); 4] = [
     ("hermes", "hermes-like", [0.431, 0.449, 0.503, 0.489]),
     ("rules", "rule-based", [0.532, 0.543, 0.502, 0.527]),
@@ -25,7 +24,7 @@ const YARDSTICK: [(&str, &str, [f64; 4]); 4] = [
     ("window", "sliding", [0.566, 0.632, 0.654, 0.775]),
 ];
 
-/// Makes each table and prints it.
+/// Computes and prints each table.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     let replays = Replays::new()?;
     let is_written = arguments.iter().any(|argument| argument == "--write");
@@ -34,7 +33,6 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     let tables = [
         ("views", views(&all, &aside)),
         ("presets", presets(&all)),
-        ("along", along(&all)),
         ("cost", cost(&replays)?),
         ("above", above(&replays)?),
     ];
@@ -48,12 +46,12 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A replay by words with spaces between.
+/// Runs a replay with space-separated arguments.
 fn replay(replays: &Replays, arguments: &str) -> anyhow::Result<Value> {
     replays.run(&arguments.split_whitespace().collect::<Vec<_>>())
 }
 
-/// What the views of our policy hold.
+/// Contents of the views of the default policy.
 fn views(all: &Value, aside: &Value) -> String {
     let mut table = String::from(
         "| policy | window | trajectories | over | inval | old | tool-only | lines | recov | a recall | user | bill | rewritten | copied | coined |\n\
@@ -85,19 +83,7 @@ fn views(all: &Value, aside: &Value) -> String {
     table
 }
 
-/// Whether the measure that knows no atoms moves with the one that does, from policy to policy.
-fn along(all: &Value) -> String {
-    let mut table =
-        String::from("| window | policies | correlation of `copied` with `old` |\n| --- | --- | --- |\n");
-    for of_window in rows(all).chunk_by(|one, next| one["window"] == next["window"]) {
-        let pairs: Vec<(f64, f64)> = of_window.iter().filter_map(both).collect();
-        let _ =
-            writeln!(table, "| {} | {} | {:.2} |", window(&of_window[0]), pairs.len(), correlation(&pairs));
-    }
-    table
-}
-
-/// The presets beside the yardstick's own.
+/// The presets next to the yardstick's versions.
 fn presets(all: &Value) -> String {
     let mut table = String::from(
         "| policy | window | over | inval | old | the yardstick's | copied | coined |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n",
@@ -122,7 +108,7 @@ fn presets(all: &Value) -> String {
     table
 }
 
-/// All dollars as a share of what the conversations cost as they came.
+/// Cost as a share of the cost without folding.
 fn cost(replays: &Replays) -> anyhow::Result<String> {
     let mut table = String::from(
         "| prices | conversations | n | cost | recall | aside: n | cost | recall |\n\
@@ -150,7 +136,7 @@ fn cost(replays: &Replays) -> anyhow::Result<String> {
     Ok(table)
 }
 
-/// What costs more in the end than it would have cost as it came, under each price whose cache is of its own kind.
+/// Conversations that end up more expensive than without folding, for each price list with cache terms of its own.
 fn above(replays: &Replays) -> anyhow::Result<String> {
     const MOST: f64 = 1.0;
     let mut table = String::from(
@@ -189,7 +175,7 @@ fn above(replays: &Replays) -> anyhow::Result<String> {
     Ok(table)
 }
 
-/// A window with its thousands set apart.
+/// A window with thousands separators.
 fn window(row: &Value) -> String {
     let window = row["window"].as_u64().unwrap_or_default();
     format!("{},{:03}", window / 1000, window % 1000)

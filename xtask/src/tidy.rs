@@ -1,4 +1,4 @@
-//! Checks that a compiler does not make: who may use whom, what every pass must have, what docs must say.
+//! Checks that the compiler does not make: dependencies, purity, headers of passes, generated pages.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail, ensure};
 
 use crate::{fuzz, guide};
 
-/// Each crate with the crates of ours that it may use, as the list in docs/ARCHITECTURE.md has it.
+/// Each crate with the workspace crates that it may use, as listed in docs/ARCHITECTURE.md.
 const EDGES: &[(&str, &[&str])] = &[
     ("fanfold-core", &[]),
     ("fanfold-redact", &[]),
@@ -63,14 +63,14 @@ const EDGES: &[(&str, &[&str])] = &[
     ("fanfold-testkit", &["fanfold-core", "fanfold-wire", "fanfold-tokens"]),
 ];
 
-/// Crates that take values and give values.
+/// Crates that are functions from values to values.
 const PURE: &[&str] = &["fanfold-core", "fanfold-redact", "fanfold-wire", "fanfold-tokens", "fanfold-replay"];
 
-/// What a pure crate does without.
+/// Names that a pure crate must not use.
 const IMPURE: &[&str] =
     &["std::fs", "std::net", "std::env", "std::process", "std::thread", "std::time", "async fn"];
 
-/// Looks at the tree below a root.
+/// A check of the tree below a root.
 type Check = fn(&Path) -> anyhow::Result<()>;
 
 /// Runs every check.
@@ -158,7 +158,7 @@ fn stray_words(root: &Path) -> anyhow::Result<()> {
     for file in files.iter().filter(|file| !file.ends_with("tidy.rs")) {
         let text = fs::read_to_string(file)?;
         for (i, line) in text.lines().enumerate() {
-            // Such words may stand in data: a condenser looks for them in other people's code.
+            // Condensers search for these words, so only comments count.
             let comment = line.trim_start().strip_prefix("//").unwrap_or_default();
             let is_stray = ["FIXME", "TODO"].iter().any(|word| comment.contains(word));
             let is_unfinished = ["todo!(", "unimplemented!("].iter().any(|word| line.contains(word));

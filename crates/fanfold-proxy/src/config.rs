@@ -10,10 +10,10 @@ use fanfold_engine::{Engine, Mode, Terms, Ways};
 use fanfold_store::StoreError;
 use fanfold_wire::Format;
 
-use crate::meter::Meter;
-use crate::prepare::recall_offer::Recall;
-use crate::prepare::memory::Remember;
 use crate::admission::token::Token;
+use crate::meter::Meter;
+use crate::prepare::memory::Remember;
+use crate::prepare::recall_offer::Recall;
 use crate::send::upstream::Upstreams;
 
 /// Everything that a proxy is told.

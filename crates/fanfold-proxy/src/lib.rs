@@ -20,12 +20,12 @@ mod local; //        routes that the proxy answers itself
 mod pipeline; //     a request from acceptance to the last byte
 mod server; //       listener and shutdown
 
-pub use local::api;
+pub use admission::token::Token;
 pub use config::{Config, Host, Limits};
+pub use local::api;
+pub use prepare::memory::Remember;
 pub use prepare::prepared_body::Reason;
 pub use prepare::recall_offer::Recall;
-pub use prepare::memory::Remember;
 pub use receive::route::Style;
-pub use server::{Running, ServeError, serve};
-pub use admission::token::Token;
 pub use send::upstream::{Upstream, UpstreamError, Upstreams};
+pub use server::{Running, ServeError, serve};

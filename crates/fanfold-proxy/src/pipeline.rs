@@ -12,24 +12,24 @@ use http::header::{CONTENT_LENGTH, HeaderMap, HeaderValue, RETRY_AFTER, UPGRADE}
 use http::request::Parts;
 use tokio_util::task::TaskTracker;
 
-use crate::receive::body::{self as body_reader, Arrived, NotArrived};
-use crate::prepare::window_probe::Inquiries;
-use crate::send::call::{Call, to_client};
-use crate::config::{Config, Limits};
-use crate::send::conversation::{Came, tell};
-use crate::admission::connections::Visit;
-use crate::prepare::folding::Folder;
-use crate::prepare::prepared_body::{Made, Reason};
-use crate::meter::{Arrival, Exit, Meter, Passage, shown_headers, shown_path};
-use crate::watched_body::{End, Passing, Watch};
-use crate::prepare::memory::Remember;
-use crate::server::ServeError;
 use crate::admission::body_quota::Shelf;
-use crate::send::provider_quirks::Taken;
+use crate::admission::connections::Visit;
 use crate::admission::token::{self, Token};
-use crate::send::upstream::{Senders, Upstreams};
+use crate::config::{Config, Limits};
 use crate::local::{api, local_routes};
+use crate::meter::{Arrival, Exit, Meter, Passage, shown_headers, shown_path};
+use crate::prepare::folding::Folder;
+use crate::prepare::memory::Remember;
+use crate::prepare::prepared_body::{Made, Reason};
+use crate::prepare::window_probe::Inquiries;
+use crate::receive::body::{self as body_reader, Arrived, NotArrived};
 use crate::receive::{headers, route};
+use crate::send::call::{Call, to_client};
+use crate::send::conversation::{Came, tell};
+use crate::send::provider_quirks::Taken;
+use crate::send::upstream::{Senders, Upstreams};
+use crate::server::ServeError;
+use crate::watched_body::{End, Passing, Watch};
 
 /// The header by which a client names its session, and by which it is told.
 pub(crate) const SESSION: &str = "x-fanfold-session";

@@ -16,12 +16,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::config::Config;
 use crate::admission::connections::{Door, Seat};
-use crate::pipeline::{Shared, exchange};
-use crate::local::local_routes;
-use crate::watched_body::Passing;
 use crate::admission::write_timeout::Watched;
+use crate::config::Config;
+use crate::local::local_routes;
+use crate::pipeline::{Shared, exchange};
+use crate::watched_body::Passing;
 
 /// After a failed accept, for lack of files say, others are let go on first.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);

@@ -13,18 +13,18 @@ use fanfold_wire::reply::is_summary_request;
 use fanfold_wire::{Format, Incoming};
 use tokio::sync::Semaphore;
 
-use crate::prepare::window_probe::Unknown;
-use crate::config::Config;
-use crate::prepare::subagents::{Asker, Crew};
-use crate::prepare::reconnecting_engine::Desk;
-use crate::prepare::summary_jobs::Errands;
-use crate::prepare::prepared_body::{Counted, Made, Reason, Sent};
-use crate::meter::Meter;
-use crate::prepare::recall_offer::{Recall, has_tools};
-use crate::prepare::memory::Minded;
 use crate::admission::body_quota::Space;
-use crate::prepare::pending_recalls::Waiting;
+use crate::config::Config;
+use crate::meter::Meter;
 use crate::prepare::learnt_windows::Windows;
+use crate::prepare::memory::Minded;
+use crate::prepare::pending_recalls::Waiting;
+use crate::prepare::prepared_body::{Counted, Made, Reason, Sent};
+use crate::prepare::recall_offer::{Recall, has_tools};
+use crate::prepare::reconnecting_engine::Desk;
+use crate::prepare::subagents::{Asker, Crew};
+use crate::prepare::summary_jobs::Errands;
+use crate::prepare::window_probe::Unknown;
 
 /// Who asks, as sessions have it.
 const SOURCE: &str = "proxy";

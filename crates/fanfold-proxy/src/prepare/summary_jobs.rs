@@ -8,8 +8,8 @@ use fanfold_store::SessionId;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
-use crate::prepare::reconnecting_engine::Desk;
 use crate::meter::{Meter, Writer};
+use crate::prepare::reconnecting_engine::Desk;
 
 /// So many are written at once; a fold that finds no place is summarised with the next.
 const AT_ONCE: usize = 4;

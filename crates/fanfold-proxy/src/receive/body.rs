@@ -6,8 +6,8 @@ use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
-use crate::prepare::prepared_body::Reason;
 use crate::admission::body_quota::{Shelf, Space};
+use crate::prepare::prepared_body::Reason;
 
 /// A body that came.
 pub(crate) enum Arrived {

@@ -9,12 +9,12 @@ use fanfold_engine::Mode;
 use fanfold_wire::Format;
 use http::HeaderMap;
 
-use crate::receive::encoding::{self, Packed};
-use crate::pipeline::Shared;
-use crate::prepare::prepared_body::Reason;
-use crate::receive::model::model;
-use crate::prepare::memory::Minded;
 use crate::admission::body_quota::Space;
+use crate::pipeline::Shared;
+use crate::prepare::memory::Minded;
+use crate::prepare::prepared_body::Reason;
+use crate::receive::encoding::{self, Packed};
+use crate::receive::model::model;
 
 /// A body as it came.
 #[derive(Clone)]

@@ -15,11 +15,11 @@ use fanfold_wire::reply::{self, Called, Failure, Filled, Held, Out, Wanted};
 use futures_util::{Stream, StreamExt as _, stream};
 use http::header::{CONTENT_LENGTH, HeaderMap, RETRY_AFTER};
 
+use crate::meter::Exit;
+use crate::prepare::recall_offer::originals;
 use crate::send::call::{Call, NotSent, to_client};
 use crate::send::conversation::Ledger;
-use crate::meter::Exit;
 use crate::send::response_start;
-use crate::prepare::recall_offer::originals;
 
 /// After so many rounds the model is told to go on without.
 const MOST_RECALLS: usize = 6;
@@ -229,7 +229,8 @@ impl Rounds {
         let response = self.call.send(self.headers.clone(), Some(request.into())).await;
         let response = response.map_err(NotAnswered::NotSent)?;
         // What was sent before it was taken, so an error without a word is about what was added.
-        let opened = response_start::open(response, self.format, Filled::ALL, self.call.shared.limits.body).await;
+        let opened =
+            response_start::open(response, self.format, Filled::ALL, self.call.shared.limits.body).await;
         if opened.refusal.is_some() {
             return Err(NotAnswered::TooLong(Box::new(opened.response)));
         }

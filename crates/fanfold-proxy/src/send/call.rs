@@ -8,11 +8,11 @@ use http::header::{CONTENT_LENGTH, HeaderMap, HeaderValue};
 use http::{Method, StatusCode};
 use reqwest::Url;
 
-use crate::pipeline::Shared;
-use crate::meter::Exit;
-use crate::send::upstream::Upstream;
 use crate::local::local_routes;
+use crate::meter::Exit;
+use crate::pipeline::Shared;
 use crate::receive::headers;
+use crate::send::upstream::Upstream;
 
 /// A call upstream.
 pub(crate) struct Call {

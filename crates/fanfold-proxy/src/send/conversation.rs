@@ -12,18 +12,18 @@ use fanfold_wire::Format;
 use fanfold_wire::reply::{self, Carried, Filled, Held, Refusal, Reply};
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
 
-use crate::send::call::{Call, NotSent, to_client};
-use crate::prepare::subagents::Asker;
+use crate::admission::body_quota::Space;
+use crate::meter::{Arrival, Exit, Passage, Used};
 use crate::pipeline::{SESSION, Shared};
 use crate::prepare::folding::Wanted;
 use crate::prepare::prepared_body::{Made, Reason, Sent};
-use crate::meter::{Arrival, Exit, Passage, Used};
-use crate::send::response_start::{self, Opened};
-use crate::watched_body::{End, Passing, Watch};
+use crate::prepare::subagents::Asker;
 use crate::receive::unpack::Unread;
 use crate::reply::recall_rounds::Rounds;
-use crate::admission::body_quota::Space;
+use crate::send::call::{Call, NotSent, to_client};
 use crate::send::provider_quirks::Try;
+use crate::send::response_start::{self, Opened};
+use crate::watched_body::{End, Passing, Watch};
 
 /// The header that tells how a body left.
 const LEFT: &str = "x-fanfold";

@@ -14,12 +14,12 @@ use fanfold_store::SessionId;
 use fanfold_wire::reply::without_recall_tool;
 use fanfold_wire::{Format, alternating};
 
+use crate::meter::Passage;
+use crate::prepare::prepared_body::{Made, Reason, Sent};
+use crate::prepare::recall_offer::NO_WAY;
 use crate::send::call::{Call, NotSent};
 use crate::send::conversation::Came;
-use crate::prepare::prepared_body::{Made, Reason, Sent};
-use crate::meter::Passage;
 use crate::send::response_start::{LONGEST_ERROR, Opened};
-use crate::prepare::recall_offer::NO_WAY;
 
 /// So many are held; names come from clients.
 const MOST_KEPT: usize = 1024;

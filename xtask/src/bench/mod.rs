@@ -1,7 +1,12 @@
-//! Times fanfold beside Hermes 0.19.0 on the same conversations, in one run.
+//! Times fanfold and Hermes 0.19.0 on the same conversations, in one run.
 //!
-//! The machine is shared and noisy, so only the ratios mean anything; both sides run several times, in turn, and the best
-//! run of each counts.
+//! Benchmark machines are noisy, so only ratios are comparable: both sides run in turn, several times, and the best run of each counts.
+
+mod file; //    time to the first byte for a file of 10 MB
+mod proxy; //   latency, streams and memory of the proxy
+mod replay; //  `fanfold replay` and the yardstick
+mod store; //   the stores
+mod summary; // facts contained in summary prompts
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,9 +15,9 @@ use std::process::Command;
 use anyhow::{Context as _, bail, ensure};
 
 use crate::page;
-use crate::replayed::Replays;
+use crate::recordings::Replays;
 
-/// How many messages, and a window that they do not fit into: both sides are given the same.
+/// Numbers of messages, each with a window that is too small for them.
 const SIZES: [(&str, u64); 3] = [("200", 64_000), ("1000", 200_000), ("5000", 200_000)];
 const TABLE: &str = "docs/benchmarks.md";
 const BEGIN: &str = "<!-- begin: cargo xtask bench --write -->";
@@ -40,7 +45,7 @@ for wanted in sys.argv[1:]:
     print("hermes", statistics.median(times))
 "###;
 
-/// What `fanfold fold` needs at most for each `WINDOW:FILE`, more than for a conversation of one line: the median of seven, in kB.
+/// Prints the peak memory of `fanfold fold` for each `WINDOW:FILE` minus that for a conversation of one line: median of seven runs, in kB.
 const MEMORY: &str = r###"
 import os, statistics, sys, tempfile
 program = sys.argv[1]
@@ -64,7 +69,7 @@ for wanted in sys.argv[2:]:
     print("memory", most(window, file) - most(window, small))
 "###;
 
-/// One file's figures.
+/// Figures for one transcript.
 #[derive(Debug, Clone)]
 struct Row {
     n: String,
@@ -77,37 +82,34 @@ struct Row {
     step: f64,
     event: f64,
     peak_kb: f64,
-    /// What the whole program needs more for it.
+    /// Peak memory of the whole program, minus that for a conversation of one line.
     program_kb: f64,
     hermes: f64,
 }
 
-/// Both sides run so often; the best time of each counts, and the median of memory.
+/// Rounds; the best time of each side counts, and the median of memory.
 const ROUNDS: usize = 7;
 
-/// Runs both and prints the table.
+/// Runs the benchmark that the first argument names.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
-    if arguments.iter().any(|argument| argument == "store") {
-        return crate::store::run(arguments);
+    match arguments.first().map(String::as_str) {
+        Some("file") => file::run(arguments),
+        Some("proxy") => proxy::run(arguments),
+        Some("replay") => replay::run(arguments),
+        Some("store") => store::run(arguments),
+        Some("summary") => summary::run(arguments),
+        _ => compare_with_hermes(arguments),
     }
-    if arguments.iter().any(|argument| argument == "proxy") {
-        return crate::proxy::run(arguments);
-    }
-    if arguments.iter().any(|argument| argument == "summary") {
-        return crate::summary::run(arguments);
-    }
-    if arguments.iter().any(|argument| argument == "replay") {
-        return crate::yardstick::run(arguments);
-    }
-    if arguments.iter().any(|argument| argument == "file") {
-        return crate::large::run(arguments);
-    }
+}
+
+/// Times cold folds and appended steps next to Hermes' `compress()`.
+fn compare_with_hermes(arguments: &[String]) -> anyhow::Result<()> {
     let root = crate::tidy::root();
     let work = root.join("target/bench");
     let files = transcripts(&root, &work)?;
     let python = venv(&work, &[HERMES])?;
     let mut best: Vec<Row> = Vec::new();
-    // How much memory several threads hold at once differs from run to run.
+    // Peak memory with several threads varies from run to run.
     let mut peaks: Vec<Vec<f64>> = vec![Vec::new(); files.len()];
     for _ in 0..ROUNDS {
         let rows = measure(&root, &python, &files)?;
@@ -129,8 +131,9 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
         best.peak_kb = peaks[ROUNDS / 2];
     }
     let replays = Replays::new()?;
-    let memory =
-        run_command(Command::new(&python).args(["-c", MEMORY]).arg(replays.program()).args(wanted(&files)))?;
+    let memory = run_command(
+        Command::new(&python).args(["-c", MEMORY]).arg(replays.program()).args(windows_and_files(&files)),
+    )?;
     let memory = memory.lines().filter_map(|line| line.strip_prefix("memory ")?.parse::<f64>().ok());
     best.iter_mut().zip(memory).for_each(|(best, memory)| best.program_kb = memory);
     let table = print(&best);
@@ -141,7 +144,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Makes the transcripts, the longest one last.
+/// Generates the transcripts, the longest one last.
 pub(crate) fn transcripts(root: &Path, work: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let generator = root.join("../shared/tools/gen_transcripts.py");
     ensure!(
@@ -154,7 +157,7 @@ pub(crate) fn transcripts(root: &Path, work: &Path) -> anyhow::Result<Vec<PathBu
     Ok(SIZES.iter().map(|(n, _)| work.join(format!("transcript_{n}.json"))).collect())
 }
 
-/// A Python with packages in it, made once.
+/// Creates a Python environment with packages, once, and returns its interpreter.
 pub(crate) fn venv(work: &Path, packages: &[&str]) -> anyhow::Result<PathBuf> {
     let venv = work.join("venv");
     let python = venv.join("bin/python");
@@ -165,18 +168,18 @@ pub(crate) fn venv(work: &Path, packages: &[&str]) -> anyhow::Result<PathBuf> {
     Ok(python)
 }
 
-/// Each file with the window that it is folded into.
-fn wanted(files: &[PathBuf]) -> Vec<String> {
+/// Each file with its window, as `WINDOW:FILE`.
+fn windows_and_files(files: &[PathBuf]) -> Vec<String> {
     let with_window = |(file, (_, window)): (&PathBuf, (&str, u64))| format!("{window}:{}", file.display());
     files.iter().zip(SIZES).map(with_window).collect()
 }
 
 fn measure(root: &Path, python: &Path, files: &[PathBuf]) -> anyhow::Result<Vec<Row>> {
-    let wanted = wanted(files);
+    let pairs = windows_and_files(files);
     let mut cargo = Command::new("cargo");
     cargo.current_dir(root).args(["bench", "--quiet", "-p", "fanfold-testkit", "--bench", "fold", "--"]);
-    let ours = run_command(cargo.args(&wanted))?;
-    let theirs = run_command(Command::new(python).args(["-c", SCRIPT]).args(&wanted))?;
+    let ours = run_command(cargo.args(&pairs))?;
+    let theirs = run_command(Command::new(python).args(["-c", SCRIPT]).args(&pairs))?;
     let mut hermes = theirs.lines().filter_map(|line| line.strip_prefix("hermes ")?.parse::<f64>().ok());
     let mut rows = Vec::new();
     for (line, (n, _)) in ours.lines().filter(|line| line.starts_with('{')).zip(SIZES) {
@@ -198,11 +201,11 @@ fn measure(root: &Path, python: &Path, files: &[PathBuf]) -> anyhow::Result<Vec<
             event: figure("event_ms")?,
             peak_kb: figure("peak_kb")?,
             program_kb: 0.0,
-            hermes: hermes.next().context("Hermes gave no figure")?,
+            hermes: hermes.next().context("Hermes printed no figure")?,
         });
     }
-    ensure!(rows.len() == SIZES.len(), "the benchmark gave no figures:\n{ours}");
-    ensure!(rows.iter().all(|row| row.folds > 0.0), "what folds nothing is no fold to time:\n{ours}");
+    ensure!(rows.len() == SIZES.len(), "the benchmark printed no figures:\n{ours}");
+    ensure!(rows.iter().all(|row| row.folds > 0.0), "a benchmark case does not fold:\n{ours}");
     Ok(rows)
 }
 
@@ -232,10 +235,10 @@ fn print(rows: &[Row]) -> String {
     table
 }
 
-/// Runs a command and gives what it said.
+/// Runs a command and returns its stdout.
 pub(crate) fn run_command(command: &mut Command) -> anyhow::Result<String> {
     let output = command.stderr(std::process::Stdio::inherit()).output();
-    let output = output.with_context(|| format!("{command:?} could not be started"))?;
+    let output = output.with_context(|| format!("{command:?} cannot be started"))?;
     if !output.status.success() {
         bail!("{command:?} failed");
     }

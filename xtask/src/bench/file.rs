@@ -1,4 +1,4 @@
-//! Times how long `fanfold fold` takes to begin its answer to a file of 10 MB.
+//! Measures the time to the first byte of `fanfold fold` for a file of 10 MB.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -9,17 +9,17 @@ use anyhow::{Context as _, ensure};
 
 use crate::bench::run_command;
 use crate::page;
-use crate::replayed::Replays;
+use crate::recordings::Replays;
 
 const TABLE: &str = "docs/benchmarks.md";
 const BEGIN: &str = "<!-- begin: cargo xtask bench file --write -->";
 const WINDOWS: [&str; 5] = ["200k", "64k", "32k", "16k", "8k"];
-/// So many messages of the generator's make about 10 MB.
+/// Number of generated messages that make about 10 MB.
 const MESSAGES: &str = "5800";
-/// Each file is folded so often into each window; the median counts.
+/// Runs per file and window; the median counts.
 const ROUNDS: usize = 7;
 
-/// Recorded conversations, one behind the other, as if they were one of 10 MB.
+/// Joins recorded conversations into one of 10 MB.
 const JOIN: &str = r#"
 import gzip, json, random, sys
 records = [json.loads(line) for file in sys.argv[2:] for line in gzip.open(file, "rt")]
@@ -75,14 +75,14 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The seconds from the start of a fold to the first byte of what it answers.
+/// The seconds from the start of the program to the first byte of its output.
 fn first_byte(program: &Path, file: &Path, window: &str) -> anyhow::Result<f64> {
     let mut command = Command::new(program);
     command.arg("fold").arg(file).args(["--window", window]).env_remove("FANFOLD_CONFIG");
     command.stdout(Stdio::piped()).stderr(Stdio::null());
     let start = Instant::now();
-    let mut child = command.spawn().with_context(|| format!("{command:?} could not be started"))?;
-    let mut stdout = child.stdout.take().context("it has no stdout")?;
+    let mut child = command.spawn().with_context(|| format!("{command:?} cannot be started"))?;
+    let mut stdout = child.stdout.take().context("the program has no stdout")?;
     let n_read = stdout.read(&mut [0])?;
     let seconds = start.elapsed().as_secs_f64();
     std::io::copy(&mut stdout, &mut std::io::sink())?;

@@ -5,11 +5,11 @@ use std::path::Path;
 use anyhow::Context as _;
 use serde_json::Value;
 
-use super::Measured;
+use super::ProxyFigures;
 
 const PAGE: &str = "docs/benchmarks.md";
 const BEGIN: &str = "<!-- begin: cargo xtask bench proxy --write -->";
-/// What may be added at most: p50 and p99 in milliseconds, by the size of a body.
+/// Upper limits of the added time: p50 and p99 in milliseconds, by body size.
 const BARS: [(u64, f64, f64); 3] = [(20_000, 1.0, 3.0), (400_000, 3.0, 10.0), (4_000_000, 20.0, 50.0)];
 
 pub(super) fn write(root: &Path, tables: &str) -> anyhow::Result<()> {
@@ -17,7 +17,7 @@ pub(super) fn write(root: &Path, tables: &str) -> anyhow::Result<()> {
 }
 
 /// All tables, one below the other.
-pub(super) fn tables(measured: &[Measured], streams: &Value, memory: &Value) -> anyhow::Result<String> {
+pub(super) fn tables(measured: &[ProxyFigures], streams: &Value, memory: &Value) -> anyhow::Result<String> {
     let mut text = String::from(
         "| proxy | body | requests | failed | direct, first byte p50 | through, first byte p50 / p99 | added p50 | added p99 \
          | the bar | added, whole answer p50 / p99 | a new conversation | of ours, p50 |\n\
@@ -29,7 +29,7 @@ pub(super) fn tables(measured: &[Measured], streams: &Value, memory: &Value) -> 
         .flat_map(|measured| measured.latencies.as_deref().unwrap_or_default())
         .map(|line| added(line, "first_p50"))
         .collect();
-    for (n, Measured { name, latencies }) in measured.iter().enumerate() {
+    for (n, ProxyFigures { name, latencies }) in measured.iter().enumerate() {
         let lines = match latencies {
             Ok(lines) => lines,
             Err(why) => {
@@ -38,7 +38,7 @@ pub(super) fn tables(measured: &[Measured], streams: &Value, memory: &Value) -> 
             }
         };
         for (i, line) in lines.iter().enumerate() {
-            let bytes = line["bytes"].as_u64().context("a line has its size")?;
+            let bytes = line["bytes"].as_u64().context("a line lacks its size")?;
             let bar = BARS.iter().find(|(size, ..)| *size == bytes && n == 0);
             let bar = bar.map_or(String::new(), |(_, p50, p99)| format!("{p50} / {p99} ms"));
             let (p50, p99) = (added(line, "first_p50"), added(line, "first_p99"));
@@ -75,15 +75,15 @@ pub(super) fn tables(measured: &[Measured], streams: &Value, memory: &Value) -> 
     Ok(text)
 }
 
-/// What is added to the direct call: medians beside medians; the slow ones beside the direct median, too, so that a
-/// direct call's own slowness does not count for us.
+/// The time added to a direct call. The 99th percentile is also compared with the direct median, so that slow direct calls do not improve
+/// the figure.
 fn added(line: &Value, name: &str) -> f64 {
     let direct = name.replace("p99", "p50");
     figure(&line["proxied"], name) - figure(&line["direct"], &direct)
 }
 
 fn memory_lines(memory: &Value) -> anyhow::Result<String> {
-    let curve = memory["curve_kb"].as_array().context("memory has its curve")?;
+    let curve = memory["curve_kb"].as_array().context("the memory figures lack a curve")?;
     let mb: Vec<f64> = curve.iter().map(|point| point[1].as_f64().unwrap_or(f64::NAN) / 1024.0).collect();
     let mean = |from: usize, to: usize| {
         let some =

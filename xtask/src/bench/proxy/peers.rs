@@ -1,4 +1,4 @@
-//! Others' proxies: installed from their Python packages below `target`, started as their documentation says.
+//! Other proxies, installed from their Python packages below `target` and started as documented.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::bench::run_command;
 const LITELLM: &str = "litellm[proxy]";
 const HEADROOM: &str = "headroom-ai[proxy]==0.42.0";
 
-/// Each of them, or its name and why it can't be measured.
+/// Each proxy, or its name and the reason why it cannot be measured.
 pub(super) fn all(root: &Path, work: &Path) -> Vec<Result<Subject, (String, String)>> {
     let peers = root.join("target/bench/peers");
     let told = |name: &str, made: anyhow::Result<Subject>| {
@@ -21,7 +21,7 @@ pub(super) fn all(root: &Path, work: &Path) -> Vec<Result<Subject, (String, Stri
     vec![told("LiteLLM", litellm(&peers, work)), told("headroom", headroom(&peers, work))]
 }
 
-/// The Python of an environment that has a package in it, made once.
+/// Installs a package into an environment of its own, once.
 fn installed(peers: &Path, name: &str, package: &str) -> anyhow::Result<PathBuf> {
     let venv = peers.join(name);
     let ready = venv.join("installed");
@@ -60,7 +60,7 @@ fn litellm(peers: &Path, work: &Path) -> anyhow::Result<Subject> {
         environment: vec![
             home(work, "litellm")?,
             ("LITELLM_LOG".to_owned(), "ERROR".to_owned()),
-            // It wants a key of its own otherwise; it is only measured, on loopback.
+            // Without this setting LiteLLM requires a key of its own.
             ("LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY".to_owned(), "true".to_owned()),
         ],
         port,
@@ -72,7 +72,7 @@ fn headroom(peers: &Path, work: &Path) -> anyhow::Result<Subject> {
     let bin = installed(peers, "headroom", HEADROOM)?;
     let (port, upstream_port) = (free_port()?, free_port()?);
     let upstream = format!("http://127.0.0.1:{upstream_port}");
-    // Its limit of sixty requests a minute is lifted, its model for prose is left out: it would be downloaded first.
+    // Lift the limit of sixty requests per minute, and skip the prose model, which would be downloaded.
     let arguments = [
         "proxy",
         "--host",
@@ -94,7 +94,7 @@ fn headroom(peers: &Path, work: &Path) -> anyhow::Result<Subject> {
     })
 }
 
-/// A home of its own, so that nothing of a person's is used or left behind.
+/// A separate home directory, so that no user files are read or written.
 fn home(work: &Path, name: &str) -> anyhow::Result<(String, String)> {
     let home = work.join(format!("home-{name}"));
     fs::create_dir_all(&home)?;

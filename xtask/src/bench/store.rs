@@ -1,7 +1,6 @@
-//! Times a store of ours beside Hermes 0.19.0's own, on the same conversation, in one run.
+//! Times the stores of fanfold and Hermes 0.19.0 on the same conversation, in one run.
 //!
-//! Both write to the same disk, each commit synced. The machine is shared and noisy, so only the ratios mean anything; the
-//! sides run in turn, and the better run of each figure counts.
+//! Both write to the same disk and sync each commit. The sides run in turn, and the better run of each figure counts.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,7 +14,7 @@ const BEGIN: &str = "<!-- begin: cargo xtask bench store --write -->";
 const BEGIN_MILLION: &str = "<!-- begin: cargo xtask bench store --million --write -->";
 const PAGE: &str = "docs/benchmarks.md";
 
-/// Hermes' own store: append every message, read, search, branch as its command does, and compact four times.
+/// Hermes' store: append every message, read, search, branch as its command does, and compact four times.
 const SCRIPT: &str = r###"
 import json, logging, os, statistics, sys, tempfile, time
 os.environ["HERMES_HOME"] = tempfile.mkdtemp()
@@ -62,7 +61,7 @@ with tempfile.TemporaryDirectory() as folder:
 print(json.dumps(figures))
 "###;
 
-/// Runs both and prints the table; or ours alone with many messages.
+/// Runs both and prints the table, or fanfold alone with a million messages.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     let root = crate::tidy::root();
     let is_written = arguments.iter().any(|argument| argument == "--write");
@@ -72,7 +71,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     }
     let python = arguments.iter().skip_while(|argument| *argument != "--python").nth(1);
     let work = root.join("target/bench");
-    let file = transcripts(&root, &work)?.pop().context("no transcript was made")?;
+    let file = transcripts(&root, &work)?.pop().context("no transcript was generated")?;
     let python = python.map_or_else(|| venv(&work, &[HERMES]), |python| Ok(PathBuf::from(python)))?;
     let (mut best, mut hermes): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     for _ in 0..2 {
@@ -99,7 +98,7 @@ fn ours(root: &Path, arguments: &[String]) -> anyhow::Result<String> {
     said.lines()
         .find(|line| line.starts_with('{'))
         .map(str::to_owned)
-        .context("the benchmark gave no figures")
+        .context("the benchmark printed no figures")
 }
 
 /// The smallest figure of that name in some lines of JSON.
@@ -162,7 +161,7 @@ fn table(ours: &[String], hermes: &[String]) -> anyhow::Result<String> {
     Ok(table)
 }
 
-/// What `search_speed` tells of a million messages: a line for each kind of search.
+/// The output of `search_speed` for a million messages: one line per kind of search.
 fn searches(root: &Path) -> anyhow::Result<String> {
     let folder = root.join("target/bench/million");
     let mut cargo = Command::new("cargo");
@@ -176,7 +175,7 @@ fn searches(root: &Path) -> anyhow::Result<String> {
         "search_speed",
     ]);
     let said = run_command(cargo.args(["--", "generated", "1000000"]).arg(&folder));
-    // A gigabyte that the next run makes again.
+    // Free a gigabyte; the next run generates it again.
     std::fs::remove_dir_all(&folder)?;
     said
 }

@@ -1,7 +1,7 @@
-//! What the proxy adds to a call, beside a direct one in the same run; many streams; memory. Others' proxies beside it.
+//! Latency that the proxy adds to a direct call, streams in parallel, memory; and the same for other proxies.
 //!
-//! The provider and the agents are one program of ours (`crates/fanfold-testkit/benches/proxy`), the proxies are programs
-//! of their own. Each is asked the same: a conversation followed step by step, every call once directly and once through.
+//! The provider and the agents are one program (`crates/fanfold-testkit/benches/proxy`). Each proxy gets the same load: a growing
+//! conversation whose requests are sent both directly and through the proxy.
 
 mod page; //  the tables
 mod peers; // others' proxies, installed and started
@@ -17,26 +17,26 @@ use serde_json::Value;
 
 use crate::bench::run_command;
 
-/// Sizes of bodies, and how many requests of each are timed.
+/// Sizes of bodies and the number of timed requests of each.
 const SIZES: [(u64, u64); 3] = [(20_000, 1_000), (400_000, 400), (4_000_000, 120)];
-/// Others are slower, and their figures need fewer requests.
+/// Other proxies are slower and get fewer requests.
 const PEER_SIZES: [(u64, u64); 3] = [(20_000, 200), (400_000, 80), (4_000_000, 24)];
 const STARTING: Duration = Duration::from_secs(90);
 
-/// What was measured of one proxy: a line for each size, or why there is none.
-pub(crate) struct Measured {
+/// Figures of one proxy, one per size, or the reason why they are missing.
+pub(crate) struct ProxyFigures {
     pub(crate) name: String,
     pub(crate) latencies: Result<Vec<Value>, String>,
 }
 
-/// Runs all of it and prints the tables.
+/// Runs the benchmark and prints the tables.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     let is_asked = |name: &str| arguments.iter().any(|argument| argument == name);
     let root = crate::tidy::root();
     let work = root.join("target/bench/proxy");
     fs::create_dir_all(&work)?;
     let program = build(&root)?;
-    // A short run shows that all of it works; its figures mean little.
+    // A short run only shows that everything works.
     let scale = if is_asked("--short") { 20 } else { 1 };
     let ours = |name: &str| Subject::fanfold(&program, &work, name);
     let mut measured = vec![latencies(&root, &work, &ours("latency")?, &SIZES, scale)];
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
         for peer in peers::all(&root, &work) {
             measured.push(match peer {
                 Ok(subject) => latencies(&root, &work, &subject, &PEER_SIZES, scale),
-                Err((name, why)) => Measured { name, latencies: Err(why) },
+                Err((name, why)) => ProxyFigures { name, latencies: Err(why) },
             });
         }
     }
@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A proxy that is measured.
+/// A proxy under test.
 pub(crate) struct Subject {
     pub(crate) name: String,
     pub(crate) program: PathBuf,
@@ -79,7 +79,7 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// Our own, with a store of its own.
+    /// fanfold with an empty store.
     fn fanfold(program: &Path, work: &Path, name: &str) -> anyhow::Result<Subject> {
         let (port, upstream_port) = (free_port()?, free_port()?);
         let folder = work.join(name);
@@ -104,7 +104,7 @@ impl Subject {
         })
     }
 
-    /// Starts it, and waits until it listens.
+    /// Starts the proxy and waits until it listens.
     fn start(&self, work: &Path) -> anyhow::Result<Running> {
         let log = work.join(format!("{}.log", self.name));
         let file = File::create(&log)?;
@@ -117,7 +117,7 @@ impl Subject {
             .stderr(file.try_clone()?)
             .stdout(file);
         let child =
-            command.spawn().with_context(|| format!("{} could not be started", self.program.display()))?;
+            command.spawn().with_context(|| format!("{} cannot be started", self.program.display()))?;
         let mut running = Running { child };
         let started = Instant::now();
         while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
@@ -137,7 +137,7 @@ impl Subject {
     }
 }
 
-/// A program that ends with this.
+/// A program that is killed on drop.
 struct Running {
     child: Child,
 }
@@ -149,7 +149,7 @@ impl Drop for Running {
     }
 }
 
-fn latencies(root: &Path, work: &Path, subject: &Subject, sizes: &[(u64, u64)], scale: u64) -> Measured {
+fn latencies(root: &Path, work: &Path, subject: &Subject, sizes: &[(u64, u64)], scale: u64) -> ProxyFigures {
     let measured = || -> anyhow::Result<Vec<Value>> {
         let _running = subject.start(work)?;
         let mut lines = Vec::new();
@@ -159,17 +159,17 @@ fn latencies(root: &Path, work: &Path, subject: &Subject, sizes: &[(u64, u64)], 
         }
         Ok(lines)
     };
-    Measured { name: subject.name.clone(), latencies: measured().map_err(|error| format!("{error:#}")) }
+    ProxyFigures { name: subject.name.clone(), latencies: measured().map_err(|error| format!("{error:#}")) }
 }
 
-/// One measurement, as a line of JSON.
+/// One measurement as JSON.
 fn measure(root: &Path, arguments: &[&str], subject: &Subject) -> anyhow::Result<Value> {
     let mut cargo = Command::new("cargo");
     cargo.current_dir(root).args(["bench", "--quiet", "-p", "fanfold-testkit", "--bench", "proxy", "--"]);
     cargo.args(arguments).args(["--port", &subject.port.to_string()]);
     cargo.args(["--upstream-port", &subject.upstream_port.to_string()]);
     let said = run_command(&mut cargo)?;
-    let line = said.lines().find(|line| line.starts_with('{')).context("the measurement gave no figures")?;
+    let line = said.lines().find(|line| line.starts_with('{')).context("the benchmark printed no figures")?;
     Ok(serde_json::from_str(line)?)
 }
 
@@ -179,7 +179,7 @@ fn build(root: &Path) -> anyhow::Result<PathBuf> {
     Ok(root.join("target/release/fanfold"))
 }
 
-/// A port that nobody listens on.
+/// A free port.
 pub(crate) fn free_port() -> anyhow::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }

@@ -1,7 +1,7 @@
-//! What a summariser is shown of the tool results that its summary stands for: ours beside Hermes' on the same messages.
+//! Counts the facts of tool results that summary prompts contain, for fanfold and Hermes on the same messages.
 //!
-//! A fact counts as shown if it stands in the prompt: an error by its whole line, a path whole, a value (a number of three digits or more)
-//! together with the word beside it. They are found by rules of this file, not by those that choose what is shown.
+//! A fact counts if the prompt contains it: an error as a whole line, a path, a value (a number of at least three digits) with its
+//! neighbouring word. This file finds facts by rules of its own, independent of those that select text for prompts.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,11 +19,11 @@ use crate::{bench, page};
 const TABLE: &str = "docs/benchmarks.md";
 const BEGIN: &str = "<!-- begin: cargo xtask bench summary --write -->";
 
-/// The window of the agent's model, and of the one that writes summaries.
+/// The windows of the agent's model and of the summary model.
 const WINDOW: Tokens = Tokens(200_000);
 const SUMMARISER: Tokens = Tokens(128_000);
 
-/// What Hermes would send: the middle that it cuts out, pruned and serialised by its own code.
+/// Prints the prompt of Hermes: the middle that it removes, pruned and serialised by its own code.
 const SCRIPT: &str = r###"
 import json, logging, os, sys, tempfile
 os.environ["HERMES_HOME"] = tempfile.mkdtemp()
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     );
     for (file, (head, cut)) in files.iter().zip(middles) {
         let body = fs::read_to_string(file)?;
-        let middle = Middle::of(&body, head, cut)?;
+        let middle = Middle::parse(&body, head, cut)?;
         let theirs = fs::read_to_string(file.with_extension("json.hermes"))?;
         let at_once = at_once(&body, head, cut)?;
         let one_by_one = one_by_one(&body)?;
@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Lets Hermes write its prompts beside the files. Says where the middle of each begins and ends.
+/// Writes Hermes' prompts next to the files and returns the range of each middle.
 fn hermes(work: &Path, files: &[PathBuf]) -> anyhow::Result<Vec<(usize, usize)>> {
     let python = bench::venv(work, &[bench::HERMES])?;
     let said = bench::run_command(Command::new(python).args(["-c", SCRIPT]).args(files))?;
@@ -84,11 +84,11 @@ fn hermes(work: &Path, files: &[PathBuf]) -> anyhow::Result<Vec<(usize, usize)>>
         Some((head.parse().ok()?, cut.parse().ok()?))
     };
     let middles: Vec<(usize, usize)> = said.lines().filter_map(ends).collect();
-    ensure!(middles.len() == files.len(), "Hermes gave no prompts:\n{said}");
+    ensure!(middles.len() == files.len(), "Hermes printed no prompts:\n{said}");
     Ok(middles)
 }
 
-/// The tool results between the head and the tail, and the facts in them.
+/// The tool results between the head and the tail, with their facts.
 struct Middle {
     n_messages: usize,
     facts: [BTreeSet<String>; 3],
@@ -96,7 +96,7 @@ struct Middle {
 }
 
 impl Middle {
-    fn of(body: &str, head: usize, cut: usize) -> anyhow::Result<Middle> {
+    fn parse(body: &str, head: usize, cut: usize) -> anyhow::Result<Middle> {
         let body: serde_json::Value = serde_json::from_str(body)?;
         let messages = body["messages"].as_array().context("the transcript has messages")?;
         let results = messages[head..cut].iter().filter(|message| message["role"] == "tool");
@@ -131,7 +131,7 @@ impl Middle {
     }
 }
 
-/// A text with the escapes of JSON strings undone, as far as lines and words need it.
+/// Replaces the JSON escapes that affect lines and words.
 fn plain(text: &str) -> String {
     text.replace("\\n", "\n").replace("\\\"", "\"")
 }
@@ -141,7 +141,7 @@ fn facts(text: &str) -> [BTreeSet<String>; 3] {
     let (mut errors, mut paths, mut values) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for line in text.lines().map(str::trim) {
         if line.starts_with("error: ") {
-            // What a JSON dump puts behind the last line is not part of it.
+            // A JSON dump ends the last line with a quote.
             errors.insert(line.split('"').next().unwrap_or(line).trim().to_owned());
         }
         let words: Vec<&str> = line
@@ -165,7 +165,7 @@ fn facts(text: &str) -> [BTreeSet<String>; 3] {
     [errors, paths, values]
 }
 
-/// Every five words in a row, as a hash.
+/// Hashes of all runs of five words.
 fn shingles(text: &str) -> impl Iterator<Item = u64> {
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
     let words: Vec<&str> =
@@ -178,7 +178,7 @@ fn shingles(text: &str) -> impl Iterator<Item = u64> {
     words.windows(5).map(hash).collect::<Vec<_>>().into_iter()
 }
 
-/// The prompts of one errand about everything up to the cut.
+/// The prompts of one summary of everything up to the cut.
 fn at_once(body: &str, head: usize, cut: usize) -> anyhow::Result<Vec<String>> {
     let mut policy = Policy::fanfold();
     policy.strategy = Strategy::Off;
@@ -190,11 +190,11 @@ fn at_once(body: &str, head: usize, cut: usize) -> anyhow::Result<Vec<String>> {
     };
     let range = Some((entry_at(head), entry_at(cut - 1)));
     session.on(Event::FoldAsked { range });
-    let errand = Errand::of(&session, &Wish::of(SUMMARISER)).context("something is folded")?;
+    let errand = Errand::of(&session, &Wish::of(SUMMARISER)).context("nothing is folded")?;
     Ok(prompts(errand)?.0)
 }
 
-/// The prompts of a summary after each fold, as the conversation goes on.
+/// The prompts of a summary after each fold of the growing conversation.
 fn one_by_one(body: &str) -> anyhow::Result<Vec<String>> {
     let mut all = Vec::new();
     let mut session = Session::new(Policy::fanfold(), Budget::of_window(WINDOW), o200k());
@@ -236,24 +236,24 @@ fn origin(entry: &Entry) -> usize {
     }
 }
 
-/// All questions of an errand, with answers that are only as good as they have to be; what comes of them.
+/// Runs a summary job with minimal valid answers; returns its prompts and the summary.
 fn prompts(mut errand: Errand<'_>) -> anyhow::Result<(Vec<String>, Summary)> {
     let material: Vec<String> = errand.material().map(str::to_owned).collect();
     let mut prompts = Vec::new();
     loop {
         match errand.next() {
             Next::Ask(asked) => {
-                // Only the originals count, not what was written before or asked for.
+                // Only originals count, not the previous summary or the instructions.
                 prompts.push(material[prompts.len().min(material.len() - 1)].clone());
                 errand.heard(&answer(&asked.user));
             }
             Next::Done(summary) => return Ok((prompts, summary)),
-            Next::GiveUp(flaws) => bail!("after {} questions: {flaws:?}", prompts.len()),
+            Next::GiveUp(flaws) => bail!("the summary failed after {} prompts: {flaws:?}", prompts.len()),
         }
     }
 }
 
-/// An answer that names what the question says must be named.
+/// An answer that contains the references that the prompt requires.
 fn answer(question: &str) -> String {
     let mut out = String::new();
     for heading in &fanfold_core::summary::HEADINGS[1..] {

@@ -1,4 +1,4 @@
-//! Times `fanfold replay` beside the yardstick, a replay in Python, on the same conversations in one run.
+//! Times `fanfold replay` and the yardstick, a replay in Python, on the same conversations.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -7,15 +7,15 @@ use std::time::Instant;
 use anyhow::{Context as _, ensure};
 
 use crate::page;
-use crate::replayed::Replays;
+use crate::recordings::Replays;
 
 const TABLE: &str = "docs/benchmarks.md";
 const BEGIN: &str = "<!-- begin: cargo xtask bench replay --write -->";
-/// Both sides run so often, in turn; the best time of each counts.
+/// Rounds; the sides run in turn, and the best time of each counts.
 const ROUNDS: usize = 2;
 const WINDOWS: [&str; 4] = ["8000", "16000", "32000", "64000"];
 
-/// What the yardstick replays, what we replay beside it, and how a row tells that.
+/// The yardstick's policy, the policy of fanfold, and their labels in the table.
 const RUNS: [(&str, &str, &str); 3] = [
     ("`fanfold pipe`, handles opened", "", "fanfold"),
     ("its own `best-lines`", "best-lines", "fanfold"),
@@ -25,7 +25,11 @@ const RUNS: [(&str, &str, &str); 3] = [
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     let root = crate::tidy::root();
     let script = root.join("../shared/tools/replay/replay.py");
-    ensure!(script.exists(), "{} is not there\n\nhint: it is what is timed", script.display());
+    ensure!(
+        script.exists(),
+        "{} does not exist\n\nhint: the benchmark compares with this program",
+        script.display()
+    );
     let python = crate::bench::venv(&root.join("target/bench/yardstick"), &["tiktoken", "litellm"])?;
     let replays = Replays::new()?;
     let mut best = [[f64::INFINITY; 2]; RUNS.len()];
@@ -57,11 +61,11 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How long a command takes that must not fail.
+/// The running time of a command, which must succeed.
 fn seconds(command: &mut Command) -> anyhow::Result<f64> {
     command.env_remove("FANFOLD_CONFIG").env("PYTHONDONTWRITEBYTECODE", "1").stdout(Stdio::null());
     let start = Instant::now();
-    let status = command.status().with_context(|| format!("{command:?} could not be started"))?;
+    let status = command.status().with_context(|| format!("{command:?} cannot be started"))?;
     ensure!(status.success(), "{command:?} failed");
     Ok(start.elapsed().as_secs_f64())
 }
