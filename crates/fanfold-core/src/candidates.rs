@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::atoms::each_atom_in;
+use crate::atoms::each_atom;
 use crate::choice::{Line, LineOf};
 use crate::condense::signs::{Sign, sign_of};
 use crate::copies::LineHash;
 use crate::deed::Deed;
 use crate::draft::Draft;
-use crate::marks::MarkedText;
 use crate::scan::{Piece, Scan, ScanLine, words_of};
 use crate::tokens::Tokens;
 use crate::transcript::EntryId;
@@ -34,16 +33,14 @@ struct SourceCall {
 /// Takes entries apart.
 pub(crate) fn sources(draft: &mut Draft<'_>, entries: &[EntryId]) -> Vec<Source> {
     let mut found: Vec<Source> = Vec::with_capacity(entries.len());
-    let mut marked = MarkedText::default();
     for &id in entries {
         let scan = draft.scan(id);
         let lexicon = Arc::make_mut(&mut draft.ledger.lexicon);
         let step = draft.transcript.entry(id).step();
         let calls = scan.calls.iter().enumerate().map(|(i, call)| {
             let mut atoms = Vec::new();
-            marked.read(&call.line);
-            each_atom_in(&call.line, &marked, 0..call.line.len(), |atom, place| {
-                atoms.push(lexicon.id_of(atom, words_of(atom, call.line.as_bytes(), &marked, place)));
+            each_atom(&call.line, |atom, range| {
+                atoms.push(lexicon.id_of(atom, words_of(atom, call.line.as_bytes(), range)));
             });
             let result = step.and_then(|step| step.calls[i].result.as_ref());
             let size = result.map_or(Tokens::ZERO, |result| result.body.tokens());

@@ -9,8 +9,6 @@ use std::hash::{BuildHasherDefault, Hasher};
 use memchr::memchr_iter;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::marks::letters_of;
-
 /// What a line says, whatever its number and its indentation.
 pub(crate) type LineHash = u64;
 
@@ -104,27 +102,14 @@ const SHORTEST: usize = 30;
 
 /// Whether a line says enough to be copied: a few words, not a bracket.
 pub(crate) fn is_copyable(line: &str) -> bool {
-    const WORDS: u32 = 3;
-    // Most lines say enough at once.
-    line.len() >= SHORTEST && (n_words_at(line) >= WORDS || n_words(line) >= WORDS)
+    const WORDS: usize = 3;
+    line.len() >= SHORTEST && words(line).take(WORDS).count() == WORDS
 }
 
-/// How many words of two letters and more there are.
-fn n_words(text: &str) -> u32 {
+/// The words of at least two letters.
+fn words(text: &str) -> impl Iterator<Item = &[u8]> {
     let runs = text.as_bytes().chunk_by(|one, next| one.is_ascii_alphabetic() == next.is_ascii_alphabetic());
-    runs.filter(|run| run.len() >= 2 && run[0].is_ascii_alphabetic()).count() as u32
-}
-
-/// How many of them begin in the first bytes.
-fn n_words_at(text: &str) -> u32 {
-    let begin = text.trim_ascii_start().as_bytes();
-    let mut padded = [0; 64];
-    let block = begin.first_chunk().unwrap_or_else(|| {
-        padded[..begin.len()].copy_from_slice(begin);
-        &padded
-    });
-    let letters = letters_of(block);
-    (letters & !(letters << 1) & letters >> 1).count_ones()
+    runs.filter(|run| run.len() >= 2 && run[0].is_ascii_alphabetic())
 }
 
 /// Takes a hash for what it is.

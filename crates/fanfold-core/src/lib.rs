@@ -10,9 +10,7 @@ mod event; //      what matters but was not said
 mod handle; //     how an original is named
 mod deed; //       what a call did
 mod condense; //   long texts made short by what they are
-mod marks; //      which bytes of a text are letters, digits, quotes
 mod atoms; //      names, paths and ids in a text
-mod numbers; //    their numbers, by hash
 mod value; //      how likely they are to be used again
 mod economy; //    when a fold pays
 mod account; //    what requests have cost

@@ -6,13 +6,11 @@ use std::ops::Range;
 
 use memchr::{memchr_iter, memmem, memrchr2};
 
-use crate::atoms::{Atom, Look, each_atom_in};
+use crate::atoms::{Atom, AtomKind, each_atom};
 use crate::copies::{LineHash, hash_of_unnumbered, is_copyable, without_number};
 use crate::deed::{Deed, deed_by, line_and_failure, source_of};
 use crate::draft::SLICE;
 use crate::handle::Hash;
-use crate::marks::MarkedText;
-use crate::numbers::Numbers;
 use crate::parallel::{ParallelMap, parallel_map};
 use crate::policy::ToolRule;
 use crate::recall::each_piece;
@@ -20,7 +18,7 @@ use crate::slices::slices;
 use crate::spacing::Respaced;
 use crate::tokens::Tokens;
 use crate::transcript::{Call, Entry};
-use crate::value::{AtomId, Lexicon};
+use crate::value::{AtomId, AtomIds, Lexicon};
 use crate::words::{Word, last_words};
 
 /// An entry taken apart.
@@ -133,8 +131,7 @@ pub(crate) type OwnAtom = (Atom, [Word; 3]);
 /// What one thread takes entries apart with. Lists grow here, and leave it at their length.
 #[derive(Default)]
 struct Bench {
-    numbers: Numbers,
-    marked: MarkedText,
+    ids: AtomIds,
     respaced: Respaced,
     lines: Vec<LineSpan>,
     atoms: Vec<AtomId>,
@@ -205,14 +202,13 @@ impl Bench {
     fn parts_of(&mut self, (entry, tokens): (&Entry, Tokens), rules: &[ToolRule]) -> Parts {
         let size = size_of(entry);
         let (mut script, mut plain) = (String::with_capacity(size + size / 16 + 32), String::new());
-        let Bench { numbers, marked, respaced, lines, atoms, own } = self;
+        let Bench { ids, respaced, lines, atoms, own } = self;
         lines.clear();
         atoms.clear();
         own.clear();
         let calls = entry.step().map_or(&[][..], |step| &step.calls);
         let calls: Vec<CallScan> = calls.iter().map(|call| CallScan::of(call, rules)).collect();
-        // One atom in fifty bytes is usual.
-        numbers.restart(size / 48);
+        ids.clear();
         each_piece(entry, |piece, label, text| {
             let from = script.len();
             let is_asked = matches!(piece, Piece::Asked(_));
@@ -225,17 +221,16 @@ impl Bench {
                 script.push('\n');
             }
             let text = if is_respaced { respaced.text() } else { &script[from..] };
-            marked.read(text);
             each_line(text, |at, line| {
                 let first = atoms.len();
-                each_atom_in(text, marked, at..at + line.len(), |atom, place| {
-                    let next = own.len() as AtomId;
-                    let number = numbers.find_or_take(atom, next);
-                    if number == next {
-                        own.push((atom, words_of(atom, text.as_bytes(), marked, place)));
-                    }
-                    if !atoms[first..].contains(&number) {
-                        atoms.push(number);
+                each_atom(line, |atom, range| {
+                    let id = *ids.entry(atom).or_insert_with(|| {
+                        let range = at + range.start..at + range.end;
+                        own.push((atom, words_of(atom, text.as_bytes(), range)));
+                        own.len() as AtomId - 1
+                    });
+                    if !atoms[first..].contains(&id) {
+                        atoms.push(id);
                     }
                 });
                 let is_escaped = is_asked && line.contains('\\');
@@ -277,9 +272,9 @@ impl Parts {
 }
 
 /// The last words of an atom that stands in a text.
-pub(crate) fn words_of(atom: Atom, text: &[u8], marked: &MarkedText, place: Range<usize>) -> [Word; 3] {
+pub(crate) fn words_of(atom: Atom, text: &[u8], range: Range<usize>) -> [Word; 3] {
     // There are no words in a number.
-    if atom.look() == Look::Number { [0; 3] } else { last_words(text, marked, place) }
+    if atom.kind() == AtomKind::Number { [0; 3] } else { last_words(text, range) }
 }
 
 impl CallScan {

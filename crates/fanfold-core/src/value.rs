@@ -7,11 +7,12 @@ mod feature; // what it looks at
 mod weights; // how much each of that counts
 pub mod study; // its own eyes, for the command that makes the weights
 
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
-use crate::atoms::{Atom, Look, each_atom};
-use crate::copies::{Copies, LineHash, LineSet, hash_of};
-use crate::numbers::Numbers;
+use crate::atoms::{Atom, AtomKind, each_atom};
+use crate::copies::{Copies, Hashed, LineHash, LineSet, hash_of};
 use crate::policy::{Choice, Scorer};
 use crate::scan::{OwnAtom, Piece, Scan};
 use crate::transcript::{Entry, EntryId, Prompt, Speaker, Transcript};
@@ -23,11 +24,14 @@ use weights::WEIGHTS;
 /// An atom of the session, by the order in which they first came.
 pub(crate) type AtomId = u32;
 
+/// Ids by atom.
+pub(crate) type AtomIds = HashMap<Atom, AtomId, BuildHasherDefault<Hashed>>;
+
 /// What the conversation has shown of its atoms, learnt entry by entry.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lexicon {
     /// The numbers by the atoms; what they are numbers of stands in `known`.
-    ids: Numbers,
+    ids: AtomIds,
     known: Vec<Known>,
     /// Where each entry that was learnt ends, in tokens from the beginning.
     ends: Vec<u32>,
@@ -77,7 +81,7 @@ impl Lexicon {
     /// The number of an atom; a new one is taken in, with its words.
     pub(crate) fn id_of(&mut self, atom: Atom, words: [Word; 3]) -> AtomId {
         let next = self.known.len() as AtomId;
-        let id = self.ids.find_or_take(atom, next);
+        let id = *self.ids.entry(atom).or_insert(next);
         if id == next {
             self.known.push(Known {
                 atom,
@@ -96,13 +100,7 @@ impl Lexicon {
 
     /// The numbers of atoms; new ones are taken in, with their words.
     pub(crate) fn ids_of(&mut self, atoms: &[OwnAtom]) -> Vec<AtomId> {
-        let mut ids = self.ids.guesses(atoms.iter().map(|(atom, _)| *atom));
-        for (id, (atom, words)) in ids.iter_mut().zip(atoms) {
-            if *id == Numbers::UNKNOWN {
-                *id = self.id_of(*atom, *words);
-            }
-        }
-        ids
+        atoms.iter().map(|(atom, words)| self.id_of(*atom, *words)).collect()
     }
 
     /// How many atoms are known.
@@ -172,7 +170,7 @@ impl Lexicon {
 
     /// What a call asked for: the first path among its atoms, or what else comes first.
     fn subject(&self, asked: &[AtomId]) -> Option<AtomId> {
-        let is_path = |atom: &&AtomId| self.known[**atom as usize].atom.look() == Look::Path;
+        let is_path = |atom: &&AtomId| self.known[**atom as usize].atom.kind() == AtomKind::Path;
         asked.iter().find(is_path).or(asked.first()).copied()
     }
 
@@ -189,8 +187,8 @@ impl Lexicon {
     }
 
     /// What an atom is.
-    pub(crate) fn look(&self, atom: AtomId) -> Look {
-        self.known[atom as usize].atom.look()
+    pub(crate) fn kind(&self, atom: AtomId) -> AtomKind {
+        self.known[atom as usize].atom.kind()
     }
 
     /// How many tokens ago an entry ended.
@@ -239,16 +237,16 @@ impl Lexicon {
 
     /// Calls back with what the scorer sees of an atom.
     fn each_feature(&self, known: &Known, mut see: impl FnMut(Feature, f32)) {
-        let look = known.atom.look();
+        let kind = known.atom.kind();
         see(Feature::Base, 1.0);
-        match look {
-            Look::Name => {}
-            Look::Path => see(Feature::Path, 1.0),
-            Look::Number => see(Feature::Number, 1.0),
-            Look::Quoted => see(Feature::Quoted, 1.0),
+        match kind {
+            AtomKind::Name => {}
+            AtomKind::Path => see(Feature::Path, 1.0),
+            AtomKind::Number => see(Feature::Number, 1.0),
+            AtomKind::Quoted => see(Feature::Quoted, 1.0),
         }
         if known.is_coined {
-            see(if look == Look::Path { Feature::CoinedPath } else { Feature::Coined }, 1.0);
+            see(if kind == AtomKind::Path { Feature::CoinedPath } else { Feature::Coined }, 1.0);
         }
         if known.n_uses > 0 {
             see(Feature::Used, 1.0);
@@ -285,7 +283,7 @@ impl Lexicon {
 
     /// The chance of an atom that is known.
     pub(crate) fn chance_of(&self, atom: Atom) -> Option<(AtomId, f32)> {
-        let id = self.ids.find(atom)?;
+        let id = *self.ids.get(&atom)?;
         let known = &self.known[id as usize];
         Some((id, self.chance(known, self.score_of_piece(&self.piece_of(known)))))
     }

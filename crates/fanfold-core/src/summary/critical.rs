@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::material::Chunk;
 use super::quotes::normal;
-use crate::atoms::{Look, each_atom};
+use crate::atoms::{AtomKind, each_atom};
 use crate::condense::signs::{Sign, head, sign_of};
 use crate::value::Lexicon;
 
@@ -45,9 +45,9 @@ pub(crate) fn critical(chunk: &Chunk, lexicon: &Lexicon, most: usize) -> Vec<Ref
         }
         each_atom(line, |atom, place| {
             let text = &line[place];
-            let found = match atom.look() {
-                Look::Path if is_path(text) => &mut paths,
-                Look::Number if text.len() >= 4 => &mut ids,
+            let found = match atom.kind() {
+                AtomKind::Path if is_path(text) => &mut paths,
+                AtomKind::Number if text.len() >= 4 => &mut ids,
                 _ => return,
             };
             let chance = lexicon.chance_of(atom).map_or(0.0, |(_, chance)| chance);

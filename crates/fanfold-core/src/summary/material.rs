@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::atoms::Look;
+use crate::atoms::AtomKind;
 use crate::choice::{Chooser, Line, LineOf};
 use crate::condense::signs::{Sign, sign_of};
 use crate::ledger::Ledger;
@@ -270,11 +270,11 @@ fn said_worth(is_user: bool, n_lines: usize) -> f32 {
 }
 
 /// What an atom is worth for what it is, beside how likely it is to be used again.
-fn own_worth(look: Look) -> f32 {
-    match look {
-        Look::Path => 0.06,
-        Look::Number => 0.025,
-        Look::Name | Look::Quoted => 0.006,
+fn own_worth(kind: AtomKind) -> f32 {
+    match kind {
+        AtomKind::Path => 0.06,
+        AtomKind::Number => 0.025,
+        AtomKind::Name | AtomKind::Quoted => 0.006,
     }
 }
 
@@ -285,7 +285,7 @@ fn chosen(ledger: &Ledger, showing: &Showing<'_>, sources: &[Source]) -> String 
     let mut chances = lexicon.chances(crate::policy::Choice::default().scorer);
     let mut values = vec![0.0; lexicon.len()];
     for &atom in sources.iter().flat_map(|source| &source.scan.atoms) {
-        values[atom as usize] = own_worth(lexicon.look(atom)) + chances.of(atom);
+        values[atom as usize] = own_worth(lexicon.kind(atom)) + chances.of(atom);
     }
     let room = showing.room.0 as usize;
     let (about, others): (Vec<&Source>, Vec<&Source>) =

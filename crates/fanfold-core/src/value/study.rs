@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::feature::{FEATURES, Feature};
 use super::{AtomId, Lexicon, weights};
-use crate::atoms::Look;
+use crate::atoms::AtomKind;
 use crate::copies::{self, LineHash, hash_of, is_copyable, values_in, without_number};
 use crate::parallel::Sequential;
 use crate::scan::{Piece, Scan, take_apart};
@@ -133,7 +133,7 @@ impl<'t> Study<'t> {
         self.lexicon.each_feature(known, &mut see);
         self.lexicon.each_feature_of_piece(&self.lexicon.piece_of(known), &mut see);
         let is_used = after.first().is_some_and(|(_, is_use)| *is_use);
-        Some(Case { features, is_used, is_coined: known.is_coined && known.atom.look() != Look::Path })
+        Some(Case { features, is_used, is_coined: known.is_coined && known.atom.kind() != AtomKind::Path })
     }
 }
 
