@@ -192,7 +192,11 @@ mod tests {
     fn finds_names_paths_and_ids_but_no_plain_words() {
         check(
             "open src/lib/parser.rs and see max_depth",
-            &[("src/lib/parser.rs", AtomKind::Path), ("parser.rs", AtomKind::Name), ("max_depth", AtomKind::Name)],
+            &[
+                ("src/lib/parser.rs", AtomKind::Path),
+                ("parser.rs", AtomKind::Name),
+                ("max_depth", AtomKind::Name),
+            ],
         );
         check(
             "order W2378156 of fooBar, a well-known word",
@@ -205,8 +209,11 @@ mod tests {
 
     #[test]
     fn escaped_line_ends_separate_names() {
-        check(r"fooBar
-max_depth", &[("fooBar", AtomKind::Name), ("max_depth", AtomKind::Name)]);
+        check(
+            r"fooBar
+max_depth",
+            &[("fooBar", AtomKind::Name), ("max_depth", AtomKind::Name)],
+        );
         check(&format!("{}|\\n/tmp/one", "-".repeat(90)), &[("/tmp/one", AtomKind::Path)]);
     }
 

@@ -1,20 +1,20 @@
-//! Lines of entries that could stay in view, and what each is worth as a whole.
+//! Lines of folded entries that may stay in a segment, and what each is worth as a whole.
 
 use std::sync::Arc;
 
 use crate::atoms::each_atom;
-use crate::choice::{Line, LineOf};
+use crate::choice::{CandidateKind, CandidateLine};
 use crate::condense::signs::{Sign, sign_of};
 use crate::copies::LineHash;
 use crate::deed::Deed;
 use crate::draft::Draft;
-use crate::scan::{Piece, Scan, ScanLine, words_of};
+use crate::scan::{EntryPart, Scan, ScanLine, words_of};
 use crate::tokens::Tokens;
 use crate::transcript::EntryId;
-use crate::value::{AtomId, Lexicon, Worth};
+use crate::value::{AtomId, Lexicon, Relevance};
 
-/// What the lines of an entry are taken from.
-pub(crate) struct Source {
+/// A folded entry that lines are taken from.
+pub(crate) struct EntrySource {
     entry: EntryId,
     pub(crate) scan: Arc<Scan>,
     calls: Vec<SourceCall>,
@@ -22,17 +22,17 @@ pub(crate) struct Source {
     is_user: bool,
 }
 
-/// A call of an entry.
+/// A call of a folded entry.
 struct SourceCall {
-    /// The atoms of what it did, in our words.
+    /// The atoms of the line that describes the call.
     atoms: Vec<AtomId>,
-    /// How likely a line of its result is to be copied, were it new.
+    /// The probability that a line of its result is copied while the result is new.
     copied: f32,
 }
 
-/// Takes entries apart.
-pub(crate) fn sources(draft: &mut Draft<'_>, entries: &[EntryId]) -> Vec<Source> {
-    let mut found: Vec<Source> = Vec::with_capacity(entries.len());
+/// Scans the entries.
+pub(crate) fn sources(draft: &mut Draft<'_>, entries: &[EntryId]) -> Vec<EntrySource> {
+    let mut found: Vec<EntrySource> = Vec::with_capacity(entries.len());
     for &id in entries {
         let scan = draft.scan(id);
         let lexicon = Arc::make_mut(&mut draft.ledger.lexicon);
@@ -49,75 +49,79 @@ pub(crate) fn sources(draft: &mut Draft<'_>, entries: &[EntryId]) -> Vec<Source>
         let calls = calls.collect();
         let has_failures = scan.calls.iter().any(|call| call.has_failed);
         let is_user = draft.transcript.entry(id).is_user();
-        found.push(Source { entry: id, scan, calls, has_failures, is_user });
+        found.push(EntrySource { entry: id, scan, calls, has_failures, is_user });
     }
     found
 }
 
-/// How likely a line of a new result is to be copied word for word: the text of a file that was looked at is, most of all
-/// where little was looked at; what a search or a command printed is not.
+/// The probability that a line of a new result is copied verbatim: highest for short excerpts of files, zero for
+/// everything that does not show a file.
 fn chance_of_copy(deed: &Deed, size: Tokens) -> f32 {
     if deed.shows_file() { 0.2 / (1.0 + size.0 as f32 / 1000.0) } else { 0.0 }
 }
 
-/// The lines of entries that could stand in a segment, in their order; what they are worth is not yet known.
-pub(crate) fn lines_of<'a>(sources: &'a [Source], worth: &Worth) -> Vec<Line<'a>> {
-    let n_lines = |source: &Source| source.calls.len() + source.scan.n_lines();
+/// The candidate lines of entries in order, with a worth of zero.
+pub(crate) fn lines_of<'a>(sources: &'a [EntrySource], relevance: &Relevance) -> Vec<CandidateLine<'a>> {
+    let n_lines = |source: &EntrySource| source.calls.len() + source.scan.n_lines();
     let mut out = Vec::with_capacity(sources.iter().map(n_lines).sum());
     for source in sources {
-        let deeds = source.scan.calls.iter().zip(&source.calls);
-        out.extend(deeds.map(|(call, SourceCall { atoms, .. })| Line {
+        let actions = source.scan.calls.iter().zip(&source.calls);
+        out.extend(actions.map(|(call, SourceCall { atoms, .. })| CandidateLine {
             entry: source.entry,
             at: 0,
             text: &call.line,
             atoms,
             source: &call.source,
-            is: LineOf::Deed,
+            kind: CandidateKind::Action,
             worth: 0.0,
             copied: 0.0,
             hash: 0,
             cost: None,
         }));
-        let lines = source.scan.lines().enumerate().map(|(i, line)| source.line(&line, i == 0, worth));
-        // Nothing will ever speak for most lines without an atom.
-        let may_stay = |line: &Line<'_>| {
-            let is_told = line.is != LineOf::Rest || line.copied > 0.0;
-            !line.atoms.is_empty() || is_told || !worth.focus.is_empty()
+        let lines = source.scan.lines().enumerate().map(|(i, line)| source.line(&line, i == 0, relevance));
+        // A line without atoms is never chosen, unless something else gives it a value.
+        let may_stay = |line: &CandidateLine<'_>| {
+            let has_value = line.kind != CandidateKind::Other || line.copied > 0.0;
+            !line.atoms.is_empty() || has_value || !relevance.focus.is_empty()
         };
-        out.extend(lines.filter(says_something).filter(may_stay));
+        out.extend(lines.filter(is_not_blank).filter(may_stay));
     }
     out
 }
 
-/// The lines of one result, in their order; what they are worth is not yet known.
-pub(crate) fn lines_of_result<'a>(source: &'a Source, call: u16, worth: &Worth) -> Vec<Line<'a>> {
-    let of_result = source.scan.lines().filter(|line| line.piece() == Piece::Result(call));
-    of_result.map(|line| source.line(&line, false, worth)).filter(says_something).collect()
+/// The candidate lines of one result in order, with a worth of zero.
+pub(crate) fn lines_of_result<'a>(
+    source: &'a EntrySource,
+    call: u16,
+    relevance: &Relevance,
+) -> Vec<CandidateLine<'a>> {
+    let of_result = source.scan.lines().filter(|line| line.part() == EntryPart::Result(call));
+    of_result.map(|line| source.line(&line, false, relevance)).filter(is_not_blank).collect()
 }
 
-/// Whether there is anything in a line beside the number that a reading tool put before it.
-fn says_something(line: &Line<'_>) -> bool {
+/// Whether a line is not blank.
+fn is_not_blank(line: &CandidateLine<'_>) -> bool {
     !line.text.trim_ascii().is_empty()
 }
 
-impl Source {
-    fn line<'a>(&'a self, line: &ScanLine<'a>, is_first: bool, worth: &Worth) -> Line<'a> {
+impl EntrySource {
+    fn line<'a>(&'a self, line: &ScanLine<'a>, is_first: bool, relevance: &Relevance) -> CandidateLine<'a> {
         let is_failure = self.has_failures && sign_of(line.text()) == Sign::Alarm;
-        let is = match (self.is_user, is_first, is_failure) {
-            (true, true, _) => LineOf::User,
-            (_, _, true) => LineOf::Failure,
-            _ => LineOf::Rest,
+        let kind = match (self.is_user, is_first, is_failure) {
+            (true, true, _) => CandidateKind::User,
+            (_, _, true) => CandidateKind::Failure,
+            _ => CandidateKind::Other,
         };
-        let (copied, source) = match line.piece() {
-            Piece::Result(call) => (self.calls[usize::from(call)].copied, self.name_of(call)),
-            Piece::Asked(call) => (0.0, self.name_of(call)),
-            Piece::Said => (0.0, ""),
+        let (copied, source) = match line.part() {
+            EntryPart::Result(call) => (self.calls[usize::from(call)].copied, self.name_of(call)),
+            EntryPart::Arguments(call) => (0.0, self.name_of(call)),
+            EntryPart::Text => (0.0, ""),
         };
         let text = if copied > 0.0 { line.code() } else { line.text() };
-        let is_copied = copied > 0.0 && worth.choice.has_copies && line.hash() != 0;
+        let is_copied = copied > 0.0 && relevance.choice.has_copies && line.hash() != 0;
         let (copied, hash) = if is_copied { (copied, line.hash()) } else { (0.0, 0) };
         let (entry, at, atoms) = (self.entry, line.at(), line.atoms);
-        Line { entry, at, text, atoms, source, is, worth: 0.0, copied, hash, cost: None }
+        CandidateLine { entry, at, text, atoms, source, kind, worth: 0.0, copied, hash, cost: None }
     }
 
     fn name_of(&self, call: u16) -> &str {
@@ -125,20 +129,20 @@ impl Source {
     }
 }
 
-/// Works out what lines are worth as a whole, as things stand now. What stays in view need not be copied from here.
+/// Computes the worth of lines as a whole. Lines that are still visible need not be copied from here.
 pub(crate) fn weigh(
-    lines: &mut [Line<'_>],
-    worth: &Worth,
+    lines: &mut [CandidateLine<'_>],
+    relevance: &Relevance,
     lexicon: &Lexicon,
-    is_there: impl Fn(LineHash) -> bool,
+    is_visible: impl Fn(LineHash) -> bool,
 ) {
     for line in lines {
-        let own = if worth.choice.has_tellings { line.is.worth() } else { 0.0 };
-        line.worth = own + worth.about_focus(line.text) as f32 * 0.1;
-        if line.copied > 0.0 && !is_there(line.hash) {
-            // What was looked at long ago has been changed or left.
+        let own = if relevance.choice.has_tellings { line.kind.worth() } else { 0.0 };
+        line.worth = own + relevance.n_focus_words(line.text) as f32 * 0.1;
+        if line.copied > 0.0 && !is_visible(line.hash) {
+            // The older a line is, the more likely its file has changed since.
             let thousands = lexicon.age(line.entry) as f32 / 1000.0;
-            line.worth += line.copied * lexicon.copies.times(line.hash) / (1.0 + 0.3 * thousands);
+            line.worth += line.copied * lexicon.copies.weight(line.hash) / (1.0 + 0.3 * thousands);
         }
     }
 }

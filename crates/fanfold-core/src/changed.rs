@@ -1,7 +1,7 @@
-//! Which lines of a file the agent worked on, as its newest edits tell.
+//! The lines of a file that the agent's newest edits touched.
 //!
-//! An edit names the lines it changes and some around them, before and after. Where a read of the same file has to
-//! become shorter, what these lines belong to is what the agent will want to see again.
+//! An edit quotes the lines it changes with some context. Where a later read of the file has to become shorter, the agent
+//! is most likely to need these lines.
 
 use std::collections::HashSet;
 
@@ -11,16 +11,16 @@ use crate::deed::Verb;
 use crate::draft::Draft;
 use crate::transcript::{CallId, EntryId};
 
-/// Lines of a file that were in edits of it.
+/// Lines that appear in the newest edits of a file.
 #[derive(Debug, Default)]
-pub(crate) struct Changed(HashSet<u64>);
+pub(crate) struct EditedLines(HashSet<u64>);
 
-/// Older edits do not count.
+/// The number of edits that count, newest first.
 const NEWEST: usize = 8;
-/// Shorter lines are anywhere: `} else {`.
+/// The minimum length of a line; shorter ones such as `} else {` appear everywhere.
 const SHORT: usize = 10;
 
-/// The calls that changed a part of a file, oldest first, taken out of the ledger: each entry is looked at once.
+/// Takes the list of calls that edited a part of a file out of the ledger, oldest first, and adds the new ones.
 fn find_edits(draft: &mut Draft<'_>) -> Vec<CallId> {
     let transcript = draft.transcript;
     let (seen, mut edits) = std::mem::take(&mut draft.ledger.edits);
@@ -38,57 +38,57 @@ fn find_edits(draft: &mut Draft<'_>) -> Vec<CallId> {
     edits
 }
 
-impl Changed {
-    /// The lines in the newest edits of a file. Writing all of it says nothing about a part.
-    pub(crate) fn of(draft: &mut Draft<'_>, file: &str) -> Changed {
+impl EditedLines {
+    /// Collects the lines of the newest edits of a file. Calls that wrote the whole file do not count.
+    pub(crate) fn find(draft: &mut Draft<'_>, file: &str) -> EditedLines {
         let transcript = draft.transcript;
-        let mut changed = Changed::default();
+        let mut edited = EditedLines::default();
         let mut n_edits = 0;
         let edits = find_edits(draft);
         for &call in edits.iter().rev() {
             if draft.deed(call).has_changed(file) {
                 n_edits += 1;
-                changed.learn(transcript.call(call).arguments.as_str());
+                edited.add_arguments(transcript.call(call).arguments.as_str());
             }
             if n_edits == NEWEST {
                 break;
             }
         }
         draft.ledger.edits.1 = edits;
-        changed
+        edited
     }
 
-    /// Whether a line was in an edit.
-    pub(crate) fn holds(&self, line: &str) -> bool {
+    /// Whether a line appears in an edit.
+    pub(crate) fn contains(&self, line: &str) -> bool {
         !self.0.is_empty() && key(line).is_some_and(|key| self.0.contains(&key))
     }
 
-    fn learn(&mut self, arguments: &str) {
+    fn add_arguments(&mut self, arguments: &str) {
         match serde_json::from_str(arguments) {
-            Ok(value) => self.learn_value(&value),
-            Err(_) => self.learn_text(arguments),
+            Ok(value) => self.add_value(&value),
+            Err(_) => self.add_text(arguments),
         }
     }
 
-    fn learn_value(&mut self, value: &serde_json::Value) {
+    fn add_value(&mut self, value: &serde_json::Value) {
         match value {
-            serde_json::Value::String(text) => self.learn_text(text),
-            serde_json::Value::Array(values) => values.iter().for_each(|value| self.learn_value(value)),
-            serde_json::Value::Object(fields) => fields.values().for_each(|value| self.learn_value(value)),
+            serde_json::Value::String(text) => self.add_text(text),
+            serde_json::Value::Array(values) => values.iter().for_each(|value| self.add_value(value)),
+            serde_json::Value::Object(fields) => fields.values().for_each(|value| self.add_value(value)),
             _ => {}
         }
     }
 
-    fn learn_text(&mut self, text: &str) {
+    fn add_text(&mut self, text: &str) {
         for line in text.lines() {
             self.0.extend(key(line));
-            // A line of a patch begins with what becomes of it.
+            // The first byte of a patch line is its operation.
             self.0.extend(line.strip_prefix(['+', '-']).and_then(key));
         }
     }
 }
 
-/// The hash of a line without its indentation, if it can be told from others.
+/// The hash of a trimmed line, if it is long enough.
 fn key(line: &str) -> Option<u64> {
     let line = line.trim();
     (line.len() >= SHORT).then(|| xxh3_64(line.as_bytes()))
@@ -99,10 +99,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_edits_and_patches_are_known() {
-        let mut changed = Changed::default();
-        changed.learn(r#"{"file_path": "a.rs", "old_string": "    let width = next();\n}", "edits": [{"new_string": "let height = next();"}]}"#);
-        changed.learn("*** Begin Patch\n*** Update File: a.rs\n@@\n fn context() {\n-    old_call(1);\n+    new_call(2);");
+    fn collects_lines_of_edits_and_patches() {
+        let mut edited = EditedLines::default();
+        edited.add_arguments(r#"{"file_path": "a.rs", "old_string": "    let width = next();\n}", "edits": [{"new_string": "let height = next();"}]}"#);
+        edited.add_arguments("*** Begin Patch\n*** Update File: a.rs\n@@\n fn context() {\n-    old_call(1);\n+    new_call(2);");
         for line in [
             "let width = next();",
             "\tlet height = next();",
@@ -110,10 +110,10 @@ mod tests {
             "new_call(2);",
             "old_call(1);",
         ] {
-            assert!(changed.holds(line), "{line}");
+            assert!(edited.contains(line), "{line}");
         }
         for line in ["}", "let depth = next();", ""] {
-            assert!(!changed.holds(line), "{line}");
+            assert!(!edited.contains(line), "{line}");
         }
     }
 }

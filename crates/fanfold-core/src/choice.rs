@@ -1,7 +1,7 @@
 //! Chooses the lines of folded entries that are worth their tokens.
 //!
-//! Line by line, always the one that adds most for what it costs: an atom that stands in a chosen line adds nothing
-//! more in the next.
+//! Greedy: the next line is the one with the highest value per token. An atom of a chosen line adds no value to
+//! later lines.
 
 use std::collections::BinaryHeap;
 
@@ -10,89 +10,87 @@ use crate::tokens::Count;
 use crate::transcript::EntryId;
 use crate::value::AtomId;
 
-/// A line that could stand in a segment.
+/// A line that may be chosen for a segment.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Line<'a> {
-    /// The entry it is from.
+pub(crate) struct CandidateLine<'a> {
     pub(crate) entry: EntryId,
-    /// Where it begins in the entry's script.
+    /// The offset in the entry's script.
     pub(crate) at: usize,
     pub(crate) text: &'a str,
     pub(crate) atoms: &'a [AtomId],
-    /// What it is from, in a word or two; nothing where that goes without saying.
+    /// A short name of the call it is from; may be empty.
     pub(crate) source: &'a str,
-    pub(crate) is: LineOf,
-    /// What the line is worth as a whole, whatever its atoms.
+    pub(crate) kind: CandidateKind,
+    /// The value of the line as a whole, without its atoms.
     pub(crate) worth: f32,
-    /// How likely it was to be copied when it was new, if it is of a file that was looked at.
+    /// The probability that it is copied while it is new, if it is a line of a file.
     pub(crate) copied: f32,
-    /// What it says, if it was so; zero if not.
+    /// Its hash, if it may be copied; otherwise zero.
     pub(crate) hash: LineHash,
-    /// What it costs in a segment, where that was counted before.
+    /// Its cost in a segment, if it was counted before.
     pub(crate) cost: Option<u32>,
 }
 
-/// What a line tells.
+/// The kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LineOf {
-    /// What was done, in our words.
-    Deed,
-    /// What went wrong.
+pub(crate) enum CandidateKind {
+    /// The description of a call.
+    Action,
+    /// A failure.
     Failure,
-    /// What a person said first in a message.
+    /// The first line of a user message.
     User,
-    /// Anything else.
-    Rest,
+    Other,
 }
 
-impl LineOf {
-    /// What such a line is worth whatever stands in it.
+impl CandidateKind {
+    /// The fixed value of such a line.
     pub(crate) fn worth(self) -> f32 {
         match self {
-            LineOf::Deed => 0.015,
-            LineOf::Failure => 0.15,
-            LineOf::User => 0.3,
-            LineOf::Rest => 0.0,
+            CandidateKind::Action => 0.015,
+            CandidateKind::Failure => 0.15,
+            CandidateKind::User => 0.3,
+            CandidateKind::Other => 0.0,
         }
     }
 }
 
-/// A line that was chosen.
+/// A chosen line.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Chosen {
-    /// Which of the lines it is.
+pub(crate) struct ChosenLine {
+    /// The index of the line.
     pub(crate) line: usize,
-    /// What it costs in a segment.
+    /// Its cost in a segment.
     pub(crate) own: u32,
-    /// And with what it opens.
+    /// Its cost with the handle and the source name that it adds.
     pub(crate) cost: usize,
 }
 
-/// Chooses among lines, the one that adds most for what it costs first.
+/// Chooses lines by value per token.
 pub(crate) struct Chooser<'a> {
-    lines: &'a [Line<'a>],
-    /// The stretch in which each line stands, in order.
+    lines: &'a [CandidateLine<'a>],
+    /// The stretch of each line, in order.
     of_stretch: &'a [u32],
     counter: &'a dyn Count,
-    /// What each atom is worth; nothing once it stands in a chosen line.
+    /// The value of each atom; zero once it is in a chosen line.
     values: &'a mut [f32],
-    /// What each line is worth as a whole.
+    /// The value of each line as a whole.
     whole: Vec<f32>,
-    /// Whether an atom counts once.
+    /// Whether an atom adds value only once.
     pub(crate) is_once: bool,
     is_open: Vec<bool>,
     is_chosen: Vec<bool>,
     queue: Queue,
-    /// A line as it stands in a segment.
-    placed: String,
-    /// The chosen lines, the best first.
-    pub(crate) chosen: Vec<Chosen>,
+    /// A buffer for the line as written in a segment.
+    buffer: String,
+    /// The chosen lines, best first.
+    pub(crate) chosen: Vec<ChosenLine>,
 }
 
 impl<'a> Chooser<'a> {
-    /// Both the lines and the stretches in which they stand are in order; the values are by atom.
+    /// Lines and stretches are in order; values are by atom id.
     pub(crate) fn new(
-        lines: &'a [Line<'a>],
+        lines: &'a [CandidateLine<'a>],
         of_stretch: &'a [u32],
         values: &'a mut [f32],
         counter: &'a dyn Count,
@@ -107,16 +105,16 @@ impl<'a> Chooser<'a> {
             is_open: vec![false; of_stretch.last().map_or(0, |last| *last as usize + 1)],
             is_chosen: vec![false; lines.len()],
             queue: Queue::default(),
-            placed: String::new(),
+            buffer: String::new(),
             chosen: Vec::new(),
         };
         let mut keys: Vec<u64> = Vec::with_capacity(lines.len());
         keys.extend((0..lines.len()).filter_map(|i| chooser.key(i)));
-        chooser.queue = Queue::of(keys);
+        chooser.queue = Queue::new(keys);
         chooser
     }
 
-    /// Chooses lines for about so many tokens.
+    /// Chooses lines for about `room` tokens.
     pub(crate) fn choose(&mut self, room: usize) {
         let mut left = room;
         let mut misses = Vec::new();
@@ -131,7 +129,7 @@ impl<'a> Chooser<'a> {
                 continue;
             }
             let own = self.lines[i].cost.unwrap_or_else(|| self.own_cost(i));
-            let cost = own as usize + self.opening(i);
+            let cost = own as usize + self.opening_cost(i);
             if cost > left {
                 misses.push(now);
                 if misses.len() > MOST_MISSES {
@@ -140,17 +138,17 @@ impl<'a> Chooser<'a> {
                 continue;
             }
             left -= cost;
-            self.take(Chosen { line: i, own, cost });
+            self.take(ChosenLine { line: i, own, cost });
         }
         self.queue.later.extend(misses);
     }
 
-    /// How many stretches have lines in the view.
+    /// The number of stretches with a chosen line.
     pub(crate) fn n_open(&self) -> usize {
         self.is_open.iter().filter(|is_open| **is_open).count()
     }
 
-    fn take(&mut self, chosen: Chosen) {
+    fn take(&mut self, chosen: ChosenLine) {
         let i = chosen.line;
         self.is_chosen[i] = true;
         self.chosen.push(chosen);
@@ -161,7 +159,7 @@ impl<'a> Chooser<'a> {
         }
         let stretch = self.of_stretch[i];
         if !std::mem::replace(&mut self.is_open[stretch as usize], true) {
-            // Its other lines have become cheaper.
+            // The other lines of the stretch no longer have to pay for its handle.
             let first = self.of_stretch.partition_point(|other| *other < stretch);
             let others = (first..self.lines.len()).take_while(|&i| self.of_stretch[i] == stretch);
             let keys: Vec<u64> = others.filter(|&i| !self.is_chosen[i]).filter_map(|i| self.key(i)).collect();
@@ -169,46 +167,46 @@ impl<'a> Chooser<'a> {
         }
     }
 
-    /// What a line costs in a segment: with the blank before it and its line end, or the joint between deeds.
+    /// The cost of a line in a segment, with its indentation and line end, or with the separator between actions.
     fn own_cost(&mut self, i: usize) -> u32 {
-        let Line { text, is, .. } = self.lines[i];
-        if is == LineOf::Deed || !self.counter.is_cut_at_lines() {
+        let CandidateLine { text, kind, .. } = self.lines[i];
+        if kind == CandidateKind::Action || !self.counter.is_cut_at_lines() {
             return self.counter.count(text).0 as u32 + 1;
         }
-        self.placed.clear();
-        self.placed.extend([" ", text, "\n"]);
-        self.counter.count(&self.placed).0 as u32
+        self.buffer.clear();
+        self.buffer.extend([" ", text, "\n"]);
+        self.counter.count(&self.buffer).0 as u32
     }
 
-    /// What the first line of a stretch costs in addition: a handle and the source.
-    fn opening(&self, i: usize) -> usize {
+    /// The additional cost of the first line of a stretch: a handle and a source name.
+    fn opening_cost(&self, i: usize) -> usize {
         if self.is_open[self.of_stretch[i] as usize] { 0 } else { HANDLE + SOURCE }
     }
 
-    /// What a line adds for what it costs, and behind that its number, as one number to sort by.
+    /// The value per token of a line as the upper half of a sort key, with the index of the line as the lower half.
     fn key(&self, i: usize) -> Option<u64> {
         let line = &self.lines[i];
         let gain = self.whole[i] + line.atoms.iter().map(|atom| self.values[*atom as usize]).sum::<f32>();
         if gain <= LEAST {
             return None;
         }
-        let ratio = gain / (line.text.len() / 3 + self.opening(i) + 6) as f32;
-        // A ratio is never negative, so its bits sort like it; the newest of equal lines comes first.
+        let ratio = gain / (line.text.len() / 3 + self.opening_cost(i) + 6) as f32;
+        // The bits of non-negative floats sort like their values; of equal lines the newest comes first.
         Some(u64::from(ratio.to_bits()) << 32 | i as u64)
     }
 }
 
-/// What comes next is what is largest.
+/// A priority queue.
 #[derive(Default)]
 struct Queue {
-    /// Most are there from the beginning, and most of these are as they were when their turn comes: in order, the largest last.
+    /// The initial keys, sorted with the largest last. Most keys are never updated.
     first: Vec<u64>,
-    /// Those that came since.
+    /// Updated keys.
     later: BinaryHeap<u64>,
 }
 
 impl Queue {
-    fn of(mut keys: Vec<u64>) -> Queue {
+    fn new(mut keys: Vec<u64>) -> Queue {
         keys.sort_unstable();
         Queue { first: keys, later: BinaryHeap::new() }
     }
@@ -222,24 +220,24 @@ impl Queue {
     }
 }
 
-/// About what a handle costs in a view.
+/// The approximate cost of a handle.
 pub(crate) const HANDLE: usize = 4;
-/// About what the name of a source costs.
+/// The approximate cost of a source name.
 const SOURCE: usize = 3;
 
-/// What adds less than this is left out even where there is room.
+/// The minimum value of a line.
 const LEAST: f32 = 0.0004;
-/// After so many lines that did not fit, the room is full.
+/// Stop after this many lines that did not fit.
 const MOST_MISSES: usize = 40;
 
-/// What lines are worth as a whole; a line that comes again counts once, at its newest place.
-fn whole_worth(lines: &[Line<'_>]) -> Vec<f32> {
+/// The value of each line as a whole. Of equal lines only the newest counts.
+fn whole_worth(lines: &[CandidateLine<'_>]) -> Vec<f32> {
     let mut worth = vec![0.0; lines.len()];
-    let mut said = LineSet::default();
-    said.reserve(lines.iter().filter(|line| line.worth > 0.0).count());
+    let mut seen = LineSet::default();
+    seen.reserve(lines.iter().filter(|line| line.worth > 0.0).count());
     for (i, line) in lines.iter().enumerate().rev() {
         let hash = || if line.hash == 0 { hash_of(line.text) } else { line.hash };
-        if line.worth > 0.0 && said.insert(hash()) {
+        if line.worth > 0.0 && seen.insert(hash()) {
             worth[i] = line.worth;
         }
     }
@@ -254,10 +252,9 @@ mod tests {
     use crate::tokens::Words;
 
     proptest! {
-        /// Whatever comes when, what comes out is always the largest that is there.
         #[test]
-        fn the_largest_comes_first(keys in prop::collection::vec(0..50_u64, 0..40), later in prop::collection::vec(0..50_u64, 0..40)) {
-            let mut queue = Queue::of(keys.clone());
+        fn pops_the_largest_key(keys in prop::collection::vec(0..50_u64, 0..40), later in prop::collection::vec(0..50_u64, 0..40)) {
+            let mut queue = Queue::new(keys.clone());
             let mut heap: BinaryHeap<u64> = keys.into();
             for key in later {
                 prop_assert_eq!((queue.peek(), queue.pop()), (heap.peek().copied(), heap.pop()));
@@ -272,14 +269,14 @@ mod tests {
     }
 
     #[test]
-    fn an_atom_counts_once() {
-        let line = |at, text, atoms| Line {
+    fn atoms_add_value_once() {
+        let line = |at, text, atoms| CandidateLine {
             entry: EntryId(0),
             at,
             text,
             atoms,
             source: "",
-            is: LineOf::Rest,
+            kind: CandidateKind::Other,
             worth: 0.0,
             copied: 0.0,
             hash: 0,

@@ -1,58 +1,57 @@
-//! A text of lines that are counted one by one, so that what it costs is a sum.
+//! A text built line by line whose token count is the sum of the counts of its lines.
 
 use std::sync::Arc;
 
 use crate::tokens::{Count, Tokens};
 
-/// A text that is written line by line, most of which are counted already.
-pub(crate) struct Lines<'a> {
+/// A text built from lines, most of which are counted already.
+pub(crate) struct CountedText<'a> {
     counter: &'a dyn Count,
     text: String,
-    /// What of it is not counted yet.
+    /// The text that is not counted yet.
     loose: String,
     n_counted: u64,
-    at: At,
-    /// Whether the counter cuts wherever lines were left out of what is loose.
+    at: LastWrite,
+    /// Whether the counter allows to count the loose text separately from the lines taken out of it.
     is_cut: bool,
 }
 
-/// What a text was written up to.
+/// What was written last.
 #[derive(PartialEq, Eq)]
-enum At {
-    /// A counted line, whose line end is counted and not yet written.
+enum LastWrite {
+    /// A counted line, whose line end is counted but not yet written.
     Counted,
-    /// The beginning of a line behind one.
-    Behind,
+    /// The line end of a counted line.
+    LineEnd,
     /// Anything else.
     Loose,
 }
 
-impl<'a> Lines<'a> {
-    /// About so many bytes will be written.
-    pub(crate) fn with_room(n_bytes: usize, counter: &'a dyn Count) -> Lines<'a> {
+impl<'a> CountedText<'a> {
+    pub(crate) fn with_room(n_bytes: usize, counter: &'a dyn Count) -> CountedText<'a> {
         let (text, loose) = (String::with_capacity(n_bytes), String::new());
         let is_cut = counter.is_cut_at_lines();
-        Lines { counter, text, loose, n_counted: 0, at: At::Loose, is_cut }
+        CountedText { counter, text, loose, n_counted: 0, at: LastWrite::Loose, is_cut }
     }
 
-    /// Writes on.
+    /// Appends text that is not counted yet.
     pub(crate) fn push(&mut self, text: &str) {
         self.text.push_str(text);
         let mut rest = text;
-        if self.at == At::Counted {
+        if self.at == LastWrite::Counted {
             rest = text.strip_prefix('\n').expect("a line of its own");
-            self.at = At::Behind;
+            self.at = LastWrite::LineEnd;
         }
-        if let Some(first) = rest.chars().next().filter(|_| self.at == At::Behind) {
+        if let Some(first) = rest.chars().next().filter(|_| self.at == LastWrite::LineEnd) {
             self.is_cut &= first != '/' && !first.is_whitespace();
-            self.at = At::Loose;
+            self.at = LastWrite::Loose;
         }
         self.loose.push_str(rest);
     }
 
-    /// Writes a line of its own, of which is known what it costs.
+    /// Appends a line with a known token count.
     pub(crate) fn push_counted(&mut self, line: &str, own: u32) {
-        if self.at != At::Counted {
+        if self.at != LastWrite::Counted {
             self.push("\n");
             self.text.pop();
         }
@@ -60,10 +59,10 @@ impl<'a> Lines<'a> {
         self.n_counted += u64::from(own);
         let visible = line.trim_start_matches([' ', '\t']);
         self.is_cut &= visible.starts_with(|first: char| !first.is_whitespace());
-        self.at = At::Counted;
+        self.at = LastWrite::Counted;
     }
 
-    /// The text so far, and what it costs. What is written then is another text.
+    /// Returns the text and its token count, and starts a new text.
     pub(crate) fn take(&mut self) -> (Arc<str>, Tokens) {
         let tokens = match self.is_cut {
             true => Tokens(self.n_counted) + self.counter.count(&self.loose),
@@ -72,7 +71,7 @@ impl<'a> Lines<'a> {
         let text = Arc::from(self.text.as_str());
         self.text.clear();
         self.loose.clear();
-        (self.n_counted, self.at, self.is_cut) = (0, At::Loose, self.counter.is_cut_at_lines());
+        (self.n_counted, self.at, self.is_cut) = (0, LastWrite::Loose, self.counter.is_cut_at_lines());
         (text, tokens)
     }
 }
@@ -81,7 +80,7 @@ impl<'a> Lines<'a> {
 mod tests {
     use super::*;
 
-    /// Words, and one more where a slash goes with the line end before it, as in real vocabularies.
+    /// Counts words, and one more where a slash follows a line end, as in real vocabularies.
     struct Joining;
 
     impl Count for Joining {
@@ -103,9 +102,9 @@ mod tests {
     }
 
     #[test]
-    fn lines_cost_what_their_text_costs() {
+    fn sum_of_lines_equals_count_of_text() {
         let check = |source: &str| {
-            let mut lines = Lines::with_room(0, &Joining);
+            let mut lines = CountedText::with_room(0, &Joining);
             lines.push_counted("another text", 2);
             lines.take();
             lines.push("[1] first.rs");

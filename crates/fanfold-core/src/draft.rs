@@ -15,12 +15,12 @@ use crate::passes::AGAIN;
 use crate::policy::{LateSystem, Policy, Stage, ToolFold, Users};
 use crate::recall::{original_at, places_of};
 use crate::report::{Left, What};
-use crate::scan::{Scan, take_one_apart};
+use crate::scan::{Scan, scan_entry};
 use crate::segment::Segment;
 use crate::slices::slices;
 use crate::tokens::{Count, Tokens};
 use crate::transcript::{Body, Call, CallId, Entry, EntryId, Speaker, Transcript};
-use crate::value::Worth;
+use crate::value::Relevance;
 use crate::view::Place;
 
 /// What one handle opens at most, so that a recall does not fill the window again.
@@ -46,7 +46,7 @@ pub struct Draft<'a> {
     last_user: Option<EntryId>,
     /// The entries that are in no segment, in order.
     in_view: Vec<EntryId>,
-    worth: Option<Rc<Worth>>,
+    worth: Option<Rc<Relevance>>,
     pub(crate) left: Vec<Left>,
     pub(crate) first_changed: usize,
     pub(crate) user_text: Vec<EntryId>,
@@ -362,8 +362,8 @@ impl<'a> Draft<'a> {
         let folds = folds.iter().map(|&i| &self.ledger.folds[i as usize]);
         let mut entry = self.transcript.entry(id).clone();
         folds.for_each(|fold| stand_for(&mut entry, fold));
-        let parts = take_one_apart((&entry, Tokens::ZERO), &self.policy.tools);
-        Arc::new(parts.known_by(Arc::make_mut(&mut self.ledger.lexicon)))
+        let parts = scan_entry((&entry, Tokens::ZERO), &self.policy.tools);
+        Arc::new(parts.into_scan(Arc::make_mut(&mut self.ledger.lexicon)))
     }
 
     /// What a call did.
@@ -437,7 +437,7 @@ impl<'a> Draft<'a> {
     }
 
     /// What lines are worth, given what stays in view.
-    pub(crate) fn worth(&mut self) -> Rc<Worth> {
+    pub(crate) fn worth(&mut self) -> Rc<Relevance> {
         if let Some(worth) = &self.worth {
             return Rc::clone(worth);
         }
@@ -448,18 +448,18 @@ impl<'a> Draft<'a> {
     }
 
     /// What lines of an entry are worth, given what else stays in view: one of the newest may not stay as it is.
-    pub(crate) fn worth_beside(&mut self, entry: EntryId) -> Rc<Worth> {
+    pub(crate) fn worth_beside(&mut self, entry: EntryId) -> Rc<Relevance> {
         let worth = self.worth();
         if entry.index() < self.tail { worth } else { Rc::new(self.worth_given(|other| other != entry)) }
     }
 
     /// What lines are worth if these of the newest entries stay in view.
-    fn worth_given(&mut self, stays: impl Fn(EntryId) -> bool) -> Worth {
+    fn worth_given(&mut self, stays: impl Fn(EntryId) -> bool) -> Relevance {
         // The tail may reach back over what is folded by now.
         let is_there = |id: &EntryId| stays(*id) && !self.ledger.is_in_segment(*id);
         let tail: Vec<_> = (self.tail..self.transcript.len()).map(EntryId::from).filter(is_there).collect();
         let tail: Vec<_> = tail.into_iter().map(|id| self.scan_as_it_stands(id)).collect();
-        Worth::given(&tail, &self.ledger.focus, self.policy.choice)
+        Relevance::new(&tail, &self.ledger.focus, self.policy.choice)
     }
 
     /// Runs the stage's passes until the view costs no more than the target.

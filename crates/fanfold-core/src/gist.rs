@@ -1,11 +1,10 @@
-//! The lines of one result that are worth most, in their order, for a result that is too large to stay as it is.
+//! Shortens a large result to its most valuable lines.
 //!
-//! What a line adds is what it adds to a segment: the names, paths and values that are likely to be used and stand
-//! nowhere else in view, each once; what was worked on comes first. What is printed reads like the original with parts
-//! left out.
+//! Lines are valued as in a segment: by the names, paths and values that are likely to be used and not visible elsewhere.
+//! Lines that were edited come first. The output reads like the original with parts left out.
 
 use crate::candidates::{lines_of_result, sources, weigh};
-use crate::changed::Changed;
+use crate::changed::EditedLines;
 use crate::choice::Chooser;
 use crate::condense::is_definition;
 use crate::copies::without_number;
@@ -13,42 +12,47 @@ use crate::draft::Draft;
 use crate::tokens::Tokens;
 use crate::transcript::CallId;
 
-/// What a line of a file is worth that was worked on, or is no further than so many lines from one.
+/// The value of a line within `AROUND` lines of an edited one.
 const WORKED_ON: f32 = 1.0;
 const AROUND: usize = 2;
-/// What the first line of a definition is worth beside what stands in it.
+/// The additional value of the first line of a definition.
 const DEFINITION: f32 = 0.1;
 
-/// The lines of a call's result worth most, for about so many tokens; nothing where none is worth anything.
-pub(crate) fn gist(draft: &mut Draft<'_>, call: CallId, most: Tokens, changed: &Changed) -> Option<String> {
-    let worth = draft.worth_beside(call.step);
+/// The most valuable lines of a call's result in about `most` tokens, if any line has a value.
+pub(crate) fn gist(
+    draft: &mut Draft<'_>,
+    call: CallId,
+    most: Tokens,
+    edited: &EditedLines,
+) -> Option<String> {
+    let relevance = draft.worth_beside(call.step);
     let source = sources(draft, &[call.step]).pop()?;
-    let mut lines = lines_of_result(&source, call.call, &worth);
+    let mut lines = lines_of_result(&source, call.call, &relevance);
     let lexicon = &draft.ledger.lexicon;
-    weigh(&mut lines, &worth, lexicon, |line| worth.has_line(line));
-    let is_changed: Vec<bool> = lines.iter().map(|line| changed.holds(line.text)).collect();
+    weigh(&mut lines, &relevance, lexicon, |line| relevance.has_line(line));
+    let is_edited: Vec<bool> = lines.iter().map(|line| edited.contains(line.text)).collect();
     for (i, line) in lines.iter_mut().enumerate() {
-        let around = i.saturating_sub(AROUND)..(i + AROUND + 1).min(is_changed.len());
-        line.worth += if is_changed[around].contains(&true) { WORKED_ON } else { 0.0 };
+        let around = i.saturating_sub(AROUND)..(i + AROUND + 1).min(is_edited.len());
+        line.worth += if is_edited[around].contains(&true) { WORKED_ON } else { 0.0 };
     }
-    // What stands under one is understood by it.
+    // A definition explains the lines below it.
     lines.iter_mut().filter(|line| is_definition(line.text)).for_each(|line| line.worth += DEFINITION);
     let of_stretch = vec![0; lines.len()];
     let atoms = lines.iter().map(|line| line.atoms);
-    let values = draft.ledger.values.work_out(lexicon, atoms, &worth, std::iter::empty());
+    let values = draft.ledger.values.compute(lexicon, atoms, &relevance, std::iter::empty());
     let mut chooser = Chooser::new(&lines, &of_stretch, values, draft.counter);
-    chooser.is_once = worth.choice.is_once;
+    chooser.is_once = relevance.choice.is_once;
     chooser.choose(most.0 as usize);
     let mut best = chooser.chosen;
     while !best.is_empty() {
         let mut chosen: Vec<&str> = best.iter().map(|chosen| lines[chosen.line].text).collect();
         chosen.sort_unstable_by_key(|line| line.as_ptr() as usize);
-        let shown = printed(&source.scan.script, &chosen);
+        let shown = join_parts(&source.scan.script, &chosen);
         let mut over = (draft.counter.count(&shown) - most).0 as usize;
         if over == 0 {
             return Some(shown);
         }
-        // The brackets and marks between them are not counted in.
+        // The budget of the chooser does not include brackets and gaps.
         while let Some(worst) = best.pop_if(|_| over > 0) {
             over = over.saturating_sub(worst.cost);
         }
@@ -56,9 +60,8 @@ pub(crate) fn gist(draft: &mut Draft<'_>, call: CallId, most: Tokens, changed: &
     None
 }
 
-/// Parts of a script in their order, without their numbers. Where much is left out between two of them, that is told:
-/// by the number of the line that comes next, if it has one.
-fn printed(script: &str, chosen: &[&str]) -> String {
+/// Joins parts of a script without their line numbers. A large gap is marked by the next line's number, if it has one.
+fn join_parts(script: &str, chosen: &[&str]) -> String {
     const FAR: usize = 12;
     const SHORT: usize = 6;
     let mut out = String::new();
@@ -72,7 +75,7 @@ fn printed(script: &str, chosen: &[&str]) -> String {
             if between.matches('\n').count() > FAR {
                 out.push_str(if number.is_empty() { "…\n" } else { number });
             } else if number.is_empty() && between.trim().len() <= SHORT {
-                // A bracket costs no more than its being left out.
+                // A closing bracket is as short as a gap mark.
                 between.trim().lines().for_each(|line| {
                     out.push_str(line);
                     out.push('\n');
@@ -85,7 +88,7 @@ fn printed(script: &str, chosen: &[&str]) -> String {
     out
 }
 
-/// The number that stands before a part of a script, with its sign; nothing where there is none.
+/// The line number before a part of a script, with its separator; empty if there is none.
 fn number_before(before: &str) -> &str {
     let line = before.rsplit('\n').next().unwrap_or_default();
     if without_number(line).is_empty() { line.trim_start() } else { "" }
@@ -104,18 +107,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_reads_like_the_original() {
+    fn keeps_closing_brackets() {
         let script = "fn one() {\n    first();\n}\n\nfn two() {\n    second();\n    third();\n}\n";
         let chosen = parts(script, &["fn one() {", "    first();", "fn two() {", "    third();"]);
-        assert_eq!(printed(script, &chosen), "fn one() {\n    first();\n}\nfn two() {\n    third();");
+        assert_eq!(join_parts(script, &chosen), "fn one() {\n    first();\n}\nfn two() {\n    third();");
     }
 
     #[test]
-    fn what_is_far_is_told() {
+    fn marks_large_gaps() {
         let plain: String = (0..30).map(|i| format!("line {i}.\n")).collect();
-        assert_eq!(printed(&plain, &parts(&plain, &["line 1.", "line 20."])), "line 1.\n…\nline 20.");
+        assert_eq!(join_parts(&plain, &parts(&plain, &["line 1.", "line 20."])), "line 1.\n…\nline 20.");
         let numbered: String = (0..30).map(|i| format!("  {i}→line {i}.\n")).collect();
         let chosen = parts(&numbered, &["line 1.", "line 2.", "line 20."]);
-        assert_eq!(printed(&numbered, &chosen), "line 1.\nline 2.\n20→line 20.");
+        assert_eq!(join_parts(&numbered, &chosen), "line 1.\nline 2.\n20→line 20.");
     }
 }

@@ -15,13 +15,13 @@ use crate::passes::Facts;
 use crate::policy::{Policy, ToolRule};
 use crate::recall::{body_at, content_of, write_script};
 use crate::report::Receipt;
-use crate::scan::{Parts, Scan, take_apart, take_one_apart};
+use crate::scan::{LocalScan, Scan, scan_entries, scan_entry};
 use crate::segment::Segment;
-use crate::shown::{Run, Shown};
+use crate::shown::{RepeatedRun, VisibleLines};
 use crate::summary::{Board, Placed, Placing, Summary};
 use crate::tokens::Tokens;
 use crate::transcript::{Body, Call, CallId, EntryId, Transcript};
-use crate::value::{Lexicon, Values};
+use crate::value::{AtomValues, Lexicon};
 use crate::view::Place;
 
 /// A stub standing for an original.
@@ -98,7 +98,7 @@ pub struct Ledger {
     /// Entries in the view that were taken apart.
     pub(crate) scans: BTreeMap<EntryId, Arc<Scan>>,
     /// Lines of results that stand in view.
-    pub(crate) shown: Arc<Shown>,
+    pub(crate) shown: Arc<VisibleLines>,
     /// How many entries there were when the newest results were last looked at for lines that stand above.
     pub(crate) n_shown: usize,
     pub(crate) receipts: Vec<Receipt>,
@@ -106,7 +106,7 @@ pub struct Ledger {
     pub(crate) focus: String,
     pub(crate) lexicon: Arc<Lexicon>,
     /// What atoms are worth at the choice that is being made.
-    pub(crate) values: Values,
+    pub(crate) values: AtomValues,
     /// Excerpts of what is folded, by the entry that they stand behind.
     pub(crate) excerpts: BTreeMap<EntryId, Excerpt>,
     /// What a model wrote about what is folded. Nothing that is folded depends on it.
@@ -256,13 +256,14 @@ impl Ledger {
     }
 
     /// The lines of the result of a newest call that stand in view already; none where it opens a fold.
-    pub(crate) fn lines_above(&self, transcript: &Transcript, call: &Call) -> Vec<Run> {
+    pub(crate) fn lines_above(&self, transcript: &Transcript, call: &Call) -> Vec<RepeatedRun> {
         let mut words = call.arguments.as_str().split(|c: char| !c.is_ascii_digit());
         let is_handle = |word: &str| word.parse().is_ok_and(|handle| self.originals.contains_key(&handle));
         if words.any(is_handle) {
             return Vec::new();
         }
-        self.shown.runs(call, |above| self.is_as_it_came(above.place()).then(|| transcript.call(above.call)))
+        self.shown
+            .repeated_runs(call, |text| self.is_as_it_came(text.place()).then(|| transcript.call(text.call)))
     }
 
     /// Whether a place was cut to that length before, or further.
@@ -320,11 +321,11 @@ impl Ledger {
         if let Some(scan) = self.scans.get(&id) {
             return Arc::clone(scan);
         }
-        self.keep(id, take_one_apart((transcript.entry(id), transcript.tokens(id)), rules))
+        self.keep(id, scan_entry((transcript.entry(id), transcript.tokens(id)), rules))
     }
 
-    fn keep(&mut self, id: EntryId, parts: Parts) -> Arc<Scan> {
-        let scan = Arc::new(parts.known_by(Arc::make_mut(&mut self.lexicon)));
+    fn keep(&mut self, id: EntryId, parts: LocalScan) -> Arc<Scan> {
+        let scan = Arc::new(parts.into_scan(Arc::make_mut(&mut self.lexicon)));
         if let Some(hash) = scan.hash {
             self.hashes.insert(id, hash);
         }
@@ -340,20 +341,20 @@ impl Ledger {
         parallel: &dyn ParallelMap,
         end: usize,
     ) {
-        let new = self.lexicon.learnt()..end;
+        let new = self.lexicon.n_indexed()..end;
         let with_tokens = |i: usize| {
             let id = EntryId::from(i);
             (transcript.entry(id), transcript.tokens(id))
         };
         let entries: Vec<_> = new.clone().map(with_tokens).collect();
-        for (i, parts) in new.zip(take_apart(&entries, rules, parallel)) {
+        for (i, parts) in new.zip(scan_entries(&entries, rules, parallel)) {
             self.learn_one(transcript, i, parts);
         }
     }
 
-    fn learn_one(&mut self, transcript: &Transcript, i: usize, parts: Parts) {
+    fn learn_one(&mut self, transcript: &Transcript, i: usize, parts: LocalScan) {
         let scan = self.keep(EntryId::from(i), parts);
-        Arc::make_mut(&mut self.lexicon).learn(transcript, &scan);
+        Arc::make_mut(&mut self.lexicon).index(transcript, &scan);
     }
 
     /// Forgets what was derived from a step that is about to change; what handles name stays as it was.

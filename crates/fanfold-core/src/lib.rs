@@ -74,7 +74,7 @@ pub use prices::{CacheEnds, PriceCliff, Prices};
 pub use recall::{Extent, RecallError, find_by_content, open, recall, recall_within};
 pub use recount::recount;
 pub use report::{Contributor, Left, Notice, Overflow, PassReport, Reason, Receipt, What};
-pub use segment::{Part, Segment};
+pub use segment::{Segment, SegmentPart};
 pub use session::{Refusal, Session};
 pub use step::{Moment, Outlook, step};
 pub use summary::Summary;

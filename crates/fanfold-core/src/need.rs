@@ -15,11 +15,11 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use crate::choice::{Chooser, Line, LineOf};
+use crate::choice::{CandidateKind, CandidateLine, Chooser};
 use crate::handle::Handle;
 use crate::ledger::{Ledger, Standing};
 use crate::report::{Left, What};
-use crate::scan::{Piece, Scan};
+use crate::scan::{EntryPart, Scan};
 use crate::segment::Segment;
 use crate::step::Moment;
 use crate::tokens::Tokens;
@@ -111,7 +111,7 @@ impl Need {
         let news = ledger.scan(now.transcript, &now.policy.tools, newest);
         let folded = |atom: &AtomId| {
             let last = ledger.lexicon.last_seen(*atom).filter(|last| ledger.is_in_segment(*last))?;
-            (!ledger.lexicon.is_said(*atom)).then_some((*atom, last))
+            (!ledger.lexicon.is_in_prompt(*atom)).then_some((*atom, last))
         };
         let mut mentioned: Vec<(AtomId, EntryId)> = news.atoms.iter().filter_map(folded).collect();
         mentioned.sort_unstable();
@@ -129,14 +129,14 @@ impl Need {
         let sources: BTreeSet<EntryId> = mentioned.iter().map(|(_, source)| *source).collect();
         let scans: Vec<(EntryId, Arc<Scan>)> =
             sources.into_iter().map(|id| (id, scan_of(ledger, now, id))).collect();
-        let lines: Vec<Line<'_>> =
+        let lines: Vec<CandidateLine<'_>> =
             scans.iter().flat_map(|(id, scan)| lines_around(*id, scan, &atoms)).collect();
         let names: Vec<Handle> = lines.iter().map(|line| name_at(ledger, line)).collect::<Option<_>>()?;
         let mut values = vec![0.0; ledger.lexicon.len()];
         let mut chances = ledger.lexicon.chances(now.policy.choice.scorer);
         for &atom in lines.iter().flat_map(|line| line.atoms) {
             let is_new = !is_shown.get(atom as usize).is_some_and(|is_shown| *is_shown);
-            values[atom as usize] = if is_new { chances.of(atom) } else { 0.0 };
+            values[atom as usize] = if is_new { chances.get(atom) } else { 0.0 };
         }
         let of_stretch = numbered(&names);
         let mut left = values.clone();
@@ -190,7 +190,7 @@ fn scan_of(ledger: &mut Ledger, now: &Moment<'_>, id: EntryId) -> Arc<Scan> {
 }
 
 /// The lines of an entry that are no further than a few from a mention.
-fn lines_around<'a>(entry: EntryId, scan: &'a Scan, mentioned: &BTreeSet<AtomId>) -> Vec<Line<'a>> {
+fn lines_around<'a>(entry: EntryId, scan: &'a Scan, mentioned: &BTreeSet<AtomId>) -> Vec<CandidateLine<'a>> {
     let lines: Vec<_> = scan.lines().collect();
     let is_mention: Vec<bool> =
         lines.iter().map(|line| line.atoms.iter().any(|atom| mentioned.contains(atom))).collect();
@@ -199,18 +199,20 @@ fn lines_around<'a>(entry: EntryId, scan: &'a Scan, mentioned: &BTreeSet<AtomId>
     };
     let near = (0..lines.len()).filter(|i| is_near(*i)).map(|i| {
         let line = &lines[i];
-        let source = match line.piece() {
-            Piece::Result(call) | Piece::Asked(call) => scan.calls[usize::from(call)].source.as_str(),
-            Piece::Said => "",
+        let source = match line.part() {
+            EntryPart::Result(call) | EntryPart::Arguments(call) => {
+                scan.calls[usize::from(call)].source.as_str()
+            }
+            EntryPart::Text => "",
         };
         let worth = if is_mention[i] { MENTION } else { 0.0 };
-        Line {
+        CandidateLine {
             entry,
             at: line.at(),
             text: line.text(),
             atoms: line.atoms,
             source,
-            is: LineOf::Rest,
+            kind: CandidateKind::Other,
             worth,
             copied: 0.0,
             hash: 0,
@@ -221,7 +223,7 @@ fn lines_around<'a>(entry: EntryId, scan: &'a Scan, mentioned: &BTreeSet<AtomId>
 }
 
 /// What opens to the original around a line of a folded entry.
-fn name_at(ledger: &Ledger, line: &Line<'_>) -> Option<Handle> {
+fn name_at(ledger: &Ledger, line: &CandidateLine<'_>) -> Option<Handle> {
     let Standing::Segment(segment) = ledger.standing[line.entry.index()] else { return None };
     let segment = &ledger.segments[segment as usize];
     let n_before = segment.stretches.partition_point(|stretch| stretch.start() <= (line.entry, line.at));
@@ -242,7 +244,7 @@ fn numbered(names: &[Handle]) -> Vec<u32> {
 }
 
 /// The chosen lines as they stand in the view.
-fn written(lines: &[Line<'_>], names: &[Handle], chosen: &[usize], now: &Moment<'_>) -> Excerpt {
+fn written(lines: &[CandidateLine<'_>], names: &[Handle], chosen: &[usize], now: &Moment<'_>) -> Excerpt {
     let mut chosen = chosen.to_vec();
     chosen.sort_unstable();
     let mut text = String::from(OPENING);

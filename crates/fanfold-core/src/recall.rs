@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::handle::{Handle, Hash};
 use crate::ledger::{Ledger, Original, Originals};
-use crate::scan::Piece;
+use crate::scan::EntryPart;
 use crate::transcript::{Body, Entry, EntryId, Speaker, Transcript};
 use crate::view::Place;
 
@@ -302,7 +302,7 @@ pub(crate) fn content_of(transcript: &Transcript, named: &Originals, original: &
 
 /// Writes an entry out as text, every original in it byte for byte.
 pub(crate) fn write_script(entry: &Entry, out: &mut String) {
-    each_piece(entry, |_, label, text| {
+    each_part(entry, |_, label, text| {
         out.push_str(label);
         out.push_str(text);
         if !text.ends_with('\n') {
@@ -312,7 +312,7 @@ pub(crate) fn write_script(entry: &Entry, out: &mut String) {
 }
 
 /// Calls back with each piece of an entry: whose words it is, its label, its text.
-pub(crate) fn each_piece(entry: &Entry, mut found: impl FnMut(Piece, &str, &str)) {
+pub(crate) fn each_part(entry: &Entry, mut found: impl FnMut(EntryPart, &str, &str)) {
     match entry {
         Entry::Prompt(prompt) => {
             let label = match prompt.speaker {
@@ -321,22 +321,22 @@ pub(crate) fn each_piece(entry: &Entry, mut found: impl FnMut(Piece, &str, &str)
                 Speaker::Harness => "harness: ",
                 Speaker::Provider => "sealed: ",
             };
-            found(Piece::Said, label, prompt.body.original());
+            found(EntryPart::Text, label, prompt.body.original());
         }
         Entry::Step(step) => {
             if says_something(&step.reasoning) {
-                found(Piece::Said, "thought: ", step.reasoning.original());
+                found(EntryPart::Text, "thought: ", step.reasoning.original());
             }
             if says_something(&step.text) {
-                found(Piece::Said, "", step.text.original());
+                found(EntryPart::Text, "", step.text.original());
             }
             let mut label = String::new();
             for (i, call) in step.calls.iter().enumerate() {
                 label.clear();
                 label.extend(["call ", &call.tool, ": "]);
-                found(Piece::Asked(i as u16), &label, call.arguments.original());
+                found(EntryPart::Arguments(i as u16), &label, call.arguments.original());
                 if let Some(outcome) = &call.result {
-                    found(Piece::Result(i as u16), "", outcome.body.original());
+                    found(EntryPart::Result(i as u16), "", outcome.body.original());
                 }
             }
         }

@@ -1,6 +1,6 @@
-//! An entry taken apart once: its script, the lines of it and their atoms.
+//! Scans an entry once: its script, the lines of the script and their atoms.
 //!
-//! Both questions of a fold need it: what stays in view, and which lines of what goes are worth keeping.
+//! Used to see what is visible in the view, and to choose the lines of folded entries that are worth keeping.
 
 use std::ops::Range;
 
@@ -13,28 +13,28 @@ use crate::draft::SLICE;
 use crate::handle::Hash;
 use crate::parallel::{ParallelMap, parallel_map};
 use crate::policy::ToolRule;
-use crate::recall::each_piece;
+use crate::recall::each_part;
 use crate::slices::slices;
-use crate::spacing::Respaced;
+use crate::spacing::CompactJson;
 use crate::tokens::Tokens;
 use crate::transcript::{Call, Entry};
 use crate::value::{AtomId, AtomIds, Lexicon};
 use crate::words::{Word, last_words};
 
-/// An entry taken apart.
+/// A scanned entry, with atoms numbered by the session's lexicon.
 #[derive(Debug, Clone)]
 pub(crate) struct Scan {
-    /// The entry written out as text.
+    /// The entry rendered as text.
     pub(crate) script: String,
-    /// The hash of the script, if it is one stretch.
+    /// The hash of the script, if it is not cut into slices.
     pub(crate) hash: Option<Hash>,
-    /// Where it is cut, if it is longer, with the hash of each slice.
+    /// The slices of a long script, with their hashes.
     pub(crate) slices: Vec<(Range<usize>, Hash)>,
     lines: Vec<LineSpan>,
-    /// The atoms of all lines, one line after another.
+    /// The atoms of all lines, in line order.
     pub(crate) atoms: Vec<AtomId>,
-    /// Lines of arguments as they are told, one after another.
-    plain: String,
+    /// The argument lines that differ from the script, unescaped and in compact JSON, in line order.
+    normalized: String,
     pub(crate) calls: Vec<CallScan>,
 }
 
@@ -43,130 +43,129 @@ struct LineSpan {
     at: u32,
     len: u32,
     atoms_end: u32,
-    piece: Piece,
-    /// Behind where its plain form ends, if it was escaped or spaced otherwise: it begins where the one before ends. Zero if
-    /// neither.
-    behind_plain: u32,
-    /// Where it begins as code, if it is of a file that was looked at: with its indentation, behind its number.
+    part: EntryPart,
+    /// The end of the line in `normalized`, plus one; zero if the line is the same in the script. It begins where the
+    /// previous normalized line ends.
+    normalized_end: u32,
+    /// Where the code of the line begins, after its line number, if the line is from a file; its indentation is included.
     code_at: u32,
-    /// What it says, if it is so and says enough to be copied; zero if not.
+    /// The hash of a line of a file, if it is long enough to be copied; otherwise zero.
     hash: LineHash,
 }
 
-/// Whose words a line is from.
+/// The part of an entry that a line belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Piece {
-    /// What a person said, or the agent: its text, its reasoning.
-    Said,
+pub(crate) enum EntryPart {
+    /// The text of a prompt, or the text or reasoning of a reply.
+    Text,
     /// The arguments of a call.
-    Asked(u16),
+    Arguments(u16),
     /// The result of a call.
     Result(u16),
 }
 
-/// A line of an entry. Most are not looked at, only at what is known of them.
+/// A line of a scanned entry. Most callers read only its metadata, not its text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ScanLine<'a> {
     scan: &'a Scan,
     span: &'a LineSpan,
-    /// Where its plain form begins, if it has one.
-    plain_at: u32,
+    /// Where the line begins in `normalized`.
+    normalized_at: u32,
     pub(crate) atoms: &'a [AtomId],
 }
 
 impl<'a> ScanLine<'a> {
-    /// Where it begins in the script.
+    /// Where the line begins in the script.
     pub(crate) fn at(&self) -> usize {
         self.span.at as usize
     }
 
-    /// Whose words it is from.
-    pub(crate) fn piece(&self) -> Piece {
-        self.span.piece
+    /// The part of the entry that the line belongs to.
+    pub(crate) fn part(&self) -> EntryPart {
+        self.span.part
     }
 
-    /// As it is told.
+    /// The normalized text of the line.
     pub(crate) fn text(&self) -> &'a str {
-        let LineSpan { at, len, behind_plain, .. } = *self.span;
-        match behind_plain.checked_sub(1) {
+        let LineSpan { at, len, normalized_end, .. } = *self.span;
+        match normalized_end.checked_sub(1) {
             None => &self.scan.script[at as usize..(at + len) as usize],
-            Some(end) => &self.scan.plain[self.plain_at as usize..end as usize],
+            Some(end) => &self.scan.normalized[self.normalized_at as usize..end as usize],
         }
     }
 
-    /// As code, if it is of a file that was looked at: with its indentation, without its number.
+    /// The line as code, with its indentation and without its line number, if it is from a file.
     pub(crate) fn code(&self) -> &'a str {
         let LineSpan { at, len, code_at, .. } = *self.span;
         &self.scan.script[code_at as usize..(at + len) as usize]
     }
 
-    /// What it says, if it is code and says enough to be copied; zero if not.
+    /// The hash of a line of a file, if it is long enough to be copied; otherwise zero.
     pub(crate) fn hash(&self) -> LineHash {
         self.span.hash
     }
 }
 
-/// A call of an entry.
+/// A call of a scanned entry.
 #[derive(Debug, Clone)]
 pub(crate) struct CallScan {
     pub(crate) deed: Deed,
-    /// What it did and how that ended, in our words.
+    /// What the call did and how it ended, as one line.
     pub(crate) line: String,
     pub(crate) has_failed: bool,
-    /// What its lines are from, in a word or two.
+    /// A short name of the call, written before lines taken from it.
     pub(crate) source: String,
 }
 
-/// An entry taken apart, its atoms not yet known by their numbers in the session but by those among its own.
+/// A scanned entry, with atoms numbered within the entry.
 #[derive(Debug, Clone)]
-pub(crate) struct Parts {
+pub(crate) struct LocalScan {
     scan: Scan,
-    /// Its atoms, each once.
-    own: Vec<OwnAtom>,
+    /// The distinct atoms of the entry.
+    local_atoms: Vec<LocalAtom>,
 }
 
-/// An atom of an entry, and its last words.
-pub(crate) type OwnAtom = (Atom, [Word; 3]);
+/// An atom and its last words.
+pub(crate) type LocalAtom = (Atom, [Word; 3]);
 
-/// What one thread takes entries apart with. Lists grow here, and leave it at their length.
+/// Reusable buffers for scanning entries on one thread.
 #[derive(Default)]
-struct Bench {
+struct Scanner {
     ids: AtomIds,
-    respaced: Respaced,
+    compact: CompactJson,
     lines: Vec<LineSpan>,
     atoms: Vec<AtomId>,
-    own: Vec<OwnAtom>,
+    local_atoms: Vec<LocalAtom>,
 }
 
-/// Takes entries apart, side by side where there is much to do. What comes out does not depend on that.
-pub(crate) fn take_apart(
+/// Scans entries, in parallel if there is much text.
+pub(crate) fn scan_entries(
     entries: &[(&Entry, Tokens)],
     rules: &[ToolRule],
     parallel: &dyn ParallelMap,
-) -> Vec<Parts> {
+) -> Vec<LocalScan> {
     const MUCH: usize = 32_000;
-    let sizes: Vec<usize> = entries.iter().map(|(entry, _)| size_of(entry)).collect();
+    let sizes: Vec<usize> = entries.iter().map(|(entry, _)| text_len(entry)).collect();
     let size: usize = sizes.iter().sum();
     if size < MUCH || parallel.n_threads() < 2 {
-        return take_apart_here(entries, rules);
+        return scan_in_order(entries, rules);
     }
     let shares = shares(&sizes, parallel.n_threads());
     let shares: Vec<_> = shares.into_iter().map(|share| &entries[share]).collect();
-    parallel_map(parallel, shares, |share| take_apart_here(share, rules)).into_iter().flatten().collect()
+    parallel_map(parallel, shares, |share| scan_in_order(share, rules)).into_iter().flatten().collect()
 }
 
-/// Takes one entry apart.
-pub(crate) fn take_one_apart((entry, tokens): (&Entry, Tokens), rules: &[ToolRule]) -> Parts {
-    Bench::default().parts_of((entry, tokens), rules)
+/// Scans one entry.
+pub(crate) fn scan_entry((entry, tokens): (&Entry, Tokens), rules: &[ToolRule]) -> LocalScan {
+    Scanner::default().scan((entry, tokens), rules)
 }
 
-/// Takes entries apart one after another.
-fn take_apart_here(entries: &[(&Entry, Tokens)], rules: &[ToolRule]) -> Vec<Parts> {
-    let mut bench = Bench::default();
-    entries.iter().map(|entry| bench.parts_of(*entry, rules)).collect()
+fn scan_in_order(entries: &[(&Entry, Tokens)], rules: &[ToolRule]) -> Vec<LocalScan> {
+    let mut scanner = Scanner::default();
+    entries.iter().map(|entry| scanner.scan(*entry, rules)).collect()
 }
 
-/// Cuts a list into runs of about the same size.
+/// Splits a list into runs of about equal total size.
 fn shares(sizes: &[usize], n: usize) -> Vec<Range<usize>> {
     let most = sizes.iter().sum::<usize>().div_ceil(n);
     let mut shares = Vec::with_capacity(n);
@@ -184,8 +183,8 @@ fn shares(sizes: &[usize], n: usize) -> Vec<Range<usize>> {
     shares
 }
 
-/// About how many bytes there are in an entry.
-fn size_of(entry: &Entry) -> usize {
+/// The bytes of the texts in an entry, without labels.
+fn text_len(entry: &Entry) -> usize {
     match entry {
         Entry::Prompt(prompt) => prompt.body.original().len(),
         Entry::Step(step) => {
@@ -197,88 +196,87 @@ fn size_of(entry: &Entry) -> usize {
     }
 }
 
-impl Bench {
-    /// Takes an entry apart.
-    fn parts_of(&mut self, (entry, tokens): (&Entry, Tokens), rules: &[ToolRule]) -> Parts {
-        let size = size_of(entry);
-        let (mut script, mut plain) = (String::with_capacity(size + size / 16 + 32), String::new());
-        let Bench { ids, respaced, lines, atoms, own } = self;
+impl Scanner {
+    fn scan(&mut self, (entry, tokens): (&Entry, Tokens), rules: &[ToolRule]) -> LocalScan {
+        let size = text_len(entry);
+        let (mut script, mut normalized) = (String::with_capacity(size + size / 16 + 32), String::new());
+        let Scanner { ids, compact, lines, atoms, local_atoms } = self;
         lines.clear();
         atoms.clear();
-        own.clear();
+        local_atoms.clear();
         let calls = entry.step().map_or(&[][..], |step| &step.calls);
-        let calls: Vec<CallScan> = calls.iter().map(|call| CallScan::of(call, rules)).collect();
+        let calls: Vec<CallScan> = calls.iter().map(|call| CallScan::new(call, rules)).collect();
         ids.clear();
-        each_piece(entry, |piece, label, text| {
+        each_part(entry, |part, label, text| {
             let from = script.len();
-            let is_asked = matches!(piece, Piece::Asked(_));
-            let is_code = matches!(piece, Piece::Result(call) if calls[usize::from(call)].deed.shows_file());
-            // How arguments are printed is their client's affair: they are told in one spacing.
-            let is_respaced = is_asked && respaced.read(label, text);
+            let is_arguments = matches!(part, EntryPart::Arguments(_));
+            let is_code =
+                matches!(part, EntryPart::Result(call) if calls[usize::from(call)].deed.shows_file());
+            // Normalize the spacing, so that the lines do not depend on how a client prints JSON.
+            let is_compacted = is_arguments && compact.read(label, text);
             script.push_str(label);
             script.push_str(text);
             if !text.ends_with('\n') {
                 script.push('\n');
             }
-            let text = if is_respaced { respaced.text() } else { &script[from..] };
+            let text = if is_compacted { compact.text() } else { &script[from..] };
             each_line(text, |at, line| {
                 let first = atoms.len();
                 each_atom(line, |atom, range| {
                     let id = *ids.entry(atom).or_insert_with(|| {
                         let range = at + range.start..at + range.end;
-                        own.push((atom, words_of(atom, text.as_bytes(), range)));
-                        own.len() as AtomId - 1
+                        local_atoms.push((atom, words_of(atom, text.as_bytes(), range)));
+                        local_atoms.len() as AtomId - 1
                     });
                     if !atoms[first..].contains(&id) {
                         atoms.push(id);
                     }
                 });
-                let is_escaped = is_asked && line.contains('\\');
-                let is_plain = is_escaped || is_respaced;
+                let is_escaped = is_arguments && line.contains('\\');
+                let is_normalized = is_escaped || is_compacted;
                 if is_escaped {
-                    unescape(line, &mut plain);
-                } else if is_respaced {
-                    plain.push_str(line);
+                    unescape(line, &mut normalized);
+                } else if is_compacted {
+                    normalized.push_str(line);
                 }
-                let behind_plain = if is_plain { plain.len() as u32 + 1 } else { 0 };
+                let normalized_end = if is_normalized { normalized.len() as u32 + 1 } else { 0 };
                 let code = if is_code { code_of(text, at, line) } else { line };
                 let hash = if is_code && is_copyable(code) { hash_of_unnumbered(code) } else { 0 };
                 let code_at = (from + at + line.len() - code.len()) as u32;
-                let at = if is_respaced { respaced.original(at) } else { at };
+                let at = if is_compacted { compact.original(at) } else { at };
                 let (at, len, atoms_end) = ((from + at) as u32, line.len() as u32, atoms.len() as u32);
-                lines.push(LineSpan { at, len, atoms_end, piece, behind_plain, code_at, hash });
+                lines.push(LineSpan { at, len, atoms_end, part, normalized_end, code_at, hash });
             });
         });
         let (lines, atoms) = (lines.clone(), atoms.clone());
-        // What it costs tells whether it is named whole or in slices.
-        let is_one = tokens <= SLICE;
-        let hash = is_one.then(|| Hash::of(script.as_bytes()));
-        let cut = if is_one { Vec::new() } else { slices(&script, tokens, SLICE) };
+        let is_whole = tokens <= SLICE;
+        let hash = is_whole.then(|| Hash::of(script.as_bytes()));
+        let ranges = if is_whole { Vec::new() } else { slices(&script, tokens, SLICE) };
         let slices =
-            cut.into_iter().map(|bytes| (bytes.clone(), Hash::of(script[bytes].as_bytes()))).collect();
-        let scan = Scan { script, hash, slices, lines, atoms, plain, calls };
-        Parts { scan, own: own.clone() }
+            ranges.into_iter().map(|range| (range.clone(), Hash::of(script[range].as_bytes()))).collect();
+        let scan = Scan { script, hash, slices, lines, atoms, normalized, calls };
+        LocalScan { scan, local_atoms: local_atoms.clone() }
     }
 }
 
-impl Parts {
-    /// The entry with its atoms known by their numbers in the session.
-    pub(crate) fn known_by(self, lexicon: &mut Lexicon) -> Scan {
-        let Parts { mut scan, own, .. } = self;
-        let ids = lexicon.ids_of(&own);
+impl LocalScan {
+    /// Replaces the entry's own atom numbers by those of the lexicon.
+    pub(crate) fn into_scan(self, lexicon: &mut Lexicon) -> Scan {
+        let LocalScan { mut scan, local_atoms } = self;
+        let ids = lexicon.ids_of(&local_atoms);
         scan.atoms.iter_mut().for_each(|atom| *atom = ids[*atom as usize]);
         scan
     }
 }
 
-/// The last words of an atom that stands in a text.
+/// The last words of an atom in a text.
 pub(crate) fn words_of(atom: Atom, text: &[u8], range: Range<usize>) -> [Word; 3] {
-    // There are no words in a number.
+    // A number contains no words.
     if atom.kind() == AtomKind::Number { [0; 3] } else { last_words(text, range) }
 }
 
 impl CallScan {
-    fn of(call: &Call, rules: &[ToolRule]) -> CallScan {
+    fn new(call: &Call, rules: &[ToolRule]) -> CallScan {
         let deed = deed_by(rules, call);
         let (line, has_failed) = line_and_failure(call, &deed);
         let source = source_of(call, &deed);
@@ -287,45 +285,44 @@ impl CallScan {
 }
 
 impl Scan {
-    /// How many lines there are.
     pub(crate) fn n_lines(&self) -> usize {
         self.lines.len()
     }
 
-    /// The lines, in their order.
+    /// The lines in order.
     pub(crate) fn lines(&self) -> impl Iterator<Item = ScanLine<'_>> {
-        let (mut from, mut plain_at) = (0, 0);
+        let (mut from, mut normalized_at) = (0, 0);
         self.lines.iter().map(move |span| {
             let atoms = &self.atoms[from as usize..span.atoms_end as usize];
             from = span.atoms_end;
-            let line = ScanLine { scan: self, span, plain_at, atoms };
-            plain_at = span.behind_plain.checked_sub(1).unwrap_or(plain_at);
+            let line = ScanLine { scan: self, span, normalized_at, atoms };
+            normalized_at = span.normalized_end.checked_sub(1).unwrap_or(normalized_at);
             line
         })
     }
 
-    /// The atoms of what was said, and of each result.
-    pub(crate) fn pieces(&self) -> Vec<(Piece, &[AtomId])> {
+    /// The atoms of each run of lines with the same part.
+    pub(crate) fn parts(&self) -> Vec<(EntryPart, &[AtomId])> {
         let mut from = 0;
-        let runs = self.lines.chunk_by(|before, after| before.piece == after.piece);
-        let mut pieces = Vec::new();
+        let runs = self.lines.chunk_by(|before, after| before.part == after.part);
+        let mut parts = Vec::new();
         for run in runs {
             let end = run[run.len() - 1].atoms_end as usize;
-            pieces.push((run[0].piece, &self.atoms[from..end]));
+            parts.push((run[0].part, &self.atoms[from..end]));
             from = end;
         }
-        pieces
+        parts
     }
 }
 
-/// A line with the blanks before it and without its number: code is copied with its indentation.
+/// A line with its indentation, without its line number.
 fn code_of<'a>(text: &'a str, at: usize, line: &str) -> &'a str {
     let before = text.as_bytes()[..at].iter().rev();
     let n_blanks = before.take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     without_number(&text[at - n_blanks..at + line.len()])
 }
 
-/// Undoes the escapes of a string in JSON.
+/// Appends a line of a JSON string without its escapes, trimmed.
 fn unescape(line: &str, out: &mut String) {
     let start = out.len();
     let mut chars = line.chars();
@@ -341,17 +338,17 @@ fn unescape(line: &str, out: &mut String) {
     out.truncate(out.trim_end().len().max(start));
 }
 
-/// Calls back with each line of a text worth keeping and where it begins, trimmed; long ones in pieces.
+/// Calls back with each trimmed line and its offset. Skips very short lines and splits long ones.
 fn each_line<'a>(text: &'a str, mut found: impl FnMut(usize, &'a str)) {
     const LONGEST: usize = 200;
-    const PIECE: usize = 160;
+    const CUT: usize = 160;
     const SHORTEST: usize = 4;
     let start = text.as_ptr() as usize;
     let mut add = |line: &'a str| {
         let mut rest = line.trim_ascii();
         while rest.len() > LONGEST {
-            let mut cut = rest.floor_char_boundary(PIECE);
-            if let Some(space) = memrchr2(b' ', b',', &rest.as_bytes()[..cut]).filter(|at| *at > PIECE / 2) {
+            let mut cut = rest.floor_char_boundary(CUT);
+            if let Some(space) = memrchr2(b' ', b',', &rest.as_bytes()[..cut]).filter(|at| *at > CUT / 2) {
                 cut = space + 1;
             }
             found(rest.as_ptr() as usize - start, rest[..cut].trim_ascii());
@@ -365,7 +362,7 @@ fn each_line<'a>(text: &'a str, mut found: impl FnMut(usize, &'a str)) {
     for end in memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
         let line = &text[from..end];
         from = end + 1;
-        // One long line with its line ends escaped: a JSON dump of a file or an output.
+        // A JSON dump of a file or an output is one long line with escaped line ends.
         let mut begin = 0;
         if line.len() > LONGEST {
             for end in memmem::find_iter(line.as_bytes(), b"\\n") {
@@ -382,7 +379,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_know_where_they_begin() {
+    fn each_line_reports_offsets() {
         let long = "word ".repeat(100);
         let dump = format!("{{\"output\": \"{}\\nsecond line of it\"}}", "x y ".repeat(90));
         for text in ["one line\n\n  another one \n", &long, &dump, "ünï\ncödé, and more of it"] {
@@ -390,24 +387,24 @@ mod tests {
         }
     }
 
-    /// Lines of arguments are told in one spacing, and stand where they stood in the script as it came.
+    /// Lines are the same for every spacing of the arguments, and their offsets point into the original script.
     #[test]
-    fn lines_of_arguments_know_where_they_stood() {
+    fn lines_do_not_depend_on_json_spacing() {
         let fields = (0..90).map(|i| (format!("field_{i}"), format!("value {i}").into()));
         let arguments = serde_json::Value::Object(fields.collect());
-        let scanned = |arguments: String| {
+        let scan_of = |arguments: String| {
             let mut entries =
                 crate::notation::parse("call    store {}\nresult  stored it").expect("notation");
             if let Entry::Step(step) = &mut entries[0] {
                 step.calls[0].arguments = crate::transcript::Body::text(arguments);
             }
-            take_one_apart((&entries[0], Tokens(900)), &[]).known_by(&mut Lexicon::default())
+            scan_entry((&entries[0], Tokens(900)), &[]).into_scan(&mut Lexicon::default())
         };
-        let tight = scanned(arguments.to_string());
-        let wide = scanned(serde_json::to_string_pretty(&arguments).expect("JSON"));
+        let tight = scan_of(arguments.to_string());
+        let wide = scan_of(serde_json::to_string_pretty(&arguments).expect("JSON"));
         assert!(tight.n_lines() > 10 && tight.n_lines() == wide.n_lines());
         for (one, other) in tight.lines().zip(wide.lines()) {
-            assert_eq!((one.text(), one.atoms, one.piece()), (other.text(), other.atoms, other.piece()));
+            assert_eq!((one.text(), one.atoms, one.part()), (other.text(), other.atoms, other.part()));
             for (line, scan) in [(one, &tight), (other, &wide)] {
                 let begin = line.text().split(':').next().unwrap_or_default();
                 assert!(scan.script[line.at()..].starts_with(begin), "{begin} at {}", line.at());

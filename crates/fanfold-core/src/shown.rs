@@ -1,7 +1,7 @@
-//! Lines that stand in view, by what they say: those that come again in a result need not be sent again.
+//! Finds lines of a result that are already visible in the view, so that they need not be sent again.
 //!
-//! Agents look at a file, change a few lines of it and look at it again, or write it and print it. What stands in view is
-//! what results showed and what the agent wrote in its calls.
+//! Agents read a file, change a few lines and read it again, or write a file and print it. Visible lines are those of
+//! results and of the arguments of calls.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -11,125 +11,131 @@ use std::ops::Range;
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::copies::{Hashed, LineHash, LineSet, without_number};
+use crate::copies::{IdentityHasher, LineHash, LineSet, without_number};
 use crate::transcript::{Call, CallId, EntryId, Outcome, Step};
 use crate::view::Place;
 
-/// A run of fewer lines is sent as it is: the first and the last of it stay anyway.
+/// The minimum length of a run: its first and last line are sent anyway.
 const FEWEST: usize = 6;
-/// A line of fewer bytes may stand anywhere, so that no run begins with it.
+/// The minimum length of the first line of a run in bytes; shorter lines appear everywhere.
 const SHORTEST: usize = 12;
 
-/// Lines that stand in view.
+/// The lines that are visible in the view.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Shown {
-    /// Where a line stood last.
-    spots: HashMap<LineHash, Spot, BuildHasherDefault<Hashed>>,
-    /// What was asked by calls of whose results lines were left out.
-    left_out: LineSet,
+pub(crate) struct VisibleLines {
+    /// Where each line appeared last.
+    positions: HashMap<LineHash, LinePosition, BuildHasherDefault<IdentityHasher>>,
+    /// The calls whose results are no longer whole.
+    shortened: LineSet,
 }
 
-/// Where a line stands.
+/// Where a line appears.
 #[derive(Debug, Clone, Copy)]
-struct Spot {
-    above: Above,
-    /// The byte at which it begins.
+struct LinePosition {
+    source: VisibleText,
+    /// The byte offset of the line.
     at: u32,
 }
 
-/// A result that stands above, or what the agent wrote there.
+/// The result or the arguments of an earlier call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Above {
+pub(crate) struct VisibleText {
     pub(crate) call: CallId,
-    /// Whether it stands in the arguments of the call.
-    pub(crate) is_written: bool,
+    /// Whether these are the arguments.
+    pub(crate) is_arguments: bool,
 }
 
-impl Above {
-    /// Where that is.
+impl VisibleText {
+    /// The location of the text.
     pub(crate) fn place(self) -> Place {
-        if self.is_written { Place::Arguments(self.call) } else { Place::Result(self.call) }
+        if self.is_arguments { Place::Arguments(self.call) } else { Place::Result(self.call) }
     }
 
-    /// What stands there.
+    /// The text.
     fn text(self, call: &Call) -> Option<Cow<'_, str>> {
-        match self.is_written {
-            true => written_in(call.arguments.as_str()),
+        match self.is_arguments {
+            true => argument_text(call.arguments.as_str()),
             false => call.result.as_ref().map(|outcome| Cow::Borrowed(outcome.body.as_str())),
         }
     }
 }
 
-/// Lines of a result that stand above.
+/// Lines of a result that appear earlier in the view.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Run {
-    /// The bytes of all but the first line and the last.
+pub(crate) struct RepeatedRun {
+    /// The byte range without the first and the last line.
     pub(crate) inner: Range<usize>,
-    /// How many lines those are.
+    /// The number of lines in that range.
     pub(crate) n_lines: usize,
-    /// Where they stand.
-    pub(crate) above: Above,
+    /// Where they appear.
+    pub(crate) source: VisibleText,
 }
 
-impl Shown {
-    /// Takes note of what the calls of a step ask for.
-    pub(crate) fn ask(&mut self, id: EntryId, step: &Step) {
+impl VisibleLines {
+    /// Adds the arguments of a step's calls.
+    pub(crate) fn add_arguments(&mut self, id: EntryId, step: &Step) {
         for (call_id, call) in calls(id, step) {
-            if let Some(text) = written_in(call.arguments.as_str()) {
-                self.show(Above { call: call_id, is_written: true }, &text);
+            if let Some(text) = argument_text(call.arguments.as_str()) {
+                self.add_text(VisibleText { call: call_id, is_arguments: true }, &text);
             }
         }
     }
 
-    /// Takes note of the results of a step, each as it came or with lines left out.
-    pub(crate) fn answer(&mut self, id: EntryId, step: &Step, is_as_it_came: impl Fn(Place) -> bool) {
+    /// Adds the results of a step; a result that is not verbatim in the view is only remembered as shortened.
+    pub(crate) fn add_results(&mut self, id: EntryId, step: &Step, is_verbatim: impl Fn(Place) -> bool) {
         for (call_id, call) in calls(id, step) {
-            let (asked, above) = (hash_of_call(call), Above { call: call_id, is_written: false });
-            if !is_as_it_came(above.place()) {
-                self.left_out.insert(asked);
+            let (call_hash, source) =
+                (hash_of_call(call), VisibleText { call: call_id, is_arguments: false });
+            if !is_verbatim(source.place()) {
+                self.shortened.insert(call_hash);
             } else if let Some(outcome) = &call.result {
-                self.left_out.remove(&asked);
-                self.show(above, outcome.body.as_str());
+                self.shortened.remove(&call_hash);
+                self.add_text(source, outcome.body.as_str());
             }
         }
     }
 
-    fn show(&mut self, above: Above, text: &str) {
+    fn add_text(&mut self, source: VisibleText, text: &str) {
         for (at, line) in lines(text).filter(|(_, line)| may_begin(line)) {
-            self.spots.insert(hash_of(line), Spot { above, at: at as u32 });
+            self.positions.insert(hash_of(line), LinePosition { source, at: at as u32 });
         }
     }
 
-    /// The runs of lines of a call's result that stand above, where `in_view` tells the call of what is still there. Who
-    /// asks the same again, after lines were left out, wants to see them.
-    pub(crate) fn runs<'a>(&self, call: &Call, in_view: impl Fn(Above) -> Option<&'a Call>) -> Vec<Run> {
-        // Images are folded with the text beside them.
-        let may_lose =
-            |outcome: &&Outcome| outcome.media.is_empty() && !self.left_out.contains(&hash_of_call(call));
-        let Some(outcome) = call.result.as_ref().filter(may_lose) else {
+    /// The runs of lines in a call's result that appear earlier. `in_view` returns the call of a text that is still
+    /// visible. If the same call is made again after its result was shortened, the agent wants the whole result.
+    pub(crate) fn repeated_runs<'a>(
+        &self,
+        call: &Call,
+        in_view: impl Fn(VisibleText) -> Option<&'a Call>,
+    ) -> Vec<RepeatedRun> {
+        // A result with images is folded as a whole.
+        let may_shorten =
+            |outcome: &&Outcome| outcome.media.is_empty() && !self.shortened.contains(&hash_of_call(call));
+        let Some(outcome) = call.result.as_ref().filter(may_shorten) else {
             return Vec::new();
         };
         let own: Vec<(usize, &str)> = lines(outcome.body.as_str()).collect();
-        // What was looked at, each read once; none where it is no longer in view.
-        let mut texts: BTreeMap<Above, Option<Cow<'a, str>>> = BTreeMap::new();
+        // The texts read so far; `None` if no longer visible.
+        let mut texts: BTreeMap<VisibleText, Option<Cow<'a, str>>> = BTreeMap::new();
         let (mut runs, mut i) = (Vec::new(), 0);
         while i < own.len() {
-            let spot =
-                Some(own[i].1).filter(|line| may_begin(line)).and_then(|line| self.spots.get(&hash_of(line)));
-            let n = spot.map_or(0, |spot| {
-                let read = || in_view(spot.above).and_then(|call| spot.above.text(call));
-                let text = texts.entry(spot.above).or_insert_with(read);
-                let other = text.as_ref().and_then(|text| text.get(spot.at as usize..));
+            let position = Some(own[i].1)
+                .filter(|line| may_begin(line))
+                .and_then(|line| self.positions.get(&hash_of(line)));
+            let n = position.map_or(0, |position| {
+                let read = || in_view(position.source).and_then(|call| position.source.text(call));
+                let text = texts.entry(position.source).or_insert_with(read);
+                let other = text.as_ref().and_then(|text| text.get(position.at as usize..));
                 let pairs = own[i..].iter().zip(lines(other.unwrap_or_default()));
                 pairs.take_while(|((_, one), (_, other))| one == other).count()
             });
-            // It ends with a line that says something.
+            // A run does not end with blank lines.
             let is_blank = |(_, line): &&(usize, &str)| line.trim_ascii().is_empty();
             let n = n - own[i..i + n].iter().rev().take_while(is_blank).count();
-            match spot.filter(|_| n >= FEWEST) {
-                Some(spot) => {
+            match position.filter(|_| n >= FEWEST) {
+                Some(position) => {
                     let inner = own[i + 1].0..own[i + n - 1].0;
-                    runs.push(Run { inner, n_lines: n - 2, above: spot.above });
+                    runs.push(RepeatedRun { inner, n_lines: n - 2, source: position.source });
                     i += n;
                 }
                 None => i += 1,
@@ -138,9 +144,9 @@ impl Shown {
         runs
     }
 
-    /// Forgets what no longer stands in view.
-    pub(crate) fn keep(&mut self, is_in_view: impl Fn(Place) -> bool) {
-        self.spots.retain(|_, spot| is_in_view(spot.above.place()));
+    /// Removes lines that are no longer visible.
+    pub(crate) fn retain(&mut self, is_in_view: impl Fn(Place) -> bool) {
+        self.positions.retain(|_, position| is_in_view(position.source.place()));
     }
 }
 
@@ -149,8 +155,8 @@ pub(crate) fn calls(id: EntryId, step: &Step) -> impl Iterator<Item = (CallId, &
     step.calls.iter().enumerate().map(move |(i, call)| (CallId { step: id, call: i as u16 }, call))
 }
 
-/// The texts of several lines in arguments, one after another; all of them where they are no JSON.
-fn written_in(arguments: &str) -> Option<Cow<'_, str>> {
+/// The multi-line strings in JSON arguments, joined; the arguments themselves if they are not JSON.
+fn argument_text(arguments: &str) -> Option<Cow<'_, str>> {
     if !arguments.contains("\\n") && !arguments.contains('\n') {
         return None;
     }
@@ -172,7 +178,7 @@ fn push_texts(value: &Value, out: &mut String) {
     }
 }
 
-/// The lines of a text without their numbers, each with where it begins, its number with it.
+/// The lines of a text without their line numbers, each with the offset of its beginning, line number included.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let start = text.as_ptr() as usize;
     text.split('\n').map(move |line| (line.as_ptr() as usize - start, without_number(line)))
@@ -182,7 +188,7 @@ fn may_begin(line: &str) -> bool {
     line.trim_ascii().len() >= SHORTEST
 }
 
-/// What a line says with its indentation, whatever its number.
+/// Hashes a line including its indentation.
 fn hash_of(line: &str) -> LineHash {
     xxh3_64(line.as_bytes())
 }
@@ -203,20 +209,20 @@ mod tests {
         entries.filter_map(step).collect()
     }
 
-    /// What is left out of the last result, and whether it stands in arguments.
+    /// The text left out of the last result, and whether it appears in arguments.
     fn left_out(notation: &str, is_in_view: bool) -> Vec<(String, bool)> {
         let steps = steps(notation);
-        let mut shown = Shown::default();
+        let mut visible = VisibleLines::default();
         let (last, before) = steps.split_last().expect("there are steps");
         for (i, step) in before.iter().enumerate() {
-            shown.ask(EntryId::from(i), step);
-            shown.answer(EntryId::from(i), step, |_| true);
+            visible.add_arguments(EntryId::from(i), step);
+            visible.add_results(EntryId::from(i), step, |_| true);
         }
         let text = last.calls[0].result.as_ref().expect("it has one").body.as_str();
-        let runs = shown.runs(&last.calls[0], |above| {
-            is_in_view.then(|| &steps[above.call.step.index()].calls[usize::from(above.call.call)])
+        let runs = visible.repeated_runs(&last.calls[0], |source| {
+            is_in_view.then(|| &steps[source.call.step.index()].calls[usize::from(source.call.call)])
         });
-        runs.into_iter().map(|run| (text[run.inner].to_owned(), run.above.is_written)).collect()
+        runs.into_iter().map(|run| (text[run.inner].to_owned(), run.source.is_arguments)).collect()
     }
 
     fn lines(numbers: std::ops::Range<usize>, number: impl Fn(usize) -> String) -> String {
@@ -228,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_found_whatever_their_numbers() {
+    fn finds_runs_despite_line_numbers() {
         let numbered = |n: usize| format!("{n}\u{2192}");
         let notation = format!(
             "call    read a\nresult  the file a{}\ncall    cat a\nresult  again a{}\n        and its end",
@@ -241,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn short_runs_and_changed_lines_stay() {
+    fn keeps_short_runs_and_changed_lines() {
         let check = |second: &str, expected: usize| {
             let notation = format!(
                 "call    read a\nresult  the file a{}\ncall    cat a\nresult  again a{second}",
@@ -253,12 +259,12 @@ mod tests {
         check(&lines(0..6, plain), 1);
         check(&format!("{}\n        another line{}", lines(0..9, plain), lines(9..20, plain)), 2);
         check(&format!("{}{}", lines(0..9, plain), lines(10..20, plain)), 2);
-        // What is indented otherwise is another line.
+        // Different indentation makes a different line.
         check(&lines(0..20, |_| "    ".to_owned()), 0);
     }
 
     #[test]
-    fn what_was_written_is_known() {
+    fn finds_runs_in_arguments() {
         let written: String = (0..9).map(|n| format!("line number {n} of it\\n")).collect();
         let notation = format!(
             "call    write {{\"path\":\"a\",\"content\":\"{written}\"}}\nresult  ok\ncall    cat a\nresult  now{}",
@@ -269,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read_once() {
+    fn parses_arguments_once() {
         let line = |of: &str, i: usize| format!("line {i} of the file {of}");
         let written = |of: &str| -> String {
             let lines: String = (0..50).map(|i| line(of, i) + "\\n").collect();
@@ -278,21 +284,21 @@ mod tests {
         let both: String =
             (0..50).map(|i| format!("\n        {}\n        {}", line("a", i), line("b", i))).collect();
         let steps = steps(&format!("{}{}call    paste a b\nresult  both{both}", written("a"), written("b")));
-        let mut shown = Shown::default();
-        (0..2).for_each(|i| shown.ask(EntryId::from(i), &steps[i]));
+        let mut visible = VisibleLines::default();
+        (0..2).for_each(|i| visible.add_arguments(EntryId::from(i), &steps[i]));
         let n_read = std::cell::Cell::new(0);
-        let runs = shown.runs(&steps[2].calls[0], |above| {
+        let runs = visible.repeated_runs(&steps[2].calls[0], |source| {
             n_read.set(n_read.get() + 1);
-            Some(&steps[above.call.step.index()].calls[0])
+            Some(&steps[source.call.step.index()].calls[0])
         });
         assert_eq!((runs.len(), n_read.get()), (0, 2));
     }
 
     #[test]
-    fn many_equal_lines_take_linear_time() {
+    fn equal_lines_take_linear_time() {
         let many = "\n        the very same line".repeat(200_000);
         let notation = format!("call    read a\nresult  a{many}\ncall    cat a\nresult  b{many}");
-        // A line is known where it stood last, so that no run begins with any of them.
+        // Equal lines are indexed by their last occurrence, so no run begins with any of them.
         assert_eq!(left_out(&notation, true), []);
     }
 }

@@ -1,10 +1,10 @@
-//! A large original in parts, so that a recall does not fill the window again.
+//! Cuts large originals into slices, so that a recall does not fill the window again.
 
 use std::ops::Range;
 
 use crate::tokens::Tokens;
 
-/// Cuts a text of so many tokens into slices of about `most` tokens each, at line ends where there are any.
+/// Cuts a text of `tokens` tokens into slices of about `most` tokens each, at line ends where possible.
 pub(crate) fn slices(text: &str, tokens: Tokens, most: Tokens) -> Vec<Range<usize>> {
     let n = tokens.0.div_ceil(most.0.max(1)) as usize;
     if n < 2 || text.len() < 2 * n {
@@ -16,7 +16,7 @@ pub(crate) fn slices(text: &str, tokens: Tokens, most: Tokens) -> Vec<Range<usiz
     while from < text.len() {
         let mut to = text.floor_char_boundary(from + step);
         if to < text.len() {
-            // The last line end in the second half of the slice, if there is one.
+            // Cut at the last line end in the second half of the slice, if there is one.
             let half = text.floor_char_boundary(from + step / 2);
             if let Some(end) = text[half..to].rfind('\n') {
                 to = half + end + 1;
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slices_join_to_the_whole() {
+    fn slices_cover_the_text() {
         for text in ["", "a", "ab\ncd\nef\n", "äöü\nßßßß äöüäöü\n", &"x".repeat(1000)] {
             for tokens in [0, 1, 3, 10, 100, 5000] {
                 let cut = slices(text, Tokens(tokens), Tokens(3));

@@ -196,7 +196,7 @@ fn leave_out(ledger: &mut Ledger, now: &Moment<'_>, prices: &Prices, outlook: &m
     if now.transcript.is_running(id) || std::mem::replace(&mut ledger.n_shown, n_entries) == n_entries {
         return;
     }
-    Arc::make_mut(&mut ledger.shown).ask(id, newest);
+    Arc::make_mut(&mut ledger.shown).add_arguments(id, newest);
     // A view that is too short for the cache would cost more.
     let is_cached = ledger.bare_total(now.transcript) - ledger.cost(now.transcript, id) >= prices.minimum;
     let is_there = |call| !ledger.lines_above(now.transcript, call).is_empty();
@@ -206,7 +206,7 @@ fn leave_out(ledger: &mut Ledger, now: &Moment<'_>, prices: &Prices, outlook: &m
         fold_in(ledger, now, &Order { reason: Reason::Again, stages: &[stage] }, Some((id, id)), outlook);
     }
     let mut shown = std::mem::take(&mut ledger.shown);
-    Arc::make_mut(&mut shown).answer(id, newest, |place| ledger.is_as_it_came(place));
+    Arc::make_mut(&mut shown).add_results(id, newest, |place| ledger.is_as_it_came(place));
     ledger.shown = shown;
 }
 
@@ -441,7 +441,7 @@ fn fold_in(
     let is_sent = !reason.is_of_newest();
     if is_sent {
         let mut shown = std::mem::take(&mut ledger.shown);
-        Arc::make_mut(&mut shown).keep(|place| ledger.is_as_it_came(place));
+        Arc::make_mut(&mut shown).retain(|place| ledger.is_as_it_came(place));
         ledger.shown = shown;
         ledger.told = Pressure::None;
     }

@@ -1,10 +1,10 @@
-//! Stretches of folded entries that one handle opens, each small enough that a recall does not fill the window again.
+//! Stretches: runs of folded entries with one handle, each small enough that a recall does not fill the window again.
 //!
 //! ```text
 //! 200 150 5,000 80 tokens, 650 to a stretch  ->  [200 150] [625] [625] [625] [625] [625] [625] [625] [625] [80]
 //! ```
 //!
-//! Neighbours are joined where nothing of them is told in the view; their handle opens to theirs.
+//! Neighbouring stretches without a visible line are joined; their handle opens stretches of them.
 
 use std::ops::Range;
 
@@ -14,25 +14,25 @@ use crate::ledger::Original;
 use crate::tokens::Tokens;
 use crate::transcript::EntryId;
 
-/// Some entries, or a slice of a long one, or several of these.
+/// A run of entries, a slice of a long entry, or several of these.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stretch {
     pub(crate) first: EntryId,
     pub(crate) last: EntryId,
-    /// Where it begins in the script of the first entry.
+    /// The offset of its beginning in the script of the first entry.
     from: usize,
     tokens: Tokens,
-    /// The handles of what it was joined from, or its own.
+    /// Its handle, or the handles of the stretches that it was joined from.
     handles: Vec<Handle>,
 }
 
 impl Stretch {
-    /// Where it begins: an entry, and a place in its script.
+    /// Its beginning: an entry and an offset in the script.
     pub(crate) fn start(&self) -> (EntryId, usize) {
         (self.first, self.from)
     }
 
-    /// Its name.
+    /// Its handle, created on demand.
     pub(crate) fn name(&mut self, draft: &mut Draft<'_>) -> Handle {
         if let [name] = self.handles[..] {
             return name;
@@ -43,15 +43,15 @@ impl Stretch {
         name
     }
 
-    /// Its name, where it has one already.
+    /// Its handle, if it has one.
     pub(crate) fn handle(&self) -> Option<Handle> {
         if let [name] = self.handles[..] { Some(name) } else { None }
     }
 
-    /// This one and the next as one, if nothing that stays is between them.
+    /// Joins this stretch with the next one, unless visible entries are between them.
     fn joined(&self, next: &Stretch) -> Option<Stretch> {
-        let is_beside = next.first.0 <= self.last.0 + 1;
-        is_beside.then(|| Stretch {
+        let is_adjacent = next.first.0 <= self.last.0 + 1;
+        is_adjacent.then(|| Stretch {
             last: self.last.max(next.last),
             tokens: self.tokens + next.tokens,
             handles: [&self.handles[..], &next.handles].concat(),
@@ -60,14 +60,14 @@ impl Stretch {
     }
 }
 
-/// Cuts entries into stretches and names them.
+/// Cuts entries into stretches and assigns handles.
 pub(crate) fn stretches(draft: &mut Draft<'_>, entries: &[EntryId]) -> Vec<Stretch> {
     let mut out: Vec<Stretch> = Vec::new();
     let mut group = Group::default();
     for &entry in entries {
         let tokens = draft.transcript.tokens(entry);
-        let is_beside = group.entries.last().is_none_or(|last| last.0 + 1 == entry.0);
-        if !is_beside || group.tokens + tokens > SLICE {
+        let is_adjacent = group.entries.last().is_none_or(|last| last.0 + 1 == entry.0);
+        if !is_adjacent || group.tokens + tokens > SLICE {
             out.extend(group.close(draft));
         }
         let scan = draft.scan(entry);
@@ -87,7 +87,7 @@ pub(crate) fn stretches(draft: &mut Draft<'_>, entries: &[EntryId]) -> Vec<Stret
     out
 }
 
-/// Entries one after another that will be a stretch.
+/// Consecutive entries of one stretch.
 #[derive(Default)]
 struct Group {
     entries: Vec<EntryId>,
@@ -103,37 +103,37 @@ impl Group {
     }
 }
 
-/// Neighbours joined as long as they are small, where nothing of them is told.
-pub(crate) fn join_bare(all: &[Stretch], is_told: &[bool]) -> Vec<Stretch> {
+/// Joins small neighbouring stretches without lines.
+pub(crate) fn join_bare(stretches: &[Stretch], has_lines: &[bool]) -> Vec<Stretch> {
     let join = |run: Range<usize>| {
-        let (first, last) = (&all[run.start], &all[run.end - 1]);
+        let (first, last) = (&stretches[run.start], &stretches[run.end - 1]);
         Stretch {
             last: last.last,
-            tokens: all[run.clone()].iter().map(|stretch| stretch.tokens).sum(),
-            handles: all[run].iter().flat_map(|stretch| &stretch.handles).copied().collect(),
+            tokens: stretches[run.clone()].iter().map(|stretch| stretch.tokens).sum(),
+            handles: stretches[run].iter().flat_map(|stretch| &stretch.handles).copied().collect(),
             ..*first
         }
     };
-    bare_runs(all, is_told).map(join).collect()
+    bare_runs(stretches, has_lines).map(join).collect()
 }
 
-/// How many there are once they are joined.
-pub(crate) fn n_joined(all: &[Stretch], is_told: &[bool]) -> usize {
-    bare_runs(all, is_told).count()
+/// The number of stretches after joining.
+pub(crate) fn n_joined(stretches: &[Stretch], has_lines: &[bool]) -> usize {
+    bare_runs(stretches, has_lines).count()
 }
 
-/// Neighbours that are joined; one that is told stays alone.
-fn bare_runs(all: &[Stretch], is_told: &[bool]) -> impl Iterator<Item = Range<usize>> {
+/// Runs of stretches to join. A stretch with lines stays alone.
+fn bare_runs(stretches: &[Stretch], has_lines: &[bool]) -> impl Iterator<Item = Range<usize>> {
     let most = SLICE.permille(1200);
     let mut from = 0;
     std::iter::from_fn(move || {
-        let mut tokens = all.get(from)?.tokens;
+        let mut tokens = stretches.get(from)?.tokens;
         let mut end = from + 1;
-        while let Some(next) = all.get(end)
-            && !is_told[end - 1]
-            && !is_told[end]
+        while let Some(next) = stretches.get(end)
+            && !has_lines[end - 1]
+            && !has_lines[end]
             && tokens + next.tokens <= most
-            && next.first.0 <= all[end - 1].last.0 + 1
+            && next.first.0 <= stretches[end - 1].last.0 + 1
         {
             tokens += next.tokens;
             end += 1;
@@ -142,12 +142,13 @@ fn bare_runs(all: &[Stretch], is_told: &[bool]) -> impl Iterator<Item = Range<us
     })
 }
 
-/// Stretches joined with their neighbours until there are no more than `most`, as far as that goes.
-pub(crate) fn coarsened(mut all: Vec<Stretch>, most: usize) -> Vec<Stretch> {
-    while all.len() > most {
-        let mut out: Vec<Stretch> = Vec::with_capacity(all.len() / 2 + 1);
-        let pairs =
-            all.chunk_by(|before, after| after.first.0 <= before.last.0 + 1).flat_map(|run| run.chunks(2));
+/// Joins neighbouring stretches until there are at most `most`, if possible.
+pub(crate) fn coarsen(mut stretches: Vec<Stretch>, most: usize) -> Vec<Stretch> {
+    while stretches.len() > most {
+        let mut out: Vec<Stretch> = Vec::with_capacity(stretches.len() / 2 + 1);
+        let pairs = stretches
+            .chunk_by(|before, after| after.first.0 <= before.last.0 + 1)
+            .flat_map(|run| run.chunks(2));
         for pair in pairs {
             let joined = match pair {
                 [one, other] => one.joined(other),
@@ -155,10 +156,10 @@ pub(crate) fn coarsened(mut all: Vec<Stretch>, most: usize) -> Vec<Stretch> {
             };
             out.push(joined.unwrap_or_else(|| pair[0].clone()));
         }
-        if out.len() == all.len() {
+        if out.len() == stretches.len() {
             break;
         }
-        all = out;
+        stretches = out;
     }
-    all
+    stretches
 }

@@ -1,10 +1,10 @@
-//! What text costs: the unit, and the trait that every counter implements.
+//! Token counts, and the trait of token counters.
 
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 
-/// A number of tokens. Subtraction stops at zero.
+/// A number of tokens. Subtraction saturates at zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tokens(pub u64);
 
@@ -69,29 +69,29 @@ pub fn thousands(n: u64) -> String {
     out
 }
 
-/// What a provider adds around the text itself.
+/// What a provider adds around texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
-    /// The role and the separators of one message.
+    /// The role and the separators of a message.
     pub message: Tokens,
-    /// The frame and the id of one tool call.
+    /// The frame and the id of a tool call.
     pub call: Tokens,
-    /// One image or file.
+    /// An image or a file.
     pub media: Tokens,
 }
 
 /// Counts tokens for one family of models.
 pub trait Count: Send + Sync {
-    /// The tokens of a text, without any frame.
+    /// The tokens of a text without any frame.
     fn count(&self, text: &str) -> Tokens;
 
-    /// What messages, calls and media cost beside their text.
+    /// The costs of messages, calls and media in addition to their text.
     fn frame(&self) -> Frame {
         Frame { message: Tokens(4), call: Tokens(8), media: Tokens(1_500) }
     }
 
-    /// Whether a text costs what its parts cost, cut behind line ends that something visible follows, or blanks and then
-    /// something visible: not a line end, nor a slash right behind it.
+    /// Whether the count of a text is the sum of the counts of its parts, if it is cut after line ends that are followed by
+    /// optional blanks and a visible character. A slash right after the line end does not qualify.
     fn is_cut_at_lines(&self) -> bool {
         false
     }
@@ -99,11 +99,11 @@ pub trait Count: Send + Sync {
     /// The counter's name, as `inspect` prints it.
     fn name(&self) -> &str;
 
-    /// Whether the counts are the provider's own, or an estimate.
+    /// Whether the counts are the provider's own rather than an estimate.
     fn is_exact(&self) -> bool;
 }
 
-/// One word, one token, and frames for free: the counter of tests, where a budget is counted by eye.
+/// Counts each word as one token and frames as zero, so that tests can count a budget by eye.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Words;
 
@@ -130,13 +130,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_are_grouped() {
+    fn display_groups_thousands() {
         let shown: Vec<_> = [0, 999, 1_000, 123_456, 1_234_567].map(|n| Tokens(n).to_string()).into();
         assert_eq!(shown, ["0", "999", "1,000", "123,456", "1,234,567"]);
     }
 
     #[test]
-    fn subtraction_stops_at_zero() {
+    fn subtraction_saturates() {
         assert_eq!(Tokens(3) - Tokens(5), Tokens::ZERO);
     }
 }

@@ -1,7 +1,7 @@
-//! What was said, exactly as it was said.
+//! A conversation, verbatim.
 //!
-//! A transcript is append-only. Its entries are prompts (what came from outside) and steps (what the model
-//! replied, with the results of every call it made); a turn is a run of prompts and the steps answering it.
+//! A transcript is append-only. Its entries are prompts (messages from outside) and steps (model replies with the results
+//! of every call they made); a turn is a run of prompts and the steps answering it.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::tokens::{Count, Frame, Tokens};
 
-/// Where an entry stood in what the client sent. Only the wire formats read it.
+/// The position of an entry in the client's request. Only the wire formats read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Origin {
     /// The position of the message or item in the client's list.
@@ -19,7 +19,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// The place of what stands beside the list of messages, such as a top-level system text.
+    /// The position of a text outside the list of messages, such as a top-level system text.
     pub const OUTSIDE: Origin = Origin { message: u32::MAX, part: 0 };
 
     /// The first part of a message.
@@ -28,7 +28,7 @@ impl Origin {
     }
 }
 
-/// A piece of text, with the exact original where the text alone is not the whole of it.
+/// A text, with the exact original where the text is only a part of it.
 #[derive(Debug, Clone, Eq)]
 pub struct Body {
     text: Arc<str>,
@@ -38,20 +38,20 @@ pub struct Body {
 
 impl PartialEq for Body {
     fn eq(&self, other: &Body) -> bool {
-        // What is one text in memory need not be read.
+        // Compare pointers first: the texts are often shared.
         let is_same = |one: &Arc<str>, other: &Arc<str>| Arc::ptr_eq(one, other) || one == other;
         let is_same_raw = match (&self.raw, &other.raw) {
             (Some(one), Some(other)) => is_same(one, other),
             (None, None) => true,
             (Some(_), None) | (None, Some(_)) => false,
         };
-        // What it costs follows from its words.
+        // The token count follows from the text.
         is_same_raw && is_same(&self.text, &other.text)
     }
 }
 
 impl Body {
-    /// A body that is its text.
+    /// A body whose original is its text.
     pub fn text(text: impl Into<Arc<str>>) -> Body {
         Body { text: text.into(), raw: None, tokens: Tokens::ZERO }
     }
@@ -66,7 +66,7 @@ impl Body {
         &self.text
     }
 
-    /// What a recall gives back: the original, byte for byte.
+    /// The original, which a recall returns byte for byte.
     pub fn original(&self) -> &Arc<str> {
         self.raw.as_ref().unwrap_or(&self.text)
     }
@@ -76,17 +76,17 @@ impl Body {
         self.tokens
     }
 
-    /// Whether the text is all there is.
+    /// Whether the text is the whole original.
     pub fn is_plain(&self) -> bool {
         self.raw.is_none()
     }
 
-    /// Whether there is nothing to read.
+    /// Whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
-    /// Changes its words, in a copy of a transcript that is not sent. Says whether it did.
+    /// Rewrites the text, in a copy of a transcript that is not sent. Returns whether anything changed.
     pub(crate) fn change(&mut self, change: for<'a> fn(&'a str) -> Cow<'a, str>) -> bool {
         let mut is_changed = false;
         for text in [Some(&mut self.text), self.raw.as_mut()].into_iter().flatten() {
@@ -110,87 +110,87 @@ impl Body {
 /// An image or a file inside a prompt or a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Media {
-    /// What a person would call it: `image/png`, `pdf`.
+    /// The media type or a short name: `image/png`, `pdf`.
     pub label: String,
-    /// The part as it came, in the provider's own words.
+    /// The part verbatim, in the provider's format.
     pub raw: Arc<str>,
-    /// Which part of its message it is.
+    /// The position of the part in the request.
     pub origin: Origin,
 }
 
-/// Whose words a prompt holds.
+/// The author of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Speaker {
-    /// The instructions of the agent's makers.
+    /// The developer of the agent.
     System,
     /// A person.
     User,
-    /// A program that writes in the user's role: format complaints, echoes of commands, results without a call.
+    /// A program writing in the user's role: format complaints, echoes of commands, results without a call.
     Harness,
-    /// The provider itself: something sealed that must go back as it came, such as a compaction item.
+    /// The provider: an opaque item that must be returned verbatim, such as a compaction item.
     Provider,
 }
 
-/// One message from outside: the system's, a person's or a program's.
+/// One message from outside: a system, user or program message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
-    /// Whose words these are.
+    /// The author.
     pub speaker: Speaker,
-    /// The words.
+    /// The text.
     pub body: Body,
-    /// Images and files that came with them.
+    /// Images and files in the message.
     pub media: Vec<Media>,
-    /// Where the prompt stood.
+    /// The position in the request.
     pub origin: Origin,
 }
 
 /// One model reply with the results of every call it made.
 ///
-/// A result lives inside its call, so a result without its call cannot be written down.
+/// A result lives inside its call, so a result without its call cannot be represented.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// What the model said to the user.
+    /// The text of the reply.
     pub text: Body,
-    /// What it thought, where the provider shows it.
+    /// The reasoning, where the provider shows it.
     pub reasoning: Body,
-    /// The tools it called.
+    /// The tool calls.
     pub calls: Vec<Call>,
-    /// Where the reply stood.
+    /// The position in the request.
     pub origin: Origin,
 }
 
-/// A tool call; holds its result.
+/// A tool call with its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     /// The provider's id, which pairs the call with its result.
     pub id: String,
     /// The tool's name.
     pub tool: String,
-    /// The arguments as they came, usually JSON.
+    /// The arguments verbatim, usually JSON.
     pub arguments: Body,
-    /// What came back, if anything has.
+    /// The result, unless the call is still running.
     pub result: Option<Outcome>,
-    /// Where the call stood.
+    /// The position in the request.
     pub origin: Origin,
 }
 
-/// What a tool gave back.
+/// The result of a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// The text of the result.
     pub body: Body,
-    /// Whether the client itself marked it as an error.
+    /// Whether the client marked it as an error.
     pub is_error: bool,
     /// Images and files in it.
     pub media: Vec<Media>,
-    /// Where the result stood.
+    /// The position in the request.
     pub origin: Origin,
 }
 
-/// What is sent for the result of a call that never got one.
+/// The text sent as the result of a call that never got one.
 pub const NO_RESULT: &str = "[no result was recorded]";
 
-/// What is sent first where a conversation does not begin with a person's words.
+/// The text sent first if a conversation does not begin with a user message.
 pub const OPENING: &str = "[continued]";
 
 /// The position of an entry in its transcript.
@@ -210,7 +210,7 @@ impl From<usize> for EntryId {
     }
 }
 
-/// A call, named by its step and its position there.
+/// A call, identified by its step and its position there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId {
     /// The step that made the call.
@@ -223,9 +223,9 @@ pub struct CallId {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "entries live in one vector and most of them are steps")]
 pub enum Entry {
-    /// Something said to the model.
+    /// A message to the model.
     Prompt(Prompt),
-    /// Something the model did.
+    /// A reply of the model.
     Step(Step),
 }
 
@@ -246,17 +246,17 @@ impl Entry {
         }
     }
 
-    /// Whether a person said this.
+    /// Whether this is a user message.
     pub fn is_user(&self) -> bool {
         self.prompt().is_some_and(|prompt| prompt.speaker == Speaker::User)
     }
 
-    /// Whether this is system text.
+    /// Whether this is a system prompt.
     pub fn is_system(&self) -> bool {
         self.prompt().is_some_and(|prompt| prompt.speaker == Speaker::System)
     }
 
-    /// Whether there are images or files in it.
+    /// Whether it contains images or files.
     pub fn has_media(&self) -> bool {
         match self {
             Entry::Prompt(prompt) => !prompt.media.is_empty(),
@@ -270,7 +270,7 @@ impl Entry {
 
     /// Counts every text of the entry that has not been counted yet.
     ///
-    /// `Transcript::append` does this by itself; a caller with many entries may do it on several threads before.
+    /// `Transcript::append` does this too; a caller with many entries may count them on several threads before.
     pub fn count(&mut self, counter: &dyn Count) {
         match self {
             Entry::Prompt(prompt) => prompt.body.count(counter),
@@ -304,7 +304,7 @@ impl Call {
     fn tokens(&self, counter: &dyn Count) -> Tokens {
         let frame = counter.frame();
         let asked = frame.call + counter.count(&self.tool) + self.arguments.tokens;
-        // A call that never gets a result is sent with one that says so.
+        // A call without a result is sent with `NO_RESULT`.
         let answered = match &self.result {
             Some(outcome) => outcome.tokens(frame),
             None => frame.message + counter.count(NO_RESULT),
@@ -343,7 +343,7 @@ pub struct Turn {
     pub steps: Range<usize>,
 }
 
-/// All that was said, exact, append-only.
+/// A conversation, verbatim and append-only.
 #[derive(Debug, Clone, Default)]
 pub struct Transcript {
     entries: Vec<Entry>,
@@ -354,12 +354,12 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// A transcript of which nothing has been said yet.
+    /// An empty transcript.
     pub fn new() -> Transcript {
         Transcript::default()
     }
 
-    /// Tells what the tool schemas cost, which travel with every request.
+    /// Sets the cost of the tool schemas, which are sent with every request.
     pub fn set_tools(&mut self, schemas: Tokens) {
         self.total = self.total - self.tools + schemas;
         self.tools = schemas;
@@ -370,12 +370,12 @@ impl Transcript {
         self.tools
     }
 
-    /// What every view costs beside its pieces: the tool schemas, and an opening where one is needed.
+    /// The cost of a view in addition to its items: the tool schemas, and an opening where one is needed.
     pub fn overhead(&self) -> Tokens {
         self.tools + self.opening
     }
 
-    /// Adds an entry at the end and counts what has not been counted.
+    /// Appends an entry and counts those of its texts that are not counted yet.
     pub fn append(&mut self, mut entry: Entry, counter: &dyn Count) -> EntryId {
         entry.count(counter);
         let is_opened = !self.entries.iter().all(Entry::is_system) || entry.prompt().is_some();
@@ -390,7 +390,7 @@ impl Transcript {
         EntryId::from(self.entries.len() - 1)
     }
 
-    /// Gives a running call its result. Says whether there was such a call without one.
+    /// Sets the result of a running call. Returns false if there is no such call or it has a result.
     pub fn answer(&mut self, call: CallId, mut outcome: Outcome, counter: &dyn Count) -> bool {
         let Some(Entry::Step(step)) = self.entries.get_mut(call.step.index()) else { return false };
         let Some(found) = step.calls.get_mut(usize::from(call.call)).filter(|call| call.result.is_none())
@@ -405,7 +405,7 @@ impl Transcript {
         true
     }
 
-    /// Changes an entry, in a copy that is not sent: what it costs stays. Says whether it did.
+    /// Rewrites an entry without counting it again, in a copy that is not sent. Returns whether anything changed.
     pub(crate) fn change(&mut self, id: EntryId, change: impl FnOnce(&mut Entry) -> bool) -> bool {
         change(&mut self.entries[id.index()])
     }
@@ -426,7 +426,7 @@ impl Transcript {
         &step.calls[usize::from(id.call)]
     }
 
-    /// What an entry costs when it is sent whole.
+    /// The cost of an entry when it is sent whole.
     pub fn tokens(&self, id: EntryId) -> Tokens {
         self.tokens[id.index()]
     }
@@ -436,12 +436,12 @@ impl Transcript {
         self.entries.len()
     }
 
-    /// Whether nothing has been said.
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The whole transcript's cost, tool schemas included.
+    /// The cost of the whole transcript, including the tool schemas.
     pub fn total(&self) -> Tokens {
         self.total
     }
@@ -469,7 +469,7 @@ impl Transcript {
         turns
     }
 
-    /// Whether a call of the entry may still get its result: it has none, and no later step exists.
+    /// Whether a call of the entry may still get its result: it has none, and there is no later step.
     pub fn is_running(&self, id: EntryId) -> bool {
         let Some(step) = self.entry(id).step() else { return false };
         let has_open_call = step.calls.iter().any(|call| call.result.is_none());
@@ -481,12 +481,12 @@ impl Transcript {
         self.entries.iter().rposition(|entry| entry.step().is_some()).map(EntryId::from)
     }
 
-    /// The newest entry that a person wrote.
+    /// The newest user message.
     pub fn last_user(&self) -> Option<EntryId> {
         self.entries.iter().rposition(Entry::is_user).map(EntryId::from)
     }
 
-    /// The newest step in which the model said something.
+    /// The newest step with a text.
     pub fn last_said(&self) -> Option<EntryId> {
         let says = |entry: &Entry| entry.step().is_some_and(|step| !step.text.as_str().trim().is_empty());
         self.entries.iter().rposition(says).map(EntryId::from)

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::path::{join, normal};
-use super::shell::{Piece, split};
+use super::shell::{ShellCommand, split};
 use super::{Deed, LineRange, Lines, Sight, Verb};
 
 /// The deed of a command that is run in a directory, where that is known.
@@ -144,7 +144,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// A pipeline in one form, whatever was done to its output: `2>&1 | tail -20` does not make it another command.
-fn source_of(pipeline: &[Piece]) -> String {
+fn source_of(pipeline: &[ShellCommand]) -> String {
     let mut shown: Vec<String> = Vec::new();
     for (i, piece) in pipeline.iter().enumerate() {
         let is_cut = i > 0
@@ -161,7 +161,7 @@ fn source_of(pipeline: &[Piece]) -> String {
     shown.join(" | ")
 }
 
-fn pipeline_deed(pipeline: &[Piece], directory: Option<&str>) -> Deed {
+fn pipeline_deed(pipeline: &[ShellCommand], directory: Option<&str>) -> Deed {
     let words = bare(&pipeline[0].words);
     let mut deed = piece_deed(&words, pipeline, directory);
     for piece in &pipeline[1..] {
@@ -177,7 +177,7 @@ fn pipeline_deed(pipeline: &[Piece], directory: Option<&str>) -> Deed {
     deed
 }
 
-fn piece_deed(words: &[&str], pipeline: &[Piece], directory: Option<&str>) -> Deed {
+fn piece_deed(words: &[&str], pipeline: &[ShellCommand], directory: Option<&str>) -> Deed {
     let run = || {
         let mut deed = Deed::new(Verb::Run, source_of(pipeline));
         deed.is_test = is_test(words);

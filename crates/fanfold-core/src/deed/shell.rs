@@ -4,7 +4,7 @@
 
 /// One simple command.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct ShellCommand {
     /// The words, without quotes and redirections.
     pub(super) words: Vec<String>,
     /// The files that its output goes to.
@@ -18,11 +18,11 @@ pub(super) struct Piece {
 }
 
 /// The pieces in order.
-pub(super) fn split(command: &str) -> Vec<Piece> {
+pub(super) fn split(command: &str) -> Vec<ShellCommand> {
     let mut scanner = Scanner {
         text: command,
         at: 0,
-        piece: Piece::default(),
+        piece: ShellCommand::default(),
         start: 0,
         pieces: Vec::new(),
         heredocs: Vec::new(),
@@ -34,9 +34,9 @@ pub(super) fn split(command: &str) -> Vec<Piece> {
 struct Scanner<'a> {
     text: &'a str,
     at: usize,
-    piece: Piece,
+    piece: ShellCommand,
     start: usize,
-    pieces: Vec<Piece>,
+    pieces: Vec<ShellCommand>,
     heredocs: Vec<String>,
 }
 
@@ -95,7 +95,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn end(&mut self, is_pipe: bool) {
-        let next = Piece { is_piped: is_pipe, ..Piece::default() };
+        let next = ShellCommand { is_piped: is_pipe, ..ShellCommand::default() };
         let mut piece = std::mem::replace(&mut self.piece, next);
         if piece.words.is_empty() && piece.writes.is_empty() {
             self.piece.is_piped |= piece.is_piped;

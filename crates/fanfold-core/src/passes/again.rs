@@ -103,7 +103,7 @@ use std::fmt::Write;
 use super::Pass;
 use crate::deed::source_of;
 use crate::draft::Draft;
-use crate::shown::{Run, calls};
+use crate::shown::{RepeatedRun, calls};
 use crate::tokens::Tokens;
 use crate::transcript::{Body, Call, CallId, Entry, EntryId};
 use crate::view::Place;
@@ -136,9 +136,9 @@ fn leave_out(draft: &mut Draft<'_>, id: CallId, call: &Call, least: Tokens) {
         return;
     }
     let (mut out, mut from) = (String::new(), 0);
-    for Run { inner, n_lines, above } in runs {
-        let source = source_of(draft.transcript.call(above.call), &draft.deed(above.call));
-        let said = if above.is_written { "written" } else { "shown" };
+    for RepeatedRun { inner, n_lines, source: shown } in runs {
+        let source = source_of(draft.transcript.call(shown.call), &draft.deed(shown.call));
+        let said = if shown.is_arguments { "written" } else { "shown" };
         out.push_str(&text[from..inner.start]);
         writeln!(out, "[{n_lines} lines as {said} above: {source}]").expect("a string takes all");
         from = inner.end;

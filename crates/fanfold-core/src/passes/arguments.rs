@@ -72,7 +72,7 @@ fn fold_arguments(draft: &mut Draft<'_>, place: Place, room_of: &dyn Fn(&str) ->
     let worth = draft.worth();
     let outlines = Outlines::of(std::mem::take(&mut draft.ledger.outlines));
     let lexicon = &draft.ledger.lexicon;
-    let value = |line: &str| worth.of_line(lexicon, line);
+    let value = |line: &str| worth.line_score(lexicon, line);
     let first_line = (deed.verb == Verb::Write).then_some(1);
     let file = file.map(|path| FileShown { path, first_line, is_worked_on: &|_| false });
     let short_of = |text: &str| -> Option<String> {

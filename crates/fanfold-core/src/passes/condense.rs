@@ -43,7 +43,7 @@
 
 use super::Pass;
 use super::arguments::lines;
-use crate::changed::Changed;
+use crate::changed::EditedLines;
 use crate::condense::{FileShown, Kind, Outlines, Wish, condense, kind_of, usual_room_as};
 use crate::deed::{Sight, Verb};
 use crate::draft::Draft;
@@ -71,12 +71,12 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
 /// Folds a place to at most about `room` bytes of its text.
 pub(super) fn fold_condensed(draft: &mut Draft<'_>, place: Place, text: &str, room: usize) -> bool {
     let sight = file_read(draft, place);
-    let changed = sight.as_ref().map(|sight| Changed::of(draft, &sight.path)).unwrap_or_default();
+    let edited = sight.as_ref().map(|sight| EditedLines::find(draft, &sight.path)).unwrap_or_default();
     let worth = draft.worth_beside(place.entry());
     let outlines = Outlines::of(std::mem::take(&mut draft.ledger.outlines));
     let lexicon = &draft.ledger.lexicon;
-    let value = |line: &str| worth.of_line(lexicon, line);
-    let is_worked_on = |line: &str| changed.holds(line);
+    let value = |line: &str| worth.line_score(lexicon, line);
+    let is_worked_on = |line: &str| edited.contains(line);
     let file = sight.as_ref().map(|sight| FileShown {
         path: &sight.path,
         first_line: sight.lines.first(),

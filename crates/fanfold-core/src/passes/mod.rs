@@ -219,9 +219,9 @@ mod tests {
         let steps = transcript.entries().iter().enumerate().filter_map(|(i, entry)| Some((i, entry.step()?)));
         for (i, step) in steps {
             let shown = Arc::make_mut(&mut ledger.shown);
-            shown.ask(EntryId::from(i), step);
+            shown.add_arguments(EntryId::from(i), step);
             if i + 1 < transcript.len() {
-                shown.answer(EntryId::from(i), step, |_| true);
+                shown.add_results(EntryId::from(i), step, |_| true);
             }
         }
         let room = Budget::with_reserve(Tokens(400), Tokens::ZERO).room();

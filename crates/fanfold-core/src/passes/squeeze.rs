@@ -15,7 +15,7 @@
 use super::Pass;
 use super::arguments::{lines, squeeze_arguments, told_as_json};
 use super::condense::{file_read, fold_condensed, kind_said};
-use crate::changed::Changed;
+use crate::changed::EditedLines;
 use crate::condense::{Kind, kind_of};
 use crate::draft::{Draft, SLICE};
 use crate::gist::gist;
@@ -158,8 +158,9 @@ fn fold_to_gist(draft: &mut Draft<'_>, place: Place, call: CallId, most: Tokens)
     let body = body_at(draft.transcript, place).expect("a result has a text");
     // What the handles of its parts take.
     let of_tag = Tokens(16 + 3 * (body.tokens().0 / SLICE.0));
-    let changed = file_read(draft, place).map(|sight| Changed::of(draft, &sight.path)).unwrap_or_default();
-    let Some(short) = gist(draft, call, most - of_tag, &changed) else { return false };
+    let edited =
+        file_read(draft, place).map(|sight| EditedLines::find(draft, &sight.path)).unwrap_or_default();
+    let Some(short) = gist(draft, call, most - of_tag, &edited) else { return false };
     let n_lines = lines(body.as_str());
     draft.fold_to(place, |tag| format!("{short}\n[condensed from {n_lines}, {tag}]"))
 }

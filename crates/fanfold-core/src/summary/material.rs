@@ -7,13 +7,13 @@
 use std::sync::Arc;
 
 use crate::atoms::AtomKind;
-use crate::choice::{Chooser, Line, LineOf};
+use crate::choice::{CandidateKind, CandidateLine, Chooser};
 use crate::condense::signs::{Sign, sign_of};
 use crate::ledger::Ledger;
 use crate::parallel::ParallelMap;
 use crate::policy::ToolRule;
-use crate::recall::each_piece;
-use crate::scan::{Piece, Scan};
+use crate::recall::each_part;
+use crate::scan::{EntryPart, Scan};
 use crate::tokens::{Count, Tokens};
 use crate::transcript::{Entry, EntryId, Speaker, Transcript};
 use crate::value::focus_words;
@@ -146,14 +146,14 @@ impl Source {
     /// Writes it as it was said.
     fn write_whole(&self, transcript: &Transcript, out: &mut String) {
         let mut is_labelled = false;
-        each_piece(transcript.entry(self.id), |piece, _, text| {
-            let label = match piece {
-                Piece::Said if is_labelled => None,
-                Piece::Said => Some(&self.labels[0]),
-                Piece::Asked(call) => Some(&self.labels[1 + usize::from(call)]),
-                Piece::Result(_) => None,
+        each_part(transcript.entry(self.id), |part, _, text| {
+            let label = match part {
+                EntryPart::Text if is_labelled => None,
+                EntryPart::Text => Some(&self.labels[0]),
+                EntryPart::Arguments(call) => Some(&self.labels[1 + usize::from(call)]),
+                EntryPart::Result(_) => None,
             };
-            is_labelled |= piece == Piece::Said;
+            is_labelled |= part == EntryPart::Text;
             if let Some(label) = label {
                 out.push_str(label);
                 out.push('\n');
@@ -164,14 +164,14 @@ impl Source {
     }
 
     /// The lines that could be shown, with those that tell who says them.
-    fn lines<'a>(&'a self, topic: &Topic, out: &mut Vec<Line<'a>>) {
-        let line = |at, text, atoms, is, worth| Line {
+    fn lines<'a>(&'a self, topic: &Topic, out: &mut Vec<CandidateLine<'a>>) {
+        let line = |at, text, atoms, kind, worth| CandidateLine {
             entry: self.id,
             at,
             text,
             atoms,
             source: "",
-            is,
+            kind,
             worth,
             copied: 0.0,
             hash: 0,
@@ -181,15 +181,15 @@ impl Source {
         let mut n_said = 0;
         let mut labelled = 0;
         for found in self.scan.lines() {
-            let (own, is) = match found.piece() {
-                Piece::Said => {
+            let (own, kind) = match found.part() {
+                EntryPart::Text => {
                     if !std::mem::replace(&mut is_said, true) {
-                        out.push(line(0, self.labels[0].as_str(), &[][..], LineOf::Deed, LABEL));
+                        out.push(line(0, self.labels[0].as_str(), &[][..], CandidateKind::Action, LABEL));
                     }
                     n_said += 1;
-                    (said_worth(self.is_user, n_said), LineOf::Rest)
+                    (said_worth(self.is_user, n_said), CandidateKind::Other)
                 }
-                Piece::Asked(call) | Piece::Result(call) => {
+                EntryPart::Arguments(call) | EntryPart::Result(call) => {
                     let call = usize::from(call);
                     if labelled <= call {
                         labelled = call + 1;
@@ -197,16 +197,16 @@ impl Source {
                             found.at(),
                             self.labels[1 + call].as_str(),
                             &[][..],
-                            LineOf::Deed,
+                            CandidateKind::Action,
                             LABEL,
                         ));
                     }
                     let is_failure = self.scan.calls[call].has_failed && sign_of(found.text()) == Sign::Alarm;
-                    if is_failure { (FAILURE, LineOf::Failure) } else { (0.0, LineOf::Rest) }
+                    if is_failure { (FAILURE, CandidateKind::Failure) } else { (0.0, CandidateKind::Other) }
                 }
             };
             let about = topic.worth_of(found.text());
-            out.push(line(found.at(), found.text(), found.atoms, is, own + about));
+            out.push(line(found.at(), found.text(), found.atoms, kind, own + about));
         }
     }
 }
@@ -285,7 +285,7 @@ fn chosen(ledger: &Ledger, showing: &Showing<'_>, sources: &[Source]) -> String 
     let mut chances = lexicon.chances(crate::policy::Choice::default().scorer);
     let mut values = vec![0.0; lexicon.len()];
     for &atom in sources.iter().flat_map(|source| &source.scan.atoms) {
-        values[atom as usize] = own_worth(lexicon.kind(atom)) + chances.of(atom);
+        values[atom as usize] = own_worth(lexicon.kind(atom)) + chances.get(atom);
     }
     let room = showing.room.0 as usize;
     let (about, others): (Vec<&Source>, Vec<&Source>) =
@@ -334,7 +334,7 @@ fn chosen(ledger: &Ledger, showing: &Showing<'_>, sources: &[Source]) -> String 
 /// A line that is shown.
 #[derive(Clone, Copy)]
 struct Picked<'a> {
-    line: Line<'a>,
+    line: CandidateLine<'a>,
     number: usize,
     /// How soon it was chosen.
     rank: usize,

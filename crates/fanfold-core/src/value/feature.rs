@@ -1,45 +1,44 @@
-//! What the scorer looks at in an atom.
+//! The inputs of the model.
 
 use crate::deed::Verb;
 
-/// One thing that speaks for or against an atom, by its position among the weights. What is counted in tokens or pieces
-/// enters by its logarithm to base 2.
+/// An input of the model, by its position among the weights. Quantities are logarithms to base 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Feature {
-    /// What holds for all.
+    /// The intercept.
     Base,
     Path,
     Number,
     Quoted,
-    /// The agent wrote it first.
+    /// The agent wrote it before it appeared anywhere else.
     Coined,
     CoinedPath,
-    /// The agent used it at all, and how often.
+    /// The agent used it, and how often.
     Used,
     Uses,
-    /// It stood last in the result of a call that did so.
+    /// The kind of call whose result contained it last.
     Read,
     List,
     Search,
     Run,
     Other,
-    /// How long ago it stood somewhere, in thousands of tokens.
+    /// The tokens since its last appearance, in thousands.
     Age,
-    /// How many atoms stood beside it, where they were fewest.
-    FewestBeside,
-    /// In how many lines of its last piece it stands.
+    /// The smallest number of atoms in a part with this atom.
+    FewestInPart,
+    /// The number of lines of its last part with this atom.
     Lines,
-    /// How long ago the agent used something of that piece.
-    PieceUsed,
-    /// That piece belongs to a call that asked for something; how often and how long ago the agent wrote that.
+    /// The tokens since the agent used any atom of its last part.
+    PartUsed,
+    /// Its last part belongs to a call with a target; the agent's uses of the target and the tokens since the last one.
     Subject,
     SubjectUses,
     SubjectUsed,
-    /// Which share of its words people used, too.
-    Asked,
+    /// The share of its words that users wrote.
+    UserWords,
 }
 
-/// Their names in the order of the weights.
+/// The names of the features in the order of the weights.
 pub(super) const FEATURES: [&str; Feature::COUNT] = [
     "base",
     "a path",
@@ -54,21 +53,21 @@ pub(super) const FEATURES: [&str; Feature::COUNT] = [
     "from searching",
     "from running",
     "from another result",
-    "since it stood somewhere",
-    "atoms beside it, at fewest",
-    "lines of its piece it stands in",
-    "since its piece was used",
-    "its piece belongs to a call",
-    "uses of what the call asked for",
-    "since that was used",
-    "its words that people used",
+    "since it appeared",
+    "fewest atoms in a part with it",
+    "lines of its part with it",
+    "since its part was used",
+    "its part belongs to a call",
+    "uses of the call's target",
+    "since the target was used",
+    "words that users wrote",
 ];
 
 impl Feature {
-    /// How many there are.
-    pub(super) const COUNT: usize = Feature::Asked as usize + 1;
+    /// The number of features.
+    pub(super) const COUNT: usize = Feature::UserWords as usize + 1;
 
-    /// What the result of a call is. That of an edit says nothing by itself.
+    /// The feature for results of calls with this verb; edits have none.
     pub(super) fn of_result(verb: Verb) -> Option<Feature> {
         match verb {
             Verb::Read => Some(Feature::Read),

@@ -25,12 +25,12 @@ pub(super) const WEIGHTS: [f32; Feature::COUNT] = [
     -0.89, // from searching
     -0.91, // from running
     0.86,  // from another result
-    -0.21, // since it stood somewhere
-    -0.19, // atoms beside it, at fewest
-    0.38,  // lines of its piece it stands in
-    -0.14, // since its piece was used
-    0.84,  // its piece belongs to a call
-    -0.35, // uses of what the call asked for
-    -0.13, // since that was used
-    0.52,  // its words that people used
+    -0.21, // since it appeared
+    -0.19, // fewest atoms in a part with it
+    0.38,  // lines of its part with it
+    -0.14, // since its part was used
+    0.84,  // its part belongs to a call
+    -0.35, // uses of the call's target
+    -0.13, // since the target was used
+    0.52,  // words that users wrote
 ];
