@@ -1,10 +1,10 @@
-//! What a model wrote, read kindly: numbers in quotes, texts without them, names that are nearly right.
+//! Lenient parsing of arguments: quoted numbers, unquoted texts and common wrong names are accepted.
 
 use serde_json::{Map, Value};
 
-use crate::wrong::Wrong;
+use crate::tool_error::ToolError;
 
-/// Names that models write for others.
+/// ToolError argument names that models often write, and the right ones.
 const ALIASES: [(&str, &str); 6] = [
     ("session", "session_id"),
     ("around", "around_message_id"),
@@ -18,20 +18,20 @@ const ALIASES: [(&str, &str); 6] = [
 pub(crate) struct Arguments(Map<String, Value>);
 
 impl Arguments {
-    /// Takes arguments, all of which must be known: one that is passed over would look like one that was heeded.
-    pub(crate) fn new(given: Map<String, Value>, known: &[&str]) -> Result<Arguments, Wrong> {
+    /// Checks the names of the arguments. An unknown name is an error, because the model would believe it had an effect.
+    pub(crate) fn new(given: Map<String, Value>, known: &[&str]) -> Result<Arguments, ToolError> {
         let mut arguments = Map::new();
         for (name, value) in given {
             let is_known = known.contains(&name.as_str());
-            let meant = ALIASES.iter().find(|(alias, meant)| *alias == name && known.contains(meant));
-            let name = match meant {
+            let alias = ALIASES.iter().find(|(alias, meant)| *alias == name && known.contains(meant));
+            let name = match alias {
                 Some((_, meant)) if !is_known => (*meant).to_owned(),
                 _ if is_known => name,
                 _ => {
                     let name: String = name.chars().take(60).collect();
-                    return Err(Wrong::new(
+                    return Err(ToolError::new(
                         format!("there is no argument `{name}`"),
-                        format!("there are {}", known.join(", ")),
+                        format!("the arguments are {}", known.join(", ")),
                     ));
                 }
             };
@@ -42,24 +42,24 @@ impl Arguments {
         Ok(Arguments(arguments))
     }
 
-    /// Whatever was given.
+    /// The value of an argument, of any type.
     pub(crate) fn value(&self, name: &str) -> Option<&Value> {
         self.0.get(name)
     }
 
-    /// A text; none if it is empty.
-    pub(crate) fn text(&self, name: &str) -> Result<Option<String>, Wrong> {
+    /// A text; `None` if it is absent or empty.
+    pub(crate) fn text(&self, name: &str) -> Result<Option<String>, ToolError> {
         let text = match self.0.get(name) {
             None => return Ok(None),
             Some(Value::String(text)) => text.trim().to_owned(),
             Some(Value::Number(number)) => number.to_string(),
-            Some(other) => return Err(not(name, "text", other)),
+            Some(other) => return Err(wrong_type(name, "text", other)),
         };
         Ok(Some(text).filter(|text| !text.is_empty()))
     }
 
-    /// A whole number.
-    pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, Wrong> {
+    /// A whole number; `None` if it is absent or empty.
+    pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, ToolError> {
         let Some(value) = self.0.get(name) else { return Ok(None) };
         let number = match value {
             Value::String(text) if text.trim().is_empty() => return Ok(None),
@@ -68,13 +68,16 @@ impl Arguments {
                 other.as_i64().or(other.as_f64().filter(|number| number.fract() == 0.0).map(|n| n as i64))
             }
         };
-        number.map(Some).ok_or_else(|| not(name, "whole number", value))
+        number.map(Some).ok_or_else(|| wrong_type(name, "whole number", value))
     }
 }
 
-fn not(name: &str, kind: &str, value: &Value) -> Wrong {
+fn wrong_type(name: &str, expected: &str, value: &Value) -> ToolError {
     let written: String = value.to_string().chars().take(60).collect();
-    Wrong::new(format!("`{name}` is no {kind}: {written}"), format!("give `{name}` as a {kind}"))
+    ToolError::new(
+        format!("`{name}` is not a {expected}: {written}"),
+        format!("give `{name}` as a {expected}"),
+    )
 }
 
 #[cfg(test)]
@@ -83,13 +86,13 @@ mod tests {
 
     use super::*;
 
-    fn arguments(value: Value) -> Result<Arguments, Wrong> {
-        let Value::Object(map) = value else { panic!("no object") };
+    fn arguments(value: Value) -> Result<Arguments, ToolError> {
+        let Value::Object(map) = value else { panic!("not an object") };
         Arguments::new(map, &["session_id", "limit", "search"])
     }
 
     #[test]
-    fn what_models_write_is_read() {
+    fn quoted_numbers_and_aliases_are_accepted() {
         let read = arguments(json!({ "session": 12, "limit": " 3 ", "search": null })).unwrap();
         assert_eq!(read.text("session_id").unwrap().as_deref(), Some("12"));
         assert_eq!(read.number("limit").unwrap(), Some(3));
@@ -99,11 +102,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_told() {
-        let Err(wrong) = arguments(json!({ "sesion": "x" })) else { panic!("not known") };
-        assert_eq!(wrong.hint, "there are session_id, limit, search");
+    fn unknown_names_and_wrong_types_are_errors() {
+        let Err(error) = arguments(json!({ "sesion": "x" })) else { panic!("`sesion` is unknown") };
+        assert_eq!(error.hint, "the arguments are session_id, limit, search");
         let many = arguments(json!({ "limit": "many", "search": {} })).unwrap();
-        assert_eq!(many.number("limit").unwrap_err().what, "`limit` is no whole number: \"many\"");
-        assert_eq!(many.text("search").unwrap_err().what, "`search` is no text: {}");
+        assert_eq!(many.number("limit").unwrap_err().message, "`limit` is not a whole number: \"many\"");
+        assert_eq!(many.text("search").unwrap_err().message, "`search` is not a text: {}");
     }
 }

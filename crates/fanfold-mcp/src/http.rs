@@ -1,6 +1,6 @@
-//! Streamable HTTP, and who may come in.
+//! Streamable HTTP and access control.
 //!
-//! No session of the protocol's is kept: each request stands for itself, so a restart loses nothing and idle clients cost
+//! The server keeps no MCP session: every request is independent, so a restart loses nothing and idle clients cost
 //! nothing. A client that closes its connection cancels its call.
 
 use std::io;
@@ -17,25 +17,25 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
 
-use crate::listener::Bounded;
+use crate::listener::BoundedListener;
 use crate::server::Server;
 
-/// Where [`listen`] answers.
+/// The paths that [`listen`] serves.
 pub const PATHS: [&str; 2] = ["/mcp", "/fanfold/mcp"];
 
-/// A request with a longer body is refused.
-const LONGEST_BODY: usize = 1 << 20;
+/// Requests with a longer body are rejected.
+const MAX_BODY: usize = 1 << 20;
 
-/// A body must have come, and an answer be made, so long after the deadline of a call.
+/// Time to receive a request and send its answer, in addition to the deadline of the call.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// So many connections at once.
-const MOST_CONNECTIONS: usize = 256;
+/// Further connections wait.
+const MAX_CONNECTIONS: usize = 256;
 
-/// A connection on which nothing moves for so long ends. Longer than any call takes.
+/// Idle connections are closed after this time, which is longer than any call takes.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// Pages of these places may ask, whatever their port: tools on the same machine.
+/// Web pages that may send requests: those of tools on the same machine, on any port.
 const ORIGINS: [&str; 6] = [
     "http://localhost:*",
     "http://127.0.0.1:*",
@@ -45,26 +45,26 @@ const ORIGINS: [&str; 6] = [
     "https://[::1]:*",
 ];
 
-/// Who may come in.
+/// Decides which requests are accepted.
 #[derive(Clone)]
 pub struct Access {
     is_loopback: bool,
     token: Option<Arc<str>>,
 }
 
-/// Why nobody may come in.
+/// Why a server may not listen on an address.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
-    /// Others could read everything.
+    /// Any machine could read all sessions.
     #[error("{0} can be reached from other machines, and no token is set")]
     NoToken(SocketAddr),
-    /// A token that could be guessed.
-    #[error("the token is shorter than {} characters", Access::LEAST)]
+    /// The token could be guessed.
+    #[error("the token is shorter than {} characters", Access::MIN_TOKEN)]
     ShortToken,
 }
 
 impl AccessError {
-    /// What to do about it.
+    /// How to fix it.
     pub fn hint(&self) -> &'static str {
         match self {
             AccessError::NoToken(_) => "set FANFOLD_TOKEN, or listen on 127.0.0.1",
@@ -74,75 +74,73 @@ impl AccessError {
 }
 
 impl Access {
-    /// A token is no shorter.
-    const LEAST: usize = 16;
+    /// The shortest token.
+    const MIN_TOKEN: usize = 16;
 
-    /// For a server that listens on an address: this machine alone, or whoever has the token.
+    /// Access to a server on `address`: from this machine, or with the token.
     pub fn new(address: SocketAddr, token: Option<String>) -> Result<Access, AccessError> {
         let is_loopback = address.ip().to_canonical().is_loopback();
         match &token {
             None if !is_loopback => return Err(AccessError::NoToken(address)),
-            Some(token) if token.len() < Access::LEAST => return Err(AccessError::ShortToken),
+            Some(token) if token.len() < Access::MIN_TOKEN => return Err(AccessError::ShortToken),
             _ => {}
         }
         Ok(Access { is_loopback, token: token.map(Arc::from) })
     }
 
-    /// For a server inside another one that has checked the token; names of this machine alone, or any.
+    /// Access to a service inside a server that has already checked the token.
     pub fn checked(is_loopback: bool) -> Access {
         Access { is_loopback, token: None }
     }
 
-    fn lets_in(&self, headers: &HeaderMap) -> bool {
+    fn allows(&self, headers: &HeaderMap) -> bool {
         let Some(token) = &self.token else { return true };
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         let bearer = text("authorization").and_then(|value| value.split_once(' '));
         let bearer = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
         let given = bearer.map(|(_, token)| token.trim()).or(text("x-fanfold-token"));
-        given.is_some_and(|given| is_same(given.as_bytes(), token.as_bytes()))
+        given.is_some_and(|given| is_equal(given.as_bytes(), token.as_bytes()))
     }
 }
 
-/// Whether two texts are the same, in a time that does not tell how much of them is.
-fn is_same(a: &[u8], b: &[u8]) -> bool {
+/// Compares in constant time, so that timing reveals nothing about the token.
+fn is_equal(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }
 
-/// The server as an HTTP service, to be nested at any path of a router.
+/// The server as an HTTP service, for any path of a router.
 pub fn http_service(server: Server, access: Access) -> Router {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
-        .with_max_request_body_bytes(LONGEST_BODY)
+        .with_max_request_body_bytes(MAX_BODY)
         .with_allowed_origins(ORIGINS)
         .enforce_origin_validation();
-    // A page elsewhere can give its own name our address, but it can't send a name of this machine, nor a token.
+    // On loopback, where a token is optional, the Host header is checked to prevent DNS rebinding.
     let config = if access.is_loopback { config } else { config.disable_allowed_hosts() };
-    let most = server.deadline() + GRACE;
+    let timeout = server.deadline() + GRACE;
     let service = StreamableHttpService::new(
         move || Ok(server.clone()),
         Arc::new(NeverSessionManager::default()),
         config,
     );
-    Router::new().fallback_service(service).layer(from_fn_with_state(Arc::new((access, most)), guard))
+    Router::new().fallback_service(service).layer(from_fn_with_state(Arc::new((access, timeout)), guard))
 }
 
-/// Lets in who may come in, and not for ever.
+/// Checks the token and limits the duration of a request.
 async fn guard(State(guarded): State<Arc<(Access, Duration)>>, request: Request, next: Next) -> Response {
-    let (access, most) = &*guarded;
-    if !access.lets_in(request.headers()) {
-        let words = "the token is missing or wrong\n\nhint: send it as `Authorization: Bearer TOKEN`\n";
-        return (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, "Bearer")], words).into_response();
+    let (access, timeout) = &*guarded;
+    if !access.allows(request.headers()) {
+        let message = "the token is missing or wrong\n\nhint: send it as `Authorization: Bearer TOKEN`\n";
+        return (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, "Bearer")], message).into_response();
     }
-    match tokio::time::timeout(*most, next.run(request)).await {
+    match tokio::time::timeout(*timeout, next.run(request)).await {
         Ok(response) => response,
-        Err(_) => {
-            (StatusCode::REQUEST_TIMEOUT, "the request did not come to an end in time\n").into_response()
-        }
+        Err(_) => (StatusCode::REQUEST_TIMEOUT, "the request timed out\n").into_response(),
     }
 }
 
-/// Serves clients on a listener until `stop` is done; then answers what was asked, and ends.
+/// Serves clients on a listener until `stop` completes, then finishes the open requests.
 pub async fn listen(
     server: Server,
     access: Access,
@@ -155,7 +153,7 @@ pub async fn listen(
         router = router.nest(path, service.clone());
     }
     let router = router.fallback(async || (StatusCode::NOT_FOUND, "MCP is at /mcp\n"));
-    let listener = Bounded::new(listener, MOST_CONNECTIONS, IDLE);
+    let listener = BoundedListener::new(listener, MAX_CONNECTIONS, IDLE);
     axum::serve(listener, router).with_graceful_shutdown(stop).await
 }
 
@@ -181,13 +179,13 @@ mod tests {
     }
 
     #[test]
-    fn a_token_opens_in_two_ways() {
+    fn a_token_is_accepted_in_two_headers() {
         let token = "0123456789abcdef";
         let access = Access::new(address("0.0.0.0:1"), Some(token.into())).unwrap();
         let with = |name: &'static str, value: String| {
             let mut headers = HeaderMap::new();
             headers.insert(name, value.parse().unwrap());
-            access.lets_in(&headers)
+            access.allows(&headers)
         };
         assert!(with("authorization", format!("Bearer {token}")));
         assert!(with("authorization", format!("bearer  {token}")));
@@ -197,6 +195,6 @@ mod tests {
         {
             assert!(!with("authorization", wrong.into()), "{wrong}");
         }
-        assert!(!access.lets_in(&HeaderMap::new()));
+        assert!(!access.allows(&HeaderMap::new()));
     }
 }

@@ -4,23 +4,22 @@
 //! client --> stdio or http --> server --> a tool, on a blocking thread, with a deadline --> engine, store
 //! ```
 //!
-//! Everything is read-only. What a model asks wrongly is answered by a tool's error with the next step, so that it can
-//! correct itself; the protocol's own errors are for clients that don't speak it.
+//! Everything is read-only. A call with wrong arguments returns a tool error with a hint, so that the model can correct
+//! itself; protocol errors are for clients that send invalid MCP.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may fail"))]
 
-mod source; //    where sessions are kept, opened when they are asked for
-mod wrong; //     why a tool did not do it
-mod arguments; // what a model wrote, read kindly
-mod named; //     which original is meant
-mod bounds; //    how much is answered at once
-mod tools; //     the three tools
-mod server; //    a call from start to end
-mod stdio; //     JSON lines on stdin and stdout
-mod listener; //  only so many connections, and none that stands still
-mod http; //      streamable HTTP, and who may come in
+mod source; //        opens the store for each call
+mod tool_error; //    the error of a tool: message and hint
+mod arguments; //     lenient parsing of arguments
+mod recall_target; // parses handles and message ids
+mod excerpt; //       limits the length of an answer
+mod tools; //         the three tools
+mod server; //        runs a call with a deadline
+mod stdio; //         JSON lines on stdin and stdout
+mod listener; //      limits connections and idle time
+mod http; //          streamable HTTP and access control
 
 pub use http::{Access, AccessError, PATHS, http_service, listen};
-pub use server::{Server, Settings, server};
-pub use source::{Source, StoreAt, Unopened};
+pub use server::{Server, Settings};
 pub use stdio::stdio;

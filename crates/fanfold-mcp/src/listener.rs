@@ -1,4 +1,4 @@
-//! Connections, only so many at once, and none that stands still for long.
+//! A listener that limits the number of connections and closes idle ones.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,33 +13,33 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// A listener with so many places. Whoever finds none waits until one is free.
-pub(crate) struct Bounded {
+/// A TCP listener with a limit. Further clients wait until a connection ends.
+pub(crate) struct BoundedListener {
     listener: TcpListener,
-    /// Guards the number of connections.
-    places: Arc<Semaphore>,
+    /// Limits the number of connections.
+    permits: Arc<Semaphore>,
     idle: Duration,
 }
 
-impl Bounded {
-    pub(crate) fn new(listener: TcpListener, most: usize, idle: Duration) -> Bounded {
-        Bounded { listener, places: Arc::new(Semaphore::new(most)), idle }
+impl BoundedListener {
+    pub(crate) fn new(listener: TcpListener, max_connections: usize, idle: Duration) -> BoundedListener {
+        BoundedListener { listener, permits: Arc::new(Semaphore::new(max_connections)), idle }
     }
 }
 
-impl Listener for Bounded {
+impl Listener for BoundedListener {
     type Io = Connection;
     type Addr = SocketAddr;
 
     async fn accept(&mut self) -> (Connection, SocketAddr) {
         loop {
             // The semaphore is never closed.
-            let place = Arc::clone(&self.places).acquire_owned().await.ok();
+            let permit = Arc::clone(&self.permits).acquire_owned().await.ok();
             let (stream, address) = Listener::accept(&mut self.listener).await;
-            // Without this, small answers wait for the client's acknowledgement of earlier ones.
+            // Without this, small answers wait for the client's acknowledgement of earlier packets.
             if stream.set_nodelay(true).is_ok() {
                 let timer = Box::pin(sleep(self.idle));
-                return (Connection { stream, timer, idle: self.idle, _place: place }, address);
+                return (Connection { stream, timer, idle: self.idle, _permit: permit }, address);
             }
         }
     }
@@ -49,17 +49,17 @@ impl Listener for Bounded {
     }
 }
 
-/// A connection that ends when nothing has come or gone for a while.
+/// A connection that times out when it is idle.
 pub(crate) struct Connection {
     stream: TcpStream,
     timer: Pin<Box<Sleep>>,
     idle: Duration,
-    _place: Option<OwnedSemaphorePermit>,
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Connection {
-    /// Notes that something came or went.
-    fn moved<T>(&mut self, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    /// Restarts the timer after a read or write.
+    fn touch<T>(&mut self, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if polled.is_ready() {
             self.timer.as_mut().reset(Instant::now() + self.idle);
         }
@@ -77,14 +77,14 @@ impl AsyncRead for Connection {
         if polled.is_pending() && self.timer.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
-        self.moved(polled)
+        self.touch(polled)
     }
 }
 
 impl AsyncWrite for Connection {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.moved(polled)
+        self.touch(polled)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -104,34 +104,34 @@ mod tests {
 
     const IDLE: Duration = Duration::from_millis(80);
 
-    async fn bounded(most: usize) -> (Bounded, SocketAddr) {
+    async fn bounded(max_connections: usize) -> (BoundedListener, SocketAddr) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        (Bounded::new(listener, most, IDLE), address)
+        (BoundedListener::new(listener, max_connections, IDLE), address)
     }
 
     #[tokio::test]
-    async fn a_connection_that_stands_still_ends() {
+    async fn an_idle_connection_times_out() {
         let (mut listener, address) = bounded(1).await;
         let mut client = TcpStream::connect(address).await.unwrap();
         let (mut connection, _) = listener.accept().await;
         for _ in 0..3 {
             tokio::time::sleep(IDLE / 2).await;
             client.write_all(b"x").await.unwrap();
-            assert_eq!(connection.read_u8().await.unwrap(), b'x', "who says something now and then stays");
+            assert_eq!(connection.read_u8().await.unwrap(), b'x', "activity keeps the connection open");
         }
         assert_eq!(connection.read_u8().await.unwrap_err().kind(), io::ErrorKind::TimedOut);
     }
 
     #[tokio::test]
-    async fn who_finds_no_place_waits_for_one() {
+    async fn a_client_beyond_the_limit_waits() {
         let (mut listener, address) = bounded(1).await;
         let _first = TcpStream::connect(address).await.unwrap();
         let _second = TcpStream::connect(address).await.unwrap();
-        let (held, _) = listener.accept().await;
+        let (connection, _) = listener.accept().await;
         let full = tokio::time::timeout(IDLE, Listener::accept(&mut listener)).await;
-        assert!(full.is_err(), "there is one place");
-        drop(held);
+        assert!(full.is_err(), "the limit is one connection");
+        drop(connection);
         assert!(tokio::time::timeout(IDLE * 20, Listener::accept(&mut listener)).await.is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! A call from start to end: a blocking thread, a deadline, and an end when the client no longer waits.
+//! Runs a tool call on a blocking thread, with a deadline, and cancels it when the client disconnects.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,122 +15,131 @@ use rmcp::service::{RequestContext, RoleServer};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::source::Source;
-use crate::tools::{Desk, INSTRUCTIONS, Tool};
-use crate::wrong::Wrong;
+use crate::source::{EngineSource, StoreSource};
+use crate::tool_error::ToolError;
+use crate::tools::{INSTRUCTIONS, Tool, ToolContext};
 
-/// So many calls are worked on at once; others wait for their turn.
-const AT_ONCE: usize = 8;
+/// Calls that run at the same time; others wait.
+const MAX_RUNNING: usize = 8;
 
 /// How calls are answered.
 #[derive(Clone)]
 pub struct Settings {
-    /// The session that is meant where none is named: its id, the beginning of that, or its title.
+    /// The session for calls that name none: its id, a prefix of the id, or its title.
     pub session: Option<String>,
-    /// Other stores of the same person.
+    /// Other stores of the user.
     pub profiles: Arc<dyn Profiles + Send + Sync>,
-    /// A call that takes longer is answered by an error.
+    /// Calls that take longer return an error.
     pub deadline: Duration,
-    /// Told of each fold that was opened.
-    pub recalled: Option<Arc<dyn Fn() + Send + Sync>>,
+    /// Called after each recall.
+    pub on_recall: Option<Arc<dyn Fn() + Send + Sync>>,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
         let deadline = Duration::from_secs(20);
-        Settings { session: None, profiles: Arc::new(NoProfiles), deadline, recalled: None }
+        Settings { session: None, profiles: Arc::new(NoProfiles), deadline, on_recall: None }
     }
 }
 
-/// An MCP server for any number of clients. Clones are the same server.
+/// An MCP server for any number of clients. Clones share their state.
 #[derive(Clone)]
 pub struct Server {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    source: Box<dyn Source>,
+    source: Box<dyn EngineSource>,
     settings: Settings,
-    /// Guards the machine: a call holds a place until its thread is done, even if nobody waits for it any more.
-    places: Arc<Semaphore>,
-}
-
-/// A server on some sessions.
-pub fn server(source: impl Source + 'static, settings: Settings) -> Server {
-    let places = Arc::new(Semaphore::new(AT_ONCE));
-    Server { shared: Arc::new(Shared { source: Box::new(source), settings, places }) }
+    /// Limits the running calls. A call keeps its permit until its thread ends, even after it was cancelled.
+    permits: Arc<Semaphore>,
 }
 
 impl Server {
+    /// A server on the sessions of a store, which need not exist yet.
+    pub fn new(store_address: &str, settings: Settings) -> Server {
+        Server::with_source(StoreSource::new(store_address), settings)
+    }
+
+    fn with_source(source: impl EngineSource + 'static, settings: Settings) -> Server {
+        let permits = Arc::new(Semaphore::new(MAX_RUNNING));
+        Server { shared: Arc::new(Shared { source: Box::new(source), settings, permits }) }
+    }
+
     pub(crate) fn deadline(&self) -> Duration {
         self.shared.settings.deadline
     }
 
-    /// Answers a call; none if the client no longer wants it.
+    /// The answer to a call; `None` if it was cancelled.
     async fn answer(
         &self,
         tool: Tool,
-        given: JsonObject,
+        arguments: JsonObject,
         cancelled: &CancellationToken,
-    ) -> Option<Result<Vec<String>, Wrong>> {
-        let ends = Instant::now() + self.deadline();
-        let is_left = Arc::new(AtomicBool::new(false));
-        // However this future ends, a thread that still works learns that nobody waits.
-        let _leaving = Leaving(Arc::clone(&is_left));
+    ) -> Option<Result<Vec<String>, ToolError>> {
+        let deadline = Instant::now() + self.deadline();
+        let is_abandoned = Arc::new(AtomicBool::new(false));
+        // Stops the thread however this future ends.
+        let _guard = AbandonOnDrop(Arc::clone(&is_abandoned));
         let work = async {
-            let place = Arc::clone(&self.shared.places).acquire_owned().await;
+            let permit = Arc::clone(&self.shared.permits).acquire_owned().await;
             let shared = Arc::clone(&self.shared);
             let done = tokio::task::spawn_blocking(move || {
-                let _place = place;
-                let is_over = || is_left.load(Ordering::Relaxed) || Instant::now() >= ends;
-                shared.run(tool, given, &is_over)
+                let _permit = permit;
+                let is_over = || is_abandoned.load(Ordering::Relaxed) || Instant::now() >= deadline;
+                shared.run(tool, arguments, &is_over)
             });
             done.await.unwrap_or_else(|_| {
-                Err(Wrong::new(
+                Err(ToolError::new(
                     format!("{} failed", tool.name()),
-                    "this is a bug of fanfold's; please report it",
+                    "this is a bug in fanfold; please report it",
                 ))
             })
         };
         tokio::select! {
             answer = tokio::time::timeout(self.deadline(), work) => {
-                Some(answer.unwrap_or_else(|_| Err(self.too_late(tool))))
+                Some(answer.unwrap_or_else(|_| Err(self.timeout_error(tool))))
             }
             () = cancelled.cancelled() => None,
         }
     }
 
-    fn too_late(&self, tool: Tool) -> Wrong {
-        let what = format!("{} took longer than {} s", tool.name(), self.deadline().as_secs_f32());
-        Wrong::new(
-            what,
-            "ask for less (a session_id, rarer words), or try again later: the store may be busy",
+    fn timeout_error(&self, tool: Tool) -> ToolError {
+        let message = format!("{} took longer than {} s", tool.name(), self.deadline().as_secs_f32());
+        ToolError::new(
+            message,
+            "narrow the call (a session_id, rarer words), or try again later: the store may be busy",
         )
     }
 }
 
-/// Says so when it goes.
-struct Leaving(Arc<AtomicBool>);
+/// Sets the flag when it is dropped.
+struct AbandonOnDrop(Arc<AtomicBool>);
 
-impl Drop for Leaving {
+impl Drop for AbandonOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
 impl Shared {
-    fn run(&self, tool: Tool, given: JsonObject, is_over: &dyn Fn() -> bool) -> Result<Vec<String>, Wrong> {
+    fn run(
+        &self,
+        tool: Tool,
+        arguments: JsonObject,
+        is_over: &dyn Fn() -> bool,
+    ) -> Result<Vec<String>, ToolError> {
         let engine = match tool {
             Tool::Search => self.source.engine_to_search()?,
             Tool::Recall | Tool::Status => self.source.engine()?,
         };
-        let desk = Desk {
+        let context = ToolContext {
             engine: &engine,
             session: self.settings.session.as_deref(),
             profiles: &*self.settings.profiles,
             is_over,
         };
-        tool.run(&desk, given)
+        tool.run(&context, arguments)
     }
 }
 
@@ -150,7 +159,7 @@ impl ServerHandler for Server {
     }
 
     fn get_tool(&self, name: &str) -> Option<rmcp::model::Tool> {
-        Tool::named(name).map(Tool::description)
+        Tool::find(name).map(Tool::description)
     }
 
     async fn call_tool(
@@ -158,28 +167,28 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         call: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(tool) = Tool::named(&request.name) else {
+        let Some(tool) = Tool::find(&request.name) else {
             let name: String = request.name.chars().take(60).collect();
-            let what = format!("there is no tool {name:?}; there are search, recall and status");
-            return Err(ErrorData::invalid_params(what, None));
+            let message = format!("there is no tool {name:?}; the tools are search, recall and status");
+            return Err(ErrorData::invalid_params(message, None));
         };
-        let began = Instant::now();
-        let given = request.arguments.unwrap_or_default();
-        let answer = self.answer(tool, given, &call.ct).await;
-        let told = match &answer {
+        let start = Instant::now();
+        let answer = self.answer(tool, request.arguments.unwrap_or_default(), &call.ct).await;
+        let outcome = match &answer {
             Some(Ok(_)) => "done",
-            Some(Err(_)) => "refused",
+            Some(Err(_)) => "failed",
             None => "cancelled",
         };
-        if let (Tool::Recall, Some(Ok(_)), Some(recalled)) = (tool, &answer, &self.shared.settings.recalled) {
-            recalled();
+        if let (Tool::Recall, Some(Ok(_)), Some(on_recall)) = (tool, &answer, &self.shared.settings.on_recall)
+        {
+            on_recall();
         }
-        // Neither what was asked nor what was answered: both are what people said.
-        tracing::info!(tool = tool.name(), ms = began.elapsed().as_millis() as u64, "{told}");
+        // Arguments and answers are private, so they are not logged.
+        tracing::info!(tool = tool.name(), ms = start.elapsed().as_millis() as u64, "{outcome}");
         let blocks = |texts: Vec<String>| texts.into_iter().map(ContentBlock::text).collect();
         let result = match answer {
             Some(Ok(texts)) => CallToolResult::success(blocks(texts)),
-            Some(Err(wrong)) => CallToolResult::error(blocks(vec![wrong.to_string()])),
+            Some(Err(error)) => CallToolResult::error(blocks(vec![error.to_string()])),
             None => return Err(ErrorData::internal_error("the call was cancelled", None)),
         };
         Ok(result.into())
@@ -190,67 +199,68 @@ impl ServerHandler for Server {
 mod tests {
     use fanfold_engine::{Engine, MachineClock};
     use fanfold_store::MemoryStore;
-    use serde_json::{Value, json};
 
     use super::*;
-    use crate::source::Unopened;
+    use crate::source::SourceError;
 
-    /// A store that takes its time, or fails as nothing should.
-    struct Odd(Duration);
+    /// A store that opens after a delay, or panics if the delay is zero.
+    struct SlowSource(Duration);
 
-    impl Source for Odd {
-        fn engine(&self) -> Result<Arc<Engine>, Unopened> {
+    impl EngineSource for SlowSource {
+        fn engine(&self) -> Result<Arc<Engine>, SourceError> {
             assert!(!self.0.is_zero(), "a bug");
             std::thread::sleep(self.0);
             Ok(Arc::new(Engine::new(Arc::new(MemoryStore::default()), Arc::new(MachineClock))))
         }
     }
 
-    fn odd(source_ms: u64, deadline_ms: u64) -> Server {
+    fn slow_server(source_ms: u64, deadline_ms: u64) -> Server {
         let settings = Settings { deadline: Duration::from_millis(deadline_ms), ..Settings::default() };
-        server(Odd(Duration::from_millis(source_ms)), settings)
+        Server::with_source(SlowSource(Duration::from_millis(source_ms)), settings)
     }
 
-    async fn status(server: &Server, cancelled: &CancellationToken) -> Option<Result<Vec<String>, Wrong>> {
-        let Value::Object(given) = json!({}) else { panic!("it is an object") };
-        server.answer(Tool::Status, given, cancelled).await
-    }
-
-    #[tokio::test]
-    async fn a_call_that_takes_too_long_is_an_error_with_a_hint() {
-        let answer = status(&odd(400, 40), &CancellationToken::new()).await.unwrap();
-        let wrong = answer.unwrap_err();
-        assert_eq!(wrong.what, "status took longer than 0.04 s");
-        assert!(wrong.hint.contains("try again later"));
+    async fn call_status(
+        server: &Server,
+        cancelled: &CancellationToken,
+    ) -> Option<Result<Vec<String>, ToolError>> {
+        server.answer(Tool::Status, JsonObject::new(), cancelled).await
     }
 
     #[tokio::test]
-    async fn a_cancelled_call_is_not_waited_for() {
+    async fn a_call_beyond_its_deadline_is_an_error_with_a_hint() {
+        let answer = call_status(&slow_server(400, 40), &CancellationToken::new()).await.unwrap();
+        let error = answer.unwrap_err();
+        assert_eq!(error.message, "status took longer than 0.04 s");
+        assert!(error.hint.contains("try again later"));
+    }
+
+    #[tokio::test]
+    async fn a_cancelled_call_returns_at_once() {
         let cancelled = CancellationToken::new();
-        let began = Instant::now();
-        let server = odd(2_000, 10_000);
-        let (answer, ()) = tokio::join!(status(&server, &cancelled), async {
+        let start = Instant::now();
+        let server = slow_server(2_000, 10_000);
+        let (answer, ()) = tokio::join!(call_status(&server, &cancelled), async {
             tokio::time::sleep(Duration::from_millis(20)).await;
             cancelled.cancel();
         });
         assert!(answer.is_none());
-        assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
     }
 
     #[tokio::test]
-    async fn a_panic_of_ours_is_an_error_of_the_tool() {
-        let answer = status(&odd(0, 10_000), &CancellationToken::new()).await.unwrap();
-        assert_eq!(answer.unwrap_err().what, "status failed");
+    async fn a_panic_becomes_a_tool_error() {
+        let answer = call_status(&slow_server(0, 10_000), &CancellationToken::new()).await.unwrap();
+        assert_eq!(answer.unwrap_err().message, "status failed");
     }
 
     #[tokio::test]
-    async fn more_calls_than_places_are_all_answered() {
-        let server = odd(20, 10_000);
+    async fn calls_beyond_the_limit_wait_and_are_answered() {
+        let server = slow_server(20, 10_000);
         let cancelled = CancellationToken::new();
-        let calls: Vec<_> = (0..3 * AT_ONCE)
+        let calls: Vec<_> = (0..3 * MAX_RUNNING)
             .map(|_| {
                 let (server, cancelled) = (server.clone(), cancelled.clone());
-                tokio::spawn(async move { status(&server, &cancelled).await })
+                tokio::spawn(async move { call_status(&server, &cancelled).await })
             })
             .collect();
         for call in calls {

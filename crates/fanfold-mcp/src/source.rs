@@ -1,5 +1,5 @@
-//! Where sessions are kept. A client may start its servers before anything is kept, and a store may go while they run, so
-//! it is looked for with each call.
+//! Opens the store for each call. A client may start its servers before the store exists, and a store may be deleted
+//! while they run.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -8,93 +8,85 @@ use fanfold_engine::{Engine, MachineClock, store_hint, store_words};
 use fanfold_store::search::{Find, Query};
 use fanfold_store::{Purpose, StoreError, open, store_file};
 
-/// Gives the engine whenever a tool is called.
-pub trait Source: Send + Sync {
-    /// The engine on the sessions, or why there is none now.
-    fn engine(&self) -> Result<Arc<Engine>, Unopened>;
+/// Provides the engine for each tool call.
+pub(crate) trait EngineSource: Send + Sync {
+    /// The engine on the sessions.
+    fn engine(&self) -> Result<Arc<Engine>, SourceError>;
 
-    /// The engine to search with. Where the store may be written to, what is new in it is made ready to be found: without,
-    /// each search reads it anew.
-    fn engine_to_search(&self) -> Result<Arc<Engine>, Unopened> {
+    /// The engine to search with. If the store is writable, this one keeps the search index up to date; the engine for
+    /// reading would index new messages again for each search.
+    fn engine_to_search(&self) -> Result<Arc<Engine>, SourceError> {
         self.engine()
     }
 }
 
 /// Why there is no engine.
 #[derive(Debug, thiserror::Error)]
-#[error("{what}")]
-pub struct Unopened {
-    /// What is the matter.
-    pub what: String,
-    /// What to do about it.
-    pub hint: String,
+#[error("{message}")]
+pub(crate) struct SourceError {
+    pub(crate) message: String,
+    pub(crate) hint: String,
 }
 
-impl Source for Arc<Engine> {
-    fn engine(&self) -> Result<Arc<Engine>, Unopened> {
-        Ok(Arc::clone(self))
-    }
-}
-
-/// A store by its address. No session in it is ever changed; others may write to it meanwhile.
-pub struct StoreAt {
+/// A store by its address. Sessions are only read; other processes may write to them.
+pub(crate) struct StoreSource {
     address: String,
-    held: Mutex<Option<Held>>,
+    /// The open store. Guards against two calls opening it at the same time.
+    current: Mutex<Option<OpenStore>>,
 }
 
-struct Held {
+struct OpenStore {
     engine: Arc<Engine>,
-    /// Begun with the first search, and there when the index is up to date.
+    /// Started by the first search, and set when the index is up to date.
     to_search: Option<Arc<OnceLock<Arc<Engine>>>>,
     file: Option<FileId>,
 }
 
-/// Which file it is: one that was deleted and made anew is another one.
+/// Identifies a file, so that a deleted and recreated store is opened again.
 type FileId = (u64, u64);
 
-impl StoreAt {
-    /// The store at an address. It need not be there yet.
-    pub fn new(address: impl Into<String>) -> StoreAt {
-        StoreAt { address: address.into(), held: Mutex::new(None) }
+impl StoreSource {
+    /// The store at an address. It need not exist yet.
+    pub(crate) fn new(address: impl Into<String>) -> StoreSource {
+        StoreSource { address: address.into(), current: Mutex::new(None) }
     }
 
-    /// Looks at what is held, which is opened if it is not, or if its file is another by now.
-    fn with<T>(&self, look: impl FnOnce(&mut Held) -> T) -> Result<T, Unopened> {
-        // Guards what is held: whoever died holding it left it whole.
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Calls `use_store` with the open store, opening it first if necessary or if its file was replaced.
+    fn with<T>(&self, use_store: impl FnOnce(&mut OpenStore) -> T) -> Result<T, SourceError> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let file = match store_file(&self.address).map(|path| file_id(&path)) {
-            // An open file can be read after it was deleted, and would tell of what is no more.
+            // Close it: a deleted file stays readable while it is open.
             Some(None) => {
-                *held = None;
-                return Err(Unopened {
-                    what: format!("there is no store at {}", self.address),
-                    hint: "it is made when the first session is kept (`fanfold serve`, or `fanfold fold --session new`); \
-                           --store names another one"
+                *current = None;
+                return Err(SourceError {
+                    message: format!("there is no store at {}", self.address),
+                    hint: "it is created with the first session (`fanfold serve`, or `fanfold fold --session new`); \
+                           --store selects another one"
                         .to_owned(),
                 });
             }
             file => file.flatten(),
         };
-        if let Some(held) = held.as_mut().filter(|held| held.file == file) {
-            return Ok(look(held));
+        if let Some(open) = current.as_mut().filter(|open| open.file == file) {
+            return Ok(use_store(open));
         }
-        let engine = open_engine(&self.address, Purpose::Read).map_err(|error| Unopened {
-            what: format!("the store {} could not be opened: {}", self.address, store_words(&error)),
+        let engine = open_engine(&self.address, Purpose::Read).map_err(|error| SourceError {
+            message: format!("cannot open the store {}: {}", self.address, store_words(&error)),
             hint: store_hint(&error),
         })?;
-        Ok(look(held.insert(Held { engine, to_search: None, file })))
+        Ok(use_store(current.insert(OpenStore { engine, to_search: None, file })))
     }
 }
 
-impl Source for StoreAt {
-    fn engine(&self) -> Result<Arc<Engine>, Unopened> {
-        self.with(|held| Arc::clone(&held.engine))
+impl EngineSource for StoreSource {
+    fn engine(&self) -> Result<Arc<Engine>, SourceError> {
+        self.with(|open| Arc::clone(&open.engine))
     }
 
-    fn engine_to_search(&self) -> Result<Arc<Engine>, Unopened> {
-        self.with(|held| {
-            let ready = held.to_search.get_or_insert_with(|| catch_up(self.address.clone()));
-            Arc::clone(ready.get().unwrap_or(&held.engine))
+    fn engine_to_search(&self) -> Result<Arc<Engine>, SourceError> {
+        self.with(|open| {
+            let ready = open.to_search.get_or_insert_with(|| start_indexing(self.address.clone()));
+            Arc::clone(ready.get().unwrap_or(&open.engine))
         })
     }
 }
@@ -104,32 +96,32 @@ fn open_engine(address: &str, purpose: Purpose) -> Result<Arc<Engine>, StoreErro
     Ok(Arc::new(Engine::new(Arc::from(store), Arc::new(MachineClock))))
 }
 
-/// Brings the index up to date on a thread of its own: after many messages came at once that takes longer than a call may.
-/// The engine is there when it is done; where the store may not be written to, never.
-fn catch_up(address: String) -> Arc<OnceLock<Arc<Engine>>> {
+/// Brings the index up to date on its own thread, because after many new messages that takes longer than a call may.
+/// Sets the engine when it is done; never, if the store is read-only.
+fn start_indexing(address: String) -> Arc<OnceLock<Arc<Engine>>> {
     let ready = Arc::new(OnceLock::new());
-    let given = Arc::clone(&ready);
+    let result = Arc::clone(&ready);
     std::thread::spawn(move || {
-        // Whoever opens a store to write makes it, and one that just went is not to be made.
-        let is_there = store_file(&address).is_none_or(|path| path.exists());
-        let Some(engine) = is_there.then(|| open_engine(&address, Purpose::Write).ok()).flatten() else {
+        // Opening a store for writing would create it again if it was just deleted.
+        let exists = store_file(&address).is_none_or(|path| path.exists());
+        let Some(engine) = exists.then(|| open_engine(&address, Purpose::Write).ok()).flatten() else {
             return;
         };
-        // To find anything is to index first.
+        // Any search updates the index first.
         let find = Find { query: Query::parse("fanfold"), limit: 1, ..Find::default() };
         if engine.store().find(&find).is_ok() {
-            drop(given.set(engine));
+            drop(result.set(engine));
         }
     });
     ready
 }
 
-impl Drop for StoreAt {
+impl Drop for StoreSource {
     fn drop(&mut self) {
-        let held = self.held.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        // A store on a server has a runtime of its own, which can't end inside another.
-        if held.is_some() && tokio::runtime::Handle::try_current().is_ok() {
-            drop(std::thread::spawn(move || drop(held)));
+        let current = self.current.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        // A PostgreSQL store has a runtime of its own, which cannot be dropped inside another one.
+        if current.is_some() && tokio::runtime::Handle::try_current().is_ok() {
+            drop(std::thread::spawn(move || drop(current)));
         }
     }
 }
@@ -142,7 +134,7 @@ fn file_id(path: &Path) -> Option<FileId> {
 
 #[cfg(not(unix))]
 fn file_id(path: &Path) -> Option<FileId> {
-    // A file that is open can't be deleted here, so that it is there is enough.
+    // An open file cannot be deleted on this system.
     std::fs::metadata(path).ok().map(|_| (0, 0))
 }
 
@@ -155,16 +147,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_store_may_come_go_and_come_again() {
+    fn a_store_may_be_created_deleted_and_created_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.db");
-        let source = StoreAt::new(path.display().to_string());
-        let Err(none) = source.engine() else { panic!("there is nothing yet") };
-        assert!(none.what.starts_with("there is no store at "), "{none}");
+        let source = StoreSource::new(path.display().to_string());
+        let Err(error) = source.engine() else { panic!("there is no store yet") };
+        assert!(error.message.starts_with("there is no store at "), "{error}");
         drop(SqliteStore::open(&path).unwrap());
         let first = source.engine().unwrap();
-        assert!(Arc::ptr_eq(&first, &source.engine().unwrap()), "it is opened once");
-        // Searches go on with what there is until the index is up to date.
+        assert!(Arc::ptr_eq(&first, &source.engine().unwrap()), "the store is opened once");
+        // Until the index is up to date, searches use the first engine.
         let began = Instant::now();
         while Arc::ptr_eq(&first, &source.engine_to_search().unwrap()) {
             assert!(began.elapsed() < Duration::from_secs(20), "the index is never up to date");
@@ -175,19 +167,21 @@ mod tests {
         }
         assert!(
             source.engine().is_err() && source.engine_to_search().is_err(),
-            "what was deleted is not read on"
+            "a deleted store is not read any more"
         );
-        assert!(!path.exists(), "a search makes no store");
+        assert!(!path.exists(), "a search does not create a store");
         drop(SqliteStore::open(&path).unwrap());
-        assert!(!Arc::ptr_eq(&first, &source.engine().unwrap()), "another file is another store");
+        assert!(!Arc::ptr_eq(&first, &source.engine().unwrap()), "the new file is opened");
     }
 
     #[test]
-    fn what_is_no_store_is_named() {
+    fn a_file_that_is_not_a_store_is_named_in_the_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notes.txt");
         std::fs::write(&path, "buy milk").unwrap();
-        let Err(error) = StoreAt::new(path.display().to_string()).engine() else { panic!("no store") };
-        assert!(error.what.contains("notes.txt") && !error.hint.is_empty(), "{error}");
+        let Err(error) = StoreSource::new(path.display().to_string()).engine() else {
+            panic!("notes.txt is not a store")
+        };
+        assert!(error.message.contains("notes.txt") && !error.hint.is_empty(), "{error}");
     }
 }

@@ -7,16 +7,16 @@ use rmcp::transport::stdio_pipes;
 
 use crate::server::Server;
 
-/// A line that is longer is passed over.
-const LONGEST_LINE: usize = 1 << 20;
+/// Longer lines are ignored.
+const MAX_LINE: usize = 1 << 20;
 
-/// Serves one client on stdin and stdout, until stdin ends. Nothing else may be written to stdout meanwhile.
+/// Serves one client until stdin ends. Nothing else may write to stdout meanwhile.
 pub async fn stdio(server: Server) -> std::io::Result<()> {
     let (input, output) = stdio_pipes();
-    let transport = AsyncRwTransport::new_server(input, output).with_max_line_length(LONGEST_LINE);
+    let transport = AsyncRwTransport::new_server(input, output).with_max_line_length(MAX_LINE);
     let running = match server.serve(transport).await {
         Ok(running) => running,
-        // Whoever leaves before saying hello has left.
+        // A client may disconnect before the handshake.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(error) => return Err(std::io::Error::other(error)),
     };

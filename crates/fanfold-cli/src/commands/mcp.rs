@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use fanfold_mcp::{Access, PATHS, Server, Settings, StoreAt, server};
+use fanfold_mcp::{Access, PATHS, Server, Settings};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &McpArgs, options: &Options, say: Say) -> anyhow::Result
     let address = store::address(options)?;
     let settings =
         Settings { session: args.session.clone(), profiles: Arc::new(OtherProfiles), ..Settings::default() };
-    let server = server(StoreAt::new(&address), settings);
+    let server = Server::new(&address, settings);
     let runtime = Runtime::new().context("the runtime could not be started")?;
     let done = match &args.listen {
         None => runtime.block_on(on_stdio(server.clone(), say)),

@@ -1,8 +1,8 @@
-//! The three tools. What a model reads of them is paid for with every turn, so it is short.
+//! The three tools. Their descriptions are short, because every request to a model contains them.
 
-mod search; // what was said, in four shapes
-mod recall; // what was folded, as it stood
-mod status; // how sessions stand
+mod search; // finds messages
+mod recall; // opens folds
+mod status; // sizes of sessions
 
 use std::sync::Arc;
 
@@ -13,36 +13,36 @@ use rmcp::model::{JsonObject, Tool as Description, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
 use crate::arguments::Arguments;
-use crate::wrong::Wrong;
+use crate::tool_error::ToolError;
 
-/// What every client is told once.
+/// The instructions that every client receives once.
 pub(crate) const INSTRUCTIONS: &str = "fanfold keeps conversations whole. Where something was folded away, digits like [291227] stand for it: recall opens them.";
 
 /// A tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tool {
-    /// Finds what was said.
+    /// Finds messages.
     Search,
     /// Opens a fold.
     Recall,
-    /// Tells how sessions stand.
+    /// Reports how full sessions are.
     Status,
 }
 
-/// Where a tool looks, and who asks.
-pub(crate) struct Desk<'a> {
+/// What a tool works with.
+pub(crate) struct ToolContext<'a> {
     pub(crate) engine: &'a Engine,
-    /// The session that is meant where none is named.
+    /// The session for calls that name none.
     pub(crate) session: Option<&'a str>,
     pub(crate) profiles: &'a dyn Profiles,
-    /// Whether nobody waits for the answer any more.
+    /// Whether the call timed out or was cancelled.
     pub(crate) is_over: &'a dyn Fn() -> bool,
 }
 
 impl Tool {
     pub(crate) const ALL: [Tool; 3] = [Tool::Search, Tool::Recall, Tool::Status];
 
-    pub(crate) fn named(name: &str) -> Option<Tool> {
+    pub(crate) fn find(name: &str) -> Option<Tool> {
         Tool::ALL.into_iter().find(|tool| tool.name() == name)
     }
 
@@ -54,7 +54,7 @@ impl Tool {
         }
     }
 
-    fn words(self) -> &'static str {
+    fn text(self) -> &'static str {
         match self {
             Tool::Search => {
                 "Find what was said, in any session. query: words, \"phrases\", begin*, OR, NOT. session_id alone reads a \
@@ -69,7 +69,7 @@ impl Tool {
         }
     }
 
-    /// The arguments that a model is told of.
+    /// The arguments in the schema.
     fn properties(self) -> Value {
         match self {
             Tool::Search => json!({
@@ -95,15 +95,15 @@ impl Tool {
         }
     }
 
-    /// Arguments that are taken, too.
-    fn quiet(self) -> &'static [&'static str] {
+    /// Arguments that are accepted but not in the schema.
+    fn undocumented(self) -> &'static [&'static str] {
         match self {
             Tool::Search => &["profile", "source_filter", "max_chars"],
             Tool::Recall | Tool::Status => &[],
         }
     }
 
-    /// What a client is told of it.
+    /// The description for clients.
     pub(crate) fn description(self) -> Description {
         let mut schema = JsonObject::new();
         schema.insert("type".to_owned(), json!("object"));
@@ -111,28 +111,31 @@ impl Tool {
         if self == Tool::Recall {
             schema.insert("required".to_owned(), json!(["handle"]));
         }
-        Description::new(self.name(), self.words(), Arc::new(schema))
+        Description::new(self.name(), self.text(), Arc::new(schema))
             .with_annotations(ToolAnnotations::new().read_only(true).open_world(false))
     }
 
-    /// Does it. The answer is one text or two: what was asked for, and a word on it.
-    pub(crate) fn run(self, desk: &Desk<'_>, given: Map<String, Value>) -> Result<Vec<String>, Wrong> {
+    /// Runs the tool. The answer is one or two texts: the result, and a note on it.
+    pub(crate) fn run(
+        self,
+        context: &ToolContext<'_>,
+        arguments: Map<String, Value>,
+    ) -> Result<Vec<String>, ToolError> {
         let properties = self.properties();
         let names = properties.as_object().into_iter().flat_map(Map::keys).map(String::as_str);
-        let known: Vec<&str> = names.chain(self.quiet().iter().copied()).collect();
-        let arguments = Arguments::new(given, &known)?;
+        let known: Vec<&str> = names.chain(self.undocumented().iter().copied()).collect();
+        let arguments = Arguments::new(arguments, &known)?;
         match self {
-            Tool::Search => search::run(desk, &arguments),
-            Tool::Recall => recall::run(desk, &arguments),
-            Tool::Status => status::run(desk, &arguments),
+            Tool::Search => search::run(context, &arguments),
+            Tool::Recall => recall::run(context, &arguments),
+            Tool::Status => status::run(context, &arguments),
         }
     }
 }
 
-impl Desk<'_> {
-    /// The session that is meant: the one named, or else the usual one if there is one. A usual one that is not there yet is
-    /// none.
-    fn session(&self, named: Option<&str>) -> Result<Option<SessionRow>, Wrong> {
+impl ToolContext<'_> {
+    /// The named session, or else the default session if there is one and it exists.
+    fn session(&self, named: Option<&str>) -> Result<Option<SessionRow>, ToolError> {
         match (named, self.session) {
             (Some(name), _) => Ok(Some(self.engine.find(name)?)),
             (None, Some(name)) => Ok(self.engine.find(name).ok()),

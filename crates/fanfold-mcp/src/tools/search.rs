@@ -1,72 +1,72 @@
-//! What was said, in four shapes: the same answers as `fanfold search --json`, no longer than a model should read at once.
+//! Finds messages. The answers are those of `fanfold search --json`, shortened for a model.
 
 use fanfold_store::Millis;
 use fanfold_store::search::{Live, Reply, Request, Search, Sort};
 use serde_json::{Value, json};
 
-use super::Desk;
+use super::ToolContext;
 use crate::arguments::Arguments;
-use crate::bounds::MOST_BYTES;
-use crate::wrong::Wrong;
+use crate::excerpt::MAX_BYTES;
+use crate::tool_error::ToolError;
 
 /// Texts are cut to these lengths in turn, until the answer is short enough.
-const LENGTHS: [i64; 4] = [4_000, 1_000, 300, 100];
+const TEXT_LENGTHS: [i64; 4] = [4_000, 1_000, 300, 100];
 
-pub(super) fn run(desk: &Desk<'_>, arguments: &Arguments) -> Result<Vec<String>, Wrong> {
-    let mut request = request(desk, arguments)?;
-    let caller = match desk.session(None)? {
+pub(super) fn run(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Vec<String>, ToolError> {
+    let mut request = request(context, arguments)?;
+    let caller = match context.session(None)? {
         Some(row) => {
-            let depths = desk.engine.live(&row.id)?;
+            let depths = context.engine.live(&row.id)?;
             Some(Live { session: row.id, depths })
         }
         None => None,
     };
-    let search = Search { store: desk.engine.store(), profiles: desk.profiles, caller };
-    let most = request.max_chars.unwrap_or(LENGTHS[0]);
-    let lengths = std::iter::once(most).chain(LENGTHS.into_iter().filter(|length| *length < most));
-    let mut last = Value::Null;
+    let search = Search { store: context.engine.store(), profiles: context.profiles, caller };
+    let longest = request.max_chars.unwrap_or(TEXT_LENGTHS[0]);
+    let lengths = std::iter::once(longest).chain(TEXT_LENGTHS.into_iter().filter(|length| *length < longest));
+    let mut answer = Value::Null;
     for length in lengths {
-        if (desk.is_over)() {
+        if (context.is_over)() {
             break;
         }
         request.max_chars = Some(length);
-        last = printed(&search.answer(&request)?);
-        if has_cut(&last) {
-            last["note"] = json!(format!(
+        answer = to_json(&search.answer(&request)?);
+        if has_cut_text(&answer) {
+            answer["note"] = json!(format!(
                 "texts are cut to {length} characters; recall with handle \"message ID\" gives one whole"
             ));
         }
-        let text = last.to_string();
-        if text.len() <= MOST_BYTES {
+        let text = answer.to_string();
+        if text.len() <= MAX_BYTES {
             return Ok(vec![text]);
         }
     }
-    shorten(&mut last);
-    Ok(vec![last.to_string()])
+    shorten(&mut answer);
+    Ok(vec![answer.to_string()])
 }
 
-fn request(desk: &Desk<'_>, arguments: &Arguments) -> Result<Request, Wrong> {
+fn request(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Request, ToolError> {
     let sort = match arguments.text("sort")?.as_deref() {
         None => None,
         Some("newest") => Some(Sort::Newest),
         Some("oldest") => Some(Sort::Oldest),
         Some(other) => {
-            return Err(Wrong::new(format!("`{other}` is no way to sort"), "sort is newest or oldest"));
+            return Err(ToolError::new(format!("unknown sort order `{other}`"), "sort is newest or oldest"));
         }
     };
     let profile = arguments.text("profile")?;
     let session_id = match arguments.text("session_id")? {
-        // A name in another profile is that profile's to know.
+        // Another profile resolves its own names.
         Some(name) if profile.is_none() && !name.contains('/') => {
-            Some(desk.engine.find(&name).map_or(name, |row| row.id.0))
+            Some(context.engine.find(&name).map_or(name, |row| row.id.0))
         }
         other => other,
     };
     let around_message_id = arguments.number("around_message_id")?;
     if around_message_id.is_some() && session_id.is_none() {
-        return Err(Wrong::new(
-            "around_message_id is given without its session",
-            "give the session_id that stood beside the message",
+        return Err(ToolError::new(
+            "around_message_id is given without a session_id",
+            "give the session_id of the search result with that message",
         ));
     }
     Ok(Request {
@@ -79,43 +79,43 @@ fn request(desk: &Desk<'_>, arguments: &Arguments) -> Result<Request, Wrong> {
         role_filter: arguments.text("role_filter")?,
         profile,
         source_filter: arguments.text("source_filter")?,
-        since: moment(arguments, "since")?,
-        before: moment(arguments, "before")?,
+        since: time_argument(arguments, "since")?,
+        before: time_argument(arguments, "before")?,
         offset: arguments.number("offset")?,
         max_chars: arguments.number("max_chars")?,
     })
 }
 
-/// A day, or seconds since 1970, in seconds.
-fn moment(arguments: &Arguments, name: &str) -> Result<Option<f64>, Wrong> {
+/// A date, or seconds since 1970, as seconds.
+fn time_argument(arguments: &Arguments, name: &str) -> Result<Option<f64>, ToolError> {
     let Some(text) = arguments.text(name)? else { return Ok(None) };
-    // A moment is written with its hour, too: the day of it is what counts.
+    // Of a date with a time, only the date is used.
     let day = text.get(..10).filter(|_| text.len() > 10).unwrap_or(&text);
     let seconds = Millis::of_day(day).map(|at| at.0 as f64 / 1000.0).or(text.parse().ok());
     seconds
         .map(Some)
-        .ok_or_else(|| Wrong::new(format!("`{name}` is no day: {text}"), "write it as 2026-11-15"))
+        .ok_or_else(|| ToolError::new(format!("`{name}` is not a date: {text}"), "write it as 2026-11-15"))
 }
 
-fn printed(reply: &Reply) -> Value {
-    // It has texts and numbers alone, which are always JSON.
+fn to_json(reply: &Reply) -> Value {
+    // Texts and numbers can always be serialised.
     serde_json::to_value(reply).unwrap_or_default()
 }
 
-/// Whether a text is not shown whole.
-fn has_cut(value: &Value) -> bool {
+/// Whether any text in an answer was cut.
+fn has_cut_text(value: &Value) -> bool {
     match value {
-        Value::Object(fields) => fields.contains_key("content_chars") || fields.values().any(has_cut),
-        Value::Array(items) => items.iter().any(has_cut),
+        Value::Object(fields) => fields.contains_key("content_chars") || fields.values().any(has_cut_text),
+        Value::Array(items) => items.iter().any(has_cut_text),
         _ => false,
     }
 }
 
-/// Leaves out results, or messages, from the end on, until it is short enough.
+/// Removes results or messages from the end until the answer is short enough.
 fn shorten(answer: &mut Value) {
     let list = if answer["results"].is_array() { "results" } else { "messages" };
     let mut n_left_out = 0;
-    while answer.to_string().len() > MOST_BYTES {
+    while answer.to_string().len() > MAX_BYTES {
         let Some(items) = answer[list].as_array_mut().filter(|items| items.len() > 1) else { break };
         items.pop();
         n_left_out += 1;
@@ -134,18 +134,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_too_long_loses_its_end() {
+    fn long_answers_lose_their_last_results() {
         let result = json!({ "snippet": "x".repeat(5_000) });
         let mut answer = json!({ "results": vec![result; 10], "count": 10 });
         shorten(&mut answer);
-        assert!(answer.to_string().len() <= MOST_BYTES);
+        assert!(answer.to_string().len() <= MAX_BYTES);
         assert_eq!((answer["count"].as_u64(), answer["results"].as_array().unwrap().len()), (Some(4), 4));
         assert!(answer["note"].as_str().unwrap().starts_with("6 results are left out"));
     }
 
     #[test]
-    fn cut_texts_are_seen_wherever_they_are() {
-        assert!(has_cut(&json!({ "results": [{ "messages": [{ "content_chars": 9 }] }] })));
-        assert!(!has_cut(&json!({ "results": [{ "messages": [{ "content": "content_chars" }] }] })));
+    fn cut_texts_are_found_at_any_depth() {
+        assert!(has_cut_text(&json!({ "results": [{ "messages": [{ "content_chars": 9 }] }] })));
+        assert!(!has_cut_text(&json!({ "results": [{ "messages": [{ "content": "content_chars" }] }] })));
     }
 }

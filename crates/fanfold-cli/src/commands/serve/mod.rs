@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use fanfold_engine::Mode;
-use fanfold_mcp::{Access, Settings as McpSettings, StoreAt, http_service, server};
+use fanfold_mcp::{Access, Server as McpServer, Settings as McpSettings, http_service};
 use fanfold_memory::OnDeed;
 use fanfold_proxy::meter::{Collector, Meter};
 use fanfold_proxy::{Config, Limits, Recall, Remember, Running, ServeError, Token, serve};
@@ -67,10 +67,10 @@ async fn serve_until_asked(
     let counted = Arc::clone(&meter);
     let mcp_settings = McpSettings {
         profiles: Arc::new(OtherProfiles),
-        recalled: Some(Arc::new(move || counted.recalled(None, "mcp"))),
+        on_recall: Some(Arc::new(move || counted.recalled(None, "mcp"))),
         ..McpSettings::default()
     };
-    let mcp = server(StoreAt::new(host.address()), mcp_settings);
+    let mcp = McpServer::new(host.address(), mcp_settings);
     let access = Access::checked(listen.ip().is_loopback());
     let remember = memory(options, &meter)?;
     let config = Config {

@@ -45,7 +45,7 @@ fn search_answers_in_four_shapes_as_the_command_does() {
     let some = client.call("search", json!({ "query": "hundredth", "before": "2999-01-01", "role": "user" }));
     assert_eq!(some.json()["results"][0]["matched_role"], "user");
     let wrong = client.call("search", json!({ "query": "x", "since": "yesterday" }));
-    assert!(wrong.error().contains("`since` is no day"));
+    assert!(wrong.error().contains("`since` is not a date"));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn what_can_not_be_recalled_says_what_to_do() {
     let named = client.call("recall", json!({ "handle": "000000", "session_id": "night" }));
     assert!(named.error().contains("leave session_id out"));
     let word = client.call("recall", json!({ "handle": "the parser" }));
-    assert!(word.error().starts_with("`the parser` is no handle"));
+    assert!(word.error().starts_with("`the parser` is not a handle"));
     let lines = client.call("recall", json!({ "handle": kept.handles[0], "lines": "90000-" }));
     assert!(lines.error().contains("leave lines out"));
     let both = client.call("recall", json!({ "handle": kept.handles[0], "lines": "1", "search": "x" }));

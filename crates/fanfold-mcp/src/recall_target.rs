@@ -1,61 +1,61 @@
-//! Which original is meant, in every way of writing it that a model has been seen to use.
+//! Parses the name of an original, in every form that models have been seen to write.
 //!
 //! ```text
 //! 291227   "[291227]"   "[291227] export.py"   "[… 291227]"   "recall 291227"   "handle: 291227"   "#291227"
-//! "20261115-140924-a1b2c3/291227"     the session, too
-//! "message 1204"                      a message, by the id that search gives
+//! "20261115-140924-a1b2c3/291227"     with the session
+//! "message 1204"                      a message, by its id in search results
 //! ```
 
 use fanfold_core::Handle;
 use serde_json::Value;
 
-use crate::wrong::Wrong;
+use crate::tool_error::ToolError;
 
-/// What is to be recalled.
+/// The original to recall.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Named {
-    /// What a handle opens, and the session if it stood before it.
+pub(crate) enum RecallTarget {
+    /// A folded original, and its session if that was written before the handle.
     Handle(Handle, Option<String>),
     /// The text of a message.
     Message(u64),
 }
 
-/// The digits of a short handle, which a number loses at its beginning.
+/// The digits of a short handle. A handle written as a JSON number has lost its leading zeros.
 const N_DIGITS: usize = 6;
 
-impl Named {
-    pub(crate) fn read(value: &Value) -> Result<Named, Wrong> {
+impl RecallTarget {
+    pub(crate) fn parse(value: &Value) -> Result<RecallTarget, ToolError> {
         let text = match value {
             Value::Number(number) => format!("{number:0>N_DIGITS$}", number = number.to_string()),
             Value::String(text) => text.trim().trim_matches(['`', '"', '\'']).to_owned(),
             other => other.to_string(),
         };
-        if let Some(number) = message(&text) {
-            return Ok(Named::Message(number));
+        if let Some(number) = message_id(&text) {
+            return Ok(RecallTarget::Message(number));
         }
-        // A session's id has digits of its own.
+        // Split the session off first, because its id contains digits too.
         if let Some((session, handle)) = text.rsplit_once('/')
             && let Ok(handle) = handle.parse()
         {
-            return Ok(Named::Handle(handle, Some(session.trim_start_matches('[').to_owned())));
+            return Ok(RecallTarget::Handle(handle, Some(session.trim_start_matches('[').to_owned())));
         }
-        let mut handles = in_brackets(&text);
+        let mut handles = bracketed_handles(&text);
         if handles.is_empty() {
-            handles = runs(&text);
+            handles = digit_runs(&text);
         }
         handles.dedup();
         match handles.as_slice() {
-            [one] => Ok(Named::Handle(*one, None)),
+            [one] => Ok(RecallTarget::Handle(*one, None)),
             [] => {
                 let text: String = text.chars().take(60).collect();
-                Err(Wrong::new(
-                    format!("`{text}` is no handle"),
-                    "a handle is the 6 to 18 digits in brackets where something was folded: 291227",
+                Err(ToolError::new(
+                    format!("`{text}` is not a handle"),
+                    "a handle is the 6 to 18 digits in brackets in place of folded text: 291227",
                 ))
             }
             many => {
                 let names: Vec<String> = many.iter().map(ToString::to_string).collect();
-                Err(Wrong::new(
+                Err(ToolError::new(
                     format!("these are {} handles: {}", many.len(), names.join(", ")),
                     "recall one at a time",
                 ))
@@ -64,18 +64,18 @@ impl Named {
     }
 }
 
-fn message(text: &str) -> Option<u64> {
+fn message_id(text: &str) -> Option<u64> {
     let rest = text.strip_prefix("message").or(text.strip_prefix("Message"))?;
     rest.trim_start_matches([' ', '_', ':', '#', '=']).parse().ok()
 }
 
-/// Handles that end a bracket, as stubs write them.
-fn in_brackets(text: &str) -> Vec<Handle> {
-    text.split('[').skip(1).filter_map(|after| runs(after.split_once(']')?.0).pop()).collect()
+/// Handles at the end of a bracket, as in stubs.
+fn bracketed_handles(text: &str) -> Vec<Handle> {
+    text.split('[').skip(1).filter_map(|after| digit_runs(after.split_once(']')?.0).pop()).collect()
 }
 
-/// Digits that stand for themselves.
-fn runs(text: &str) -> Vec<Handle> {
+/// Words that are handles.
+fn digit_runs(text: &str) -> Vec<Handle> {
     text.split(|c: char| !c.is_alphanumeric()).filter_map(|run| run.parse().ok()).collect()
 }
 
@@ -86,16 +86,16 @@ mod tests {
     use super::*;
 
     fn check(value: &Value, handle: &str, session: Option<&str>) {
-        let named = Named::read(value).unwrap_or_else(|wrong| panic!("{value}: {wrong}"));
+        let target = RecallTarget::parse(value).unwrap_or_else(|error| panic!("{value}: {error}"));
         assert_eq!(
-            named,
-            Named::Handle(handle.parse().unwrap(), session.map(str::to_owned)),
+            target,
+            RecallTarget::Handle(handle.parse().unwrap(), session.map(str::to_owned)),
             "written as {value}"
         );
     }
 
     #[test]
-    fn every_writing_of_a_handle_is_read() {
+    fn every_form_of_a_handle_is_parsed() {
         for text in [
             "291227",
             " 291227\n",
@@ -125,18 +125,18 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_named_by_its_id() {
+    fn a_message_is_parsed_from_its_id() {
         for text in ["message 1204", "message:1204", "message_1204", "Message #1204"] {
-            assert_eq!(Named::read(&json!(text)), Ok(Named::Message(1204)), "{text}");
+            assert_eq!(RecallTarget::parse(&json!(text)), Ok(RecallTarget::Message(1204)), "{text}");
         }
     }
 
     #[test]
-    fn what_is_no_handle_or_several_is_told() {
+    fn no_handle_or_several_handles_are_errors() {
         for value in [json!(""), json!("xyz"), json!("12345"), json!({}), json!(true), json!("[a]")] {
-            assert!(Named::read(&value).is_err(), "{value}");
+            assert!(RecallTarget::parse(&value).is_err(), "{value}");
         }
-        let wrong = Named::read(&json!("[291227] and [726019]")).unwrap_err();
-        assert_eq!(wrong.what, "these are 2 handles: 291227, 726019");
+        let error = RecallTarget::parse(&json!("[291227] and [726019]")).unwrap_err();
+        assert_eq!(error.message, "these are 2 handles: 291227, 726019");
     }
 }
