@@ -1,7 +1,7 @@
 //! The guide's pages on passes and condensers, made of the headers of their files.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
@@ -27,37 +27,40 @@ pub(crate) fn pages(root: &Path) -> anyhow::Result<Vec<(String, String)>> {
 }
 
 fn passes(root: &Path) -> anyhow::Result<String> {
-    let folder = root.join("crates/fanfold-core/src/passes");
-    let list = fs::read_to_string(folder.join("mod.rs"))?;
+    let folder = root.join("crates/fanfold-core/src");
+    let list = fs::read_to_string(folder.join("fold/passes/mod.rs"))?;
     let mut page = String::from(
         "# The passes\n\nEach pass is one way to make a conversation shorter. They run in the order of their loss; which of \
          them run at all is the policy's word. The examples are run as tests.\n\n\
-         (This page is made from the headers in `crates/fanfold-core/src/passes/` by `cargo xtask guide`.)\n",
+         (This page is made from the headers in `crates/fanfold-core/src/fold/passes/` and `presets/` by `cargo xtask guide`.)\n",
     );
     let start = list.find("pub const ALL").context("passes/mod.rs has no list")?;
     let end = start + list[start..].find("];").context("the list has no end")?;
     for line in list[start..end].lines().filter(|line| line.starts_with("    ")) {
         let name = line.trim().split(',').next().unwrap_or_default().to_lowercase();
-        page.push_str(&format!("\n## `{name}`\n\n{}\n", header(&folder, &name)?));
+        let file = file_with(&folder, &format!("PASS: Pass = Pass {{ name: \"{name}\""))?;
+        page.push_str(&format!("\n## `{name}`\n\n{}\n", header(&file)?));
     }
     Ok(page)
 }
 
 /// A page for each condenser whose example is run.
 fn condenser_pages(root: &Path) -> anyhow::Result<Vec<(String, String)>> {
-    let folder = root.join("crates/fanfold-core/src/condense");
+    let folder = root.join("crates/fanfold-core/src/text/condense");
     let list = fs::read_to_string(folder.join("examples.rs"))?;
     let table = fs::read_to_string(root.join(condensers::TABLE)).context(condensers::TABLE)?;
     let mut pages = Vec::new();
     for line in list.lines() {
-        let Some(name) = line.trim().strip_prefix("(\"").and_then(|line| line.split('"').next()) else {
+        let mut strings = line.trim().split('"').skip(1).step_by(2);
+        let Some((name, file)) = strings.next().zip(strings.next()).filter(|_| line.contains("include_str!"))
+        else {
             continue;
         };
         let page = format!(
             "# Condensing: `{name}`\n\n{}\n\n{HELD}\n\n{}\n\n\
-             (This page is made from the header of `crates/fanfold-core/src/condense/{name}.rs` by `cargo xtask guide`; \
+             (This page is made from the header of `crates/fanfold-core/src/text/condense/{file}` by `cargo xtask guide`; \
              the example is run as a test. [All condensers](README.md).)\n",
-            header(&folder, name)?,
+            header(&folder.join(file))?,
             measured(&table, name),
         );
         pages.push((format!("{CONDENSERS}/{name}.md"), page));
@@ -85,9 +88,16 @@ fn measured(table: &str, name: &str) -> String {
     }
 }
 
+/// The one file below a folder that contains a text.
+fn file_with(folder: &Path, text: &str) -> anyhow::Result<PathBuf> {
+    let files = crate::tidy::sources(folder)?;
+    let found = files.into_iter().find(|file| fs::read_to_string(file).is_ok_and(|read| read.contains(text)));
+    found.with_context(|| format!("no file has `{text}`"))
+}
+
 /// The header of a file as text.
-fn header(folder: &Path, name: &str) -> anyhow::Result<String> {
-    let source = fs::read_to_string(folder.join(format!("{name}.rs"))).with_context(|| name.to_owned())?;
+fn header(file: &Path) -> anyhow::Result<String> {
+    let source = fs::read_to_string(file).with_context(|| file.display().to_string())?;
     let header = source.lines().take_while(|line| line.starts_with("//!"));
     let text: Vec<_> = header.map(|line| line.strip_prefix("//! ").unwrap_or("")).collect();
     Ok(text.join("\n").trim_end().to_owned())

@@ -127,9 +127,10 @@ fn purity(root: &Path) -> anyhow::Result<()> {
 }
 
 fn passes(root: &Path) -> anyhow::Result<()> {
-    for file in sources(&root.join("crates/fanfold-core/src/passes"))? {
-        let is_list = file.ends_with("mod.rs");
+    let folder = root.join("crates/fanfold-core/src");
+    for file in [sources(&folder.join("fold/passes"))?, sources(&folder.join("presets"))?].concat() {
         let text = fs::read_to_string(&file)?;
+        let is_list = !text.contains("PASS: Pass =");
         ensure!(text.starts_with("//! "), "{} has no header", file.display());
         ensure!(is_list || text.contains("//! ```text"), "{} has no example", file.display());
     }
@@ -169,7 +170,7 @@ fn stray_words(root: &Path) -> anyhow::Result<()> {
 }
 
 /// Every Rust file below a folder, in order.
-fn sources(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+pub(crate) fn sources(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {

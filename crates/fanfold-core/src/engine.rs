@@ -8,15 +8,15 @@
 //! append, answer --> preflight --> view --> the host sends it --> on_usage --> append, answer, ...
 //! ```
 
-use crate::budget::{Budget, Pressure};
-use crate::event::Event;
-use crate::feedback::{Asked, Feedback};
-use crate::recall::Extent;
-use crate::report::Notice;
+use crate::fold::receipt::Notice;
+use crate::model::budget::{Budget, Pressure};
+use crate::model::event::Event;
+use crate::model::tokens::{Count, Tokens};
+use crate::model::transcript::{CallId, Entry, EntryId, Outcome, Transcript};
+use crate::model::view::View;
+use crate::output::feedback::{Asked, Feedback};
+use crate::output::recall::Extent;
 use crate::session::{Refusal, Session};
-use crate::tokens::{Count, Tokens};
-use crate::transcript::{CallId, Entry, EntryId, Outcome, Transcript};
-use crate::view::View;
 
 /// What a provider reported for one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -322,7 +322,7 @@ impl Engine for Session<'_> {
         };
         let answer = match handle.parse() {
             Ok(handle) => self.recall(handle, &extent).map_err(|error| error.to_string()),
-            Err(error) => Err(crate::handle::HandleError::to_string(&error)),
+            Err(error) => Err(crate::model::handle::HandleError::to_string(&error)),
         };
         Some(answer.unwrap_or_else(|error| format!("error: {error}")))
     }

@@ -5,23 +5,23 @@
 
 use std::ops::Range;
 
-use crate::budget::Budget;
-use crate::check::{Fault, check, check_growth};
-use crate::economy::{Weighed, weigh};
 use crate::engine::Usage;
-use crate::event::Event;
-use crate::handle::Handle;
-use crate::ledger::Ledger;
-use crate::parallel::{ParallelMap, Sequential};
-use crate::policy::Policy;
-use crate::prices::Prices;
-use crate::recall::{Extent, RecallError, recall, recall_within};
-use crate::report::{Notice, Overflow};
-use crate::step::{Moment, Outlook, Pin, step, unfold};
-use crate::tokens::{Count, Tokens};
-use crate::transcript::{CallId, Entry, EntryId, Outcome, Transcript};
-use crate::view::{Item, View, Voice, assemble, grow};
-use crate::working::working_context;
+use crate::fold::economy::{Weighed, weigh};
+use crate::fold::ledger::Ledger;
+use crate::fold::policy::Policy;
+use crate::fold::receipt::{Notice, Overflow};
+use crate::fold::step::{Moment, Outlook, Pin, step, unfold};
+use crate::model::budget::Budget;
+use crate::model::event::Event;
+use crate::model::handle::Handle;
+use crate::model::parallel::{ParallelMap, Sequential};
+use crate::model::prices::Prices;
+use crate::model::tokens::{Count, Tokens};
+use crate::model::transcript::{CallId, Entry, EntryId, Outcome, Transcript};
+use crate::model::view::{Item, View, Voice, assemble, grow};
+use crate::output::check::{Fault, check, check_growth};
+use crate::output::recall::{Extent, RecallError, recall, recall_within};
+use crate::output::working_context::working_context;
 
 /// Why there is no view.
 #[derive(Debug, Clone, thiserror::Error)]

@@ -1,10 +1,10 @@
 //! Our own engine, used as a host uses any.
 
 use super::*;
-use crate::feedback::Ended;
+use crate::fold::policy::Policy;
+use crate::model::tokens::{Frame, Words};
 use crate::notation::parse;
-use crate::policy::Policy;
-use crate::tokens::{Frame, Words};
+use crate::output::feedback::Ended;
 
 const LONG: &str = "some words of a result that is long enough to be worth folding ";
 
@@ -77,7 +77,7 @@ impl Count for Guess {
 
 /// A session of a thousand tokens that folds from 600 on, with 500 in it that were sent.
 fn estimated(counter: &'static dyn Count) -> Session<'static> {
-    let policy = Policy { strategy: crate::budget::Strategy::Aggressive, ..Policy::fanfold() };
+    let policy = Policy { strategy: crate::model::budget::Strategy::Aggressive, ..Policy::fanfold() };
     let mut session = Session::new(policy, Budget::with_reserve(Tokens(1000), Tokens::ZERO), counter);
     say(&mut session, "user    read them all");
     for i in 0..20 {
@@ -149,7 +149,7 @@ fn what_the_host_knows_to_cost_more_is_folded_at_once() {
 #[test]
 fn folds_that_win_nothing_come_to_rest_whatever_a_host_tells() {
     let mut session = Session::new(
-        Policy { strategy: crate::budget::Strategy::Aggressive, ..Policy::fanfold() },
+        Policy { strategy: crate::model::budget::Strategy::Aggressive, ..Policy::fanfold() },
         Budget::with_reserve(Tokens(1000), Tokens::ZERO),
         &Guess,
     );

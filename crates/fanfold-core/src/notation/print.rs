@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{COLUMN, Keyword, Reached};
-use crate::transcript::{Body, Entry, Media, Outcome, Speaker, Step, Transcript};
-use crate::view::{Edit, Item, Place, View, Voice};
+use crate::model::transcript::{Body, Entry, Media, Outcome, Speaker, Step, Transcript};
+use crate::model::view::{Edit, Item, Place, View, Voice};
+use crate::notation::{COLUMN, Keyword, Reached};
 
 /// Writes entries, so that `parse` gives them back.
 pub fn print_entries(entries: &[Entry]) -> String {

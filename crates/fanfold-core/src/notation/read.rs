@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{COLUMN, Keyword, NotationError, Reached};
-use crate::transcript::{Body, Call, Entry, Media, Origin, Outcome, Prompt, Speaker, Step};
+use crate::model::transcript::{Body, Call, Entry, Media, Origin, Outcome, Prompt, Speaker, Step};
+use crate::notation::{COLUMN, Keyword, NotationError, Reached};
 
 /// Reads a conversation. Origins and call ids are numbered as a Chat client would number its messages.
 pub fn parse(text: &str) -> Result<Vec<Entry>, NotationError> {

@@ -1,9 +1,9 @@
 //! What is added to a good answer: the user's newest words, as they were said, and what the model left out.
 
-use super::critical::{Kind, Reference};
-use super::sections::{BLOCKED, CRITICAL, FILES, Sections, TASK};
-use crate::tokens::{Count, Tokens};
-use crate::transcript::{EntryId, Transcript};
+use crate::model::tokens::{Count, Tokens};
+use crate::model::transcript::{EntryId, Transcript};
+use crate::summary::critical::{Kind, Reference};
+use crate::summary::sections::{BLOCKED, CRITICAL, FILES, Sections, TASK};
 
 /// The user's newest words, as the first section has them. They come from the transcript and from nobody else.
 pub(crate) fn task_of(transcript: &Transcript) -> String {
@@ -58,8 +58,8 @@ pub(crate) fn complete(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::tokens::Words;
     use crate::notation::parse;
-    use crate::tokens::Words;
 
     #[test]
     fn the_newest_words_of_a_person_are_quoted() {

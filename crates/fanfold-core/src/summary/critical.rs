@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::material::Chunk;
-use super::quotes::normal;
-use crate::atoms::{AtomKind, each_atom};
-use crate::condense::signs::{Sign, head, sign_of};
-use crate::value::Lexicon;
+use crate::select::scorer::Lexicon;
+use crate::summary::material::Chunk;
+use crate::summary::quotes::normal;
+use crate::text::atoms::{AtomKind, each_atom};
+use crate::text::condense::signs::{Sign, head, sign_of};
 
 /// One of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,8 +115,8 @@ impl Reference {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tokens::Tokens;
-    use crate::transcript::EntryId;
+    use crate::model::tokens::Tokens;
+    use crate::model::transcript::EntryId;
 
     #[test]
     fn what_was_changed_and_what_failed_comes_first() {

@@ -4,19 +4,19 @@
 //! asks what comes next. An answer that can't be used is asked for again once, with what is wrong with it; then it is given up, and all
 //! is as it was.
 
-use super::Summary;
-use super::clean::{bare, clean};
-use super::complete::{complete, task_of};
-use super::critical::{Kind, Reference, critical};
-use super::judge::{Flaw, Measure, judge};
-use super::material::{Chunk, Showing, chunks, span};
-use super::quotes::normal;
-use super::sections::{FILES, HEADINGS, Sections, TASK};
-use super::veil::{Veil, nothing, veiled};
-use super::wording::{Question, SYSTEM, question};
+use crate::model::tokens::{Count, Tokens};
+use crate::model::transcript::{Entry, EntryId, Transcript};
 use crate::session::Session;
-use crate::tokens::{Count, Tokens};
-use crate::transcript::{Entry, EntryId, Transcript};
+use crate::summary::Summary;
+use crate::summary::clean::{bare, clean};
+use crate::summary::complete::{complete, task_of};
+use crate::summary::critical::{Kind, Reference, critical};
+use crate::summary::judge::{Flaw, Measure, judge};
+use crate::summary::material::{Chunk, Showing, chunks, span};
+use crate::summary::quotes::normal;
+use crate::summary::sections::{FILES, HEADINGS, Sections, TASK};
+use crate::summary::veil::{Veil, nothing, veiled};
+use crate::summary::wording::{Question, SYSTEM, question};
 
 /// What a summary should be like.
 #[derive(Debug, Clone)]

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use super::critical::Reference;
-use super::quotes::{made_up, normal};
-use super::refusal::refusal_in;
-use super::sections::{NOTHING, Sections};
-use crate::tokens::{Count, Tokens};
+use crate::model::tokens::{Count, Tokens};
+use crate::summary::critical::Reference;
+use crate::summary::quotes::{made_up, normal};
+use crate::summary::refusal::refusal_in;
+use crate::summary::sections::{NOTHING, Sections};
 
 /// Something that is wrong with a summary.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,17 +6,17 @@
 
 use std::sync::Arc;
 
-use crate::atoms::AtomKind;
-use crate::choice::{CandidateKind, CandidateLine, Chooser};
-use crate::condense::signs::{Sign, sign_of};
-use crate::ledger::Ledger;
-use crate::parallel::ParallelMap;
-use crate::policy::ToolRule;
-use crate::recall::each_part;
-use crate::scan::{EntryPart, Scan};
-use crate::tokens::{Count, Tokens};
-use crate::transcript::{Entry, EntryId, Speaker, Transcript};
-use crate::value::focus_words;
+use crate::fold::ledger::Ledger;
+use crate::fold::policy::ToolRule;
+use crate::model::parallel::ParallelMap;
+use crate::model::tokens::{Count, Tokens};
+use crate::model::transcript::{Entry, EntryId, Speaker, Transcript};
+use crate::output::recall::each_part;
+use crate::select::chooser::{CandidateKind, CandidateLine, Chooser};
+use crate::select::scan::{EntryPart, Scan};
+use crate::select::scorer::focus_words;
+use crate::text::atoms::AtomKind;
+use crate::text::condense::signs::{Sign, sign_of};
 
 /// What a model is shown at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -282,7 +282,7 @@ fn own_worth(kind: AtomKind) -> f32 {
 fn chosen(ledger: &Ledger, showing: &Showing<'_>, sources: &[Source]) -> String {
     let lexicon = &ledger.lexicon;
     let topic_words = Topic::of(showing, sources);
-    let mut chances = lexicon.chances(crate::policy::Choice::default().scorer);
+    let mut chances = lexicon.chances(crate::fold::policy::Choice::default().scorer);
     let mut values = vec![0.0; lexicon.len()];
     for &atom in sources.iter().flat_map(|source| &source.scan.atoms) {
         values[atom as usize] = own_worth(lexicon.kind(atom)) + chances.get(atom);

@@ -18,7 +18,7 @@ mod place; //    where a summary stands in the view
 
 use std::sync::Arc;
 
-use crate::transcript::EntryId;
+use crate::model::transcript::EntryId;
 
 pub use errand::{Asked, Errand, Next, Wish};
 pub use judge::Flaw;

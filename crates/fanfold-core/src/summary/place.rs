@@ -6,14 +6,14 @@
 
 use std::sync::Arc;
 
-use super::Summary;
-use super::clean::clean;
-use crate::account::behind_segments;
-use crate::handle::Handle;
-use crate::ledger::Ledger;
-use crate::step::{Moment, cost_from};
-use crate::tokens::Tokens;
-use crate::transcript::EntryId;
+use crate::fold::economy::account::behind_segments;
+use crate::fold::ledger::Ledger;
+use crate::fold::step::{Moment, cost_from};
+use crate::model::handle::Handle;
+use crate::model::tokens::Tokens;
+use crate::model::transcript::EntryId;
+use crate::summary::Summary;
+use crate::summary::clean::clean;
 
 /// A summary as it stands in the view.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Words in a summary that are said to be the user's: a model that makes some up makes the agent do what nobody asked for.
 
-use super::sections::{ASKS, Sections};
+use crate::summary::sections::{ASKS, Sections};
 
 /// A text by its words alone: small letters and digits, one space between.
 pub(crate) fn normal(text: &str) -> String {
@@ -50,7 +50,8 @@ const NEAR: usize = 48;
 /// Quotes of a summary that are told as the user's and that no user said. Both kinds of texts are normal.
 pub(crate) fn made_up(sections: &Sections, said: &[String], shown: &str) -> Vec<String> {
     let mut found = Vec::new();
-    for (section, words) in sections.each().filter(|(section, _)| *section != super::sections::TASK) {
+    for (section, words) in sections.each().filter(|(section, _)| *section != crate::summary::sections::TASK)
+    {
         // What is asked, wanted and preferred is the user's, unless it is quoted from somewhere else.
         let may_be_users = section <= 2 || section == ASKS;
         for quote in items(words).into_iter().flat_map(quotes_in) {

@@ -1,6 +1,6 @@
 //! Whether an answer is a refusal: polite, well formed, and without a word of what was asked for.
 
-use super::sections::{Sections, TASK};
+use crate::summary::sections::{Sections, TASK};
 
 /// How refusals begin, in the languages that models refuse in most. Small letters, straight apostrophes.
 const PHRASES: [&str; 41] = [

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::transcript::{Body, Entry, EntryId, Transcript};
+use crate::model::transcript::{Body, Entry, EntryId, Transcript};
 
 /// Gives a text without what must not leave; the text itself where there is nothing of the kind.
 pub type Veil = for<'a> fn(&'a str) -> Cow<'a, str>;
@@ -48,8 +48,8 @@ fn each_body(entry: &mut Entry, mut found: impl FnMut(&mut Body)) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::tokens::Words;
     use crate::notation::parse;
-    use crate::tokens::Words;
 
     fn without_secret(text: &str) -> Cow<'_, str> {
         if text.contains("swordfish") { text.replace("swordfish", "[gone]").into() } else { nothing(text) }

@@ -1,9 +1,9 @@
 //! What a model is asked when a summary is wanted.
 
-use super::critical::{Kind, Reference};
-use super::judge::Flaw;
-use super::sections::{HEADINGS, TASK};
-use crate::tokens::Tokens;
+use crate::model::tokens::Tokens;
+use crate::summary::critical::{Kind, Reference};
+use crate::summary::judge::Flaw;
+use crate::summary::sections::{HEADINGS, TASK};
 
 /// What the model is, and the rules that hold whatever it reads.
 pub(crate) const SYSTEM: &str = "\

@@ -62,8 +62,8 @@ fn a_tool_of_ones_own_is_called_by_its_target() {
 fn parallel_scans_use_tool_targets() {
     let policy = || Policy { tools: vec![by_ticket()], ..Policy::fanfold() };
     let came = tickets(600);
-    let mut sequential = replayed(&came, session_of(policy(), 20_000));
-    let mut parallel = session_of(policy(), 20_000);
+    let mut sequential = replayed(&came, session_of(policy(), 10_000));
+    let mut parallel = session_of(policy(), 10_000);
     parallel.set_parallel(&Backwards);
     let mut parallel = replayed(&came, parallel);
     assert_eq!(sequential.view().unwrap(), parallel.view().unwrap());

@@ -1,0 +1,430 @@
+//! What a shell command did: reading with `sed`, searching with `rg`, writing with a heredoc, running tests.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::actions::path::{join, normal};
+use crate::actions::shell::{ShellCommand, split};
+use crate::actions::{Deed, LineRange, Lines, Sight, Verb};
+
+/// The deed of a command that is run in a directory, where that is known.
+pub(super) fn deed_of_command(command: &str, directory: Option<&str>) -> Deed {
+    deed_within(command, directory, 0)
+}
+
+fn deed_within(command: &str, directory: Option<&str>, depth: usize) -> Deed {
+    let mut directory = directory.map(normal);
+    let mut deeds: Vec<Deed> = Vec::new();
+    let mut sources: Vec<String> = Vec::new();
+    let pieces = split(command);
+    for pipeline in pieces.chunk_by(|_, next| next.is_piped) {
+        let words = bare(&pipeline[0].words);
+        if let ["cd", to, ..] = words.as_slice() {
+            directory = Some(join(directory.as_deref(), to));
+            continue;
+        }
+        let is_idle = is_idle(&words) && pipeline.iter().all(|piece| piece.writes.is_empty());
+        if is_idle {
+            continue;
+        }
+        if let (true, Some(inner)) = (depth < 3, inner_command(&words)) {
+            return deed_within(inner, directory.as_deref(), depth + 1);
+        }
+        let deed = pipeline_deed(pipeline, directory.as_deref());
+        if deed.verb != Verb::Write {
+            sources.push(source_of(pipeline));
+        }
+        deeds.push(deed);
+    }
+    let mut whole = Deed::new(Verb::Run, sources.join(" && "));
+    if whole.target.is_empty() {
+        whole.target = one_line(command);
+    }
+    whole.changes = crate::actions::patch::changed_files(command);
+    if !whole.changes.is_empty() {
+        whole.verb = Verb::Edit;
+        whole.target = whole.changes[0].clone();
+        return whole;
+    }
+    let is_one_kind = deeds.windows(2).all(|two| two[0].verb == two[1].verb);
+    if deeds.len() == 1 || (is_one_kind && !deeds.is_empty() && deeds[0].verb != Verb::Run) {
+        let mut deeds = deeds.into_iter();
+        let Some(mut first) = deeds.next() else { return whole };
+        for other in deeds {
+            first.has_more |= first.target != other.target || first.place != other.place;
+            first.reads.extend(other.reads);
+            first.changes.extend(other.changes);
+        }
+        return first;
+    }
+    whole.input =
+        pieces.iter().filter_map(|piece| piece.input).reduce(|one, other| one.rotate_left(1) ^ other);
+    for deed in deeds {
+        whole.reads.extend(deed.reads);
+        whole.changes.extend(deed.changes);
+        whole.is_test |= deed.is_test;
+    }
+    whole
+}
+
+/// The command in `bash -lc "…"`.
+fn inner_command<'a>(words: &[&'a str]) -> Option<&'a str> {
+    let [shell, flag, command, ..] = words else { return None };
+    let is_shell = matches!(base(shell), "bash" | "sh" | "zsh" | "dash");
+    let is_command_flag = flag.starts_with('-') && flag.ends_with('c') && flag.len() <= 5;
+    (is_shell && is_command_flag).then_some(*command)
+}
+
+/// The words without what only wraps the command: `sudo`, `timeout 60`, `A=1`, `uv run`.
+fn bare(words: &[String]) -> Vec<&str> {
+    let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+    loop {
+        let n_wrapping = match words.as_slice() {
+            [
+                "sudo" | "time" | "env" | "nohup" | "exec" | "command" | "stdbuf" | "npx" | "then" | "do"
+                | "{",
+                _,
+                ..,
+            ] => 1,
+            ["timeout", time, _, ..] if time.starts_with('-') => 3,
+            ["timeout", _, _, ..] => 2,
+            ["uv" | "poetry" | "pipenv" | "hatch" | "pdm" | "rye", "run", _, ..] => 2,
+            ["bundle", "exec", _, ..] => 2,
+            [first, _, ..] if is_assignment(first) => 1,
+            _ => return words,
+        };
+        words.drain(..n_wrapping);
+    }
+}
+
+fn is_assignment(word: &str) -> bool {
+    let Some((name, _)) = word.split_once('=') else { return false };
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+fn is_idle(words: &[&str]) -> bool {
+    let Some(first) = words.first() else { return true };
+    let is_idle_word = matches!(
+        *first,
+        "echo"
+            | "printf"
+            | "true"
+            | "false"
+            | ":"
+            | "set"
+            | "export"
+            | "unset"
+            | "source"
+            | "."
+            | "sleep"
+            | "pwd"
+            | "conda"
+            | "alias"
+            | "ulimit"
+            | "trap"
+            | "wait"
+            | "exit"
+            | "done"
+            | "fi"
+            | "}"
+            | "pushd"
+            | "popd"
+            | "hash"
+    );
+    is_idle_word || (words.len() == 1 && is_assignment(first))
+}
+
+fn base(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or(word)
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A pipeline in one form, whatever was done to its output: `2>&1 | tail -20` does not make it another command.
+fn source_of(pipeline: &[ShellCommand]) -> String {
+    let mut shown: Vec<String> = Vec::new();
+    for (i, piece) in pipeline.iter().enumerate() {
+        let is_cut = i > 0
+            && matches!(piece.words.first().map(String::as_str), Some("head" | "tail" | "cat" | "less"));
+        if is_cut {
+            continue;
+        }
+        let mut text = one_line(&piece.source);
+        for noise in [" 2>&1", " 2>/dev/null", " 2> /dev/null"] {
+            text = text.replace(noise, "");
+        }
+        shown.push(text);
+    }
+    shown.join(" | ")
+}
+
+fn pipeline_deed(pipeline: &[ShellCommand], directory: Option<&str>) -> Deed {
+    let words = bare(&pipeline[0].words);
+    let mut deed = piece_deed(&words, pipeline, directory);
+    for piece in &pipeline[1..] {
+        filter(&mut deed, &bare(&piece.words));
+    }
+    let written = pipeline.iter().flat_map(|piece| &piece.writes).map(|path| join(directory, path));
+    deed.changes.extend(written);
+    let is_pouring = matches!(words.first().copied(), Some("cat" | "echo" | "printf" | "tee"));
+    if is_pouring && deed.reads.is_empty() && !deed.changes.is_empty() {
+        deed.verb = Verb::Write;
+        deed.target = deed.changes[0].clone();
+    }
+    deed
+}
+
+fn piece_deed(words: &[&str], pipeline: &[ShellCommand], directory: Option<&str>) -> Deed {
+    let run = || {
+        let mut deed = Deed::new(Verb::Run, source_of(pipeline));
+        deed.is_test = is_test(words);
+        deed.input = pipeline.iter().find_map(|piece| piece.input);
+        deed
+    };
+    let Some((first, arguments)) = words.split_first() else { return run() };
+    let plain: Vec<&str> = arguments.iter().copied().filter(|word| !word.starts_with('-')).collect();
+    let paths = |words: &[&str]| words.iter().map(|path| join(directory, path)).collect::<Vec<_>>();
+    match base(first) {
+        "cat" | "nl" | "less" | "more" | "bat" | "batcat" if !plain.is_empty() => {
+            read(paths(&plain), Lines::All)
+        }
+        "head" | "tail" => {
+            let (count, files) = count_and_files(arguments);
+            if files.is_empty() {
+                return run();
+            }
+            let is_head = base(first) == "head";
+            let lines = match count {
+                Some(count) if is_head => Lines::Range(LineRange { first: 1, last: count }),
+                _ => Lines::Part,
+            };
+            read(paths(&files), lines)
+        }
+        "sed" => sed(arguments, directory).unwrap_or_else(run),
+        "awk" if plain.len() >= 2 => {
+            let lines = NR
+                .captures(plain[0])
+                .and_then(|found| range(&found[1], &found[2]))
+                .map_or(Lines::Part, Lines::Range);
+            read(paths(&plain[1..]), lines)
+        }
+        "rg" | "grep" | "egrep" | "fgrep" | "ag" | "ack" | "zgrep" => grep(arguments, directory),
+        "ls" | "tree" | "eza" | "exa" | "dir" | "fd" | "fdfind" => list(words, &plain, directory),
+        "find" => {
+            let acts = arguments.iter().any(|word| matches!(*word, "-delete" | "-exec" | "-execdir" | "-ok"));
+            let greps = arguments.iter().position(|word| *word == "grep");
+            match greps {
+                Some(at) => grep(&arguments[at + 1..], directory),
+                None if acts => run(),
+                None => list(words, &plain[..plain.len().min(1)], directory),
+            }
+        }
+        "git" => match plain.first() {
+            Some(&"grep") => {
+                let at = arguments.iter().position(|word| *word == "grep").unwrap_or_default();
+                grep(&arguments[at + 1..], directory)
+            }
+            Some(&"ls-files") => list(words, &plain[1..], directory),
+            _ => run(),
+        },
+        "curl" | "wget" | "http" => {
+            match plain.iter().find(|word| word.contains("://") || word.starts_with("localhost")) {
+                Some(url) => Deed::new(Verb::Fetch, (*url).to_owned()),
+                None => run(),
+            }
+        }
+        "tee" | "touch" | "rm" | "unlink" => Deed { changes: paths(&plain), ..run() },
+        "cp" | "mv" => {
+            let changed =
+                if base(first) == "mv" { plain.as_slice() } else { plain.get(1..).unwrap_or_default() };
+            Deed { changes: paths(changed), ..run() }
+        }
+        _ => run(),
+    }
+}
+
+fn read(paths: Vec<String>, lines: Lines) -> Deed {
+    let mut deed = Deed::new(Verb::Read, paths.first().cloned().unwrap_or_default());
+    deed.has_more = paths.len() > 1;
+    deed.reads = paths.into_iter().map(|path| Sight { path, lines }).collect();
+    deed
+}
+
+fn list(words: &[&str], places: &[&str], directory: Option<&str>) -> Deed {
+    let mut deed = Deed::new(Verb::List, join(directory, places.first().copied().unwrap_or(".")));
+    // Another depth or filter is another listing.
+    deed.place = Some(words.join(" "));
+    deed
+}
+
+fn grep(arguments: &[&str], directory: Option<&str>) -> Deed {
+    let mut pattern: Option<&str> = None;
+    let mut places: Vec<String> = Vec::new();
+    let mut words = arguments.iter().copied();
+    while let Some(word) = words.next() {
+        match word {
+            "-e" | "--regexp" | "-f" => pattern = words.next(),
+            "-A" | "-B" | "-C" | "-m" | "-g" | "--glob" | "-t" | "--type" | "-T" | "-d" | "-M" => {
+                words.next();
+            }
+            "{}" | "+" | ";" | "\\;" | "--" => {}
+            word if word.starts_with('-') && word.len() > 1 => {}
+            word if pattern.is_none() => pattern = Some(word),
+            word => places.push(join(directory, word)),
+        }
+    }
+    let mut deed = Deed::new(Verb::Search, pattern.unwrap_or_default().to_owned());
+    deed.place = if places.is_empty() { directory.map(str::to_owned) } else { Some(places.join(" ")) };
+    deed
+}
+
+fn sed(arguments: &[&str], directory: Option<&str>) -> Option<Deed> {
+    let is_edit = arguments.iter().any(|word| word.starts_with("-i") || *word == "--in-place");
+    let has_script_flag = arguments.contains(&"-e");
+    let mut plain: Vec<&str> = Vec::new();
+    for (i, word) in arguments.iter().enumerate() {
+        let is_script = i > 0 && arguments[i - 1] == "-e";
+        if !word.starts_with('-') && !is_script && !word.is_empty() {
+            plain.push(word);
+        }
+    }
+    let files = if has_script_flag { plain.as_slice() } else { plain.get(1..).unwrap_or_default() };
+    let paths: Vec<String> = files.iter().map(|path| join(directory, path)).collect();
+    let first = paths.first()?.clone();
+    if is_edit {
+        return Some(Deed { has_more: paths.len() > 1, changes: paths, ..Deed::new(Verb::Edit, first) });
+    }
+    let lines = plain.first().and_then(|script| sed_range(script)).map_or(Lines::Part, Lines::Range);
+    Some(read(paths, lines))
+}
+
+fn sed_range(script: &str) -> Option<LineRange> {
+    let found = SED.captures(script.trim())?;
+    range(&found[1], found.get(2).map_or(&found[1], |last| last.as_str()))
+}
+
+fn range(first: &str, last: &str) -> Option<LineRange> {
+    let last = if last == "$" { u32::MAX } else { last.parse().ok()? };
+    Some(LineRange { first: first.parse().ok()?, last })
+}
+
+fn count_and_files<'a>(arguments: &[&'a str]) -> (Option<u32>, Vec<&'a str>) {
+    let mut count = Some(10);
+    let mut files = Vec::new();
+    let mut words = arguments.iter().copied();
+    while let Some(word) = words.next() {
+        match word {
+            "-n" | "--lines" => count = words.next().and_then(|n| n.parse().ok()),
+            "-c" | "--bytes" => {
+                words.next();
+                count = None;
+            }
+            word if word.starts_with('-') => {
+                let digits =
+                    word.trim_start_matches("--lines=").trim_start_matches("-n").trim_start_matches('-');
+                count = digits.parse().ok().or(count.filter(|_| !word.starts_with("-c")));
+            }
+            word => files.push(word),
+        }
+    }
+    (count, files)
+}
+
+/// What a command behind a pipe makes of the deed.
+fn filter(deed: &mut Deed, words: &[&str]) {
+    let Some((first, arguments)) = words.split_first() else { return };
+    let lines = match base(first) {
+        "head" => count_and_files(arguments)
+            .0
+            .map_or(Lines::Part, |n| Lines::Range(LineRange { first: 1, last: n })),
+        "sed" => match arguments.iter().find_map(|script| sed_range(script)) {
+            Some(range) => Lines::Range(range),
+            None => Lines::Part,
+        },
+        "cat" | "nl" | "less" | "more" | "sort" => return,
+        "grep" | "rg" | "egrep" if deed.verb == Verb::Read => {
+            let place = deed.target.clone();
+            *deed = Deed { place: Some(place), ..grep(arguments, None) };
+            return;
+        }
+        "xargs" if arguments.iter().any(|word| matches!(base(word), "grep" | "rg")) => {
+            let at =
+                arguments.iter().position(|word| matches!(base(word), "grep" | "rg")).unwrap_or_default();
+            let place = deed.target.clone();
+            *deed = Deed { place: Some(place), ..grep(&arguments[at + 1..], None) };
+            return;
+        }
+        _ => Lines::Part,
+    };
+    for sight in &mut deed.reads {
+        sight.lines = match (sight.lines, lines) {
+            (Lines::All, lines) => lines,
+            (Lines::Range(outer), Lines::Range(inner)) => Lines::Range(outer.inner(inner)),
+            (Lines::Range(_) | Lines::Part, _) => Lines::Part,
+        };
+    }
+}
+
+fn is_test(words: &[&str]) -> bool {
+    let runners = [
+        "pytest",
+        "py.test",
+        "tox",
+        "nox",
+        "jest",
+        "vitest",
+        "mocha",
+        "rspec",
+        "phpunit",
+        "ctest",
+        "runtests.py",
+    ];
+    let hosts = [
+        "cargo",
+        "go",
+        "npm",
+        "yarn",
+        "pnpm",
+        "bun",
+        "make",
+        "just",
+        "mise",
+        "gradle",
+        "gradlew",
+        "mvn",
+        "dotnet",
+        "mix",
+        "swift",
+        "deno",
+        "zig",
+        "bazel",
+        "python",
+        "python3",
+        "manage.py",
+        "rake",
+        "ant",
+        "node",
+        "task",
+    ];
+    let Some((first, arguments)) = words.split_first() else { return false };
+    if runners.contains(&base(first)) || *first == "bin/test" || *first == "./test.sh" {
+        return true;
+    }
+    let is_test_word = |word: &&&str| {
+        let word = base(word);
+        word.starts_with("test")
+            || word.ends_with(":test")
+            || word == "nextest"
+            || word == "unittest"
+            || runners.contains(&word)
+    };
+    hosts.contains(&base(first))
+        && arguments.iter().take(5).any(|word| is_test_word(&word) && !word.ends_with(".js"))
+}
+
+static SED: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^(\d+)(?:,(\d+|\$))?p;?$").expect("a pattern"));
+static NR: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"NR\s*>=?\s*(\d+)\s*&&\s*NR\s*<=?\s*(\d+)").expect("a pattern"));

@@ -1,0 +1,472 @@
+//! How a call ended: the exit code, whether it failed, the first error line, the counts of a test run.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+use memchr::{memchr_iter, memchr2, memchr2_iter, memrchr};
+use regex::Regex;
+use serde_json::value::RawValue;
+
+use crate::actions::{Deed, Verb};
+use crate::model::transcript::Outcome;
+use crate::text::condense::signs::{Sign, head, sign_of, tail};
+
+/// Whether a call did what it was to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verdict {
+    /// It did.
+    Passed,
+    /// It did not.
+    Failed,
+    /// The result does not say.
+    Unknown,
+}
+
+/// The numbers that a test runner ends with, summed where it ran several suites.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TestCounts {
+    /// Tests that passed.
+    pub passed: u32,
+    /// Tests that failed or broke.
+    pub failed: u32,
+    /// Tests that were left out.
+    pub skipped: u32,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ending {
+    /// Whether it did what it was to do.
+    pub verdict: Verdict,
+    /// The exit code, where one is given.
+    pub exit: Option<i32>,
+    /// The first line that says what went wrong.
+    pub error: Option<String>,
+    /// The counts, where tests ran.
+    pub tests: Option<TestCounts>,
+    /// The lines of the output itself.
+    pub n_lines: usize,
+}
+
+/// Reads the ending from a result.
+pub fn ending_of(deed: &Deed, outcome: &Outcome) -> Ending {
+    let output = Output::of(outcome.body.as_str());
+    Ending { n_lines: output.n_lines(), ..ending_in(deed, outcome, &output) }
+}
+
+/// Reads the ending from a result, all but the lines of the output.
+pub(super) fn ending_in(deed: &Deed, outcome: &Outcome, output: &Output<'_>) -> Ending {
+    let text = outcome.body.as_str();
+    let exit = exit_code(text);
+    let is_run = deed.verb == Verb::Run;
+    let tests = if is_run { test_counts(output.bare()) } else { None };
+    let found_nothing = deed.verb == Verb::Search && exit == Some(1);
+    let verdict = match (exit, tests) {
+        _ if found_nothing => Verdict::Passed,
+        (Some(code), _) if code != 0 => Verdict::Failed,
+        (_, Some(tests)) if tests.failed > 0 => Verdict::Failed,
+        _ if outcome.is_error || complains(text) => Verdict::Failed,
+        (Some(_), _) => Verdict::Passed,
+        (None, Some(tests)) if tests.passed > 0 => Verdict::Passed,
+        _ => Verdict::Unknown,
+    };
+    let error = match verdict {
+        Verdict::Failed => first_error(output.bare()).or_else(|| first_line(output.bare())),
+        Verdict::Unknown if is_run && !is_history(&deed.target) => first_error(output.bare()),
+        Verdict::Passed | Verdict::Unknown => None,
+    };
+    Ending { verdict, exit, error, tests, n_lines: 0 }
+}
+
+/// What a tool said, taken out of what its harness made of it when that is asked for: most calls tell all without.
+pub(super) struct Output<'a> {
+    text: &'a str,
+    inner: OnceCell<Option<String>>,
+}
+
+impl<'a> Output<'a> {
+    pub(super) fn of(text: &'a str) -> Output<'a> {
+        Output { text, inner: OnceCell::new() }
+    }
+
+    /// The text inside a JSON result, or all of it.
+    pub(super) fn text(&self) -> &str {
+        self.inner.get_or_init(|| inner_text(self.text)).as_deref().unwrap_or(self.text)
+    }
+
+    /// The text without the lines that a harness puts around it.
+    fn bare(&self) -> &str {
+        strip_frame(self.text())
+    }
+
+    /// How many lines the tool said.
+    pub(super) fn n_lines(&self) -> usize {
+        let output = self.bare();
+        if output.trim().is_empty() { 0 } else { n_lines(output.trim_end()) }
+    }
+}
+
+/// How many lines a text has.
+pub(super) fn n_lines(text: &str) -> usize {
+    memchr_iter(b'\n', text.as_bytes()).count() + 1
+}
+
+/// The lines of a text, as `str::lines` gives them but found faster; one more, empty, behind a last line end.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut from = 0;
+    memchr_iter(b'\n', text.as_bytes()).chain([text.len()]).map(move |end| {
+        let line = &text[from..end];
+        from = end + 1;
+        if end < text.len() { line.strip_suffix('\r').unwrap_or(line) } else { line }
+    })
+}
+
+/// Whether a command shows old words, in which an error is somebody's subject.
+fn is_history(command: &str) -> bool {
+    let shows = ["log", "diff", "show", "blame", "status", "branch", "reflog", "stash"];
+    command.strip_prefix("git ").is_some_and(|rest| shows.iter().any(|word| rest.starts_with(word)))
+}
+
+/// The text inside a JSON result.
+fn inner_text(text: &str) -> Option<String> {
+    let is_object = text.trim_start().starts_with('{') && text.len() < 1 << 20;
+    if !is_object {
+        return None;
+    }
+    if let Some(inner) = first_string(text) {
+        return Some(inner);
+    }
+    // What is not wanted is skipped, not read.
+    let fields: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(text).ok()?;
+    let field = |name: &str| {
+        let text: String = serde_json::from_str(fields.get(name)?.get()).ok()?;
+        Some(text).filter(|text| !text.trim().is_empty())
+    };
+    field("error")
+        .or_else(|| field("stderr"))
+        .or_else(|| field("output"))
+        .or_else(|| field("content"))
+        .or_else(|| field("stdout"))
+}
+
+/// The text of a result that begins with it, `{"output": "…`, without reading the rest.
+fn first_string(text: &str) -> Option<String> {
+    let rest = text.trim_start().strip_prefix('{')?.trim_start();
+    let rest = ["\"output\"", "\"content\"", "\"stdout\""].iter().find_map(|key| rest.strip_prefix(key))?;
+    let rest = rest.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
+    let (bytes, mut out) = (rest.as_bytes(), String::with_capacity(rest.len()));
+    let mut from = 0;
+    for at in memchr2_iter(b'"', b'\\', bytes) {
+        if at < from {
+            // It was escaped.
+            continue;
+        }
+        out.push_str(&rest[from..at]);
+        if bytes[at] == b'"' {
+            return Some(out).filter(|text| !text.trim().is_empty());
+        }
+        // Other escapes are left to the whole reader.
+        out.push(match bytes.get(at + 1)? {
+            b'n' => '\n',
+            b't' => '\t',
+            b'"' => '"',
+            b'\\' => '\\',
+            b'/' => '/',
+            b'r' => '\r',
+            _ => return None,
+        });
+        from = at + 2;
+    }
+    None
+}
+
+/// The output without the lines that a harness puts around it.
+fn strip_frame(text: &str) -> &str {
+    let mut rest = text.trim_start_matches('\n');
+    while let Some((line, below)) = rest.split_once('\n') {
+        let is_frame = FRAMES.iter().any(|frame| line.starts_with(frame));
+        if !is_frame {
+            break;
+        }
+        rest = below;
+    }
+    let end = rest.trim_end();
+    end.strip_suffix("</output>").unwrap_or(end)
+}
+
+const FRAMES: [&str; 9] = [
+    "<returncode>",
+    "<output>",
+    "Exit code",
+    "Chunk ID:",
+    "Wall time:",
+    "Process exited",
+    "Original token count:",
+    "Output:",
+    "<tool_use_error>Exit",
+];
+
+fn exit_code(text: &str) -> Option<i32> {
+    EXIT.numbers(text).find_map(|number| number.parse().ok())
+}
+
+/// Looks for a number at the beginning and at the end of a text.
+pub(super) struct NumberSearch {
+    /// Its first group is the number.
+    pattern: Regex,
+    /// Words without which the pattern can't be there, and how many bytes of it can stand before each.
+    words: Vec<(Finder<'static>, usize)>,
+    /// What the pattern takes as the name of a field in JSON: the usual case, which needs no pattern.
+    fields: &'static [&'static str],
+    /// So many bytes at either end.
+    n_bytes: usize,
+}
+
+impl NumberSearch {
+    pub(super) fn new(
+        pattern: &str,
+        words: &[(&'static str, usize)],
+        fields: &'static [&'static str],
+        n_bytes: usize,
+    ) -> NumberSearch {
+        let pattern = Regex::new(pattern).expect("a pattern");
+        let words = words.iter().map(|(word, before)| (Finder::new(*word), *before)).collect();
+        NumberSearch { pattern, words, fields, n_bytes }
+    }
+
+    /// The first number in each end that has one.
+    pub(super) fn numbers<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
+        let end = Some(tail(text, self.n_bytes)).filter(|_| text.len() > self.n_bytes);
+        [Some(head(text, self.n_bytes)), end].into_iter().flatten().filter_map(|part| self.number_in(part))
+    }
+
+    fn number_in<'t>(&self, part: &'t str) -> Option<&'t str> {
+        // The first of the words, and where a match with any of them can begin.
+        let (mut first, mut from) = (part.len(), part.len());
+        for (word, before) in &self.words {
+            if let Some(at) = word.find(part.as_bytes()) {
+                (first, from) = (first.min(at), from.min(at.saturating_sub(*before)));
+            }
+        }
+        if first == part.len() {
+            return None;
+        }
+        self.number_of_field(part, first).or_else(|| {
+            let found = self.pattern.captures_at(part, part.floor_char_boundary(from))?;
+            Some(found.iter().skip(1).flatten().next()?.as_str())
+        })
+    }
+
+    /// The number behind the field whose name the word at `at` is in: `"exit_code": 0`.
+    fn number_of_field<'t>(&self, part: &'t str, at: usize) -> Option<&'t str> {
+        let behind = &part[memrchr(b'"', &part.as_bytes()[..at])? + 1..];
+        let behind = self.fields.iter().find_map(|field| behind.strip_prefix(field)?.strip_prefix('"'))?;
+        let number = behind.trim_ascii_start().strip_prefix(':')?.trim_ascii_start();
+        let n_digits = number.bytes().take_while(u8::is_ascii_digit).count();
+        // A digit of another script would belong to the number.
+        let is_whole = n_digits > 0 && number.as_bytes().get(n_digits).is_none_or(u8::is_ascii);
+        is_whole.then(|| &number[..n_digits])
+    }
+}
+
+static EXIT: LazyLock<NumberSearch> = LazyLock::new(|| {
+    let patterns = [
+        r"<returncode>(-?\d+)</returncode>",
+        r#""(?:exit_code|exitCode|returncode|return_code)"\s*:\s*(-?\d+)"#,
+        r"(?m)^(?:Error: )?[Ee]xit code:?\s+(-?\d+)",
+        r"(?:exited|failed) with (?:exit )?(?:code|status)[ :]+(-?\d+)",
+        r"(?m)^exit_code: (-?\d+)",
+    ];
+    // The longest before a word is `Error: E`.
+    let words = [("xit", 8), ("return", 1), ("failed with", 0)];
+    let fields = &["exit_code", "exitCode", "returncode", "return_code"];
+    NumberSearch::new(&patterns.join("|"), &words, fields, 500)
+});
+
+/// Whether the result itself says at its very beginning that the tool failed.
+fn complains(text: &str) -> bool {
+    let start = head(text.trim_start(), 200);
+    let marks = [
+        "<tool_use_error>",
+        "Error:",
+        "Error ",
+        "error:",
+        "ERROR:",
+        "{\"error\":\"",
+        "{\"error\": \"",
+        "{\"success\": false",
+        "{\"success\":false",
+    ];
+    marks.iter().any(|mark| start.starts_with(mark))
+}
+
+fn first_line(text: &str) -> Option<String> {
+    text.lines().map(str::trim).find(|line| !line.is_empty()).map(|line| head(line, 400).to_owned())
+}
+
+fn first_error(text: &str) -> Option<String> {
+    let is_traceback =
+        |line: &str| line.starts_with("Traceback (most") || line.starts_with("--- Logging error");
+    let mut alarms = lines(text).filter(|line| sign_of(line) == Sign::Alarm && !is_traceback(line.trim()));
+    // A line that is itself the message says more than a mark such as `FAIL`.
+    let first = alarms.next()?;
+    let line =
+        if first.contains(':') { first } else { alarms.find(|line| line.contains(':')).unwrap_or(first) };
+    Some(head(line.trim(), 400).to_owned())
+}
+
+/// The counts at the end of a test run.
+fn test_counts(text: &str) -> Option<TestCounts> {
+    let mut sum: Option<TestCounts> = None;
+    let mut n_go = TestCounts::default();
+    for line in lines(text) {
+        let line = line.trim_start();
+        let may_count = line.as_bytes().first().is_some_and(|byte| b"tT=FORP#-o0123456789".contains(byte));
+        if !may_count {
+            continue;
+        }
+        let line = line.trim_end();
+        let is_summary = is_summary(line) && may_count_tests(line) && COUNTED.is_match(head(line, 200));
+        if is_summary {
+            let counts = counts_in(line);
+            let sum = sum.get_or_insert_default();
+            sum.passed += counts.passed;
+            sum.failed += counts.failed;
+            sum.skipped += counts.skipped;
+        }
+        n_go.passed += u32::from(line.starts_with("--- PASS") || line.starts_with("ok  \t"));
+        n_go.failed += u32::from(line.starts_with("--- FAIL") || line.starts_with("FAIL\t"));
+    }
+    sum.or((n_go != TestCounts::default()).then_some(n_go))
+}
+
+/// Whether a line with counts in it is a runner's last word, and not one of its details.
+fn is_summary(line: &str) -> bool {
+    let starts = [
+        "test result:",
+        "Tests:",
+        "Tests ",
+        "=",
+        "FAILED (",
+        "OK",
+        "Ran ",
+        "Failed!",
+        "Passed!",
+        "tests finished",
+        "# pass",
+        "# fail",
+    ];
+    let is_short = line.len() < 120 && line.starts_with(|c: char| c.is_ascii_digit());
+    starts.iter().any(|start| line.starts_with(start)) || is_short
+}
+
+/// Whether the pattern of counts could be in a line: `3 passed`, `failures=1`. Cheaper, and nearly always enough.
+fn may_count_tests(line: &str) -> bool {
+    let is_pair = |bytes: &[u8]| {
+        bytes[0].is_ascii_digit() && bytes[1] == b' ' && b"pfesit".contains(&bytes[2].to_ascii_lowercase())
+    };
+    memchr2(b':', b'=', line.as_bytes()).is_some()
+        || !line.is_ascii()
+        || line.as_bytes().windows(3).any(is_pair)
+}
+
+fn counts_in(line: &str) -> TestCounts {
+    let mut counts = TestCounts::default();
+    for found in COUNTED.captures_iter(head(line, 300)) {
+        let text = |i: usize| found.get(i).map(|part| part.as_str());
+        let (number, word) = match (text(1), text(2), text(3), text(4)) {
+            (Some(number), Some(word), _, _) | (_, _, Some(word), Some(number)) => (number, word),
+            _ => continue,
+        };
+        let number: u32 = number.parse().unwrap_or(0);
+        match word.to_ascii_lowercase().as_str() {
+            "passed" | "passing" | "pass" => counts.passed += number,
+            "failed" | "failing" | "failures" | "failure" | "errors" | "error" | "fail" => {
+                counts.failed += number;
+            }
+            "skipped" | "ignored" | "pending" | "todo" => counts.skipped += number,
+            "tests" | "test" if line.starts_with("Ran ") || line.starts_with("OK") => counts.passed += number,
+            _ => {}
+        }
+    }
+    counts
+}
+
+static COUNTED: LazyLock<Regex> = LazyLock::new(|| {
+    let words = "passed|passing|pass|failed|failing|failures?|errors?|fail|skipped|ignored|pending|todo";
+    Regex::new(&format!(r"(?i)\b(\d+) ({words}|tests?)\b|\b({words})\s*[:=]\s*(\d+)")).expect("a pattern")
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::actions::deed_of;
+    use crate::model::transcript::{Body, Origin};
+
+    fn ending(command: &str, text: &str) -> Ending {
+        let outcome = Outcome {
+            body: Body::text(text),
+            is_error: false,
+            media: Vec::new(),
+            origin: Origin::message(0),
+        };
+        ending_of(&deed_of("bash", command), &outcome)
+    }
+
+    fn check(command: &str, text: &str, verdict: Verdict, exit: Option<i32>, error: Option<&str>) {
+        let ending = ending(command, text);
+        assert_eq!((ending.verdict, ending.exit, ending.error.as_deref()), (verdict, exit, error), "{text}");
+    }
+
+    #[test]
+    fn exit_codes_are_found() {
+        check(
+            "make",
+            "Exit code 2\nmake: *** error: no rule",
+            Verdict::Failed,
+            Some(2),
+            Some("make: *** error: no rule"),
+        );
+        check("make", "<returncode>0</returncode>\n<output>\nok\n</output>", Verdict::Passed, Some(0), None);
+        check("make", r#"{"output": "a\nb", "exit_code": 0}"#, Verdict::Passed, Some(0), None);
+        check(
+            "make",
+            r#"{"output":"x","metadata":{"exit_code":1,"duration_seconds":0.1}}"#,
+            Verdict::Failed,
+            Some(1),
+            Some("x"),
+        );
+        check("rg foo", "<returncode>1</returncode>\n<output>\n</output>", Verdict::Passed, Some(1), None);
+        check(
+            "python a.py",
+            "Traceback (most recent call last):\n  x\nValueError: no",
+            Verdict::Unknown,
+            None,
+            Some("ValueError: no"),
+        );
+    }
+
+    fn check_tests(text: &str, passed: u32, failed: u32, skipped: u32) {
+        assert_eq!(ending("pytest", text).tests, Some(TestCounts { passed, failed, skipped }), "{text}");
+    }
+
+    #[test]
+    fn tests_are_counted() {
+        check_tests(
+            "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured\ntest result: FAILED. 2 passed; 1 failed; 0 ignored",
+            5,
+            1,
+            1,
+        );
+        check_tests("=== 3 failed, 10 passed, 1 skipped in 0.12s ===", 10, 3, 1);
+        check_tests("Tests:       1 failed, 10 passed, 11 total", 10, 1, 0);
+        check_tests("  10 passing (3s)\n  2 failing", 10, 2, 0);
+        check_tests("--- PASS: A\n--- FAIL: B\nFAIL\tx/y\t0.1s", 1, 2, 0);
+        check_tests("Ran 12 tests in 0.1s\n\nFAILED (failures=1, errors=2)", 12, 3, 0);
+        check_tests("Failed!  - Failed:     1, Passed:    10, Skipped:     2", 10, 1, 2);
+        assert_eq!(ending("ls", "nothing").tests, None);
+    }
+}

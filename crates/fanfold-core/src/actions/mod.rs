@@ -1,0 +1,492 @@
+//! What a call did, in a form that passes can compare: a verb, its target, the lines it saw, the files it changed.
+//!
+//! ```text
+//! Read {"file_path": "./src/a.rs", "offset": 10, "limit": 71}  ->  Read src/a.rs, lines 10 to 80
+//! bash {"command": "cd src && sed -n 10,80p a.rs"}             ->  Read src/a.rs, lines 10 to 80
+//! ```
+
+mod path; //    paths in one form
+mod shell; //   a command's pieces
+mod command; // what a command did
+mod patch; //   the files in a patch
+mod tools; //   the tools of the common agents
+mod ending; //  how it ended
+mod line; //    all of it in one line
+
+pub use ending::{Ending, TestCounts, Verdict, ending_of};
+pub use line::line_of;
+pub(crate) use line::{line_and_failure, source_of};
+
+use crate::fold::policy::ToolRule;
+use crate::model::transcript::Call;
+
+/// What kind of thing a call did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verb {
+    /// Looked at a file.
+    Read,
+    /// Looked at which files there are.
+    List,
+    /// Looked for something.
+    Search,
+    /// Ran a program.
+    Run,
+    /// Changed a part of a file.
+    Edit,
+    /// Wrote a whole file.
+    Write,
+    /// Got something from the network.
+    Fetch,
+    /// Asked a person or another agent.
+    Ask,
+    /// Wrote down what to do.
+    Plan,
+    /// Anything else.
+    Other,
+}
+
+/// Lines of a file, counted from 1, the last one included. `u32::MAX` is the end of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LineRange {
+    /// The first line.
+    pub first: u32,
+    /// The last line.
+    pub last: u32,
+}
+
+impl LineRange {
+    fn covers(self, other: LineRange) -> bool {
+        self.first <= other.first && other.last <= self.last
+    }
+
+    /// The lines that are left when only these lines of the range are shown.
+    fn inner(self, shown: LineRange) -> LineRange {
+        let from = |n: u32| self.first.saturating_add(n.saturating_sub(1)).min(self.last);
+        LineRange { first: from(shown.first), last: from(shown.last) }
+    }
+}
+
+/// How much of a file was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Lines {
+    /// The whole of it.
+    All,
+    /// These lines.
+    Range(LineRange),
+    /// Some of it, and which lines cannot be told.
+    Part,
+}
+
+impl Lines {
+    /// The number of the first of them, where it can be told.
+    pub fn first(self) -> Option<u32> {
+        match self {
+            Lines::All => Some(1),
+            Lines::Range(range) => Some(range.first),
+            Lines::Part => None,
+        }
+    }
+}
+
+/// A file that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sight {
+    /// The file.
+    pub path: String,
+    /// What was seen of it.
+    pub lines: Lines,
+}
+
+/// What a call did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deed {
+    /// The kind of thing.
+    pub verb: Verb,
+    /// A path in normal form, a command, a query or an address. The first one, where there are several.
+    pub target: String,
+    /// What it is called by where a policy says which arguments name its target: what these say.
+    pub name: Option<String>,
+    /// Where a search looked; for a listing, how it was asked for.
+    pub place: Option<String>,
+    /// Whether there were further targets.
+    pub has_more: bool,
+    /// Every file that was looked at.
+    pub reads: Vec<Sight>,
+    /// Every file that was changed, as far as can be told.
+    pub changes: Vec<String>,
+    /// Whether it ran tests.
+    pub is_test: bool,
+    /// The hash of what a heredoc fed to the command: another script makes another command.
+    pub input: Option<u64>,
+}
+
+impl Deed {
+    fn new(verb: Verb, target: String) -> Deed {
+        Deed {
+            verb,
+            target,
+            name: None,
+            place: None,
+            has_more: false,
+            reads: Vec::new(),
+            changes: Vec::new(),
+            is_test: false,
+            input: None,
+        }
+    }
+
+    /// The lines that a read saw, where it was a range.
+    pub fn lines(&self) -> Option<LineRange> {
+        match self.reads.first()?.lines {
+            Lines::Range(range) => Some(range),
+            Lines::All | Lines::Part => None,
+        }
+    }
+
+    /// What it is called by.
+    pub(crate) fn called(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.target)
+    }
+
+    /// Whether it was to look at a file.
+    pub(crate) fn shows_file(&self) -> bool {
+        self.verb == Verb::Read && !self.reads.is_empty()
+    }
+
+    /// Whether it changed the file.
+    pub(crate) fn has_changed(&self, file: &str) -> bool {
+        self.changes.iter().any(|path| path::is_same_file(path, file))
+    }
+}
+
+/// What a call did, by its tool and its arguments. Anything may stand in either.
+pub fn deed_of(tool: &str, arguments: &str) -> Deed {
+    tools::deed_of_tool(tool, arguments, &[])
+}
+
+/// What a call did, called by what the arguments say that a rule names.
+pub(crate) fn deed_by(rules: &[ToolRule], call: &Call) -> Deed {
+    let naming = ToolRule::of(rules, &call.tool).map_or(&[][..], |rule| &rule.target);
+    tools::deed_of_tool(&call.tool, call.arguments.as_str(), naming)
+}
+
+/// Whether a call has come back and did not do what it was to do.
+pub(crate) fn has_failed(call: &Call, deed: &Deed) -> bool {
+    call.result.as_ref().is_some_and(|outcome| ending_of(deed, outcome).verdict == Verdict::Failed)
+}
+
+/// Whether the newer call makes the older one's result stale or redundant.
+///
+/// A read is overtaken when all of its lines were read again or its file changed; a listing, a search, a fetch, a
+/// plan or a command when it came again.
+pub fn overtakes(newer: &Deed, older: &Deed) -> bool {
+    match older.verb {
+        Verb::Read => !older.reads.is_empty() && older.reads.iter().all(|sight| is_overtaken(newer, sight)),
+        Verb::List | Verb::Search | Verb::Run | Verb::Fetch | Verb::Plan => {
+            let is_same = newer.verb == older.verb
+                && newer.target == older.target
+                && newer.name == older.name
+                && newer.place == older.place
+                && newer.input == older.input;
+            is_same && !older.target.is_empty() && !older.has_more && newer.reads == older.reads
+        }
+        Verb::Edit | Verb::Write | Verb::Ask | Verb::Other => false,
+    }
+}
+
+fn is_overtaken(newer: &Deed, sight: &Sight) -> bool {
+    let is_changed = newer.has_changed(&sight.path);
+    let is_read_again = newer.reads.iter().any(|again| {
+        let covers = match (again.lines, sight.lines) {
+            (Lines::All, _) => true,
+            (Lines::Range(again), Lines::Range(old)) => again.covers(old),
+            (Lines::Range(again), Lines::All) => again.first <= 1 && again.last == u32::MAX,
+            (Lines::Range(_) | Lines::Part, _) => false,
+        };
+        covers && path::is_same_file(&again.path, &sight.path)
+    });
+    is_changed || (newer.verb == Verb::Read && is_read_again)
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn shown(tool: &str, arguments: &str) -> String {
+        let deed = deed_of(tool, arguments);
+        let mut out = format!("{:?} {}", deed.verb, deed.target);
+        if let Some(place) = &deed.place {
+            out += &format!(" in {place}");
+        }
+        for sight in &deed.reads {
+            out += &match sight.lines {
+                Lines::All => format!(", sees {}", sight.path),
+                Lines::Range(LineRange { first, last: u32::MAX }) => {
+                    format!(", sees {} {first}-", sight.path)
+                }
+                Lines::Range(range) => format!(", sees {} {}-{}", sight.path, range.first, range.last),
+                Lines::Part => format!(", sees some of {}", sight.path),
+            };
+        }
+        for path in &deed.changes {
+            out += &format!(", changes {path}");
+        }
+        out + if deed.is_test { ", tests" } else { "" }
+    }
+
+    fn check(calls: &[(&str, &str)], expected: &Expect) {
+        let lines: Vec<_> = calls.iter().map(|(tool, arguments)| shown(tool, arguments)).collect();
+        expected.assert_eq(&(lines.join("\n") + "\n"));
+    }
+
+    #[test]
+    fn tools_of_the_common_agents() {
+        check(
+            &[
+                ("Read", r#"{"file_path": "/r/./a.rs", "offset": 10, "limit": 71}"#),
+                ("Read", r#"{"file_path": "/r/a.rs"}"#),
+                ("Edit", r#"{"file_path": "a.rs", "old_string": "x", "new_string": "y"}"#),
+                ("Write", r#"{"file_path": "a.rs", "content": "x"}"#),
+                ("NotebookEdit", r#"{"notebook_path": "n.ipynb", "new_source": "x"}"#),
+                ("Grep", r#"{"pattern": "fn main", "path": "src"}"#),
+                ("Glob", r#"{"pattern": "**/*.rs"}"#),
+                ("WebFetch", r#"{"url": "https://a.b/c", "prompt": "what?"}"#),
+                ("WebSearch", r#"{"query": "rust regex"}"#),
+                ("Task", r#"{"description": "look around", "prompt": "look"}"#),
+                ("TodoWrite", r#"{"todos": []}"#),
+                ("shell", r#"{"command": ["bash", "-lc", "rg -n foo src | head -5"], "workdir": "/r"}"#),
+                ("exec_command", r#"{"cmd": "sed -n '1,40p' a.rs", "workdir": "/r"}"#),
+                (
+                    "apply_patch",
+                    "*** Begin Patch\n*** Update File: a.rs\n@@\n-x\n+y\n*** Add File: b.rs\n+z\n*** End Patch",
+                ),
+                (
+                    "apply_patch",
+                    r#"{"input": "*** Begin Patch\n*** Update File: a.rs\n@@\n-x\n+y\n*** End Patch"}"#,
+                ),
+                ("update_plan", r#"{"plan": []}"#),
+                ("view_image", r#"{"path": "a.png"}"#),
+                ("read_file", r#"{"path": "a.rs", "offset": 1, "limit": 100}"#),
+                ("search_files", r#"{"pattern": "foo", "target": "content", "path": "."}"#),
+                ("patch", r#"{"mode": "replace", "path": "a.rs", "old_string": "x"}"#),
+                ("web_extract", r#"{"urls": ["https://a.b", "https://c.d"]}"#),
+                ("execute_code", r#"{"code": "print(1)"}"#),
+                (
+                    "str_replace_based_edit_tool",
+                    r#"{"command": "view", "path": "a.rs", "view_range": [3, 9]}"#,
+                ),
+                ("developer__shell", r#"{"command": "ls -la"}"#),
+                ("mcp__github__search_code", r#"{"q": "foo"}"#),
+                ("get_reservation_details", r#"{"reservation_id": "XEWRD9"}"#),
+                ("read", "notes.md"),
+                ("Read", "null"),
+                ("", "{"),
+            ],
+            &expect![[r#"
+                Read /r/a.rs, sees /r/a.rs 10-80
+                Read /r/a.rs, sees /r/a.rs
+                Edit a.rs, changes a.rs
+                Write a.rs, changes a.rs
+                Edit n.ipynb, changes n.ipynb
+                Search fn main in src
+                List **/*.rs
+                Fetch https://a.b/c
+                Search rust regex
+                Ask look around
+                Plan plan
+                Search foo in /r/src
+                Read /r/a.rs, sees /r/a.rs 1-40
+                Edit a.rs, changes a.rs, changes b.rs
+                Edit a.rs, changes a.rs
+                Plan plan
+                Read a.png, sees a.png
+                Read a.rs, sees a.rs 1-100
+                Search foo in .
+                Edit a.rs, changes a.rs
+                Fetch https://a.b
+                Run print(1)
+                Read a.rs, sees a.rs 3-9
+                List . in ls -la
+                Search foo
+                Other reservation_id=XEWRD9
+                Read notes.md, sees notes.md
+                Read 
+                Other {
+            "#]],
+        );
+    }
+
+    #[test]
+    fn commands_are_looked_into() {
+        let commands = [
+            "cat a.rs",
+            "cd /r && cat -n src/a.rs | sed -n '10,80p'",
+            "nl -ba a.py | sed -n '60,80p' | head -n 5",
+            "head -n 20 a.rs; head -20 b.rs",
+            "tail -50 a.log",
+            "awk 'NR>=10 && NR<=20' a.rs",
+            "cat a.rs | grep foo",
+            "rg -n \"a b\" src tests",
+            "grep -rn --include=*.py foo . | head",
+            "find . -name '*.rs' | head -50",
+            "find . -name '*.rs' | xargs grep foo",
+            "ls -la src",
+            "git status --short",
+            "git diff HEAD~1 2>&1 | tail -20",
+            "cargo test -p core 2>&1 | tail -20",
+            "cd /r && timeout 60 python -m pytest tests/test_a.py -q",
+            "npm run test:unit",
+            "cat <<'EOF' > a.py\nprint(1)\nEOF",
+            "cat <<'EOF' > a.py\nprint(1)\nEOF\npython a.py",
+            "sed -i 's/a/b/' src/a.rs",
+            "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: a.rs\n@@\n*** End Patch\nEOF",
+            "curl -s https://a.b/c | jq .",
+            "git add -A && git commit -m 'x y'",
+            "FOO=1 sudo make",
+            "echo done",
+            "python - <<'EOF'\nopen('x')\nEOF",
+            "",
+        ];
+        let calls: Vec<_> = commands
+            .map(|command| serde_json::json!({ "command": command }).to_string())
+            .into_iter()
+            .collect();
+        let calls: Vec<_> = calls.iter().map(|arguments| ("bash", arguments.as_str())).collect();
+        check(
+            &calls,
+            &expect![[r#"
+                Read a.rs, sees a.rs
+                Read /r/src/a.rs, sees /r/src/a.rs 10-80
+                Read a.py, sees a.py 60-64
+                Read a.rs, sees a.rs 1-20, sees b.rs 1-20
+                Read a.log, sees some of a.log
+                Read a.rs, sees a.rs 10-20
+                Search foo in a.rs
+                Search a b in src tests
+                Search foo in .
+                List . in find . -name *.rs
+                Search foo in .
+                List src in ls -la src
+                Run git status --short
+                Run git diff HEAD~1
+                Run cargo test -p core, tests
+                Run timeout 60 python -m pytest tests/test_a.py -q, tests
+                Run npm run test:unit, tests
+                Write a.py, changes a.py
+                Run python a.py, changes a.py
+                Edit src/a.rs, changes src/a.rs
+                Edit a.rs, changes a.rs
+                Fetch https://a.b/c
+                Run git add -A && git commit -m 'x y'
+                Run FOO=1 sudo make
+                Run echo done
+                Run python - <<'EOF'
+                Run command=
+            "#]],
+        );
+    }
+
+    fn named(tool: &str, target: &[&str], arguments: &str) -> Deed {
+        let target = target.iter().map(|name| (*name).to_owned()).collect();
+        let rule = ToolRule { tool: "*".to_owned(), target, ..ToolRule::default() };
+        let call = Call {
+            id: "1".to_owned(),
+            tool: tool.to_owned(),
+            arguments: crate::model::transcript::Body::text(arguments),
+            result: None,
+            origin: crate::model::transcript::Origin::message(0),
+        };
+        deed_by(&[rule], &call)
+    }
+
+    #[test]
+    fn a_rule_says_which_arguments_name_the_target() {
+        let called = |tool, target: &[&str], arguments| named(tool, target, arguments).called().to_owned();
+        let ticket =
+            r#"{"detail": "full", "project": "shop", "ticket": "T-1", "part": 2, "tags": ["a"], "by": null}"#;
+        for (target, name) in [
+            (&["ticket"][..], "T-1"),
+            (&["project", "ticket"], "shop T-1"),
+            (&["ticket", "part"], "T-1 2"),
+            (&["by", "key", "ticket"], "T-1"),
+            (&["tags"], r#"["a"]"#),
+            // Where none of them is given, it is called as ever.
+            (&["by", "key"], "detail=full project=shop"),
+            (&[], "detail=full project=shop"),
+        ] {
+            assert_eq!(called("fetch_ticket", target, ticket), name, "{target:?}");
+        }
+        assert_eq!(called("fetch_ticket", &["ticket"], "T-1"), "T-1", "no JSON");
+    }
+
+    #[test]
+    fn a_name_tells_of_a_file_where_it_is_a_path_and_hides_nothing() {
+        let read = named("open_doc", &["doc"], r#"{"doc": "./src/a.rs", "mode": "r"}"#);
+        assert_eq!((read.verb, read.called(), read.reads.len()), (Verb::Read, "src/a.rs", 1));
+        let ticket = named("open_doc", &["doc"], r#"{"doc": "T-1"}"#);
+        assert_eq!((ticket.verb, ticket.called(), ticket.reads.len()), (Verb::Other, "T-1", 0));
+        let run = named("Bash", &["description"], r#"{"command": "cat src/a.rs", "description": "Look"}"#);
+        assert_eq!((run.verb, run.called(), &*run.reads[0].path), (Verb::Read, "Look", "src/a.rs"));
+        let line = named("bash", &["line"], r#"{"line": "cargo test"}"#);
+        assert_eq!((line.verb, line.is_test, line.called()), (Verb::Run, true, "cargo test"));
+    }
+
+    #[test]
+    fn a_call_of_another_name_is_no_newer_one_of_this() {
+        let fetch = |ticket: &str| {
+            let arguments = format!(r#"{{"detail": "full", "project": "shop", "ticket": "{ticket}"}}"#);
+            named("fetch_ticket", &["ticket"], &arguments)
+        };
+        assert!(overtakes(&fetch("T-1"), &fetch("T-1")));
+        assert!(!overtakes(&fetch("T-2"), &fetch("T-1")));
+    }
+
+    fn check_overtakes(older: &str, newer: &str, expected: bool) {
+        let (old, new) = (deed_of("bash", older), deed_of("bash", newer));
+        assert_eq!(overtakes(&new, &old), expected, "{older} -> {newer}");
+    }
+
+    #[test]
+    fn what_came_again_or_changed_is_overtaken() {
+        for (older, newer) in [
+            ("sed -n 10,20p src/a.rs", "cat src/a.rs"),
+            ("sed -n 10,20p src/a.rs", "sed -n 5,30p /r/src/a.rs"),
+            ("cat src/a.rs", "sed -i s/a/b/ src/a.rs"),
+            ("cat src/a.rs", "cat > src/a.rs <<EOF\nx\nEOF"),
+            ("ls -la", "ls -la"),
+            ("git status", "git status | head"),
+            ("cargo test 2>&1 | tail -5", "cargo test"),
+            ("rg foo src", "rg foo src"),
+        ] {
+            check_overtakes(older, newer, true);
+        }
+    }
+
+    #[test]
+    fn what_still_says_something_new_is_not_overtaken() {
+        for (older, newer) in [
+            ("cat src/a.rs", "sed -n 10,20p src/a.rs"),
+            ("sed -n 10,20p src/a.rs", "sed -n 15,30p src/a.rs"),
+            ("cat src/a.rs", "cat src/b.rs"),
+            ("cat src/a.rs", "tail src/a.rs"),
+            ("cat src/a.rs src/b.rs", "cat src/a.rs"),
+            ("ls", "ls -R"),
+            ("rg foo src", "rg foo tests"),
+            ("python - <<E\na\nE", "python - <<E\nb\nE"),
+            ("sed -i s/a/b/ a.rs", "sed -i s/a/b/ a.rs"),
+        ] {
+            check_overtakes(older, newer, false);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_call_has_a_deed(tool in "[A-Za-z_]{0,12}", arguments in "\\PC{0,40}") {
+            deed_of(&tool, &arguments);
+            deed_of("bash", &arguments);
+        }
+    }
+}

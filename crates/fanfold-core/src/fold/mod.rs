@@ -1,0 +1,13 @@
+//! The decision what to fold.
+
+pub(crate) mod step;
+pub(crate) mod policy;
+pub(crate) mod ledger;
+pub(crate) mod draft;
+pub(crate) mod protected_ranges;
+pub(crate) mod passes;
+pub(crate) mod digest;
+pub(crate) mod economy;
+pub(crate) mod excerpts;
+pub(crate) mod receipt;
+pub(crate) mod overflow;

@@ -1,0 +1,52 @@
+//! Shortens the results beside the newest thing that the agent said: its words stay, what came back need not.
+//!
+//! ```text
+//! say     Let me see which test fails.
+//! call    bash {"command":"cargo test"}
+//! result  running 3 tests
+//!         test parser::reads_a_title ... ok
+//!         test parser::reads_a_header ... FAILED
+//!         test parser::reads_a_row ... ok
+//!         thread 'parser::reads_a_header' panicked at src/parser.rs:120:9:
+//!         assertion `left == right` failed
+//!           left: 3
+//!          right: 4
+//!         note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace
+//!         test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out
+//! call    bash {"command":"wc -l src/parser.rs"}
+//! result  214 src/parser.rs
+//! ->
+//! say     Let me see which test fails.
+//! call    bash {"command":"cargo test"}
+//! result  … 2 lines
+//!         test parser::reads_a_header ... FAILED
+//!         … 1 passed
+//!         thread 'parser::reads_a_header' panicked at src/parser.rs:120:9:
+//!         assertion `left == right` failed
+//!           left: 3
+//!         … 3 lines
+//!         [condensed from 10 lines, 066395]
+//! call    bash {"command":"wc -l src/parser.rs"}
+//! result  214 src/parser.rs
+//! ```
+
+use crate::fold::draft::Draft;
+use crate::fold::passes::Pass;
+use crate::fold::passes::last_resort::squeeze::squeeze;
+use crate::model::tokens::Tokens;
+use crate::model::view::Place;
+
+/// Shortens the results beside the newest thing that the agent said.
+pub(crate) const PASS: Pass = Pass { name: "anchor", run };
+
+fn run(draft: &mut Draft<'_>, _target: Tokens) {
+    let Some(anchor) = draft.anchor() else { return };
+    let most = Tokens(draft.room.0 / 50).max(Tokens(64));
+    let of_anchor =
+        |place: Place| place.entry() == anchor && matches!(place, Place::Result(_) | Place::Arguments(_));
+    for place in draft.places(of_anchor) {
+        if draft.place_cost(place) > most {
+            squeeze(draft, place, most);
+        }
+    }
+}

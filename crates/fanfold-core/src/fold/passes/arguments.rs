@@ -1,0 +1,159 @@
+//! Shortens the long arguments of old calls by what they are; valid JSON stays valid JSON.
+//!
+//! Written files, patches and long commands stand in the transcript twice: as an argument, and in the file. Of a file
+//! its outline stays, of a patch its places, of a command what the shell reads. The short arguments stay as they are, so
+//! that it can still be seen what the call was about.
+//!
+//! ```text
+//! call    write {"path":"limits.toml","content":"# Limits of the shop, as agreed with the warehouse.\n[orders]\nper_day = 400\nper_customer = 12\nlargest = 2_500\n\n[stock]\n# Counted once a week, on Sundays, when nothing is sent.\ncount_on = \"sunday\"\nwarn_below = 20\nrefill_to = 120\n\n[returns]\ndays = 30\nneeds_receipt = true\n"}
+//! result  ok
+//! ->
+//! call    write {"path":"limits.toml","content":"… 1 line\n[orders]\n… 10 lines\n[returns]\ndays = 30\nneeds_receipt = true\n[15 lines, 894257]"}
+//! result  ok
+//! ```
+
+use serde_json::Value;
+
+use crate::actions::Verb;
+use crate::fold::draft::Draft;
+use crate::fold::passes::Pass;
+use crate::model::tokens::Tokens;
+use crate::model::view::Place;
+use crate::text::condense::{FileShown, Outlines, Wish, condense_written};
+
+/// Shortens long arguments.
+pub(crate) const PASS: Pass = Pass { name: "arguments", run };
+
+/// A string in the arguments longer than this is shortened.
+const LONG: usize = 240;
+/// A fifth of it stays, and at least and at most so much.
+const LEAST: usize = 80;
+const MOST: usize = 800;
+
+fn run(draft: &mut Draft<'_>, target: Tokens) {
+    let is_long = |text: &str| text.len() > LONG;
+    let room_of = |text: &str| if is_long(text) { (text.len() / 5).clamp(LEAST, MOST) } else { text.len() };
+    for place in draft.open_places(|place| matches!(place, Place::Arguments(_))) {
+        if draft.total() <= target {
+            return;
+        }
+        if is_long(arguments_at(draft, place)) {
+            fold_arguments(draft, place, &room_of);
+        }
+    }
+}
+
+/// Folds arguments to about so many bytes.
+pub(crate) fn squeeze_arguments(draft: &mut Draft<'_>, place: Place, room: usize) -> bool {
+    let n_bytes = arguments_at(draft, place).len();
+    if n_bytes <= room / 2 {
+        return false;
+    }
+    // Each long string gives way in the same measure; the short ones say what the call is about.
+    let room_of = |text: &str| {
+        if text.len() > room / 2 { (text.len() * room / n_bytes / 2).max(16) } else { text.len() }
+    };
+    fold_arguments(draft, place, &room_of)
+}
+
+fn arguments_at<'a>(draft: &Draft<'a>, place: Place) -> &'a str {
+    match place {
+        Place::Arguments(call) => draft.transcript.call(call).arguments.as_str(),
+        _ => "",
+    }
+}
+
+/// Folds arguments: each string to the bytes that are given for it, in JSON where it was JSON.
+fn fold_arguments(draft: &mut Draft<'_>, place: Place, room_of: &dyn Fn(&str) -> usize) -> bool {
+    let Place::Arguments(call) = place else { return false };
+    let text = arguments_at(draft, place);
+    let deed = draft.deed(call);
+    let file = deed.changes.first().or(deed.reads.first().map(|sight| &sight.path));
+    let worth = draft.worth();
+    let outlines = Outlines::of(std::mem::take(&mut draft.ledger.outlines));
+    let lexicon = &draft.ledger.lexicon;
+    let value = |line: &str| worth.line_score(lexicon, line);
+    let first_line = (deed.verb == Verb::Write).then_some(1);
+    let file = file.map(|path| FileShown { path, first_line, is_worked_on: &|_| false });
+    let short_of = |text: &str| -> Option<String> {
+        let room = room_of(text);
+        if text.len() <= room {
+            return None;
+        }
+        let short =
+            condense_written(text, &Wish { file, outlines: Some(&outlines), ..Wish::new(room, &value) });
+        Some(short.unwrap_or_else(|| start_of(text, room)))
+    };
+    match serde_json::from_str::<Value>(text) {
+        Ok(mut value) => {
+            let mut notes: Vec<Option<String>> = Vec::new();
+            each_string(&mut value, &mut |text| {
+                let short = short_of(text);
+                notes.push(short.as_ref().map(|_| lines(text)));
+                if let Some(short) = short {
+                    *text = short;
+                }
+            });
+            draft.ledger.outlines = outlines.into_known();
+            draft.fold_to(place, |tag| told(value, &notes, text.len(), tag))
+        }
+        Err(_) => {
+            let short = short_of(text);
+            draft.ledger.outlines = outlines.into_known();
+            let Some(short) = short else { return false };
+            draft.fold_to(place, |tag| noted(&short, &format!("{}, {tag}", lines(text))))
+        }
+    }
+}
+
+/// The arguments with a note at each string that was shortened, the first with the tag: it opens all of them.
+fn told(mut value: Value, notes: &[Option<String>], n_bytes: usize, tag: &str) -> String {
+    let mut notes = notes.iter();
+    let mut is_tagged = false;
+    each_string(&mut value, &mut |text| {
+        let Some(Some(note)) = notes.next() else { return };
+        let note = if is_tagged { note.clone() } else { format!("{note}, {tag}") };
+        is_tagged = true;
+        *text = noted(text, &note);
+    });
+    if !is_tagged {
+        // Many short values: what they are is behind the handle.
+        value = told_as_json(n_bytes, tag);
+    }
+    value.to_string()
+}
+
+/// Arguments of which only is told how long they are.
+pub(crate) fn told_as_json(n_bytes: usize, tag: &str) -> Value {
+    serde_json::json!({ "folded": format!("{n_bytes} characters, {tag}") })
+}
+
+fn noted(short: &str, note: &str) -> String {
+    let short = short.trim_end();
+    let space = if short.contains('\n') { '\n' } else { ' ' };
+    format!("{short}{space}[{note}]")
+}
+
+/// Calls back with every string in a value, in order; names of fields are none.
+fn each_string(value: &mut Value, found: &mut dyn FnMut(&mut String)) {
+    match value {
+        Value::String(text) => found(text),
+        Value::Array(values) => values.iter_mut().for_each(|value| each_string(value, found)),
+        Value::Object(fields) => fields.values_mut().for_each(|value| each_string(value, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn start_of(text: &str, short: usize) -> String {
+    let cut = text.floor_char_boundary(short);
+    let end = text[..cut].rfind(char::is_whitespace).filter(|at| *at > cut / 2).unwrap_or(cut);
+    format!("{}…", text[..end].trim_end())
+}
+
+/// How many lines a text has, in words.
+pub(crate) fn lines(text: &str) -> String {
+    match text.lines().count() {
+        1 => "1 line".to_owned(),
+        n => format!("{n} lines"),
+    }
+}

@@ -1,0 +1,107 @@
+//! Condenses long results by what they are: JSON, logs, test output, diffs, code, listings, prose.
+//!
+//! What later work needs stays: errors, paths, identifiers, values, beginnings and ends.
+//!
+//! ```text
+//! call    bash {"command":"cargo test"}
+//! result  running 12 tests
+//!         test lexer::reads_an_empty_file ... ok
+//!         test lexer::reads_comments ... ok
+//!         test lexer::reads_numbers ... ok
+//!         test lexer::reads_strings ... ok
+//!         test parser::reads_a_header ... FAILED
+//!         test parser::reads_a_list ... ok
+//!         test parser::reads_a_map ... ok
+//!         test parser::reads_nested_lists ... ok
+//!         test printer::prints_a_header ... ok
+//!         test printer::prints_a_list ... ok
+//!         test printer::prints_a_map ... ok
+//!         test printer::round_trips ... ok
+//!
+//!         ---- parser::reads_a_header stdout ----
+//!         thread 'parser::reads_a_header' panicked at src/parser.rs:120:9:
+//!         assertion `left == right` failed
+//!           left: 3
+//!          right: 4
+//!
+//!         test result: FAILED. 11 passed; 1 failed; 0 ignored; finished in 0.02s
+//! ->
+//! call    bash {"command":"cargo test"}
+//! result  running 12 tests
+//!         … 4 passed
+//!         test parser::reads_a_header ... FAILED
+//!         … 7 passed
+//!         ---- parser::reads_a_header stdout ----
+//!         thread 'parser::reads_a_header' panicked at src/parser.rs:120:9:
+//!         assertion `left == right` failed
+//!           left: 3
+//!          right: 4
+//!
+//!         test result: FAILED. 11 passed; 1 failed; 0 ignored; finished in 0.02s
+//!         [condensed from 21 lines, 087059]
+//! ```
+
+use crate::actions::{Sight, Verb};
+use crate::fold::draft::Draft;
+use crate::fold::passes::Pass;
+use crate::fold::passes::arguments::lines;
+use crate::model::tokens::Tokens;
+use crate::model::view::Place;
+use crate::select::edited_lines::EditedLines;
+use crate::text::condense::{FileShown, Kind, Outlines, Wish, condense, kind_of, usual_room_as};
+
+/// Condenses long results.
+pub(crate) const PASS: Pass = Pass { name: "condense", run };
+
+/// A result shorter than this many bytes is left alone.
+const LONG: usize = 400;
+
+fn run(draft: &mut Draft<'_>, target: Tokens) {
+    for (place, text) in draft.results() {
+        if draft.total() <= target {
+            return;
+        }
+        if text.len() >= LONG {
+            let kind = kind_said(draft, place).unwrap_or_else(|| kind_of(text));
+            fold_condensed(draft, place, text, usual_room_as(text, kind));
+        }
+    }
+}
+
+/// Folds a place to at most about `room` bytes of its text.
+pub(crate) fn fold_condensed(draft: &mut Draft<'_>, place: Place, text: &str, room: usize) -> bool {
+    let sight = file_read(draft, place);
+    let edited = sight.as_ref().map(|sight| EditedLines::find(draft, &sight.path)).unwrap_or_default();
+    let worth = draft.worth_beside(place.entry());
+    let outlines = Outlines::of(std::mem::take(&mut draft.ledger.outlines));
+    let lexicon = &draft.ledger.lexicon;
+    let value = |line: &str| worth.line_score(lexicon, line);
+    let is_worked_on = |line: &str| edited.contains(line);
+    let file = sight.as_ref().map(|sight| FileShown {
+        path: &sight.path,
+        first_line: sight.lines.first(),
+        is_worked_on: &is_worked_on,
+    });
+    let kind = kind_said(draft, place);
+    let short = condense(text, &Wish { room, kind, value: &value, file, outlines: Some(&outlines) });
+    draft.ledger.outlines = outlines.into_known();
+    let Some(short) = short else { return false };
+    let n_lines = lines(text);
+    draft.fold_to(place, |tag| format!("{short}\n[condensed from {n_lines}, {tag}]"))
+}
+
+/// What the policy says that the results of a tool are, if it says so.
+pub(crate) fn kind_said(draft: &Draft<'_>, place: Place) -> Option<Kind> {
+    let Place::Result(call) = place else { return None };
+    draft.policy.tool(&draft.transcript.call(call).tool)?.condense
+}
+
+/// The file that a result shows, if it shows one.
+pub(crate) fn file_read(draft: &mut Draft<'_>, place: Place) -> Option<Sight> {
+    let Place::Result(call) = place else { return None };
+    let deed = draft.deed(call);
+    match (deed.verb, deed.reads.as_slice()) {
+        (Verb::Read, [only]) => Some(only.clone()),
+        _ => None,
+    }
+}

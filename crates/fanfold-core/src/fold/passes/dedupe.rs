@@ -1,0 +1,41 @@
+//! Folds a result that comes again later, word for word.
+//!
+//! Agents read the same file many times. The newest copy is the one worth its
+//! tokens: an older one says nothing new.
+//!
+//! ```text
+//! call    read notes.md
+//! result  buy milk, eggs, bread and a cake for Sunday
+//! call    read notes.md
+//! result  buy milk, eggs, bread and a cake for Sunday
+//! ->
+//! call    read notes.md
+//! result  [read again later, 976585]
+//! call    read notes.md
+//! result  buy milk, eggs, bread and a cake for Sunday
+//! ```
+
+use std::collections::BTreeSet;
+
+use crate::fold::draft::Draft;
+use crate::fold::passes::Pass;
+use crate::model::tokens::Tokens;
+use crate::model::view::Place;
+
+/// Folds results that come again later.
+pub(crate) const PASS: Pass = Pass { name: "dedupe", run };
+
+fn run(draft: &mut Draft<'_>, _target: Tokens) {
+    let mut newer = BTreeSet::new();
+    for (id, call) in draft.calls().into_iter().rev() {
+        let Some(outcome) = &call.result else { continue };
+        let is_whole = draft.ledger.fold_at(Place::Result(id)).is_none();
+        if !is_whole {
+            continue;
+        }
+        let is_first_seen = newer.insert(outcome.body.as_str());
+        if !is_first_seen {
+            draft.fold(Place::Result(id), "read again later");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Takes the oldest entries out of the view, but for the system text and the first user message. (`window`)
+//!
+//! ```text
+//! user    Rename the parser.
+//! say     To what? There are three names in use: reader, loader and scanner.
+//! user    Loader.
+//! say     Done: src/parser.rs is src/loader.rs now, and nothing else changed.
+//! say     All tests pass.
+//! ->
+//! user    Rename the parser.
+//! note    <fanfold>
+//!         [3 earlier messages left out, 529391]
+//!         </fanfold>
+//! say     All tests pass.
+//! ```
+
+use crate::fold::digest::segment::write_marker;
+use crate::fold::draft::Draft;
+use crate::fold::passes::Pass;
+use crate::model::tokens::Tokens;
+use crate::model::transcript::EntryId;
+
+/// Takes the oldest entries out.
+pub(crate) const PASS: Pass = Pass { name: "drop", run };
+
+/// What the marker costs, about.
+const MARKER: Tokens = Tokens(24);
+
+/// Something that can leave: an entry, or a segment with its entries.
+struct Unit {
+    first: EntryId,
+    cost: Tokens,
+    segment: Option<u32>,
+}
+
+fn run(draft: &mut Draft<'_>, target: Tokens) {
+    let mut units: Vec<Unit> = draft
+        .absorbable()
+        .into_iter()
+        .map(|id| Unit { first: id, cost: draft.cost(id), segment: None })
+        .collect();
+    for &live in &draft.ledger.live {
+        let segment = &draft.ledger.segments[live as usize];
+        units.push(Unit { first: segment.span().0, cost: segment.tokens(), segment: Some(live) });
+    }
+    units.sort_by_key(|unit| unit.first);
+    let needed = draft.total() + MARKER - target;
+    let mut won = Tokens::ZERO;
+    let (mut entries, mut merged) = (Vec::new(), Vec::new());
+    for unit in units {
+        if won >= needed {
+            break;
+        }
+        won += unit.cost;
+        match unit.segment {
+            None => entries.push(unit.first),
+            Some(id) => {
+                entries.extend(&draft.ledger.segments[id as usize].entries);
+                merged.push(id);
+            }
+        }
+    }
+    if entries.is_empty() {
+        return;
+    }
+    entries.sort();
+    let segment = write_marker(draft, entries);
+    if segment.tokens() < won {
+        draft.absorb(segment, &merged);
+    }
+}

@@ -1,0 +1,112 @@
+//! Shortens people's own words, when nothing else is left: told loudly in the receipt, and recallable.
+//!
+//! First large pasted blocks in old messages, to their beginning, their end and the handle. Then, only when people's
+//! text alone fills more than half of the room, the oldest messages to their first line and the handle. Last the newest
+//! message, when it does not fit beside what must stay: the older ones go before it, however little they fill, and then
+//! as much of its beginning and end stays as fits.
+//!
+//! ```text
+//! user    Here is the log:
+//!         12:00:01 INFO  server: listening on port 8080
+//!         12:00:02 INFO  server: request 1 took 3 ms
+//!         12:00:03 INFO  server: request 2 took 4 ms
+//!         12:00:04 INFO  server: request 3 took 3 ms
+//!         12:00:05 INFO  server: request 4 took 5 ms
+//!         12:00:06 INFO  server: request 5 took 3 ms
+//!         12:00:07 WARN  server: request 6 took 900 ms
+//! say     Thanks.
+//! user    Which one is slow?
+//! ->
+//! user    Here is the log:
+//!         12:00:01 INFO  server: listening on port 8080
+//!         12:00:02 INFO  server: request 1 took 3 ms
+//!         [… 172 characters, 099560 …]
+//!         12:00:07 WARN  server: request 6 took 900 ms
+//! say     Thanks.
+//! user    Which one is slow?
+//! ```
+
+use crate::fold::digest::segment;
+use crate::fold::draft::Draft;
+use crate::fold::passes::Pass;
+use crate::fold::passes::last_resort::squeeze::ends_of;
+use crate::fold::policy::Users;
+use crate::model::tokens::Tokens;
+use crate::model::view::Place;
+
+/// Shortens people's words.
+pub(crate) const PASS: Pass = Pass { name: "user_text", run };
+
+/// A message of more bytes than this holds a pasted block.
+const PASTED: usize = 240;
+
+fn run(draft: &mut Draft<'_>, target: Tokens) {
+    match draft.stage.reach.users {
+        Users::Pastes => fold_pastes(draft, target),
+        Users::Oldest if !is_mostly_human(draft) => {}
+        Users::Oldest | Users::Older => fold_oldest(draft, target),
+        Users::Newest => fold_newest(draft, target),
+        Users::Never | Users::Freely => {}
+    }
+}
+
+/// Large blocks in old messages to their beginning and end.
+fn fold_pastes(draft: &mut Draft<'_>, target: Tokens) {
+    for place in draft.open_places(|place| matches!(place, Place::Text(_))) {
+        if draft.total() <= target {
+            return;
+        }
+        let entry = draft.transcript.entry(place.entry());
+        let Some(prompt) = entry.prompt().filter(|_| entry.is_user()) else { continue };
+        let text = prompt.body.as_str();
+        if text.len() > PASTED {
+            draft.fold_to(place, |tag| ends_of(text, PASTED * 2 / 3, tag));
+        }
+    }
+}
+
+/// The newest message to as much of its beginning and end as fits.
+fn fold_newest(draft: &mut Draft<'_>, target: Tokens) {
+    let Some(newest) = draft.transcript.last_user() else { return };
+    let Some(prompt) = draft.transcript.entry(newest).prompt() else { return };
+    let (text, tokens) = (prompt.body.as_str(), prompt.body.tokens());
+    let others = draft.total() - draft.cost(newest);
+    // The stub says how much is gone and names its parts; that takes some of the room, too.
+    let room = (target - others).permille(700);
+    let bytes = (text.len() as u64 * room.0 / tokens.0.max(1)) as usize;
+    if text.len() > PASTED {
+        draft.fold_to(Place::Text(newest), |tag| ends_of(text, bytes.max(PASTED * 2 / 3), tag));
+    }
+}
+
+/// The oldest turns into one segment, each message by its first line: half of them, then three quarters, then all.
+fn fold_oldest(draft: &mut Draft<'_>, target: Tokens) {
+    let users: Vec<_> =
+        draft.absorbable().into_iter().filter(|id| draft.transcript.entry(*id).is_user()).collect();
+    if users.is_empty() {
+        return;
+    }
+    for quarters in 2..=4 {
+        if draft.total() <= target {
+            return;
+        }
+        let newest = users[(users.len() * quarters).div_ceil(4) - 1];
+        let between: Vec<_> = draft.absorbable().into_iter().filter(|id| *id <= newest).collect();
+        let is_old = |&id: &u32| draft.ledger.segments[id as usize].span().0 <= newest;
+        let ids: Vec<u32> = draft.ledger.live.iter().copied().filter(is_old).collect();
+        let gone: Tokens = between.iter().map(|&id| draft.cost(id)).sum::<Tokens>()
+            + ids.iter().map(|&id| draft.ledger.segments[id as usize].tokens()).sum();
+        let rest = draft.total() - gone;
+        let budget = (target - rest).max(draft.room.permille(60)).min(draft.room.permille(400));
+        let segment = segment::write(draft, &ids, &between, budget);
+        if segment.tokens() < gone {
+            draft.absorb(segment, &ids);
+        }
+    }
+}
+
+/// Whether people's words, as they stand, fill more than half of the room.
+fn is_mostly_human(draft: &Draft<'_>) -> bool {
+    let of_people = draft.in_view().filter(|(_, entry)| entry.is_user()).map(|(id, _)| draft.cost(id));
+    of_people.sum::<Tokens>().0 * 2 > draft.room.0
+}

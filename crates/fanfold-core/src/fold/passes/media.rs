@@ -1,0 +1,54 @@
+//! Folds old images and files to a short text.
+//!
+//! A picture costs as much as pages of text and is looked at once. The newest message of the user's that has
+//! pictures keeps them, for as long as no word of a person's would have to go instead.
+//!
+//! ```text
+//! user    what is this?
+//! image   image/png
+//! say     a red square
+//! user    and this?
+//! image   image/png
+//! ->
+//! user    what is this?
+//! image   [image/png, 838296]
+//! say     a red square
+//! user    and this?
+//! image   image/png
+//! ```
+
+use crate::fold::draft::Draft;
+use crate::fold::passes::Pass;
+use crate::model::tokens::Tokens;
+use crate::model::transcript::{Entry, Media};
+use crate::model::view::Place;
+
+/// Folds old images and files.
+pub(crate) const PASS: Pass = Pass { name: "media", run };
+
+fn run(draft: &mut Draft<'_>, target: Tokens) {
+    let has_any = draft.in_view().any(|(_, entry)| entry.has_media());
+    if !has_any {
+        return;
+    }
+    let is_media = |place| matches!(place, Place::PromptMedia(..) | Place::ResultMedia(..));
+    for place in draft.open_places(is_media) {
+        // Old ones go together, so that one break of the cached prefix does; the newest one by one.
+        let is_enough = draft.stage.reach.images && draft.total() <= target;
+        if is_enough {
+            return;
+        }
+        let label = media_at(draft, place).map_or_else(|| "media".to_owned(), |media| media.label.clone());
+        draft.fold(place, &label);
+    }
+}
+
+fn media_at<'a>(draft: &Draft<'a>, place: Place) -> Option<&'a Media> {
+    match (draft.transcript.entry(place.entry()), place) {
+        (Entry::Prompt(prompt), Place::PromptMedia(_, i)) => prompt.media.get(usize::from(i)),
+        (Entry::Step(_), Place::ResultMedia(call, i)) => {
+            draft.transcript.call(call).result.as_ref()?.media.get(usize::from(i))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,107 @@
+//! Cuts the results of the newest step to its share of the room, where the view no longer fits. They were not sent yet, so
+//! that what the provider has cached stays; and often nothing else need be folded.
+//!
+//! ```text
+//! user    rows with a blank cell are lost
+//! call    bash {"command":"cat src/rows.py"}
+//! result  """Reads the rows of a table."""
+//!
+//!         from dataclasses import dataclass
+//!
+//!
+//!         @dataclass
+//!         class Row:
+//!             number: int
+//!             cells: list[str]
+//!
+//!
+//!         class Reader:
+//!             """Reads rows from a file, one after another."""
+//!
+//!             def __init__(self, file, separator=","):
+//!                 self.file = file
+//!                 self.separator = separator
+//!                 self.number = 0
+//!
+//!             def __iter__(self):
+//!                 return self
+//!
+//!             def __next__(self):
+//!                 line = self.file.readline()
+//!                 if not line:
+//!                     raise StopIteration
+//!                 self.number += 1
+//!                 cells = self.split(line.rstrip("\n"))
+//!                 return Row(self.number, cells)
+//!
+//!             def split(self, line):
+//!                 """The cells of a line; blanks around them are left out."""
+//!                 cells = (cell.strip() for cell in line.split(self.separator))
+//!                 return [cell for cell in cells if cell]
+//!
+//!
+//!         def read_all(path, separator=","):
+//!             """All rows of a file that have a cell."""
+//!             with open(path, encoding="utf-8") as file:
+//!                 rows = list(Reader(file, separator))
+//!             return [row for row in rows if row.cells]
+//!
+//!
+//!         def widths(rows):
+//!             """How wide each column is."""
+//!             columns = zip(*(row.cells for row in rows))
+//!             return [max(map(len, column)) for column in columns]
+//! ->
+//! user    rows with a blank cell are lost
+//! call    bash {"command":"cat src/rows.py"}
+//! result  """Reads the rows of a table."""
+//!         from dataclasses import dataclass
+//!         class Row:
+//!         class Reader:
+//!             """Reads rows from a file, one after another."""
+//!             def __init__(self, file, separator=","):
+//!                 self.file = file
+//!                 self.separator = separator
+//!             def __iter__(self):
+//!             def __next__(self):
+//!                 line = self.file.readline()
+//!                     raise StopIteration
+//!                 cells = self.split(line.rstrip("\n"))
+//!                 return Row(self.number, cells)
+//!                 """The cells of a line; blanks around them are left out."""
+//!                 cells = (cell.strip() for cell in line.split(self.separator))
+//!         def read_all(path, separator=","):
+//!             """All rows of a file that have a cell."""
+//!             with open(path, encoding="utf-8") as file:
+//!                 rows = list(Reader(file, separator))
+//!             return [row for row in rows if row.cells]
+//!         def widths(rows):
+//!             """How wide each column is."""
+//!             columns = zip(*(row.cells for row in rows))
+//!         [condensed from 47 lines, 624038]
+//! ```
+
+use crate::fold::draft::Draft;
+use crate::fold::passes::Pass;
+use crate::fold::passes::last_resort::squeeze::{level, squeeze};
+use crate::model::tokens::Tokens;
+use crate::model::view::Place;
+
+/// Cuts the newest results.
+pub(crate) const PASS: Pass = Pass { name: "arrival", run };
+
+fn run(draft: &mut Draft<'_>, _: Tokens) {
+    let newest = draft.transcript.len().saturating_sub(1);
+    let places = draft.places(|place| matches!(place, Place::Result(_)) && place.entry().index() == newest);
+    let costs: Vec<u64> = places.iter().map(|place| draft.place_cost(*place).0).collect();
+    let over = Tokens(costs.iter().sum()) - draft.room.permille(draft.policy.arrival);
+    if over == Tokens::ZERO {
+        return;
+    }
+    let most = level(costs, over.0);
+    for place in places {
+        if draft.place_cost(place).0 > most {
+            squeeze(draft, place, Tokens(most));
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Folds old results to one informative line: tool, target, outcome, size, handle.
+//!
+//! ```text
+//! call    bash {"command":"npm test"}
+//! result  > shop@1.4.0 test
+//!         > vitest run
+//!         Test Files  9 passed (9)
+//!         Tests  47 passed (47)
+//!         Duration  3.18s
+//! ->
+//! call    bash {"command":"npm test"}
+//! result  [bash] ran `npm test` → 47 passed, 5 lines [569134]
+//! ```
+
+use crate::fold::draft::Draft;
+use crate::fold::passes::Pass;
+use crate::model::tokens::Tokens;
+use crate::model::view::Place;
+
+/// Folds old results to a line.
+pub(crate) const PASS: Pass = Pass { name: "one_line", run };
+
+fn run(draft: &mut Draft<'_>, target: Tokens) {
+    for place in foldable_results(draft) {
+        if draft.total() <= target {
+            return;
+        }
+        let Place::Result(call) = place else { continue };
+        let (line, _) = draft.line_and_failure(call);
+        draft.fold_to(place, |tag| format!("{line} [{tag}]"));
+    }
+}
+
+/// Results that may be folded, or folded deeper, oldest first.
+pub(crate) fn foldable_results(draft: &Draft<'_>) -> Vec<Place> {
+    let places = draft.calls().into_iter().map(|(id, _)| Place::Result(id));
+    places.filter(|place| draft.may_fold(*place)).collect()
+}

@@ -1,0 +1,70 @@
+//! Folds a result that a later call made stale or needless.
+//!
+//! A file that was read again or edited since, a listing, a status or a test run that was run again: the newest
+//! state is what counts.
+//!
+//! ```text
+//! call    bash {"command":"cargo test"}
+//! result  test a ... FAILED because the left was one and the right was two
+//! call    bash {"command":"cargo test"}
+//! result  test a ... ok
+//! ->
+//! call    bash {"command":"cargo test"}
+//! result  [overtaken: run again later, 038168]
+//! call    bash {"command":"cargo test"}
+//! result  test a ... ok
+//! ```
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::actions::{Deed, Verb, overtakes};
+use crate::fold::draft::Draft;
+use crate::fold::passes::Pass;
+use crate::model::tokens::Tokens;
+use crate::model::view::Place;
+
+/// Folds results that were overtaken.
+pub(crate) const PASS: Pass = Pass { name: "overtaken", run };
+
+/// How many later calls on one target are looked at: the newest say it all.
+const NEWEST: usize = 8;
+
+fn run(draft: &mut Draft<'_>, _target: Tokens) {
+    let mut newer: HashMap<String, Vec<Arc<Deed>>> = HashMap::new();
+    for (id, call) in draft.calls().into_iter().rev() {
+        if call.result.is_none() {
+            continue;
+        }
+        let deed = draft.deed(id);
+        let later = newer.get(key(&deed)).map_or(&[][..], Vec::as_slice);
+        let by = later.iter().rev().find(|newer| overtakes(newer, &deed)).map(|newer| newer.verb);
+        if let Some(verb) = by
+            && draft.ledger.fold_at(Place::Result(id)).is_none()
+        {
+            draft.fold(Place::Result(id), words(verb));
+        }
+        let touched = deed.reads.iter().map(|sight| &sight.path).chain(&deed.changes).chain([&deed.target]);
+        for name in touched {
+            let later = newer.entry(name.clone()).or_default();
+            if later.len() < NEWEST {
+                later.push(Arc::clone(&deed));
+            }
+        }
+    }
+}
+
+/// Where a later call is looked for: at the file that was read, or at the target.
+fn key(deed: &Deed) -> &str {
+    deed.reads.first().map_or(&deed.target, |sight| &sight.path)
+}
+
+fn words(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Read => "overtaken: read again later",
+        Verb::Edit | Verb::Write => "overtaken: the file was changed later",
+        Verb::List | Verb::Search | Verb::Run | Verb::Fetch | Verb::Ask | Verb::Plan | Verb::Other => {
+            "overtaken: run again later"
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Folds the results of tools that a policy names: at once when they are old, or over their cap.
+//!
+//! A plan that was written down long ago is worth its newest state alone; a tool that answers with a megabyte should
+//! not take the whole window on arrival.
+//!
+//! ```text
+//! call    TodoWrite {"todos":[{"content":"fix the parser","status":"pending"}]}
+//! result  Todos have been modified successfully. Ensure that you continue to use the todo list to track your progress.
+//! say     First the parser.
+//! ->
+//! call    TodoWrite {"todos":[{"content":"fix the parser","status":"pending"}]}
+//! result  [TodoWrite] updated the plan [554875]
+//! say     First the parser.
+//! ```
+
+use crate::fold::draft::Draft;
+use crate::fold::passes::Pass;
+use crate::fold::passes::condense::fold_condensed;
+use crate::fold::policy::ToolFold;
+use crate::model::tokens::Tokens;
+use crate::model::view::Place;
+
+/// Folds what the policy says of single tools.
+pub(crate) const PASS: Pass = Pass { name: "tool_rules", run };
+
+fn run(draft: &mut Draft<'_>, _target: Tokens) {
+    for (place, text) in draft.results() {
+        let Place::Result(id) = place else { continue };
+        let call = draft.transcript.call(id);
+        let Some(rule) = draft.policy.tool(&call.tool) else { continue };
+        let cost = draft.ledger.whole_cost(draft.transcript, place);
+        let cap = rule.cap.map(|share| draft.room.permille(share));
+        let is_capping = draft.stage.reach.tail;
+        if let Some(most) = cap.filter(|most| cost > *most) {
+            let bytes = (text.len() as u64 * most.0 / cost.0.max(1)) as usize;
+            fold_condensed(draft, place, text, bytes);
+        } else if rule.fold == ToolFold::Always && !is_capping {
+            let (line, _) = draft.line_and_failure(id);
+            draft.fold_to(place, |tag| format!("{line} [{tag}]"));
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! The data: transcripts, budgets, prices, events, handles, views.
+
+pub(crate) mod tokens;
+pub(crate) mod transcript;
+pub(crate) mod handle;
+pub(crate) mod view;
+pub(crate) mod budget;
+pub(crate) mod prices;
+pub(crate) mod event;
+pub(crate) mod parallel;

@@ -1,0 +1,8 @@
+//! The result: checked views, recalled originals, metrics.
+
+pub(crate) mod check;
+pub(crate) mod recount;
+pub(crate) mod recall;
+pub(crate) mod metrics;
+pub(crate) mod feedback;
+pub(crate) mod working_context;

@@ -1,0 +1,3 @@
+//! The passes of the preset `hamr`.
+
+pub(crate) mod stubs;

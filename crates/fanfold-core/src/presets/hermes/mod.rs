@@ -1,0 +1,3 @@
+//! The passes of the preset `hermes`.
+
+pub(crate) mod summary;

@@ -1,0 +1,234 @@
+//! Puts everything old into one static summary, written anew at each fold. (`hermes`, `hamr`)
+//!
+//! ```text
+//! user    fix the parser in src/parse.rs
+//! say     I will look at it
+//! call    bash {"command":"cargo test"}
+//! result  running 2 tests
+//!         test reads_a_title ... ok
+//!         test reads_a_header ... FAILED
+//!         thread 'reads_a_header' panicked at src/parse.rs:120:9:
+//!         assertion `left == right` failed
+//!           left: 3
+//!          right: 4
+//!         stack backtrace:
+//!            0: rust_begin_unwind
+//!            1: core::panicking::panic_fmt
+//!            2: core::panicking::assert_failed_inner
+//!            3: parse::tests::reads_a_header
+//!         note: some details are omitted, run with `RUST_BACKTRACE=full` for a verbose backtrace.
+//!         test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out
+//! say     the height is off by one
+//! ->
+//! note    <fanfold>
+//!         Earlier messages were folded; this is what they held. [011525]
+//!         ## User asks
+//!         - fix the parser in src/parse.rs
+//!         ## Tool actions
+//!         - bash(command=cargo test)
+//!         ## Errors
+//!         - test reads_a_header ... FAILED
+//!         ## Last turns
+//!         - user: fix the parser in src/parse.rs
+//!         - assistant: I will look at it
+//!         </fanfold>
+//! say     the height is off by one
+//! ```
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::actions::{deed_by, has_failed};
+use crate::fold::digest::segment::{part, runs, seal};
+use crate::fold::draft::Draft;
+use crate::fold::passes::Pass;
+use crate::fold::passes::last_resort::squeeze::ends;
+use crate::fold::policy::{Digest, SummaryCounts, ToolRule};
+use crate::model::tokens::Tokens;
+use crate::model::transcript::{Entry, EntryId, Speaker};
+use crate::model::view::Voice;
+use crate::presets::rules::call_lines::{arguments, one_line};
+use crate::text::condense::signs::{Sign, sign_of};
+
+/// Puts everything old into one summary.
+pub(crate) const PASS: Pass = Pass { name: "summary", run };
+
+fn run(draft: &mut Draft<'_>, _target: Tokens) {
+    let Digest::Summary { share, counts } = draft.policy.digest else { return };
+    let mut entries = draft.absorbable();
+    if entries.is_empty() {
+        return;
+    }
+    let merged = draft.ledger.live.clone();
+    for &live in &merged {
+        entries.extend(&draft.ledger.segments[live as usize].entries);
+    }
+    entries.sort();
+    let facts = Facts::newest(draft, &entries, counts);
+    let handle = draft.ledger.name_entries(draft.transcript, &entries);
+    let most = draft.room.permille(share).max(Tokens(400));
+    let mut parts = Vec::new();
+    for (i, run) in runs(&entries).into_iter().enumerate() {
+        let text = if i == 0 {
+            facts.print(&handle.to_string(), most, draft)
+        } else {
+            format!("<fanfold>\n[{} earlier messages summarised above, {handle}]\n</fanfold>", run.len())
+        };
+        parts.push(part(draft, run[0], text));
+    }
+    let segment = seal(draft, entries, parts, Voice::Fanfold, vec![handle]);
+    draft.absorb_if_shorter(segment, &merged);
+}
+
+/// What entries add to a summary. Kept for each of them, so that a fold reads only those that are new.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Facts {
+    asks: Vec<String>,
+    actions: Vec<String>,
+    files: Vec<String>,
+    errors: Vec<String>,
+    texts: Vec<String>,
+}
+
+impl Facts {
+    /// The newest of all that the entries add.
+    fn newest(draft: &mut Draft<'_>, entries: &[EntryId], counts: SummaryCounts) -> Facts {
+        let transcript = draft.transcript;
+        let (known, rules) = (&mut draft.ledger.facts, &draft.policy.tools);
+        let mut facts_of = |id: &EntryId| {
+            Arc::clone(known.entry(*id).or_insert_with(|| Arc::new(Facts::of(transcript.entry(*id), rules))))
+        };
+        let each: Vec<Arc<Facts>> = entries.iter().map(&mut facts_of).collect();
+        let mut seen = HashSet::new();
+        let files = each.iter().flat_map(|facts| &facts.files);
+        let files: Vec<&String> = files.filter(|file| seen.insert(file.as_str())).collect();
+        Facts {
+            asks: last(each.iter().rev().flat_map(|facts| facts.asks.iter().rev()), counts.asks),
+            actions: last(each.iter().rev().flat_map(|facts| facts.actions.iter().rev()), counts.actions),
+            files: last(files.into_iter().rev(), counts.files),
+            errors: last(each.iter().rev().flat_map(|facts| facts.errors.iter().rev()), counts.errors),
+            texts: last(each.iter().rev().flat_map(|facts| facts.texts.iter().rev()), counts.texts),
+        }
+    }
+
+    fn of(entry: &Entry, rules: &[ToolRule]) -> Facts {
+        let mut facts = Facts::default();
+        match entry {
+            Entry::Prompt(prompt) if prompt.speaker == Speaker::System => {}
+            Entry::Prompt(prompt) => {
+                facts.asks.push(one_line(prompt.body.as_str(), 300));
+                facts.texts.push(format!("user: {}", one_line(prompt.body.as_str(), 240)));
+            }
+            Entry::Step(step) => {
+                for call in &step.calls {
+                    facts.actions.push(format!("{}({})", call.tool, arguments(call, 80)));
+                    let deed = deed_by(rules, call);
+                    paths(&deed.target, &mut facts.files);
+                    paths(call.arguments.as_str(), &mut facts.files);
+                    let result = call.result.as_ref().map_or("", |outcome| outcome.body.as_str());
+                    if has_failed(call, &deed) {
+                        let line = result.lines().find(|line| sign_of(line) == Sign::Alarm);
+                        let line = line.or_else(|| result.lines().next()).unwrap_or_default();
+                        facts.errors.push(one_line(line, 160));
+                    }
+                }
+                paths(step.text.as_str(), &mut facts.files);
+                if !step.text.as_str().trim().is_empty() {
+                    facts.texts.push(format!("assistant: {}", one_line(step.text.as_str(), 240)));
+                }
+            }
+        }
+        facts
+    }
+
+    fn print(&self, handle: &str, most: Tokens, draft: &Draft<'_>) -> String {
+        let mut text =
+            format!("<fanfold>\nEarlier messages were folded; this is what they held. [{handle}]\n");
+        let sections = [
+            ("User asks", &self.asks),
+            ("Tool actions", &self.actions),
+            ("Files", &self.files),
+            ("Errors", &self.errors),
+            ("Last turns", &self.texts),
+        ];
+        for (title, lines) in sections.into_iter().filter(|(_, lines)| !lines.is_empty()) {
+            text.push_str(&format!("## {title}\n"));
+            for line in lines {
+                text.push_str(&format!("- {line}\n"));
+            }
+        }
+        let tokens = draft.counter.count(&text);
+        if tokens > most {
+            // The beginning and the end, as the systems do that this follows.
+            let room = (text.len() as u64 * most.0 / tokens.0) as usize;
+            let (head, tail) = ends(&text, room);
+            text = format!("{head}\n[… cut …]\n{}", tail.trim_start());
+        }
+        text.push_str("</fanfold>");
+        text
+    }
+}
+
+/// The last `n` lines in their order, of lines that come last first.
+fn last<'a>(lines: impl Iterator<Item = &'a String>, n: usize) -> Vec<String> {
+    let mut last: Vec<String> = lines.take(n).cloned().collect();
+    last.reverse();
+    last
+}
+
+/// The paths in a text that are not in the list yet.
+fn paths(text: &str, found: &mut Vec<String>) {
+    let is_edge = |c: char| c.is_whitespace() || "\"'`()[]{}<>,;:=|\\".contains(c);
+    for word in text.split(is_edge) {
+        let word = word.trim_matches(['.', ':', '!', '?']);
+        let has_letters = word.bytes().any(|byte| byte.is_ascii_alphabetic());
+        let is_path = word.len() >= 5 && word.len() < 200 && has_letters && is_pathlike(word);
+        if is_path && !found.iter().any(|known| known == word) {
+            found.push(word.to_owned());
+        }
+    }
+}
+
+fn is_pathlike(word: &str) -> bool {
+    let has_dir = word.matches('/').count() >= 2 || (word.contains('/') && word.contains(['.', '_', '-']));
+    let has_extension = word.rsplit_once('.').is_some_and(|(stem, extension)| {
+        !stem.is_empty()
+            && (1..=5).contains(&extension.len())
+            && extension.bytes().all(|b| b.is_ascii_lowercase())
+    });
+    (has_dir && !word.contains("//"))
+        || (has_extension && !word.contains('/') && word.matches('.').count() == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::fold::policy::Policy;
+    use crate::model::budget::Budget;
+    use crate::model::tokens::{Tokens, Words};
+    use crate::model::transcript::EntryId;
+    use crate::notation::parse;
+    use crate::session::Session;
+
+    #[test]
+    fn an_entry_is_read_once_however_often_it_is_summarised() {
+        let budget = Budget::with_reserve(Tokens(400), Tokens::ZERO);
+        let mut session = Session::new(Policy::hermes(), budget, &Words);
+        let step = "call    bash {\"command\":\"make all\"}\nresult  built src/main.rs in a while\nsay     so it is\n";
+        let said = format!("user    begin\n{}", step.repeat(40));
+        let (mut first, mut n_folds) = (None, 0);
+        for entry in parse(&said).expect("the notation is right") {
+            session.append(entry);
+            session.view().expect("it fits");
+            let ledger = session.ledger();
+            let facts = ledger.facts.get(&EntryId(4)).cloned();
+            if let (Some(first), Some(facts)) = (&first, &facts) {
+                assert!(Arc::ptr_eq(first, facts));
+            }
+            first = first.or(facts);
+            n_folds = ledger.receipts().len();
+        }
+        assert!(first.is_some() && n_folds > 2, "{n_folds} folds");
+    }
+}

@@ -1,0 +1,3 @@
+//! The pass of the preset `mask`.
+
+pub(crate) mod placeholders;

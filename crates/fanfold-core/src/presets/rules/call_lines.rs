@@ -1,0 +1,117 @@
+//! Turns succeeded steps into a line for each call, as text of the assistant's. (`rules`)
+//!
+//! ```text
+//! user    Read the configuration.
+//! say     I will.
+//! call    read_file {"path":"config.yaml"}
+//! result  alpha: one
+//!         beta: two
+//!         gamma: three
+//!         delta: four
+//!         epsilon: five
+//! say     Done.
+//! ->
+//! user    Read the configuration.
+//! say     I will.
+//!         [tool: read_file(path=config.yaml) → ok, 59 chars] [525091]
+//! say     Done.
+//! ```
+
+use crate::actions::has_failed;
+use crate::fold::digest::segment::{part, runs, seal};
+use crate::fold::draft::Draft;
+use crate::fold::passes::Pass;
+use crate::model::tokens::Tokens;
+use crate::model::transcript::{Call, CallId, Entry, Step};
+use crate::model::view::{Place, Voice};
+
+/// Turns succeeded steps into lines.
+pub(crate) const PASS: Pass = Pass { name: "call_lines", run };
+
+fn run(draft: &mut Draft<'_>, _target: Tokens) {
+    let transcript = draft.transcript;
+    let mut succeeded = Vec::new();
+    for id in draft.absorbable() {
+        let Entry::Step(step) = transcript.entry(id) else { continue };
+        if step.calls.is_empty() {
+            continue;
+        }
+        let ids = (0..step.calls.len()).map(|call| CallId { step: id, call: call as u16 });
+        let done: Vec<CallId> = ids.filter(|call| !is_failure(draft, *call)).collect();
+        if done.len() == step.calls.len() {
+            succeeded.push(id);
+            continue;
+        }
+        for call in done {
+            draft.fold_to(Place::Result(call), |tag| format!("{} [{tag}]", line(transcript.call(call))));
+        }
+    }
+    if succeeded.is_empty() {
+        return;
+    }
+    let (mut parts, mut handles) = (Vec::new(), Vec::new());
+    for run in runs(&succeeded) {
+        let mut lines = Vec::new();
+        for &id in run {
+            let handle = draft.ledger.name_entries(transcript, &[id]);
+            let step = transcript.entry(id).step().expect("only steps were taken");
+            lines.extend(lines_of(step, &handle.to_string(), draft.policy.tool_lines));
+            handles.push(handle);
+        }
+        parts.push(part(draft, run[0], lines.join("\n")));
+    }
+    let segment = seal(draft, succeeded, parts, Voice::Assistant, handles);
+    draft.absorb_if_shorter(segment, &[]);
+}
+
+fn lines_of(step: &Step, handle: &str, tells: bool) -> Vec<String> {
+    let text = step.text.as_str().trim();
+    let said = (!text.is_empty()).then(|| text.to_owned());
+    let last = step.calls.len() - 1;
+    let calls = step.calls.iter().enumerate().map(|(i, call)| {
+        let tag = if i == last { format!(" [{handle}]") } else { String::new() };
+        line(call) + &tag
+    });
+    if !tells {
+        return said.into_iter().chain([format!("[{handle}]")]).collect();
+    }
+    said.into_iter().chain(calls).collect()
+}
+
+/// `[tool: read_file(path=config.yaml) → ok, 347 chars]`
+fn line(call: &Call) -> String {
+    let n = call.result.as_ref().map_or(0, |outcome| outcome.body.as_str().chars().count());
+    format!("[tool: {}({}) → ok, {n} chars]", call.tool, arguments(call, 100))
+}
+
+/// The arguments in one line of at most `most` characters.
+pub(crate) fn arguments(call: &Call, most: usize) -> String {
+    let text = call.arguments.as_str();
+    let shown = match serde_json::from_str::<serde_json::Value>(text) {
+        Ok(serde_json::Value::Object(fields)) => {
+            let field = |(key, value): (&String, &serde_json::Value)| match value.as_str() {
+                Some(text) => format!("{key}={text}"),
+                None => format!("{key}={value}"),
+            };
+            fields.iter().map(field).collect::<Vec<_>>().join(", ")
+        }
+        _ => text.to_owned(),
+    };
+    one_line(&shown, most)
+}
+
+/// A text in one line of at most `most` bytes.
+pub(crate) fn one_line(text: &str, most: usize) -> String {
+    let mut line =
+        text[..text.floor_char_boundary(most * 4)].split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.len() > most {
+        line.truncate(line.floor_char_boundary(most - 1));
+        line.push('…');
+    }
+    line
+}
+
+fn is_failure(draft: &mut Draft<'_>, id: CallId) -> bool {
+    let (call, deed) = (draft.transcript.call(id), draft.deed(id));
+    call.result.is_none() || has_failed(call, &deed)
+}

@@ -1,0 +1,414 @@
+//! Scans an entry once: its script, the lines of the script and their atoms.
+//!
+//! Used to see what is visible in the view, and to choose the lines of folded entries that are worth keeping.
+
+use std::ops::Range;
+
+use memchr::{memchr_iter, memmem, memrchr2};
+
+use crate::actions::{Deed, deed_by, line_and_failure, source_of};
+use crate::fold::draft::SLICE;
+use crate::fold::policy::ToolRule;
+use crate::model::handle::Hash;
+use crate::model::parallel::{ParallelMap, parallel_map};
+use crate::model::tokens::Tokens;
+use crate::model::transcript::{Call, Entry};
+use crate::output::recall::each_part;
+use crate::select::scorer::{AtomId, AtomIds, Lexicon};
+use crate::text::atoms::{Atom, AtomKind, each_atom};
+use crate::text::copied_lines::{LineHash, hash_of_unnumbered, is_copyable, without_number};
+use crate::text::slices::slices;
+use crate::text::spacing::CompactJson;
+use crate::text::words::{Word, last_words};
+
+/// A scanned entry, with atoms numbered by the session's lexicon.
+#[derive(Debug, Clone)]
+pub(crate) struct Scan {
+    /// The entry rendered as text.
+    pub(crate) script: String,
+    /// The hash of the script, if it is not cut into slices.
+    pub(crate) hash: Option<Hash>,
+    /// The slices of a long script, with their hashes.
+    pub(crate) slices: Vec<(Range<usize>, Hash)>,
+    lines: Vec<LineSpan>,
+    /// The atoms of all lines, in line order.
+    pub(crate) atoms: Vec<AtomId>,
+    /// The argument lines that differ from the script, unescaped and in compact JSON, in line order.
+    normalized: String,
+    pub(crate) calls: Vec<CallScan>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct LineSpan {
+    at: u32,
+    len: u32,
+    atoms_end: u32,
+    part: EntryPart,
+    /// The end of the line in `normalized`, plus one; zero if the line is the same in the script. It begins where the
+    /// previous normalized line ends.
+    normalized_end: u32,
+    /// Where the code of the line begins, after its line number, if the line is from a file; its indentation is included.
+    code_at: u32,
+    /// The hash of a line of a file, if it is long enough to be copied; otherwise zero.
+    hash: LineHash,
+}
+
+/// The part of an entry that a line belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EntryPart {
+    /// The text of a prompt, or the text or reasoning of a reply.
+    Text,
+    /// The arguments of a call.
+    Arguments(u16),
+    /// The result of a call.
+    Result(u16),
+}
+
+/// A line of a scanned entry. Most callers read only its metadata, not its text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ScanLine<'a> {
+    scan: &'a Scan,
+    span: &'a LineSpan,
+    /// Where the line begins in `normalized`.
+    normalized_at: u32,
+    pub(crate) atoms: &'a [AtomId],
+}
+
+impl<'a> ScanLine<'a> {
+    /// Where the line begins in the script.
+    pub(crate) fn at(&self) -> usize {
+        self.span.at as usize
+    }
+
+    /// The part of the entry that the line belongs to.
+    pub(crate) fn part(&self) -> EntryPart {
+        self.span.part
+    }
+
+    /// The normalized text of the line.
+    pub(crate) fn text(&self) -> &'a str {
+        let LineSpan { at, len, normalized_end, .. } = *self.span;
+        match normalized_end.checked_sub(1) {
+            None => &self.scan.script[at as usize..(at + len) as usize],
+            Some(end) => &self.scan.normalized[self.normalized_at as usize..end as usize],
+        }
+    }
+
+    /// The line as code, with its indentation and without its line number, if it is from a file.
+    pub(crate) fn code(&self) -> &'a str {
+        let LineSpan { at, len, code_at, .. } = *self.span;
+        &self.scan.script[code_at as usize..(at + len) as usize]
+    }
+
+    /// The hash of a line of a file, if it is long enough to be copied; otherwise zero.
+    pub(crate) fn hash(&self) -> LineHash {
+        self.span.hash
+    }
+}
+
+/// A call of a scanned entry.
+#[derive(Debug, Clone)]
+pub(crate) struct CallScan {
+    pub(crate) deed: Deed,
+    /// What the call did and how it ended, as one line.
+    pub(crate) line: String,
+    pub(crate) has_failed: bool,
+    /// A short name of the call, written before lines taken from it.
+    pub(crate) source: String,
+}
+
+/// A scanned entry, with atoms numbered within the entry.
+#[derive(Debug, Clone)]
+pub(crate) struct LocalScan {
+    scan: Scan,
+    /// The distinct atoms of the entry.
+    local_atoms: Vec<LocalAtom>,
+}
+
+/// An atom and its last words.
+pub(crate) type LocalAtom = (Atom, [Word; 3]);
+
+/// Reusable buffers for scanning entries on one thread.
+#[derive(Default)]
+struct Scanner {
+    ids: AtomIds,
+    compact: CompactJson,
+    lines: Vec<LineSpan>,
+    atoms: Vec<AtomId>,
+    local_atoms: Vec<LocalAtom>,
+}
+
+/// Scans entries, in parallel if there is much text.
+pub(crate) fn scan_entries(
+    entries: &[(&Entry, Tokens)],
+    rules: &[ToolRule],
+    parallel: &dyn ParallelMap,
+) -> Vec<LocalScan> {
+    const MUCH: usize = 32_000;
+    let sizes: Vec<usize> = entries.iter().map(|(entry, _)| text_len(entry)).collect();
+    let size: usize = sizes.iter().sum();
+    if size < MUCH || parallel.n_threads() < 2 {
+        return scan_in_order(entries, rules);
+    }
+    let shares = shares(&sizes, parallel.n_threads());
+    let shares: Vec<_> = shares.into_iter().map(|share| &entries[share]).collect();
+    parallel_map(parallel, shares, |share| scan_in_order(share, rules)).into_iter().flatten().collect()
+}
+
+/// Scans one entry.
+pub(crate) fn scan_entry((entry, tokens): (&Entry, Tokens), rules: &[ToolRule]) -> LocalScan {
+    Scanner::default().scan((entry, tokens), rules)
+}
+
+fn scan_in_order(entries: &[(&Entry, Tokens)], rules: &[ToolRule]) -> Vec<LocalScan> {
+    let mut scanner = Scanner::default();
+    entries.iter().map(|entry| scanner.scan(*entry, rules)).collect()
+}
+
+/// Splits a list into runs of about equal total size.
+fn shares(sizes: &[usize], n: usize) -> Vec<Range<usize>> {
+    let most = sizes.iter().sum::<usize>().div_ceil(n);
+    let mut shares = Vec::with_capacity(n);
+    let (mut from, mut sum) = (0, 0);
+    for (i, size) in sizes.iter().enumerate() {
+        sum += size;
+        if sum >= most {
+            shares.push(from..i + 1);
+            (from, sum) = (i + 1, 0);
+        }
+    }
+    if from < sizes.len() {
+        shares.push(from..sizes.len());
+    }
+    shares
+}
+
+/// The bytes of the texts in an entry, without labels.
+fn text_len(entry: &Entry) -> usize {
+    match entry {
+        Entry::Prompt(prompt) => prompt.body.original().len(),
+        Entry::Step(step) => {
+            let result =
+                |call: &Call| call.result.as_ref().map_or(0, |outcome| outcome.body.original().len());
+            let calls = step.calls.iter().map(|call| call.arguments.original().len() + result(call));
+            step.text.original().len() + calls.sum::<usize>()
+        }
+    }
+}
+
+impl Scanner {
+    fn scan(&mut self, (entry, tokens): (&Entry, Tokens), rules: &[ToolRule]) -> LocalScan {
+        let size = text_len(entry);
+        let (mut script, mut normalized) = (String::with_capacity(size + size / 16 + 32), String::new());
+        let Scanner { ids, compact, lines, atoms, local_atoms } = self;
+        lines.clear();
+        atoms.clear();
+        local_atoms.clear();
+        let calls = entry.step().map_or(&[][..], |step| &step.calls);
+        let calls: Vec<CallScan> = calls.iter().map(|call| CallScan::new(call, rules)).collect();
+        ids.clear();
+        each_part(entry, |part, label, text| {
+            let from = script.len();
+            let is_arguments = matches!(part, EntryPart::Arguments(_));
+            let is_code =
+                matches!(part, EntryPart::Result(call) if calls[usize::from(call)].deed.shows_file());
+            // Normalize the spacing, so that the lines do not depend on how a client prints JSON.
+            let is_compacted = is_arguments && compact.read(label, text);
+            script.push_str(label);
+            script.push_str(text);
+            if !text.ends_with('\n') {
+                script.push('\n');
+            }
+            let text = if is_compacted { compact.text() } else { &script[from..] };
+            each_line(text, |at, line| {
+                let first = atoms.len();
+                each_atom(line, |atom, range| {
+                    let id = *ids.entry(atom).or_insert_with(|| {
+                        let range = at + range.start..at + range.end;
+                        local_atoms.push((atom, words_of(atom, text.as_bytes(), range)));
+                        local_atoms.len() as AtomId - 1
+                    });
+                    if !atoms[first..].contains(&id) {
+                        atoms.push(id);
+                    }
+                });
+                let is_escaped = is_arguments && line.contains('\\');
+                let is_normalized = is_escaped || is_compacted;
+                if is_escaped {
+                    unescape(line, &mut normalized);
+                } else if is_compacted {
+                    normalized.push_str(line);
+                }
+                let normalized_end = if is_normalized { normalized.len() as u32 + 1 } else { 0 };
+                let code = if is_code { code_of(text, at, line) } else { line };
+                let hash = if is_code && is_copyable(code) { hash_of_unnumbered(code) } else { 0 };
+                let code_at = (from + at + line.len() - code.len()) as u32;
+                let at = if is_compacted { compact.original(at) } else { at };
+                let (at, len, atoms_end) = ((from + at) as u32, line.len() as u32, atoms.len() as u32);
+                lines.push(LineSpan { at, len, atoms_end, part, normalized_end, code_at, hash });
+            });
+        });
+        let (lines, atoms) = (lines.clone(), atoms.clone());
+        let is_whole = tokens <= SLICE;
+        let hash = is_whole.then(|| Hash::of(script.as_bytes()));
+        let ranges = if is_whole { Vec::new() } else { slices(&script, tokens, SLICE) };
+        let slices =
+            ranges.into_iter().map(|range| (range.clone(), Hash::of(script[range].as_bytes()))).collect();
+        let scan = Scan { script, hash, slices, lines, atoms, normalized, calls };
+        LocalScan { scan, local_atoms: local_atoms.clone() }
+    }
+}
+
+impl LocalScan {
+    /// Replaces the entry's own atom numbers by those of the lexicon.
+    pub(crate) fn into_scan(self, lexicon: &mut Lexicon) -> Scan {
+        let LocalScan { mut scan, local_atoms } = self;
+        let ids = lexicon.ids_of(&local_atoms);
+        scan.atoms.iter_mut().for_each(|atom| *atom = ids[*atom as usize]);
+        scan
+    }
+}
+
+/// The last words of an atom in a text.
+pub(crate) fn words_of(atom: Atom, text: &[u8], range: Range<usize>) -> [Word; 3] {
+    // A number contains no words.
+    if atom.kind() == AtomKind::Number { [0; 3] } else { last_words(text, range) }
+}
+
+impl CallScan {
+    fn new(call: &Call, rules: &[ToolRule]) -> CallScan {
+        let deed = deed_by(rules, call);
+        let (line, has_failed) = line_and_failure(call, &deed);
+        let source = source_of(call, &deed);
+        CallScan { deed, line, has_failed, source }
+    }
+}
+
+impl Scan {
+    pub(crate) fn n_lines(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// The lines in order.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = ScanLine<'_>> {
+        let (mut from, mut normalized_at) = (0, 0);
+        self.lines.iter().map(move |span| {
+            let atoms = &self.atoms[from as usize..span.atoms_end as usize];
+            from = span.atoms_end;
+            let line = ScanLine { scan: self, span, normalized_at, atoms };
+            normalized_at = span.normalized_end.checked_sub(1).unwrap_or(normalized_at);
+            line
+        })
+    }
+
+    /// The atoms of each run of lines with the same part.
+    pub(crate) fn parts(&self) -> Vec<(EntryPart, &[AtomId])> {
+        let mut from = 0;
+        let runs = self.lines.chunk_by(|before, after| before.part == after.part);
+        let mut parts = Vec::new();
+        for run in runs {
+            let end = run[run.len() - 1].atoms_end as usize;
+            parts.push((run[0].part, &self.atoms[from..end]));
+            from = end;
+        }
+        parts
+    }
+}
+
+/// A line with its indentation, without its line number.
+fn code_of<'a>(text: &'a str, at: usize, line: &str) -> &'a str {
+    let before = text.as_bytes()[..at].iter().rev();
+    let n_blanks = before.take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    without_number(&text[at - n_blanks..at + line.len()])
+}
+
+/// Appends a line of a JSON string without its escapes, trimmed.
+fn unescape(line: &str, out: &mut String) {
+    let start = out.len();
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match (c, if c == '\\' { chars.next() } else { None }) {
+            ('\\', Some('n' | 't' | 'r')) => out.push(' '),
+            ('\\', Some(escaped)) => out.push(escaped),
+            (c, _) => out.push(c),
+        }
+    }
+    let n_blank = out[start..].len() - out[start..].trim_start().len();
+    out.drain(start..start + n_blank);
+    out.truncate(out.trim_end().len().max(start));
+}
+
+/// Calls back with each trimmed line and its offset. Skips very short lines and splits long ones.
+fn each_line<'a>(text: &'a str, mut found: impl FnMut(usize, &'a str)) {
+    const LONGEST: usize = 200;
+    const CUT: usize = 160;
+    const SHORTEST: usize = 4;
+    let start = text.as_ptr() as usize;
+    let mut add = |line: &'a str| {
+        let mut rest = line.trim_ascii();
+        while rest.len() > LONGEST {
+            let mut cut = rest.floor_char_boundary(CUT);
+            if let Some(space) = memrchr2(b' ', b',', &rest.as_bytes()[..cut]).filter(|at| *at > CUT / 2) {
+                cut = space + 1;
+            }
+            found(rest.as_ptr() as usize - start, rest[..cut].trim_ascii());
+            rest = rest[cut..].trim_ascii_start();
+        }
+        if rest.len() >= SHORTEST {
+            found(rest.as_ptr() as usize - start, rest);
+        }
+    };
+    let mut from = 0;
+    for end in memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
+        let line = &text[from..end];
+        from = end + 1;
+        // A JSON dump of a file or an output is one long line with escaped line ends.
+        let mut begin = 0;
+        if line.len() > LONGEST {
+            for end in memmem::find_iter(line.as_bytes(), b"\\n") {
+                add(&line[begin..end]);
+                begin = end + 2;
+            }
+        }
+        add(&line[begin..]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_line_reports_offsets() {
+        let long = "word ".repeat(100);
+        let dump = format!("{{\"output\": \"{}\\nsecond line of it\"}}", "x y ".repeat(90));
+        for text in ["one line\n\n  another one \n", &long, &dump, "ünï\ncödé, and more of it"] {
+            each_line(text, |at, line| assert!(text[at..].starts_with(line), "{line}"));
+        }
+    }
+
+    /// Lines are the same for every spacing of the arguments, and their offsets point into the original script.
+    #[test]
+    fn lines_do_not_depend_on_json_spacing() {
+        let fields = (0..90).map(|i| (format!("field_{i}"), format!("value {i}").into()));
+        let arguments = serde_json::Value::Object(fields.collect());
+        let scan_of = |arguments: String| {
+            let mut entries =
+                crate::notation::parse("call    store {}\nresult  stored it").expect("notation");
+            if let Entry::Step(step) = &mut entries[0] {
+                step.calls[0].arguments = crate::model::transcript::Body::text(arguments);
+            }
+            scan_entry((&entries[0], Tokens(900)), &[]).into_scan(&mut Lexicon::default())
+        };
+        let tight = scan_of(arguments.to_string());
+        let wide = scan_of(serde_json::to_string_pretty(&arguments).expect("JSON"));
+        assert!(tight.n_lines() > 10 && tight.n_lines() == wide.n_lines());
+        for (one, other) in tight.lines().zip(wide.lines()) {
+            assert_eq!((one.text(), one.atoms, one.part()), (other.text(), other.atoms, other.part()));
+            for (line, scan) in [(one, &tight), (other, &wide)] {
+                let begin = line.text().split(':').next().unwrap_or_default();
+                assert!(scan.script[line.at()..].starts_with(begin), "{begin} at {}", line.at());
+            }
+        }
+    }
+}

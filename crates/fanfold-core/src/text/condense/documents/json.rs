@@ -1,0 +1,360 @@
+//! Answers of programs: which fields there are and what the small ones say, long texts inside by what they are, lists
+//! by their first items and those in use.
+//!
+//! What identifies a thing comes first: ids, names, paths, states. A small object takes one line; nulls, empty strings and
+//! links are the first to go. An error, a failed `exit_code` and `"ok": false` always stay.
+//!
+//! In 460 bytes:
+//!
+//! ```text
+//! {"id": "W2378156", "status": "pending", "placed_at": "2024-05-15T10:12:09Z", "gift_note": null, "coupon": "",
+//!  "self_url": "https://shop.example/api/v2/orders/W2378156?expand=items,customer,payments",
+//!  "customer": {"id": "sara_doe_496", "name": "Sara Doe", "email": "sara.doe@example.com", "is_member": true},
+//!  "items": [{"sku": "K-1101", "name": "kettle", "price": 3499, "in_stock": true},
+//!   {"sku": "T-0420", "name": "teapot", "price": 2250, "in_stock": false},
+//!   {"sku": "C-0007", "name": "cup, blue", "price": 450, "in_stock": true},
+//!   {"sku": "C-0008", "name": "cup, green", "price": 450, "in_stock": true},
+//!   {"sku": "S-0300", "name": "spoon", "price": 190, "in_stock": true}],
+//!  "payment": {"ok": false, "error": "card declined: insufficient funds", "attempts": 2, "provider": null}}
+//! ->
+//! id: W2378156
+//! status: pending
+//! placed_at: 2024-05-15T10:12:09Z
+//! customer: id: sara_doe_496, name: Sara Doe, email: sara.doe@example.com, is_member: true
+//! items: 5 items of {sku, name, price, in_stock}
+//! - sku: K-1101, name: kettle, price: 3499, in_stock: true
+//! - sku: T-0420, name: teapot, price: 2250, in_stock: false
+//! … 3 items
+//! payment.ok: false
+//! payment.error: card declined: insufficient funds
+//! payment.attempts: 2
+//! … 1 field
+//! ```
+
+use serde_json::Value;
+
+use crate::text::condense::lines::{FRAME, Gap, MUST, NONE, PLAIN, Rows, SHAPE};
+use crate::text::condense::signs::{head, tail};
+use crate::text::condense::{DEEPEST, Kind, Wish, condense_within};
+
+/// The text, or nothing where it is not JSON after all.
+pub(crate) fn condense(text: &str, wish: &Wish<'_>, depth: usize) -> Option<String> {
+    condense_if(text, wish, depth, |_| true)
+}
+
+/// JSON that long texts stand in, which are what they are said to be; nothing where it is no such thing.
+pub(crate) fn condense_around(text: &str, wish: &Wish<'_>, depth: usize) -> Option<String> {
+    condense_if(text, wish, depth, |parts| !parts.texts.is_empty())
+}
+
+fn condense_if(
+    text: &str,
+    wish: &Wish<'_>,
+    depth: usize,
+    is_fit: impl FnOnce(&Parts<'_>) -> bool,
+) -> Option<String> {
+    if depth >= DEEPEST {
+        return None;
+    }
+    let value: Value = serde_json::from_str(text).ok()?;
+    let mut parts = Parts::default();
+    flatten(&value, "", 0, &mut parts);
+    is_fit(&parts).then(|| parts.print(wish, depth))
+}
+
+const LONG_TEXT: usize = 240;
+const SHORT_ITEM: usize = 60;
+const DEEPEST_FIELD: usize = 12;
+/// What it takes to say how many fields are not shown.
+const FIELDS_LEFT: usize = 20;
+
+/// The small fields in order, and the long texts.
+#[derive(Default)]
+struct Parts<'v> {
+    rows: Vec<(String, f32, Gap)>,
+    texts: Vec<(String, &'v str)>,
+}
+
+impl Parts<'_> {
+    fn push(&mut self, row: String, weight: f32, gap: Gap) {
+        self.rows.push((row, weight, gap));
+    }
+
+    fn print_rows(&self, wish: &Wish<'_>) -> String {
+        let told: Vec<&str> =
+            self.rows.iter().filter(|(_, weight, _)| *weight > NONE).map(|(row, ..)| row.as_str()).collect();
+        let n_bytes: usize = told.iter().map(|row| row.len() + 1).sum();
+        if n_bytes <= wish.room {
+            return told.join("\n");
+        }
+        let inner = Wish { room: wish.room.saturating_sub(FIELDS_LEFT), ..*wish };
+        let mut rows = Rows::new(&inner);
+        for (row, weight, gap) in &self.rows {
+            rows.push(row, *weight);
+            rows.gap(*gap);
+        }
+        let is_field = |gap: &Gap| *gap == Gap::Silent;
+        let n_fields = self.rows.iter().filter(|(_, weight, gap)| is_field(gap) && *weight > NONE).count();
+        let out = rows.choose();
+        let n_shown = out.lines().filter(|line| !line.starts_with(['-', '…'])).count();
+        match n_fields.saturating_sub(n_shown) {
+            0 => out,
+            1 => format!("{out}\n… 1 field"),
+            n => format!("{out}\n… {n} fields"),
+        }
+    }
+
+    fn print(&self, wish: &Wish<'_>, depth: usize) -> String {
+        let room = if self.texts.is_empty() { wish.room } else { wish.room / 2 };
+        let mut out = self.print_rows(&Wish { room, ..*wish });
+        let mut n_left: usize = self.texts.iter().map(|(_, text)| text.len()).sum();
+        for (path, text) in &self.texts {
+            let left = wish.room.saturating_sub(out.len());
+            let room = (left as u128 * text.len() as u128 / n_left.max(1) as u128) as usize;
+            n_left -= text.len();
+            let room = room.saturating_sub(path.len() + 3);
+            if room < 40 {
+                continue;
+            }
+            // A text in JSON is none itself.
+            let kind = wish.kind.filter(|kind| *kind != Kind::Json);
+            let inner = Wish { room, kind, ..*wish };
+            let body = condense_within(text, &inner, depth + 1);
+            let label = if path.is_empty() { String::new() } else { format!("{path}:\n") };
+            let line_end = if out.is_empty() { "" } else { "\n" };
+            out.push_str(&format!("{line_end}{label}{body}"));
+        }
+        out
+    }
+}
+
+fn flatten<'v>(value: &'v Value, path: &str, depth: usize, parts: &mut Parts<'v>) {
+    let named = |shown: &str| if path.is_empty() { shown.to_owned() } else { format!("{path}: {shown}") };
+    match value {
+        Value::String(text) if text.len() > LONG_TEXT || text.contains('\n') => {
+            parts.texts.push((path.to_owned(), text));
+        }
+        Value::String(text) => {
+            let weight = match () {
+                () if text.is_empty() => NONE,
+                () if is_error_field(path) => MUST,
+                () if is_name_field(path) => SHAPE * 2.0,
+                // Most answers link everything to everything.
+                () if text.starts_with("http") => PLAIN,
+                () => SHAPE,
+            };
+            parts.push(named(text), weight, Gap::Silent);
+        }
+        Value::Number(number) => {
+            let is_failure = is_exit_field(path) && number.as_i64() != Some(0);
+            let weight = match () {
+                () if is_failure => MUST,
+                () if number.as_i64() == Some(0) && !is_exit_field(path) => PLAIN,
+                () if is_name_field(path) => SHAPE * 2.0,
+                () => SHAPE,
+            };
+            parts.push(named(&number.to_string()), weight, Gap::Silent);
+        }
+        Value::Bool(flag) => {
+            let is_failure =
+                matches!((last_name(path), flag), ("success" | "ok", false) | ("isError" | "is_error", true));
+            let weight = if is_failure { MUST } else { SHAPE / 2.0 };
+            parts.push(named(&flag.to_string()), weight, Gap::Silent);
+        }
+        Value::Null => parts.push(named("null"), NONE, Gap::Silent),
+        Value::Array(items) => list(items, path, depth, parts),
+        Value::Object(map) => {
+            if depth > DEEPEST_FIELD {
+                parts.push(named(&compact(value)), PLAIN, Gap::Silent);
+                return;
+            }
+            // A small thing in a large one takes one line.
+            if !path.is_empty()
+                && map.len() > 1
+                && map.values().all(is_small)
+                && !map.keys().any(|name| is_error_field(name))
+            {
+                let is_named = map.keys().any(|name| is_name_field(name));
+                parts.push(named(&compact(value)), if is_named { FRAME } else { SHAPE }, Gap::Silent);
+                return;
+            }
+            for (name, field) in map {
+                // A key may be as long as a text; a path is never longer than a line.
+                let (above, name) = (tail(path, 160), head(name, 80));
+                let below = if above.is_empty() { name.to_owned() } else { format!("{above}.{name}") };
+                flatten(field, &below, depth + 1, parts);
+            }
+        }
+    }
+}
+
+/// A list: one item, or several short ones, as they are; otherwise how many, of what, and an item a line.
+fn list<'v>(items: &'v [Value], path: &str, depth: usize, parts: &mut Parts<'v>) {
+    if let [only] = items {
+        flatten(only, path, depth + 1, parts);
+        return;
+    }
+    let holds_long_text = |item: &Value| match item {
+        Value::Object(map) => {
+            map.values().any(|field| field.as_str().is_some_and(|text| text.len() > 4 * LONG_TEXT))
+        }
+        Value::String(text) => text.len() > LONG_TEXT,
+        _ => false,
+    };
+    if items.len() <= 8 && depth <= DEEPEST_FIELD && items.iter().any(holds_long_text) {
+        for (i, item) in items.iter().enumerate() {
+            flatten(item, &format!("{path}[{i}]"), depth + 1, parts);
+        }
+        return;
+    }
+    let keys = match items.first() {
+        Some(Value::Object(map)) => {
+            let names: Vec<&str> = map.keys().take(12).map(String::as_str).collect();
+            format!(" of {{{}}}", names.join(", "))
+        }
+        _ => String::new(),
+    };
+    let label = if path.is_empty() { String::new() } else { format!("{path}: ") };
+    parts.push(format!("{label}{} items{keys}", items.len()), FRAME, Gap::Silent);
+    let are_short = items.iter().all(|item| match item {
+        Value::String(text) => text.len() <= SHORT_ITEM,
+        Value::Number(_) | Value::Bool(_) | Value::Null => true,
+        Value::Array(_) | Value::Object(_) => false,
+    });
+    let mut n_lines = 0;
+    for item in items {
+        let shown = compact(item);
+        match parts.rows.last_mut() {
+            Some((row, ..)) if are_short && n_lines > 0 && row.len() + shown.len() < 2 * SHORT_ITEM => {
+                row.push_str(", ");
+                row.push_str(&shown);
+            }
+            _ => {
+                parts.push(format!("- {shown}"), if n_lines < 3 { SHAPE } else { PLAIN }, Gap::Item);
+                n_lines += 1;
+            }
+        }
+    }
+}
+
+/// A value on one line, with little around its fields.
+fn compact(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.replace('\n', " "),
+        Value::Object(map) => {
+            let fields: Vec<String> = map
+                .iter()
+                .filter(|(_, field)| !field.is_null() && field.as_str() != Some(""))
+                .map(|(name, field)| match field {
+                    Value::String(text) => format!("{name}: {}", head(text, 2_000).replace('\n', " ")),
+                    other => format!("{name}: {other}"),
+                })
+                .collect();
+            fields.join(", ")
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Whether a value takes little room on a line with others.
+fn is_small(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.len() <= SHORT_ITEM && !text.contains('\n'),
+        Value::Number(_) | Value::Bool(_) | Value::Null => true,
+        Value::Array(_) | Value::Object(_) => false,
+    }
+}
+
+/// Whether a field says which thing this is, or how it is.
+fn is_name_field(path: &str) -> bool {
+    let name = last_name(path);
+    let is_id = name.ends_with("_id") || name.ends_with("Id");
+    is_id
+        || matches!(
+            name,
+            "id" | "name"
+                | "path"
+                | "file"
+                | "title"
+                | "key"
+                | "number"
+                | "status"
+                | "state"
+                | "type"
+                | "login"
+        )
+}
+
+fn last_name(path: &str) -> &str {
+    path.rsplit('.').next().unwrap_or(path)
+}
+
+fn is_error_field(path: &str) -> bool {
+    matches!(last_name(path), "error" | "stderr" | "message" | "reason" | "exception" | "errors")
+}
+
+fn is_exit_field(path: &str) -> bool {
+    matches!(
+        last_name(path),
+        "exit_code" | "exitCode" | "returncode" | "return_code" | "status_code" | "code"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::text::condense::Kind;
+    use crate::text::condense::check::check;
+
+    #[test]
+    fn the_text_inside_is_condensed_and_small_fields_stay() {
+        let text = {
+            let output: String = (0..60).map(|i| format!("10:00:{i:02} got {i} jobs\n")).collect();
+            serde_json::json!({"output": output + "error: no space left\n", "exit_code": 1, "error": null})
+                .to_string()
+        };
+        check(
+            Kind::Json,
+            &text,
+            200,
+            &[],
+            &expect![[r#"
+            exit_code: 1
+            output:
+            10:00:00 got 0 jobs
+            10:00:01 got 1 jobs
+            … 56 alike
+            10:00:58 got 58 jobs
+            10:00:59 got 59 jobs
+            error: no space left
+        "#]],
+        );
+    }
+
+    #[test]
+    fn lists_show_their_first_items_and_those_in_use() {
+        let text = {
+            let items: Vec<_> = (0..50)
+                .map(|i| serde_json::json!({"id": i, "name": format!("item{i}"), "note": null}))
+                .collect();
+            serde_json::json!({"total": 50, "items": items}).to_string()
+        };
+        check(
+            Kind::Json,
+            &text,
+            200,
+            &["item37"],
+            &expect![[r#"
+                total: 50
+                items: 50 items of {id, name, note}
+                - id: 0, name: item0
+                - id: 1, name: item1
+                - id: 2, name: item2
+                … 34 items
+                - id: 37, name: item37
+                … 12 items
+            "#]],
+        );
+    }
+}

@@ -1,0 +1,132 @@
+//! Texts for people: headings, the first sentence of each paragraph, and the sentences in use.
+//!
+//! In 400 bytes:
+//!
+//! ```text
+//! # Storage
+//!
+//! All of it is kept in one SQLite file in the home directory of the user. The file is made when it is first needed,
+//! and grows by about a megabyte for every thousand messages. It can be copied while nothing is running.
+//!
+//! ## Limits
+//!
+//! A session may have a million messages before it gets slow. Searching takes longer from there on, and so does opening
+//! it. Old sessions can be moved to another file, which is then read only.
+//!
+//! ## Moving house
+//!
+//! Copy the file, and the folder beside it. Nothing else has to be done, since no path in it is absolute. If the new
+//! machine has another version, the first start brings the file up to date, and keeps the old one under another name.
+//! ->
+//! # Storage
+//!
+//! All of it is kept in one SQLite file in the home directory of the user.
+//! … 4 lines
+//! ## Limits
+//!
+//! A session may have a million messages before it gets slow.
+//! … 3 lines
+//! ## Moving house
+//!
+//! Copy the file, and the folder beside it. Nothing else has to be done, since no path in it is absolute.
+//! … 2 lines
+//! ```
+
+use crate::text::condense::Wish;
+use crate::text::condense::lines::{FRAME, MUST, NONE, PLAIN, Rows, SHAPE};
+use crate::text::condense::signs::{Sign, sign_of};
+use crate::text::condense::source::code::{self, unnumbered};
+
+pub(crate) fn condense(text: &str, wish: &Wish<'_>) -> String {
+    let mut rows = Rows::new(wish);
+    let mut starts_paragraph = true;
+    let mut is_fenced = false;
+    for line in text.split('\n') {
+        let bare = unnumbered(line).trim_start();
+        if bare.is_empty() {
+            rows.push("", NONE);
+            starts_paragraph = true;
+            continue;
+        }
+        if bare.starts_with("```") {
+            is_fenced = !is_fenced;
+            rows.push(line, PLAIN);
+            continue;
+        }
+        let is_heading = bare.starts_with('#') || (bare.starts_with("**") && bare.trim_end().ends_with("**"));
+        let is_item =
+            bare.starts_with(['-', '*', '|', '>', '+']) || bare.starts_with(|c: char| c.is_ascii_digit());
+        let is_alarm = sign_of(bare) == Sign::Alarm && bare.len() < 300;
+        let weight = match () {
+            () if is_heading && !is_fenced => FRAME,
+            () if is_alarm => FRAME,
+            () if is_fenced => code::weight(unnumbered(line)) / 2.0,
+            () if starts_paragraph => SHAPE,
+            () if is_item => PLAIN * 4.0,
+            () => PLAIN,
+        };
+        push_sentences(&mut rows, line, weight);
+        starts_paragraph = is_heading;
+    }
+    rows.raise(0, MUST);
+    rows.choose()
+}
+
+/// Adds a line, the sentences of a long one by themselves. The first has the line's weight.
+fn push_sentences<'a>(rows: &mut Rows<'a, '_>, line: &'a str, weight: f32) {
+    const LONG: usize = 100;
+    if line.len() <= LONG {
+        rows.push(line, weight);
+        return;
+    }
+    let mut weight = weight;
+    let mut start = 0;
+    let bytes = line.as_bytes();
+    for at in 0..bytes.len() {
+        let is_end = matches!(bytes[at], b'.' | b'!' | b'?') && bytes.get(at + 1) == Some(&b' ');
+        if is_end && at - start >= 40 {
+            rows.push(&line[start..=at], weight);
+            start = at + 2;
+            weight = weight.min(PLAIN);
+        }
+    }
+    if let Some(rest) = line.get(start..).filter(|rest| !rest.is_empty()) {
+        rows.push(rest, weight);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::text::condense::Kind;
+    use crate::text::condense::check::check;
+
+    #[test]
+    fn headings_and_first_sentences_stay() {
+        let text = {
+            let more = "It is followed by more words that nobody will need again, ever. ".repeat(5);
+            format!(
+                "# Storage\n\nAll of it is kept in one SQLite file in the home directory. {more}\n\n## Limits\n\nA session may have a million messages before it gets slow. {more}The key `max_sessions` changes that. {more}\n"
+            )
+        };
+        check(
+            Kind::Prose,
+            &text,
+            330,
+            &["max_sessions"],
+            &expect![[r#"
+                # Storage
+
+                All of it is kept in one SQLite file in the home directory.
+                … 6 lines
+                ## Limits
+
+                A session may have a million messages before it gets slow.
+                … 5 lines
+                The key `max_sessions` changes that. It is followed by more words that nobody will need again, ever.
+                … 4 lines
+            "#]],
+        );
+    }
+}

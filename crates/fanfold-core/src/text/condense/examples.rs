@@ -1,0 +1,93 @@
+//! Runs the examples in the headers: each page of the guide on a condenser is made of them.
+
+use crate::text::condense::{FileShown, Wish, condense, condense_written};
+
+/// Each file with an example, as a page of the guide has it.
+const SOURCES: &[(&str, &str)] = &[
+    ("json", include_str!("documents/json.rs")),
+    ("log", include_str!("output/log.rs")),
+    ("trace", include_str!("output/trace.rs")),
+    ("runs", include_str!("output/runs.rs")),
+    ("diff", include_str!("source/diff.rs")),
+    ("written", include_str!("written.rs")),
+    ("code", include_str!("source/code.rs")),
+    ("search", include_str!("output/search.rs")),
+    ("listing", include_str!("output/listing.rs")),
+    ("table", include_str!("documents/table.rs")),
+    ("html", include_str!("documents/html.rs")),
+    ("prose", include_str!("documents/prose.rs")),
+    ("dense", include_str!("documents/dense.rs")),
+    ("escaped", include_str!("documents/escaped.rs")),
+    ("frame", include_str!("frame.rs")),
+];
+
+/// An example: above `->` what it was, below it what is left.
+struct Example {
+    room: usize,
+    path: Option<String>,
+    /// What stands in the lines that are worked on.
+    worked_on: Option<String>,
+    before: String,
+    after: String,
+}
+
+#[test]
+fn examples_in_the_headers_are_true() {
+    let mut wrong = String::new();
+    for (name, source) in SOURCES {
+        // Only a parser gives an outline.
+        if *name == "code" && !cfg!(feature = "outline") {
+            continue;
+        }
+        let example = Example::of(source).unwrap_or_else(|| panic!("{name} has no example"));
+        let shown = example.run(name);
+        if shown.trim_end() != example.after.trim_end() {
+            wrong.push_str(&format!("--- {name}\n{shown}\n"));
+        }
+    }
+    assert!(wrong.is_empty(), "these examples should read:\n{wrong}");
+}
+
+impl Example {
+    fn of(source: &str) -> Option<Example> {
+        let header = source.lines().take_while(|line| line.starts_with("//!"));
+        let header: Vec<&str> = header.map(|line| line.strip_prefix("//! ").unwrap_or("")).collect();
+        let start = header.iter().position(|line| *line == "```text")? + 1;
+        let arrow = start + header[start..].iter().position(|line| *line == "->")?;
+        let end = arrow + header[arrow..].iter().position(|line| *line == "```")?;
+        // `src/a.py` in 300 bytes, `that` being worked on:
+        let told = header[..start - 1].iter().rev().find(|line| !line.is_empty())?;
+        let (before, after) = told.split_once(" bytes")?;
+        let quoted = |text: &str| text.split('`').nth(1).map(str::to_owned);
+        Some(Example {
+            room: before.rsplit(' ').next()?.parse().ok()?,
+            path: quoted(before),
+            worked_on: quoted(after),
+            before: header[start..arrow].join("\n"),
+            after: header[arrow + 1..end].join("\n"),
+        })
+    }
+
+    fn run(&self, name: &str) -> String {
+        let is_worked_on =
+            |line: &str| self.worked_on.as_ref().is_some_and(|words| line.contains(words.as_str()));
+        let file = self.path.as_deref().map(|path| FileShown {
+            path,
+            first_line: Some(1),
+            is_worked_on: &is_worked_on,
+        });
+        let wish = Wish { file, ..Wish::new(self.room, &|_| 0.0) };
+        let short = match name {
+            "written" => condense_written(&self.before, &wish),
+            _ => condense(&self.before, &wish),
+        };
+        let short = short.unwrap_or_else(|| panic!("{name}: the example is too short to be shortened"));
+        assert!(
+            short.len() <= self.room,
+            "{name}: {} bytes in a room of {}\n{short}",
+            short.len(),
+            self.room
+        );
+        short
+    }
+}
