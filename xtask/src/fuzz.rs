@@ -98,6 +98,10 @@ impl Requirement {
             has_defaults &= value.get("default-features").and_then(Value::as_bool).unwrap_or(true);
         }
         features.sort();
+        // Crates of the workspace are found by their paths.
+        if shared.is_some_and(|shared| shared.get("path").is_some()) {
+            version.clear();
+        }
         Requirement { version, features, has_defaults }
     }
 
