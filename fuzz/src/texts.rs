@@ -3,7 +3,7 @@
 //! Two bytes give the room; then come a tool's name, its arguments and its result, with a NUL between them.
 
 use fanfold_core::{
-    Body, Call, FileShown, Media, Origin, Outcome, Wish, condense, condense_written, deed_of, ending_of, kind_of,
+    Body, Call, FileExcerpt, Media, Origin, Outcome, CondenseOptions, condense, condense_input, deed_of, ending_of, detect_kind,
     line_of, overtakes,
 };
 
@@ -27,15 +27,15 @@ pub fn check(data: &[u8]) {
 
 fn check_condense(text: &str, room: usize) {
     let value = |line: &str| if line.len() % 7 == 3 { 1.5 } else { 0.0 };
-    let is_worked_on = |line: &str| line.len() % 11 == 5;
+    let is_edited = |line: &str| line.len() % 11 == 5;
     // Any text as a file of any language: what a parser makes of it must do no harm.
     let path = ["a.rs", "a.py", "a.ts", "a.js", "a.go", "a.java", "a.c", "a.txt"][text.len() % 8];
-    let file = FileShown { path, first_line: (room % 2 == 0).then_some(1), is_worked_on: &is_worked_on };
-    let wish = Wish { file: Some(file), ..Wish::new(room, &value) };
-    if let Some(short) = condense_written(text, &wish) {
+    let file = FileExcerpt { path, first_line: (room % 2 == 0).then_some(1), is_edited: &is_edited };
+    let wish = CondenseOptions { file: Some(file), ..CondenseOptions::new(room, &value) };
+    if let Some(short) = condense_input(text, &wish) {
         assert!(short.len() < text.len(), "what was written is not shorter");
     }
-    let _ = kind_of(text);
+    let _ = detect_kind(text);
     let Some(short) = condense(text, &wish) else { return };
     assert!(short.len() <= room + MARK, "{} bytes in a room of {room}:\n{short}", short.len());
     assert!(short.len() < text.len(), "not shorter");

@@ -52,4 +52,6 @@ pub use presets::Rules;
 pub use select::scorer::study;
 pub use session::{Refusal, Session};
 pub use summary::Summary;
-pub use text::condense::{FileShown, Kind, Outlines, Wish, condense, condense_written, kind_of, usual_room};
+pub use text::condense::{
+    CondenseOptions, ContentKind, FileExcerpt, Outlines, condense, condense_input, default_room, detect_kind,
+};

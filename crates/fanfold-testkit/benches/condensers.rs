@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use fanfold_core::{
-    Count as _, FileShown, Verb, Wish, condense, condense_written, deed_of, kind_of, usual_room,
+    Count as _, FileExcerpt, Verb, CondenseOptions, condense, condense_input, deed_of, detect_kind, default_room,
 };
 use fanfold_testkit::marks::marks;
 use fanfold_testkit::trajectories::trajectories;
@@ -39,7 +39,7 @@ impl Text {
     /// What it is counted as.
     fn name(&self) -> String {
         match self.origin {
-            Origin::Result => format!("{:?}", kind_of(&self.body)).to_lowercase(),
+            Origin::Result => format!("{:?}", detect_kind(&self.body)).to_lowercase(),
             Origin::Written => "written".to_owned(),
             Origin::Said => "said".to_owned(),
         }
@@ -117,16 +117,16 @@ fn texts() -> Option<Vec<Text>> {
 /// What the pass makes of a text, with nothing known of what is in use.
 fn short(text: &Text) -> String {
     let room = match text.origin {
-        Origin::Result | Origin::Said => usual_room(&text.body),
+        Origin::Result | Origin::Said => default_room(&text.body),
         Origin::Written => (text.body.len() / 5).clamp(80, 800),
     };
-    let is_worked_on = |_: &str| false;
+    let is_edited = |_: &str| false;
     let first_line = Some(1);
-    let file = text.path.as_deref().map(|path| FileShown { path, first_line, is_worked_on: &is_worked_on });
-    let wish = Wish { file, ..Wish::new(room, &|_| 0.0) };
+    let file = text.path.as_deref().map(|path| FileExcerpt { path, first_line, is_edited: &is_edited });
+    let wish = CondenseOptions { file, ..CondenseOptions::new(room, &|_| 0.0) };
     let short = match text.origin {
         Origin::Result | Origin::Said => condense(&text.body, &wish),
-        Origin::Written => condense_written(&text.body, &wish),
+        Origin::Written => condense_input(&text.body, &wish),
     };
     short.unwrap_or_else(|| text.body.clone())
 }

@@ -1,23 +1,23 @@
 //! Texts of every kind that a tool may answer with, from a seed: with errors, paths and ids in them.
 
-use fanfold_core::Kind;
+use fanfold_core::ContentKind;
 
 use crate::Rng;
 
 /// Every kind.
-pub const KINDS: &[Kind] = &Kind::ALL;
+pub const KINDS: &[ContentKind] = &ContentKind::ALL;
 
 /// A text of a kind, and the file it may be from.
-pub fn text_of(kind: Kind, rng: &mut Rng) -> (String, &'static str) {
+pub fn text_of(kind: ContentKind, rng: &mut Rng) -> (String, &'static str) {
     let n = 12 + rng.below(90);
     match kind {
-        Kind::Json => (json(rng, n), "answer.json"),
-        Kind::Log => (log(rng, n), "app.log"),
-        Kind::Trace => (trace(rng, 6 + n / 6), "trace.txt"),
-        Kind::Tests => (tests(rng, n), "tests.txt"),
-        Kind::Diff => (diff(rng, 1 + n / 20), "change.patch"),
-        Kind::Code => code(rng, 4 + n / 6),
-        Kind::Search => (
+        ContentKind::Json => (json(rng, n), "answer.json"),
+        ContentKind::Log => (log(rng, n), "app.log"),
+        ContentKind::Trace => (trace(rng, 6 + n / 6), "trace.txt"),
+        ContentKind::Tests => (tests(rng, n), "tests.txt"),
+        ContentKind::Diff => (diff(rng, 1 + n / 20), "change.patch"),
+        ContentKind::Code => code(rng, 4 + n / 6),
+        ContentKind::Search => (
             lines(n, |_| {
                 format!(
                     "{}:{}:    let {} = {}({});",
@@ -30,11 +30,11 @@ pub fn text_of(kind: Kind, rng: &mut Rng) -> (String, &'static str) {
             }),
             "hits.txt",
         ),
-        Kind::Listing => (lines(n, |_| path(rng)), "files.txt"),
-        Kind::Table => (table(rng, n), "rows.txt"),
-        Kind::Html => (html(rng, n), "page.html"),
-        Kind::Prose => (prose(rng, 3 + n / 8), "README.md"),
-        Kind::Dense => (dense(rng, n * 20), "data.b64"),
+        ContentKind::Listing => (lines(n, |_| path(rng)), "files.txt"),
+        ContentKind::Table => (table(rng, n), "rows.txt"),
+        ContentKind::Html => (html(rng, n), "page.html"),
+        ContentKind::Prose => (prose(rng, 3 + n / 8), "README.md"),
+        ContentKind::Dense => (dense(rng, n * 20), "data.b64"),
     }
 }
 

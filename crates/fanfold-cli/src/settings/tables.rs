@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use fanfold_core::Kind;
+use fanfold_core::ContentKind;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -233,7 +233,7 @@ pub(crate) enum FoldTool {
 
 /// A kind of tool result, under the lower-case name of the condenser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ResultKind(pub(crate) Kind);
+pub(crate) struct ResultKind(pub(crate) ContentKind);
 
 impl ResultKind {
     fn name(self) -> String {
@@ -244,7 +244,7 @@ impl ResultKind {
 impl<'de> Deserialize<'de> for ResultKind {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ResultKind, D::Error> {
         let name = String::deserialize(deserializer)?;
-        let kinds = Kind::ALL.map(ResultKind);
+        let kinds = ContentKind::ALL.map(ResultKind);
         kinds.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
             let names = kinds.map(|kind| format!("`{}`", kind.name())).join(", ");
             de::Error::custom(format!("unknown variant `{name}`, expected one of {names}"))
@@ -265,7 +265,7 @@ impl JsonSchema for ResultKind {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let kinds =
-            Kind::ALL.map(|kind| json_schema!({ "type": "string", "const": ResultKind(kind).name() }));
+            ContentKind::ALL.map(|kind| json_schema!({ "type": "string", "const": ResultKind(kind).name() }));
         json_schema!({ "description": "The kind of a tool's results.", "oneOf": kinds })
     }
 }

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use crate::actions::{Deed, Verb};
 use crate::model::transcript::Outcome;
-use crate::text::condense::signs::{Sign, head, sign_of, tail};
+use crate::text::condense::signs::{Severity, head, severity_of, tail};
 
 /// Whether a call did what it was to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -310,7 +310,8 @@ fn first_line(text: &str) -> Option<String> {
 fn first_error(text: &str) -> Option<String> {
     let is_traceback =
         |line: &str| line.starts_with("Traceback (most") || line.starts_with("--- Logging error");
-    let mut alarms = lines(text).filter(|line| sign_of(line) == Sign::Alarm && !is_traceback(line.trim()));
+    let mut alarms =
+        lines(text).filter(|line| severity_of(line) == Severity::Error && !is_traceback(line.trim()));
     // A line that is itself the message says more than a mark such as `FAIL`.
     let first = alarms.next()?;
     let line =

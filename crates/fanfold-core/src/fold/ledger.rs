@@ -22,7 +22,7 @@ use crate::select::scan::{LocalScan, Scan, scan_entries, scan_entry};
 use crate::select::scorer::{AtomValues, Lexicon};
 use crate::select::visible_lines::{RepeatedRun, VisibleLines};
 use crate::summary::{Board, Placed, Placing, Summary};
-use crate::text::condense::KnownOutlines;
+use crate::text::condense::CachedOutlines;
 
 /// A stub standing for an original.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,7 +118,7 @@ pub struct Ledger {
     /// What calls did, once it was needed.
     pub(crate) deeds: BTreeMap<CallId, Arc<Deed>>,
     /// What files define that had to become shorter.
-    pub(crate) outlines: KnownOutlines,
+    pub(crate) outlines: CachedOutlines,
     /// The length to which places were last cut, or were tried to be.
     pub(crate) cuts: BTreeMap<EntryId, BTreeMap<Place, Tokens>>,
     /// How many entries were looked at for edits of files, and the calls among them that were some.

@@ -9,7 +9,7 @@ use crate::fold::excerpts::Need;
 use crate::fold::passes::Pass;
 use crate::model::budget::{Cadence, Strategy};
 use crate::model::tokens::Tokens;
-use crate::text::condense::Kind;
+use crate::text::condense::ContentKind;
 
 /// What may be folded. Plain data: every behaviour that differs between policies is a value here.
 #[derive(Debug, Clone)]
@@ -239,7 +239,7 @@ pub struct ToolRule {
     /// What one result may take at most, in per mille of the room.
     pub cap: Option<u32>,
     /// What its results are, which says how they are condensed; none has each looked at.
-    pub condense: Option<Kind>,
+    pub condense: Option<ContentKind>,
     /// The arguments that name its target, in the order in which they are told; none leaves it to what is known of it.
     pub target: Vec<String>,
 }

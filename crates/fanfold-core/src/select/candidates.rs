@@ -10,7 +10,7 @@ use crate::select::chooser::{CandidateKind, CandidateLine};
 use crate::select::scan::{EntryPart, Scan, ScanLine, words_of};
 use crate::select::scorer::{AtomId, Lexicon, Relevance};
 use crate::text::atoms::each_atom;
-use crate::text::condense::signs::{Sign, sign_of};
+use crate::text::condense::signs::{Severity, severity_of};
 use crate::text::copied_lines::LineHash;
 
 /// A folded entry that lines are taken from.
@@ -106,7 +106,7 @@ fn is_not_blank(line: &CandidateLine<'_>) -> bool {
 
 impl EntrySource {
     fn line<'a>(&'a self, line: &ScanLine<'a>, is_first: bool, relevance: &Relevance) -> CandidateLine<'a> {
-        let is_failure = self.has_failures && sign_of(line.text()) == Sign::Alarm;
+        let is_failure = self.has_failures && severity_of(line.text()) == Severity::Error;
         let kind = match (self.is_user, is_first, is_failure) {
             (true, true, _) => CandidateKind::User,
             (_, _, true) => CandidateKind::Failure,

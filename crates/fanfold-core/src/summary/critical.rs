@@ -6,7 +6,7 @@ use crate::select::scorer::Lexicon;
 use crate::summary::material::Chunk;
 use crate::summary::quotes::normal;
 use crate::text::atoms::{AtomKind, each_atom};
-use crate::text::condense::signs::{Sign, head, sign_of};
+use crate::text::condense::signs::{Severity, head, severity_of};
 
 /// One of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(crate) fn critical(chunk: &Chunk, lexicon: &Lexicon, most: usize) -> Vec<Ref
         let said = line.trim();
         if let Some(whose) = label_in(said) {
             is_result = whose.starts_with("call ");
-        } else if is_result && sign_of(said) == Sign::Alarm {
+        } else if is_result && severity_of(said) == Severity::Error {
             // What a dump puts behind a line is no part of it.
             let error = said.split("\", \"").next().unwrap_or(said);
             let error = head(error, LONGEST).trim_end().to_owned();

@@ -16,7 +16,7 @@ use crate::select::chooser::{CandidateKind, CandidateLine, Chooser};
 use crate::select::scan::{EntryPart, Scan};
 use crate::select::scorer::focus_words;
 use crate::text::atoms::AtomKind;
-use crate::text::condense::signs::{Sign, sign_of};
+use crate::text::condense::signs::{Severity, severity_of};
 
 /// What a model is shown at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -201,7 +201,8 @@ impl Source {
                             LABEL,
                         ));
                     }
-                    let is_failure = self.scan.calls[call].has_failed && sign_of(found.text()) == Sign::Alarm;
+                    let is_failure =
+                        self.scan.calls[call].has_failed && severity_of(found.text()) == Severity::Error;
                     if is_failure { (FAILURE, CandidateKind::Failure) } else { (0.0, CandidateKind::Other) }
                 }
             };

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use fanfold_core::{
     Body, Budget, Call, Entry, Extent, Origin, Outcome, Place, Policy, Session, Step, Tokens, Words,
-    condense, condense_written, kind_of, usual_room,
+    condense, condense_input, detect_kind, default_room,
 };
-use fanfold_core::{FileShown, Kind, Wish};
+use fanfold_core::{FileExcerpt, ContentKind, CondenseOptions};
 use fanfold_testkit::Rng;
 use fanfold_testkit::kinds::{KINDS, text_of};
 use fanfold_testkit::marks::marks;
@@ -21,12 +21,12 @@ use crate::cases::{Verdict, is_fast, no};
 
 /// Condenses a text by itself, in several rooms.
 fn check(text: &str, path: Option<&str>) -> Verdict {
-    let is_worked_on = |line: &str| line.len() % 7 == 3;
-    let file = path.map(|path| FileShown { path, first_line: Some(1), is_worked_on: &is_worked_on });
+    let is_edited = |line: &str| line.len() % 7 == 3;
+    let file = path.map(|path| FileExcerpt { path, first_line: Some(1), is_edited: &is_edited });
     let value = |line: &str| if line.len() % 5 == 2 { 1.0 } else { 0.0 };
-    for room in [usual_room(text), 80, text.len() / 2] {
-        let wish = Wish { file, ..Wish::new(room, &value) };
-        for (name, short) in [("condense", condense(text, &wish)), ("written", condense_written(text, &wish))]
+    for room in [default_room(text), 80, text.len() / 2] {
+        let wish = CondenseOptions { file, ..CondenseOptions::new(room, &value) };
+        for (name, short) in [("condense", condense(text, &wish)), ("written", condense_input(text, &wish))]
         {
             let Some(short) = short else { continue };
             if short.len() >= text.len() || short.len() > room + 64 {
@@ -36,7 +36,7 @@ fn check(text: &str, path: Option<&str>) -> Verdict {
                 return no(format!("{name}: nothing is left of {} bytes", text.len()));
             }
             let again =
-                if name == "condense" { condense(text, &wish) } else { condense_written(text, &wish) };
+                if name == "condense" { condense(text, &wish) } else { condense_input(text, &wish) };
             if again.as_ref() != Some(&short) {
                 return no(format!("{name}: different the second time"));
             }
@@ -106,7 +106,7 @@ fn generated_texts_of_every_kind_keep_what_matters() {
 fn generated_texts_are_taken_for_what_they_are() {
     for kind in KINDS {
         let n_right =
-            (0..40).filter(|seed| kind_of(&text_of(*kind, &mut Rng::new(*seed)).0) == *kind).count();
+            (0..40).filter(|seed| detect_kind(&text_of(*kind, &mut Rng::new(*seed)).0) == *kind).count();
         assert!(n_right >= 36, "{kind:?}: {n_right} of 40");
     }
 }
@@ -114,11 +114,11 @@ fn generated_texts_are_taken_for_what_they_are() {
 /// An error is the last thing to go.
 #[test]
 fn errors_are_kept_where_there_is_room() {
-    for kind in [Kind::Log, Kind::Trace, Kind::Tests] {
+    for kind in [ContentKind::Log, ContentKind::Trace, ContentKind::Tests] {
         for seed in 0..40 {
             let (text, _) = text_of(kind, &mut Rng::new(seed));
             let short =
-                condense(&text, &Wish::new(usual_room(&text), &|_| 0.0)).unwrap_or_else(|| text.clone());
+                condense(&text, &CondenseOptions::new(default_room(&text), &|_| 0.0)).unwrap_or_else(|| text.clone());
             let [(all, kept), ..] = marks(&text).kept_in(&short);
             assert!(kept * 10 >= all * 9, "{kind:?}, seed {seed}: {kept} of {all} errors in\n{short}");
         }
@@ -235,7 +235,7 @@ fn the_lines_of_the_shell_stay() {
                 (format!("cd /srv && cat > {path} <<'END_{seed}'"), format!("make {path} && ./check --all"));
             let command = format!("{before}\n{}\nEND_{seed}\n{after}", content.trim_end());
             for room in [before.len() + after.len() + 100, command.len() / 2] {
-                let Some(short) = condense_written(&command, &Wish::new(room, &|_| 0.0)) else { continue };
+                let Some(short) = condense_input(&command, &CondenseOptions::new(room, &|_| 0.0)) else { continue };
                 for line in [before.as_str(), &format!("END_{seed}"), &after] {
                     assert!(
                         short.lines().any(|other| other == line),
@@ -286,9 +286,9 @@ fn a_text_in_no_language_is_given_up_soon() {
     let code = "class A { void f() { g(); } }\n".repeat(20);
     let text = format!("{code}{}", "a<a<a<a<a<a<a<a<\n".repeat(1_900));
     for path in ["a.java", "a.cc", "a.ts", "a.rs"] {
-        let file = FileShown { path, first_line: Some(1), is_worked_on: &|_| false };
+        let file = FileExcerpt { path, first_line: Some(1), is_edited: &|_| false };
         let start = Instant::now();
-        let short = condense(&text, &Wish { file: Some(file), ..Wish::new(200, &|_| 0.0) });
+        let short = condense(&text, &CondenseOptions { file: Some(file), ..CondenseOptions::new(200, &|_| 0.0) });
         assert!(short.is_some(), "{path}");
         // Some milliseconds within the limit, six seconds without.
         assert!(start.elapsed() < Duration::from_secs(2), "{path}: {:?}", start.elapsed());

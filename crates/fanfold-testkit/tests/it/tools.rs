@@ -1,7 +1,7 @@
 //! What a policy says of single tools: which arguments name their target, and what their results are.
 
 use fanfold_core::{
-    Budget, Entry, Item, Kind, Policy, Session, Tokens, ToolFold, ToolRule, Words, parse, print_view,
+    Budget, Entry, Item, ContentKind, Policy, Session, Tokens, ToolFold, ToolRule, Words, parse, print_view,
 };
 use fanfold_testkit::Rng;
 use fanfold_testkit::kinds::KINDS;
@@ -102,7 +102,7 @@ fn rules(rng: &mut Rng) -> Vec<ToolRule> {
 }
 
 /// What stands for the one result of a tool when it may take a tenth of the room.
-fn capped(result: &str, condense: Option<Kind>) -> String {
+fn capped(result: &str, condense: Option<ContentKind>) -> String {
     let rule = ToolRule { tool: "night_run".to_owned(), cap: Some(100), condense, ..ToolRule::default() };
     let mut session = session_of(Policy { tools: vec![rule], ..Policy::fanfold() }, 900);
     let lines: Vec<&str> = result.lines().collect();
@@ -122,8 +122,8 @@ fn capped(result: &str, condense: Option<Kind>) -> String {
 #[test]
 fn a_result_is_condensed_as_what_it_is_said_to_be() {
     let names: String = (0..300).map(|i| format!("src/part{}/job_{i}.rs\n", i / 30)).collect();
-    assert_eq!(fanfold_core::kind_of(&names), Kind::Listing);
-    let (listed, logged) = (capped(&names, None), capped(&names, Some(Kind::Log)));
-    assert_eq!(listed, capped(&names, Some(Kind::Listing)));
+    assert_eq!(fanfold_core::detect_kind(&names), ContentKind::Listing);
+    let (listed, logged) = (capped(&names, None), capped(&names, Some(ContentKind::Log)));
+    assert_eq!(listed, capped(&names, Some(ContentKind::Listing)));
     assert!(logged.contains(" alike\n") && !listed.contains(" alike\n"), "{listed}\n\n{logged}");
 }

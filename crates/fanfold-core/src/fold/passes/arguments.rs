@@ -19,7 +19,7 @@ use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
 use crate::model::tokens::Tokens;
 use crate::model::view::Place;
-use crate::text::condense::{FileShown, Outlines, Wish, condense_written};
+use crate::text::condense::{CondenseOptions, FileExcerpt, Outlines, condense_input};
 
 /// Shortens long arguments.
 pub(crate) const PASS: Pass = Pass { name: "arguments", run };
@@ -70,18 +70,20 @@ fn fold_arguments(draft: &mut Draft<'_>, place: Place, room_of: &dyn Fn(&str) ->
     let deed = draft.deed(call);
     let file = deed.changes.first().or(deed.reads.first().map(|sight| &sight.path));
     let worth = draft.worth();
-    let outlines = Outlines::of(std::mem::take(&mut draft.ledger.outlines));
+    let outlines = Outlines::from_cache(std::mem::take(&mut draft.ledger.outlines));
     let lexicon = &draft.ledger.lexicon;
     let value = |line: &str| worth.line_score(lexicon, line);
     let first_line = (deed.verb == Verb::Write).then_some(1);
-    let file = file.map(|path| FileShown { path, first_line, is_worked_on: &|_| false });
+    let file = file.map(|path| FileExcerpt { path, first_line, is_edited: &|_| false });
     let short_of = |text: &str| -> Option<String> {
         let room = room_of(text);
         if text.len() <= room {
             return None;
         }
-        let short =
-            condense_written(text, &Wish { file, outlines: Some(&outlines), ..Wish::new(room, &value) });
+        let short = condense_input(
+            text,
+            &CondenseOptions { file, outlines: Some(&outlines), ..CondenseOptions::new(room, &value) },
+        );
         Some(short.unwrap_or_else(|| start_of(text, room)))
     };
     match serde_json::from_str::<Value>(text) {
@@ -94,12 +96,12 @@ fn fold_arguments(draft: &mut Draft<'_>, place: Place, room_of: &dyn Fn(&str) ->
                     *text = short;
                 }
             });
-            draft.ledger.outlines = outlines.into_known();
+            draft.ledger.outlines = outlines.into_cache();
             draft.fold_to(place, |tag| told(value, &notes, text.len(), tag))
         }
         Err(_) => {
             let short = short_of(text);
-            draft.ledger.outlines = outlines.into_known();
+            draft.ledger.outlines = outlines.into_cache();
             let Some(short) = short else { return false };
             draft.fold_to(place, |tag| noted(&short, &format!("{}, {tag}", lines(text))))
         }

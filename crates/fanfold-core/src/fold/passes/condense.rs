@@ -48,7 +48,9 @@ use crate::fold::passes::arguments::lines;
 use crate::model::tokens::Tokens;
 use crate::model::view::Place;
 use crate::select::edited_lines::EditedLines;
-use crate::text::condense::{FileShown, Kind, Outlines, Wish, condense, kind_of, usual_room_as};
+use crate::text::condense::{
+    CondenseOptions, ContentKind, FileExcerpt, Outlines, condense, default_room_for, detect_kind,
+};
 
 /// Condenses long results.
 pub(crate) const PASS: Pass = Pass { name: "condense", run };
@@ -62,8 +64,8 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
             return;
         }
         if text.len() >= LONG {
-            let kind = kind_said(draft, place).unwrap_or_else(|| kind_of(text));
-            fold_condensed(draft, place, text, usual_room_as(text, kind));
+            let kind = kind_said(draft, place).unwrap_or_else(|| detect_kind(text));
+            fold_condensed(draft, place, text, default_room_for(text, kind));
         }
     }
 }
@@ -73,25 +75,26 @@ pub(crate) fn fold_condensed(draft: &mut Draft<'_>, place: Place, text: &str, ro
     let sight = file_read(draft, place);
     let edited = sight.as_ref().map(|sight| EditedLines::find(draft, &sight.path)).unwrap_or_default();
     let worth = draft.worth_beside(place.entry());
-    let outlines = Outlines::of(std::mem::take(&mut draft.ledger.outlines));
+    let outlines = Outlines::from_cache(std::mem::take(&mut draft.ledger.outlines));
     let lexicon = &draft.ledger.lexicon;
     let value = |line: &str| worth.line_score(lexicon, line);
-    let is_worked_on = |line: &str| edited.contains(line);
-    let file = sight.as_ref().map(|sight| FileShown {
+    let is_edited = |line: &str| edited.contains(line);
+    let file = sight.as_ref().map(|sight| FileExcerpt {
         path: &sight.path,
         first_line: sight.lines.first(),
-        is_worked_on: &is_worked_on,
+        is_edited: &is_edited,
     });
     let kind = kind_said(draft, place);
-    let short = condense(text, &Wish { room, kind, value: &value, file, outlines: Some(&outlines) });
-    draft.ledger.outlines = outlines.into_known();
+    let short =
+        condense(text, &CondenseOptions { room, kind, value: &value, file, outlines: Some(&outlines) });
+    draft.ledger.outlines = outlines.into_cache();
     let Some(short) = short else { return false };
     let n_lines = lines(text);
     draft.fold_to(place, |tag| format!("{short}\n[condensed from {n_lines}, {tag}]"))
 }
 
 /// What the policy says that the results of a tool are, if it says so.
-pub(crate) fn kind_said(draft: &Draft<'_>, place: Place) -> Option<Kind> {
+pub(crate) fn kind_said(draft: &Draft<'_>, place: Place) -> Option<ContentKind> {
     let Place::Result(call) = place else { return None };
     draft.policy.tool(&draft.transcript.call(call).tool)?.condense
 }

@@ -48,7 +48,7 @@ use crate::model::tokens::Tokens;
 use crate::model::transcript::{Entry, EntryId, Speaker};
 use crate::model::view::Voice;
 use crate::presets::rules::call_lines::{arguments, one_line};
-use crate::text::condense::signs::{Sign, sign_of};
+use crate::text::condense::signs::{Severity, severity_of};
 
 /// Puts everything old into one summary.
 pub(crate) const PASS: Pass = Pass { name: "summary", run };
@@ -127,7 +127,7 @@ impl Facts {
                     paths(call.arguments.as_str(), &mut facts.files);
                     let result = call.result.as_ref().map_or("", |outcome| outcome.body.as_str());
                     if has_failed(call, &deed) {
-                        let line = result.lines().find(|line| sign_of(line) == Sign::Alarm);
+                        let line = result.lines().find(|line| severity_of(line) == Severity::Error);
                         let line = line.or_else(|| result.lines().next()).unwrap_or_default();
                         facts.errors.push(one_line(line, 160));
                     }

@@ -1,16 +1,16 @@
-//! What the tests of the kinds share: a check, and the properties that hold for any text.
+//! Test code shared by the condensers, and properties of all of them.
 
 use expect_test::Expect;
 use proptest::prelude::*;
 
-use crate::text::condense::{Kind, Wish, condense, kind_of};
+use crate::text::condense::{CondenseOptions, ContentKind, condense, detect_kind};
 
-/// Condenses a text in which some words are in use.
-pub(crate) fn check(kind: Kind, text: &str, room: usize, in_use: &[&str], expected: &Expect) {
-    assert_eq!(kind_of(text), kind);
+/// Condenses a text while the words `in_use` have a value.
+pub(crate) fn check(kind: ContentKind, text: &str, room: usize, in_use: &[&str], expected: &Expect) {
+    assert_eq!(detect_kind(text), kind);
     let value = |line: &str| in_use.iter().filter(|word| line.contains(**word)).count() as f32;
-    let wish = Wish::new(room, &value);
-    let short = condense(text, &wish).expect("something worth shortening");
+    let options = CondenseOptions::new(room, &value);
+    let short = condense(text, &options).expect("something worth shortening");
     assert!(short.len() <= room, "{} bytes in a room of {room}:\n{short}", short.len());
     expected.assert_eq(&(short + "\n"));
 }
@@ -72,63 +72,63 @@ fn text() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn the_room_is_kept(text in text(), room in 0..2_000_usize, word in "[a-z]") {
+    fn output_fits_the_room(text in text(), room in 0..2_000_usize, word in "[a-z]") {
         let value = |line: &str| if line.contains(&word) { 1.5 } else { 0.0 };
-        if let Some(short) = condense(&text, &Wish::new(room, &value)) {
+        if let Some(short) = condense(&text, &CondenseOptions::new(room, &value)) {
             prop_assert!(short.len() <= room + 64, "{} > {room}", short.len());
             prop_assert!(short.len() < text.len() && !short.is_empty());
-            prop_assert_eq!(&short, &condense(&text, &Wish::new(room, &value)).expect("the same again"));
+            prop_assert_eq!(&short, &condense(&text, &CondenseOptions::new(room, &value)).expect("the same again"));
         }
     }
 
-    /// A text may be said to be what it is not: it is shortened all the same.
+    /// A wrong kind does no harm.
     #[test]
-    fn a_text_may_be_said_to_be_anything(text in text(), room in 0..2_000_usize, kind in prop::sample::select(&Kind::ALL)) {
-        let wish = Wish { kind: Some(kind), ..Wish::new(room, &|_| 0.0) };
-        if let Some(short) = condense(&text, &wish) {
+    fn any_kind_may_be_given(text in text(), room in 0..2_000_usize, kind in prop::sample::select(&ContentKind::ALL)) {
+        let options = CondenseOptions { kind: Some(kind), ..CondenseOptions::new(room, &|_| 0.0) };
+        if let Some(short) = condense(&text, &options) {
             prop_assert!(short.len() <= room + 64, "{} > {room}", short.len());
             prop_assert!(short.len() < text.len() && !short.is_empty());
-            prop_assert_eq!(&short, &condense(&text, &wish).expect("the same again"));
+            prop_assert_eq!(&short, &condense(&text, &options).expect("the same again"));
         }
     }
 
     #[test]
-    fn odd_values_do_no_harm(text in text(), value in prop::num::f32::ANY) {
-        condense(&text, &Wish::new(300, &|_| value));
+    fn any_value_is_accepted(text in text(), value in prop::num::f32::ANY) {
+        condense(&text, &CondenseOptions::new(300, &|_| value));
     }
 
     #[test]
-    fn an_error_survives(lines in prop::collection::vec("[a-z ]{10,60}", 30..200), at in 0..30_usize) {
+    fn errors_are_kept(lines in prop::collection::vec("[a-z ]{10,60}", 30..200), at in 0..30_usize) {
         let mut lines = lines;
         lines.insert(at, "error: the disk is full".to_owned());
-        let short = condense(&lines.join("\n"), &Wish::new(200, &|_| 0.0));
+        let short = condense(&lines.join("\n"), &CondenseOptions::new(200, &|_| 0.0));
         prop_assert!(short.expect("long enough").contains("error: the disk is full"));
     }
 }
 
-/// What is said of a tool's output is said of what it puts into JSON.
 #[test]
-fn what_stands_in_json_is_what_it_is_said_to_be() {
+fn given_kind_applies_to_text_inside_json() {
     let names: String = (0..80).map(|i| format!("src/part{i}/mod.rs\n")).collect();
-    let said =
-        |text: &str, kind| condense(text, &Wish { kind, ..Wish::new(400, &|_| 0.0) }).expect("it is long");
-    assert_eq!(kind_of(&names), Kind::Listing);
-    let (listed, logged) = (said(&names, None), said(&names, Some(Kind::Log)));
+    let condensed = |text: &str, kind| {
+        condense(text, &CondenseOptions { kind, ..CondenseOptions::new(400, &|_| 0.0) }).expect("it is long")
+    };
+    assert_eq!(detect_kind(&names), ContentKind::Listing);
+    let (listed, logged) = (condensed(&names, None), condensed(&names, Some(ContentKind::Log)));
     assert!(logged.contains(" alike") && !listed.contains(" alike"), "{listed}\n{logged}");
     let wrapped = serde_json::json!({ "output": names, "exit_code": 0 }).to_string();
-    let (listed, logged) = (said(&wrapped, None), said(&wrapped, Some(Kind::Log)));
+    let (listed, logged) = (condensed(&wrapped, None), condensed(&wrapped, Some(ContentKind::Log)));
     assert!(logged.contains(" alike") && !listed.contains(" alike"), "{listed}\n{logged}");
     assert!(logged.contains("exit_code: 0"), "{logged}");
-    // A list of records is no output in JSON: it is taken for what it is said to be.
+    // A list of records is not wrapped output, so the given kind applies to the JSON itself.
     let records: Vec<_> =
         (0..40).map(|i| serde_json::json!({ "id": i, "name": format!("part{i}") })).collect();
     let records = serde_json::to_string_pretty(&records).expect("JSON");
-    assert!(said(&records, None).contains("40 items of {id, name}"));
-    assert!(!said(&records, Some(Kind::Log)).contains("items of"));
+    assert!(condensed(&records, None).contains("40 items of {id, name}"));
+    assert!(!condensed(&records, Some(ContentKind::Log)).contains("items of"));
 }
 
 #[test]
-fn huge_texts_are_no_trouble() {
+fn huge_texts_are_condensed() {
     let mega = 1 << 20;
     let texts = [
         "a".repeat(mega),
@@ -147,7 +147,7 @@ fn huge_texts_are_no_trouble() {
         "ü".repeat(mega / 2),
     ];
     for text in texts {
-        let short = condense(&text, &Wish::new(1_000, &|_| 0.0)).expect("much to shorten");
+        let short = condense(&text, &CondenseOptions::new(1_000, &|_| 0.0)).expect("much to shorten");
         assert!(short.len() <= 1_064, "{}", short.len());
     }
 }

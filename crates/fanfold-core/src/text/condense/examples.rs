@@ -1,8 +1,8 @@
-//! Runs the examples in the headers: each page of the guide on a condenser is made of them.
+//! Runs the examples in the headers, which are also shown in the guide.
 
-use crate::text::condense::{FileShown, Wish, condense, condense_written};
+use crate::text::condense::{CondenseOptions, FileExcerpt, condense, condense_input};
 
-/// Each file with an example, as a page of the guide has it.
+/// The files with an example, by the names of their pages in the guide.
 const SOURCES: &[(&str, &str)] = &[
     ("json", include_str!("documents/json.rs")),
     ("log", include_str!("output/log.rs")),
@@ -21,25 +21,25 @@ const SOURCES: &[(&str, &str)] = &[
     ("frame", include_str!("frame.rs")),
 ];
 
-/// An example: above `->` what it was, below it what is left.
+/// An example: the text above `->` and the condensed text below.
 struct Example {
     room: usize,
     path: Option<String>,
-    /// What stands in the lines that are worked on.
-    worked_on: Option<String>,
+    /// A string in the edited lines.
+    edited: Option<String>,
     before: String,
     after: String,
 }
 
 #[test]
-fn examples_in_the_headers_are_true() {
+fn header_examples_are_true() {
     let mut wrong = String::new();
     for (name, source) in SOURCES {
-        // Only a parser gives an outline.
+        // Outlines need a parser.
         if *name == "code" && !cfg!(feature = "outline") {
             continue;
         }
-        let example = Example::of(source).unwrap_or_else(|| panic!("{name} has no example"));
+        let example = Example::parse(source).unwrap_or_else(|| panic!("{name} has no example"));
         let shown = example.run(name);
         if shown.trim_end() != example.after.trim_end() {
             wrong.push_str(&format!("--- {name}\n{shown}\n"));
@@ -49,37 +49,33 @@ fn examples_in_the_headers_are_true() {
 }
 
 impl Example {
-    fn of(source: &str) -> Option<Example> {
+    fn parse(source: &str) -> Option<Example> {
         let header = source.lines().take_while(|line| line.starts_with("//!"));
         let header: Vec<&str> = header.map(|line| line.strip_prefix("//! ").unwrap_or("")).collect();
         let start = header.iter().position(|line| *line == "```text")? + 1;
         let arrow = start + header[start..].iter().position(|line| *line == "->")?;
         let end = arrow + header[arrow..].iter().position(|line| *line == "```")?;
-        // `src/a.py` in 300 bytes, `that` being worked on:
-        let told = header[..start - 1].iter().rev().find(|line| !line.is_empty())?;
-        let (before, after) = told.split_once(" bytes")?;
+        // `src/a.py` in 300 bytes, `that` having been edited:
+        let introduction = header[..start - 1].iter().rev().find(|line| !line.is_empty())?;
+        let (before, after) = introduction.split_once(" bytes")?;
         let quoted = |text: &str| text.split('`').nth(1).map(str::to_owned);
         Some(Example {
             room: before.rsplit(' ').next()?.parse().ok()?,
             path: quoted(before),
-            worked_on: quoted(after),
+            edited: quoted(after),
             before: header[start..arrow].join("\n"),
             after: header[arrow + 1..end].join("\n"),
         })
     }
 
     fn run(&self, name: &str) -> String {
-        let is_worked_on =
-            |line: &str| self.worked_on.as_ref().is_some_and(|words| line.contains(words.as_str()));
-        let file = self.path.as_deref().map(|path| FileShown {
-            path,
-            first_line: Some(1),
-            is_worked_on: &is_worked_on,
-        });
-        let wish = Wish { file, ..Wish::new(self.room, &|_| 0.0) };
+        let is_edited = |line: &str| self.edited.as_ref().is_some_and(|words| line.contains(words.as_str()));
+        let file =
+            self.path.as_deref().map(|path| FileExcerpt { path, first_line: Some(1), is_edited: &is_edited });
+        let options = CondenseOptions { file, ..CondenseOptions::new(self.room, &|_| 0.0) };
         let short = match name {
-            "written" => condense_written(&self.before, &wish),
-            _ => condense(&self.before, &wish),
+            "written" => condense_input(&self.before, &options),
+            _ => condense(&self.before, &options),
         };
         let short = short.unwrap_or_else(|| panic!("{name}: the example is too short to be shortened"));
         assert!(

@@ -1,5 +1,4 @@
-//! What a harness puts around a result: the exit code, tags, timings. It is kept as it is; what stands inside is
-//! condensed.
+//! Envelopes: exit codes, tags and timings that a harness adds wrap a result. They are kept; the text inside is condensed.
 //!
 //! In 150 bytes:
 //!
@@ -27,14 +26,14 @@
 //! </output>
 //! ```
 
-/// A text as its frame and what stands in it.
-pub(crate) struct Frame<'a> {
+/// An envelope and the text inside.
+pub(crate) struct Envelope<'a> {
     above: &'a str,
     pub(crate) body: &'a str,
     below: &'a str,
 }
 
-const ABOVE: [&str; 9] = [
+const HEAD_MARKS: [&str; 9] = [
     "<returncode>",
     "<output>",
     "Exit code",
@@ -45,42 +44,43 @@ const ABOVE: [&str; 9] = [
     "Original token count:",
     "Output:",
 ];
-const BELOW: [&str; 4] = ["</output>", "</output_tail>", "agentId:", "exit_code:"];
+const TAIL_MARKS: [&str; 4] = ["</output>", "</output_tail>", "agentId:", "exit_code:"];
 const REMINDER: &str = "\n<system-reminder>";
-const MOST: usize = 200;
+const LONGEST: usize = 200;
 
-/// Takes the frame off.
-pub(crate) fn split(text: &str) -> Frame<'_> {
+/// Separates the envelope of a text.
+pub(crate) fn split(text: &str) -> Envelope<'_> {
     let mut start = 0;
     while let Some((line, _)) = text[start..].split_once('\n') {
-        let is_above = line.len() <= MOST && ABOVE.iter().any(|mark| line.starts_with(mark));
-        if !is_above || start > MOST {
+        let is_above = line.len() <= LONGEST && HEAD_MARKS.iter().any(|mark| line.starts_with(mark));
+        if !is_above || start > LONGEST {
             break;
         }
         start += line.len() + 1;
     }
     let mut body = text[start..].trim_end();
-    // A reminder at the end is the harness's talk to the model, and old by now.
+    // A reminder at the end was meant for the step in which it was sent.
     if let Some(at) =
         body.rfind(REMINDER).filter(|at| body.len() - at < 2_000 && body.ends_with("</system-reminder>"))
     {
         body = body[..at].trim_end();
     }
     let last = body.rsplit('\n').next().unwrap_or_default();
-    let is_below =
-        last.len() <= MOST && last.len() < body.len() && BELOW.iter().any(|mark| last.starts_with(mark));
+    let is_below = last.len() <= LONGEST
+        && last.len() < body.len()
+        && TAIL_MARKS.iter().any(|mark| last.starts_with(mark));
     let end = if is_below { body.len() - last.len() } else { body.len() };
-    Frame { above: &text[..start], body: &body[..end], below: if is_below { last } else { "" } }
+    Envelope { above: &text[..start], body: &body[..end], below: if is_below { last } else { "" } }
 }
 
-impl Frame<'_> {
-    /// The bytes of the frame alone.
+impl Envelope<'_> {
+    /// The size of the envelope in bytes.
     pub(crate) fn len(&self) -> usize {
         self.above.len() + self.below.len() + 1
     }
 
-    /// The frame around another body.
-    pub(crate) fn around(&self, body: &str) -> String {
+    /// Puts another body into the envelope.
+    pub(crate) fn wrap(&self, body: &str) -> String {
         let line_end = if self.below.is_empty() || body.is_empty() { "" } else { "\n" };
         format!("{}{body}{line_end}{}", self.above, self.below)
     }
@@ -90,17 +90,17 @@ impl Frame<'_> {
 mod tests {
     use expect_test::expect;
 
-    use crate::text::condense::Kind;
+    use crate::text::condense::ContentKind;
     use crate::text::condense::check::check;
 
     #[test]
-    fn the_frame_stays() {
+    fn keeps_the_envelope() {
         let text = {
             let lines: String = (0..60).map(|i| format!("10:00:{i:02} got {i} jobs\n")).collect();
             format!("<returncode>1</returncode>\n<output>\n{lines}</output>")
         };
         check(
-            Kind::Log,
+            ContentKind::Log,
             &text,
             160,
             &[],

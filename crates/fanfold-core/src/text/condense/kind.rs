@@ -1,4 +1,4 @@
-//! Tells what a text is, by a sample of its lines.
+//! Detects the kind of a text from a sample of its lines.
 
 use std::sync::LazyLock;
 
@@ -7,75 +7,75 @@ use regex::Regex;
 use crate::text::condense::signs::{head, tail};
 use crate::text::condense::{code, frame, html, listing, log, runs, search, table, trace};
 
-/// What a text is.
+/// The kind of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// An answer of a program, as data.
+pub enum ContentKind {
+    /// Structured program output.
     Json,
-    /// Output of a program, and whatever else has lines.
+    /// Program output, and any text with lines that is of no other kind.
     Log,
     /// A stack trace.
     Trace,
-    /// Output of a test runner.
+    /// Test runner output.
     Tests,
     /// A patch.
     Diff,
     /// A source file.
     Code,
-    /// Hits of a grep.
+    /// Hits of grep.
     Search,
-    /// Names of files.
+    /// File names.
     Listing,
-    /// Rows of columns.
+    /// A table.
     Table,
     /// A web page.
     Html,
-    /// A text for people.
+    /// Prose.
     Prose,
     /// Encoded or minified data.
     Dense,
 }
 
-impl Kind {
-    /// Every kind.
-    pub const ALL: [Kind; 12] = [
-        Kind::Json,
-        Kind::Log,
-        Kind::Trace,
-        Kind::Tests,
-        Kind::Diff,
-        Kind::Code,
-        Kind::Search,
-        Kind::Listing,
-        Kind::Table,
-        Kind::Html,
-        Kind::Prose,
-        Kind::Dense,
+impl ContentKind {
+    /// All kinds.
+    pub const ALL: [ContentKind; 12] = [
+        ContentKind::Json,
+        ContentKind::Log,
+        ContentKind::Trace,
+        ContentKind::Tests,
+        ContentKind::Diff,
+        ContentKind::Code,
+        ContentKind::Search,
+        ContentKind::Listing,
+        ContentKind::Table,
+        ContentKind::Html,
+        ContentKind::Prose,
+        ContentKind::Dense,
     ];
 }
 
 const SAMPLE_HEAD: usize = 8_192;
 const SAMPLE_TAIL: usize = 4_096;
 
-/// The kind of a text. Looks at twelve kilobytes of it, so that it costs the same for any length.
-pub fn kind_of(text: &str) -> Kind {
+/// Detects the kind of a text from at most twelve kilobytes of it.
+pub fn detect_kind(text: &str) -> ContentKind {
     let text = frame::split(text).body.trim_ascii_start();
     let start = head(text, SAMPLE_HEAD);
     let end =
         if text.len() > start.len() { tail(text, SAMPLE_TAIL.min(text.len() - start.len())) } else { "" };
     if is_json(start, text) {
-        return Kind::Json;
+        return ContentKind::Json;
     }
     if html::is_html(start) {
-        return Kind::Html;
+        return ContentKind::Html;
     }
     let lines: Vec<&str> =
         start.lines().chain(end.lines()).map(str::trim_end).filter(|line| !line.is_empty()).collect();
     if is_dense(start, &lines) {
-        return Kind::Dense;
+        return ContentKind::Dense;
     }
     if lines.is_empty() {
-        return Kind::Log;
+        return ContentKind::Log;
     }
     let share = |is_so: &dyn Fn(&str) -> bool| {
         lines.iter().filter(|line| is_so(line)).count() as f32 / lines.len() as f32
@@ -85,40 +85,40 @@ pub fn kind_of(text: &str) -> Kind {
         line.starts_with("@@ -") || line.starts_with("diff --git ") || *line == "*** Begin Patch"
     });
     if is_diff && !is_numbered && share(&|line| line.starts_with(['+', '-', ' ', '@', 'd', 'i', '*'])) > 0.6 {
-        return Kind::Diff;
+        return ContentKind::Diff;
     }
     if !is_numbered {
         if runs::is_run(&lines) {
-            return Kind::Tests;
+            return ContentKind::Tests;
         }
         if share(&trace::is_frame) > 0.15 {
-            return Kind::Trace;
+            return ContentKind::Trace;
         }
         if share(&search::is_hit) > 0.6 {
-            return Kind::Search;
+            return ContentKind::Search;
         }
         if share(&listing::is_name) > 0.75 {
-            return Kind::Listing;
+            return ContentKind::Listing;
         }
         if table::is_table(&lines) {
-            return Kind::Table;
+            return ContentKind::Table;
         }
         if share(&log::is_stamped) > 0.3 {
-            return Kind::Log;
+            return ContentKind::Log;
         }
     }
     let prose = share(&is_prose);
     let code = share(&|line| code::is_code(code::unnumbered(line)));
     let n_headings = lines.iter().filter(|line| code::unnumbered(line).starts_with("##")).count();
     if n_headings >= 2 && prose > 0.15 {
-        return Kind::Prose;
+        return ContentKind::Prose;
     }
     match (code > 0.35, prose > 0.35) {
-        (true, _) if code >= prose => Kind::Code,
-        (_, true) => Kind::Prose,
-        (true, false) => Kind::Code,
-        (false, false) if is_numbered => Kind::Code,
-        (false, false) => Kind::Log,
+        (true, _) if code >= prose => ContentKind::Code,
+        (_, true) => ContentKind::Prose,
+        (true, false) => ContentKind::Code,
+        (false, false) if is_numbered => ContentKind::Code,
+        (false, false) => ContentKind::Log,
     }
 }
 
@@ -146,4 +146,4 @@ fn is_prose(line: &str) -> bool {
 }
 
 static SENTENCE: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^[\w\x60*\x22'(][^{}=;<>]*(?:\s[\w'’,-]+){4}").expect("a pattern"));
+    LazyLock::new(|| Regex::new(r"^[\w\x60*\x22'(][^{}=;<>]*(?:\s[\w'’,-]+){4}").expect("a valid pattern"));

@@ -1,7 +1,7 @@
-//! Chooses lines: the weightiest per byte that fit the room, in their order, with the gaps marked.
+//! Chooses the most important lines that fit the room, in order, and marks the gaps.
 //!
-//! Every kind of text turns into rows with weights and comes here. What must stay goes first, then what weighs most
-//! for its length, then the beginning and the end as far as there is room. Rows of no weight are never shown.
+//! All condensers turn a text into weighted rows and choose among them here: mandatory rows first, then rows by weight
+//! per byte, then the beginning and the end while there is room. Rows of weight zero are never shown.
 //!
 //! ```text
 //! line 1        line 1
@@ -12,26 +12,26 @@
 
 use std::borrow::Cow;
 
-use crate::text::condense::Wish;
-use crate::text::condense::signs::{Sign, head, sign_of, tail};
+use crate::text::condense::CondenseOptions;
+use crate::text::condense::signs::{Severity, head, severity_of, tail};
 
-/// Errors, failures, exit codes: shown before anything else.
+/// Errors, failures, exit codes: chosen before anything else.
 pub(crate) const MUST: f32 = 1000.0;
 /// Headers, counts, first and last lines.
 pub(crate) const FRAME: f32 = 3.0;
 /// Definitions, changed lines, first sentences.
 pub(crate) const SHAPE: f32 = 1.0;
-/// What is shown when there is room left, from the beginning and the end.
+/// Ordinary lines: fill the remaining room from the beginning and the end.
 pub(crate) const PLAIN: f32 = 0.1;
-/// What is never shown.
+/// Never shown.
 pub(crate) const NONE: f32 = 0.0;
 
-/// What is chosen by its weight; below this, by its position.
+/// Rows of at least this weight are chosen by weight, others by position.
 const NOTABLE: f32 = 0.5;
 const LONGEST: usize = 400;
 const MOST_VALUE: f32 = 60.0;
 
-/// A line that may be shown.
+/// A line with its weight.
 #[derive(Debug)]
 pub(crate) struct Row<'a> {
     text: Cow<'a, str>,
@@ -39,37 +39,37 @@ pub(crate) struct Row<'a> {
     gap: Gap,
 }
 
-/// What the mark of a gap says of a line that is not shown.
+/// What the mark of a gap counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gap {
-    /// There is a line.
+    /// Lines.
     Line,
-    /// It repeats one before it, but for its numbers.
+    /// Lines that repeat an earlier one except for numbers.
     Alike,
-    /// It tells of a test that passed.
+    /// Passed tests.
     Passed,
-    /// It was added or taken away.
+    /// Added or removed lines.
     Changed,
-    /// It is an item of a list.
+    /// List items.
     Item,
-    /// It is a row of a table.
+    /// Table rows.
     Row,
-    /// It is what a search found.
+    /// Search hits.
     Hit,
-    /// Nothing: that it is missing is clear from what is shown, or does not matter.
+    /// Nothing: the gap is obvious or does not matter.
     Silent,
 }
 
-/// The lines of a text with their weights.
+/// The rows of a text.
 pub(crate) struct Rows<'a, 'w> {
     rows: Vec<Row<'a>>,
-    wish: &'w Wish<'w>,
+    options: &'w CondenseOptions<'w>,
     longest: usize,
 }
 
 impl<'a, 'w> Rows<'a, 'w> {
-    pub(crate) fn new(wish: &'w Wish<'w>) -> Rows<'a, 'w> {
-        Rows { rows: Vec::new(), wish, longest: (wish.room / 2).clamp(40, LONGEST) }
+    pub(crate) fn new(options: &'w CondenseOptions<'w>) -> Rows<'a, 'w> {
+        Rows { rows: Vec::new(), options, longest: (options.room / 2).clamp(40, LONGEST) }
     }
 
     /// Adds a line. Its value is added to its weight.
@@ -84,11 +84,11 @@ impl<'a, 'w> Rows<'a, 'w> {
             self.rows.push(Row { text: Cow::Borrowed(line), weight, gap: Gap::Line });
             return;
         }
-        let (text, value) = cut(line, self.longest, self.wish);
+        let (text, value) = cut(line, self.longest, self.options);
         self.rows.push(Row { text: Cow::Owned(text), weight: weight + value, gap: Gap::Line });
     }
 
-    /// Adds a line under its number, which tells the gaps.
+    /// Adds a line with its line number. Its gaps are visible from the numbers.
     pub(crate) fn push_numbered(&mut self, number: usize, line: &str, weight: f32) {
         if line.trim().is_empty() {
             self.push("", NONE);
@@ -99,35 +99,35 @@ impl<'a, 'w> Rows<'a, 'w> {
         let (text, value) = if line.len() <= self.longest {
             (format!("{number}→{line}"), self.value(line))
         } else {
-            let (text, value) = cut(line, self.longest, self.wish);
+            let (text, value) = cut(line, self.longest, self.options);
             (format!("{number}→{text}"), value)
         };
         self.rows.push(Row { text: Cow::Owned(text), weight: weight + value, gap: Gap::Silent });
     }
 
-    /// Adds a line that repeats an earlier one but for its numbers. Only its value can bring it in.
+    /// Adds a line that repeats an earlier one except for numbers; shown only if it has a value.
     pub(crate) fn push_repeat(&mut self, line: &'a str) {
         self.push(line, NONE);
         self.gap(Gap::Alike);
     }
 
-    /// Says what a gap tells of the last line.
+    /// Sets what a gap at the last row counts.
     pub(crate) fn gap(&mut self, gap: Gap) {
         if let Some(row) = self.rows.last_mut() {
             row.gap = gap;
         }
     }
 
-    /// Adds a line of our own making that is not cut.
-    pub(crate) fn push_whole(&mut self, line: String, weight: f32) {
+    /// Adds a generated line that is never cut.
+    pub(crate) fn push_uncut(&mut self, line: String, weight: f32) {
         let value = self.value(head(&line, 4 * LONGEST));
         self.rows.push(Row { text: Cow::Owned(line), weight: weight + value, gap: Gap::Line });
     }
 
-    /// Adds a line of our own making.
-    pub(crate) fn push_made(&mut self, line: String, weight: f32) {
+    /// Adds a generated line.
+    pub(crate) fn push_owned(&mut self, line: String, weight: f32) {
         let value = self.value(head(&line, 4 * LONGEST));
-        let text = if line.len() > self.longest { cut(&line, self.longest, self.wish).0 } else { line };
+        let text = if line.len() > self.longest { cut(&line, self.longest, self.options).0 } else { line };
         self.rows.push(Row { text: Cow::Owned(text), weight: weight + value, gap: Gap::Line });
     }
 
@@ -135,15 +135,15 @@ impl<'a, 'w> Rows<'a, 'w> {
         self.rows.len()
     }
 
-    /// Makes a line weigh at least so much.
+    /// Raises the weight of a row to at least `weight`.
     pub(crate) fn raise(&mut self, index: usize, weight: f32) {
         if let Some(row) = self.rows.get_mut(index).filter(|row| !row.text.is_empty()) {
             row.weight = row.weight.max(weight);
         }
     }
 
-    /// Makes the first and the last lines part of the frame.
-    pub(crate) fn frame(&mut self, n_first: usize, n_last: usize) {
+    /// Raises the weight of the first and the last rows.
+    pub(crate) fn raise_ends(&mut self, n_first: usize, n_last: usize) {
         let filled = |row: &Row<'_>| !row.text.is_empty();
         let first: Vec<usize> = (0..self.len()).filter(|&i| filled(&self.rows[i])).take(n_first).collect();
         let last: Vec<usize> =
@@ -154,14 +154,14 @@ impl<'a, 'w> Rows<'a, 'w> {
         }
     }
 
-    /// Lets weighty lines lend some weight to those around them: an error is understood by what stands beside it.
-    pub(crate) fn lend(&mut self) {
+    /// Raises the weights of rows near important rows: an error is understood from its context.
+    pub(crate) fn spread_weight(&mut self) {
         let lent = |weight: f32, share: f32| weight.min(6.0) * share;
-        let mut carried = NONE;
+        let mut from_above = NONE;
         for row in &mut self.rows {
             let own = row.weight;
-            row.weight = if own > NONE { own.max(carried) } else { own };
-            carried = if own >= NOTABLE { lent(own, 0.4) } else { carried * 0.4 };
+            row.weight = if own > NONE { own.max(from_above) } else { own };
+            from_above = if own >= NOTABLE { lent(own, 0.4) } else { from_above * 0.4 };
         }
         for i in (1..self.rows.len()).rev() {
             let from_below = lent(self.rows[i].weight, 0.2);
@@ -170,48 +170,48 @@ impl<'a, 'w> Rows<'a, 'w> {
         }
     }
 
-    /// What a later step may need of a line.
+    /// The value of a line for later work.
     pub(crate) fn value(&self, line: &str) -> f32 {
-        value_of(line, self.wish)
+        value_of(line, self.options)
     }
 
-    /// The chosen lines.
+    /// Chooses rows and joins them.
     pub(crate) fn choose(&self) -> String {
-        let mut choice = Choice::new(self);
-        choice.by_weight();
-        choice.by_position();
-        choice.print()
+        let mut selection = Selection::new(self);
+        selection.by_weight();
+        selection.by_position();
+        selection.print()
     }
 }
 
-/// What a later step may need of a line, as a number that can be trusted.
-fn value_of(line: &str, wish: &Wish<'_>) -> f32 {
-    let value = (wish.value)(line);
+/// The value of a line as a finite, bounded weight.
+fn value_of(line: &str, options: &CondenseOptions<'_>) -> f32 {
+    let value = (options.value)(line);
     // A name in use weighs as much as a header.
     if value.is_finite() { (value * FRAME).clamp(NONE, MOST_VALUE) } else { NONE }
 }
 
-struct Choice<'r> {
+struct Selection<'r> {
     rows: &'r [Row<'r>],
     is_shown: Vec<bool>,
     used: usize,
     room: usize,
-    /// The most that the mark of a gap can take.
+    /// The maximum size of a gap mark.
     mark: usize,
 }
 
-impl<'r> Choice<'r> {
-    fn new(all: &'r Rows<'r, '_>) -> Choice<'r> {
+impl<'r> Selection<'r> {
+    fn new(all: &'r Rows<'r, '_>) -> Selection<'r> {
         let rows = &all.rows;
         let widest = rows.iter().filter(|row| row.gap != Gap::Silent);
         let mark = widest
             .map(|row| row.gap.word().len())
             .max()
             .map_or(0, |n| n + mark_of(rows.len(), Gap::Silent).len() + 1);
-        Choice { rows, is_shown: vec![false; rows.len()], used: mark, room: all.wish.room, mark }
+        Selection { rows, is_shown: vec![false; rows.len()], used: mark, room: all.options.room, mark }
     }
 
-    /// Shows a line if it fits. The gap that it splits, shortens or closes is accounted for.
+    /// Shows a row if it fits, accounting for the gap that it splits, shortens or closes.
     fn show(&mut self, i: usize, limit: usize) -> bool {
         if self.is_shown[i] {
             return true;
@@ -233,14 +233,14 @@ impl<'r> Choice<'r> {
         let mut notable: Vec<(bool, f32, u32)> = Vec::new();
         for (i, row) in self.rows.iter().enumerate().filter(|(_, row)| row.weight >= NOTABLE) {
             let is_must = row.weight >= MUST;
-            // What must stay goes by its weight alone: a long error is no worse than a short one.
+            // A long error is as important as a short one.
             let length = if is_must { 1 } else { row.text.len() + 24 };
             notable.push((is_must, row.weight / length as f32, i as u32));
         }
         let order = |a: &(bool, f32, u32), b: &(bool, f32, u32)| {
             b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2))
         };
-        // No more lines than bytes can be shown: the rest need not be sorted.
+        // At most one row per byte can be shown.
         let n_most = self.room.max(1);
         if notable.len() > n_most {
             notable.select_nth_unstable_by(n_most, order);
@@ -284,19 +284,19 @@ impl<'r> Choice<'r> {
     }
 }
 
-/// A gap as its mark, or as its lines where these are shorter than the mark.
+/// Prints the mark of a gap, or its rows if they are shorter than the mark.
 fn print_gap(hidden: &[Row<'_>], out: &mut String) {
-    let told = || hidden.iter().filter(|row| row.gap != Gap::Silent);
-    let filled = || told().filter(|row| !row.text.is_empty());
+    let counted = || hidden.iter().filter(|row| row.gap != Gap::Silent);
+    let filled = || counted().filter(|row| !row.text.is_empty());
     let first = filled().next().map_or(Gap::Line, |row| row.gap);
     let gap = if filled().all(|row| row.gap == first) { first } else { Gap::Line };
-    let n_told = if gap == Gap::Line { told().count() } else { filled().count() };
-    if n_told == 0 {
+    let n_counted = if gap == Gap::Line { counted().count() } else { filled().count() };
+    if n_counted == 0 {
         return;
     }
-    let mark = mark_of(n_told, gap);
-    let n_bytes: usize = told().take(mark.len()).map(|row| row.text.len() + 1).sum();
-    if n_bytes <= mark.len() && n_told <= mark.len() {
+    let mark = mark_of(n_counted, gap);
+    let n_bytes: usize = counted().take(mark.len()).map(|row| row.text.len() + 1).sum();
+    if n_bytes <= mark.len() && n_counted <= mark.len() {
         for row in filled() {
             out.push_str(&row.text);
             out.push('\n');
@@ -312,7 +312,6 @@ fn print_gap(hidden: &[Row<'_>], out: &mut String) {
 
 fn mark_of(n: usize, gap: Gap) -> String {
     let word = gap.word();
-    // One line, one item: a mark in good grammar is read without a thought.
     let word = if n == 1 { word.strip_suffix('s').unwrap_or(word) } else { word };
     format!("… {n} {word}")
 }
@@ -332,8 +331,8 @@ impl Gap {
     }
 }
 
-/// A long line cut around its valuable part, and what that is worth.
-fn cut(line: &str, longest: usize, wish: &Wish<'_>) -> (String, f32) {
+/// Cuts a long line around its most valuable part. Returns the value of that part.
+fn cut(line: &str, longest: usize, options: &CondenseOptions<'_>) -> (String, f32) {
     const CHUNK: usize = 64;
     let mut chunks: Vec<(usize, f32)> = Vec::new();
     let mut at = 0;
@@ -342,8 +341,8 @@ fn cut(line: &str, longest: usize, wish: &Wish<'_>) -> (String, f32) {
         let end =
             chunk.rfind([' ', ',', ';']).filter(|end| *end >= CHUNK / 2).map_or(chunk.len(), |end| end + 1);
         let chunk = &chunk[..end.max(1)];
-        let alarm = if sign_of(chunk) == Sign::Alarm { SHAPE } else { NONE };
-        chunks.push((at, value_of(chunk, wish) + alarm));
+        let alarm = if severity_of(chunk) == Severity::Error { SHAPE } else { NONE };
+        chunks.push((at, value_of(chunk, options) + alarm));
         at += chunk.len();
     }
     let n_window = (longest * 2 / 3 / CHUNK).max(1);
@@ -351,8 +350,8 @@ fn cut(line: &str, longest: usize, wish: &Wish<'_>) -> (String, f32) {
     let mut sum = NONE;
     for (i, (_, value)) in chunks.iter().enumerate() {
         sum += value;
-        if let Some((_, gone)) = i.checked_sub(n_window).map(|gone| chunks[gone]) {
-            sum -= gone;
+        if let Some((_, removed)) = i.checked_sub(n_window).map(|removed| chunks[removed]) {
+            sum -= removed;
         }
         if sum > best.0 + 0.001 {
             best = (sum, (i + 1).saturating_sub(n_window));
@@ -378,17 +377,17 @@ fn cut(line: &str, longest: usize, wish: &Wish<'_>) -> (String, f32) {
 mod tests {
     use expect_test::expect;
 
-    use crate::text::condense::Kind;
+    use crate::text::condense::ContentKind;
     use crate::text::condense::check::check;
 
     #[test]
-    fn a_long_line_is_cut_around_what_is_in_use() {
+    fn cuts_a_long_line_around_a_name_in_use() {
         let text = {
             let words = "some words that say nothing ".repeat(60);
             format!("first\n{words}the_name_in_use {words}\nlast\n")
         };
         check(
-            Kind::Log,
+            ContentKind::Log,
             &text,
             300,
             &["the_name_in_use"],

@@ -1,90 +1,103 @@
-//! Long texts made short by what they are.
+//! Condensers: shorten a text according to its kind.
 //!
-//! Each kind has its file, which says what is kept and why. All of them choose lines of the original, in its order,
-//! and mark the gaps: what is left reads like the original with parts left out.
+//! All condensers choose lines of the original, keep their order and mark the gaps, so that the output reads like the
+//! original with parts left out. The header of each file says what is kept and why.
 
-pub(crate) mod signs; // lines that say that something went wrong
-mod lines; //            chooses lines under a room
-mod frame; //            what a harness puts around a result
-mod kind; //             tells what a text is
+pub(crate) mod signs; // finds lines that report a failure
+mod lines; //            chooses lines within a room
+mod frame; //            the envelope that a harness puts around a result
+mod kind; //             detects the kind of a text
 mod documents; //        JSON, tables, web pages, prose, encoded data
 mod output; //           output of programs
 mod source; //           source code and patches
-mod written; //          what an agent wrote: commands with scripts, files, patches
+mod written; //          tool inputs: commands with scripts, files, patches
 
 #[cfg(test)]
-mod check; //            what the tests share
+mod check; //            shared test code
 #[cfg(test)]
-mod examples; //         runs those in the headers
+mod examples; //         runs the examples of the headers
 
-pub use kind::{Kind, kind_of};
+pub use kind::{ContentKind, detect_kind};
 pub(crate) use source::code::is_definition;
-pub(crate) use source::outline::Known as KnownOutlines;
+pub(crate) use source::outline::CachedOutlines;
 pub use source::outline::Outlines;
-pub use written::condense_written;
+pub use written::condense_input;
 
 use documents::{dense, escaped, html, json, prose, table};
 use output::{listing, log, runs, search, trace};
 use source::{code, diff};
 
-/// What a condensed text should be like.
+/// How to condense a text.
 #[derive(Clone, Copy)]
-pub struct Wish<'a> {
-    /// The bytes that it may have.
+pub struct CondenseOptions<'a> {
+    /// The maximum size in bytes.
     pub room: usize,
-    /// What the text is, where that is known; none has it looked at.
-    pub kind: Option<Kind>,
-    /// How much later work may need a line: 0 for nothing special, 1 for a name that is in use, more for more of it.
+    /// The kind of the text; detected if `None`.
+    pub kind: Option<ContentKind>,
+    /// How likely later work needs a line: 0 for an ordinary line, 1 for each name that is in use.
     pub value: &'a dyn Fn(&str) -> f32,
-    /// The file that the text shows, where it is known to show one.
-    pub file: Option<FileShown<'a>>,
-    /// The outlines that are known; none has every text parsed.
+    /// The file that the text shows, if any.
+    pub file: Option<FileExcerpt<'a>>,
+    /// A cache of outlines; without one, outlines are computed each time.
     pub outlines: Option<&'a Outlines>,
 }
 
-/// The file that a text shows.
+/// The part of a file that a text shows.
 #[derive(Clone, Copy)]
-pub struct FileShown<'a> {
-    /// Its path, which tells the language of code.
+pub struct FileExcerpt<'a> {
+    /// The path; its extension determines the language.
     pub path: &'a str,
-    /// The number of the first line that the text shows, where it is known.
+    /// The line number of the first line, if known.
     pub first_line: Option<u32>,
-    /// Whether a line of it was worked on: what is defined around that line stays whole, where there is room.
-    pub is_worked_on: &'a dyn Fn(&str) -> bool,
+    /// Whether a line was edited. Definitions around edited lines are kept whole if there is room.
+    pub is_edited: &'a dyn Fn(&str) -> bool,
 }
 
-impl<'a> Wish<'a> {
-    /// A wish for a text of which nothing more is known.
-    pub fn new(room: usize, value: &'a dyn Fn(&str) -> f32) -> Wish<'a> {
-        Wish { room, kind: None, value, file: None, outlines: None }
+impl<'a> CondenseOptions<'a> {
+    /// Options for a text of unknown origin.
+    pub fn new(room: usize, value: &'a dyn Fn(&str) -> f32) -> CondenseOptions<'a> {
+        CondenseOptions { room, kind: None, value, file: None, outlines: None }
     }
 }
 
-/// The text within the room, or nothing where it would not be clearly shorter.
-pub fn condense(text: &str, wish: &Wish<'_>) -> Option<String> {
-    if text.len() <= wish.room {
+/// Condenses a text. Returns `None` if it fits the room or would not become clearly shorter.
+pub fn condense(text: &str, options: &CondenseOptions<'_>) -> Option<String> {
+    if text.len() <= options.room {
         return None;
     }
-    let mut short = condense_within(text, wish, 0);
+    let mut short = condense_within(text, options, 0);
     if short.trim().is_empty() {
         short = format!("… {} lines", text.split('\n').count());
     }
-    let is_clearly_shorter = short.len() < text.len() - text.len() / 8;
-    is_clearly_shorter.then_some(short)
+    is_clearly_shorter(&short, text).then_some(short)
 }
 
-/// The bytes that a text is condensed to where nothing else says how many: a fifth, and what its errors take.
-pub fn usual_room(text: &str) -> usize {
-    usual_room_as(text, kind_of(text))
+fn is_clearly_shorter(short: &str, text: &str) -> bool {
+    short.len() < text.len() - text.len() / 8
 }
 
-/// The same for a text that is known to be of a kind.
-pub(crate) fn usual_room_as(text: &str, kind: Kind) -> usize {
+/// The default size of a condensed text: a fifth of the original and room for its error lines.
+pub fn default_room(text: &str) -> usize {
+    default_room_for(text, detect_kind(text))
+}
+
+/// The default size for a text of a known kind.
+pub(crate) fn default_room_for(text: &str, kind: ContentKind) -> usize {
     let room = (text.len() / 5).clamp(LEAST, MOST);
     let has_errors = match kind {
-        Kind::Log | Kind::Trace | Kind::Tests | Kind::Json | Kind::Table | Kind::Dense => true,
-        // In these the words stand for other things.
-        Kind::Diff | Kind::Code | Kind::Search | Kind::Listing | Kind::Html | Kind::Prose => false,
+        ContentKind::Log
+        | ContentKind::Trace
+        | ContentKind::Tests
+        | ContentKind::Json
+        | ContentKind::Table
+        | ContentKind::Dense => true,
+        // In these kinds, words such as `error` do not report a failure.
+        ContentKind::Diff
+        | ContentKind::Code
+        | ContentKind::Search
+        | ContentKind::Listing
+        | ContentKind::Html
+        | ContentKind::Prose => false,
     };
     if !has_errors {
         return room;
@@ -92,58 +105,61 @@ pub(crate) fn usual_room_as(text: &str, kind: Kind) -> usize {
     (room + log::n_error_bytes(text)).min(text.len() / 2).clamp(room, MOST)
 }
 
-/// A text is condensed to at least so many bytes.
+/// The minimum default size.
 const LEAST: usize = 160;
-/// And to no more than this, however long it is.
+/// The maximum default size.
 const MOST: usize = 1_600;
 
-/// How deep a text may lie in another: a log in a string of JSON in a string of JSON.
+/// The maximum nesting of texts, such as a log in a JSON string in a JSON string.
 const DEEPEST: usize = 4;
 
-fn condense_within(text: &str, wish: &Wish<'_>, depth: usize) -> String {
-    if text.len() <= wish.room {
+fn condense_within(text: &str, options: &CondenseOptions<'_>, depth: usize) -> String {
+    if text.len() <= options.room {
         return text.trim_end().to_owned();
     }
-    let frame = frame::split(text);
-    if frame.len() > wish.room / 2 {
-        return body_within(text, wish, depth);
+    let envelope = frame::split(text);
+    if envelope.len() > options.room / 2 {
+        return body_within(text, options, depth);
     }
-    let room = wish.room - frame.len();
-    let inner = Wish { room, ..*wish };
-    frame.around(&body_within(frame.body, &inner, depth))
+    let room = options.room - envelope.len();
+    let inner = CondenseOptions { room, ..*options };
+    envelope.wrap(&body_within(envelope.body, &inner, depth))
 }
 
-fn body_within(text: &str, wish: &Wish<'_>, depth: usize) -> String {
-    if text.len() <= wish.room {
+fn body_within(text: &str, options: &CondenseOptions<'_>, depth: usize) -> String {
+    if text.len() <= options.room {
         return text.trim_end().to_owned();
     }
     if let (true, Some(plain)) = (depth < DEEPEST, escaped::unescape(text)) {
-        return condense_within(&plain, wish, depth + 1);
+        return condense_within(&plain, options, depth + 1);
     }
-    let kind = wish.kind.unwrap_or_else(|| kind_of(text));
-    // Many tools put their output into JSON: what is said of it is said of what they put there.
-    let may_be_around = wish.kind.is_some_and(|kind| kind != Kind::Json) && kind_of(text) == Kind::Json;
-    if may_be_around && let Some(short) = json::condense_around(text, wish, depth) {
+    let kind = options.kind.unwrap_or_else(|| detect_kind(text));
+    // Many tools wrap their output in JSON. A configured kind applies to the wrapped text.
+    let may_be_wrapped =
+        options.kind.is_some_and(|kind| kind != ContentKind::Json) && detect_kind(text) == ContentKind::Json;
+    if may_be_wrapped && let Some(short) = json::condense_wrapped(text, options, depth) {
         return short;
     }
-    // A file with many comments looks like prose, one with many names like a listing: its name tells more.
-    let is_guess = wish.kind.is_none();
-    let may_be_code = is_guess && matches!(kind, Kind::Log | Kind::Listing | Kind::Table | Kind::Prose);
-    if may_be_code && let Some(outline) = code::outlined(text, wish) {
+    // A file with many comments looks like prose, and one with many names like a listing. Its path is more reliable.
+    let is_guess = options.kind.is_none();
+    let may_be_code = is_guess
+        && matches!(kind, ContentKind::Log | ContentKind::Listing | ContentKind::Table | ContentKind::Prose);
+    if may_be_code && let Some(outline) = code::condense_to_outline(text, options) {
         return outline;
     }
     match kind {
-        Kind::Json => json::condense(text, wish, depth).unwrap_or_else(|| log::condense(text, wish)),
-        Kind::Log => log::condense(text, wish),
-        Kind::Trace => trace::condense(text, wish),
-        Kind::Tests => runs::condense(text, wish),
-        Kind::Diff => diff::condense(text, wish),
-        Kind::Code => code::condense(text, wish),
-        Kind::Search => search::condense(text, wish),
-        Kind::Listing => listing::condense(text, wish),
-        Kind::Table => table::condense(text, wish),
-        Kind::Html => html::condense(text, wish),
-        Kind::Prose => prose::condense(text, wish),
-        Kind::Dense => dense::condense(text, wish),
+        ContentKind::Json => {
+            json::condense(text, options, depth).unwrap_or_else(|| log::condense(text, options))
+        }
+        ContentKind::Log | ContentKind::Trace => log::condense(text, options),
+        ContentKind::Tests => runs::condense(text, options),
+        ContentKind::Diff => diff::condense(text, options),
+        ContentKind::Code => code::condense(text, options),
+        ContentKind::Search => search::condense(text, options),
+        ContentKind::Listing => listing::condense(text, options),
+        ContentKind::Table => table::condense(text, options),
+        ContentKind::Html => html::condense(text, options),
+        ContentKind::Prose => prose::condense(text, options),
+        ContentKind::Dense => dense::condense(text, options),
     }
 }

@@ -1,41 +1,41 @@
-//! Tells the lines that say that something went wrong.
+//! Finds lines that report a failure.
 //!
-//! An exact error line is worth more to later work than anything else in a result, so every kind of text asks here.
+//! Later work needs exact error lines more than anything else in a result, so all condensers use this.
 
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
-/// How loudly a line says that something went wrong.
+/// How clearly a line reports a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Sign {
-    /// It does not.
-    Calm,
-    /// It has such a word in it.
+pub(crate) enum Severity {
+    /// Not at all.
+    None,
+    /// It contains a word such as `error`.
     Hint,
-    /// It is an error message, a failure or a crash.
-    Alarm,
+    /// It is an error message, a failed test or a crash.
+    Error,
 }
 
-/// What the beginning of a line says.
-pub(crate) fn sign_of(line: &str) -> Sign {
+/// The severity of a line, judged by its beginning.
+pub(crate) fn severity_of(line: &str) -> Severity {
     let line = head(line.trim_start(), 240);
     if line.len() < 4 {
-        return Sign::Calm;
+        return Severity::None;
     }
     if line.starts_with("E   ") {
-        return Sign::Alarm;
+        return Severity::Error;
     }
-    let mut found = Sign::Calm;
+    let mut severity = Severity::None;
     for hit in WORDS.find_iter(line) {
         let word = &line[hit.start()..hit.end()];
         let (before, after) = (&line[..hit.start()], &line[hit.end()..]);
-        if is_denied(before) || after.starts_with('=') {
+        if is_negated(before) || after.starts_with('=') {
             continue;
         }
         let is_phrase = hit.pattern().as_usize() < N_PHRASES;
         if is_phrase {
-            return Sign::Alarm;
+            return Severity::Error;
         }
         let is_word = before.is_empty() || !before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
         let is_camel = word.starts_with(|c: char| c.is_ascii_uppercase());
@@ -45,30 +45,30 @@ pub(crate) fn sign_of(line: &str) -> Sign {
         let after = after.trim_start_matches("ed").trim_start_matches('s');
         let is_last = is_word && after.is_empty() && word.len() <= "failed".len();
         let is_message = after.starts_with([':', '[', '!']) || is_last;
-        let is_loud = is_word && word.bytes().all(|b| b.is_ascii_uppercase());
+        let is_upper_case = is_word && word.bytes().all(|b| b.is_ascii_uppercase());
         let is_first =
             before.trim_matches(['[', '(', '*', '-', ' ', '>', '#']).is_empty() && after.starts_with(' ');
-        if is_message || is_loud || (is_first && word != "error") {
-            return Sign::Alarm;
+        if is_message || is_upper_case || (is_first && word != "error") {
+            return Severity::Error;
         }
-        found = Sign::Hint;
+        severity = Severity::Hint;
     }
-    found
+    severity
 }
 
-/// Whether the words before say that there is none of it: `0 errors`, `no failures`.
-fn is_denied(before: &str) -> bool {
+/// Whether the word before negates the failure: `0 errors`, `no failures`.
+fn is_negated(before: &str) -> bool {
     let before = before.trim_end();
     let last = before.rsplit([' ', '(', '=', ',']).next().unwrap_or_default();
     matches!(last, "0" | "no" | "No" | "without" | "ignore" | "expected" | "if" | "on" | "except" | "catch")
 }
 
-/// The longest beginning of a text that has at most so many bytes.
+/// The longest prefix of at most `bytes` bytes.
 pub(crate) fn head(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes.min(text.len()))]
 }
 
-/// The longest end of a text that has at most so many bytes.
+/// The longest suffix of at most `bytes` bytes.
 pub(crate) fn tail(text: &str, bytes: usize) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(bytes))..]
 }
@@ -121,14 +121,14 @@ static WORDS: LazyLock<AhoCorasick> = LazyLock::new(|| {
 mod tests {
     use super::*;
 
-    fn check(lines: &[&str], sign: Sign) {
+    fn check(lines: &[&str], severity: Severity) {
         for line in lines {
-            assert_eq!(sign_of(line), sign, "{line}");
+            assert_eq!(severity_of(line), severity, "{line}");
         }
     }
 
     #[test]
-    fn messages_are_alarms() {
+    fn error_messages_are_errors() {
         let lines = [
             "error[E0599]: no method named `clone`",
             "TypeError: x is not a function",
@@ -145,12 +145,12 @@ mod tests {
             "test tests::a ... FAILED",
             "    [FAIL]",
         ];
-        check(&lines, Sign::Alarm);
+        check(&lines, Severity::Error);
     }
 
     #[test]
-    fn other_mentions_are_hints_or_nothing() {
-        check(&["0 errors, 0 failed", "no failures", "ok", "", "let terrors = 3;", "ünï"], Sign::Calm);
-        check(&["return the error to the caller", "the request timed out", "Err(error)"], Sign::Hint);
+    fn other_mentions_are_hints_or_none() {
+        check(&["0 errors, 0 failed", "no failures", "ok", "", "let terrors = 3;", "ünï"], Severity::None);
+        check(&["return the error to the caller", "the request timed out", "Err(error)"], Severity::Hint);
     }
 }

@@ -1,7 +1,7 @@
-//! What an agent wrote: a command with its script, the content of a file, a patch.
+//! Tool inputs: a command with its script, the content of a file, a patch.
 //!
-//! A written file's content is in the file, so its outline is enough; a patch is its places and changed lines. Of a
-//! command the shell's own lines stay, and what it feeds to a program or a file is shortened by what it is.
+//! The content of a written file is in the file, so its outline is enough; a patch is condensed to its hunks and changed
+//! lines. The shell lines of a command are kept, and each heredoc is condensed according to its kind.
 //!
 //! In 260 bytes:
 //!
@@ -41,19 +41,19 @@
 //! systemctl restart shop && systemctl status shop
 //! ```
 
-use crate::text::condense::{FileShown, Wish, condense_within};
+use crate::text::condense::{CondenseOptions, FileExcerpt, condense_within, is_clearly_shorter};
 
-/// The text within about the room of the wish, if that is clearly shorter.
-pub fn condense_written(text: &str, wish: &Wish<'_>) -> Option<String> {
+/// Condenses a tool input to about the given room. Returns `None` if it would not become clearly shorter.
+pub fn condense_input(text: &str, options: &CondenseOptions<'_>) -> Option<String> {
     let parts = parts(text);
     let has_script = parts.iter().any(|part| part.is_script);
     if !has_script {
-        return crate::text::condense::condense(text, wish);
+        return super::condense(text, options);
     }
     let n_shell: usize = parts.iter().filter(|part| !part.is_script).map(|part| part.text.len()).sum();
     let mut n_left = text.len() - n_shell;
-    // A shell line can be long, too: then the whole is a text like any other.
-    let mut left = wish.room.checked_sub(n_shell + LEAST)? + LEAST;
+    // Shell lines can fill the room; then the input is condensed as a whole.
+    let mut left = options.room.checked_sub(n_shell + MIN_ROOM)? + MIN_ROOM;
     let mut out = String::new();
     for part in &parts {
         if !part.is_script {
@@ -62,58 +62,57 @@ pub fn condense_written(text: &str, wish: &Wish<'_>) -> Option<String> {
         }
         let room = left * part.text.len() / n_left.max(1);
         n_left -= part.text.len();
-        let file = part.file.map(|path| FileShown { path, first_line: Some(1), is_worked_on: &|_| false });
-        let short = condense_within(part.text, &Wish { room, file, ..*wish }, 0);
+        let file = part.file.map(|path| FileExcerpt { path, first_line: Some(1), is_edited: &|_| false });
+        let short = condense_within(part.text, &CondenseOptions { room, file, ..*options }, 0);
         left = left.saturating_sub(short.len());
         out.push_str(short.trim_end());
         out.push('\n');
     }
-    let is_clearly_shorter = out.len() < text.len() - text.len() / 8;
-    is_clearly_shorter.then_some(out)
+    is_clearly_shorter(&out, text).then_some(out)
 }
 
-/// The least that is worth saying of a script.
-const LEAST: usize = 40;
+/// The minimum room for a heredoc.
+const MIN_ROOM: usize = 40;
 
-/// A piece of a command: lines of the shell, or what stands in a heredoc.
-struct Part<'a> {
+/// Shell lines of a command, or the content of a heredoc.
+struct CommandPart<'a> {
     text: &'a str,
     is_script: bool,
-    /// Where a script is written to.
+    /// The file that a heredoc is written to.
     file: Option<&'a str>,
 }
 
-fn parts(text: &str) -> Vec<Part<'_>> {
+fn parts(text: &str) -> Vec<CommandPart<'_>> {
     let mut parts = Vec::new();
     let (mut start, mut at) = (0, 0);
     while let Some(end) = text[at..].find('\n').map(|end| at + end + 1) {
         let line = &text[at..end];
         at = end;
-        let Some(word) = heredoc(line) else { continue };
-        let Some(close) = close_of(&text[end..], word) else { continue };
-        parts.push(Part { text: &text[start..end], is_script: false, file: None });
-        parts.push(Part { text: &text[end..end + close], is_script: true, file: target(line) });
+        let Some(delimiter) = heredoc(line) else { continue };
+        let Some(close) = close_of(&text[end..], delimiter) else { continue };
+        parts.push(CommandPart { text: &text[start..end], is_script: false, file: None });
+        parts.push(CommandPart { text: &text[end..end + close], is_script: true, file: target(line) });
         (start, at) = (end + close, end + close);
     }
-    parts.push(Part { text: &text[start..], is_script: false, file: None });
+    parts.push(CommandPart { text: &text[start..], is_script: false, file: None });
     parts
 }
 
-/// The word that ends the heredoc which a line begins: `EOF` of `cat <<'EOF' > a.py`.
+/// The delimiter of the heredoc that a line begins: `EOF` in `cat <<'EOF' > a.py`.
 fn heredoc(line: &str) -> Option<&str> {
     let (_, rest) = line.split_once("<<")?;
     let rest = rest.strip_prefix('-').unwrap_or(rest).trim_start().trim_start_matches(['\'', '"', '\\']);
     let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
-    let word = &rest[..end];
-    let is_word = word.starts_with(|c: char| c.is_alphabetic() || c == '_');
-    is_word.then_some(word)
+    let delimiter = &rest[..end];
+    let is_delimiter = delimiter.starts_with(|c: char| c.is_alphabetic() || c == '_');
+    is_delimiter.then_some(delimiter)
 }
 
-/// Where the line stands that ends a heredoc.
-fn close_of(text: &str, word: &str) -> Option<usize> {
+/// The offset of the line that ends a heredoc.
+fn close_of(text: &str, delimiter: &str) -> Option<usize> {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
-        if line.trim() == word {
+        if line.trim() == delimiter {
             return Some(at);
         }
         at += line.len();
@@ -121,7 +120,7 @@ fn close_of(text: &str, word: &str) -> Option<usize> {
     None
 }
 
-/// The file that a line of the shell writes to.
+/// The file that a shell line writes to.
 fn target(line: &str) -> Option<&str> {
     let (_, rest) = line.split_once('>').or_else(|| line.split_once("tee "))?;
     let rest = rest.trim_start_matches(['>', ' ', '\'', '"']);
@@ -143,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_are_told_from_shell() {
+    fn splits_heredocs_from_shell_lines() {
         check("cat <<'EOF' > a.py\nprint(1)\nEOF\npython a.py", &[("print(1)\n", Some("a.py"))]);
         check("python - <<X\na << b\nX\n", &[("a << b\n", None)]);
         check("cat > 'b c.txt' <<-\"E\"\n\tx\n\tE", &[("\tx\n", Some("b"))]);

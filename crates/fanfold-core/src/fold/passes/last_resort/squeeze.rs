@@ -23,7 +23,7 @@ use crate::model::transcript::CallId;
 use crate::model::view::Place;
 use crate::output::recall::body_at;
 use crate::select::edited_lines::EditedLines;
-use crate::text::condense::{Kind, kind_of};
+use crate::text::condense::{ContentKind, detect_kind};
 
 /// Shortens anything long.
 pub(crate) const PASS: Pass = Pass { name: "squeeze", run };
@@ -147,9 +147,19 @@ fn is_told_by_lines(draft: &Draft<'_>, place: Place, text: &str) -> bool {
     if kind_said(draft, place).is_some() {
         return false;
     }
-    match kind_of(text) {
-        Kind::Code | Kind::Log | Kind::Search | Kind::Listing | Kind::Prose => true,
-        Kind::Json | Kind::Trace | Kind::Tests | Kind::Diff | Kind::Table | Kind::Html | Kind::Dense => false,
+    match detect_kind(text) {
+        ContentKind::Code
+        | ContentKind::Log
+        | ContentKind::Search
+        | ContentKind::Listing
+        | ContentKind::Prose => true,
+        ContentKind::Json
+        | ContentKind::Trace
+        | ContentKind::Tests
+        | ContentKind::Diff
+        | ContentKind::Table
+        | ContentKind::Html
+        | ContentKind::Dense => false,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Encoded and minified data: how much there is of it, its beginning and its end, and what of it is in use.
+//! Encoded and minified data: keeps the size, the beginning, the end and the parts in use.
 //!
 //! In 120 bytes:
 //!
@@ -10,43 +10,44 @@
 //! ```
 
 use crate::model::tokens::thousands;
-use crate::text::condense::Wish;
+use crate::text::condense::CondenseOptions;
 use crate::text::condense::lines::{NONE, Rows};
 
-pub(crate) fn condense(text: &str, wish: &Wish<'_>) -> String {
+pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
     let size = format!("… {} bytes in all", thousands(text.len() as u64));
-    let room = wish.room.saturating_sub(size.len() + 1);
-    let inner = Wish { room, ..*wish };
+    let room = options.room.saturating_sub(size.len() + 1);
+    let inner = CondenseOptions { room, ..*options };
     let mut parts = Rows::new(&inner);
     for line in text.split('\n') {
-        // Minified code falls into statements, which can be valued one by one; base64 into nothing.
+        // Minified code is split at statements, which are valued one by one. Base64 cannot be split.
         let mut rest = line;
-        while rest.len() > PIECE {
-            let end = rest.as_bytes()[PIECE / 2..PIECE].iter().position(|b| matches!(b, b';' | b'}' | b','));
+        while rest.len() > LONGEST {
+            let end =
+                rest.as_bytes()[LONGEST / 2..LONGEST].iter().position(|b| matches!(b, b';' | b'}' | b','));
             let Some(end) = end else { break };
-            parts.push(&rest[..=PIECE / 2 + end], NONE);
-            rest = &rest[PIECE / 2 + end + 1..];
+            parts.push(&rest[..=LONGEST / 2 + end], NONE);
+            rest = &rest[LONGEST / 2 + end + 1..];
         }
         parts.push(rest, NONE);
     }
-    parts.frame(1, 1);
+    parts.raise_ends(1, 1);
     format!("{}\n{size}", parts.choose())
 }
 
-const PIECE: usize = 320;
+const LONGEST: usize = 320;
 
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
 
-    use crate::text::condense::Kind;
+    use crate::text::condense::ContentKind;
     use crate::text::condense::check::check;
 
     #[test]
-    fn the_size_and_the_ends_stay() {
+    fn keeps_the_size_and_the_ends() {
         let text = "iVBORw0KGgoAAAANSUhEUgAA".repeat(200);
         check(
-            Kind::Dense,
+            ContentKind::Dense,
             &text,
             200,
             &[],

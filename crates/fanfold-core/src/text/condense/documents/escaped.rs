@@ -1,5 +1,5 @@
-//! Dumps in which line breaks are written as `\\n`: a text inside a text, all on one long line. The lines are made real,
-//! and what they are is condensed as such.
+//! Texts whose line breaks are escaped as `\\n`, all on one long line. They are unescaped and condensed according to their
+//! kind.
 //!
 //! In 150 bytes:
 //!
@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use crate::text::condense::signs::head;
 
-/// The text with its written-out breaks, tabs and quotes made real, if most of its lines are written so.
+/// Unescapes line breaks, tabs and quotes, if most line breaks of the text are escaped.
 pub(crate) fn unescape(text: &str) -> Option<String> {
     let sample = head(text, 8_192);
     let n_real = sample.matches('\n').count();
@@ -42,7 +42,7 @@ pub(crate) fn unescape(text: &str) -> Option<String> {
             Some('r') => ("", 1),
             Some('"') => ("\"", 1),
             Some('\'') => ("'", 1),
-            // `\\n` is a break inside a text inside the text: one level at a time.
+            // One level of escapes is removed at a time.
             Some('\\') => ("\\", 1),
             _ => ("\\", 0),
         };
@@ -57,17 +57,17 @@ pub(crate) fn unescape(text: &str) -> Option<String> {
 mod tests {
     use expect_test::expect;
 
-    use crate::text::condense::Kind;
+    use crate::text::condense::ContentKind;
     use crate::text::condense::check::check;
 
     #[test]
-    fn written_out_breaks_become_real() {
+    fn condenses_unescaped_lines() {
         let text = {
             let lines: String = (0..60).map(|i| format!("10:00:{i:02} got {i} jobs\\n")).collect();
             format!("meta=None content=[TextContent(text='{lines}done\\n')]")
         };
         check(
-            Kind::Log,
+            ContentKind::Log,
             &text,
             160,
             &[],

@@ -1,6 +1,6 @@
-//! Web pages: their text without the tags, headings first, links with where they lead.
+//! Web pages: keeps the text without tags, headings first, and link targets.
 //!
-//! Scripts, styles and pictures are left out.
+//! Scripts, styles and pictures are dropped.
 //!
 //! In 260 bytes:
 //!
@@ -20,13 +20,13 @@
 //! See the table of tides (https://harbour.example/tides/2024) before you set out.
 //! ```
 
-use crate::text::condense::Wish;
+use crate::text::condense::CondenseOptions;
 use crate::text::condense::lines::{FRAME, PLAIN, Rows, SHAPE};
 use crate::text::condense::signs::head;
 
-pub(crate) fn condense(text: &str, wish: &Wish<'_>) -> String {
+pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
     let plain = text_of(text);
-    let mut rows = Rows::new(wish);
+    let mut rows = Rows::new(options);
     for line in plain.split('\n').filter(|line| !line.trim().is_empty()) {
         let is_sentence = line.len() > 60;
         let weight = match line.as_bytes().first() {
@@ -39,7 +39,7 @@ pub(crate) fn condense(text: &str, wish: &Wish<'_>) -> String {
     rows.choose()
 }
 
-/// Whether a text begins as a web page or is full of tags.
+/// Whether a text begins like a web page or contains many tags.
 pub(crate) fn is_html(start: &str) -> bool {
     let lower = head(start, 300).to_ascii_lowercase();
     if lower.starts_with("<!doctype html") || lower.contains("<html") || lower.starts_with("<head") {
@@ -50,7 +50,7 @@ pub(crate) fn is_html(start: &str) -> bool {
     start.starts_with('<') && n_tags * 200 > start.len()
 }
 
-/// The readable text: a line per block, headings marked, scripts and styles left out.
+/// The readable text: one line per block, with marked headings.
 fn text_of(page: &str) -> String {
     let mut out = String::with_capacity(page.len() / 3);
     let mut rest = page;
@@ -88,7 +88,7 @@ fn text_of(page: &str) -> String {
     out
 }
 
-/// Where a link leads to, if to another page.
+/// The target of a link, unless it is inside the page.
 fn href(tag: &str) -> &str {
     let Some(at) = tag.find("href=") else { return "" };
     let rest = &tag[at + "href=".len()..];
@@ -101,7 +101,7 @@ fn href(tag: &str) -> &str {
     target.filter(is_page).unwrap_or_default()
 }
 
-/// Where the element that starts here ends.
+/// The end of the element that begins here.
 fn close_of(rest: &str, name: &str) -> Option<usize> {
     let mut from = 0;
     while let Some(at) = rest[from..].find("</") {
@@ -166,11 +166,11 @@ fn push_word(out: &mut String, word: &str) {
 mod tests {
     use expect_test::expect;
 
-    use crate::text::condense::Kind;
+    use crate::text::condense::ContentKind;
     use crate::text::condense::check::check;
 
     #[test]
-    fn the_text_stays() {
+    fn keeps_the_text() {
         let text = {
             let items = "<li>An item that says a little</li>".repeat(20);
             format!(
@@ -178,7 +178,7 @@ mod tests {
             )
         };
         check(
-            Kind::Html,
+            ContentKind::Html,
             &text,
             220,
             &[],

@@ -1,8 +1,8 @@
-//! Answers of programs: which fields there are and what the small ones say, long texts inside by what they are, lists
-//! by their first items and those in use.
+//! JSON: keeps field names and short values, condenses long strings according to their kind, and keeps the first items of
+//! lists and those in use.
 //!
-//! What identifies a thing comes first: ids, names, paths, states. A small object takes one line; nulls, empty strings and
-//! links are the first to go. An error, a failed `exit_code` and `"ok": false` always stay.
+//! Identifying fields come first: ids, names, paths, states. A small object takes one line; nulls, empty strings and links
+//! are dropped first. An error, a failed `exit_code` and `"ok": false` are always kept.
 //!
 //! In 460 bytes:
 //!
@@ -35,59 +35,59 @@ use serde_json::Value;
 
 use crate::text::condense::lines::{FRAME, Gap, MUST, NONE, PLAIN, Rows, SHAPE};
 use crate::text::condense::signs::{head, tail};
-use crate::text::condense::{DEEPEST, Kind, Wish, condense_within};
+use crate::text::condense::{CondenseOptions, ContentKind, DEEPEST, condense_within};
 
-/// The text, or nothing where it is not JSON after all.
-pub(crate) fn condense(text: &str, wish: &Wish<'_>, depth: usize) -> Option<String> {
-    condense_if(text, wish, depth, |_| true)
+/// Condenses JSON. Returns `None` if the text does not parse.
+pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>, depth: usize) -> Option<String> {
+    condense_if(text, options, depth, |_| true)
 }
 
-/// JSON that long texts stand in, which are what they are said to be; nothing where it is no such thing.
-pub(crate) fn condense_around(text: &str, wish: &Wish<'_>, depth: usize) -> Option<String> {
-    condense_if(text, wish, depth, |parts| !parts.texts.is_empty())
+/// Condenses JSON that contains long strings of the configured kind. Returns `None` for other JSON.
+pub(crate) fn condense_wrapped(text: &str, options: &CondenseOptions<'_>, depth: usize) -> Option<String> {
+    condense_if(text, options, depth, |parts| !parts.texts.is_empty())
 }
 
 fn condense_if(
     text: &str,
-    wish: &Wish<'_>,
+    options: &CondenseOptions<'_>,
     depth: usize,
-    is_fit: impl FnOnce(&Parts<'_>) -> bool,
+    is_fit: impl FnOnce(&Fields<'_>) -> bool,
 ) -> Option<String> {
     if depth >= DEEPEST {
         return None;
     }
     let value: Value = serde_json::from_str(text).ok()?;
-    let mut parts = Parts::default();
+    let mut parts = Fields::default();
     flatten(&value, "", 0, &mut parts);
-    is_fit(&parts).then(|| parts.print(wish, depth))
+    is_fit(&parts).then(|| parts.print(options, depth))
 }
 
 const LONG_TEXT: usize = 240;
 const SHORT_ITEM: usize = 60;
 const DEEPEST_FIELD: usize = 12;
-/// What it takes to say how many fields are not shown.
+/// The room for the number of hidden fields.
 const FIELDS_LEFT: usize = 20;
 
-/// The small fields in order, and the long texts.
+/// The short fields in order, and the long strings.
 #[derive(Default)]
-struct Parts<'v> {
+struct Fields<'v> {
     rows: Vec<(String, f32, Gap)>,
     texts: Vec<(String, &'v str)>,
 }
 
-impl Parts<'_> {
+impl Fields<'_> {
     fn push(&mut self, row: String, weight: f32, gap: Gap) {
         self.rows.push((row, weight, gap));
     }
 
-    fn print_rows(&self, wish: &Wish<'_>) -> String {
-        let told: Vec<&str> =
+    fn print_rows(&self, options: &CondenseOptions<'_>) -> String {
+        let visible: Vec<&str> =
             self.rows.iter().filter(|(_, weight, _)| *weight > NONE).map(|(row, ..)| row.as_str()).collect();
-        let n_bytes: usize = told.iter().map(|row| row.len() + 1).sum();
-        if n_bytes <= wish.room {
-            return told.join("\n");
+        let n_bytes: usize = visible.iter().map(|row| row.len() + 1).sum();
+        if n_bytes <= options.room {
+            return visible.join("\n");
         }
-        let inner = Wish { room: wish.room.saturating_sub(FIELDS_LEFT), ..*wish };
+        let inner = CondenseOptions { room: options.room.saturating_sub(FIELDS_LEFT), ..*options };
         let mut rows = Rows::new(&inner);
         for (row, weight, gap) in &self.rows {
             rows.push(row, *weight);
@@ -104,21 +104,21 @@ impl Parts<'_> {
         }
     }
 
-    fn print(&self, wish: &Wish<'_>, depth: usize) -> String {
-        let room = if self.texts.is_empty() { wish.room } else { wish.room / 2 };
-        let mut out = self.print_rows(&Wish { room, ..*wish });
+    fn print(&self, options: &CondenseOptions<'_>, depth: usize) -> String {
+        let room = if self.texts.is_empty() { options.room } else { options.room / 2 };
+        let mut out = self.print_rows(&CondenseOptions { room, ..*options });
         let mut n_left: usize = self.texts.iter().map(|(_, text)| text.len()).sum();
         for (path, text) in &self.texts {
-            let left = wish.room.saturating_sub(out.len());
+            let left = options.room.saturating_sub(out.len());
             let room = (left as u128 * text.len() as u128 / n_left.max(1) as u128) as usize;
             n_left -= text.len();
             let room = room.saturating_sub(path.len() + 3);
             if room < 40 {
                 continue;
             }
-            // A text in JSON is none itself.
-            let kind = wish.kind.filter(|kind| *kind != Kind::Json);
-            let inner = Wish { room, kind, ..*wish };
+            // A configured kind `Json` does not apply to the strings inside.
+            let kind = options.kind.filter(|kind| *kind != ContentKind::Json);
+            let inner = CondenseOptions { room, kind, ..*options };
             let body = condense_within(text, &inner, depth + 1);
             let label = if path.is_empty() { String::new() } else { format!("{path}:\n") };
             let line_end = if out.is_empty() { "" } else { "\n" };
@@ -128,7 +128,7 @@ impl Parts<'_> {
     }
 }
 
-fn flatten<'v>(value: &'v Value, path: &str, depth: usize, parts: &mut Parts<'v>) {
+fn flatten<'v>(value: &'v Value, path: &str, depth: usize, parts: &mut Fields<'v>) {
     let named = |shown: &str| if path.is_empty() { shown.to_owned() } else { format!("{path}: {shown}") };
     match value {
         Value::String(text) if text.len() > LONG_TEXT || text.contains('\n') => {
@@ -139,7 +139,7 @@ fn flatten<'v>(value: &'v Value, path: &str, depth: usize, parts: &mut Parts<'v>
                 () if text.is_empty() => NONE,
                 () if is_error_field(path) => MUST,
                 () if is_name_field(path) => SHAPE * 2.0,
-                // Most answers link everything to everything.
+                // Most API responses contain many links.
                 () if text.starts_with("http") => PLAIN,
                 () => SHAPE,
             };
@@ -168,7 +168,7 @@ fn flatten<'v>(value: &'v Value, path: &str, depth: usize, parts: &mut Parts<'v>
                 parts.push(named(&compact(value)), PLAIN, Gap::Silent);
                 return;
             }
-            // A small thing in a large one takes one line.
+            // A small object inside a larger one takes one line.
             if !path.is_empty()
                 && map.len() > 1
                 && map.values().all(is_small)
@@ -179,7 +179,7 @@ fn flatten<'v>(value: &'v Value, path: &str, depth: usize, parts: &mut Parts<'v>
                 return;
             }
             for (name, field) in map {
-                // A key may be as long as a text; a path is never longer than a line.
+                // Keys can be very long; limit the path to a line.
                 let (above, name) = (tail(path, 160), head(name, 80));
                 let below = if above.is_empty() { name.to_owned() } else { format!("{above}.{name}") };
                 flatten(field, &below, depth + 1, parts);
@@ -188,8 +188,8 @@ fn flatten<'v>(value: &'v Value, path: &str, depth: usize, parts: &mut Parts<'v>
     }
 }
 
-/// A list: one item, or several short ones, as they are; otherwise how many, of what, and an item a line.
-fn list<'v>(items: &'v [Value], path: &str, depth: usize, parts: &mut Parts<'v>) {
+/// Flattens a list: a single item, or a few with long strings, like fields; otherwise a count and one line per item.
+fn list<'v>(items: &'v [Value], path: &str, depth: usize, parts: &mut Fields<'v>) {
     if let [only] = items {
         flatten(only, path, depth + 1, parts);
         return;
@@ -237,7 +237,7 @@ fn list<'v>(items: &'v [Value], path: &str, depth: usize, parts: &mut Parts<'v>)
     }
 }
 
-/// A value on one line, with little around its fields.
+/// Prints a value on one line.
 fn compact(value: &Value) -> String {
     match value {
         Value::String(text) => text.replace('\n', " "),
@@ -256,7 +256,7 @@ fn compact(value: &Value) -> String {
     }
 }
 
-/// Whether a value takes little room on a line with others.
+/// Whether a value is short enough for a line shared with others.
 fn is_small(value: &Value) -> bool {
     match value {
         Value::String(text) => text.len() <= SHORT_ITEM && !text.contains('\n'),
@@ -265,7 +265,7 @@ fn is_small(value: &Value) -> bool {
     }
 }
 
-/// Whether a field says which thing this is, or how it is.
+/// Whether a field identifies an object or gives its state.
 fn is_name_field(path: &str) -> bool {
     let name = last_name(path);
     let is_id = name.ends_with("_id") || name.ends_with("Id");
@@ -304,18 +304,18 @@ fn is_exit_field(path: &str) -> bool {
 mod tests {
     use expect_test::expect;
 
-    use crate::text::condense::Kind;
+    use crate::text::condense::ContentKind;
     use crate::text::condense::check::check;
 
     #[test]
-    fn the_text_inside_is_condensed_and_small_fields_stay() {
+    fn condenses_strings_and_keeps_short_fields() {
         let text = {
             let output: String = (0..60).map(|i| format!("10:00:{i:02} got {i} jobs\n")).collect();
             serde_json::json!({"output": output + "error: no space left\n", "exit_code": 1, "error": null})
                 .to_string()
         };
         check(
-            Kind::Json,
+            ContentKind::Json,
             &text,
             200,
             &[],
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_show_their_first_items_and_those_in_use() {
+    fn keeps_first_items_and_items_in_use() {
         let text = {
             let items: Vec<_> = (0..50)
                 .map(|i| serde_json::json!({"id": i, "name": format!("item{i}"), "note": null}))
@@ -341,7 +341,7 @@ mod tests {
             serde_json::json!({"total": 50, "items": items}).to_string()
         };
         check(
-            Kind::Json,
+            ContentKind::Json,
             &text,
             200,
             &["item37"],

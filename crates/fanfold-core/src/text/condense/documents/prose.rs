@@ -1,4 +1,4 @@
-//! Texts for people: headings, the first sentence of each paragraph, and the sentences in use.
+//! Prose: keeps headings, the first sentence of each paragraph, and sentences in use.
 //!
 //! In 400 bytes:
 //!
@@ -32,13 +32,13 @@
 //! … 2 lines
 //! ```
 
-use crate::text::condense::Wish;
+use crate::text::condense::CondenseOptions;
 use crate::text::condense::lines::{FRAME, MUST, NONE, PLAIN, Rows, SHAPE};
-use crate::text::condense::signs::{Sign, sign_of};
+use crate::text::condense::signs::{Severity, severity_of};
 use crate::text::condense::source::code::{self, unnumbered};
 
-pub(crate) fn condense(text: &str, wish: &Wish<'_>) -> String {
-    let mut rows = Rows::new(wish);
+pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
+    let mut rows = Rows::new(options);
     let mut starts_paragraph = true;
     let mut is_fenced = false;
     for line in text.split('\n') {
@@ -56,10 +56,10 @@ pub(crate) fn condense(text: &str, wish: &Wish<'_>) -> String {
         let is_heading = bare.starts_with('#') || (bare.starts_with("**") && bare.trim_end().ends_with("**"));
         let is_item =
             bare.starts_with(['-', '*', '|', '>', '+']) || bare.starts_with(|c: char| c.is_ascii_digit());
-        let is_alarm = sign_of(bare) == Sign::Alarm && bare.len() < 300;
+        let is_error = severity_of(bare) == Severity::Error && bare.len() < 300;
         let weight = match () {
             () if is_heading && !is_fenced => FRAME,
-            () if is_alarm => FRAME,
+            () if is_error => FRAME,
             () if is_fenced => code::weight(unnumbered(line)) / 2.0,
             () if starts_paragraph => SHAPE,
             () if is_item => PLAIN * 4.0,
@@ -72,7 +72,7 @@ pub(crate) fn condense(text: &str, wish: &Wish<'_>) -> String {
     rows.choose()
 }
 
-/// Adds a line, the sentences of a long one by themselves. The first has the line's weight.
+/// Adds a line, split into sentences if it is long. Only the first sentence has the line's weight.
 fn push_sentences<'a>(rows: &mut Rows<'a, '_>, line: &'a str, weight: f32) {
     const LONG: usize = 100;
     if line.len() <= LONG {
@@ -99,11 +99,11 @@ fn push_sentences<'a>(rows: &mut Rows<'a, '_>, line: &'a str, weight: f32) {
 mod tests {
     use expect_test::expect;
 
-    use crate::text::condense::Kind;
+    use crate::text::condense::ContentKind;
     use crate::text::condense::check::check;
 
     #[test]
-    fn headings_and_first_sentences_stay() {
+    fn keeps_headings_and_first_sentences() {
         let text = {
             let more = "It is followed by more words that nobody will need again, ever. ".repeat(5);
             format!(
@@ -111,7 +111,7 @@ mod tests {
             )
         };
         check(
-            Kind::Prose,
+            ContentKind::Prose,
             &text,
             330,
             &["max_sessions"],

@@ -1,6 +1,6 @@
-//! Rows of columns: the header, the first rows and the last, those that tell of a failure, and those in use.
+//! Tables: keeps the header, the first rows, the last row, rows that report a failure and rows in use.
 //!
-//! The space that lined the columns up, and the rules between them, are left out.
+//! Padding and rules between rows are dropped.
 //!
 //! In 200 bytes:
 //!
@@ -22,12 +22,12 @@
 //! | 1007 | nightly export | running | 2024-05-15 02:10:44 |
 //! ```
 
-use crate::text::condense::Wish;
+use crate::text::condense::CondenseOptions;
 use crate::text::condense::lines::{Gap, MUST, NONE, PLAIN, Rows, SHAPE};
-use crate::text::condense::signs::{Sign, head, sign_of};
+use crate::text::condense::signs::{Severity, head, severity_of};
 
-pub(crate) fn condense(text: &str, wish: &Wish<'_>) -> String {
-    let mut rows = Rows::new(wish);
+pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
+    let mut rows = Rows::new(options);
     let mut n_rows = 0;
     for line in text.split('\n') {
         if is_rule(line) {
@@ -37,31 +37,31 @@ pub(crate) fn condense(text: &str, wish: &Wish<'_>) -> String {
         }
         let weight = match n_rows {
             0 => MUST,
-            _ if sign_of(line) == Sign::Alarm => MUST,
+            _ if severity_of(line) == Severity::Error => MUST,
             1..=3 => SHAPE,
             _ => PLAIN,
         };
-        rows.push_made(narrow(line), weight);
+        rows.push_owned(narrow(line), weight);
         rows.gap(Gap::Row);
         n_rows += 1;
     }
-    rows.frame(1, 1);
+    rows.raise_ends(1, 1);
     rows.choose()
 }
 
-/// Whether a line only separates: `|----|------|`.
+/// Whether a line is a rule such as `|----|------|`.
 fn is_rule(line: &str) -> bool {
     line.trim().is_empty() || line.bytes().all(|b| b"-=+| :".contains(&b))
 }
 
-/// A row without the space that lined its columns up.
+/// Removes the padding of a row.
 fn narrow(line: &str) -> String {
     let mut out = String::with_capacity(line.len().min(1_000));
     let mut last = (' ', 0);
     for c in line.trim().chars() {
         let n = if c == last.0 { last.1 + 1 } else { 1 };
         last = (c, n);
-        // Two spaces tell columns without bars apart; three dashes are a bar of a graph.
+        // Two spaces separate columns without bars; dashes may be a bar chart.
         let most = match c {
             ' ' => 2,
             '-' | '+' | '=' | '#' | '*' => 3,
@@ -74,14 +74,14 @@ fn narrow(line: &str) -> String {
     if out.contains('|') { out.replace("  ", " ") } else { out }
 }
 
-/// Whether the lines have columns: bars, tabs or commas, as many in each.
+/// Whether the lines have about the same number of bars, tabs or commas.
 pub(crate) fn is_table(lines: &[&str]) -> bool {
     if lines.len() < 4 {
         return false;
     }
     ['|', '\t', ','].iter().any(|separator| {
         let n_columns = |line: &str| head(line, 1_000).matches(*separator).count();
-        // The second line may be a rule, the last ones a count.
+        // The second line may be a rule and the last one a total.
         let usual = n_columns(lines[lines.len() / 2]);
         let n_usual = lines.iter().filter(|line| n_columns(line) == usual).count();
         let n_least = if *separator == ',' { 2 } else { 1 };
@@ -93,17 +93,17 @@ pub(crate) fn is_table(lines: &[&str]) -> bool {
 mod tests {
     use expect_test::expect;
 
-    use crate::text::condense::Kind;
+    use crate::text::condense::ContentKind;
     use crate::text::condense::check::check;
 
     #[test]
-    fn the_header_and_the_ends_stay() {
+    fn keeps_the_header_and_the_ends() {
         let text = {
             let rows: String = (0..60).map(|i| format!("| {i} | name{i} |\n")).collect();
             format!("| id | name |\n|----|------|\n{rows}")
         };
         check(
-            Kind::Table,
+            ContentKind::Table,
             &text,
             160,
             &["name33"],

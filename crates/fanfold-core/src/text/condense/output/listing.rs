@@ -1,4 +1,4 @@
-//! Names of files: grouped by directory, those in use first. Sizes, owners and dates are left out.
+//! File names: groups them by directory, names in use first. Sizes, owners and dates are dropped.
 //!
 //! In 260 bytes:
 //!
@@ -13,7 +13,7 @@
 //! ./src/passes/one_line.rs
 //! ./src/passes/anchor.rs
 //! ./src/passes/digest.rs
-//! ./src/passes/level.rs
+//! ./src/passes/fair_share.rs
 //! ./src/passes/squeeze.rs
 //! ./src/passes/user_text.rs
 //! ./docs/guide.md
@@ -33,17 +33,17 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::text::condense::Wish;
+use crate::text::condense::CondenseOptions;
 use crate::text::condense::lines::{FRAME, Rows, SHAPE};
 use crate::text::condense::signs::head;
 
-pub(crate) fn condense(text: &str, wish: &Wish<'_>) -> String {
+pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut known: HashMap<&str, usize> = HashMap::new();
     let mut section = "";
     for line in text.lines().map(str::trim_end).filter(|line| !line.is_empty() && !line.starts_with("total "))
     {
-        // `ls -R` names the directory first.
+        // `ls -R` prints the directory before its files.
         if let Some(name) = line.strip_suffix(':').filter(|name| name.contains('/') || *name == ".") {
             section = name;
             continue;
@@ -66,36 +66,36 @@ pub(crate) fn condense(text: &str, wish: &Wish<'_>) -> String {
         .into_iter()
         .map(|(directory, names)| (directory, names.into_iter().map(Cow::Borrowed).collect()))
         .collect();
-    by_directory(&groups, wish)
+    by_directory(&groups, options)
 }
 
-/// A line for each directory with as many of its names as its part of the room holds, and how many more there are.
-pub(crate) fn by_directory(groups: &[(&str, Vec<Cow<'_, str>>)], wish: &Wish<'_>) -> String {
+/// Prints one line per directory with the names that fit its share of the room, and the number of others.
+pub(crate) fn by_directory(groups: &[(&str, Vec<Cow<'_, str>>)], options: &CondenseOptions<'_>) -> String {
     let need: Vec<usize> = groups
         .iter()
         .map(|(directory, names)| {
             directory.len() + 16 + names.iter().map(|name| name.len() + 1).sum::<usize>()
         })
         .collect();
-    let most = level(need, wish.room.saturating_sub(MARK));
-    let mut rows = Rows::new(wish);
+    let most = fair_share(need, options.room.saturating_sub(MARK));
+    let mut rows = Rows::new(options);
     for (directory, names) in groups {
         let label = match (directory.is_empty(), names.len()) {
             (true, _) => String::new(),
             (false, 1) => format!("{directory}: "),
             (false, n) => format!("{directory} ({n}): "),
         };
-        rows.push_whole(joined(&label, names, most, wish), FRAME);
+        rows.push_uncut(join_names(&label, names, most, options), FRAME);
     }
     rows.raise(0, FRAME + SHAPE);
     rows.choose()
 }
 
-/// What the mark of a gap may take.
+/// The room for a gap mark.
 const MARK: usize = 24;
 
-/// What each may take at most so that all fit: the small ones take what they need, the large ones share the rest.
-fn level(mut need: Vec<usize>, room: usize) -> usize {
+/// The fair share of the room: small needs are met in full, and large ones share the rest equally.
+fn fair_share(mut need: Vec<usize>, room: usize) -> usize {
     need.sort_unstable();
     let mut left = room;
     let n = need.len();
@@ -109,12 +109,12 @@ fn level(mut need: Vec<usize>, room: usize) -> usize {
     room
 }
 
-/// The names in one line of about so many bytes; those of value first where not all fit.
-fn joined(label: &str, names: &[Cow<'_, str>], room: usize, wish: &Wish<'_>) -> String {
+/// Joins names in a line of about `room` bytes, most valuable first if not all fit.
+fn join_names(label: &str, names: &[Cow<'_, str>], room: usize, options: &CondenseOptions<'_>) -> String {
     let is_long = label.len() + names.iter().map(|name| name.len() + 1).sum::<usize>() > room;
     let mut order: Vec<&str> = names.iter().map(|name| &**name).collect();
     if is_long {
-        order.sort_by(|a, b| (wish.value)(b).total_cmp(&(wish.value)(a)));
+        order.sort_by(|a, b| (options.value)(b).total_cmp(&(options.value)(a)));
     }
     let mut line = label.to_owned();
     for (i, name) in order.iter().enumerate() {
@@ -132,7 +132,7 @@ fn joined(label: &str, names: &[Cow<'_, str>], room: usize, wish: &Wish<'_>) -> 
     line
 }
 
-/// Whether a line is the name of a file, alone or in a long listing or a tree.
+/// Whether a line is a file name, alone or in the output of `ls -l` or `tree`.
 pub(crate) fn is_name(line: &str) -> bool {
     let start = head(line, 300);
     let is_path = !start.contains([' ', '(', '{', ';', '=', '"', ','])
@@ -147,7 +147,7 @@ pub(crate) fn is_name(line: &str) -> bool {
         || start.starts_with("total ")
 }
 
-/// The name in a line of `ls -l` or `tree`, or the line.
+/// The file name in a line of `ls -l`; otherwise the whole line.
 fn name_of(line: &str) -> &str {
     if let Some(found) = LONG.find(head(line, 300)) {
         return line[found.end()..].trim_start();
@@ -157,26 +157,26 @@ fn name_of(line: &str) -> &str {
 
 static LONG: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^[-dlcbsp][-rwxsStT]{9}[.+@]?\s+\d+\s+\S+\s+\S+\s+[\d.,]+[KMGT]?\s+\w+\s+\d+\s+[\d:]+\s")
-        .expect("a pattern")
+        .expect("a valid pattern")
 });
 static TREE: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^[│ \u{a0}]*(?:├|└|\|--|`--)").expect("a pattern"));
+    LazyLock::new(|| Regex::new(r"^[│ \u{a0}]*(?:├|└|\|--|`--)").expect("a valid pattern"));
 
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
 
-    use crate::text::condense::Kind;
+    use crate::text::condense::ContentKind;
     use crate::text::condense::check::check;
 
     #[test]
-    fn names_are_grouped_by_directory() {
+    fn groups_names_by_directory() {
         let text = {
             let names: String = (0..60).map(|i| format!("./src/passes/pass{i}.rs\n")).collect();
             format!("./Cargo.toml\n{names}./src/lib.rs\n./docs/guide.md\n")
         };
         check(
-            Kind::Listing,
+            ContentKind::Listing,
             &text,
             240,
             &["pass42.rs"],
@@ -190,14 +190,14 @@ mod tests {
     }
 
     #[test]
-    fn long_listings_lose_their_columns() {
+    fn drops_columns_of_long_listings() {
         let text = {
             let names: String =
                 (0..30).map(|i| format!("-rw-r--r-- 1 root root 4096 Nov 15 04:42 file{i}.txt\n")).collect();
             format!("total 120\n{names}")
         };
         check(
-            Kind::Listing,
+            ContentKind::Listing,
             &text,
             200,
             &[],

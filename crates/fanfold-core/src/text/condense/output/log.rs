@@ -1,7 +1,7 @@
-//! Output of programs, and whatever else has lines.
+//! Program output, and any text with lines that is of no other kind.
 //!
-//! Errors stay word for word, each kind of them once; so do the first and the last lines. Lines that repeat an earlier one
-//! but for their numbers are counted.
+//! Keeps the first line of each kind of error verbatim, and the first and last lines of the text. Lines that repeat an earlier
+//! one except for numbers are counted.
 //!
 //! In 300 bytes:
 //!
@@ -41,11 +41,11 @@ use regex::Regex;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::text::condense::lines::{MUST, NONE, PLAIN, Rows, SHAPE};
-use crate::text::condense::signs::{Sign, head, sign_of};
-use crate::text::condense::{Wish, trace};
+use crate::text::condense::signs::{Severity, head, severity_of};
+use crate::text::condense::{CondenseOptions, trace};
 
-pub(crate) fn condense(text: &str, wish: &Wish<'_>) -> String {
-    let mut rows = Rows::new(wish);
+pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
+    let mut rows = Rows::new(options);
     let mut seen: HashMap<u64, u32> = HashMap::new();
     let mut above = "";
     for line in text.split('\n') {
@@ -58,34 +58,35 @@ pub(crate) fn condense(text: &str, wish: &Wish<'_>) -> String {
         weigh(&mut rows, line, above, *n_seen);
         above = line;
     }
-    rows.frame(2, 3);
-    rows.lend();
+    rows.raise_ends(2, 3);
+    rows.spread_weight();
     rows.choose()
 }
 
-/// Adds a line with the weight that it has in any output; `above` is the line before, `n_seen` how often it came.
+/// Adds a line with its weight in program output; `above` is the line before, `n_seen` counts lines of its template.
 pub(crate) fn weigh<'a>(rows: &mut Rows<'a, '_>, line: &'a str, above: &str, n_seen: u32) {
     if let Some(weight) = trace::weight(line, above) {
         rows.push(line, if n_seen == 1 { weight } else { PLAIN });
         return;
     }
-    match (sign_of(line), n_seen) {
-        (Sign::Alarm, 1) => rows.push(line, MUST),
-        (Sign::Alarm, 2..=3) => rows.push(line, SHAPE),
-        (Sign::Hint, 1) => rows.push(line, SHAPE),
-        (Sign::Alarm | Sign::Hint, _) | (Sign::Calm, 2..) => rows.push_repeat(line),
-        (Sign::Calm, _) => rows.push(line, PLAIN),
+    match (severity_of(line), n_seen) {
+        (Severity::Error, 1) => rows.push(line, MUST),
+        (Severity::Error, 2..=3) => rows.push(line, SHAPE),
+        (Severity::Hint, 1) => rows.push(line, SHAPE),
+        (Severity::Error | Severity::Hint, _) | (Severity::None, 2..) => rows.push_repeat(line),
+        (Severity::None, _) => rows.push(line, PLAIN),
     }
 }
 
-/// The bytes of the lines that say what went wrong, each kind of them once.
+/// The size of the error lines, one of each template.
 pub(crate) fn n_error_bytes(text: &str) -> usize {
     let mut seen: HashSet<u64> = HashSet::new();
-    let alarms = text.split('\n').filter(|line| sign_of(line) == Sign::Alarm && !trace::is_head(line));
+    let alarms =
+        text.split('\n').filter(|line| severity_of(line) == Severity::Error && !trace::is_head(line));
     alarms.filter(|line| seen.insert(template(line))).map(|line| line.len().min(400) + 12).sum()
 }
 
-/// A hash of the line without its numbers: lines of one template are alike.
+/// The hash of a line without its numbers.
 pub(crate) fn template(line: &str) -> u64 {
     let mut buffer = [0_u8; 160];
     let mut n = 0;
@@ -105,7 +106,7 @@ pub(crate) fn template(line: &str) -> u64 {
     xxh3_64(&buffer[..n])
 }
 
-/// Whether a line begins as the lines of logs do.
+/// Whether a line begins with a timestamp or a log level.
 pub(crate) fn is_stamped(line: &str) -> bool {
     STAMP.is_match(head(line, 80))
 }
@@ -119,18 +120,18 @@ static STAMP: LazyLock<Regex> = LazyLock::new(|| {
         r"^(?:  +)?(?:Compiling|Downloading|Downloaded|Installing|Collecting|Requirement|Building|Checking|Fetching|Unpacking|Get:\d) ?",
         r"^time=",
     ];
-    Regex::new(&patterns.join("|")).expect("a pattern")
+    Regex::new(&patterns.join("|")).expect("a valid pattern")
 });
 
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
 
-    use crate::text::condense::Kind;
+    use crate::text::condense::ContentKind;
     use crate::text::condense::check::check;
 
     #[test]
-    fn errors_stay_and_repeats_go() {
+    fn keeps_errors_and_counts_repeats() {
         let text = {
             let jobs: String = (0..60).map(|i| format!("10:00:{i:02} got {i} jobs\n")).collect();
             format!(
@@ -138,7 +139,7 @@ mod tests {
             )
         };
         check(
-            Kind::Log,
+            ContentKind::Log,
             &text,
             300,
             &[],
@@ -157,10 +158,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_use_stays() {
+    fn keeps_lines_in_use() {
         let text = (0..90).map(|i| format!("10:00:00 opened file{}.txt\n", i * i)).collect::<String>();
         check(
-            Kind::Log,
+            ContentKind::Log,
             &text,
             120,
             &["file49.txt"],

@@ -1,4 +1,4 @@
-//! Output of test runners: failures word for word, the counts, and how many passed.
+//! Test runner output: keeps failures verbatim and the totals, counts passed tests.
 //!
 //! In 460 bytes:
 //!
@@ -53,11 +53,11 @@ use regex::Regex;
 
 use crate::text::condense::lines::{FRAME, Gap, MUST, NONE, Rows};
 use crate::text::condense::output::log::{template, weigh};
-use crate::text::condense::signs::{Sign, head, sign_of, tail};
-use crate::text::condense::{Wish, trace};
+use crate::text::condense::signs::{Severity, head, severity_of, tail};
+use crate::text::condense::{CondenseOptions, trace};
 
-pub(crate) fn condense(text: &str, wish: &Wish<'_>) -> String {
-    let mut rows = Rows::new(wish);
+pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
+    let mut rows = Rows::new(options);
     let mut seen: HashMap<u64, u32> = HashMap::new();
     let mut above = "";
     let mut is_failing = false;
@@ -80,7 +80,7 @@ pub(crate) fn condense(text: &str, wish: &Wish<'_>) -> String {
             is_failing = true;
             rows.push(line, MUST + 2.0);
         } else if DETAIL.is_match(start) {
-            // Where it went wrong, and then how.
+            // The place of the failure before its details.
             rows.push(line, if start.contains("panicked at") { MUST + 3.0 } else { MUST + 1.0 });
         } else if is_failing {
             rows.push(line, failing(line, above, *n_seen));
@@ -89,15 +89,15 @@ pub(crate) fn condense(text: &str, wish: &Wish<'_>) -> String {
         }
         above = line;
     }
-    rows.frame(1, 2);
-    rows.lend();
+    rows.raise_ends(1, 2);
+    rows.spread_weight();
     rows.choose()
 }
 
-/// The weight of a line below the name of a test that failed: what went wrong before how it came to it.
+/// The weight of a line below the name of a failed test: the failure itself before its backtrace.
 fn failing(line: &str, above: &str, n_seen: u32) -> f32 {
-    let is_alarm = sign_of(line) == Sign::Alarm && !trace::is_head(line);
-    match (is_alarm, n_seen) {
+    let is_error = severity_of(line) == Severity::Error && !trace::is_head(line);
+    match (is_error, n_seen) {
         (true, 1) => MUST + 3.0,
         (true, 2..=3) => MUST + 1.0,
         (true, _) => FRAME,
@@ -105,7 +105,7 @@ fn failing(line: &str, above: &str, n_seen: u32) -> f32 {
     }
 }
 
-/// Whether the lines are those of a test runner.
+/// Whether the lines are test runner output.
 pub(crate) fn is_run(lines: &[&str]) -> bool {
     let n_marks = lines.iter().filter(|line| SURE.is_match(head(line, 200))).count();
     let n_results = lines.iter().filter(|line| is_pass(line) || FAILURE.is_match(head(line, 200))).count();
@@ -137,7 +137,7 @@ fn is_pass(line: &str) -> bool {
 }
 
 static PROGRESS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\S+\.py [.sxX]+\s*(?:\[ *\d+%\])?$|^[.sx]{5,}\s*(?:\[ *\d+%\])?$").expect("a pattern")
+    Regex::new(r"^\S+\.py [.sxX]+\s*(?:\[ *\d+%\])?$|^[.sx]{5,}\s*(?:\[ *\d+%\])?$").expect("a valid pattern")
 });
 static SURE: LazyLock<Regex> = LazyLock::new(|| {
     let patterns = [
@@ -154,7 +154,7 @@ static SURE: LazyLock<Regex> = LazyLock::new(|| {
         r"^tests finished: ",
         r"^\d+ passed\b.* in \d",
     ];
-    Regex::new(&patterns.join("|")).expect("a pattern")
+    Regex::new(&patterns.join("|")).expect("a valid pattern")
 });
 static COUNTS: LazyLock<Regex> = LazyLock::new(|| {
     let patterns = [
@@ -171,7 +171,7 @@ static COUNTS: LazyLock<Regex> = LazyLock::new(|| {
         r"^\d+ (?:passed|failed)\b.* in \d",
         r"^(?:error: test failed|exit status)",
     ];
-    Regex::new(&patterns.join("|")).expect("a pattern")
+    Regex::new(&patterns.join("|")).expect("a valid pattern")
 });
 static FAILURE: LazyLock<Regex> = LazyLock::new(|| {
     let patterns = [
@@ -186,22 +186,22 @@ static FAILURE: LazyLock<Regex> = LazyLock::new(|| {
         r"^\[  FAILED  \]",
         r"::\S+ (?:FAILED|ERROR)",
     ];
-    Regex::new(&patterns.join("|")).expect("a pattern")
+    Regex::new(&patterns.join("|")).expect("a valid pattern")
 });
 static DETAIL: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^E  |^>  |^\s*(?:Expected|Received|expected|actual|got|want|left|right)\s*[:=]|assert(?:ion)? .*failed|panicked at")
-        .expect("a pattern")
+        .expect("a valid pattern")
 });
 
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
 
-    use crate::text::condense::Kind;
+    use crate::text::condense::ContentKind;
     use crate::text::condense::check::check;
 
     #[test]
-    fn failures_and_counts_stay() {
+    fn keeps_failures_and_totals() {
         let text = {
             let passed: String = (0..40).map(|i| format!("test unit::t{i} ... ok\n")).collect();
             format!(
@@ -209,7 +209,7 @@ mod tests {
             )
         };
         check(
-            Kind::Tests,
+            ContentKind::Tests,
             &text,
             400,
             &[],

@@ -1,7 +1,7 @@
-//! Hits of a grep: grouped by file, every file named, the first hits of each and those in use.
+//! Grep hits: groups them by file, keeps all file names, the first hits of each file and hits in use.
 //!
-//! The path is said once and the number stays with its line. Where there are too many files for a line each, they are
-//! listed by directory, with their number of hits.
+//! Each path is printed once, and line numbers are kept. If there are too many files for one line each, they are listed by
+//! directory with their number of hits.
 //!
 //! In 260 bytes:
 //!
@@ -35,9 +35,9 @@ use regex::Regex;
 
 use crate::text::condense::lines::{FRAME, Gap, PLAIN, Rows, SHAPE};
 use crate::text::condense::signs::head;
-use crate::text::condense::{Wish, listing};
+use crate::text::condense::{CondenseOptions, listing};
 
-pub(crate) fn condense(text: &str, wish: &Wish<'_>) -> String {
+pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
     let mut files: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut known: HashMap<&str, usize> = HashMap::new();
     for line in text.lines().filter(|line| !line.trim().is_empty() && *line != "--") {
@@ -49,14 +49,14 @@ pub(crate) fn condense(text: &str, wish: &Wish<'_>) -> String {
         files[at].1.push(hit);
     }
     let n_path_bytes: usize = files.iter().map(|(path, _)| path.len() + 6).sum();
-    if n_path_bytes > wish.room * 3 / 5 {
-        return listing::by_directory(&directories(&files), wish);
+    if n_path_bytes > options.room * 3 / 5 {
+        return listing::by_directory(&directories(&files), options);
     }
-    let mut rows = Rows::new(wish);
+    let mut rows = Rows::new(options);
     for (path, hits) in &files {
         if !path.is_empty() {
             let n = if hits.len() > 1 { format!(" ({})", hits.len()) } else { String::new() };
-            rows.push_made(format!("{path}{n}"), FRAME);
+            rows.push_owned(format!("{path}{n}"), FRAME);
             rows.gap(Gap::Hit);
         }
         for (i, hit) in hits.iter().enumerate() {
@@ -65,17 +65,17 @@ pub(crate) fn condense(text: &str, wish: &Wish<'_>) -> String {
                 (false, 0) => SHAPE,
                 (false, _) => SHAPE / 2.0,
             };
-            // The indentation of the code says nothing here, and costs.
+            // The indentation of a single line of code has no meaning.
             let (number, code) = number_of(hit);
             let indent = if path.is_empty() { "" } else { "  " };
-            rows.push_made(format!("{indent}{number}{}", code.trim()), weight);
+            rows.push_owned(format!("{indent}{number}{}", code.trim()), weight);
             rows.gap(Gap::Hit);
         }
     }
     rows.choose()
 }
 
-/// The files with their number of hits, by directory: there are too many for a line each.
+/// The files with their number of hits, by directory.
 fn directories<'a>(files: &[(&'a str, Vec<&str>)]) -> Vec<(&'a str, Vec<Cow<'a, str>>)> {
     let mut found: Vec<(&str, Vec<Cow<'_, str>>)> = Vec::new();
     let mut known: HashMap<&str, usize> = HashMap::new();
@@ -93,12 +93,12 @@ fn directories<'a>(files: &[(&'a str, Vec<&str>)]) -> Vec<(&'a str, Vec<Cow<'a, 
     found
 }
 
-/// Whether a line is a hit of a grep, or its context.
+/// Whether a line is a hit of grep or its context.
 pub(crate) fn is_hit(line: &str) -> bool {
     split(line).is_some()
 }
 
-/// The path and the rest of a hit.
+/// Splits a hit into the path and the rest.
 fn split(line: &str) -> Option<(&str, &str)> {
     let start = head(line, 400);
     let found = HIT.captures(start)?;
@@ -114,18 +114,19 @@ fn number_of(hit: &str) -> (&str, &str) {
 }
 
 static HIT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^((?:[A-Za-z]:)?[^\s:]+?)(?::\d+:|-\d+-|:(?:[^\d\s:\\/]|\s{2,}|\t|$))").expect("a pattern")
+    Regex::new(r"^((?:[A-Za-z]:)?[^\s:]+?)(?::\d+:|-\d+-|:(?:[^\d\s:\\/]|\s{2,}|\t|$))")
+        .expect("a valid pattern")
 });
 
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
 
-    use crate::text::condense::Kind;
+    use crate::text::condense::ContentKind;
     use crate::text::condense::check::check;
 
     #[test]
-    fn hits_are_grouped_by_file() {
+    fn groups_hits_by_file() {
         let text = {
             let hits = |file: &str, n: usize| {
                 (1..=n).map(|i| format!("src/{file}.rs:{i}:    let found = {i};\n")).collect::<String>()
@@ -133,7 +134,7 @@ mod tests {
             hits("a", 20) + &hits("b", 1) + &hits("c", 9)
         };
         check(
-            Kind::Search,
+            ContentKind::Search,
             &text,
             240,
             &["found = 17"],

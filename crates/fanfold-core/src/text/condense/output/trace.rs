@@ -1,6 +1,6 @@
-//! Stack traces: the message and the frames in one's own code.
+//! Stack traces: keeps the message and the frames of the project's own code.
 //!
-//! Frames of libraries and runtimes are many, and never where the fault is mended.
+//! Most frames are in libraries and runtimes, where the fault is rarely fixed.
 //!
 //! In 320 bytes:
 //!
@@ -36,14 +36,9 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::text::condense::lines::{FRAME, MUST, PLAIN};
-use crate::text::condense::signs::{Sign, head, sign_of};
-use crate::text::condense::{Wish, log};
+use crate::text::condense::signs::{Severity, head, severity_of};
 
-pub(crate) fn condense(text: &str, wish: &Wish<'_>) -> String {
-    log::condense(text, wish)
-}
-
-/// The weight of a line of a trace, or nothing where it is none.
+/// The weight of a line of a trace, or `None` for other lines.
 pub(crate) fn weight(line: &str, above: &str) -> Option<f32> {
     if is_head(line) {
         return Some(FRAME);
@@ -56,16 +51,16 @@ pub(crate) fn weight(line: &str, above: &str) -> Option<f32> {
         return Some(if is_foreign(above) { PLAIN } else { FRAME / 2.0 });
     }
     let ends_trace = is_frame(above) || above.starts_with("    ");
-    let is_message = ends_trace && !line.starts_with([' ', '\t']) && sign_of(line) == Sign::Alarm;
+    let is_message = ends_trace && !line.starts_with([' ', '\t']) && severity_of(line) == Severity::Error;
     is_message.then_some(MUST + 1.0)
 }
 
-/// Whether a line only says that a trace follows.
+/// Whether a line announces a trace.
 pub(crate) fn is_head(line: &str) -> bool {
     line.trim_start().starts_with("Traceback (most recent") || line.trim() == "stack backtrace:"
 }
 
-/// Whether a line names a frame of a call stack.
+/// Whether a line is a frame of a call stack.
 pub(crate) fn is_frame(line: &str) -> bool {
     let start = line.trim_start();
     let is_likely = start.starts_with("at ")
@@ -115,18 +110,18 @@ static STACK: LazyLock<Regex> = LazyLock::new(|| {
         r"^\s+/\S+\.\w+:\d+(?: |$)",
         r"^\s*\S+\.(?:go|rb|py):\d+:in ",
     ];
-    Regex::new(&patterns.join("|")).expect("a pattern")
+    Regex::new(&patterns.join("|")).expect("a valid pattern")
 });
 
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
 
-    use crate::text::condense::Kind;
+    use crate::text::condense::ContentKind;
     use crate::text::condense::check::check;
 
     #[test]
-    fn own_frames_and_the_message_stay() {
+    fn keeps_own_frames_and_the_message() {
         let text = {
             let foreign: String = (0..20).map(|i| format!("  File \"/usr/lib/python3.9/site-packages/x{i}.py\", line {i}, in f{i}\n    return g{i}()\n")).collect();
             format!(
@@ -134,7 +129,7 @@ mod tests {
             )
         };
         check(
-            Kind::Trace,
+            ContentKind::Trace,
             &text,
             400,
             &[],

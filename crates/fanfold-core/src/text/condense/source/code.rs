@@ -1,11 +1,11 @@
-//! Source files: the signatures in order, under their line numbers, and whole what is worked on.
+//! CodeLines files: keeps the signatures with their line numbers, and whole definitions that were edited.
 //!
-//! Which names there are and what they take is what later work needs; bodies can be recalled. Rust, Python, JavaScript,
-//! TypeScript, Go, Java, C and C++ are parsed (feature `outline`); in other languages, and where a text does not parse,
-//! definitions are told by how their lines look. A function whose lines stand in one of the newest edits of the file stays
-//! whole. Line numbers that a tool put in front stay.
+//! Later work mostly needs names and parameters; bodies can be recalled. Rust, Python, JavaScript, TypeScript, Go, Java, C and
+//! C++ are parsed (feature `outline`). In other languages, and if a text does not parse, definitions are recognised by
+//! patterns. A function that contains lines of the newest edits of the file is kept whole. Line numbers that a tool
+//! printed are kept.
 //!
-//! `src/basket.py` in 440 bytes, `self.items.append` being worked on:
+//! `src/basket.py` in 440 bytes, `self.items.append` having been edited:
 //!
 //! ```text
 //! import json
@@ -67,58 +67,63 @@ use regex::Regex;
 use crate::text::condense::lines::{FRAME, Gap, MUST, NONE, PLAIN, Rows, SHAPE};
 use crate::text::condense::signs::head;
 use crate::text::condense::source::outline::{Definition, Outlines};
-use crate::text::condense::{FileShown, Wish};
+use crate::text::condense::{CondenseOptions, FileExcerpt};
 
-pub(crate) fn condense(text: &str, wish: &Wish<'_>) -> String {
-    outlined(text, wish).unwrap_or_else(|| Source::of(text).by_look(wish))
+pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
+    condense_to_outline(text, options).unwrap_or_else(|| CodeLines::new(text).by_patterns(options))
 }
 
-/// The outline of a file, where its language is known and it parses.
-pub(crate) fn outlined(text: &str, wish: &Wish<'_>) -> Option<String> {
-    let file = wish.file?;
-    let source = Source::of(text);
+/// Condenses a file to its outline, if its language is known and it parses.
+pub(crate) fn condense_to_outline(text: &str, options: &CondenseOptions<'_>) -> Option<String> {
+    let file = options.file?;
+    let source = CodeLines::new(text);
     let fresh = Outlines::default();
-    let outline = wish.outlines.unwrap_or(&fresh).definitions(&source.bare(), file.path)?;
-    Some(source.by_outline(&outline, &file, wish))
+    let outline = options.outlines.unwrap_or(&fresh).definitions(&source.text(), file.path)?;
+    Some(source.by_outline(&outline, &file, options))
 }
 
-/// The lines of a file, as a tool showed them.
-struct Source<'a> {
+/// The lines of a source file as a tool printed them.
+struct CodeLines<'a> {
     lines: Vec<&'a str>,
-    /// Each begins with its number.
+    /// Whether the lines begin with line numbers.
     is_numbered: bool,
 }
 
-impl<'a> Source<'a> {
-    fn of(text: &'a str) -> Source<'a> {
+impl<'a> CodeLines<'a> {
+    fn new(text: &'a str) -> CodeLines<'a> {
         let lines: Vec<&str> = text.split('\n').collect();
         let n_numbered = lines.iter().filter(|line| unnumbered(line).len() < line.len()).count();
         let n_filled = lines.iter().filter(|line| !line.trim().is_empty()).count();
-        Source { lines, is_numbered: n_numbered * 5 > n_filled * 4 }
+        CodeLines { lines, is_numbered: n_numbered * 5 > n_filled * 4 }
     }
 
     fn line(&self, i: usize) -> &'a str {
         if self.is_numbered { unnumbered(self.lines[i]) } else { self.lines[i] }
     }
 
-    /// The text without numbers.
-    fn bare(&self) -> String {
+    /// The text without line numbers.
+    fn text(&self) -> String {
         let lines: Vec<&str> = (0..self.lines.len()).map(|i| self.line(i)).collect();
         lines.join("\n")
     }
 
-    /// The lines that look like definitions, and those of value.
-    fn by_look(&self, wish: &Wish<'_>) -> String {
-        let mut rows = Rows::new(wish);
+    /// Keeps lines that look like definitions and lines of value.
+    fn by_patterns(&self, options: &CondenseOptions<'_>) -> String {
+        let mut rows = Rows::new(options);
         for (i, line) in self.lines.iter().enumerate() {
             rows.push(line, weight(self.line(i)));
         }
-        rows.lend();
+        rows.spread_weight();
         rows.choose()
     }
 
-    /// The signatures, the definitions that are worked on, and the lines of value, all with their numbers.
-    fn by_outline(&self, outline: &[Definition], file: &FileShown<'_>, wish: &Wish<'_>) -> String {
+    /// Keeps the signatures, the edited definitions and lines of value, with their line numbers.
+    fn by_outline(
+        &self,
+        outline: &[Definition],
+        file: &FileExcerpt<'_>,
+        options: &CondenseOptions<'_>,
+    ) -> String {
         let mut weights: Vec<f32> =
             (0..self.lines.len()).map(|i| weight(self.line(i)).min(PLAIN * 3.0)).collect();
         for definition in outline {
@@ -127,11 +132,11 @@ impl<'a> Source<'a> {
                 1 => FRAME * 0.6,
                 _ => SHAPE,
             };
-            for lined in &mut weights[definition.first..=definition.signature] {
-                *lined = weight;
+            for line_weight in &mut weights[definition.first..=definition.signature] {
+                *line_weight = weight;
             }
         }
-        let mut rows = Rows::new(wish);
+        let mut rows = Rows::new(options);
         for (i, line) in self.lines.iter().enumerate() {
             match file.first_line {
                 _ if self.is_numbered => {
@@ -139,12 +144,12 @@ impl<'a> Source<'a> {
                     rows.gap(Gap::Silent);
                 }
                 Some(first) => rows.push_numbered(first as usize + i, line, weights[i]),
-                // A piece from somewhere in the file: a number would mislead.
+                // The line numbers of an excerpt from an unknown place are not known.
                 None => rows.push(line, weights[i]),
             }
         }
-        let mut left = wish.room / 4 * 3;
-        for definition in self.worked_on(outline, file) {
+        let mut left = options.room / 4 * 3;
+        for definition in self.edited_definitions(outline, file) {
             let all = definition.first..=definition.last;
             let n_bytes: usize = all.clone().map(|i| self.lines[i].len() + NUMBER).sum();
             if n_bytes <= left {
@@ -152,36 +157,35 @@ impl<'a> Source<'a> {
                 all.for_each(|i| rows.raise(i, MUST));
             }
         }
-        rows.lend();
+        rows.spread_weight();
         rows.choose()
     }
 
-    /// The innermost definitions with lines that were changed, those with most of them first.
-    fn worked_on(&self, outline: &[Definition], file: &FileShown<'_>) -> Vec<Definition> {
-        let is_changed: Vec<bool> =
-            (0..self.lines.len()).map(|i| (file.is_worked_on)(self.line(i))).collect();
+    /// The innermost definitions with edited lines, most edited first.
+    fn edited_definitions(&self, outline: &[Definition], file: &FileExcerpt<'_>) -> Vec<Definition> {
+        let is_edited: Vec<bool> = (0..self.lines.len()).map(|i| (file.is_edited)(self.line(i))).collect();
         let mut found: Vec<(usize, Definition)> = Vec::new();
         for (i, &definition) in outline.iter().enumerate() {
-            let holds_next = outline.get(i + 1).is_some_and(|next| next.first <= definition.last);
-            let n_changed = is_changed[definition.first..=definition.last].iter().filter(|is| **is).count();
-            if n_changed > 0 && !holds_next {
-                found.push((n_changed, definition));
+            let contains_next = outline.get(i + 1).is_some_and(|next| next.first <= definition.last);
+            let n_edited = is_edited[definition.first..=definition.last].iter().filter(|is| **is).count();
+            if n_edited > 0 && !contains_next {
+                found.push((n_edited, definition));
             }
         }
-        found.sort_by_key(|(n_changed, _)| std::cmp::Reverse(*n_changed));
+        found.sort_by_key(|(n_edited, _)| std::cmp::Reverse(*n_edited));
         found.into_iter().map(|(_, definition)| definition).collect()
     }
 }
 
-/// What a line number takes, about.
+/// The approximate size of a line number.
 const NUMBER: usize = 8;
 
-/// Whether a line looks like the first of a definition.
+/// Whether a line looks like the beginning of a definition.
 pub(crate) fn is_definition(line: &str) -> bool {
     DEFINITION.is_match(head(line, 200).trim_start())
 }
 
-/// The weight of a line of code, without its number.
+/// The weight of a line of code without its line number.
 pub(crate) fn weight(line: &str) -> f32 {
     let start = head(line, 200);
     let trimmed = start.trim_start();
@@ -209,12 +213,12 @@ pub(crate) fn weight(line: &str) -> f32 {
     }
 }
 
-/// Columns of indentation; a tab is four.
+/// The indentation in columns; a tab counts as four.
 fn indent(line: &str) -> usize {
     line.bytes().take_while(u8::is_ascii_whitespace).map(|b| if b == b'\t' { 4 } else { 1 }).sum()
 }
 
-/// The line without the number that a tool put in front: `12→`, `12|`, `12:`, `12-`, `12` and a tab.
+/// Removes the line number that a tool printed: `12→`, `12|`, `12:`, `12-`, `12` and a tab.
 pub(crate) fn unnumbered(line: &str) -> &str {
     let rest = line.trim_start_matches(' ');
     let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -223,7 +227,7 @@ pub(crate) fn unnumbered(line: &str) -> &str {
     }
     let rest = &rest[digits..];
     let marked = rest.strip_prefix(['→', '|', '\t', ':', '-']).unwrap_or(line);
-    // `12:30` is a time, `3-4` a range.
+    // A time such as `12:30` or a range such as `3-4` is not a line number.
     if marked.starts_with(|c: char| c.is_ascii_digit()) && rest.starts_with([':', '-']) {
         line
     } else {
@@ -259,22 +263,22 @@ static DEFINITION: LazyLock<Regex> = LazyLock::new(|| {
         r"^(?:CREATE|ALTER|create|alter) (?:TABLE|VIEW|INDEX|FUNCTION|table|view|index|function)\b",
         r"^#define \w",
     ];
-    Regex::new(&patterns.join("|")).expect("a pattern")
+    Regex::new(&patterns.join("|")).expect("a valid pattern")
 });
 static STATEMENT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:return|if|for|while|import|from|use|let|const|var|else|elif|match|case|switch|try|except|catch|with|raise|throw|defer|go|assert|@\w+|#\[)\b.*")
-        .expect("a pattern")
+        .expect("a valid pattern")
 });
 
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
 
-    use crate::text::condense::Kind;
+    use crate::text::condense::ContentKind;
     use crate::text::condense::check::check;
 
     #[test]
-    fn definitions_stay() {
+    fn keeps_definitions() {
         let text = {
             let body = "        let x = compute(1, 2);\n        use_it(x);\n".repeat(9);
             format!(
@@ -282,7 +286,7 @@ mod tests {
             )
         };
         check(
-            Kind::Code,
+            ContentKind::Code,
             &text,
             300,
             &["target_name"],
@@ -307,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn line_numbers_stay() {
+    fn keeps_line_numbers() {
         let text = (1..80)
             .map(|i| {
                 if i == 40 {
@@ -318,7 +322,7 @@ mod tests {
             })
             .collect::<String>();
         check(
-            Kind::Code,
+            ContentKind::Code,
             &text,
             160,
             &[],

@@ -1,6 +1,7 @@
-//! Patches: which files with how much of a change, which places, and the changed lines from the top of each place.
+//! Patches: keeps the changed files with their numbers of added and removed lines, the hunk headers and the first changed
+//! lines of each hunk.
 //!
-//! The lines around a change are in the file. Lock files and other generated ones are counted and not shown.
+//! Context lines are in the file. Changes of lock files and other generated files are only counted.
 //!
 //! In 420 bytes:
 //!
@@ -47,12 +48,12 @@
 //! … 2 changed
 //! ```
 
-use crate::text::condense::Wish;
+use crate::text::condense::CondenseOptions;
 use crate::text::condense::lines::{FRAME, Gap, NONE, PLAIN, Rows, SHAPE};
 use crate::text::condense::signs::head;
 
-pub(crate) fn condense(text: &str, wish: &Wish<'_>) -> String {
-    let mut rows = Rows::new(wish);
+pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
+    let mut rows = Rows::new(options);
     let mut lines = text.split('\n').peekable();
     let mut files = files(text).into_iter();
     let mut is_generated = false;
@@ -67,13 +68,13 @@ pub(crate) fn condense(text: &str, wish: &Wish<'_>) -> String {
             let file = files.next().unwrap_or_default();
             is_generated = GENERATED.iter().any(|name| file.name.contains(name));
             is_head = true;
-            rows.push_made(file.told(), FRAME * 2.0);
+            rows.push_owned(file.summary(), FRAME * 2.0);
             rows.gap(Gap::Silent);
         } else if line.starts_with("@@") {
             (is_head, n_changed) = (false, 0);
-            // Where nothing follows the marks, the numbers tell the place.
-            let evenly = (head(line, 200).len() + 24) as f32 / 24.0;
-            rows.push(line, if is_generated { NONE } else { SHAPE * 1.2 * evenly });
+            // Scale the weight by the length, so that long headers are not at a disadvantage.
+            let length_factor = (head(line, 200).len() + 24) as f32 / 24.0;
+            rows.push(line, if is_generated { NONE } else { SHAPE * 1.2 * length_factor });
             rows.gap(Gap::Silent);
         } else if is_head && HEAD.iter().any(|mark| line.starts_with(mark)) {
             rows.push("", NONE);
@@ -84,7 +85,7 @@ pub(crate) fn condense(text: &str, wish: &Wish<'_>) -> String {
             rows.push(line, weight(line, n_changed, is_generated));
             rows.gap(Gap::Changed);
         } else {
-            // What stands before the first patch or between two is a message; the rest is in the file.
+            // Text before the first patch or between patches is a message; context lines are in the file.
             let is_context = line.starts_with([' ', '\\']) || line.is_empty();
             rows.push(line, if is_context { PLAIN / 10.0 } else { SHAPE });
             rows.gap(if is_context { Gap::Silent } else { Gap::Line });
@@ -93,7 +94,7 @@ pub(crate) fn condense(text: &str, wish: &Wish<'_>) -> String {
     rows.choose()
 }
 
-/// The weight of a changed line: the first ones of a place tell most, definitions anywhere.
+/// The weight of a changed line: highest for definitions and for the first lines of a hunk.
 fn weight(line: &str, n_before: usize, is_generated: bool) -> f32 {
     let bare = &line[1..];
     if is_generated {
@@ -104,42 +105,44 @@ fn weight(line: &str, n_before: usize, is_generated: bool) -> f32 {
     }
     let is_definition = crate::text::condense::source::code::weight(bare) >= SHAPE;
     let share = if is_definition { 1.5 } else { 8.0 / (7 + n_before) as f32 };
-    // Long lines weigh as much for their length as short ones: lines that belong together stay together.
+    // Scale the weight by the length, so that neighbouring lines are chosen together.
     share * SHAPE * (head(line, 200).len() + 24) as f32 / 24.0
 }
 
-/// One file of a patch.
+/// The changes of one file.
 #[derive(Debug, Default)]
-struct File<'a> {
+struct FileChange<'a> {
     name: &'a str,
-    /// `new file`, `deleted`, and the like.
+    /// Such as `new file` or `deleted`.
     note: &'static str,
     n_added: usize,
     n_removed: usize,
 }
 
-impl File<'_> {
-    /// `src/a.rs (new file) +12 -3`
-    fn told(&self) -> String {
+impl FileChange<'_> {
+    /// A line such as `src/a.rs (new file) +12 -3`.
+    fn summary(&self) -> String {
         let note = if self.note.is_empty() { String::new() } else { format!(" ({})", self.note) };
         format!("{}{note} +{} -{}", self.name, self.n_added, self.n_removed)
     }
 }
 
-/// The files of a patch, in order.
-fn files(text: &str) -> Vec<File<'_>> {
-    let mut files: Vec<File<'_>> = Vec::new();
+/// The files of a patch in order.
+fn files(text: &str) -> Vec<FileChange<'_>> {
+    let mut files: Vec<FileChange<'_>> = Vec::new();
     let mut is_head = false;
     let mut lines = text.split('\n').peekable();
     while let Some(line) = lines.next() {
         let is_next_name = lines.peek().is_some_and(|next| next.starts_with("+++ "));
         if let Some(names) = line.strip_prefix("diff --git ") {
             let name = names.rsplit_once(" b/").map_or(names, |(_, name)| name);
-            files.push(File { name, ..File::default() });
+            files.push(FileChange { name, ..FileChange::default() });
             is_head = true;
         } else if !is_head && line.starts_with("--- ") && is_next_name {
-            files
-                .push(File { name: name_of(lines.peek().copied().unwrap_or(line), line), ..File::default() });
+            files.push(FileChange {
+                name: name_of(lines.peek().copied().unwrap_or(line), line),
+                ..FileChange::default()
+            });
             is_head = true;
         } else if is_codex_head(line) {
             let (note, name) = line.split_once(" File: ").unwrap_or(("", line));
@@ -148,7 +151,7 @@ fn files(text: &str) -> Vec<File<'_>> {
                 "*** Delete" => "deleted",
                 _ => "",
             };
-            files.push(File { name, note, ..File::default() });
+            files.push(FileChange { name, note, ..FileChange::default() });
             is_head = false;
         } else if let Some(file) = files.last_mut() {
             if line.starts_with("@@") {
@@ -168,7 +171,7 @@ fn files(text: &str) -> Vec<File<'_>> {
     files
 }
 
-/// The name in `+++ b/x.rs`, or in `--- a/x.rs` where the file is gone.
+/// The name in `+++ b/x.rs`, or in `--- a/x.rs` if the file was deleted.
 fn name_of<'a>(new: &'a str, old: &'a str) -> &'a str {
     let bare = |line: &'a str| {
         let name = line.get(4..).unwrap_or_default().split('\t').next().unwrap_or_default();
@@ -181,12 +184,12 @@ fn is_git_head(line: &str) -> bool {
     line.starts_with("diff --git ")
 }
 
-/// `*** Update File: x.rs`, as codex writes patches.
+/// Whether a line is a file header of codex patches: `*** Update File: x.rs`.
 fn is_codex_head(line: &str) -> bool {
     line.starts_with("*** ") && line.contains(" File: ")
 }
 
-/// What says nothing that the name of the file does not.
+/// Header lines that are redundant with the file name.
 const HEAD: [&str; 13] = [
     "index ",
     "--- ",
@@ -210,11 +213,11 @@ const GENERATED: [&str; 7] =
 mod tests {
     use expect_test::expect;
 
-    use crate::text::condense::Kind;
+    use crate::text::condense::ContentKind;
     use crate::text::condense::check::check;
 
     #[test]
-    fn files_places_and_changes_stay() {
+    fn keeps_files_hunks_and_changes() {
         let text = {
             let context = " same line of code here\n".repeat(20);
             format!(
@@ -223,7 +226,7 @@ mod tests {
             )
         };
         check(
-            Kind::Diff,
+            ContentKind::Diff,
             &text,
             200,
             &[],
@@ -241,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_belong_together_stay_together() {
+    fn keeps_neighbouring_lines_together() {
         let text = {
             let lines: String = (0..80)
                 .map(|i| {
@@ -255,7 +258,7 @@ mod tests {
             format!("--- a/x.rs\n+++ b/x.rs\n@@ -1,2 +1,82 @@\n{lines}")
         };
         check(
-            Kind::Diff,
+            ContentKind::Diff,
             &text,
             260,
             &["value_50"],

@@ -1,41 +1,41 @@
-//! What the grammars say: which language a file is in, and which nodes of its tree are definitions.
+//! Grammars: the language of a file, and the role of the nodes of its syntax tree.
 
 use tree_sitter::{Language, Node};
 
-/// The language of a file, by the ending of its name.
+/// The language of a file, by its extension.
 pub(crate) fn language_of(path: &str) -> Option<Language> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let (_, ending) = name.rsplit_once('.')?;
     let language = match ending {
         "rs" => tree_sitter_rust::LANGUAGE,
         "py" | "pyi" => tree_sitter_python::LANGUAGE,
-        // All of JavaScript is TypeScript, too.
+        // TypeScript is a superset of JavaScript.
         "js" | "jsx" | "mjs" | "cjs" | "tsx" => tree_sitter_typescript::LANGUAGE_TSX,
         "ts" | "mts" | "cts" => tree_sitter_typescript::LANGUAGE_TYPESCRIPT,
         "go" => tree_sitter_go::LANGUAGE,
         "java" => tree_sitter_java::LANGUAGE,
-        // Nearly all of C is C++, too.
+        // Nearly all C code is valid C++.
         "c" | "h" | "cc" | "cpp" | "cxx" | "hh" | "hpp" | "hxx" | "cu" => tree_sitter_cpp::LANGUAGE,
         _ => return None,
     };
     Some(language.into())
 }
 
-/// What a node is for an outline.
+/// The role of a node in an outline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// A definition.
-    Defines,
-    /// A definition that holds others.
-    Holds,
-    /// No definition, and there may be some in it.
-    Wraps,
-    /// Neither.
+    Definition,
+    /// A definition that may contain others.
+    Container,
+    /// Not a definition itself, but may contain some.
+    Wrapper,
+    /// Neither is nor contains definitions.
     Other,
 }
 
 impl Role {
-    pub(crate) fn of(node: &Node<'_>) -> Role {
+    pub(crate) fn from_node(node: &Node<'_>) -> Role {
         match node.kind() {
             // Rust
             "function_item"
@@ -46,27 +46,27 @@ impl Role {
             | "macro_definition"
             | "const_item"
             | "static_item"
-            | "type_item" => Role::Defines,
-            "impl_item" | "trait_item" | "mod_item" | "foreign_mod_item" => Role::Holds,
+            | "type_item" => Role::Definition,
+            "impl_item" | "trait_item" | "mod_item" | "foreign_mod_item" => Role::Container,
             // Python, C, C++
-            "function_definition" => Role::Defines,
-            "class_definition" => Role::Holds,
-            "decorated_definition" | "block" => Role::Wraps,
+            "function_definition" => Role::Definition,
+            "class_definition" => Role::Container,
+            "decorated_definition" | "block" => Role::Wrapper,
             "class_specifier" | "struct_specifier" | "union_specifier" | "namespace_definition" => {
-                if node.child_by_field_name("body").is_some() { Role::Holds } else { Role::Other }
+                if node.child_by_field_name("body").is_some() { Role::Container } else { Role::Other }
             }
-            "enum_specifier" if node.child_by_field_name("body").is_some() => Role::Defines,
+            "enum_specifier" if node.child_by_field_name("body").is_some() => Role::Definition,
             "type_definition" | "alias_declaration" | "concept_definition" | "preproc_function_def" => {
-                Role::Defines
+                Role::Definition
             }
             "template_declaration"
             | "linkage_specification"
             | "preproc_ifdef"
             | "preproc_if"
-            | "preproc_else" => Role::Wraps,
-            "field_declaration_list" => Role::Wraps,
-            "declaration" | "field_declaration" if declares_function(node) => Role::Defines,
-            "declaration" => Role::Wraps,
+            | "preproc_else" => Role::Wrapper,
+            "field_declaration_list" => Role::Wrapper,
+            "declaration" | "field_declaration" if declares_function(node) => Role::Definition,
+            "declaration" => Role::Wrapper,
             // Go, Java, TypeScript
             "function_declaration"
             | "generator_function_declaration"
@@ -79,16 +79,16 @@ impl Role {
             | "abstract_method_signature"
             | "function_signature"
             | "annotation_type_declaration"
-            | "type_alias_declaration" => Role::Defines,
+            | "type_alias_declaration" => Role::Definition,
             "type_declaration"
             | "class_declaration"
             | "abstract_class_declaration"
             | "interface_declaration"
             | "enum_declaration"
             | "record_declaration"
-            | "internal_module" => Role::Holds,
+            | "internal_module" => Role::Container,
             "lexical_declaration" | "const_declaration" | "var_declaration" if is_outermost(node) => {
-                Role::Defines
+                Role::Definition
             }
             "type_spec"
             | "interface_type"
@@ -100,18 +100,18 @@ impl Role {
             | "export_statement"
             | "ambient_declaration"
             | "statement_block"
-            | "ERROR" => Role::Wraps,
+            | "ERROR" => Role::Wrapper,
             _ => Role::Other,
         }
     }
 }
 
-/// Whether a declaration in C or C++ is that of a function.
+/// Whether a C or C++ declaration declares a function.
 fn declares_function(node: &Node<'_>) -> bool {
     node.child_by_field_name("declarator").is_some_and(|found| found.kind() == "function_declarator")
 }
 
-/// Whether nothing but the file, or an `export`, is around a node.
+/// Whether a node is at the top level of the file, possibly exported.
 fn is_outermost(node: &Node<'_>) -> bool {
     node.parent().is_some_and(|parent| {
         matches!(parent.kind(), "program" | "source_file" | "export_statement" | "statement_block")

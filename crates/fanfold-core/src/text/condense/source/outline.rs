@@ -1,7 +1,7 @@
-//! Where the definitions of a source file stand, by a parser of its language.
+//! Outlines of source files, computed by a parser of the language.
 //!
-//! The parsers come with the feature `outline`. Without it, for other languages and where a text does not parse, there
-//! is no outline, and definitions are told by how their lines look.
+//! The parsers are behind the feature `outline`. Without it, in other languages and if a text does not parse, definitions are
+//! recognised by patterns instead.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -9,59 +9,58 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-/// Something that a file defines: a function, a type, a class with its methods. Lines are counted from zero.
+/// A function, a type or a class in a file. Lines are counted from zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Definition {
-    /// Its first line.
+    /// The first line.
     pub(crate) first: usize,
-    /// The last line of its signature: its body follows.
+    /// The last line of the signature.
     pub(crate) signature: usize,
-    /// Its last line.
+    /// The last line.
     pub(crate) last: usize,
-    /// In how many others it stands.
+    /// The number of enclosing definitions.
     pub(crate) depth: usize,
 }
 
-/// The outlines that are known, by the text and the path; a text that has none is known, too.
+/// Outlines by text and path, including texts without an outline.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Known(HashMap<u64, Option<Arc<[Definition]>>>);
+pub(crate) struct CachedOutlines(HashMap<u64, Option<Arc<[Definition]>>>);
 
-impl Known {
-    /// More outlines are not kept: what is cut shorter again was cut not long ago.
+impl CachedOutlines {
+    /// The cache is cleared at this size.
     const MOST: usize = 1_024;
 }
 
-/// Outlines for the time of one wish: a text that is cut shorter again is not parsed again.
+/// A cache of outlines with interior mutability.
 #[derive(Debug, Default)]
-pub struct Outlines(RefCell<Known>);
+pub struct Outlines(RefCell<CachedOutlines>);
 
 impl Outlines {
-    pub(crate) fn of(known: Known) -> Outlines {
-        Outlines(RefCell::new(known))
+    pub(crate) fn from_cache(cache: CachedOutlines) -> Outlines {
+        Outlines(RefCell::new(cache))
     }
 
-    pub(crate) fn into_known(self) -> Known {
+    pub(crate) fn into_cache(self) -> CachedOutlines {
         self.0.into_inner()
     }
 
-    /// What the text of a file defines, in order, or nothing where that cannot be told.
+    /// The definitions of a file in order, or `None` without an outline.
     pub(crate) fn definitions(&self, text: &str, path: &str) -> Option<Arc<[Definition]>> {
         let key = xxh3_64_with_seed(text.as_bytes(), xxh3_64(path.as_bytes()));
-        let mut known = self.0.borrow_mut();
-        if known.0.len() >= Known::MOST {
-            known.0.clear();
+        let mut cache = self.0.borrow_mut();
+        if cache.0.len() >= CachedOutlines::MOST {
+            cache.0.clear();
         }
-        known.0.entry(key).or_insert_with(|| definitions(text, path).map(Arc::from)).clone()
+        cache.0.entry(key).or_insert_with(|| definitions(text, path).map(Arc::from)).clone()
     }
 }
 
-/// What the text of a file defines, in order, or nothing where that cannot be told.
+/// Parses the definitions of a file in order.
 #[cfg(feature = "outline")]
 fn definitions(text: &str, path: &str) -> Option<Vec<Definition>> {
     crate::text::condense::source::parse::definitions(text, path)
 }
 
-/// Nothing can be told without a parser.
 #[cfg(not(feature = "outline"))]
 fn definitions(_text: &str, _path: &str) -> Option<Vec<Definition>> {
     None
@@ -72,15 +71,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_known_is_what_a_parser_says() {
+    fn cached_outlines_equal_parsed_ones() {
         let text = "fn one() {\n    two();\n}\n";
         let outlines = Outlines::default();
         for path in ["src/a.rs", "src/a.py", "src/a.rs", "notes"] {
             let parsed = definitions(text, path).map(Arc::from);
             assert_eq!(outlines.definitions(text, path), parsed, "{path}");
         }
-        let known = outlines.into_known();
-        assert_eq!(known.0.len(), 3);
-        assert_eq!(Outlines::of(known).definitions("", "src/a.rs"), None);
+        let cache = outlines.into_cache();
+        assert_eq!(cache.0.len(), 3);
+        assert_eq!(Outlines::from_cache(cache).definitions("", "src/a.rs"), None);
     }
 }

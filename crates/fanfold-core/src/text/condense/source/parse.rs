@@ -1,8 +1,8 @@
 //! Parses source files with tree-sitter, within limits.
 //!
-//! On a text that is not in its language a parser can be slow and take much memory: 64 kB of `a<a<a<` as Java takes
-//! gigabytes. So it may do only so much for the bytes that it has read so far, which is more than code
-//! takes. It counts its own operations: the limit is the same on every machine, and no clock has a say.
+//! A parser can be slow and use much memory for text in another language: 64 kB of `a<a<a<` as Java takes gigabytes. The
+//! number of parser operations is therefore limited in proportion to the bytes read. Counting operations instead of time
+//! makes the limit the same on every machine.
 
 use std::ops::ControlFlow;
 
@@ -11,30 +11,30 @@ use tree_sitter::{Language, Node, ParseOptions, ParseState, Parser, Tree, TreeCu
 use crate::text::condense::source::grammar::{Role, language_of};
 use crate::text::condense::source::outline::Definition;
 
-/// Longer files are not parsed.
+/// The maximum size of a file.
 const LONGEST: usize = 64 << 10;
-/// A parser reports after every hundred operations. Code takes a report for each 110 to 200 bytes.
+/// The parser reports progress every hundred operations. Source code needs one report per 110 to 200 bytes.
 const BYTES_PER_REPORT: usize = 100;
-/// It may report so often before it has read anything: pieces of files begin in the middle of something.
+/// Additional reports, because excerpts of files begin in the middle of a construct.
 const FIRST_REPORTS: usize = 64;
-/// Brackets nested deeper than this are not parsed.
+/// The maximum nesting of brackets.
 const DEEPEST_BRACKET: usize = 100;
-/// Definitions are looked for so deep: a function in a class in a namespace.
+/// The maximum depth of the search for definitions.
 const DEEPEST: usize = 24;
 
-/// What the text of a file defines, in order, or nothing where its language is not known or the text not in it.
+/// The definitions of a file in order, or `None` if its language is unknown or the text does not parse.
 pub(crate) fn definitions(text: &str, path: &str) -> Option<Vec<Definition>> {
     if text.len() > LONGEST || bracket_depth(text) > DEEPEST_BRACKET {
         return None;
     }
     let tree = parse(text, &language_of(path)?)?;
-    let mut walk = Walk { found: Vec::new(), n_wrong: 0 };
-    walk.children(&mut tree.walk());
-    let is_poor = walk.found.is_empty() || walk.n_wrong * 2 > text.len();
-    (!is_poor).then_some(walk.found)
+    let mut collector = Collector { found: Vec::new(), n_error_bytes: 0 };
+    collector.collect(&mut tree.walk());
+    let is_poor = collector.found.is_empty() || collector.n_error_bytes * 2 > text.len();
+    (!is_poor).then_some(collector.found)
 }
 
-/// The tree of a text, or nothing where the parser has too much to do for it.
+/// Parses a text, or returns `None` if that takes too many operations.
 fn parse(text: &str, language: &Language) -> Option<Tree> {
     let mut parser = Parser::new();
     parser.set_language(language).ok()?;
@@ -49,7 +49,7 @@ fn parse(text: &str, language: &Language) -> Option<Tree> {
     parser.parse_with_options(&mut |at, _| bytes.get(at..).unwrap_or_default(), None, Some(options))
 }
 
-/// How deep brackets are nested, as far as that can be told without knowing strings from code.
+/// The nesting of brackets, counting those in strings too.
 fn bracket_depth(text: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     for byte in text.bytes() {
@@ -63,54 +63,54 @@ fn bracket_depth(text: &str) -> usize {
     deepest
 }
 
-/// Goes through the tree, into what may hold definitions only.
-struct Walk {
+/// Collects definitions from a syntax tree.
+struct Collector {
     found: Vec<Definition>,
-    /// The bytes that are not in the language.
-    n_wrong: usize,
+    /// The number of bytes in error nodes.
+    n_error_bytes: usize,
 }
 
-impl Walk {
-    /// Goes through the children of the node at the cursor. Loops and does not recurse: trees can be deep.
-    fn children(&mut self, cursor: &mut TreeCursor<'_>) {
-        let mut holders: Vec<bool> = Vec::new();
+impl Collector {
+    /// Visits the descendants of the node at the cursor. Iterative, because trees can be deep.
+    fn collect(&mut self, cursor: &mut TreeCursor<'_>) {
+        let mut containers: Vec<bool> = Vec::new();
         let mut is_down = cursor.goto_first_child();
         if is_down {
-            holders.push(false);
+            containers.push(false);
         }
-        while !holders.is_empty() {
+        while !containers.is_empty() {
             let node = cursor.node();
-            let depth = holders.iter().filter(|is_holder| **is_holder).count();
-            let role = Role::of(&node);
-            self.see(&node, role, depth);
-            let goes_down = matches!(role, Role::Holds | Role::Wraps) && holders.len() < DEEPEST;
+            let depth = containers.iter().filter(|is_container| **is_container).count();
+            let role = Role::from_node(&node);
+            self.visit(&node, role, depth);
+            let goes_down = matches!(role, Role::Container | Role::Wrapper) && containers.len() < DEEPEST;
             is_down = goes_down && cursor.goto_first_child();
             if is_down {
-                holders.push(role == Role::Holds);
+                containers.push(role == Role::Container);
                 continue;
             }
             while !cursor.goto_next_sibling() {
-                holders.pop();
-                if holders.is_empty() || !cursor.goto_parent() {
+                containers.pop();
+                if containers.is_empty() || !cursor.goto_parent() {
                     return;
                 }
             }
         }
     }
 
-    fn see(&mut self, node: &Node<'_>, role: Role, depth: usize) {
+    fn visit(&mut self, node: &Node<'_>, role: Role, depth: usize) {
         if node.is_error() {
             let is_inside = node.parent().is_some_and(|parent| parent.is_error());
-            self.n_wrong += if is_inside { 0 } else { node.end_byte() - node.start_byte() };
+            self.n_error_bytes += if is_inside { 0 } else { node.end_byte() - node.start_byte() };
         }
-        if !matches!(role, Role::Defines | Role::Holds) {
+        if !matches!(role, Role::Definition | Role::Container) {
             return;
         }
         let (first, last) = (node.start_position().row, node.end_position().row);
         let signature = match node.child_by_field_name("body") {
             Some(body) => {
                 let row = body.start_position().row;
-                // The brace may stand on a line of its own; an indented body does.
+                // The brace may be on a line of its own; an indented body always is.
                 let is_below = row > first && !is_after_signature(node, &body);
                 if is_below { row - 1 } else { row }
             }
@@ -121,12 +121,12 @@ impl Walk {
     }
 }
 
-/// A definition without a body is shown whole up to this many lines.
+/// Definitions without a body are shown whole up to this many additional lines.
 const SHORT: usize = 3;
-/// No more lines of a signature are shown.
+/// The maximum number of additional lines of a signature.
 const MOST: usize = 12;
 
-/// Whether a body starts on the line on which something of the signature ends.
+/// Whether a body begins on the line on which the signature ends.
 fn is_after_signature(node: &Node<'_>, body: &Node<'_>) -> bool {
     let before = body.prev_sibling().filter(|before| before.start_byte() >= node.start_byte());
     before.is_some_and(|before| before.end_position().row == body.start_position().row)
@@ -138,7 +138,7 @@ mod tests {
 
     use super::*;
 
-    /// The signatures with their depth and their last line.
+    /// Prints the signatures with their depth and line range.
     fn check(path: &str, text: &str, expected: &Expect) {
         let lines: Vec<&str> = text.lines().collect();
         let mut out = String::new();
@@ -375,7 +375,7 @@ T twice(T x)
     }
 
     #[test]
-    fn a_piece_of_a_file_has_an_outline() {
+    fn an_excerpt_has_an_outline() {
         let text = "\
         let x = 1;
         x + 1
@@ -401,7 +401,7 @@ T twice(T x)
     }
 
     #[test]
-    fn what_is_no_code_has_no_outline() {
+    fn other_texts_have_no_outline() {
         for (path, text) in [
             ("a.rs", "error: no such file\n"),
             ("a.py", "Traceback (most recent call last):\n  File \"a.py\", line 3\n"),
@@ -413,9 +413,9 @@ T twice(T x)
         }
     }
 
-    /// Without the limit some of these take minutes and gigabytes.
+    /// Without the limits, some of these take minutes and gigabytes.
     #[test]
-    fn hostile_texts_are_given_up_early() {
+    fn hostile_texts_are_rejected_early() {
         let size = LONGEST;
         let texts = [
             "a".repeat(size),
@@ -436,7 +436,7 @@ T twice(T x)
         ];
         for text in &texts {
             for path in ["a.rs", "a.py", "a.ts", "a.js", "a.go", "a.java", "a.cc"] {
-                // `class A {` is deep, and much else is wrong: none of it is a file.
+                // Deep nesting or too many errors: none of these is a source file.
                 assert_eq!(definitions(text, path), None, "{path}: {}", &text[..12]);
             }
         }
