@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use etcetera::{BaseStrategy as _, choose_base_strategy};
 use fanfold_engine::{Engine, MachineClock, OpError, store_hint, store_words};
-use fanfold_store::{MemoryStore, Purpose, SessionId, SessionRow, StoreError, open};
+use fanfold_store::{MemoryStore, OpenMode, SessionId, SessionRow, StoreError, open};
 
 use crate::failure::Failure;
 use crate::output::is_same_file;
@@ -16,19 +16,19 @@ pub(crate) const DEFAULT_PROFILE: &str = "default";
 
 /// The engine on the store that is set.
 pub(crate) fn engine(options: &Options) -> Result<Engine, Failure> {
-    engine_for(options, Purpose::Write)
+    engine_for(options, OpenMode::Write)
 }
 
 /// The engine on the store that is set, which must be there and is only read.
 pub(crate) fn engine_to_read(options: &Options) -> Result<Engine, Failure> {
-    engine_for(options, Purpose::Read)
+    engine_for(options, OpenMode::Read)
 }
 
 /// The engine on the store that is set, which must be there. What is new in it is made ready to be found, where it may
 /// be written to.
 pub(crate) fn engine_to_search(options: &Options) -> Result<Engine, Failure> {
-    let reading = engine_for(options, Purpose::Read)?;
-    Ok(engine_for(options, Purpose::Write).unwrap_or(reading))
+    let reading = engine_for(options, OpenMode::Read)?;
+    Ok(engine_for(options, OpenMode::Write).unwrap_or(reading))
 }
 
 /// An engine that keeps nothing, with a copy of a session if it is there.
@@ -48,9 +48,9 @@ pub(crate) fn is_there(options: &Options) -> Result<bool, Failure> {
     Ok(address.contains(':') || PathBuf::from(&address).exists())
 }
 
-fn engine_for(options: &Options, purpose: Purpose) -> Result<Engine, Failure> {
+fn engine_for(options: &Options, purpose: OpenMode) -> Result<Engine, Failure> {
     let address = address(options)?;
-    if purpose == Purpose::Read && !is_there(options)? {
+    if purpose == OpenMode::Read && !is_there(options)? {
         return Err(Failure::new(
             format!("there is no store at {address}"),
             "keep a session first: fanfold fold --session new chat.json",

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fanfold_core::Tokens;
 use fanfold_engine::{Way, Ways};
-use fanfold_provider::{Client, Endpoint, Key, Style, Timeouts};
+use fanfold_provider::{Client, Endpoint, KeySource, Style, Timeouts};
 
 use crate::choose;
 use crate::failure::Failure;
@@ -61,7 +61,7 @@ fn way(options: &Options, place: Place, window: Option<Size>, timeout: Duration)
         .map_err(|error| Failure::new(error.to_string(), "check [summary] of your settings"))?;
     let known = window.map(|size| Tokens(size.0));
     let known = known.or_else(|| choose::models(options).find(&model).map(|found| found.window));
-    let window = known.or_else(|| client.window().ok().flatten().map(Tokens)).unwrap_or(USUAL_WINDOW);
+    let window = known.or_else(|| client.served_window_blocking().ok().flatten().map(Tokens)).unwrap_or(USUAL_WINDOW);
     Ok(Way { model, place: url, window, writer: Arc::new(client) })
 }
 
@@ -71,7 +71,7 @@ struct Place {
     style: Style,
     url: String,
     model: String,
-    key: Key,
+    key: KeySource,
 }
 
 impl Place {
@@ -80,7 +80,7 @@ impl Place {
         let (usual_url, usual_variable) = usual(style);
         let is_own = set.url.is_none();
         let key = key(set.key_env, set.key_command, "summary")?;
-        let key = key.unwrap_or_else(|| if is_own { Key::Env(usual_variable.to_owned()) } else { Key::None });
+        let key = key.unwrap_or_else(|| if is_own { KeySource::Env(usual_variable.to_owned()) } else { KeySource::None });
         Ok(Place { style, url: set.url.unwrap_or(usual_url).to_owned(), model: model.to_owned(), key })
     }
 
@@ -106,20 +106,20 @@ fn style_of(set: Option<SummaryStyle>, url: Option<&str>, model: &str) -> Style 
     match (set, url) {
         (Some(SummaryStyle::OpenAi), _) => Style::OpenAi,
         (Some(SummaryStyle::Anthropic), _) => Style::Anthropic,
-        (None, Some(url)) => Style::of_url(url),
+        (None, Some(url)) => Style::from_url(url),
         (None, None) if model.starts_with("claude") => Style::Anthropic,
         (None, None) => Style::OpenAi,
     }
 }
 
-fn key(variable: Option<&str>, command: Option<&str>, table: &str) -> Result<Option<Key>, Failure> {
+fn key(variable: Option<&str>, command: Option<&str>, table: &str) -> Result<Option<KeySource>, Failure> {
     match (variable, command) {
         (Some(_), Some(_)) => Err(Failure::new(
             format!("[{table}] has both `key_env` and `key_command`"),
             "leave one of them out: there is one key",
         )),
-        (Some(name), None) => Ok(Some(Key::Env(name.to_owned()))),
-        (None, Some(line)) => Ok(Some(Key::Command(line.to_owned()))),
+        (Some(name), None) => Ok(Some(KeySource::Env(name.to_owned()))),
+        (None, Some(line)) => Ok(Some(KeySource::Command(line.to_owned()))),
         (None, None) => Ok(None),
     }
 }
@@ -140,24 +140,24 @@ mod tests {
     fn a_model_alone_is_enough_at_the_usual_addresses() {
         let claude = place(&named("claude-haiku-4-5"));
         assert_eq!((claude.style, &*claude.url), (Style::Anthropic, ANTHROPIC.0));
-        assert_eq!(claude.key, Key::Env(ANTHROPIC.1.to_owned()));
+        assert_eq!(claude.key, KeySource::Env(ANTHROPIC.1.to_owned()));
         let other = place(&named("gpt-5-mini"));
         assert_eq!((other.style, &*other.url), (Style::OpenAi, OPENAI.0));
-        assert_eq!(other.key, Key::Env(OPENAI.1.to_owned()));
+        assert_eq!(other.key, KeySource::Env(OPENAI.1.to_owned()));
     }
 
     #[test]
     fn a_key_goes_nowhere_but_where_it_belongs() {
         let local =
             SummaryOptions { url: Some("http://localhost:11434/v1".to_owned()), ..named("claude-like") };
-        assert_eq!((place(&local).style, place(&local).key), (Style::OpenAi, Key::None));
+        assert_eq!((place(&local).style, place(&local).key), (Style::OpenAi, KeySource::None));
         // A main model elsewhere does not get the summary model's key.
         let main =
             MainOptions { model: "m".into(), url: Some("http://other/v1".into()), ..MainOptions::default() };
-        assert_eq!(place(&named("gpt-5-mini")).for_main(&main).expect("right").key, Key::None);
+        assert_eq!(place(&named("gpt-5-mini")).for_main(&main).expect("right").key, KeySource::None);
         let beside = MainOptions { model: "gpt-5".into(), ..MainOptions::default() };
         let both = place(&named("gpt-5-mini")).for_main(&beside).expect("right");
-        assert_eq!((both.key, &*both.model), (Key::Env(OPENAI.1.to_owned()), "gpt-5"));
+        assert_eq!((both.key, &*both.model), (KeySource::Env(OPENAI.1.to_owned()), "gpt-5"));
     }
 
     #[test]

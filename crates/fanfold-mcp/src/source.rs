@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use fanfold_engine::{Engine, MachineClock, store_hint, store_words};
-use fanfold_store::search::{Find, Query};
-use fanfold_store::{Purpose, StoreError, open, store_file};
+use fanfold_store::search::{SearchSpec, Query};
+use fanfold_store::{OpenMode, StoreError, open, store_file};
 
 /// Provides the engine for each tool call.
 pub(crate) trait EngineSource: Send + Sync {
@@ -70,7 +70,7 @@ impl StoreSource {
         if let Some(open) = current.as_mut().filter(|open| open.file == file) {
             return Ok(use_store(open));
         }
-        let engine = open_engine(&self.address, Purpose::Read).map_err(|error| SourceError {
+        let engine = open_engine(&self.address, OpenMode::Read).map_err(|error| SourceError {
             message: format!("cannot open the store {}: {}", self.address, store_words(&error)),
             hint: store_hint(&error),
         })?;
@@ -91,7 +91,7 @@ impl EngineSource for StoreSource {
     }
 }
 
-fn open_engine(address: &str, purpose: Purpose) -> Result<Arc<Engine>, StoreError> {
+fn open_engine(address: &str, purpose: OpenMode) -> Result<Arc<Engine>, StoreError> {
     let store = open(address, purpose)?;
     Ok(Arc::new(Engine::new(Arc::from(store), Arc::new(MachineClock))))
 }
@@ -104,12 +104,12 @@ fn start_indexing(address: String) -> Arc<OnceLock<Arc<Engine>>> {
     std::thread::spawn(move || {
         // Opening a store for writing would create it again if it was just deleted.
         let exists = store_file(&address).is_none_or(|path| path.exists());
-        let Some(engine) = exists.then(|| open_engine(&address, Purpose::Write).ok()).flatten() else {
+        let Some(engine) = exists.then(|| open_engine(&address, OpenMode::Write).ok()).flatten() else {
             return;
         };
         // Any search updates the index first.
-        let find = Find { query: Query::parse("fanfold"), limit: 1, ..Find::default() };
-        if engine.store().find(&find).is_ok() {
+        let find = SearchSpec { query: Query::parse("fanfold"), limit: 1, ..SearchSpec::default() };
+        if engine.store().search(&find).is_ok() {
             drop(result.set(engine));
         }
     });

@@ -22,12 +22,12 @@ const JSON: &str = "application/json";
 
 /// A client that reads no more than it wants.
 #[derive(Clone)]
-pub(crate) struct Bounded(pub(crate) reqwest::Client);
+pub(crate) struct LimitedHttpClient(pub(crate) reqwest::Client);
 
 type Failed = StreamableHttpError<reqwest::Error>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
-impl StreamableHttpClient for Bounded {
+impl StreamableHttpClient for LimitedHttpClient {
     type Error = reqwest::Error;
 
     async fn post_message(

@@ -2,7 +2,7 @@
 
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Deed {
+pub enum MemoryEvent {
     /// Something was recalled in time.
     Recalled,
     /// There was nothing to recall.
@@ -23,32 +23,32 @@ pub enum Deed {
     Dropped,
 }
 
-impl Deed {
+impl MemoryEvent {
     /// Every one.
-    pub const ALL: [Deed; 9] = [
-        Deed::Recalled,
-        Deed::Nothing,
-        Deed::Late,
-        Deed::Busy,
-        Deed::NotFound,
-        Deed::Synced,
-        Deed::Offered,
-        Deed::NotWritten,
-        Deed::Dropped,
+    pub const ALL: [MemoryEvent; 9] = [
+        MemoryEvent::Recalled,
+        MemoryEvent::Nothing,
+        MemoryEvent::Late,
+        MemoryEvent::Busy,
+        MemoryEvent::NotFound,
+        MemoryEvent::Synced,
+        MemoryEvent::Offered,
+        MemoryEvent::NotWritten,
+        MemoryEvent::Dropped,
     ];
 
     /// Its name, as counters have it.
     pub fn name(self) -> &'static str {
         match self {
-            Deed::Recalled => "recalled",
-            Deed::Nothing => "nothing",
-            Deed::Late => "late",
-            Deed::Busy => "busy",
-            Deed::NotFound => "not_found",
-            Deed::Synced => "synced",
-            Deed::Offered => "offered",
-            Deed::NotWritten => "not_written",
-            Deed::Dropped => "dropped",
+            MemoryEvent::Recalled => "recalled",
+            MemoryEvent::Nothing => "nothing",
+            MemoryEvent::Late => "late",
+            MemoryEvent::Busy => "busy",
+            MemoryEvent::NotFound => "not_found",
+            MemoryEvent::Synced => "synced",
+            MemoryEvent::Offered => "offered",
+            MemoryEvent::NotWritten => "not_written",
+            MemoryEvent::Dropped => "dropped",
         }
     }
 }

@@ -4,45 +4,45 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::entries::{Change, Refused, change};
+use crate::entries::{EntryChange, EntryError, apply_changes};
 
 /// A file of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Book {
+pub enum MemoryFile {
     /// What was learned about the work.
     Notes,
     /// What is known of the person.
-    Person,
+    User,
 }
 
-impl Book {
+impl MemoryFile {
     /// Both of them.
-    pub const ALL: [Book; 2] = [Book::Notes, Book::Person];
+    pub const ALL: [MemoryFile; 2] = [MemoryFile::Notes, MemoryFile::User];
 
     /// The name of its file.
-    pub fn file(self) -> &'static str {
+    pub fn file_name(self) -> &'static str {
         match self {
-            Book::Notes => "MEMORY.md",
-            Book::Person => "USER.md",
+            MemoryFile::Notes => "MEMORY.md",
+            MemoryFile::User => "USER.md",
         }
     }
 
     /// So many characters it may hold: each request pays for all of them.
     pub fn limit(self) -> usize {
         match self {
-            Book::Notes => 2_200,
-            Book::Person => 1_375,
+            MemoryFile::Notes => 2_200,
+            MemoryFile::User => 1_375,
         }
     }
 }
 
 /// What came of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changed {
+pub struct ChangeOutcome {
     /// All that the file holds now.
     pub text: String,
     /// Whether that is anything else than before.
-    pub is_new: bool,
+    pub is_changed: bool,
 }
 
 /// Why a file was not changed.
@@ -50,7 +50,7 @@ pub struct Changed {
 pub enum ChangeError {
     /// The change can't be made.
     #[error(transparent)]
-    Refused(#[from] Refused),
+    Entry(#[from] EntryError),
     /// The file could not be read or written.
     #[error("{} could not be {what}: {error}", path.display())]
     File {
@@ -65,23 +65,23 @@ pub enum ChangeError {
 
 /// The files of memory in a folder.
 #[derive(Debug, Clone)]
-pub struct Memory {
+pub struct MemoryFiles {
     folder: PathBuf,
 }
 
-impl Memory {
+impl MemoryFiles {
     /// The files in a folder. It need not be there yet.
-    pub fn at(folder: &Path) -> Memory {
-        Memory { folder: folder.to_owned() }
+    pub fn new(folder: &Path) -> MemoryFiles {
+        MemoryFiles { folder: folder.to_owned() }
     }
 
     /// Where a file is.
-    pub fn path(&self, book: Book) -> PathBuf {
-        self.folder.join(book.file())
+    pub fn path(&self, book: MemoryFile) -> PathBuf {
+        self.folder.join(book.file_name())
     }
 
     /// What a file holds; nothing if it is not there.
-    pub fn read(&self, book: Book) -> Result<String, ChangeError> {
+    pub fn read(&self, book: MemoryFile) -> Result<String, ChangeError> {
         let path = self.path(book);
         match fs::read_to_string(&path) {
             Ok(text) => Ok(text),
@@ -91,14 +91,14 @@ impl Memory {
     }
 
     /// Makes changes, all of them or none. Others wait meanwhile; what the file held before is kept as `.bak`.
-    pub fn change(&self, book: Book, changes: &[Change]) -> Result<Changed, ChangeError> {
+    pub fn change(&self, book: MemoryFile, changes: &[EntryChange]) -> Result<ChangeOutcome, ChangeError> {
         let path = self.path(book);
         let failed = |what| move |error| ChangeError::File { path: self.path(book), what, error };
         fs::create_dir_all(&self.folder).map_err(failed("made room for"))?;
         // Held until the end of this call. The file itself is replaced, so it can't be what is locked.
         let _lock = self.lock(book).map_err(failed("locked"))?;
         let before = self.read(book)?;
-        let text = change(&before, changes, book.limit())?;
+        let text = apply_changes(&before, changes, book.limit())?;
         let is_new = text != before;
         if is_new {
             if !before.is_empty() {
@@ -106,11 +106,11 @@ impl Memory {
             }
             self.replace(&path, &text).map_err(failed("written"))?;
         }
-        Ok(Changed { text, is_new })
+        Ok(ChangeOutcome { text, is_changed: is_new })
     }
 
-    fn lock(&self, book: Book) -> io::Result<File> {
-        let path = self.folder.join(format!(".{}.lock", book.file()));
+    fn lock(&self, book: MemoryFile) -> io::Result<File> {
+        let path = self.folder.join(format!(".{}.lock", book.file_name()));
         let lock = OpenOptions::new().create(true).append(true).open(path)?;
         lock.lock()?;
         Ok(lock)
@@ -137,54 +137,54 @@ mod tests {
     use super::*;
     use crate::entries::entries;
 
-    fn add(entry: &str) -> [Change; 1] {
-        [Change::Add(entry.to_owned())]
+    fn add(entry: &str) -> [EntryChange; 1] {
+        [EntryChange::Add(entry.to_owned())]
     }
 
     #[test]
     fn what_was_there_is_kept_beside() {
         let folder = tempfile::tempdir().unwrap();
-        let memory = Memory::at(&folder.path().join("not/there/yet"));
-        assert_eq!(memory.read(Book::Notes).unwrap(), "");
-        assert!(memory.change(Book::Notes, &add("one")).unwrap().is_new);
-        assert!(!memory.change(Book::Notes, &add("one")).unwrap().is_new);
-        memory.change(Book::Notes, &add("two")).unwrap();
-        assert_eq!(entries(&memory.read(Book::Notes).unwrap()), ["one", "two"]);
-        let kept = fs::read_to_string(memory.path(Book::Notes).with_extension("md.bak")).unwrap();
+        let memory = MemoryFiles::new(&folder.path().join("not/there/yet"));
+        assert_eq!(memory.read(MemoryFile::Notes).unwrap(), "");
+        assert!(memory.change(MemoryFile::Notes, &add("one")).unwrap().is_changed);
+        assert!(!memory.change(MemoryFile::Notes, &add("one")).unwrap().is_changed);
+        memory.change(MemoryFile::Notes, &add("two")).unwrap();
+        assert_eq!(entries(&memory.read(MemoryFile::Notes).unwrap()), ["one", "two"]);
+        let kept = fs::read_to_string(memory.path(MemoryFile::Notes).with_extension("md.bak")).unwrap();
         assert_eq!(entries(&kept), ["one"]);
-        assert_eq!(memory.read(Book::Person).unwrap(), "", "the other one is another");
+        assert_eq!(memory.read(MemoryFile::User).unwrap(), "", "the other one is another");
     }
 
     #[test]
     fn what_others_wrote_meanwhile_stays() {
         let folder = tempfile::tempdir().unwrap();
-        let memory = Memory::at(folder.path());
+        let memory = MemoryFiles::new(folder.path());
         thread::scope(|scope| {
             for writer in 0..8 {
                 let memory = &memory;
                 scope.spawn(move || {
                     for i in 0..10 {
-                        memory.change(Book::Notes, &add(&format!("entry {writer}.{i}"))).unwrap();
+                        memory.change(MemoryFile::Notes, &add(&format!("entry {writer}.{i}"))).unwrap();
                     }
                 });
             }
         });
-        let text = memory.read(Book::Notes).unwrap();
+        let text = memory.read(MemoryFile::Notes).unwrap();
         assert_eq!(entries(&text).len(), 80);
     }
 
     #[test]
     fn a_refused_change_leaves_the_file_alone() {
         let folder = tempfile::tempdir().unwrap();
-        let memory = Memory::at(folder.path());
-        memory.change(Book::Person, &add("a person")).unwrap();
-        let long = "x".repeat(Book::Person.limit());
-        let refused = memory.change(Book::Person, &add(&long)).unwrap_err();
-        assert!(matches!(refused, ChangeError::Refused(Refused::Full { .. })), "{refused}");
-        assert_eq!(memory.read(Book::Person).unwrap(), "a person\n");
+        let memory = MemoryFiles::new(folder.path());
+        memory.change(MemoryFile::User, &add("a person")).unwrap();
+        let long = "x".repeat(MemoryFile::User.limit());
+        let refused = memory.change(MemoryFile::User, &add(&long)).unwrap_err();
+        assert!(matches!(refused, ChangeError::Entry(EntryError::Full { .. })), "{refused}");
+        assert_eq!(memory.read(MemoryFile::User).unwrap(), "a person\n");
         // A file that is a folder is told by its name.
-        fs::create_dir(memory.path(Book::Notes)).unwrap();
-        let failed = memory.change(Book::Notes, &add("one")).unwrap_err().to_string();
+        fs::create_dir(memory.path(MemoryFile::Notes)).unwrap();
+        let failed = memory.change(MemoryFile::Notes, &add("one")).unwrap_err().to_string();
         assert!(failed.contains("MEMORY.md"), "{failed}");
     }
 }

@@ -11,19 +11,19 @@ const LONGEST: usize = 12 << 10;
 
 /// What was found by one search.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Found {
+pub(crate) struct SearchResults {
     /// What the search was for, where single words are looked for.
     pub(crate) terms: Vec<String>,
     /// What the provider said, each a text that may be JSON.
     pub(crate) texts: Vec<String>,
 }
 
-impl Found {
+impl SearchResults {
     /// The lines, those with most of the terms first. What an entity of this name says is left out.
     pub(crate) fn lines(&self, without: &str) -> String {
         let mut lines: Vec<(usize, String)> = Vec::new();
         for text in &self.texts {
-            for line in lines_of(text, without, &self.terms) {
+            for line in result_lines(text, without, &self.terms) {
                 let line = short(&line);
                 if !line.is_empty() && !lines.iter().any(|(_, known)| *known == line) {
                     lines.push((self.n_terms(&line), line));
@@ -49,14 +49,14 @@ impl Found {
     }
 }
 
-fn lines_of(text: &str, without: &str, terms: &[String]) -> Vec<String> {
+fn result_lines(text: &str, without: &str, terms: &[String]) -> Vec<String> {
     let is_json = text.trim_start().starts_with(['{', '[']);
     let value = if is_json { serde_json::from_str::<Value>(text).ok() } else { None };
     let Some(value) = value else { return vec![text.to_owned()] };
     let entities = value.get("entities").and_then(Value::as_array);
     if let Some(entities) = entities {
         let others = entities.iter().filter(|entity| entity["name"] != without);
-        return others.flat_map(|entity| of_entity(entity, terms)).collect();
+        return others.flat_map(|entity| entity_lines(entity, terms)).collect();
     }
     let keys = ["results", "memories", "hits", "items", "data"];
     let list = value.as_array().or_else(|| keys.iter().find_map(|key| value.get(key)?.as_array()));
@@ -67,7 +67,7 @@ fn lines_of(text: &str, without: &str, terms: &[String]) -> Vec<String> {
 }
 
 /// What is known of an entity: of its observations those that were looked for, or the first ones.
-fn of_entity(entity: &Value, terms: &[String]) -> Vec<String> {
+fn entity_lines(entity: &Value, terms: &[String]) -> Vec<String> {
     const FIRST: usize = 4;
     let name = entity["name"].as_str().unwrap_or_default();
     let observations = entity["observations"].as_array();
@@ -110,7 +110,7 @@ mod tests {
 
     fn lines(terms: &[&str], texts: &[&str]) -> String {
         let owned = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect();
-        Found { terms: owned(terms), texts: owned(texts) }.lines("this talk")
+        SearchResults { terms: owned(terms), texts: owned(texts) }.lines("this talk")
     }
 
     #[test]

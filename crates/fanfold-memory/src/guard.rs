@@ -1,50 +1,50 @@
 //! Names of a provider's tools: none may stand for a tool of ours, or for one that it named before.
 
 /// What our own tools begin with.
-const OURS: &str = "fanfold";
+const RESERVED_PREFIX: &str = "fanfold";
 /// A name that is longer is none.
 const LONGEST: usize = 64;
 
 /// Why a tool is not used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shadow {
+pub enum NameConflict {
     /// It has the name of a tool of fanfold's.
-    Ours,
+    Reserved,
     /// Another one had the name before.
-    Another,
+    Duplicate,
     /// It is no name.
-    NoName,
+    Invalid,
 }
 
-impl Shadow {
+impl NameConflict {
     /// What is wrong, for a person.
-    pub fn words(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
-            Shadow::Ours => "has a name of fanfold's own tools",
-            Shadow::Another => "has the name of another one",
-            Shadow::NoName => "has no name that a tool can have",
+            NameConflict::Reserved => "has a name of fanfold's own tools",
+            NameConflict::Duplicate => "has the name of another one",
+            NameConflict::Invalid => "has no name that a tool can have",
         }
     }
 }
 
 /// Tells the tools that may be used from those that may not. Of two that look alike the first one counts.
-pub fn guarded<T>(tools: Vec<T>, name: impl Fn(&T) -> &str) -> (Vec<T>, Vec<(String, Shadow)>) {
+pub fn reject_conflicting_names<T>(tools: Vec<T>, name: impl Fn(&T) -> &str) -> (Vec<T>, Vec<(String, NameConflict)>) {
     let mut seen = Vec::new();
     let (mut sound, mut refused) = (Vec::new(), Vec::new());
     for tool in tools {
         let own = name(&tool).to_owned();
-        let alike = alike(&own);
+        let alike = normalized(&own);
         let wrong = if !is_name(&own) {
-            Some(Shadow::NoName)
-        } else if alike.starts_with(OURS) {
-            Some(Shadow::Ours)
+            Some(NameConflict::Invalid)
+        } else if alike.starts_with(RESERVED_PREFIX) {
+            Some(NameConflict::Reserved)
         } else if seen.contains(&alike) {
-            Some(Shadow::Another)
+            Some(NameConflict::Duplicate)
         } else {
             None
         };
         match wrong {
-            Some(wrong) => refused.push((shown(&own), wrong)),
+            Some(wrong) => refused.push((printable(&own), wrong)),
             None => {
                 seen.push(alike);
                 sound.push(tool);
@@ -60,12 +60,12 @@ fn is_name(name: &str) -> bool {
 }
 
 /// A name without what the eye passes over.
-fn alike(name: &str) -> String {
+fn normalized(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
 /// A name that may be anything, as it can be shown.
-fn shown(name: &str) -> String {
+fn printable(name: &str) -> String {
     name.chars().filter(|c| c.is_ascii_graphic()).take(LONGEST).collect()
 }
 
@@ -88,11 +88,11 @@ mod tests {
             long.as_str(),
             "mem0/search",
         ];
-        let (sound, refused) = guarded(names.to_vec(), |name| name);
+        let (sound, refused) = reject_conflicting_names(names.to_vec(), |name| name);
         assert_eq!(sound, ["search_nodes", "mem0/search"]);
-        let why: Vec<Shadow> = refused.iter().map(|(_, why)| *why).collect();
-        use Shadow::{Another, NoName, Ours};
-        assert_eq!(why, [Ours, Ours, Another, Another, NoName, NoName, NoName, NoName]);
+        let why: Vec<NameConflict> = refused.iter().map(|(_, why)| *why).collect();
+        use NameConflict::{DuplicateInvalidme, Reserved};
+        assert_eq!(why, [Reserved, Reserved, Duplicate, DuplicaInvalidNaInvalidNaInvalidNaInvalidName]);
         assert!(refused.iter().all(|(name, _)| name.is_ascii() && name.len() <= LONGEST));
     }
 }

@@ -17,15 +17,15 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::deed::Deed;
-use crate::fault::Fault;
-use crate::files::Memory;
-use crate::plain::plain;
-use crate::provider::{Limits, Provider};
-use crate::server::{Checked, Server};
+use crate::deed::MemoryEvent;
+use crate::fault::MemoryError;
+use crate::files::MemoryFiles;
+use crate::plain::user_text;
+use crate::provider::{MemoryLimits, MemoryProvider};
+use crate::server::{ProviderCheck, ProviderConnection};
 use crate::shared::{Shared, lock};
-use crate::turn::{Decided, Recalling, Turn};
-use crate::worker::{Job, work};
+use crate::turn::{Decision, PendingRecall, MemoryTurn};
+use crate::worker::{MemoryJob, work};
 
 /// Of so many turns what was recalled is known.
 const MOST_TURNS: usize = 256;
@@ -40,11 +40,11 @@ const LONGEST_OFFER: usize = 2_000;
 const MOST_OFFERS: usize = 16;
 
 /// Told of each thing that happened.
-pub type OnDeed = Arc<dyn Fn(Deed) + Send + Sync>;
+pub type EventCallback = Arc<dyn Fn(MemoryEvent) + Send + Sync>;
 
 /// What was left undone at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Abandoned {
+pub struct UnfinishedWork {
     /// Turns and offers that were not written down.
     pub n_writes: usize,
     /// Searches for a next turn that will not come.
@@ -54,30 +54,30 @@ pub struct Abandoned {
 }
 
 /// Asks and tells a provider.
-pub struct Keeper {
+pub struct MemoryClient {
     shared: Arc<Shared>,
     /// None once the end has begun.
-    jobs: Mutex<Option<mpsc::Sender<Job>>>,
+    jobs: Mutex<Option<mpsc::Sender<MemoryJob>>>,
     worker: Mutex<Option<JoinHandle<()>>>,
     /// None only while it is dropped.
     runtime: Option<Runtime>,
 }
 
-impl Keeper {
+impl MemoryClient {
     /// Starts with a provider, with the files of memory, or with both. A program is started when it is first needed, or
     /// by [`warm_up`](Self::warm_up).
     pub fn start(
-        provider: Option<Provider>,
-        files: Option<Memory>,
-        limits: Limits,
-        on_deed: Option<OnDeed>,
-    ) -> Result<Keeper, Fault> {
-        let wants_offers = provider.as_ref().is_some_and(Provider::wants_offers);
-        let server = provider.map(|provider| Server::new(provider, limits.call)).transpose()?;
+        provider: Option<MemoryProvider>,
+        files: Option<MemoryFiles>,
+        limits: MemoryLimits,
+        on_deed: Option<EventCallback>,
+    ) -> Result<MemoryClient, MemoryError> {
+        let wants_offers = provider.as_ref().is_some_and(MemoryProvider::wants_offers);
+        let server = provider.map(|provider| ProviderConnection::new(provider, limits.call)).transpose()?;
         let runtime =
             Builder::new_multi_thread().worker_threads(1).thread_name("fanfold-memory").enable_all().build();
         let runtime =
-            runtime.map_err(|error| Fault::Unreachable(format!("no thread could be started: {error}")))?;
+            runtime.map_err(|error| MemoryError::Unreachable(format!("no thread could be started: {error}")))?;
         let shared = Arc::new(Shared {
             server,
             wants_offers,
@@ -92,7 +92,7 @@ impl Keeper {
         });
         let (jobs, queue) = mpsc::channel(limits.queue.max(1));
         let worker = runtime.spawn(work(Arc::clone(&shared), queue));
-        Ok(Keeper {
+        Ok(MemoryClient {
             shared,
             jobs: Mutex::new(Some(jobs)),
             worker: Mutex::new(Some(worker)),
@@ -113,25 +113,25 @@ impl Keeper {
 
     /// Begins to recall something for a turn, and waits no longer than `most`; what an earlier request of the turn began
     /// is gone on with.
-    pub fn recall(&self, turn: &Turn, most: Duration) -> Recalling {
+    pub fn recall(&self, turn: &MemoryTurn, most: Duration) -> PendingRecall {
         let shared = &self.shared;
         let mut book = shared.book();
-        book.talks.asked(&turn.talk, Instant::now());
+        book.talks.asked(&turn.conversation, Instant::now());
         if let Some((_, known)) = book.turns.iter().find(|(known, _)| known == turn) {
             return known.clone();
         }
         let is_slow = shared.n_late.load(Ordering::Relaxed) >= MOST_LATE;
         let now = Instant::now();
         let by = if is_slow { now } else { now + shared.limits.deadline.min(most) };
-        let is_busy = book.searching.contains(&turn.talk) || book.searching.len() >= MOST_SEARCHES;
-        let spare = book.spare.get(&turn.talk).cloned();
-        let recalling = Recalling::new(if is_busy { now } else { by }, spare);
+        let is_busy = book.searching.contains(&turn.conversation) || book.searching.len() >= MOST_SEARCHES;
+        let spare = book.spare.get(&turn.conversation).cloned();
+        let recalling = PendingRecall::new(if is_busy { now } else { by }, spare);
         if shared.server.is_none() {
             recalling.came(None);
         } else if is_busy {
             // One that hangs is not asked twice.
         } else {
-            book.searching.insert(turn.talk.clone());
+            book.searching.insert(turn.conversation.clone());
             self.runtime().spawn(search(Arc::clone(shared), turn.clone(), recalling.clone()));
         }
         book.turns.push_back((turn.clone(), recalling.clone()));
@@ -140,50 +140,50 @@ impl Keeper {
         }
         drop(book);
         if is_busy && shared.server.is_some() {
-            shared.count(Deed::Busy);
+            shared.count(MemoryEvent::Busy);
         }
         recalling
     }
 
     /// What is recalled, waited for up to the deadline of its turn. The same for each request of the turn.
-    pub fn text(&self, recalling: &Recalling) -> Option<String> {
+    pub fn recalled_text(&self, recalling: &PendingRecall) -> Option<String> {
         let shared = &self.shared;
         let (text, how) = recalling.decide(|| shared.of_files());
         let deed = match (&text, how) {
-            (_, Decided::Before) => return text,
-            (_, Decided::Without) => {
+            (_, Decision::Before) => return text,
+            (_, Decision::Without) => {
                 shared.n_late.fetch_add(1, Ordering::Relaxed);
-                Deed::Late
+                MemoryEvent::Late
             }
-            (Some(_), Decided::InTime) => Deed::Recalled,
-            (None, Decided::InTime) => Deed::Nothing,
+            (Some(_), Decision::InTime) => MemoryEvent::Recalled,
+            (None, Decision::InTime) => MemoryEvent::Nothing,
         };
-        if deed == Deed::Late {
-            shared.tell(&Fault::Late(shared.limits.deadline));
+        if deed == MemoryEvent::Late {
+            shared.tell(&MemoryError::Late(shared.limits.deadline));
         }
         shared.count(deed);
         text
     }
 
     /// A turn was answered: that is written down, and something is looked for that the next turn may want.
-    pub fn said(&self, turn: &Turn, answer: &str) {
+    pub fn turn_answered(&self, turn: &MemoryTurn, answer: &str) {
         let assistant = clean(answer, LONGEST_SAID);
-        let user = clean(&turn.asked, LONGEST_SAID);
+        let user = clean(&turn.prompt, LONGEST_SAID);
         if user.is_empty() || assistant.is_empty() || self.shared.server.is_none() {
             return;
         }
-        self.queue(Job::Sync { talk: turn.talk.clone(), user: user.clone(), assistant });
-        self.queue(Job::Prefetch { talk: turn.talk.clone(), question: user });
+        self.queue(MemoryJob::Sync { talk: turn.conversation.clone(), user: user.clone(), assistant });
+        self.queue(MemoryJob::Prefetch { talk: turn.conversation.clone(), question: user });
         // Behind its work, so that no end comes before it.
-        let most = self.shared.limits.talks;
-        let ended = self.shared.book().talks.written(&turn.talk, most, Instant::now());
+        let most = self.shared.limits.conversations;
+        let ended = self.shared.book().talks.written(&turn.conversation, most, Instant::now());
         if let Some(talk) = ended {
-            self.queue(Job::End { talk });
+            self.queue(MemoryJob::End { talk });
         }
     }
 
     /// Something was folded away: whoever wants it may keep it.
-    pub fn offer(&self, turn: &Turn, originals: &[String]) {
+    pub fn offer_folded(&self, turn: &MemoryTurn, originals: &[String]) {
         let texts: Vec<String> = originals
             .iter()
             .map(|text| clean(text, LONGEST_OFFER))
@@ -191,25 +191,25 @@ impl Keeper {
             .take(MOST_OFFERS)
             .collect();
         if !texts.is_empty() && self.shared.wants_offers {
-            self.queue(Job::Offer { talk: turn.talk.clone(), texts });
+            self.queue(MemoryJob::Offer { talk: turn.conversation.clone(), texts });
         }
     }
 
     /// A conversation has ended. One of which nobody says so has ended when it was silent for long.
-    pub fn end(&self, talk: &str) {
+    pub fn end_conversation(&self, talk: &str) {
         let was_told = self.shared.book().talks.ended(talk);
         if was_told {
-            self.queue(Job::End { talk: talk.to_owned() });
+            self.queue(MemoryJob::End { talk: talk.to_owned() });
         }
     }
 
     /// Takes no more work, waits for what is left up to the limit, and ends the provider.
-    pub fn stop(&self) -> Abandoned {
-        let until = Instant::now() + self.shared.limits.farewell;
+    pub fn stop(&self) -> UnfinishedWork {
+        let until = Instant::now() + self.shared.limits.shutdown;
         self.shared.is_ending.store(true, Ordering::Relaxed);
         // Without a sender the worker ends when the queue is empty.
         drop(lock(&self.jobs).take());
-        let Some(worker) = lock(&self.worker).take() else { return Abandoned::default() };
+        let Some(worker) = lock(&self.worker).take() else { return UnfinishedWork::default() };
         let stopper = worker.abort_handle();
         let (done, wait) = sync_mpsc::channel();
         let shared = Arc::clone(&self.shared);
@@ -232,7 +232,7 @@ impl Keeper {
             server.kill();
         }
         let count = |n: &AtomicUsize| n.load(Ordering::Relaxed);
-        Abandoned {
+        UnfinishedWork {
             n_writes: count(&self.shared.n_writes),
             n_prefetches: count(&self.shared.n_prefetches),
             is_stopped: !is_done,
@@ -240,28 +240,28 @@ impl Keeper {
     }
 
     /// Searches, for a person who waits.
-    pub fn search(&self, question: &str) -> Result<String, Fault> {
+    pub fn search(&self, question: &str) -> Result<String, MemoryError> {
         let Some(server) = &self.shared.server else { return Ok(String::new()) };
         self.runtime().block_on(server.search("fanfold search", &clean(question, LONGEST_SAID)))
     }
 
     /// Tries the provider, for a person who waits.
-    pub fn check(&self, question: &str) -> Result<Option<Checked>, Fault> {
+    pub fn check(&self, question: &str) -> Result<Option<ProviderCheck>, MemoryError> {
         let Some(server) = &self.shared.server else { return Ok(None) };
         self.runtime().block_on(server.check(question)).map(Some)
     }
 
     /// How long a turn waits at most.
-    pub fn limits(&self) -> Limits {
+    pub fn limits(&self) -> MemoryLimits {
         self.shared.limits
     }
 
     /// How often each thing happened.
-    pub fn counts(&self) -> BTreeMap<Deed, u64> {
+    pub fn counts(&self) -> BTreeMap<MemoryEvent, u64> {
         self.shared.book().counts.clone()
     }
 
-    fn queue(&self, job: Job) {
+    fn queue(&self, job: MemoryJob) {
         let jobs = lock(&self.jobs);
         let Some(jobs) = &*jobs else { return };
         let kind = job.kind();
@@ -269,7 +269,7 @@ impl Keeper {
         self.shared.left(kind);
         if jobs.try_send(job).is_err() {
             self.shared.done(kind);
-            self.shared.count(Deed::Dropped);
+            self.shared.count(MemoryEvent::Dropped);
         }
     }
 
@@ -278,7 +278,7 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
+impl Drop for MemoryClient {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             // A search that hangs must not keep anybody.
@@ -288,11 +288,11 @@ impl Drop for Keeper {
 }
 
 /// Searches for a turn.
-async fn search(shared: Arc<Shared>, turn: Turn, recalling: Recalling) {
+async fn search(shared: Arc<Shared>, turn: MemoryTurn, recalling: PendingRecall) {
     let Some(server) = &shared.server else { return };
     let began = Instant::now();
-    let found = server.search(&turn.talk, &clean(&turn.asked, LONGEST_SAID)).await;
-    shared.book().searching.remove(&turn.talk);
+    let found = server.search(&turn.conversation, &clean(&turn.prompt, LONGEST_SAID)).await;
+    shared.book().searching.remove(&turn.conversation);
     if began.elapsed() <= shared.limits.deadline && found.is_ok() {
         shared.n_late.store(0, Ordering::Relaxed);
     }
@@ -301,12 +301,12 @@ async fn search(shared: Arc<Shared>, turn: Turn, recalling: Recalling) {
             shared.well();
             let text = Some(text).filter(|text| !text.is_empty());
             if !recalling.came(text.clone()) {
-                shared.keep_spare(&turn.talk, text);
+                shared.keep_spare(&turn.conversation, text);
             }
         }
         Err(fault) => {
             shared.tell(&fault);
-            shared.count(Deed::NotFound);
+            shared.count(MemoryEvent::NotFound);
             recalling.came(None);
         }
     }
@@ -314,7 +314,7 @@ async fn search(shared: Arc<Shared>, turn: Turn, recalling: Recalling) {
 
 /// A text as it may leave: what somebody said, without secrets, not too long.
 fn clean(text: &str, most: usize) -> String {
-    let said = plain(text);
+    let said = user_text(text);
     let said = fanfold_redact::redact(&said);
     said[..said.floor_char_boundary(most)].trim().to_owned()
 }

@@ -24,14 +24,14 @@ mod shared; //   what is known, counted and told
 mod worker; //   work in order, behind everybody's back
 mod keeper; //   all of it through the life of a conversation
 
-pub use choose::{Argument, Tool};
-pub use deed::Deed;
-pub use entries::{Change, Refused, change, entries, used};
-pub use fault::Fault;
-pub use files::{Book, ChangeError, Changed, Memory};
-pub use guard::{Shadow, guarded};
-pub use keeper::{Abandoned, Keeper, OnDeed};
-pub use plain::plain;
-pub use provider::{Key, Limits, Place, Provider, ToolWish};
-pub use server::Checked;
-pub use turn::{Recalling, Turn};
+pub use choose::{ToolArgument, MemoryTool};
+pub use deed::MemoryEvent;
+pub use entries::{EntryChange, EntryError, apply_changes, entries, used_chars};
+pub use fault::MemoryError;
+pub use files::{MemoryFile, ChangeError, ChangeOutcome, MemoryFiles};
+pub use guard::{NameConflict, reject_conflicting_names};
+pub use keeper::{UnfinishedWork, MemoryClient, EventCallback};
+pub use plain::user_text;
+pub use provider::{ProviderKey, MemoryLimits, ProviderAddress, MemoryProvider, ToolSelection};
+pub use server::ProviderCheck;
+pub use turn::{PendingRecall, MemoryTurn};

@@ -19,15 +19,15 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
-use crate::bounded::{Bounded, LONGEST};
-use crate::choose::{CREATE, Chosen, OBSERVE, Tool, Write, with_text};
-use crate::fault::{Fault, words};
-use crate::found::Found;
-use crate::guard::{Shadow, guarded};
-use crate::http::sender;
-use crate::program::{Program, Started};
-use crate::provider::{Key, Place, Provider};
-use crate::terms::terms;
+use crate::bounded::{LimitedHttpClient, LONGEST};
+use crate::choose::{CREATE, SelectedTools, OBSERVE, MemoryTool, WriteTool, with_text};
+use crate::fault::{MemoryError, excerpt};
+use crate::found::SearchResults;
+use crate::guard::{NameConflict, reject_conflicting_names};
+use crate::http::http_client;
+use crate::program::{ChildProgram, StartedProgram};
+use crate::provider::{ProviderKey, ProviderAddress, MemoryProvider};
+use crate::terms::search_terms;
 
 /// The shortest rest after a failure.
 const REST: Duration = Duration::from_secs(1);
@@ -39,37 +39,37 @@ const LONGEST_QUESTION: usize = 2_000;
 const ENDING: Duration = Duration::from_millis(1_500);
 
 /// A server of memory that speaks MCP.
-pub(crate) struct Mcp {
-    provider: Provider,
+pub(crate) struct McpProvider {
+    provider: MemoryProvider,
     call: Duration,
     /// Guards the connection; held while it is made, never during a call.
-    link: tokio::sync::Mutex<Link>,
+    link: tokio::sync::Mutex<ConnectionState>,
     n_failed: AtomicU32,
     /// The entities that are known to be there.
     entities: Mutex<HashSet<String>>,
 }
 
 #[derive(Default)]
-struct Link {
-    open: Option<Arc<Open>>,
+struct ConnectionState {
+    open: Option<Arc<McpConnection>>,
     rest_until: Option<Instant>,
 }
 
 /// A connection.
-pub(crate) struct Open {
+pub(crate) struct McpConnection {
     service: RunningService<RoleClient, ClientConfig>,
     /// It ends with the connection, whoever still waits for an answer. Guards nothing but its end.
-    program: Mutex<Option<Program>>,
+    program: Mutex<Option<ChildProgram>>,
     /// What the server calls itself.
     pub(crate) name: String,
-    pub(crate) tools: Vec<Tool>,
-    pub(crate) refused: Vec<(String, Shadow)>,
-    pub(crate) chosen: Result<Chosen, Fault>,
+    pub(crate) tools: Vec<MemoryTool>,
+    pub(crate) refused: Vec<(String, NameConflict)>,
+    pub(crate) chosen: Result<SelectedTools, MemoryError>,
 }
 
-impl Mcp {
-    pub(crate) fn new(provider: Provider, call: Duration) -> Mcp {
-        Mcp {
+impl McpProvider {
+    pub(crate) fn new(provider: MemoryProvider, call: Duration) -> McpProvider {
+        McpProvider {
             provider,
             call,
             link: tokio::sync::Mutex::default(),
@@ -79,29 +79,29 @@ impl Mcp {
     }
 
     /// Searches, and gives what was found as lines.
-    pub(crate) async fn search(&self, talk: &str, question: &str) -> Result<String, Fault> {
+    pub(crate) async fn search(&self, talk: &str, question: &str) -> Result<String, MemoryError> {
         let open = self.open().await?;
         let chosen = open.chosen.clone()?;
         let search = chosen.search;
         let question = &question[..question.floor_char_boundary(LONGEST_QUESTION)];
-        let asked = if search.is_literal { terms(question) } else { vec![question.to_owned()] };
+        let asked = if search.is_literal { search_terms(question) } else { vec![question.to_owned()] };
         let calls = asked
             .iter()
             .map(|asked| self.call(&open, &search.tool, with_text(&search.always, &search.argument, asked)));
         let texts = futures_util::future::try_join_all(calls).await?;
         let terms = if search.is_literal { asked } else { Vec::new() };
-        Ok(Found { terms, texts }.lines(talk))
+        Ok(SearchResults { terms, texts }.lines(talk))
     }
 
     /// Writes a text down.
-    pub(crate) async fn write(&self, talk: &str, text: &str) -> Result<(), Fault> {
+    pub(crate) async fn write(&self, talk: &str, text: &str) -> Result<(), MemoryError> {
         let open = self.open().await?;
         match open.chosen.clone()?.write {
             None => Ok(()),
-            Some(Write::Text { tool, argument, always }) => {
+            Some(WriteTool::Text { tool, argument, always }) => {
                 self.call(&open, &tool, with_text(&always, &argument, text)).await.map(drop)
             }
-            Some(Write::Graph) => {
+            Some(WriteTool::Graph) => {
                 let is_known = self.entities().contains(talk);
                 if !is_known {
                     let entity = json!({ "name": talk, "entityType": "conversation", "observations": [] });
@@ -119,7 +119,7 @@ impl Mcp {
     }
 
     /// The connection, made if there is none.
-    pub(crate) async fn open(&self) -> Result<Arc<Open>, Fault> {
+    pub(crate) async fn open(&self) -> Result<Arc<McpConnection>, MemoryError> {
         let mut link = self.link.lock().await;
         if let Some(open) = &link.open {
             if !open.service.is_transport_closed() {
@@ -127,15 +127,15 @@ impl Mcp {
             }
             open.end();
             link.open = None;
-            self.failed(&mut link);
+            self.record_failure(&mut link);
         }
         let rest = link.rest_until.and_then(|until| until.checked_duration_since(Instant::now()));
         if let Some(rest) = rest.filter(|rest| !rest.is_zero()) {
-            return Err(Fault::Resting(rest));
+            return Err(MemoryError::BackingOff(rest));
         }
         let opened = match timeout(self.call, connect(&self.provider)).await {
             Ok(opened) => opened,
-            Err(_) => Err(Fault::Silent(self.call)),
+            Err(_) => Err(MemoryError::Timeout(self.call)),
         };
         match opened {
             Ok(open) => {
@@ -146,38 +146,38 @@ impl Mcp {
                 Ok(open)
             }
             Err(fault) => {
-                self.failed(&mut link);
+                self.record_failure(&mut link);
                 Err(fault)
             }
         }
     }
 
-    fn failed(&self, link: &mut Link) {
+    fn record_failure(&self, link: &mut ConnectionState) {
         let n_failed = self.n_failed.fetch_add(1, Ordering::Relaxed);
         link.rest_until = Some(Instant::now() + REST * (1 << n_failed.min(MOST_DOUBLINGS)));
     }
 
     async fn call(
         &self,
-        open: &Arc<Open>,
+        open: &Arc<McpConnection>,
         tool: &str,
         arguments: Map<String, Value>,
-    ) -> Result<String, Fault> {
+    ) -> Result<String, MemoryError> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let fault = match timeout(self.call, open.service.call_tool(params)).await {
             Ok(Ok(result)) => {
                 self.n_failed.store(0, Ordering::Relaxed);
-                return text_of(result);
+                return result_text(result);
             }
-            Ok(Err(ServiceError::McpError(error))) => return Err(Fault::Refused(words(&error.message))),
-            Ok(Err(error)) => Fault::Gone(words(&error.to_string())),
-            Err(_) => Fault::Silent(self.call),
+            Ok(Err(ServiceError::McpError(error))) => return Err(MemoryError::Refused(excerpt(&error.message))),
+            Ok(Err(error)) => MemoryError::Disconnected(excerpt(&error.to_string())),
+            Err(_) => MemoryError::Timeout(self.call),
         };
         let mut link = self.link.lock().await;
         let is_same = link.open.as_ref().is_some_and(|there| Arc::ptr_eq(there, open));
         if is_same {
             link.open = None;
-            self.failed(&mut link);
+            self.record_failure(&mut link);
             open.end();
         }
         Err(fault)
@@ -201,8 +201,8 @@ impl Mcp {
     }
 }
 
-impl Open {
-    fn take_program(&self) -> Option<Program> {
+impl McpConnection {
+    fn take_program(&self) -> Option<ChildProgram> {
         self.program.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
@@ -221,7 +221,7 @@ fn object(value: Value) -> Map<String, Value> {
 }
 
 /// What a tool said.
-fn text_of(result: CallToolResult) -> Result<String, Fault> {
+fn result_text(result: CallToolResult) -> Result<String, MemoryError> {
     let texts: Vec<String> = result
         .content
         .into_iter()
@@ -237,45 +237,45 @@ fn text_of(result: CallToolResult) -> Result<String, Fault> {
         text = structured.to_string();
     }
     if result.is_error == Some(true) {
-        return Err(Fault::Refused(words(&text)));
+        return Err(MemoryError::Refused(excerpt(&text)));
     }
-    if text.len() > LONGEST { Err(Fault::Flood(LONGEST)) } else { Ok(text) }
+    if text.len() > LONGEST { Err(MemoryError::TooLong(LONGEST)) } else { Ok(text) }
 }
 
-async fn connect(provider: &Provider) -> Result<Open, Fault> {
+async fn connect(provider: &MemoryProvider) -> Result<McpConnection, MemoryError> {
     let own = Implementation::new("fanfold", env!("CARGO_PKG_VERSION"));
     let client = ClientConfig::new(ClientCapabilities::default(), own);
-    let unreachable = |words: String| Fault::Unreachable(words);
-    let (service, program) = match &provider.place {
-        Place::Program { program, arguments, environment } => {
-            let started = Program::start(program, arguments, environment)?;
-            let Started { mut program, output, input } = started;
+    let unreachable = |words: String| MemoryError::Unreachable(words);
+    let (service, program) = match &provider.address {
+        ProviderAddress::Program { program, arguments, environment } => {
+            let started = ChildProgram::start(program, arguments, environment)?;
+            let StartedProgram { mut program, output, input } = started;
             let transport = AsyncRwTransport::new_client(output, input).with_max_line_length(LONGEST);
             match serve_client(client, transport).await {
                 Ok(service) => (service, Some(program)),
                 Err(error) => return Err(unreachable(program.last_words(&error.to_string()).await)),
             }
         }
-        Place::Mcp { url, key } | Place::Http { url, key } => {
+        ProviderAddress::Mcp { url, key } | ProviderAddress::Http { url, key } => {
             let transport = over_http(url, key.as_ref())?;
             let service = serve_client(client, transport).await;
-            (service.map_err(|error| unreachable(words(&error.to_string())))?, None)
+            (service.map_err(|error| unreachable(excerpt(&error.to_string())))?, None)
         }
     };
     let listed = service.list_all_tools().await;
-    let listed = listed.map_err(|error| Fault::Gone(words(&error.to_string())))?;
-    let tools = listed.iter().map(|tool| Tool::of(&tool.name, &tool.input_schema)).collect();
-    let (tools, refused) = guarded(tools, |tool: &Tool| &tool.name);
-    let chosen = Chosen::of(&tools, &provider.tools);
+    let listed = listed.map_err(|error| MemoryError::Disconnected(excerpt(&error.to_string())))?;
+    let tools = listed.iter().map(|tool| MemoryTool::from_schema(&tool.name, &tool.input_schema)).collect();
+    let (tools, refused) = reject_conflicting_names(tools, |tool: &MemoryTool| &tool.name);
+    let chosen = SelectedTools::select(&tools, &provider.tools);
     let info = service.peer_info().and_then(|info| info.server_info.clone());
-    let name = info.map(|info| words(&format!("{} {}", info.name, info.version))).unwrap_or_default();
-    Ok(Open { service, program: Mutex::new(program), name, tools, refused, chosen })
+    let name = info.map(|info| excerpt(&format!("{} {}", info.name, info.version))).unwrap_or_default();
+    Ok(McpConnection { service, program: Mutex::new(program), name, tools, refused, chosen })
 }
 
-fn over_http(url: &str, key: Option<&Key>) -> Result<StreamableHttpClientTransport<Bounded>, Fault> {
+fn over_http(url: &str, key: Option<&ProviderKey>) -> Result<StreamableHttpClientTransport<LimitedHttpClient>, MemoryError> {
     let mut config = StreamableHttpClientTransportConfig::with_uri(url).max_sse_event_size(LONGEST);
     if let Some(key) = key {
         config = config.auth_header(key.0.clone());
     }
-    Ok(StreamableHttpClientTransport::with_client(Bounded(sender(url)?), config))
+    Ok(StreamableHttpClientTransport::with_client(LimitedHttpClient(http_client(url)?), config))
 }

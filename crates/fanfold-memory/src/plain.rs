@@ -39,14 +39,14 @@ const LINES: [&str; 4] = [
 ];
 
 /// What a person said; nothing if nobody did.
-pub fn plain(text: &str) -> String {
+pub fn user_text(text: &str) -> String {
     let mut text = text.to_owned();
     for block in BLOCKS {
         text = without_block(&text, block);
     }
     // What a command was given is what a person wrote.
-    text = unwrapped(&text, "command-args");
-    let text = of_skill(&text);
+    text = unwrap_tag(&text, "command-args");
+    let text = skill_instruction(&text);
     let lines = text.lines().filter(|line| !LINES.iter().any(|written| line.trim().starts_with(written)));
     lines.collect::<Vec<_>>().join("\n").trim().to_owned()
 }
@@ -65,12 +65,12 @@ fn without_block(text: &str, name: &str) -> String {
 }
 
 /// A text with the tags of a name taken away, and what stands in them left.
-fn unwrapped(text: &str, name: &str) -> String {
+fn unwrap_tag(text: &str, name: &str) -> String {
     text.replace(&format!("<{name}>"), "").replace(&format!("</{name}>"), "")
 }
 
 /// What a person wrote beside the skills that they invoked. Without an instruction, that is nothing.
-fn of_skill(text: &str) -> &str {
+fn skill_instruction(text: &str) -> &str {
     let text = text.trim_start();
     if text.starts_with(LOADED) {
         return text.rfind(ARGUMENTS).map_or("", |at| &text[at + ARGUMENTS.len()..]);
@@ -114,7 +114,7 @@ mod tests {
             ("a <b> c </system-reminder>", "a <b> c </system-reminder>"),
         ];
         for (text, said) in cases {
-            assert_eq!(plain(text), said, "{text}");
+            assert_eq!(user_text(text), said, "{text}");
         }
     }
 
@@ -123,16 +123,16 @@ mod tests {
         let skill = format!("{}\"deploy\" skill, …]\n\n# Deploy\n\nLong steps.", SKILLS[0]);
         let told = "The user has provided the following instruction alongside the skill invocation: ";
         let one = format!("{skill} {told}of the text\n\n{told}deploy to\nstaging\n\n[Runtime note: x]");
-        assert_eq!(plain(&one), "deploy to\nstaging");
-        assert_eq!(plain(&skill), "", "nobody said anything");
+        assert_eq!(user_text(&one), "deploy to\nstaging");
+        assert_eq!(user_text(&skill), "", "nobody said anything");
         let bundle = format!(
             "{}\"release\" skill bundle, loading 2 skills]\n\nBundle: release\n\nUser instruction: release 2.1\n\n\
              [Loaded as part of the \"release\" bundle]\n\nUser instruction: not this",
             SKILLS[1]
         );
-        assert_eq!(plain(&bundle), "release 2.1");
+        assert_eq!(user_text(&bundle), "release 2.1");
         let loaded = format!("{LOADED} /x/y\n\n# Plan\n\nARGUMENTS: are what a skill is given.\n");
-        assert_eq!(plain(&format!("{loaded}{ARGUMENTS}fix it\nand test it")), "fix it\nand test it");
-        assert_eq!(plain(&loaded.replace("ARGUMENTS", "Arguments")), "", "nobody said anything");
+        assert_eq!(user_text(&format!("{loaded}{ARGUMENTS}fix it\nand test it")), "fix it\nand test it");
+        assert_eq!(user_text(&loaded.replace("ARGUMENTS", "Arguments")), "", "nobody said anything");
     }
 }

@@ -8,7 +8,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
-use crate::fault::{Fault, words};
+use crate::fault::{MemoryError, excerpt};
 
 /// So much of what it complained about is kept.
 const LONGEST_WORDS: usize = 400;
@@ -17,7 +17,7 @@ const LONGEST_WORDS: usize = 400;
 const MOMENT: Duration = Duration::from_millis(200);
 
 /// A program that runs.
-pub(crate) struct Program {
+pub(crate) struct ChildProgram {
     child: Child,
     /// The end of what it said on stderr.
     said: Arc<Mutex<String>>,
@@ -26,19 +26,19 @@ pub(crate) struct Program {
 }
 
 /// A program that was started, with its ends.
-pub(crate) struct Started {
-    pub(crate) program: Program,
+pub(crate) struct StartedProgram {
+    pub(crate) program: ChildProgram,
     pub(crate) output: ChildStdout,
     pub(crate) input: ChildStdin,
 }
 
-impl Program {
+impl ChildProgram {
     /// Starts it.
     pub(crate) fn start(
         program: &str,
         arguments: &[String],
         environment: &[(String, String)],
-    ) -> Result<Started, Fault> {
+    ) -> Result<StartedProgram, MemoryError> {
         let mut command = Command::new(program);
         command.args(arguments).envs(environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
@@ -46,14 +46,14 @@ impl Program {
         #[cfg(unix)]
         command.process_group(0);
         let failed =
-            |error: std::io::Error| Fault::Unreachable(format!("{program} could not be started: {error}"));
+            |error: std::io::Error| MemoryError::Unreachable(format!("{program} could not be started: {error}"));
         let mut child = command.spawn().map_err(failed)?;
         let said = Arc::new(Mutex::new(String::new()));
         let listener = child.stderr.take().map(|errors| tokio::spawn(listen(errors, Arc::clone(&said))));
         let (Some(output), Some(input)) = (child.stdout.take(), child.stdin.take()) else {
-            return Err(Fault::Unreachable(format!("{program} has no stdin or stdout")));
+            return Err(MemoryError::Unreachable(format!("{program} has no stdin or stdout")));
         };
-        Ok(Started { program: Program { child, said, listener }, output, input })
+        Ok(StartedProgram { program: ChildProgram { child, said, listener }, output, input })
     }
 
     /// Why it did not do what it should, with its own last words if it had any.
@@ -64,7 +64,7 @@ impl Program {
         }
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         let said = said.trim();
-        if said.is_empty() { words(why) } else { words(&format!("it said: {said}; {why}")) }
+        if said.is_empty() { excerpt(why) } else { excerpt(&format!("it said: {said}; {why}")) }
     }
 
     /// Waits for its end, and ends it if that does not come. Its stdin is closed by now.
@@ -73,7 +73,7 @@ impl Program {
     }
 }
 
-impl Drop for Program {
+impl Drop for ChildProgram {
     fn drop(&mut self) {
         let is_running = matches!(self.child.try_wait(), Ok(None));
         #[cfg(unix)]

@@ -7,31 +7,31 @@ use serde_json::{Map, Value};
 
 /// A provider of memory.
 #[derive(Debug, Clone)]
-pub struct Provider {
+pub struct MemoryProvider {
     /// Where it is.
-    pub place: Place,
+    pub address: ProviderAddress,
     /// Which of its tools are used.
-    pub tools: ToolWish,
+    pub tools: ToolSelection,
     /// Whether it is offered what is folded. Where nothing is said, only one with plain routes is: a server of tools
     /// would keep it like anything else.
     pub offers: Option<bool>,
 }
 
-impl Provider {
+impl MemoryProvider {
     /// A provider with all that is usual.
-    pub fn at(place: Place) -> Provider {
-        Provider { place, tools: ToolWish::default(), offers: None }
+    pub fn new(place: ProviderAddress) -> MemoryProvider {
+        MemoryProvider { address: place, tools: ToolSelection::default(), offers: None }
     }
 
     /// Whether it is offered what is folded.
     pub(crate) fn wants_offers(&self) -> bool {
-        self.offers.unwrap_or(matches!(self.place, Place::Http { .. }))
+        self.offers.unwrap_or(matches!(self.address, ProviderAddress::Http { .. }))
     }
 }
 
 /// Where a provider is, and how it is spoken to.
 #[derive(Debug, Clone)]
-pub enum Place {
+pub enum ProviderAddress {
     /// A program that speaks MCP on stdin and stdout.
     Program {
         /// The program.
@@ -46,22 +46,22 @@ pub enum Place {
         /// Its address.
         url: String,
         /// What it wants to know first.
-        key: Option<Key>,
+        key: Option<ProviderKey>,
     },
     /// A server with the few routes that the guide's page on memory describes.
     Http {
         /// What its routes stand below.
         url: String,
         /// What it wants to know first.
-        key: Option<Key>,
+        key: Option<ProviderKey>,
     },
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ProviderAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Program { program, .. } => write!(f, "{program}"),
-            Place::Mcp { url, .. } | Place::Http { url, .. } => write!(f, "{}", without_credentials(url)),
+            ProviderAddress::Program { program, .. } => write!(f, "{program}"),
+            ProviderAddress::Mcp { url, .. } | ProviderAddress::Http { url, .. } => write!(f, "{}", without_credentials(url)),
         }
     }
 }
@@ -78,9 +78,9 @@ fn without_credentials(url: &str) -> String {
 
 /// A key, which is never written down.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Key(pub String);
+pub struct ProviderKey(pub String);
 
-impl fmt::Debug for Key {
+impl fmt::Debug for ProviderKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(…)")
     }
@@ -88,7 +88,7 @@ impl fmt::Debug for Key {
 
 /// Which tools of an MCP server are used. What is left out is found among those that it has.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct ToolWish {
+pub struct ToolSelection {
     /// The tool that is searched with.
     pub search: Option<String>,
     /// The argument that says for what.
@@ -98,35 +98,35 @@ pub struct ToolWish {
     /// The argument that says what.
     pub write_argument: Option<String>,
     /// Arguments that both are always given, as far as they have them.
-    pub always: Map<String, Value>,
+    pub fixed_arguments: Map<String, Value>,
 }
 
 /// How long things may take, and how much of them there may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct MemoryLimits {
     /// How long a turn waits for what is recalled.
     pub deadline: Duration,
     /// How long one call of the provider may take, beside what else is done.
     pub call: Duration,
     /// How long work that is left is waited for at the end.
-    pub farewell: Duration,
+    pub shutdown: Duration,
     /// How many pieces of work may wait.
     pub queue: usize,
     /// After how long without a word a conversation has ended.
     pub idle: Duration,
     /// How many conversations go on at once; where there are more, the one that was silent longest has ended.
-    pub talks: usize,
+    pub conversations: usize,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for MemoryLimits {
+    fn default() -> MemoryLimits {
+        MemoryLimits {
             deadline: Duration::from_millis(800),
             call: Duration::from_secs(30),
-            farewell: Duration::from_secs(5),
+            shutdown: Duration::from_secs(5),
             queue: 64,
             idle: Duration::from_secs(30 * 60),
-            talks: 256,
+            conversations: 256,
         }
     }
 }
@@ -137,11 +137,11 @@ mod tests {
 
     #[test]
     fn keys_and_passwords_are_not_shown() {
-        let key = Some(Key("made-up".to_owned()));
-        let place = Place::Http { url: "http://me:made-up@127.0.0.1:9/x".to_owned(), key };
+        let key = Some(ProviderKey("made-up".to_owned()));
+        let place = ProviderAddress::Http { url: "http://me:made-up@127.0.0.1:9/x".to_owned(), key };
         let shown = format!("{place}");
         assert_eq!(shown, "http://…@127.0.0.1:9/x");
-        let Place::Http { key, .. } = place else { unreachable!() };
+        let ProviderAddress::Http { key, .. } = place else { unreachable!() };
         assert_eq!(format!("{key:?}"), "Some(Key(…))");
     }
 }

@@ -2,129 +2,129 @@
 
 use std::time::{Duration, Instant};
 
-use crate::fault::Fault;
-use crate::guard::Shadow;
-use crate::http::Http;
-use crate::mcp::Mcp;
-use crate::provider::{Place, Provider};
+use crate::fault::MemoryError;
+use crate::guard::NameConflict;
+use crate::http::HttpProvider;
+use crate::mcp::McpProvider;
+use crate::provider::{ProviderAddress, MemoryProvider};
 
 /// A provider that is spoken to.
-pub(crate) enum Server {
-    Mcp(Box<Mcp>),
-    Http(Http),
+pub(crate) enum ProviderConnection {
+    Mcp(Box<McpProvider>),
+    Http(HttpProvider),
 }
 
 /// What a provider is, seen by trying it.
 #[derive(Debug, Clone)]
-pub struct Checked {
+pub struct ProviderCheck {
     /// What it calls itself.
     pub name: String,
     /// Its tools, each with the arguments it takes.
     pub tools: Vec<(String, Vec<String>)>,
     /// Tools that are not used, and why.
-    pub refused: Vec<(String, Shadow)>,
+    pub rejected_tools: Vec<(String, NameConflict)>,
     /// What is called, a line for each.
     pub calls: Vec<String>,
     /// How long it took to be there.
-    pub started: Duration,
+    pub startup: Duration,
     /// How long a search took, and how many characters it found.
-    pub searched: (Duration, usize),
+    pub search: (Duration, usize),
 }
 
-impl Server {
-    pub(crate) fn new(provider: Provider, call: Duration) -> Result<Server, Fault> {
-        match &provider.place {
-            Place::Http { url, key } => Ok(Server::Http(Http::new(url, key.clone(), call)?)),
-            Place::Program { .. } | Place::Mcp { .. } => Ok(Server::Mcp(Box::new(Mcp::new(provider, call)))),
+impl ProviderConnection {
+    pub(crate) fn new(provider: MemoryProvider, call: Duration) -> Result<ProviderConnection, MemoryError> {
+        match &provider.address {
+            ProviderAddress::Http { url, key } => Ok(ProviderConnection::Http(HttpProvider::new(url, key.clone(), call)?)),
+            ProviderAddress::Program { .. } | ProviderAddress::Mcp { .. } => Ok(ProviderConnection::Mcp(Box::new(McpProvider::new(provider, call)))),
         }
     }
 
-    pub(crate) async fn search(&self, talk: &str, question: &str) -> Result<String, Fault> {
+    pub(crate) async fn search(&self, talk: &str, question: &str) -> Result<String, MemoryError> {
         match self {
-            Server::Mcp(mcp) => mcp.search(talk, question).await,
-            Server::Http(http) => http.search(talk, question).await,
+            ProviderConnection::Mcp(mcp) => mcp.search(talk, question).await,
+            ProviderConnection::Http(http) => http.search(talk, question).await,
         }
     }
 
-    pub(crate) async fn sync(&self, talk: &str, user: &str, assistant: &str) -> Result<(), Fault> {
+    pub(crate) async fn sync(&self, talk: &str, user: &str, assistant: &str) -> Result<(), MemoryError> {
         match self {
-            Server::Mcp(mcp) => mcp.write(talk, &format!("user: {user}\nassistant: {assistant}")).await,
-            Server::Http(http) => http.sync(talk, user, assistant).await,
+            ProviderConnection::Mcp(mcp) => mcp.write(talk, &format!("user: {user}\nassistant: {assistant}")).await,
+            ProviderConnection::Http(http) => http.sync(talk, user, assistant).await,
         }
     }
 
-    pub(crate) async fn offer(&self, talk: &str, texts: &[String]) -> Result<(), Fault> {
+    pub(crate) async fn offer(&self, talk: &str, texts: &[String]) -> Result<(), MemoryError> {
         match self {
-            Server::Mcp(mcp) => {
+            ProviderConnection::Mcp(mcp) => {
                 for text in texts {
                     mcp.write(talk, text).await?;
                 }
                 Ok(())
             }
-            Server::Http(http) => http.offer(talk, texts).await,
+            ProviderConnection::Http(http) => http.offer(talk, texts).await,
         }
     }
 
-    pub(crate) async fn end(&self, talk: &str) -> Result<(), Fault> {
+    pub(crate) async fn end(&self, talk: &str) -> Result<(), MemoryError> {
         match self {
             // There is no tool for that: what was written is there.
-            Server::Mcp(_) => Ok(()),
-            Server::Http(http) => http.end(talk).await,
+            ProviderConnection::Mcp(_) => Ok(()),
+            ProviderConnection::Http(http) => http.end(talk).await,
         }
     }
 
     pub(crate) async fn close(&self) {
-        if let Server::Mcp(mcp) = self {
+        if let ProviderConnection::Mcp(mcp) = self {
             mcp.close().await;
         }
     }
 
     /// Makes the connection, where there is one.
-    pub(crate) async fn warm_up(&self) -> Result<(), Fault> {
+    pub(crate) async fn warm_up(&self) -> Result<(), MemoryError> {
         match self {
-            Server::Mcp(mcp) => mcp.open().await?.chosen.clone().map(drop),
-            Server::Http(_) => Ok(()),
+            ProviderConnection::Mcp(mcp) => mcp.open().await?.chosen.clone().map(drop),
+            ProviderConnection::Http(_) => Ok(()),
         }
     }
 
     /// Ends it at once.
     pub(crate) fn kill(&self) {
-        if let Server::Mcp(mcp) = self {
+        if let ProviderConnection::Mcp(mcp) = self {
             mcp.kill();
         }
     }
 
     /// Tries it.
-    pub(crate) async fn check(&self, question: &str) -> Result<Checked, Fault> {
+    pub(crate) async fn check(&self, question: &str) -> Result<ProviderCheck, MemoryError> {
         let began = Instant::now();
         let mut checked = match self {
-            Server::Mcp(mcp) => {
+            ProviderConnection::Mcp(mcp) => {
                 let open = mcp.open().await?;
                 let chosen = open.chosen.clone()?;
-                let names = |tool: &crate::choose::Tool| {
+                let names = |tool: &crate::choose::MemoryTool| {
                     (tool.name.clone(), tool.arguments.iter().map(|argument| argument.name.clone()).collect())
                 };
-                Checked {
+                ProviderCheck {
                     name: open.name.clone(),
                     tools: open.tools.iter().map(names).collect(),
-                    refused: open.refused.clone(),
-                    calls: chosen.shown(),
-                    started: began.elapsed(),
-                    searched: (Duration::ZERO, 0),
+                    rejected_tools: open.refused.clone(),
+                    calls: chosen.describe(),
+                    startup: began.elapsed(),
+                    search: (Duration::ZERO, 0),
                 }
             }
-            Server::Http(_) => Checked {
+            ProviderConnection::Http(_) => ProviderCheck {
                 name: "HTTP".to_owned(),
                 tools: Vec::new(),
-                refused: Vec::new(),
+                rejected_tools: Vec::new(),
                 calls: vec!["POST /prefetch, /sync, /offer and /end".to_owned()],
-                started: began.elapsed(),
-                searched: (Duration::ZERO, 0),
+                startup: began.elapsed(),
+                search: (Duration::ZERO, 0),
             },
         };
         let began = Instant::now();
         let found = self.search("fanfold check", question).await?;
-        checked.searched = (began.elapsed(), found.chars().count());
+        checked.search = (began.elapsed(), found.chars().count());
         Ok(checked)
     }
 }

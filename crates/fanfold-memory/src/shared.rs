@@ -4,27 +4,27 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::deed::Deed;
+use crate::deed::MemoryEvent;
 use crate::entries::entries;
-use crate::fault::Fault;
-use crate::files::{Book, Memory};
-use crate::keeper::OnDeed;
-use crate::provider::Limits;
-use crate::server::Server;
-use crate::talks::Talks;
-use crate::turn::{Recalling, Turn};
-use crate::worker::Kind;
+use crate::fault::MemoryError;
+use crate::files::{MemoryFile, MemoryFiles};
+use crate::keeper::EventCallback;
+use crate::provider::MemoryLimits;
+use crate::server::ProviderConnection;
+use crate::talks::Conversations;
+use crate::turn::{PendingRecall, MemoryTurn};
+use crate::worker::JobKind;
 
 /// For so many conversations something is kept for the next turn.
 const MOST_SPARE: usize = 128;
 
 /// What the worker and the searches share.
 pub(crate) struct Shared {
-    pub(crate) server: Option<Server>,
+    pub(crate) server: Option<ProviderConnection>,
     pub(crate) wants_offers: bool,
-    pub(crate) limits: Limits,
-    pub(crate) files: Option<Memory>,
-    pub(crate) on_deed: Option<OnDeed>,
+    pub(crate) limits: MemoryLimits,
+    pub(crate) files: Option<MemoryFiles>,
+    pub(crate) on_deed: Option<EventCallback>,
     /// Guards what was recalled and what is kept; held for a look.
     pub(crate) book: Mutex<Notebook>,
     pub(crate) n_late: AtomicU32,
@@ -35,13 +35,13 @@ pub(crate) struct Shared {
 
 #[derive(Default)]
 pub(crate) struct Notebook {
-    pub(crate) turns: VecDeque<(Turn, Recalling)>,
+    pub(crate) turns: VecDeque<(MemoryTurn, PendingRecall)>,
     pub(crate) spare: BTreeMap<String, String>,
     pub(crate) searching: HashSet<String>,
-    pub(crate) talks: Talks,
+    pub(crate) talks: Conversations,
     /// What a person was told is wrong.
     pub(crate) told: Option<&'static str>,
-    pub(crate) counts: BTreeMap<Deed, u64>,
+    pub(crate) counts: BTreeMap<MemoryEvent, u64>,
 }
 
 impl Shared {
@@ -54,28 +54,28 @@ impl Shared {
     }
 
     /// A piece of work is to be done.
-    pub(crate) fn left(&self, kind: Kind) {
+    pub(crate) fn left(&self, kind: JobKind) {
         if let Some(counter) = self.counter(kind) {
             counter.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// A piece of work is done, one way or the other.
-    pub(crate) fn done(&self, kind: Kind) {
+    pub(crate) fn done(&self, kind: JobKind) {
         if let Some(counter) = self.counter(kind) {
             counter.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
-    fn counter(&self, kind: Kind) -> Option<&AtomicUsize> {
+    fn counter(&self, kind: JobKind) -> Option<&AtomicUsize> {
         match kind {
-            Kind::Write => Some(&self.n_writes),
-            Kind::Prefetch => Some(&self.n_prefetches),
-            Kind::End => None,
+            JobKind::Write => Some(&self.n_writes),
+            JobKind::Prefetch => Some(&self.n_prefetches),
+            JobKind::End => None,
         }
     }
 
-    pub(crate) fn count(&self, deed: Deed) {
+    pub(crate) fn count(&self, deed: MemoryEvent) {
         *self.book().counts.entry(deed).or_default() += 1;
         if let Some(on_deed) = &self.on_deed {
             on_deed(deed);
@@ -83,9 +83,9 @@ impl Shared {
     }
 
     /// Something is wrong with the provider. A person is told when it begins, not each time.
-    pub(crate) fn tell(&self, fault: &Fault) {
+    pub(crate) fn tell(&self, fault: &MemoryError) {
         // That it rests is no news after what it rests from.
-        let is_rest = matches!(fault, Fault::Resting(_));
+        let is_rest = matches!(fault, MemoryError::BackingOff(_));
         let mut book = self.book();
         if is_rest || book.told == Some(fault.name()) {
             tracing::debug!(%fault, "memory");
@@ -127,7 +127,7 @@ impl Shared {
     /// What the files of memory say.
     pub(crate) fn of_files(&self) -> Option<String> {
         let files = self.files.as_ref()?;
-        let all: Vec<String> = Book::ALL
+        let all: Vec<String> = MemoryFile::ALL
             .into_iter()
             .filter_map(|book| files.read(book).ok())
             .flat_map(|text| entries(&text).into_iter().map(|entry| format!("- {entry}")).collect::<Vec<_>>())

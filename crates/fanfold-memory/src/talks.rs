@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 /// When each was heard of last.
 #[derive(Debug, Default)]
-pub(crate) struct Talks {
+pub(crate) struct Conversations {
     heard: BTreeMap<String, Instant>,
 }
 
-impl Talks {
+impl Conversations {
     /// Something was written of a conversation. Gives the one that was silent longest, where there are more than `most`: it has ended.
     pub(crate) fn written(&mut self, talk: &str, most: usize, now: Instant) -> Option<String> {
         let is_new = self.heard.insert(talk.to_owned(), now).is_none();
@@ -67,7 +67,7 @@ mod tests {
     fn one_that_was_silent_for_long_has_ended_and_may_go_on() {
         let start = Instant::now();
         let at = |seconds: u64| start + Duration::from_secs(seconds);
-        let mut talks = Talks::default();
+        let mut talks = Conversations::default();
         assert_eq!(talks.until_silent(IDLE, at(0)), IDLE);
         talks.written("a", 9, at(0));
         talks.written("b", 9, at(10));
@@ -86,7 +86,7 @@ mod tests {
     fn where_there_are_too_many_the_one_that_was_silent_longest_has_ended() {
         let start = Instant::now();
         let at = |i: u64| start + Duration::from_millis(i);
-        let mut talks = Talks::default();
+        let mut talks = Conversations::default();
         for i in 0..4 {
             assert_eq!(talks.written(&format!("talk {i}"), 4, at(i)), None);
         }

@@ -18,7 +18,7 @@ const COMMON: &[&str] = &[
 ];
 
 /// The words that tell most, best first: names before words, long ones before short ones.
-pub(crate) fn terms(question: &str) -> Vec<String> {
+pub(crate) fn search_terms(question: &str) -> Vec<String> {
     let words = question.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':')));
     let mut found: Vec<(u8, usize, &str)> = Vec::new();
     for word in words {
@@ -56,9 +56,9 @@ mod tests {
     #[test]
     fn names_come_before_words() {
         let found =
-            terms("Which port does the staging proxy of Billing use in src/serve.rs, and is it set there?");
+            search_terms("Which port does the staging proxy of Billing use in src/serve.rs, and is it set there?");
         assert_eq!(found, ["src/serve.rs", "Billing", "staging", "proxy", "port"]);
-        assert_eq!(terms("do it"), [""; 0]);
-        assert_eq!(terms("ポート は 何"), ["ポート"]);
+        assert_eq!(search_terms("do it"), [""; 0]);
+        assert_eq!(search_terms("ポート は 何"), ["ポート"]);
     }
 }

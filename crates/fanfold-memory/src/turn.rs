@@ -3,29 +3,29 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use crate::plain::plain;
+use crate::plain::user_text;
 
 /// A turn of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Turn {
+pub struct MemoryTurn {
     /// The conversation, as the provider knows it.
-    pub talk: String,
+    pub conversation: String,
     /// How many things were asked in it so far.
     pub number: usize,
     /// What a person asked.
-    pub asked: String,
+    pub prompt: String,
 }
 
-impl Turn {
+impl MemoryTurn {
     /// The turn that a conversation is at, by what its user's messages say, oldest first. None where nobody asked
     /// anything.
-    pub fn of(prompts: &[String], named: Option<&str>) -> Option<Turn> {
+    pub fn from_prompts(prompts: &[String], named: Option<&str>) -> Option<MemoryTurn> {
         let said: Vec<String> =
-            prompts.iter().map(|text| plain(text)).filter(|text| !text.is_empty()).collect();
+            prompts.iter().map(|text| user_text(text)).filter(|text| !text.is_empty()).collect();
         let (first, last) = (said.first()?, said.last()?);
         // What a conversation began with is the same in each of its requests.
         let talk = named.map_or_else(|| format!("fanfold-{:016x}", hash(first)), str::to_owned);
-        Some(Turn { talk, number: said.len(), asked: last.clone() })
+        Some(MemoryTurn { conversation: talk, number: said.len(), prompt: last.clone() })
     }
 }
 
@@ -37,7 +37,7 @@ fn hash(text: &str) -> u64 {
 
 /// What is recalled for a turn. It is decided once: each request of the turn gets the same text.
 #[derive(Debug, Clone)]
-pub struct Recalling {
+pub struct PendingRecall {
     inner: Arc<Inner>,
 }
 
@@ -60,7 +60,7 @@ enum State {
 
 /// How it was decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Decided {
+pub(crate) enum Decision {
     /// By what came in time.
     InTime,
     /// Without: nothing came in time, or in time to be waited for.
@@ -69,10 +69,10 @@ pub(crate) enum Decided {
     Before,
 }
 
-impl Recalling {
-    pub(crate) fn new(by: Instant, spare: Option<String>) -> Recalling {
+impl PendingRecall {
+    pub(crate) fn new(by: Instant, spare: Option<String>) -> PendingRecall {
         let (state, came) = (Mutex::new(State::Waiting), Condvar::new());
-        Recalling { inner: Arc::new(Inner { by, spare, state, came }) }
+        PendingRecall { inner: Arc::new(Inner { by, spare, state, came }) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -91,14 +91,14 @@ impl Recalling {
     }
 
     /// What is recalled, waited for up to the turn's deadline; `beside` is asked once for what is known without.
-    pub(crate) fn decide(&self, beside: impl FnOnce() -> Option<String>) -> (Option<String>, Decided) {
+    pub(crate) fn decide(&self, beside: impl FnOnce() -> Option<String>) -> (Option<String>, Decision) {
         let mut state = self.state();
         loop {
             let left = self.inner.by.saturating_duration_since(Instant::now());
             let (text, how) = match &*state {
-                State::Decided(text) => return (text.clone(), Decided::Before),
-                State::Came(text) => (text.clone(), Decided::InTime),
-                State::Waiting if left.is_zero() => (self.inner.spare.clone(), Decided::Without),
+                State::Decided(text) => return (text.clone(), Decision::Before),
+                State::Came(text) => (text.clone(), Decision::InTime),
+                State::Waiting if left.is_zero() => (self.inner.spare.clone(), Decision::Without),
                 State::Waiting => {
                     let waited = self.inner.came.wait_timeout(state, left);
                     state = waited.unwrap_or_else(PoisonError::into_inner).0;
@@ -122,29 +122,29 @@ mod tests {
     #[test]
     fn a_turn_is_what_people_asked() {
         let of = |prompts: &[&str]| {
-            Turn::of(&prompts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>(), None)
+            MemoryTurn::from_prompts(&prompts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>(), None)
         };
         let first = of(&["<system-reminder>x</system-reminder>hello"]).unwrap();
         let same = of(&["hello", "<system-reminder>the list is empty</system-reminder>"]).unwrap();
         assert_eq!(first, same, "what programs add is no new turn");
         let second = of(&["hello", "hello"]).unwrap();
-        assert_eq!((second.talk == first.talk, second.number, &*second.asked), (true, 2, "hello"));
-        assert_ne!(of(&["bye"]).unwrap().talk, first.talk);
+        assert_eq!((second.conversation == first.conversation, second.number, &*second.prompt), (true, 2, "hello"));
+        assert_ne!(of(&["bye"]).unwrap().conversation, first.conversation);
         assert_eq!(of(&["<system-reminder>x</system-reminder>"]), None);
-        assert_eq!(Turn::of(&["a".to_owned()], Some("mine")).unwrap().talk, "mine");
+        assert_eq!(MemoryTurn::from_prompts(&["a".to_owned()], Some("mine")).unwrap().conversation, "mine");
     }
 
     #[test]
     fn what_is_decided_stays() {
         let soon = Instant::now() + Duration::from_millis(30);
-        let late = Recalling::new(soon, Some("spare".to_owned()));
+        let late = PendingRecall::new(soon, Some("spare".to_owned()));
         assert_eq!(late.decide(|| Some("files".to_owned())).0.as_deref(), Some("files\n\nspare"));
         assert!(Instant::now() >= soon, "it was waited for");
         assert!(!late.came(Some("too late".to_owned())));
         let again = late.decide(|| unreachable!());
-        assert_eq!((again.0.as_deref(), again.1), (Some("files\n\nspare"), Decided::Before));
-        let in_time = Recalling::new(Instant::now() + Duration::from_secs(9), None);
+        assert_eq!((again.0.as_deref(), again.1), (Some("files\n\nspare"), Decision::Before));
+        let in_time = PendingRecall::new(Instant::now() + Duration::from_secs(9), None);
         assert!(in_time.came(None));
-        assert_eq!(in_time.decide(|| None), (None, Decided::InTime));
+        assert_eq!(in_time.decide(|| None), (None, Decision::InTime));
     }
 }

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::Receiver;
 
-use crate::deed::Deed;
-use crate::fault::Fault;
-use crate::server::Server;
+use crate::deed::MemoryEvent;
+use crate::fault::MemoryError;
+use crate::server::ProviderConnection;
 use crate::shared::Shared;
 
 /// A piece of work that finds no server is tried so often.
@@ -17,7 +17,7 @@ const REST: Duration = Duration::from_secs(1);
 
 /// A piece of work.
 #[derive(Debug)]
-pub(crate) enum Job {
+pub(crate) enum MemoryJob {
     /// What was said in a turn.
     Sync { talk: String, user: String, assistant: String },
     /// What may be wanted in the next turn.
@@ -28,19 +28,19 @@ pub(crate) enum Job {
     End { talk: String },
 }
 
-impl Job {
-    pub(crate) fn kind(&self) -> Kind {
+impl MemoryJob {
+    pub(crate) fn kind(&self) -> JobKind {
         match self {
-            Job::Sync { .. } | Job::Offer { .. } => Kind::Write,
-            Job::Prefetch { .. } => Kind::Prefetch,
-            Job::End { .. } => Kind::End,
+            MemoryJob::Sync { .. } | MemoryJob::Offer { .. } => JobKind::Write,
+            MemoryJob::Prefetch { .. } => JobKind::Prefetch,
+            MemoryJob::End { .. } => JobKind::End,
         }
     }
 }
 
 /// What a piece of work is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum JobKind {
     /// Something is lost if it is not done.
     Write,
     /// Something is ready if it is done.
@@ -50,7 +50,7 @@ pub(crate) enum Kind {
 }
 
 /// Does work as long as there is some. Where there is none for the moment, conversations that were silent for long are ended.
-pub(crate) async fn work(shared: Arc<Shared>, mut jobs: Receiver<Job>) {
+pub(crate) async fn work(shared: Arc<Shared>, mut jobs: Receiver<MemoryJob>) {
     let idle = shared.limits.idle;
     loop {
         let until_silent = shared.book().talks.until_silent(idle, Instant::now());
@@ -61,13 +61,13 @@ pub(crate) async fn work(shared: Arc<Shared>, mut jobs: Receiver<Job>) {
                 // One at a time: what comes meanwhile has not to wait for all of them.
                 let silent = shared.book().talks.silent(idle, Instant::now());
                 if let Some(talk) = silent {
-                    one(&shared, Job::End { talk }).await;
+                    one(&shared, MemoryJob::End { talk }).await;
                 }
                 continue;
             }
         };
         let kind = job.kind();
-        let is_in_vain = shared.is_ending() && kind == Kind::Prefetch;
+        let is_in_vain = shared.is_ending() && kind == JobKind::Prefetch;
         if !is_in_vain {
             one(&shared, job).await;
             shared.done(kind);
@@ -75,25 +75,25 @@ pub(crate) async fn work(shared: Arc<Shared>, mut jobs: Receiver<Job>) {
     }
     let left = shared.book().talks.all();
     for talk in left {
-        one(&shared, Job::End { talk }).await;
+        one(&shared, MemoryJob::End { talk }).await;
     }
 }
 
-async fn one(shared: &Arc<Shared>, job: Job) {
+async fn one(shared: &Arc<Shared>, job: MemoryJob) {
     let Some(server) = &shared.server else { return };
     let deed = match &job {
-        Job::Prefetch { talk, question } => {
+        MemoryJob::Prefetch { talk, question } => {
             if let Ok(text) = server.search(talk, question).await {
                 shared.keep_spare(talk, Some(text).filter(|text| !text.is_empty()));
             }
             return;
         }
-        Job::End { talk } => {
+        MemoryJob::End { talk } => {
             let _ = server.end(talk).await;
             return;
         }
-        Job::Sync { .. } => Deed::Synced,
-        Job::Offer { .. } => Deed::Offered,
+        MemoryJob::Sync { .. } => MemoryEvent::Synced,
+        MemoryJob::Offer { .. } => MemoryEvent::Offered,
     };
     match written(shared, server, &job).await {
         Ok(()) => {
@@ -102,24 +102,24 @@ async fn one(shared: &Arc<Shared>, job: Job) {
         }
         Err(fault) => {
             shared.tell(&fault);
-            shared.count(Deed::NotWritten);
+            shared.count(MemoryEvent::NotWritten);
         }
     }
 }
 
 /// Writes something down, again if the server was not there.
-async fn written(shared: &Shared, server: &Server, job: &Job) -> Result<(), Fault> {
+async fn written(shared: &Shared, server: &ProviderConnection, job: &MemoryJob) -> Result<(), MemoryError> {
     let mut n_tries = 1;
     loop {
         let tried = match job {
-            Job::Sync { talk, user, assistant } => server.sync(talk, user, assistant).await,
-            Job::Offer { talk, texts } => server.offer(talk, texts).await,
-            Job::Prefetch { .. } | Job::End { .. } => Ok(()),
+            MemoryJob::Sync { talk, user, assistant } => server.sync(talk, user, assistant).await,
+            MemoryJob::Offer { talk, texts } => server.offer(talk, texts).await,
+            MemoryJob::Prefetch { .. } | MemoryJob::End { .. } => Ok(()),
         };
         let Err(fault) = tried else { return Ok(()) };
         let rest = match &fault {
-            Fault::Resting(rest) => *rest,
-            fault if fault.is_of_connection() => REST,
+            MemoryError::BackingOff(rest) => *rest,
+            fault if fault.is_connection_error() => REST,
             _ => return Err(fault),
         };
         if n_tries == MOST_TRIES || rest > shared.limits.call {

@@ -4,24 +4,24 @@ use std::time::{Duration, SystemTime};
 
 use reqwest::header::HeaderMap;
 
-use crate::fault::Fault;
+use crate::fault::ProviderError;
 
 /// The first pause is at most this long, each further one at most twice the one before.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
-const LONGEST_PAUSE: Duration = Duration::from_secs(20);
+const MAX_PAUSE: Duration = Duration::from_secs(20);
 /// Who asks to be left alone for longer is not waited for.
-const LONGEST_WISH: Duration = Duration::from_secs(60);
+const MAX_REQUESTED_DELAY: Duration = Duration::from_secs(60);
 
 /// How long to wait before asking again; none if that is no use.
-pub(crate) fn pause(fault: &Fault, n_retries: u32, left: Duration) -> Option<Duration> {
-    if !fault.is_passing {
+pub(crate) fn retry_pause(fault: &ProviderError, n_retries: u32, left: Duration) -> Option<Duration> {
+    if !fault.is_transient {
         return None;
     }
-    let most = FIRST_PAUSE.saturating_mul(2u32.saturating_pow(n_retries)).min(LONGEST_PAUSE);
+    let most = FIRST_PAUSE.saturating_mul(2u32.saturating_pow(n_retries)).min(MAX_PAUSE);
     // Full jitter: those who failed together do not come back together.
     let jitter = most.mul_f64(fastrand::f64());
     let pause = match fault.retry_after {
-        Some(wish) if wish > LONGEST_WISH => return None,
+        Some(wish) if wish > MAX_REQUESTED_DELAY => return None,
         Some(wish) => wish + jitter.min(FIRST_PAUSE),
         None => jitter,
     };
@@ -29,12 +29,12 @@ pub(crate) fn pause(fault: &Fault, n_retries: u32, left: Duration) -> Option<Dur
 }
 
 /// How long the headers of an answer ask to be left alone.
-pub(crate) fn wish(headers: &HeaderMap) -> Option<Duration> {
+pub(crate) fn requested_delay(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let millis = text("retry-after-ms").and_then(|value| seconds(value, 0.001));
     let said = || {
         let value = text("retry-after")?;
-        seconds(value, 1.0).or_else(|| date(value)?.duration_since(SystemTime::now()).ok())
+        seconds(value, 1.0).or_else(|| parse_http_date(value)?.duration_since(SystemTime::now()).ok())
     };
     millis.or_else(said)
 }
@@ -49,7 +49,7 @@ pub(crate) fn should_retry(headers: &HeaderMap) -> Option<bool> {
 }
 
 /// How long the words of an error ask to be left alone: `try again in 6m0s`, `retry in 34.07s`.
-pub(crate) fn said_in(words: &str) -> Option<Duration> {
+pub(crate) fn delay_in_message(words: &str) -> Option<Duration> {
     let rest = ["try again in ", "retry in ", "retry after ", "wait "].iter().find_map(|phrase| {
         let (_, rest) = words.split_once(phrase)?;
         rest.starts_with(|c: char| c.is_ascii_digit()).then_some(rest)
@@ -80,7 +80,7 @@ fn seconds(text: &str, scale: f64) -> Option<Duration> {
 }
 
 /// A moment as headers have it: `Sun, 06 Nov 1994 08:49:37 GMT`.
-fn date(text: &str) -> Option<SystemTime> {
+fn parse_http_date(text: &str) -> Option<SystemTime> {
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let parts: Vec<&str> = text.split([' ', ',', ':', '-']).filter(|part| !part.is_empty()).collect();
@@ -99,7 +99,7 @@ fn date(text: &str) -> Option<SystemTime> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fault::Class;
+    use crate::fault::ErrorClass;
 
     #[test]
     fn wishes_in_words() {
@@ -114,14 +114,14 @@ mod tests {
             ("try again later", None),
         ];
         for (words, expected) in cases {
-            assert_eq!(said_in(words).map(|wish| wish.as_millis()), expected, "{words}");
+            assert_eq!(delay_in_message(words).map(|wish| wish.as_millis()), expected, "{words}");
         }
     }
 
     #[test]
     fn wishes_in_headers() {
         let of = |name: &'static str, value: &str| {
-            wish(&HeaderMap::from_iter([(name.parse().unwrap(), value.parse().unwrap())]))
+            requested_delay(&HeaderMap::from_iter([(name.parse().unwrap(), value.parse().unwrap())]))
         };
         assert_eq!(of("retry-after", "7"), Some(Duration::from_secs(7)));
         assert_eq!(of("retry-after", "0.5"), Some(Duration::from_millis(500)));
@@ -130,28 +130,28 @@ mod tests {
         assert_eq!(of("retry-after", "-3"), None);
         assert_eq!(of("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT"), None);
         assert!(of("retry-after", "Fri, 01 Jan 2999 00:00:00 GMT") > Some(Duration::from_secs(1 << 30)));
-        let known = date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
+        let known = parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
         assert_eq!(known.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs(), 784_111_777);
-        let leap = date("Thu, 29 Feb 2024 00:00:00 GMT").unwrap();
+        let leap = parse_http_date("Thu, 29 Feb 2024 00:00:00 GMT").unwrap();
         assert_eq!(leap.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs(), 1_709_164_800);
     }
 
     #[test]
     fn pauses_grow_jitter_and_end() {
         let minute = Duration::from_secs(60);
-        let fault = Fault::new(Class::Server, "").passing();
+        let fault = ProviderError::new(ErrorClass::Server, "").transient();
         for n_retries in 0..40 {
             let most = FIRST_PAUSE * 2u32.pow(n_retries.min(6));
             for _ in 0..50 {
-                assert!(pause(&fault, n_retries, minute).unwrap() <= most.min(LONGEST_PAUSE));
+                assert!(retry_pause(&fault, n_retries, minute).unwrap() <= most.min(MAX_PAUSE));
             }
         }
-        let pauses: Vec<Duration> = (0..50).filter_map(|_| pause(&fault, 3, minute)).collect();
+        let pauses: Vec<Duration> = (0..50).filter_map(|_| retry_pause(&fault, 3, minute)).collect();
         assert!(pauses.iter().any(|pause| *pause != pauses[0]), "they are not all alike");
-        assert_eq!(pause(&Fault::new(Class::Auth, ""), 0, minute), None);
-        let wishing = |wish| Fault { retry_after: Some(Duration::from_secs(wish)), ..fault.clone() };
-        assert!(pause(&wishing(7), 0, minute) >= Some(Duration::from_secs(7)));
-        assert_eq!(pause(&wishing(7), 0, Duration::from_secs(7)), None, "the deadline comes first");
-        assert_eq!(pause(&wishing(3600), 0, minute * 1000), None);
+        assert_eq!(retry_pause(&ProviderError::new(ErrorClass::Auth, ""), 0, minute), None);
+        let wishing = |wish| ProviderError { retry_after: Some(Duration::from_secs(wish)), ..fault.clone() };
+        assert!(retry_pause(&wishing(7), 0, minute) >= Some(Duration::from_secs(7)));
+        assert_eq!(retry_pause(&wishing(7), 0, Duration::from_secs(7)), None, "the deadline comes first");
+        assert_eq!(retry_pause(&wishing(3600), 0, minute * 1000), None);
     }
 }

@@ -6,8 +6,8 @@ use fanfold_wire::reply::{Filled, Refusal, error_words, refusal, too_much_output
 use serde_json::Value;
 
 use crate::again;
-use crate::fault::{Class, Fault, Lesson};
-use crate::phrases::{class_of, stands};
+use crate::fault::{ErrorClass, ProviderError, Adaptation};
+use crate::phrases::{classify_message, contains_in_order};
 
 /// An answer whose status says that it is none, or that holds an error all the same.
 pub(crate) struct Rejection<'a> {
@@ -20,32 +20,32 @@ pub(crate) struct Rejection<'a> {
 }
 
 /// The fault that an answer is.
-pub(crate) fn fault_of(rejection: &Rejection<'_>) -> Fault {
+pub(crate) fn error_from_response(rejection: &Rejection<'_>) -> ProviderError {
     let Rejection { status, body, .. } = *rejection;
     let words = error_words(body);
     let small = words.to_lowercase();
     // What is not said is not taken for a refusal for length: nobody knows here how full the window is.
     let too_long = refusal(status, body, Filled::NOTHING);
     let class = match too_long {
-        Some(_) => Class::Overflow,
+        Some(_) => ErrorClass::Overflow,
         None => class(status, &small),
     };
-    let mut fault = Fault::new(class, if words.is_empty() { words_of(status).to_owned() } else { words });
+    let mut fault = ProviderError::new(class, if words.is_empty() { default_message(status).to_owned() } else { words });
     fault.status = Some(status);
     fault.limit = too_long.as_ref().and_then(Refusal::room);
-    fault.retry_after = rejection.retry_after.or_else(|| again::said_in(&small));
-    let is_passing = matches!(class, Class::Rate | Class::Server) || matches!(status, 408 | 504);
-    let may_pass = matches!(class, Class::Rate | Class::Server | Class::Timeout);
-    fault.is_passing = may_pass && rejection.should_retry.unwrap_or(is_passing);
-    fault.lesson = lesson(status, body, &small);
+    fault.retry_after = rejection.retry_after.or_else(|| again::delay_in_message(&small));
+    let is_passing = matches!(class, ErrorClass::Rate | ErrorClass::Server) || matches!(status, 408 | 504);
+    let may_pass = matches!(class, ErrorClass::Rate | ErrorClass::Server | ErrorClass::Timeout);
+    fault.is_transient = may_pass && rejection.should_retry.unwrap_or(is_passing);
+    fault.adaptation = adaptation(status, body, &small);
     fault
 }
 
 /// The fault that an error is which came in an answer of status 200, or in the middle of a stream.
-pub(crate) fn fault_in(json: &str) -> Fault {
+pub(crate) fn error_from_body(json: &str) -> ProviderError {
     let status = status_in(json).unwrap_or(200);
     let rejection = Rejection { status, body: json.as_bytes(), retry_after: None, should_retry: None };
-    let mut fault = fault_of(&rejection);
+    let mut fault = error_from_response(&rejection);
     fault.status = Some(status).filter(|status| *status != 200);
     fault
 }
@@ -61,60 +61,60 @@ fn status_in(json: &str) -> Option<u16> {
     named.and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code))
 }
 
-fn class(status: u16, words: &str) -> Class {
-    let told = class_of(words);
-    let is_money = told == Some(Class::Quota);
+fn class(status: u16, words: &str) -> ErrorClass {
+    let told = classify_message(words);
+    let is_money = told == Some(ErrorClass::Quota);
     match status {
-        _ if is_money => Class::Quota,
-        401 => Class::Auth,
-        402 => Class::Quota,
+        _ if is_money => ErrorClass::Quota,
+        401 => ErrorClass::Auth,
+        402 => ErrorClass::Quota,
         403 => match told {
-            Some(Class::Rate) => Class::Rate,
-            Some(Class::NoModel) => Class::NoModel,
+            Some(ErrorClass::Rate) => ErrorClass::Rate,
+            Some(ErrorClass::NoModel) => ErrorClass::NoModel,
             // Only a filter's own words: `invalid_request_error` is the type of any refusal.
-            Some(Class::Refused) if !words.contains("invalid_request_error") => Class::Refused,
-            _ => Class::Auth,
+            Some(ErrorClass::Refused) if !words.contains("invalid_request_error") => ErrorClass::Refused,
+            _ => ErrorClass::Auth,
         },
         404 | 405 | 410 => match told {
-            Some(Class::Rate) => Class::Rate,
-            _ => Class::NoModel,
+            Some(ErrorClass::Rate) => ErrorClass::Rate,
+            _ => ErrorClass::NoModel,
         },
-        408 | 504 | 522 | 524 => Class::Timeout,
-        429 => Class::Rate,
-        300..=399 => Class::Broken,
-        409 | 425 => Class::Server,
+        408 | 504 | 522 | 524 => ErrorClass::Timeout,
+        429 => ErrorClass::Rate,
+        300..=399 => ErrorClass::Broken,
+        409 | 425 => ErrorClass::Server,
         500.. => match told {
-            Some(told @ (Class::Rate | Class::NoModel | Class::Timeout)) => told,
-            _ => Class::Server,
+            Some(told @ (ErrorClass::Rate | ErrorClass::NoModel | ErrorClass::Timeout)) => told,
+            _ => ErrorClass::Server,
         },
-        200..=299 => told.unwrap_or(Class::Server),
+        200..=299 => told.unwrap_or(ErrorClass::Server),
         _ => match told {
-            Some(told @ (Class::Rate | Class::NoModel | Class::Auth | Class::Timeout)) => told,
-            _ => Class::Refused,
+            Some(told @ (ErrorClass::Rate | ErrorClass::NoModel | ErrorClass::Auth | ErrorClass::Timeout)) => told,
+            _ => ErrorClass::Refused,
         },
     }
 }
 
-fn lesson(status: u16, body: &[u8], words: &str) -> Option<Lesson> {
+fn adaptation(status: u16, body: &[u8], words: &str) -> Option<Adaptation> {
     if matches!(status, 404 | 405) {
-        return (class_of(words) != Some(Class::NoModel)).then_some(Lesson::AsWritten);
+        return (classify_message(words) != Some(ErrorClass::NoModel)).then_some(Adaptation::UrlAsWritten);
     }
     if !matches!(status, 400 | 422) {
         return None;
     }
-    if stands(words, &["max_completion_tokens"])
+    if contains_in_order(words, &["max_completion_tokens"])
         && words.replace("max_completion_tokens", "").contains("max_tokens")
     {
-        return Some(Lesson::CompletionTokens);
+        return Some(Adaptation::CompletionTokens);
     }
     if let Some(limit) = too_much_output(status, body).and_then(|much| much.limit).filter(|limit| *limit > 0)
     {
-        return Some(Lesson::Output(limit));
+        return Some(Adaptation::MaxOutput(limit));
     }
     // Where a field is named beside the words, the words alone do not have it.
     let raw = String::from_utf8_lossy(&body[..body.len().min(4096)]).to_lowercase();
     if raw.contains("stream_options") {
-        return Some(Lesson::NoUsage);
+        return Some(Adaptation::NoUsage);
     }
     let not_streamed: &[&[&str]] = &[
         &["verified to stream"],
@@ -122,8 +122,8 @@ fn lesson(status: u16, body: &[u8], words: &str) -> Option<Lesson> {
         &["not support stream"],
         &["streaming is not"],
     ];
-    if not_streamed.iter().any(|phrase| stands(words, phrase)) {
-        return Some(Lesson::Whole);
+    if not_streamed.iter().any(|phrase| contains_in_order(words, phrase)) {
+        return Some(Adaptation::NoStream);
     }
     let no_system: &[&[&str]] = &[
         &["system role not supported"],
@@ -132,11 +132,11 @@ fn lesson(status: u16, body: &[u8], words: &str) -> Option<Lesson> {
         &["system", "messages are not supported"],
         &["developer instruction is not enabled"],
     ];
-    no_system.iter().any(|phrase| stands(words, phrase)).then_some(Lesson::NoSystem)
+    no_system.iter().any(|phrase| contains_in_order(words, phrase)).then_some(Adaptation::NoSystem)
 }
 
 /// What a status means where nothing is said.
-fn words_of(status: u16) -> &'static str {
+fn default_message(status: u16) -> &'static str {
     match status {
         300..=399 => "it sends elsewhere, and a key is not sent after it: write the address that it names",
         _ => "",
@@ -147,16 +147,16 @@ fn words_of(status: u16) -> &'static str {
 mod tests {
     use super::*;
 
-    fn check(status: u16, body: &str, class: Class) {
+    fn check(status: u16, body: &str, class: ErrorClass) {
         let rejection = Rejection { status, body: body.as_bytes(), retry_after: None, should_retry: None };
-        let fault = fault_of(&rejection);
+        let fault = error_from_response(&rejection);
         assert_eq!(fault.class, class, "{status} {body}: {fault:?}");
-        assert!(fault.words.chars().count() <= 220);
+        assert!(fault.message.chars().count() <= 220);
     }
 
     #[test]
     fn money_is_told_from_time() {
-        use Class::{Quota, Rate};
+        use ErrorClass::{Quota, Rate};
         let cases = [
             (
                 429,
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn keys_and_models() {
-        use Class::{Auth, NoModel};
+        use ErrorClass::{Auth, NoModel};
         let cases = [
             (
                 401,
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn the_rest() {
-        use Class::{Broken, Overflow, Refused, Server, Timeout};
+        use ErrorClass::{Broken, Overflow, Refused, Server, Timeout};
         let cases = [
             (
                 400,
@@ -319,23 +319,23 @@ mod tests {
     #[test]
     fn an_error_inside_of_200() {
         let cases = [
-            (r#"{"error":{"code":429,"message":"slow down"}}"#, Class::Rate, Some(429)),
-            (r#"{"error":{"code":"401","message":"no"}}"#, Class::Auth, Some(401)),
+            (r#"{"error":{"code":429,"message":"slow down"}}"#, ErrorClass::Rate, Some(429)),
+            (r#"{"error":{"code":"401","message":"no"}}"#, ErrorClass::Auth, Some(401)),
             (
                 r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
-                Class::Server,
+                ErrorClass::Server,
                 None,
             ),
-            (r#"{"error":{"message":"prompt is too long: 9 tokens > 8 maximum"}}"#, Class::Overflow, None),
+            (r#"{"error":{"message":"prompt is too long: 9 tokens > 8 maximum"}}"#, ErrorClass::Overflow, None),
             (
                 r#"{"base_resp":{"status_code":1004,"status_msg":"login fail: Please carry the API secret key"}}"#,
-                Class::Auth,
+                ErrorClass::Auth,
                 None,
             ),
-            (r#"{"error":"something"}"#, Class::Server, None),
+            (r#"{"error":"something"}"#, ErrorClass::Server, None),
         ];
         for (body, class, status) in cases {
-            let fault = fault_in(body);
+            let fault = error_from_body(body);
             assert_eq!((fault.class, fault.status), (class, status), "{body}");
         }
     }
@@ -343,36 +343,36 @@ mod tests {
     #[test]
     fn lessons() {
         let lesson = |status, body: &str| {
-            fault_of(&Rejection { status, body: body.as_bytes(), retry_after: None, should_retry: None })
-                .lesson
+            error_from_response(&Rejection { status, body: body.as_bytes(), retry_after: None, should_retry: None })
+                .adaptation
         };
         let cases = [
             (
                 400,
                 r#"{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."}}"#,
-                Some(Lesson::CompletionTokens),
+                Some(Adaptation::CompletionTokens),
             ),
             (
                 400,
                 r#"{"error":{"message":"max_tokens: 100000 > 8192, which is the maximum allowed number of output tokens for m"}}"#,
-                Some(Lesson::Output(8192)),
+                Some(Adaptation::MaxOutput(8192)),
             ),
             (
                 422,
                 r#"{"detail":[{"loc":["body","stream_options"],"msg":"Extra inputs are not permitted"}]}"#,
-                Some(Lesson::NoUsage),
+                Some(Adaptation::NoUsage),
             ),
             (
                 400,
                 r#"{"error":{"message":"Your organization must be verified to stream this model."}}"#,
-                Some(Lesson::Whole),
+                Some(Adaptation::NoStream),
             ),
             (
                 400,
                 r#"{"error":{"message":"Unsupported value: 'messages[0].role' does not support 'system' with this model."}}"#,
-                Some(Lesson::NoSystem),
+                Some(Adaptation::NoSystem),
             ),
-            (404, "404 page not found", Some(Lesson::AsWritten)),
+            (404, "404 page not found", Some(Adaptation::UrlAsWritten)),
             (404, r#"{"error":{"message":"model `x` does not exist"}}"#, None),
             (400, r#"{"error":{"message":"no"}}"#, None),
             (500, r#"{"error":{"message":"use max_completion_tokens, not max_tokens"}}"#, None),

@@ -8,26 +8,26 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::again;
 use crate::endpoint::{Endpoint, Timeouts};
-use crate::exchange::{Listener, Request, cause_of};
-use crate::fault::{Asked, Class, Fault};
-use crate::hearing::Answer;
+use crate::exchange::{TextSink, HttpRequest, root_cause};
+use crate::fault::{RequestTarget, ErrorClass, ProviderError};
+use crate::hearing::ModelAnswer;
 use crate::key::Secret;
-use crate::prompt::{self, Manner, Prompt};
-use crate::route::{AddressError, Route};
-use crate::veil::Veil;
+use crate::prompt::{self, RequestOptions, Prompt};
+use crate::route::{AddressError, ProviderUrl};
+use crate::veil::SecretMask;
 
 /// A key that a command made is taken for good so long.
-const KEPT: Duration = Duration::from_secs(300);
+const KEY_CACHE_TTL: Duration = Duration::from_secs(300);
 
 /// Asks one model at one address.
 pub struct Client {
     pub(crate) endpoint: Endpoint,
-    pub(crate) route: Route,
-    pub(crate) sender: reqwest::Client,
+    pub(crate) route: ProviderUrl,
+    pub(crate) http: reqwest::Client,
     /// Guards how the server wants to be asked; whole values go in and out.
-    manner: Mutex<Manner>,
+    request_options: Mutex<RequestOptions>,
     /// Guards the key that was read last, and when.
-    key: Mutex<Option<(Secret, Instant)>>,
+    cached_key: Mutex<Option<(Secret, Instant)>>,
 }
 
 impl fmt::Debug for Client {
@@ -39,7 +39,7 @@ impl fmt::Debug for Client {
 impl Client {
     /// A client of an endpoint. Nothing is sent yet, and no key is read.
     pub fn new(endpoint: Endpoint) -> Result<Client, AddressError> {
-        let route = Route::parse(&endpoint.url, endpoint.style)?;
+        let route = ProviderUrl::parse(&endpoint.url, endpoint.style)?;
         // Whoever was first has chosen; all that matters is that there is one.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = reqwest::Client::builder()
@@ -48,17 +48,17 @@ impl Client {
             .tcp_nodelay(true)
             // A key is sent to the address that was written, and to no other.
             .redirect(reqwest::redirect::Policy::none());
-        if route.is_near() {
+        if route.is_local() {
             builder = builder.no_proxy();
         }
-        if route.is_near() && route.is_plain() {
+        if route.is_local() && route.is_plain() {
             // A local server needs no certificates, and a small container has none.
             builder = builder.tls_certs_only([]);
         }
         let sender = builder
             .build()
-            .map_err(|error| AddressError::NoSender { address: route.shown(), why: cause_of(&error) })?;
-        Ok(Client { endpoint, route, sender, manner: Mutex::default(), key: Mutex::default() })
+            .map_err(|error| AddressError::NoClient { address: route.display(), why: root_cause(&error) })?;
+        Ok(Client { endpoint, route, http: sender, request_options: Mutex::default(), cached_key: Mutex::default() })
     }
 
     /// What it asks.
@@ -67,22 +67,22 @@ impl Client {
     }
 
     /// Asks, and waits for the whole answer on this thread. It may be called from anywhere.
-    pub fn ask(&self, prompt: &Prompt) -> Result<Answer, Fault> {
+    pub fn ask(&self, prompt: &Prompt) -> Result<ModelAnswer, ProviderError> {
         self.block_on(|| self.send(prompt))
     }
 
     /// Asks, and gives the whole answer.
-    pub async fn send(&self, prompt: &Prompt) -> Result<Answer, Fault> {
-        self.converse(prompt, &mut |_| {}, false).await
+    pub async fn send(&self, prompt: &Prompt) -> Result<ModelAnswer, ProviderError> {
+        self.send_with_retries(prompt, &mut |_| {}, false).await
     }
 
     /// Asks, and tells the words of the answer as they come. What was told is not taken back: an answer that breaks off
     /// is not asked for again.
-    pub async fn stream(&self, prompt: &Prompt, mut on: impl FnMut(&str) + Send) -> Result<Answer, Fault> {
-        self.converse(prompt, &mut on, true).await
+    pub async fn stream(&self, prompt: &Prompt, mut on: impl FnMut(&str) + Send) -> Result<ModelAnswer, ProviderError> {
+        self.send_with_retries(prompt, &mut on, true).await
     }
 
-    async fn converse(&self, prompt: &Prompt, on: Listener<'_>, is_heard: bool) -> Result<Answer, Fault> {
+    async fn send_with_retries(&self, prompt: &Prompt, on: TextSink<'_>, is_heard: bool) -> Result<ModelAnswer, ProviderError> {
         let until = Instant::now() + self.endpoint.timeouts.total;
         let mut n_tries = 0;
         let mut n_retries = 0;
@@ -91,34 +91,34 @@ impl Client {
         loop {
             let secret = match self.secret(until).await {
                 Ok(secret) => secret,
-                Err(fault) => return Err(self.named(fault, n_tries, None)),
+                Err(fault) => return Err(self.annotate(fault, n_tries, None)),
             };
-            let manner = *self.manner();
+            let manner = *self.request_options();
             n_tries += 1;
             let mut heard = |piece: &str| {
                 is_begun = true;
                 on(piece);
             };
-            let fault = match self.request(prompt, manner, secret.as_ref(), until).run(&mut heard).await {
+            let fault = match self.request(prompt, manner, secret.as_ref(), until).send(&mut heard).await {
                 Ok(answer) => return Ok(answer),
                 Err(fault) => fault,
             };
             if is_heard && is_begun {
-                return Err(self.named(fault, n_tries, secret.as_ref()));
+                return Err(self.annotate(fault, n_tries, secret.as_ref()));
             }
-            if self.learn(manner, &fault) {
+            if self.adapt(manner, &fault) {
                 continue;
             }
             // A key that a command made may have run out since.
-            if fault.class == Class::Auth && self.endpoint.key.is_made() && !is_key_renewed {
+            if fault.class == ErrorClass::Auth && self.endpoint.key.is_command() && !is_key_renewed {
                 is_key_renewed = true;
-                if self.renew(secret.as_ref(), until).await {
+                if self.refresh_key(secret.as_ref(), until).await {
                     continue;
                 }
             }
             let left = until.saturating_duration_since(Instant::now());
-            let pause = again::pause(&fault, n_retries, left).filter(|_| n_retries < self.endpoint.n_retries);
-            let Some(pause) = pause else { return Err(self.named(fault, n_tries, secret.as_ref())) };
+            let pause = again::retry_pause(&fault, n_retries, left).filter(|_| n_retries < self.endpoint.n_retries);
+            let Some(pause) = pause else { return Err(self.annotate(fault, n_tries, secret.as_ref())) };
             n_retries += 1;
             sleep(pause).await;
         }
@@ -127,81 +127,81 @@ impl Client {
     fn request<'a>(
         &'a self,
         prompt: &Prompt,
-        manner: Manner,
+        manner: RequestOptions,
         secret: Option<&'a Secret>,
         until: Instant,
-    ) -> Request<'a> {
+    ) -> HttpRequest<'a> {
         let Endpoint { style, model, timeouts, .. } = &self.endpoint;
-        Request {
-            sender: &self.sender,
+        HttpRequest {
+            http: &self.http,
             style: *style,
             is_azure: self.route.is_azure(),
-            url: self.route.asking(manner.is_as_written),
+            url: self.route.completions(manner.uses_url_as_written),
             secret,
             body: prompt::body(*style, model, prompt, manner),
             timeouts,
-            until,
+            deadline: until,
         }
     }
 
     /// Takes the lesson of a refusal, and says whether there is something new to try.
-    fn learn(&self, asked: Manner, fault: &Fault) -> bool {
-        let lesson = fault.lesson.filter(|lesson| match lesson {
-            crate::fault::Lesson::AsWritten => self.route.has_other(),
+    fn adapt(&self, asked: RequestOptions, fault: &ProviderError) -> bool {
+        let lesson = fault.adaptation.filter(|lesson| match lesson {
+            crate::fault::Adaptation::UrlAsWritten => self.route.has_fallback(),
             _ => true,
         });
-        let Some(next) = lesson.and_then(|lesson| asked.after(lesson)) else { return false };
-        *self.manner() = next;
+        let Some(next) = lesson.and_then(|lesson| asked.adapted(lesson)) else { return false };
+        *self.request_options() = next;
         true
     }
 
-    fn manner(&self) -> MutexGuard<'_, Manner> {
-        self.manner.lock().unwrap_or_else(PoisonError::into_inner)
+    fn request_options(&self) -> MutexGuard<'_, RequestOptions> {
+        self.request_options.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn kept(&self) -> MutexGuard<'_, Option<(Secret, Instant)>> {
-        self.key.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cached_key(&self) -> MutexGuard<'_, Option<(Secret, Instant)>> {
+        self.cached_key.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The key, if there is one: as it was read last, or anew.
-    pub(crate) async fn secret(&self, until: Instant) -> Result<Option<Secret>, Fault> {
-        let kept = self.kept().clone().filter(|(_, at)| self.endpoint.key.is_made() && at.elapsed() < KEPT);
+    pub(crate) async fn secret(&self, until: Instant) -> Result<Option<Secret>, ProviderError> {
+        let kept = self.cached_key().clone().filter(|(_, at)| self.endpoint.key.is_command() && at.elapsed() < KEY_CACHE_TTL);
         if let Some((secret, _)) = kept {
             return Ok(Some(secret));
         }
         let read = timeout_at(until, self.endpoint.key.read()).await;
         let late =
-            || Fault::new(Class::Timeout, format!("{} did not come in time", self.endpoint.key.told()));
+            || ProviderError::new(ErrorClass::Timeout, format!("{} did not come in time", self.endpoint.key.describe()));
         let secret = read.map_err(|_| late())??;
-        *self.kept() = secret.clone().map(|secret| (secret, Instant::now()));
+        *self.cached_key() = secret.clone().map(|secret| (secret, Instant::now()));
         Ok(secret)
     }
 
     /// Reads the key anew, and says whether it is another one.
-    async fn renew(&self, old: Option<&Secret>, until: Instant) -> bool {
-        *self.kept() = None;
+    async fn refresh_key(&self, old: Option<&Secret>, until: Instant) -> bool {
+        *self.cached_key() = None;
         self.secret(until).await.is_ok_and(|secret| secret.as_ref() != old)
     }
 
     /// A fault with all that a person has to know, and nothing that nobody may.
-    pub(crate) fn named(&self, fault: Fault, n_tries: u32, secret: Option<&Secret>) -> Fault {
+    pub(crate) fn annotate(&self, fault: ProviderError, n_tries: u32, secret: Option<&Secret>) -> ProviderError {
         let key = secret.map(|secret| secret.reveal().to_owned());
-        let fault = Veil::new(key.into_iter().chain(self.route.secrets())).over_fault(fault);
-        let asked = Asked {
-            place: self.route.shown(),
+        let fault = SecretMask::new(key.into_iter().chain(self.route.secrets())).mask_error(fault);
+        let asked = RequestTarget {
+            address: self.route.display(),
             model: self.endpoint.model.clone(),
-            credential: self.endpoint.key.told(),
+            credential: self.endpoint.key.describe(),
         };
-        Fault { asked: Box::new(asked), n_tries, ..fault }
+        ProviderError { target: Box::new(asked), n_tries, ..fault }
     }
 
     /// Waits on a thread of its own, so that who calls may be inside of a runtime.
-    pub(crate) fn block_on<T, F>(&self, work: impl FnOnce() -> F + Send) -> Result<T, Fault>
+    pub(crate) fn block_on<T, F>(&self, work: impl FnOnce() -> F + Send) -> Result<T, ProviderError>
     where
         T: Send,
-        F: Future<Output = Result<T, Fault>>,
+        F: Future<Output = Result<T, ProviderError>>,
     {
-        let failed = |words: String| self.named(Fault::new(Class::Connection, words), 0, None);
+        let failed = |words: String| self.annotate(ProviderError::new(ErrorClass::Connection, words), 0, None);
         let run = || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             match runtime {

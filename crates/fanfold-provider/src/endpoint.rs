@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fanfold_wire::Format;
 
-use crate::key::Key;
+use crate::key::KeySource;
 use crate::route;
 
 /// How an endpoint is spoken to.
@@ -28,7 +28,7 @@ impl Style {
     }
 
     /// The style of an address, as far as it can be told by looking at it.
-    pub fn of_url(url: &str) -> Style {
+    pub fn from_url(url: &str) -> Style {
         let address = url.to_ascii_lowercase();
         let is_anthropic =
             address.contains("anthropic") || address.trim_end_matches('/').ends_with("/messages");
@@ -67,7 +67,7 @@ pub struct Endpoint {
     /// The model, by its name there.
     pub model: String,
     /// Where the key comes from.
-    pub key: Key,
+    pub key: KeySource,
     /// How long one waits.
     pub timeouts: Timeouts,
     /// How often it is asked again after something that may pass.
@@ -81,14 +81,14 @@ impl Endpoint {
             style,
             url: url.into(),
             model: model.into(),
-            key: Key::None,
+            key: KeySource::None,
             timeouts: Timeouts::default(),
             n_retries: 2,
         }
     }
 
     /// The same endpoint with a key.
-    pub fn with_key(self, key: Key) -> Endpoint {
+    pub fn with_key(self, key: KeySource) -> Endpoint {
         Endpoint { key, ..self }
     }
 }
@@ -98,7 +98,7 @@ impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Endpoint")
             .field("style", &self.style)
-            .field("url", &route::shown(&self.url))
+            .field("url", &route::display_url(&self.url))
             .field("model", &self.model)
             .field("key", &self.key)
             .field("timeouts", &self.timeouts)

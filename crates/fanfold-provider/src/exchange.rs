@@ -8,20 +8,20 @@ use reqwest::{Response, Url};
 use tokio::time::{Instant, timeout_at};
 
 use crate::again;
-use crate::classify::{Rejection, fault_of};
+use crate::classify::{Rejection, error_from_response};
 use crate::endpoint::{Style, Timeouts};
-use crate::fault::{Class, Fault};
-use crate::hearing::{Answer, Hearing};
+use crate::fault::{ErrorClass, ProviderError};
+use crate::hearing::{ModelAnswer, AnswerReader};
 use crate::key::Secret;
 
 /// So much of an error is read.
-const LONGEST_ERROR: usize = 256 << 10;
+const MAX_ERROR_BYTES: usize = 256 << 10;
 /// So long the usage is waited for when the model has ended, and the words of an error.
-const REST: Duration = Duration::from_secs(3);
+const TRAILER_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// One request.
-pub(crate) struct Request<'a> {
-    pub(crate) sender: &'a reqwest::Client,
+pub(crate) struct HttpRequest<'a> {
+    pub(crate) http: &'a reqwest::Client,
     pub(crate) style: Style,
     pub(crate) is_azure: bool,
     pub(crate) url: Url,
@@ -29,43 +29,43 @@ pub(crate) struct Request<'a> {
     pub(crate) body: String,
     pub(crate) timeouts: &'a Timeouts,
     /// When all of it has to be over.
-    pub(crate) until: Instant,
+    pub(crate) deadline: Instant,
 }
 
 /// What is being waited for.
 #[derive(Clone, Copy)]
-enum Clock {
-    First,
+enum WaitPhase {
+    FirstByte,
     Idle,
 }
 
 /// Whoever hears the words of an answer as they come.
-pub(crate) type Listener<'a> = &'a mut (dyn FnMut(&str) + Send);
+pub(crate) type TextSink<'a> = &'a mut (dyn FnMut(&str) + Send);
 
-impl Request<'_> {
+impl HttpRequest<'_> {
     /// Sends it, and hears the answer to its end.
-    pub(crate) async fn run(&self, listener: Listener<'_>) -> Result<Answer, Fault> {
+    pub(crate) async fn send(&self, listener: TextSink<'_>) -> Result<ModelAnswer, ProviderError> {
         let began = Instant::now();
-        let request = self.sender.post(self.url.clone()).headers(self.headers()).body(self.body.clone());
-        let first = self.by(began + self.timeouts.first);
+        let request = self.http.post(self.url.clone()).headers(self.headers()).body(self.body.clone());
+        let first = self.capped(began + self.timeouts.first);
         let sent = timeout_at(first, request.send()).await;
         let response =
-            sent.map_err(|_| self.silent(first, Clock::First))?.map_err(|error| self.not_sent(&error))?;
+            sent.map_err(|_| self.timeout_error(first, WaitPhase::FirstByte))?.map_err(|error| self.send_error(&error))?;
         let status = response.status();
         if !status.is_success() {
-            return Err(self.rejected(response).await);
+            return Err(self.response_error(response).await);
         }
-        self.hear(response, first, listener).await
+        self.read_answer(response, first, listener).await
     }
 
-    async fn hear(
+    async fn read_answer(
         &self,
         mut response: Response,
         first: Instant,
-        listener: Listener<'_>,
-    ) -> Result<Answer, Fault> {
-        let mut hearing = Hearing::new(self.style.format());
-        let (mut most, mut clock) = (first, Clock::First);
+        listener: TextSink<'_>,
+    ) -> Result<ModelAnswer, ProviderError> {
+        let mut hearing = AnswerReader::new(self.style.format());
+        let (mut most, mut clock) = (first, WaitPhase::FirstByte);
         while !hearing.is_done() {
             match timeout_at(most, response.chunk()).await {
                 Ok(Ok(Some(bytes))) => {
@@ -79,15 +79,15 @@ impl Request<'_> {
                 _ if hearing.is_ended() => break,
                 Ok(Err(error)) => {
                     let words =
-                        format!("it broke off after {} bytes: {}", hearing.n_bytes(), cause_of(&error));
-                    return Err(Fault::new(Class::Broken, words).passing());
+                        format!("it broke off after {} bytes: {}", hearing.n_bytes(), root_cause(&error));
+                    return Err(ProviderError::new(ErrorClass::Broken, words).transient());
                 }
-                Err(_) => return Err(self.silent(most, clock)),
+                Err(_) => return Err(self.timeout_error(most, clock)),
             }
-            let patience = if hearing.is_ended() { REST.min(self.timeouts.idle) } else { self.timeouts.idle };
-            (most, clock) = (self.by(Instant::now() + patience), Clock::Idle);
+            let patience = if hearing.is_ended() { TRAILER_TIMEOUT.min(self.timeouts.idle) } else { self.timeouts.idle };
+            (most, clock) = (self.capped(Instant::now() + patience), WaitPhase::Idle);
         }
-        let (answer, rest) = hearing.end()?;
+        let (answer, rest) = hearing.finish()?;
         if !rest.is_empty() {
             listener(&rest);
         }
@@ -101,28 +101,28 @@ impl Request<'_> {
     }
 
     /// A moment, or the end of everything if that comes first.
-    fn by(&self, moment: Instant) -> Instant {
-        moment.min(self.until)
+    fn capped(&self, moment: Instant) -> Instant {
+        moment.min(self.deadline)
     }
 
-    fn silent(&self, most: Instant, clock: Clock) -> Fault {
+    fn timeout_error(&self, most: Instant, clock: WaitPhase) -> ProviderError {
         let words = match clock {
-            _ if most >= self.until => format!("it was not done within {}", told(self.timeouts.total)),
-            Clock::First => format!("no answer began within {}", told(self.timeouts.first)),
-            Clock::Idle => format!("nothing came for {} in the middle of it", told(self.timeouts.idle)),
+            _ if most >= self.deadline => format!("it was not done within {}", format_duration(self.timeouts.total)),
+            WaitPhase::FirstByte => format!("no answer began within {}", format_duration(self.timeouts.first)),
+            WaitPhase::Idle => format!("nothing came for {} in the middle of it", format_duration(self.timeouts.idle)),
         };
-        Fault::new(Class::Timeout, words)
+        ProviderError::new(ErrorClass::Timeout, words)
     }
 
-    fn not_sent(&self, error: &reqwest::Error) -> Fault {
-        let cause = cause_of(error);
+    fn send_error(&self, error: &reqwest::Error) -> ProviderError {
+        let cause = root_cause(error);
         let small = cause.to_lowercase();
         if error.is_timeout() {
-            let words = format!("no connection within {}", told(self.timeouts.connect));
-            return Fault::new(Class::Timeout, words);
+            let words = format!("no connection within {}", format_duration(self.timeouts.connect));
+            return ProviderError::new(ErrorClass::Timeout, words);
         }
         if small.contains("invalid http") {
-            return Fault::new(Class::Broken, format!("what answers there does not speak HTTP: {cause}"));
+            return ProviderError::new(ErrorClass::Broken, format!("what answers there does not speak HTTP: {cause}"));
         }
         let is_tls =
             small.contains("certificate") || small.contains("tls") || small.contains("corrupt message");
@@ -134,24 +134,24 @@ impl Request<'_> {
             () if error.is_connect() => cause,
             () => format!("it hung up before it answered: {cause}"),
         };
-        let fault = Fault::new(Class::Connection, words);
-        if is_tls { fault } else { fault.passing() }
+        let fault = ProviderError::new(ErrorClass::Connection, words);
+        if is_tls { fault } else { fault.transient() }
     }
 
-    async fn rejected(&self, mut response: Response) -> Fault {
+    async fn response_error(&self, mut response: Response) -> ProviderError {
         let status = response.status().as_u16();
         let (retry_after, should_retry) =
-            (again::wish(response.headers()), again::should_retry(response.headers()));
-        let most = self.by(Instant::now() + REST);
+            (again::requested_delay(response.headers()), again::should_retry(response.headers()));
+        let most = self.capped(Instant::now() + TRAILER_TIMEOUT);
         let mut body = Vec::new();
         // What is missing of its words does not change the status.
         while let Ok(Ok(Some(bytes))) = timeout_at(most, response.chunk()).await {
             body.extend_from_slice(&bytes);
-            if body.len() > LONGEST_ERROR {
+            if body.len() > MAX_ERROR_BYTES {
                 break;
             }
         }
-        fault_of(&Rejection { status, body: &body, retry_after, should_retry })
+        error_from_response(&Rejection { status, body: &body, retry_after, should_retry })
     }
 }
 
@@ -176,7 +176,7 @@ pub(crate) fn headers(style: Style, is_azure: bool, secret: Option<&Secret>) -> 
 }
 
 /// What is at the bottom of an error. The error itself names the address, with all that is in it.
-pub(crate) fn cause_of(error: &reqwest::Error) -> String {
+pub(crate) fn root_cause(error: &reqwest::Error) -> String {
     let mut causes = Vec::new();
     let mut next = error.source();
     while let Some(cause) = next {
@@ -189,7 +189,7 @@ pub(crate) fn cause_of(error: &reqwest::Error) -> String {
     if last.contains(first.as_str()) || causes.len() == 1 { last.clone() } else { format!("{first}: {last}") }
 }
 
-fn told(time: Duration) -> String {
+fn format_duration(time: Duration) -> String {
     if time < Duration::from_secs(2) {
         format!("{} ms", time.as_millis())
     } else {

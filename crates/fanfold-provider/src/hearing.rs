@@ -6,39 +6,39 @@
 use fanfold_wire::Format;
 use fanfold_wire::reply::{Carried, Reply, Spoken, Usage, error_words};
 
-use crate::classify::fault_in;
-use crate::fault::{Class, Fault};
-use crate::phrases::class_of;
-use crate::thoughts::{Thoughts, without_open_thoughts};
+use crate::classify::error_from_body;
+use crate::fault::{ErrorClass, ProviderError};
+use crate::phrases::classify_message;
+use crate::thoughts::{ThinkingFilter, strip_unopened_thinking};
 
 /// More than this is no answer to a prompt.
-const LONGEST: usize = 32 << 20;
+const MAX_ANSWER_BYTES: usize = 32 << 20;
 /// So much of a page is read for its words.
-const LONGEST_PAGE: usize = 64 << 10;
+const MAX_PAGE_BYTES: usize = 64 << 10;
 
 /// What a model answered.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Answer {
+pub struct ModelAnswer {
     /// What it said, without what it thought.
     pub text: String,
     /// What it cost, if the provider says so.
     pub usage: Option<Usage>,
     /// Whether it was stopped by the limit of its length.
-    pub cut: bool,
+    pub is_truncated: bool,
     /// The model that answered, by its own word.
     pub model: Option<String>,
 }
 
 /// Hears an answer.
-pub(crate) struct Hearing {
+pub(crate) struct AnswerReader {
     format: Format,
-    kind: Kind,
+    kind: BodyKind,
     n_bytes: usize,
-    thoughts: Thoughts,
+    thinking: ThinkingFilter,
     text: String,
 }
 
-enum Kind {
+enum BodyKind {
     /// Nothing but white space has come.
     Unknown,
     Answer {
@@ -51,37 +51,37 @@ enum Kind {
     Page(Vec<u8>),
 }
 
-impl Hearing {
-    pub(crate) fn new(format: Format) -> Hearing {
-        Hearing {
+impl AnswerReader {
+    pub(crate) fn new(format: Format) -> AnswerReader {
+        AnswerReader {
             format,
-            kind: Kind::Unknown,
+            kind: BodyKind::Unknown,
             n_bytes: 0,
-            thoughts: Thoughts::default(),
+            thinking: ThinkingFilter::default(),
             text: String::new(),
         }
     }
 
     /// Takes some bytes, and gives the new words in them.
-    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<String, Fault> {
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<String, ProviderError> {
         self.n_bytes += bytes.len();
-        if self.n_bytes > LONGEST {
-            let words = format!("the answer is longer than {} MB", LONGEST >> 20);
-            return Err(Fault::new(Class::Broken, words));
+        if self.n_bytes > MAX_ANSWER_BYTES {
+            let words = format!("the answer is longer than {} MB", MAX_ANSWER_BYTES >> 20);
+            return Err(ProviderError::new(ErrorClass::Broken, words));
         }
-        if let Kind::Unknown = self.kind {
-            self.kind = self.kind_of(bytes);
+        if let BodyKind::Unknown = self.kind {
+            self.kind = self.sniff(bytes);
         }
         match &mut self.kind {
-            Kind::Unknown => Ok(String::new()),
-            Kind::Page(page) => {
-                page.extend(bytes.iter().take(LONGEST_PAGE.saturating_sub(page.len())));
+            BodyKind::Unknown => Ok(String::new()),
+            BodyKind::Page(page) => {
+                page.extend(bytes.iter().take(MAX_PAGE_BYTES.saturating_sub(page.len())));
                 Ok(String::new())
             }
-            Kind::Answer { reply, spoken, start, .. } => {
-                start.extend(bytes.iter().take(LONGEST_PAGE.saturating_sub(start.len())));
+            BodyKind::Answer { reply, spoken, start, .. } => {
+                start.extend(bytes.iter().take(MAX_PAGE_BYTES.saturating_sub(start.len())));
                 reply.feed(bytes);
-                let piece = self.thoughts.feed(&spoken.feed(bytes));
+                let piece = self.thinking.feed(&spoken.feed(bytes));
                 self.text.push_str(&piece);
                 Ok(piece)
             }
@@ -90,12 +90,12 @@ impl Hearing {
 
     /// Whether nothing more has to be waited for.
     pub(crate) fn is_done(&self) -> bool {
-        matches!(&self.kind, Kind::Answer { spoken, .. } if spoken.is_done())
+        matches!(&self.kind, BodyKind::Answer { spoken, .. } if spoken.is_done())
     }
 
     /// Whether the model has come to its end, even if the usage may still follow.
     pub(crate) fn is_ended(&self) -> bool {
-        matches!(&self.kind, Kind::Answer { reply, carried: Carried::Stream, .. } if reply.so_far().is_ended)
+        matches!(&self.kind, BodyKind::Answer { reply, carried: Carried::Stream, .. } if reply.so_far().is_ended)
     }
 
     /// How many bytes have come.
@@ -104,25 +104,25 @@ impl Hearing {
     }
 
     /// The answer, now that there is no more, and the words that came with its end.
-    pub(crate) fn end(mut self) -> Result<(Answer, String), Fault> {
+    pub(crate) fn finish(mut self) -> Result<(ModelAnswer, String), ProviderError> {
         let (reply, spoken, carried, start) = match self.kind {
-            Kind::Unknown => return Err(Fault::new(Class::Empty, "the answer has no body")),
-            Kind::Page(page) => {
+            BodyKind::Unknown => return Err(ProviderError::new(ErrorClass::Empty, "the answer has no body")),
+            BodyKind::Page(page) => {
                 let words = format!("it is neither JSON nor a stream: {}", error_words(&page));
-                return Err(Fault::new(Class::Broken, words));
+                return Err(ProviderError::new(ErrorClass::Broken, words));
             }
-            Kind::Answer { reply, spoken, carried, start } => (reply, spoken, carried, start),
+            BodyKind::Answer { reply, spoken, carried, start } => (reply, spoken, carried, start),
         };
         let said = reply.end();
         let heard = spoken.end();
-        let mut rest = self.thoughts.feed(&heard.rest);
-        rest.push_str(&self.thoughts.end());
+        let mut rest = self.thinking.feed(&heard.rest);
+        rest.push_str(&self.thinking.finish());
         self.text.push_str(&rest);
         if let Some(failure) = &said.failure {
-            return Err(fault_in(&failure.raw));
+            return Err(error_from_body(&failure.raw));
         }
         if let Some(refusal) = said.refusal() {
-            let mut fault = Fault::new(Class::Overflow, "the window is full");
+            let mut fault = ProviderError::new(ErrorClass::Overflow, "the window is full");
             fault.limit = refusal.limit;
             return Err(fault);
         }
@@ -131,7 +131,7 @@ impl Hearing {
                 Carried::Stream => format!("the stream closed before its end, after {} bytes", self.n_bytes),
                 Carried::Whole => format!("its JSON is broken, after {} bytes", self.n_bytes),
             };
-            return Err(Fault::new(Class::Broken, words).passing());
+            return Err(ProviderError::new(ErrorClass::Broken, words).transient());
         }
         let stop = said.stop.as_deref().unwrap_or_default().to_ascii_lowercase();
         let is_blocked = matches!(
@@ -141,47 +141,47 @@ impl Hearing {
         if is_blocked || (!heard.refusal.is_empty() && self.text.trim().is_empty()) {
             let words =
                 if heard.refusal.is_empty() { format!("it stopped for `{stop}`") } else { heard.refusal };
-            return Err(Fault::new(Class::Refused, words));
+            return Err(ProviderError::new(ErrorClass::Refused, words));
         }
         let cut =
             matches!(&*stop, "length" | "max_tokens" | "max_output_tokens" | "model_context_window_exceeded");
-        let text = without_open_thoughts(&self.text);
+        let text = strip_unopened_thinking(&self.text);
         if text.trim().is_empty() {
             let is_answer = !stop.is_empty() || said.usage.is_some() || said.id.is_some();
             return Err(match is_answer {
-                true => Fault::new(Class::Empty, why_empty(cut, heard.has_thought, !said.calls.is_empty())),
-                false => no_answer(&start),
+                true => ProviderError::new(ErrorClass::Empty, empty_reason(cut, heard.has_thought, !said.calls.is_empty())),
+                false => body_without_answer(&start),
             });
         }
-        let answer = Answer { text: text.to_owned(), usage: said.usage, cut, model: said.model };
+        let answer = ModelAnswer { text: text.to_owned(), usage: said.usage, is_truncated: cut, model: said.model };
         Ok((answer, rest))
     }
 
-    fn kind_of(&self, bytes: &[u8]) -> Kind {
+    fn sniff(&self, bytes: &[u8]) -> BodyKind {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let carried = match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
-            None => return Kind::Unknown,
+            None => return BodyKind::Unknown,
             Some(b'{' | b'[') => Carried::Whole,
             // `data:`, `event:`, `id:`, `retry:`, and a comment.
             Some(b'd' | b'e' | b'i' | b'r' | b':') => Carried::Stream,
-            Some(_) => return Kind::Page(Vec::new()),
+            Some(_) => return BodyKind::Page(Vec::new()),
         };
         let reply = Box::new(Reply::new(self.format, carried));
         let spoken = Box::new(Spoken::new(self.format, carried));
-        Kind::Answer { reply, spoken, carried, start: Vec::new() }
+        BodyKind::Answer { reply, spoken, carried, start: Vec::new() }
     }
 }
 
 /// JSON of status 200 in which nothing answers: perhaps an error without its name.
-fn no_answer(start: &[u8]) -> Fault {
+fn body_without_answer(start: &[u8]) -> ProviderError {
     let words = error_words(start);
-    match class_of(&words.to_lowercase()) {
-        Some(class) => Fault::new(class, words),
-        None => Fault::new(Class::Broken, format!("there is no answer in it: {words}")),
+    match classify_message(&words.to_lowercase()) {
+        Some(class) => ProviderError::new(class, words),
+        None => ProviderError::new(ErrorClass::Broken, format!("there is no answer in it: {words}")),
     }
 }
 
-fn why_empty(is_cut: bool, has_thought: bool, has_calls: bool) -> &'static str {
+fn empty_reason(is_cut: bool, has_thought: bool, has_calls: bool) -> &'static str {
     match (is_cut, has_thought, has_calls) {
         (true, _, _) => "all it was allowed to write went into its thoughts: allow a longer answer",
         (false, _, true) => "it called a tool that it was not given, and said nothing",
@@ -194,12 +194,12 @@ fn why_empty(is_cut: bool, has_thought: bool, has_calls: bool) -> &'static str {
 mod tests {
     use super::*;
 
-    fn hear(format: Format, answer: &str, cut: usize) -> Result<Answer, Fault> {
-        let mut hearing = Hearing::new(format);
+    fn hear(format: Format, answer: &str, cut: usize) -> Result<ModelAnswer, ProviderError> {
+        let mut hearing = AnswerReader::new(format);
         let (a, b) = answer.as_bytes().split_at(cut);
         let mut heard = hearing.feed(a)?;
         heard.push_str(&hearing.feed(b)?);
-        let (answer, rest) = hearing.end()?;
+        let (answer, rest) = hearing.finish()?;
         heard.push_str(&rest);
         assert_eq!(heard.trim(), answer.text.trim(), "what was given in pieces is the answer");
         Ok(answer)
@@ -225,7 +225,7 @@ mod tests {
             let answer = hear(Format::Chat, &stream, cut).unwrap();
             assert_eq!(answer.text, "Ä good — day.", "cut at {cut}");
             assert_eq!(answer.usage.map(|usage| (usage.input, usage.output)), Some((5, 7)), "cut at {cut}");
-            assert!(!answer.cut);
+            assert!(!answer.is_truncated);
         }
         // And where it breaks off, it is broken at every byte before the model has ended.
         let ended = stream.find("\"stop\"").unwrap();
@@ -234,62 +234,62 @@ mod tests {
                 continue;
             }
             let fault = hear(Format::Chat, &stream[..n_bytes], 0).unwrap_err();
-            assert_eq!(fault.class, Class::Broken, "{n_bytes}");
-            assert!(fault.is_passing);
+            assert_eq!(fault.class, ErrorClass::Broken, "{n_bytes}");
+            assert!(fault.is_transient);
         }
     }
 
     #[test]
     fn bodies_that_lie() {
         let cases = [
-            ("", Class::Empty),
-            ("\n\n", Class::Empty),
-            ("<html><title>Welcome</title></html>", Class::Broken),
-            ("OK", Class::Broken),
-            (r#"{"choices":[{"message":{"content":"ha"#, Class::Broken),
-            (r#"{"choices":[{"message":{"content":""},"finish_reason":"stop"}]}"#, Class::Empty),
+            ("", ErrorClass::Empty),
+            ("\n\n", ErrorClass::Empty),
+            ("<html><title>Welcome</title></html>", ErrorClass::Broken),
+            ("OK", ErrorClass::Broken),
+            (r#"{"choices":[{"message":{"content":"ha"#, ErrorClass::Broken),
+            (r#"{"choices":[{"message":{"content":""},"finish_reason":"stop"}]}"#, ErrorClass::Empty),
             (
                 r#"{"choices":[{"message":{"content":null,"reasoning":"x"},"finish_reason":"length"}]}"#,
-                Class::Empty,
+                ErrorClass::Empty,
             ),
-            (r#"{"choices":[]}"#, Class::Broken),
-            (r#"{"hello":"world"}"#, Class::Broken),
-            (r#"{"message":"Invalid API key"}"#, Class::Auth),
-            (r#"{"error":{"message":"Overloaded","type":"overloaded_error"}}"#, Class::Server),
+            (r#"{"choices":[]}"#, ErrorClass::Broken),
+            (r#"{"hello":"world"}"#, ErrorClass::Broken),
+            (r#"{"message":"Invalid API key"}"#, ErrorClass::Auth),
+            (r#"{"error":{"message":"Overloaded","type":"overloaded_error"}}"#, ErrorClass::Server),
             (
                 r#"{"choices":[{"message":{"content":null,"refusal":"I can't."},"finish_reason":"stop"}]}"#,
-                Class::Refused,
+                ErrorClass::Refused,
             ),
             (
                 r#"{"choices":[{"message":{"content":"so"},"finish_reason":"content_filter"}]}"#,
-                Class::Refused,
+                ErrorClass::Refused,
             ),
-            ("data: {\"error\":{\"message\":\"slow\",\"code\":429}}\n\n", Class::Rate),
-            ("data: [DONE]\n\n", Class::Empty),
+            ("data: {\"error\":{\"message\":\"slow\",\"code\":429}}\n\n", ErrorClass::Rate),
+            ("data: [DONE]\n\n", ErrorClass::Empty),
         ];
         for (body, class) in cases {
             let fault = hear(Format::Chat, body, 0).unwrap_err();
             let expected =
-                if body == "data: [DONE]\n\n" { [Class::Empty, Class::Broken] } else { [class, class] };
+                if body == "data: [DONE]\n\n" { [ErrorClass::Empty, ErrorClass::Broken] } else { [class, class] };
             assert!(expected.contains(&fault.class), "{body}: {fault:?}");
         }
         let late = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
         let begun = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Do\"}}\n\n";
-        assert_eq!(hear(Format::Anthropic, &format!("{begun}{late}"), 9).unwrap_err().class, Class::Server);
-        assert_eq!(hear(Format::Anthropic, begun, 9).unwrap_err().class, Class::Broken);
+        assert_eq!(hear(Format::Anthropic, &format!("{begun}{late}"), 9).unwrap_err().class, ErrorClass::Server);
+        assert_eq!(hear(Format::Anthropic, begun, 9).unwrap_err().class, ErrorClass::Broken);
     }
 
     #[test]
     fn an_answer_that_was_cut_says_so() {
         let cut = r#"{"choices":[{"message":{"content":"and then"},"finish_reason":"length"}]}"#;
-        assert!(hear(Format::Chat, cut, 7).unwrap().cut);
+        assert!(hear(Format::Chat, cut, 7).unwrap().is_truncated);
         let cut = r#"{"id":"a","content":[{"type":"text","text":"and then"}],"stop_reason":"max_tokens"}"#;
-        assert!(hear(Format::Anthropic, cut, 7).unwrap().cut);
+        assert!(hear(Format::Anthropic, cut, 7).unwrap().is_truncated);
     }
 
     #[test]
     fn a_flood_ends() {
-        let mut hearing = Hearing::new(Format::Chat);
+        let mut hearing = AnswerReader::new(Format::Chat);
         let flood = vec![b' '; 1 << 20];
         let n_taken = (0..100).take_while(|_| hearing.feed(&flood).is_ok()).count();
         assert_eq!(n_taken, 32);

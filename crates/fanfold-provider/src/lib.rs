@@ -31,9 +31,9 @@ mod window; //   how long a prompt a server takes
 
 pub use client::Client;
 pub use endpoint::{Endpoint, Style, Timeouts};
-pub use fault::{Asked, Class, Fault};
-pub use hearing::Answer;
-pub use key::{Given, Key};
+pub use fault::{RequestTarget, ErrorClass, ProviderError};
+pub use hearing::ModelAnswer;
+pub use key::{ForwardedKey, KeySource};
 pub use prompt::Prompt;
 pub use route::AddressError;
-pub use window::{Window, WindowOf};
+pub use window::{ServerWindow, WindowKind};

@@ -4,28 +4,28 @@
 //! key, 403 is a filter and a quota. So the words are looked at first. All parts of a phrase stand in the text, in their
 //! order; the text is in small letters.
 
-use crate::fault::Class;
+use crate::fault::ErrorClass;
 
 /// The class that the words of an error mean, if they are known. Money comes before time, time before the rest.
-pub(crate) fn class_of(words: &str) -> Option<Class> {
-    let lists: [(&[&[&str]], Class); 7] = [
-        (QUOTA, Class::Quota),
-        (RATE, Class::Rate),
-        (NO_MODEL, Class::NoModel),
-        (AUTH, Class::Auth),
-        (REFUSED, Class::Refused),
-        (TIMEOUT, Class::Timeout),
-        (SERVER, Class::Server),
+pub(crate) fn classify_message(words: &str) -> Option<ErrorClass> {
+    let lists: [(&[&[&str]], ErrorClass); 7] = [
+        (QUOTA, ErrorClass::Quota),
+        (RATE, ErrorClass::Rate),
+        (NO_MODEL, ErrorClass::NoModel),
+        (AUTH, ErrorClass::Auth),
+        (REFUSED, ErrorClass::Refused),
+        (TIMEOUT, ErrorClass::Timeout),
+        (SERVER, ErrorClass::Server),
     ];
-    let found = lists.iter().find(|(phrases, _)| phrases.iter().any(|phrase| stands(words, phrase)));
+    let found = lists.iter().find(|(phrases, _)| phrases.iter().any(|phrase| contains_in_order(words, phrase)));
     let class = found.map(|(_, class)| *class)?;
     // Google calls its limits per minute a quota, too, and says when they are over.
-    let is_passing = PASSING.iter().any(|phrase| stands(words, phrase));
-    Some(if class == Class::Quota && is_passing { Class::Rate } else { class })
+    let is_passing = TRANSIENT.iter().any(|phrase| contains_in_order(words, phrase));
+    Some(if class == ErrorClass::Quota && is_passing { ErrorClass::Rate } else { class })
 }
 
 /// Whether the parts of a phrase stand in a text, in their order.
-pub(crate) fn stands(words: &str, phrase: &[&str]) -> bool {
+pub(crate) fn contains_in_order(words: &str, phrase: &[&str]) -> bool {
     let mut rest = Some(words);
     for part in phrase {
         rest = rest.and_then(|rest| rest.split_once(part)).map(|(_, rest)| rest);
@@ -34,7 +34,7 @@ pub(crate) fn stands(words: &str, phrase: &[&str]) -> bool {
 }
 
 /// What is over soon by its own words.
-const PASSING: &[&[&str]] = &[&["please retry in"], &["try again in", "s"], &["per minute"], &["per min"]];
+const TRANSIENT: &[&[&str]] = &[&["please retry in"], &["try again in", "s"], &["per minute"], &["per min"]];
 
 /// Nothing is left to spend, and waiting does not help.
 const QUOTA: &[&[&str]] = &[

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::endpoint::Style;
-use crate::fault::Lesson;
+use crate::fault::Adaptation;
 
 /// What a model is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -18,39 +18,39 @@ pub struct Prompt {
 
 /// How a server wants to be asked, as far as it has said so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Manner {
-    has_completion_tokens: bool,
-    most_output: Option<u64>,
-    is_without_usage: bool,
-    is_whole: bool,
-    is_without_system: bool,
-    pub(crate) is_as_written: bool,
+pub(crate) struct RequestOptions {
+    uses_max_completion_tokens: bool,
+    max_output: Option<u64>,
+    omits_usage: bool,
+    is_unstreamed: bool,
+    omits_system: bool,
+    pub(crate) uses_url_as_written: bool,
 }
 
-impl Manner {
+impl RequestOptions {
     /// The manner that a lesson teaches; none where it teaches nothing new.
-    pub(crate) fn after(self, lesson: Lesson) -> Option<Manner> {
+    pub(crate) fn adapted(self, lesson: Adaptation) -> Option<RequestOptions> {
         let mut next = self;
         match lesson {
-            Lesson::CompletionTokens => next.has_completion_tokens = true,
-            Lesson::Output(most) => {
-                next.most_output = Some(self.most_output.map_or(most, |known| known.min(most)));
+            Adaptation::CompletionTokens => next.uses_max_completion_tokens = true,
+            Adaptation::MaxOutput(most) => {
+                next.max_output = Some(self.max_output.map_or(most, |known| known.min(most)));
             }
-            Lesson::NoUsage => next.is_without_usage = true,
-            Lesson::Whole => next.is_whole = true,
-            Lesson::NoSystem => next.is_without_system = true,
-            Lesson::AsWritten => next.is_as_written = true,
+            Adaptation::NoUsage => next.omits_usage = true,
+            Adaptation::NoStream => next.is_unstreamed = true,
+            Adaptation::NoSystem => next.omits_system = true,
+            Adaptation::UrlAsWritten => next.uses_url_as_written = true,
         }
         (next != self).then_some(next)
     }
 }
 
 /// The body of a request.
-pub(crate) fn body(style: Style, model: &str, prompt: &Prompt, manner: Manner) -> String {
+pub(crate) fn body(style: Style, model: &str, prompt: &Prompt, manner: RequestOptions) -> String {
     let most =
-        manner.most_output.map_or(u64::from(prompt.max_tokens), |most| most.min(prompt.max_tokens.into()));
-    let has_system = !prompt.system.is_empty() && !manner.is_without_system;
-    let user = match manner.is_without_system && !prompt.system.is_empty() {
+        manner.max_output.map_or(u64::from(prompt.max_tokens), |most| most.min(prompt.max_tokens.into()));
+    let has_system = !prompt.system.is_empty() && !manner.omits_system;
+    let user = match manner.omits_system && !prompt.system.is_empty() {
         true => format!("{}\n\n{}", prompt.system, prompt.user),
         false => prompt.user.clone(),
     };
@@ -62,7 +62,7 @@ pub(crate) fn body(style: Style, model: &str, prompt: &Prompt, manner: Manner) -
             if has_system {
                 messages.push(json!({ "role": "system", "content": prompt.system }));
             }
-            let name = if manner.has_completion_tokens { "max_completion_tokens" } else { "max_tokens" };
+            let name = if manner.uses_max_completion_tokens { "max_completion_tokens" } else { "max_tokens" };
             body.insert(name.to_owned(), most.into());
         }
         Style::Anthropic => {
@@ -74,8 +74,8 @@ pub(crate) fn body(style: Style, model: &str, prompt: &Prompt, manner: Manner) -
     }
     messages.push(json!({ "role": "user", "content": user }));
     body.insert("messages".to_owned(), messages.into());
-    body.insert("stream".to_owned(), (!manner.is_whole).into());
-    if style == Style::OpenAi && !manner.is_whole && !manner.is_without_usage {
+    body.insert("stream".to_owned(), (!manner.is_unstreamed).into());
+    if style == Style::OpenAi && !manner.is_unstreamed && !manner.omits_usage {
         body.insert("stream_options".to_owned(), json!({ "include_usage": true }));
     }
     Value::Object(body).to_string()
@@ -85,7 +85,7 @@ pub(crate) fn body(style: Style, model: &str, prompt: &Prompt, manner: Manner) -
 mod tests {
     use super::*;
 
-    fn check(style: Style, manner: Manner, expected: &str) {
+    fn check(style: Style, manner: RequestOptions, expected: &str) {
         let prompt = Prompt { system: "Be brief.".to_owned(), user: "Go on.".to_owned(), max_tokens: 100 };
         assert_eq!(body(style, "m", &prompt, manner), expected);
     }
@@ -94,24 +94,24 @@ mod tests {
     fn each_style_has_its_own() {
         check(
             Style::OpenAi,
-            Manner::default(),
+            RequestOptions::default(),
             r#"{"model":"m","max_tokens":100,"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Go on."}],"stream":true,"stream_options":{"include_usage":true}}"#,
         );
         check(
             Style::Anthropic,
-            Manner::default(),
+            RequestOptions::default(),
             r#"{"model":"m","max_tokens":100,"system":"Be brief.","messages":[{"role":"user","content":"Go on."}],"stream":true}"#,
         );
     }
 
     #[test]
     fn lessons_change_it_once() {
-        let mut manner = Manner::default();
+        let mut manner = RequestOptions::default();
         for lesson in
-            [Lesson::CompletionTokens, Lesson::Output(50), Lesson::NoUsage, Lesson::Whole, Lesson::NoSystem]
+            [Adaptation::CompletionTokens, Adaptation::MaxOutput(50), Adaptation::NoUsage, Adaptation::NoStream, Adaptation::NoSystem]
         {
-            manner = manner.after(lesson).unwrap();
-            assert_eq!(manner.after(lesson), None);
+            manner = manner.adapted(lesson).unwrap();
+            assert_eq!(manner.adapted(lesson), None);
         }
         check(
             Style::OpenAi,

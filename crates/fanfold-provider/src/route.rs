@@ -9,7 +9,7 @@ use crate::endpoint::Style;
 pub enum AddressError {
     /// The text is no address.
     #[error("`{address}` is no address of a provider: {why}")]
-    Wrong {
+    Invalid {
         /// The text, without what may be secret in it.
         address: String,
         /// What is wrong with it.
@@ -17,7 +17,7 @@ pub enum AddressError {
     },
     /// This machine can't send anything there: it has no certificates, say.
     #[error("nothing can be sent to `{address}` from here: {why}")]
-    NoSender {
+    NoClient {
         /// The address.
         address: String,
         /// Why.
@@ -29,10 +29,10 @@ impl AddressError {
     /// What to do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            AddressError::Wrong { .. } => {
+            AddressError::Invalid { .. } => {
                 "write it as `https://api.openai.com/v1` or `http://localhost:11434`"
             }
-            AddressError::NoSender { .. } => {
+            AddressError::NoClient { .. } => {
                 "install the system's certificates (`ca-certificates`), or set SSL_CERT_FILE"
             }
         }
@@ -41,7 +41,7 @@ impl AddressError {
 
 /// Where requests go.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Route {
+pub(crate) struct ProviderUrl {
     /// The base, with its version.
     base: Url,
     /// The base as it was written, if the version in the other one was added here.
@@ -50,11 +50,11 @@ pub(crate) struct Route {
 }
 
 /// Ends of a path that belong to a request, not to a base.
-const REQUESTS: &[&str] = &["/chat/completions", "/completions", "/responses", "/messages", "/models"];
+const ENDPOINT_PATHS: &[&str] = &["/chat/completions", "/completions", "/responses", "/messages", "/models"];
 
-impl Route {
-    pub(crate) fn parse(address: &str, style: Style) -> Result<Route, AddressError> {
-        let wrong = |why: &str| AddressError::Wrong { address: shown(address), why: why.to_owned() };
+impl ProviderUrl {
+    pub(crate) fn parse(address: &str, style: Style) -> Result<ProviderUrl, AddressError> {
+        let wrong = |why: &str| AddressError::Invalid { address: display_url(address), why: why.to_owned() };
         let trimmed = address.trim();
         let mut url = Url::parse(trimmed).map_err(|error| wrong(&error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -65,7 +65,7 @@ impl Route {
         }
         url.set_fragment(None);
         let mut path = url.path().trim_end_matches('/').to_owned();
-        if let Some(rest) = REQUESTS.iter().find_map(|request| path.strip_suffix(request)) {
+        if let Some(rest) = ENDPOINT_PATHS.iter().find_map(|request| path.strip_suffix(request)) {
             path = rest.trim_end_matches('/').to_owned();
         }
         let has_version = match style {
@@ -79,43 +79,43 @@ impl Route {
             url
         };
         if has_version {
-            return Ok(Route { base: at(&path), written: None, style });
+            return Ok(ProviderUrl { base: at(&path), written: None, style });
         }
-        Ok(Route { base: at(&format!("{path}/v1")), written: Some(at(&path)), style })
+        Ok(ProviderUrl { base: at(&format!("{path}/v1")), written: Some(at(&path)), style })
     }
 
     /// Where a prompt goes; below the address as it was written, if the version was wrong.
-    pub(crate) fn asking(&self, is_as_written: bool) -> Url {
+    pub(crate) fn completions(&self, is_as_written: bool) -> Url {
         let base = self.written.as_ref().filter(|_| is_as_written).unwrap_or(&self.base);
         let ending = match self.style {
             Style::OpenAi => "chat/completions",
             Style::Anthropic => "messages",
         };
-        below(base, ending)
+        join(base, ending)
     }
 
     /// Whether there is another address to try.
-    pub(crate) fn has_other(&self) -> bool {
+    pub(crate) fn has_fallback(&self) -> bool {
         self.written.is_some()
     }
 
     /// The list of models.
     pub(crate) fn models(&self) -> Url {
-        below(&self.base, "models")
+        join(&self.base, "models")
     }
 
     /// A path of the server itself, beside its version.
-    pub(crate) fn beside(&self, path: &str) -> Url {
+    pub(crate) fn server_path(&self, path: &str) -> Url {
         let mut root = self.base.clone();
         let parent =
             root.path().trim_end_matches('/').rsplit_once('/').map_or("", |(parent, _)| parent).to_owned();
         root.set_path(&parent);
-        below(&root, path)
+        join(&root, path)
     }
 
     /// The address as it may be shown.
-    pub(crate) fn shown(&self) -> String {
-        shown(self.written.as_ref().unwrap_or(&self.base).as_str())
+    pub(crate) fn display(&self) -> String {
+        display_url(self.written.as_ref().unwrap_or(&self.base).as_str())
     }
 
     /// Secrets that stand in the address itself.
@@ -126,7 +126,7 @@ impl Route {
     }
 
     /// Whether it is on this machine: a proxy of the environment's is for the world outside.
-    pub(crate) fn is_near(&self) -> bool {
+    pub(crate) fn is_local(&self) -> bool {
         let host = self.base.host_str().unwrap_or_default();
         let ip = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
         host == "localhost" || ip.is_ok_and(|address| address.is_loopback())
@@ -143,7 +143,7 @@ impl Route {
     }
 }
 
-fn below(base: &Url, path: &str) -> Url {
+fn join(base: &Url, path: &str) -> Url {
     let mut url = base.clone();
     url.set_path(&format!("{}/{path}", base.path().trim_end_matches('/')));
     url
@@ -155,7 +155,7 @@ fn is_version(segment: &str) -> bool {
 }
 
 /// An address without credentials and without its query, which may be one.
-pub(crate) fn shown(address: &str) -> String {
+pub(crate) fn display_url(address: &str) -> String {
     let bare = address.trim().split(['?', '#']).next().unwrap_or_default();
     let (scheme, rest) = bare.split_once("://").map_or(("", bare), |(scheme, rest)| (scheme, rest));
     let (host, path) = rest.split_once('/').map_or((rest, ""), |(host, path)| (host, path));
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     fn asking(url: &str, style: Style) -> String {
-        Route::parse(url, style).unwrap().asking(false).to_string()
+        ProviderUrl::parse(url, style).unwrap().completions(false).to_string()
     }
 
     #[test]
@@ -214,20 +214,20 @@ mod tests {
     #[test]
     fn the_servers_own_paths_stand_beside_its_version() {
         for url in ["http://h:1", "http://h:1/v1", "http://h:1/v1/chat/completions"] {
-            let route = Route::parse(url, Style::OpenAi).unwrap();
-            assert_eq!(route.beside("api/show").as_str(), "http://h:1/api/show", "{url}");
+            let route = ProviderUrl::parse(url, Style::OpenAi).unwrap();
+            assert_eq!(route.server_path("api/show").as_str(), "http://h:1/api/show", "{url}");
             assert_eq!(route.models().as_str(), "http://h:1/v1/models", "{url}");
         }
-        let below = Route::parse("https://h/llm/v1", Style::OpenAi).unwrap();
-        assert_eq!(below.beside("props").as_str(), "https://h/llm/props");
+        let below = ProviderUrl::parse("https://h/llm/v1", Style::OpenAi).unwrap();
+        assert_eq!(below.server_path("props").as_str(), "https://h/llm/props");
     }
 
     #[test]
     fn what_is_no_address_is_told_without_its_secrets() {
         for wrong in ["ftp://h", "api.openai.com/v1", "", "http://", "https://me:hunter2hunter2@ /v1"] {
-            let error = Route::parse(wrong, Style::OpenAi).unwrap_err().to_string();
+            let error = ProviderUrl::parse(wrong, Style::OpenAi).unwrap_err().to_string();
             assert!(!error.contains("hunter2") && error.contains("no address"), "{error}");
         }
-        assert_eq!(shown("https://me:hunter2@h/v1?key=hunter2"), "https://h/v1");
+        assert_eq!(display_url("https://me:hunter2@h/v1?key=hunter2"), "https://h/v1");
     }
 }

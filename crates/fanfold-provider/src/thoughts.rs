@@ -12,13 +12,13 @@ const CLOSE: &str = "</think>";
 
 /// Takes the pieces of a text and gives those behind the thoughts.
 #[derive(Debug, Default)]
-pub(crate) struct Thoughts {
+pub(crate) struct ThinkingFilter {
     /// What may still be thoughts, or the tag that begins them.
     held: String,
     is_over: bool,
 }
 
-impl Thoughts {
+impl ThinkingFilter {
     /// Takes a piece and gives what is no thought.
     pub(crate) fn feed(&mut self, piece: &str) -> String {
         if self.is_over {
@@ -33,22 +33,22 @@ impl Thoughts {
             if rest.is_empty() {
                 return String::new();
             }
-            return self.over(rest);
+            return self.finish_thinking(rest);
         }
         if OPEN.starts_with(begun) {
             return String::new();
         }
         let held = std::mem::take(&mut self.held);
-        self.over(held)
+        self.finish_thinking(held)
     }
 
     /// What is left when there is no more: a tag that was never completed is text.
-    pub(crate) fn end(self) -> String {
+    pub(crate) fn finish(self) -> String {
         let is_thought = self.is_over || self.held.trim_start().starts_with(OPEN);
         if is_thought { String::new() } else { self.held }
     }
 
-    fn over(&mut self, rest: String) -> String {
+    fn finish_thinking(&mut self, rest: String) -> String {
         self.is_over = true;
         self.held = String::new();
         rest
@@ -56,7 +56,7 @@ impl Thoughts {
 }
 
 /// A whole text without thoughts whose beginning stood in the prompt: up to a line that only ends them.
-pub(crate) fn without_open_thoughts(text: &str) -> &str {
+pub(crate) fn strip_unopened_thinking(text: &str) -> &str {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         at += line.len();
@@ -89,10 +89,10 @@ mod tests {
         ];
         for (text, expected) in cases {
             for cut in 0..=text.len() {
-                let mut thoughts = Thoughts::default();
+                let mut thoughts = ThinkingFilter::default();
                 let mut heard = thoughts.feed(&text[..cut]);
                 heard.push_str(&thoughts.feed(&text[cut..]));
-                heard.push_str(&thoughts.end());
+                heard.push_str(&thoughts.finish());
                 assert_eq!(heard, expected, "{text:?} cut at {cut}");
             }
         }
@@ -100,13 +100,13 @@ mod tests {
 
     #[test]
     fn thoughts_that_began_in_the_prompt() {
-        assert_eq!(without_open_thoughts("I think\nso\n</think>\n\nDone."), "Done.");
+        assert_eq!(strip_unopened_thinking("I think\nso\n</think>\n\nDone."), "Done.");
         assert_eq!(
-            without_open_thoughts("The tag </think> ends thoughts."),
+            strip_unopened_thinking("The tag </think> ends thoughts."),
             "The tag </think> ends thoughts."
         );
         assert_eq!(
-            without_open_thoughts("use <think>\nand\n</think>\nas tags"),
+            strip_unopened_thinking("use <think>\nand\n</think>\nas tags"),
             "use <think>\nand\n</think>\nas tags"
         );
     }

@@ -1,48 +1,48 @@
 //! Words without secrets in them, for errors that people read.
 
-use crate::fault::{Fault, shortened};
+use crate::fault::{ProviderError, single_line};
 
 /// So much of a text is looked at; no more than a line of it is ever shown.
-const LOOKED_AT: usize = 4000;
+const MAX_CHARS_SCANNED: usize = 4000;
 /// So many letters at one end of a key are enough to take out what holds them: providers echo keys in part.
-const TELLING: usize = 8;
+const MIN_PARTIAL_CHARS: usize = 8;
 const MARK: &str = "[key]";
 
 /// The secrets of one request, which are taken out of all that is said about it.
 #[derive(Clone, Default)]
-pub(crate) struct Veil {
+pub(crate) struct SecretMask {
     secrets: Vec<String>,
 }
 
-impl Veil {
-    pub(crate) fn new(secrets: impl IntoIterator<Item = String>) -> Veil {
-        Veil { secrets: secrets.into_iter().filter(|secret| !secret.is_empty()).collect() }
+impl SecretMask {
+    pub(crate) fn new(secrets: impl IntoIterator<Item = String>) -> SecretMask {
+        SecretMask { secrets: secrets.into_iter().filter(|secret| !secret.is_empty()).collect() }
     }
 
     /// A text on one line, without the secrets and without what looks like one.
-    pub(crate) fn over(&self, text: &str) -> String {
-        let mut text: String = text.chars().take(LOOKED_AT).collect();
+    pub(crate) fn mask(&self, text: &str) -> String {
+        let mut text: String = text.chars().take(MAX_CHARS_SCANNED).collect();
         for secret in &self.secrets {
             text = text.replace(secret.as_str(), MARK);
-            text = without_ends(&text, secret);
+            text = mask_partial(&text, secret);
         }
-        shortened(&fanfold_redact::redact(&text))
+        single_line(&fanfold_redact::redact(&text))
     }
 
     /// A fault whose words have no secrets in them.
-    pub(crate) fn over_fault(&self, fault: Fault) -> Fault {
-        Fault { words: self.over(&fault.words), ..fault }
+    pub(crate) fn mask_error(&self, fault: ProviderError) -> ProviderError {
+        ProviderError { message: self.mask(&fault.message), ..fault }
     }
 }
 
 /// A text without the words that hold one end of a secret.
-fn without_ends(text: &str, secret: &str) -> String {
+fn mask_partial(text: &str, secret: &str) -> String {
     let letters: Vec<char> = secret.chars().collect();
-    if letters.len() < TELLING * 2 {
+    if letters.len() < MIN_PARTIAL_CHARS * 2 {
         return text.to_owned();
     }
-    let head: String = letters[..TELLING].iter().collect();
-    let tail: String = letters[letters.len() - TELLING..].iter().collect();
+    let head: String = letters[..MIN_PARTIAL_CHARS].iter().collect();
+    let tail: String = letters[letters.len() - MIN_PARTIAL_CHARS..].iter().collect();
     let is_telling = |word: &str| word.contains(&head) || word.contains(&tail);
     let words = text.split_inclusive(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`'));
     words
@@ -63,16 +63,16 @@ mod tests {
     #[test]
     fn a_key_is_taken_out_whole_and_in_part() {
         let key = ["made", "up", "0123456789", "abcdefghij"].join("-");
-        let veil = Veil::new([key.clone()]);
+        let veil = SecretMask::new([key.clone()]);
         let said = format!("Incorrect key: {key}. Or '{}*****'? Or {}!", &key[..10], &key[key.len() - 9..]);
-        let shown = veil.over(&said);
+        let shown = veil.mask(&said);
         assert_eq!(shown, "Incorrect key: [key]. Or '[key]'? Or [key]");
-        assert_eq!(Veil::default().over("two\n words"), "two words");
+        assert_eq!(SecretMask::default().mask("two\n words"), "two words");
     }
 
     #[test]
     fn what_looks_like_a_secret_goes_too() {
         let token = format!("{}_{}", "ghp", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
-        assert!(!Veil::default().over(&format!("use {token} for it")).contains(&token));
+        assert!(!SecretMask::default().mask(&format!("use {token} for it")).contains(&token));
     }
 }

@@ -2,33 +2,33 @@
 
 use std::ops::Range;
 
-use crate::letters::{line_before, name};
-use crate::value::{Value, after_spaces, line_from, quote_at, value_at};
+use crate::letters::{line_before, is_name_byte};
+use crate::value::{Value, skip_spaces, line_from, quote_at, value_at};
 
 /// How a value stands beside its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Assignment {
     /// `NAME=value`, the name in capitals: an environment.
     Environment,
     /// `name=value`
-    Joined,
+    Tight,
     /// `name = value`, `name: value`
-    Set,
+    Spaced,
     /// `<name>value</name>`, `| name | value |`, `--name value` and where else that is the way.
-    Told,
+    Positional,
     /// Somewhere behind the name: `setName("value")`, `name is value`, `name = given("NAME") or "value"`.
-    Deep,
+    Nested,
 }
 
 /// The value beside a name.
-pub(crate) fn beside(text: &[u8], ident: &Range<usize>) -> Option<(Way, Value)> {
+pub(crate) fn assigned_value(text: &[u8], ident: &Range<usize>) -> Option<(Assignment, Value)> {
     let mut at = ident.end;
     let quote = quote_at(text, at);
     at += quote.map_or(0, <[u8]>::len);
     if text.get(at) == Some(&b']') && quote.is_some() {
         at += 1;
     }
-    let spaced = after_spaces(text, at);
+    let spaced = skip_spaces(text, at);
     let next = *text.get(spaced)?;
     let after = text.get(spaced + 1).copied().unwrap_or_default();
     match next {
@@ -36,79 +36,79 @@ pub(crate) fn beside(text: &[u8], ident: &Range<usize>) -> Option<(Way, Value)> 
         b'=' => {
             let from = spaced + if after == b'>' { 2 } else { 1 };
             let is_joined = spaced == ident.end && !matches!(text.get(from), Some(b' '));
-            let way = match (is_joined, is_loud(&text[ident.clone()])) {
-                (true, true) => Way::Environment,
-                (true, false) => Way::Joined,
-                _ => Way::Set,
+            let way = match (is_joined, is_upper_case(&text[ident.clone()])) {
+                (true, true) => Assignment::Environment,
+                (true, false) => Assignment::Tight,
+                _ => Assignment::Spaced,
             };
             Some((way, value_at(text, from)?))
         }
         b':' if after == b':' => None,
         b':' => {
             let from = spaced + if after == b'=' { 2 } else { 1 };
-            let from = behind_type(text, from).unwrap_or(from);
-            Some((Way::Set, value_at(text, from)?))
+            let from = after_type(text, from).unwrap_or(from);
+            Some((Assignment::Spaced, value_at(text, from)?))
         }
-        b'>' if is_element(text, ident.start) => Some((Way::Told, value_at(text, spaced + 1)?)),
+        b'>' if is_element(text, ident.start) => Some((Assignment::Positional, value_at(text, spaced + 1)?)),
         b'|' if line_before(text, ident.start, 200).contains(&b'|') => {
-            Some((Way::Told, value_at(text, spaced + 1)?))
+            Some((Assignment::Positional, value_at(text, spaced + 1)?))
         }
         // A list, or what a name is set by: ("name", "value"), name("value").
         b',' | b'(' if quote.is_some() || next == b'(' => {
             let value = value_at(text, spaced + 1)?;
-            value.is_quoted.then_some((Way::Deep, value))
+            value.is_quoted.then_some((Assignment::Nested, value))
         }
         // A block with the value inside: variable "name" { default = "value" }.
         b'{' if quote.is_some() => {
             let rest = &text[spaced..text.len().min(spaced + 300)];
             let default = find(rest, b"default")?;
             let equals = find(&rest[default..], b"=")?;
-            Some((Way::Deep, value_at(text, spaced + default + equals + 1)?))
+            Some((Assignment::Nested, value_at(text, spaced + default + equals + 1)?))
         }
-        b'\n' | b'\r' => listed(text, spaced).map(|value| (Way::Set, value)),
-        _ if spaced > at => spoken(text, ident, spaced),
+        b'\n' | b'\r' => name_value_list(text, spaced).map(|value| (Assignment::Spaced, value)),
+        _ if spaced > at => separated_value(text, ident, spaced),
         _ => None,
     }
 }
 
 /// A value with only spaces, or a word or two, between it and its name.
-fn spoken(text: &[u8], ident: &Range<usize>, at: usize) -> Option<(Way, Value)> {
+fn separated_value(text: &[u8], ident: &Range<usize>, at: usize) -> Option<(Assignment, Value)> {
     let before = line_before(text, ident.start, 200);
     let rest = &text[at..text.len().min(at + 64)];
     let is_flag = before.ends_with(b"--") || before.ends_with(b" -");
     let is_docker = before.ends_with(b"ENV ") || before.ends_with(b"ARG ");
-    let is_sql = rest.starts_with(b"'") && is_loud(&text[ident.clone()]);
+    let is_sql = rest.starts_with(b"'") && is_upper_case(&text[ident.clone()]);
     let is_netrc = before.trim_ascii().is_empty() || find(before, b"login ").is_some();
     let near = &text[ident.start.saturating_sub(160)..ident.start];
     let is_netrc = is_netrc && (find(near, b"login ").is_some() || find(near, b"machine ").is_some());
     if is_flag || is_docker || is_sql || is_netrc {
-        return Some((Way::Told, value_at(text, at)?));
+        return Some((Assignment::Positional, value_at(text, at)?));
     }
     // A command that sets it: NAME --body value.
     if rest.starts_with(b"-") {
         let n = rest.iter().position(|byte| matches!(byte, b' ' | b'='))?;
-        return Some((Way::Told, value_at(text, at + n + 1)?));
+        return Some((Assignment::Positional, value_at(text, at + n + 1)?));
     }
     let said =
         [&b"is "[..], b"to ", b"was ", b"is: ", b"to: "].into_iter().find(|word| rest.starts_with(word));
     if let Some(word) = said {
-        return Some((Way::Deep, value_at(text, at + word.len())?));
+        return Some((Assignment::Nested, value_at(text, at + word.len())?));
     }
     // A type between the name and its value: `password string = "…"`.
-    let n = rest.iter().take_while(|byte| name(**byte)).count();
-    let equals = after_spaces(text, at + n);
+    let n = rest.iter().take_while(|byte| is_name_byte(**byte)).count();
+    let equals = skip_spaces(text, at + n);
     let is_set = n > 0 && text.get(equals) == Some(&b'=') && text.get(equals + 1) != Some(&b'=');
     if is_set {
-        return value_at(text, equals + 1).map(|value| (Way::Set, value));
+        return value_at(text, equals + 1).map(|value| (Assignment::Spaced, value));
     }
     // A command that sets it: NAME value, where the value looks like nothing else.
     let is_command =
         [&b" set "[..], b" add ", b" put ", b" secret"].into_iter().any(|word| find(before, word).is_some());
-    is_command.then(|| value_at(text, at)).flatten().map(|value| (Way::Deep, value))
+    is_command.then(|| value_at(text, at)).flatten().map(|value| (Assignment::Nested, value))
 }
 
 /// A quoted value further on in what a name is given: on the same line, or on the next if that one opens a bracket.
-pub(crate) fn deeper(text: &[u8], from: usize) -> Option<Value> {
+pub(crate) fn last_quoted_value(text: &[u8], from: usize) -> Option<Value> {
     let line = line_from(text, from);
     let is_open = line.trim_ascii_end().ends_with(b"(");
     let mut at = from;
@@ -132,12 +132,12 @@ pub(crate) fn deeper(text: &[u8], from: usize) -> Option<Value> {
     last
 }
 
-fn is_loud(ident: &[u8]) -> bool {
+fn is_upper_case(ident: &[u8]) -> bool {
     ident.iter().all(|byte| !byte.is_ascii_lowercase())
 }
 
 /// Behind the type of a name that is given a value: `: &str = `.
-fn behind_type(text: &[u8], at: usize) -> Option<usize> {
+fn after_type(text: &[u8], at: usize) -> Option<usize> {
     const LONGEST: usize = 48;
     let rest = &text[at..text.len().min(at + LONGEST)];
     let is_of_type = |byte: &u8| {
@@ -152,12 +152,12 @@ fn behind_type(text: &[u8], at: usize) -> Option<usize> {
 /// `<name>` and `<prefix:name>`.
 fn is_element(text: &[u8], at: usize) -> bool {
     let before = line_before(text, at, 40);
-    let n = before.iter().rev().take_while(|byte| name(**byte) || **byte == b':').count();
+    let n = before.iter().rev().take_while(|byte| is_name_byte(**byte) || **byte == b':').count();
     before[..before.len() - n].ends_with(b"<")
 }
 
 /// The value of a list of names and values: `- name: X`, and on the next line `value: y`.
-fn listed(text: &[u8], at: usize) -> Option<Value> {
+fn name_value_list(text: &[u8], at: usize) -> Option<Value> {
     let rest = &text[at..text.len().min(at + 120)];
     let n = rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
     let quote = quote_at(text, at + n).map_or(0, <[u8]>::len);

@@ -5,19 +5,19 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
-use crate::Found;
+use crate::Secret;
 use crate::blocks::private_key_at;
-use crate::formed::{FORMED, airtable_at, discord_at, formed_at, marked_at, web_token_at};
-use crate::named::{WORDS, named_at};
+use crate::formed::{TOKEN_FORMATS, airtable_at, discord_at, token_at, token_with_marker_at, web_token_at};
+use crate::named::{NAME_PARTS, named_secret_at};
 use crate::schemes::{
-    basic_at, bearer_at, bot_at, command_at, cookies_at, hook_at, identified_at, listed_at, signature_at,
+    basic_at, bearer_at, bot_token_at, command_password_at, cookies_at, webhook_at, identified_by_at, pgpass_at, signature_at,
 };
-use crate::urls::{before_host, before_slashes, password_at};
+use crate::urls::{dsn_password_at, oracle_password_at, url_password_at};
 
 /// What a word that was seen may stand for.
 #[derive(Debug, Clone, Copy)]
-enum Look {
-    Formed(usize),
+enum Detector {
+    Format(usize),
     Named,
     WebToken,
     PrivateKey,
@@ -40,114 +40,114 @@ enum Look {
 }
 
 /// Words beside those of the tables.
-const OTHERS: &[(&str, Look)] = &[
-    ("eyJ", Look::WebToken),
-    ("-----BEGIN ", Look::PrivateKey),
-    ("://", Look::Address),
-    ("bearer ", Look::Bearer),
-    ("bearer%20", Look::Bearer),
-    ("authorization: token ", Look::Bearer),
-    ("authorization: apikey ", Look::Bearer),
-    ("basic ", Look::Basic),
-    ("cookie: ", Look::Cookie),
-    (" -u ", Look::Command),
-    (" --user ", Look::Command),
-    (" -p", Look::Command),
-    (":5432:", Look::Listed),
-    (":5433:", Look::Listed),
-    (":6432:", Look::Listed),
-    (":*:*:", Look::Listed),
-    ("identified by ", Look::Identified),
-    ("sig=", Look::Signature),
-    ("signature=", Look::Signature),
-    ("hooks.slack.com/services/", Look::Hook),
-    ("/api/webhooks/", Look::Hook),
-    ("webhook.office.com/", Look::Hook),
-    (":AA", Look::Bot),
-    ("AZDO", Look::Marked("AZDO", 76, 4)),
-    (".atlasv1.", Look::Marked(".atlasv1.", 14, 60)),
-    ("NRAL", Look::Marked("NRAL", 36, 0)),
-    ("@tcp(", Look::Listener),
-    ("@unix(", Look::Listener),
-    (":thin:", Look::Oracle),
-    ("pat", Look::Airtable),
-    ("MT", Look::Discord),
-    ("Nz", Look::Discord),
-    ("OD", Look::Discord),
+const OTHER_TRIGGERS: &[(&str, Detector)] = &[
+    ("eyJ", Detector::WebToken),
+    ("-----BEGIN ", Detector::PrivateKey),
+    ("://", Detector::Address),
+    ("bearer ", Detector::Bearer),
+    ("bearer%20", Detector::Bearer),
+    ("authorization: token ", Detector::Bearer),
+    ("authorization: apikey ", Detector::Bearer),
+    ("basic ", Detector::Basic),
+    ("cookie: ", Detector::Cookie),
+    (" -u ", Detector::Command),
+    (" --user ", Detector::Command),
+    (" -p", Detector::Command),
+    (":5432:", Detector::Listed),
+    (":5433:", Detector::Listed),
+    (":6432:", Detector::Listed),
+    (":*:*:", Detector::Listed),
+    ("identified by ", Detector::Identified),
+    ("sig=", Detector::Signature),
+    ("signature=", Detector::Signature),
+    ("hooks.slack.com/services/", Detector::Hook),
+    ("/api/webhooks/", Detector::Hook),
+    ("webhook.office.com/", Detector::Hook),
+    (":AA", Detector::Bot),
+    ("AZDO", Detector::Marked("AZDO", 76, 4)),
+    (".atlasv1.", Detector::Marked(".atlasv1.", 14, 60)),
+    ("NRAL", Detector::Marked("NRAL", 36, 0)),
+    ("@tcp(", Detector::Listener),
+    ("@unix(", Detector::Listener),
+    (":thin:", Detector::Oracle),
+    ("pat", Detector::Airtable),
+    ("MT", Detector::Discord),
+    ("Nz", Detector::Discord),
+    ("OD", Detector::Discord),
 ];
 
-struct Words {
+struct Triggers {
     automaton: AhoCorasick,
-    looks: Vec<Look>,
+    detectors: Vec<Detector>,
 }
 
-static SEEN: LazyLock<Words> = LazyLock::new(|| {
-    let formed = FORMED.iter().enumerate().map(|(i, form)| (form.start, Look::Formed(i)));
-    let named = WORDS.iter().map(|word| (*word, Look::Named));
-    let (words, looks): (Vec<&str>, Vec<Look>) = formed.chain(named).chain(OTHERS.iter().copied()).unzip();
+static TRIGGERS: LazyLock<Triggers> = LazyLock::new(|| {
+    let formed = TOKEN_FORMATS.iter().enumerate().map(|(i, form)| (form.prefix, Detector::Format(i)));
+    let named = NAME_PARTS.iter().map(|word| (*word, Detector::Named));
+    let (words, looks): (Vec<&str>, Vec<Detector>) = formed.chain(named).chain(OTHER_TRIGGERS.iter().copied()).unzip();
     let automaton = AhoCorasick::builder()
         .ascii_case_insensitive(true)
         .match_kind(MatchKind::Standard)
         .kind(Some(AhoCorasickKind::DFA))
         .build(words);
     #[expect(clippy::expect_used, reason = "the words are written above, and few")]
-    Words { automaton: automaton.expect("so few words make an automaton"), looks }
+    Triggers { automaton: automaton.expect("so few words make an automaton"), detectors: looks }
 });
 
 /// Every secret in a text, in order; none overlaps another.
-pub fn find(text: &str) -> Vec<Found> {
+pub fn find_secrets(text: &str) -> Vec<Secret> {
     let bytes = text.as_bytes();
-    let Words { automaton, looks } = &*SEEN;
-    let mut found: Vec<Found> = Vec::new();
+    let Triggers { automaton, detectors: looks } = &*TRIGGERS;
+    let mut found: Vec<Secret> = Vec::new();
     let mut cookies = Vec::new();
     let mut end = 0;
     for seen in automaton.find_overlapping_iter(bytes) {
         if seen.start() < end {
             continue;
         }
-        let secret = look(bytes, seen.range(), looks[seen.pattern().as_usize()], &mut cookies);
+        let secret = detect(bytes, seen.range(), looks[seen.pattern().as_usize()], &mut cookies);
         let all = cookies.drain(..).map(|range| (range, "cookie")).chain(secret);
         for (range, kind) in all {
             if range.start >= end && text.is_char_boundary(range.start) && text.is_char_boundary(range.end) {
                 end = range.end;
-                found.push(Found { range, kind });
+                found.push(Secret { range, kind });
             }
         }
     }
     found
 }
 
-fn look(
+fn detect(
     text: &[u8],
     seen: Range<usize>,
-    look: Look,
+    look: Detector,
     cookies: &mut Vec<Range<usize>>,
 ) -> Option<(Range<usize>, &'static str)> {
     let Range { start, end } = seen;
     match look {
-        Look::Formed(i) => formed_at(text, start, &FORMED[i]).map(|range| (range, FORMED[i].kind)),
-        Look::Named => named_at(text, seen),
-        Look::WebToken => web_token_at(text, start).map(|range| (range, "web token")),
-        Look::PrivateKey => private_key_at(text, start).map(|range| (range, "private key")),
-        Look::Address => password_at(text, start).map(|range| (range, "password")),
-        Look::Bearer => bearer_at(text, end).map(|range| (range, "token")),
-        Look::Basic => basic_at(text, end).map(|range| (range, "credentials")),
-        Look::Cookie => {
+        Detector::Format(i) => token_at(text, start, &TOKEN_FORMATS[i]).map(|range| (range, TOKEN_FORMATS[i].kind)),
+        Detector::Named => named_secret_at(text, seen),
+        Detector::WebToken => web_token_at(text, start).map(|range| (range, "web token")),
+        Detector::PrivateKey => private_key_at(text, start).map(|range| (range, "private key")),
+        Detector::Address => url_password_at(text, start).map(|range| (range, "password")),
+        Detector::Bearer => bearer_at(text, end).map(|range| (range, "token")),
+        Detector::Basic => basic_at(text, end).map(|range| (range, "credentials")),
+        Detector::Cookie => {
             cookies_at(text, end, cookies);
             None
         }
-        Look::Command => command_at(text, start, &text[seen]).map(|range| (range, "password")),
-        Look::Identified => identified_at(text, end).map(|range| (range, "password")),
-        Look::Listed => listed_at(text, start).map(|range| (range, "password")),
-        Look::Signature => signature_at(text, end).map(|range| (range, "signature")),
-        Look::Hook => hook_at(text, end).map(|range| (range, "webhook")),
-        Look::Marked(mark, before, behind) => {
-            marked_at(text, start, (mark, before, behind)).map(|range| (range, "key"))
+        Detector::Command => command_password_at(text, start, &text[seen]).map(|range| (range, "password")),
+        Detector::Identified => identified_by_at(text, end).map(|range| (range, "password")),
+        Detector::Listed => pgpass_at(text, start).map(|range| (range, "password")),
+        Detector::Signature => signature_at(text, end).map(|range| (range, "signature")),
+        Detector::Hook => webhook_at(text, end).map(|range| (range, "webhook")),
+        Detector::Marked(mark, before, behind) => {
+            token_with_marker_at(text, start, (mark, before, behind)).map(|range| (range, "key"))
         }
-        Look::Listener => before_host(text, start).map(|range| (range, "password")),
-        Look::Oracle => before_slashes(text, end).map(|range| (range, "password")),
-        Look::Airtable => airtable_at(text, start).map(|range| (range, "airtable token")),
-        Look::Discord => discord_at(text, start).map(|range| (range, "discord token")),
-        Look::Bot => bot_at(text, start).map(|range| (range, "bot token")),
+        Detector::Listener => dsn_password_at(text, start).map(|range| (range, "password")),
+        Detector::Oracle => oracle_password_at(text, end).map(|range| (range, "password")),
+        Detector::Airtable => airtable_at(text, start).map(|range| (range, "airtable token")),
+        Detector::Discord => discord_at(text, start).map(|range| (range, "discord token")),
+        Detector::Bot => bot_token_at(text, start).map(|range| (range, "bot token")),
     }
 }

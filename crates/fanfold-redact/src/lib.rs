@@ -28,11 +28,11 @@ mod find; //     all of them in one pass
 use std::borrow::Cow;
 use std::ops::Range;
 
-pub use find::find;
+pub use find::find_secrets;
 
 /// A secret in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct Secret {
     /// Where it stands.
     pub range: Range<usize>,
     /// What it is, in a word or two.
@@ -49,8 +49,8 @@ pub fn redact(text: &str) -> Cow<'_, str> {
 pub fn redact_within(text: &str, range: Range<usize>) -> Cow<'_, str> {
     let to = text.floor_char_boundary(range.end);
     let mut end = text.ceil_char_boundary(range.start).min(to);
-    let found: Vec<Found> =
-        find(text).into_iter().filter(|secret| secret.range.end > end && secret.range.start < to).collect();
+    let found: Vec<Secret> =
+        find_secrets(text).into_iter().filter(|secret| secret.range.end > end && secret.range.start < to).collect();
     if found.is_empty() {
         return Cow::Borrowed(&text[end..to]);
     }

@@ -2,20 +2,20 @@
 
 /// What values are made of.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Mix {
+pub(crate) struct CharStats {
     pub(crate) n_lower: usize,
     pub(crate) n_upper: usize,
     pub(crate) n_digits: usize,
-    pub(crate) n_signs: usize,
+    pub(crate) n_symbols: usize,
     /// What joins the words of names.
-    pub(crate) n_joints: usize,
+    pub(crate) n_separators: usize,
     /// How often a digit, a small and a capital letter follow one another.
     pub(crate) n_changes: usize,
 }
 
-impl Mix {
-    pub(crate) fn of(value: &[u8]) -> Mix {
-        let mut mix = Mix::default();
+impl CharStats {
+    pub(crate) fn new(value: &[u8]) -> CharStats {
+        let mut mix = CharStats::default();
         let mut last = 0;
         for byte in value {
             let class = match byte {
@@ -33,11 +33,11 @@ impl Mix {
                     3
                 }
                 b'_' | b'-' | b'.' | b':' => {
-                    mix.n_joints += 1;
+                    mix.n_separators += 1;
                     last
                 }
                 _ => {
-                    mix.n_signs += 1;
+                    mix.n_symbols += 1;
                     last
                 }
             };
@@ -60,13 +60,13 @@ impl Mix {
     }
 
     /// Whether a person may have made it up as a password: letters, and what a rule for passwords asks for.
-    pub(crate) fn is_made_up(self) -> bool {
-        self.n_letters() >= 2 && (self.n_digits >= 1 || self.n_signs >= 1)
+    pub(crate) fn is_password_like(self) -> bool {
+        self.n_letters() >= 2 && (self.n_digits >= 1 || self.n_symbols >= 1)
     }
 }
 
 /// Words of values that only say where a secret would stand.
-const STAND_INS: &[&str] = &[
+const PLACEHOLDER_PARTS: &[&str] = &[
     "your",
     "example",
     "changeme",
@@ -102,7 +102,7 @@ const STAND_INS: &[&str] = &[
 ];
 
 /// Words that are values as they stand, and no secrets.
-const PLAIN: &[&str] = &[
+const PLACEHOLDERS: &[&str] = &[
     "password",
     "passwd",
     "password1",
@@ -143,16 +143,16 @@ const PLAIN: &[&str] = &[
 ];
 
 /// Whether a value stands for a secret that is elsewhere, or for none.
-pub(crate) fn is_stand_in(value: &[u8]) -> bool {
+pub(crate) fn is_placeholder(value: &[u8]) -> bool {
     let lower = value.to_ascii_lowercase();
     let Ok(lower) = std::str::from_utf8(&lower) else { return false };
     let first = value.first().copied().unwrap_or_default();
     let is_one_byte = value.iter().all(|byte| *byte == first);
     is_one_byte
-        || PLAIN.contains(&lower)
-        || STAND_INS.iter().any(|word| lower.contains(word))
+        || PLACEHOLDERS.contains(&lower)
+        || PLACEHOLDER_PARTS.iter().any(|word| lower.contains(word))
         || value == b"%s"
-        || (first == b'/' && !Mix::of(value).is_random())
+        || (first == b'/' && !CharStats::new(value).is_random())
         || matches!(first, b'~' | b'.' | b'@' | b'$' | b'{' | b'<' | b'%' | b'[' | b'(')
 }
 
@@ -172,7 +172,7 @@ pub(crate) fn is_code(value: &[u8]) -> bool {
 }
 
 /// Whether it is a few words drawn by lot, as pass phrases are, and no sentence.
-pub(crate) fn is_phrase(value: &[u8]) -> bool {
+pub(crate) fn is_passphrase(value: &[u8]) -> bool {
     const OF_SENTENCES: &[&[u8]] = &[
         b"the",
         b"a",
@@ -223,7 +223,7 @@ pub(crate) fn is_phrase(value: &[u8]) -> bool {
 }
 
 /// How many bytes at the beginning are the words that a wallet is made again from: twelve to twenty-four of them, all small.
-pub(crate) fn mnemonic(value: &[u8]) -> Option<usize> {
+pub(crate) fn seed_phrase_len(value: &[u8]) -> Option<usize> {
     let mut ends = Vec::new();
     let mut at = 0;
     loop {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// No secret of one line is longer.
-const LONGEST: usize = 8_000;
+const MAX_VALUE_BYTES: usize = 8_000;
 
 /// A value in a text.
 #[derive(Debug, Clone)]
@@ -26,13 +26,13 @@ pub(crate) fn quote_at(text: &[u8], at: usize) -> Option<&[u8]> {
 }
 
 /// The place after spaces.
-pub(crate) fn after_spaces(text: &[u8], at: usize) -> usize {
+pub(crate) fn skip_spaces(text: &[u8], at: usize) -> usize {
     at + text[at..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
 /// The value that begins at a place.
 pub(crate) fn value_at(text: &[u8], at: usize) -> Option<Value> {
-    let mut from = after_spaces(text, at);
+    let mut from = skip_spaces(text, at);
     // Letters before a quote say how it is read.
     let is_letter = text.get(from).is_some_and(|byte| matches!(byte, b'b' | b'r' | b'f' | b'u' | b'@'));
     if is_letter && quote_at(text, from + 1).is_some() {
@@ -43,13 +43,13 @@ pub(crate) fn value_at(text: &[u8], at: usize) -> Option<Value> {
         let line = line_from(text, start);
         let is_end = |i: &usize| line[*i..].starts_with(quote) && !is_escaped(line, *i, quote);
         let n = (0..line.len()).find(is_end)?;
-        let ends_line = after_spaces(text, start + n + quote.len()) >= start + line.len();
+        let ends_line = skip_spaces(text, start + n + quote.len()) >= start + line.len();
         return Some(Value { range: start..start + n, is_quoted: true, ends_line });
     }
     let line = line_from(text, from);
     let n = line.iter().position(|byte| byte.is_ascii_whitespace()).unwrap_or(line.len());
-    let n = unquoted(&line[..n]);
-    let ends_line = after_spaces(text, from + n) >= from + line.len();
+    let n = unquoted_len(&line[..n]);
+    let ends_line = skip_spaces(text, from + n) >= from + line.len();
     (n > 0).then_some(Value { range: from..from + n, is_quoted: false, ends_line })
 }
 
@@ -59,7 +59,7 @@ fn is_escaped(line: &[u8], at: usize, quote: &[u8]) -> bool {
 }
 
 /// How much of a word is the value: it ends where another one begins, and before what closes around it.
-fn unquoted(word: &[u8]) -> usize {
+fn unquoted_len(word: &[u8]) -> usize {
     let mut end = word.len();
     for (i, byte) in word.iter().enumerate() {
         let rest = &word[i + 1..];
@@ -68,7 +68,7 @@ fn unquoted(word: &[u8]) -> usize {
             // An escaped break of a line.
             b'\\' => matches!(rest.first(), Some(b'n' | b'r' | b't' | b'"' | b'\\')),
             // Another name and value, or nothing, comes next.
-            b'&' | b';' | b',' | b'|' => rest.is_empty() || begins_named(rest),
+            b'&' | b';' | b',' | b'|' => rest.is_empty() || starts_assignment(rest),
             _ => false,
         };
         if is_end {
@@ -94,7 +94,7 @@ fn unquoted(word: &[u8]) -> usize {
     value.len()
 }
 
-fn begins_named(text: &[u8]) -> bool {
+fn starts_assignment(text: &[u8]) -> bool {
     let n = text
         .iter()
         .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
@@ -104,7 +104,7 @@ fn begins_named(text: &[u8]) -> bool {
 
 /// What is left of a line, at most as long as a secret may be.
 pub(crate) fn line_from(text: &[u8], at: usize) -> &[u8] {
-    let rest = &text[at..text.len().min(at + LONGEST)];
+    let rest = &text[at..text.len().min(at + MAX_VALUE_BYTES)];
     let n = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
     let line = &rest[..n];
     line.strip_suffix(b"\r").unwrap_or(line)

@@ -11,7 +11,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use fanfold_store::search::{Request, Search};
+use fanfold_store::search::{SearchRequest, Searcher};
 use fanfold_store::{
     Batch, BlobId, Millis, NewEvent, NewMessage, NewSession, NodeId, Op, Relation, SessionId, SqliteStore,
     Store,
@@ -47,9 +47,9 @@ fn measure(file: &str) -> String {
     let store = SqliteStore::open(&path).unwrap();
     let append = append_to(&store, &steps);
     let tip = store.session(&id("s")).unwrap().unwrap().tip.unwrap();
-    let search = Search::new(&store);
+    let search = Searcher::new(&store);
     let answer = |query: &str| {
-        let request = Request { query: Some(query.to_owned()), ..Request::default() };
+        let request = SearchRequest { query: Some(query.to_owned()), ..SearchRequest::default() };
         let reply = search.answer_json(&request);
         assert!(reply["count"].as_i64() > Some(0), "nothing was found: {reply}");
     };
@@ -139,7 +139,7 @@ fn append_to(store: &dyn Store, batches: &[Vec<NewMessage>]) -> Duration {
         .iter()
         .map(|batch| Batch {
             at: Millis(1),
-            expect: Vec::new(),
+            expected_tips: Vec::new(),
             ops: vec![Op::Append(id("s"), batch.clone())],
         })
         .collect();
@@ -155,7 +155,7 @@ fn id(name: &str) -> SessionId {
 }
 
 fn commit(store: &dyn Store, ops: Vec<Op>) {
-    store.commit(&Batch { at: Millis(1), expect: Vec::new(), ops }).unwrap();
+    store.commit(&Batch { at: Millis(1), expected_tips: Vec::new(), ops }).unwrap();
 }
 
 fn create(store: &dyn Store, name: &str, tip: Option<NodeId>) {
@@ -172,9 +172,9 @@ fn fold(store: &dyn Store, i: usize) -> Duration {
     let stubs: Vec<String> = (0..100).map(|n| stub(n + 1000 * i)).collect();
     let kept =
         format!("{{\"model\":\"m{i}\",\"tools\":\"{}\"}}", "a tool and its schema ".repeat(500)).into_bytes();
-    let body = format!("{{\"body\":\"{}\",\"folds\":[{}]}}", BlobId::of(&kept), stubs.join(","));
+    let body = format!("{{\"body\":\"{}\",\"folds\":[{}]}}", BlobId::new(&kept), stubs.join(","));
     let start = Instant::now();
-    commit(store, vec![Op::Keep(kept), Op::Note(id("s"), NewEvent { kind: "fold".into(), body })]);
+    commit(store, vec![Op::PutBlob(kept), Op::AddEvent(id("s"), NewEvent { kind: "fold".into(), body })]);
     start.elapsed()
 }
 

@@ -13,8 +13,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use fanfold_store::search::{Request, Search};
-use fanfold_store::{Batch, Filter, Millis, NewMessage, NewSession, Op, SessionId, SqliteStore, Store};
+use fanfold_store::search::{SearchRequest, Searcher};
+use fanfold_store::{Batch, SessionFilter, Millis, NewMessage, NewSession, Op, SessionId, SqliteStore, Store};
 use fanfold_testkit::Rng;
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ fn main() {
     let [kind, what, folder] = args.as_slice() else { panic!("generated N FOLDER, or file PATH FOLDER") };
     std::fs::create_dir_all(folder).unwrap();
     let store = SqliteStore::open(Path::new(folder)).unwrap();
-    let is_new = store.sessions(&Filter { limit: Some(1), ..Filter::default() }).unwrap().is_empty();
+    let is_new = store.sessions(&SessionFilter { limit: Some(1), ..SessionFilter::default() }).unwrap().is_empty();
     let begun = Instant::now();
     match kind.as_str() {
         "generated" if is_new => generate(&store, what.parse().unwrap()),
@@ -51,7 +51,7 @@ fn main() {
         let mut n_bounded = 0;
         for request in &requests {
             let (begun, busy_before) = (Instant::now(), on_processor());
-            let reply = Search::new(&store).answer_json(request);
+            let reply = Searcher::new(&store).answer_json(request);
             let text = reply.to_string();
             times.push(begun.elapsed());
             busy.push(on_processor() - busy_before);
@@ -92,7 +92,7 @@ fn append(store: &SqliteStore, session: &str, at: i64, messages: Vec<String>) {
     }
     let messages = messages.into_iter().map(|json| NewMessage { json, at: None }).collect();
     ops.push(Op::Append(id, messages));
-    store.commit(&Batch { at: Millis(at), expect: Vec::new(), ops }).unwrap();
+    store.commit(&Batch { at: Millis(at), expected_tips: Vec::new(), ops }).unwrap();
 }
 
 fn load(store: &SqliteStore, path: &str) {
@@ -100,7 +100,7 @@ fn load(store: &SqliteStore, path: &str) {
     for (i, messages) in file["messages"].as_array().unwrap().chunks(100).enumerate() {
         append(store, "loaded", i as i64, messages.iter().map(Value::to_string).collect());
     }
-    Search::new(store).answer_json(&ask("first"));
+    Searcher::new(store).answer_json(&ask("first"));
 }
 
 fn generate(store: &SqliteStore, n_messages: usize) {
@@ -116,7 +116,7 @@ fn generate(store: &SqliteStore, n_messages: usize) {
         append(store, &name, 1_700_000_000_000 + 1_000 * n_made as i64, messages);
         n_made += n;
     }
-    Search::new(store).answer_json(&ask("first"));
+    Searcher::new(store).answer_json(&ask("first"));
 }
 
 /// A message: half of them results of tools, a third calls, the rest said by somebody.
@@ -192,11 +192,11 @@ fn spell(rank: usize) -> String {
     }
 }
 
-fn ask(query: &str) -> Request {
-    Request { query: Some(query.to_owned()), ..Request::default() }
+fn ask(query: &str) -> SearchRequest {
+    SearchRequest { query: Some(query.to_owned()), ..SearchRequest::default() }
 }
 
-fn of_the_file() -> Vec<(String, Vec<Request>)> {
+fn of_the_file() -> Vec<(String, Vec<SearchRequest>)> {
     let many = |query: &str| vec![ask(query); 200];
     vec![
         ("broad: compact archive".into(), many("compact archive")),
@@ -207,9 +207,9 @@ fn of_the_file() -> Vec<(String, Vec<Request>)> {
     ]
 }
 
-fn of_the_vocabulary() -> Vec<(String, Vec<Request>)> {
+fn of_the_vocabulary() -> Vec<(String, Vec<SearchRequest>)> {
     let mut rng = Rng::new(7);
-    let mut make = |name: &str, n: usize, query: &dyn Fn(&mut Rng) -> Request| {
+    let mut make = |name: &str, n: usize, query: &dyn Fn(&mut Rng) -> SearchRequest| {
         (name.to_owned(), (0..n).map(|_| query(&mut rng)).collect::<Vec<_>>())
     };
     let between = |rng: &mut Rng, low: usize, high: usize| spell(low + rng.below(high - low));
@@ -237,15 +237,15 @@ fn of_the_vocabulary() -> Vec<(String, Vec<Request>)> {
         make("short prefix", 50, &|rng| ask(&format!("{}*", &spell(rng.below(16))[..2]))),
         make("part of a word", 100, &|rng| ask(&format!("*{}*", &between(rng, 4_096, 59_000)[1..6]))),
         make("CJK", 50, &|_| ask("日本語")),
-        make("by the user", 100, &|rng| Request { role_filter: Some("user".into()), ..ask(&word(rng)) }),
-        make("in one session", 100, &|rng| Request {
+        make("by the user", 100, &|rng| SearchRequest { role_filter: Some("user".into()), ..ask(&word(rng)) }),
+        make("in one session", 100, &|rng| SearchRequest {
             session_id: Some(format!("session-{}", rng.below(100))),
             ..ask(&word(rng))
         }),
-        make("newest", 100, &|rng| Request {
-            sort: Some(fanfold_store::search::Sort::Newest),
+        make("newest", 100, &|rng| SearchRequest {
+            sort: Some(fanfold_store::search::DateOrder::Newest),
             ..ask(&format!("{} {}", word(rng), word(rng)))
         }),
-        make("browse", 50, &|_| Request::default()),
+        make("browse", 50, &|_| SearchRequest::default()),
     ]
 }

@@ -61,7 +61,7 @@ pub struct NewEvent {
 
 /// Something about a session that may change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum SessionChange {
     /// What people call it. No two sessions have one title.
     Title(Option<String>),
     /// What it is for.
@@ -69,9 +69,9 @@ pub enum Change {
     /// The model it is sent to.
     Model(String),
     /// It ends, unless it has ended already.
-    Ended(EndReason),
+    End(EndReason),
     /// It goes on.
-    Reopened,
+    Reopen,
 }
 
 /// One thing to write.
@@ -82,15 +82,15 @@ pub enum Op {
     /// Puts messages behind the tip of a session.
     Append(SessionId, Vec<NewMessage>),
     /// Lets a session point at another message that the store has, or at none.
-    Move(SessionId, Option<NodeId>),
+    MoveTip(SessionId, Option<NodeId>),
     /// Notes an event of a session.
-    Note(SessionId, NewEvent),
+    AddEvent(SessionId, NewEvent),
     /// Changes something about a session.
-    Set(SessionId, Change),
+    Update(SessionId, SessionChange),
     /// Keeps some bytes under their hash.
-    Keep(Vec<u8>),
+    PutBlob(Vec<u8>),
     /// Remembers a number under a name, instead of what was there. It belongs to no session.
-    Mark(String, i64),
+    SetNamedValue(String, i64),
     /// Forgets a session. Messages that no session leads to go with the next sweep.
     Delete(SessionId),
 }
@@ -101,16 +101,16 @@ pub struct Batch {
     /// The moment.
     pub at: Millis,
     /// Where sessions must point for the batch to be written: nobody else wrote in between.
-    pub expect: Vec<(SessionId, Option<NodeId>)>,
+    pub expected_tips: Vec<(SessionId, Option<NodeId>)>,
     /// What to write, in order.
     pub ops: Vec<Op>,
 }
 
 /// What became of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Committed {
+pub struct CommitSummary {
     /// The tip of each session that the batch appended to or moved, in the order of the operations.
     pub tips: Vec<(SessionId, Option<NodeId>)>,
     /// How many messages the store did not have before.
-    pub n_new: usize,
+    pub n_new_messages: usize,
 }

@@ -17,7 +17,7 @@ pub struct NodeId(pub [u8; 32]);
 
 impl NodeId {
     /// The id of a message behind another one, or of a first one.
-    pub fn of(parent: Option<NodeId>, json: &str) -> NodeId {
+    pub fn new(parent: Option<NodeId>, json: &str) -> NodeId {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&parent.map_or([0; 32], |parent| parent.0));
         hasher.update(json.as_bytes());
@@ -31,7 +31,7 @@ pub struct BlobId(pub [u8; 32]);
 
 impl BlobId {
     /// The id of some bytes.
-    pub fn of(bytes: &[u8]) -> BlobId {
+    pub fn new(bytes: &[u8]) -> BlobId {
         BlobId(*blake3::hash(bytes).as_bytes())
     }
 }
@@ -108,7 +108,7 @@ impl Role {
     }
 
     /// The role of that name.
-    pub fn named(name: &str) -> Option<Role> {
+    pub fn from_name(name: &str) -> Option<Role> {
         Role::NAMES.iter().find(|(known, _)| *known == name).map(|(_, role)| *role)
     }
 }
@@ -168,8 +168,8 @@ mod tests {
 
     #[test]
     fn an_id_follows_from_all_that_was_said() {
-        let first = NodeId::of(None, "a");
-        assert_ne!(NodeId::of(Some(first), "b"), NodeId::of(None, "b"));
+        let first = NodeId::new(None, "a");
+        assert_ne!(NodeId::new(Some(first), "b"), NodeId::new(None, "b"));
         assert_eq!(first.to_string().parse(), Ok(first));
         assert!("zz".parse::<NodeId>().is_err());
     }

@@ -4,20 +4,20 @@
 
 use std::collections::BTreeMap;
 
-use crate::batch::{Batch, Change, Committed, NewEvent, NewMessage, NewSession, Op};
+use crate::batch::{Batch, SessionChange, CommitSummary, NewEvent, NewMessage, NewSession, Op};
 use crate::chain::{NodeId, role_of};
 use crate::marks;
 use crate::session::{EventRow, Millis, SessionId};
 use crate::sql::Sql;
 use crate::store::StoreError;
-use crate::tables::{self, Fresh, Lane, Place, Session};
+use crate::tables::{self, NewRow, Lane, Position, Session};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
 /// Writes a batch within the transaction that the database is in.
-pub(crate) fn commit(sql: &mut dyn Sql, batch: &Batch) -> Result<Committed> {
-    let mut work = Work { sql, at: batch.at, sessions: BTreeMap::new(), committed: Committed::default() };
-    for (id, tip) in &batch.expect {
+pub(crate) fn commit(sql: &mut dyn Sql, batch: &Batch) -> Result<CommitSummary> {
+    let mut work = BatchWriter { sql, at: batch.at, sessions: BTreeMap::new(), committed: CommitSummary::default() };
+    for (id, tip) in &batch.expected_tips {
         if work.session(id)?.row.tip != *tip {
             return Err(StoreError::Moved(id.clone()));
         }
@@ -33,15 +33,15 @@ pub(crate) fn commit(sql: &mut dyn Sql, batch: &Batch) -> Result<Committed> {
     Ok(work.committed)
 }
 
-struct Work<'a> {
+struct BatchWriter<'a> {
     sql: &'a mut dyn Sql,
     at: Millis,
     /// The sessions of the batch, and whether they differ from what is stored.
     sessions: BTreeMap<SessionId, (Session, bool)>,
-    committed: Committed,
+    committed: CommitSummary,
 }
 
-impl Work<'_> {
+impl BatchWriter<'_> {
     fn session(&mut self, id: &SessionId) -> Result<&Session> {
         if !self.sessions.contains_key(id) {
             let session = tables::session_to_change(self.sql, id)?;
@@ -52,7 +52,7 @@ impl Work<'_> {
     }
 
     /// A session that is being written to.
-    fn change(&mut self, id: &SessionId) -> Result<&mut Session> {
+    fn session_mut(&mut self, id: &SessionId) -> Result<&mut Session> {
         self.session(id)?;
         let (session, is_changed) = self.sessions.get_mut(id).expect("it was just read");
         *is_changed = true;
@@ -64,14 +64,14 @@ impl Work<'_> {
         match op {
             Op::Create(new) => self.create(new),
             Op::Append(id, messages) => self.append(id, messages),
-            Op::Move(id, tip) => {
-                let place = tip.map(|tip| self.place(tip)).transpose()?;
-                self.point(id, *tip, place)
+            Op::MoveTip(id, tip) => {
+                let place = tip.map(|tip| self.position(tip)).transpose()?;
+                self.move_tip(id, *tip, place)
             }
-            Op::Note(id, event) => self.note(id, event),
-            Op::Set(id, change) => self.set(id, change),
-            Op::Keep(bytes) => tables::insert_blob(self.sql, bytes),
-            Op::Mark(name, value) => marks::set(self.sql, name, *value),
+            Op::AddEvent(id, event) => self.add_event(id, event),
+            Op::Update(id, change) => self.update(id, change),
+            Op::PutBlob(bytes) => tables::insert_blob(self.sql, bytes),
+            Op::SetNamedValue(name, value) => marks::set(self.sql, name, *value),
             Op::Delete(id) => {
                 self.session(id)?;
                 let (session, _) = self.sessions.remove(id).expect("it was just read");
@@ -80,13 +80,13 @@ impl Work<'_> {
         }
     }
 
-    fn place(&mut self, id: NodeId) -> Result<Place> {
-        tables::place(self.sql, id)?.ok_or(StoreError::NoNode(id))
+    fn position(&mut self, id: NodeId) -> Result<Position> {
+        tables::position(self.sql, id)?.ok_or(StoreError::NoNode(id))
     }
 
-    fn point(&mut self, id: &SessionId, tip: Option<NodeId>, place: Option<Place>) -> Result<()> {
-        let session = self.change(id)?;
-        session.place = place;
+    fn move_tip(&mut self, id: &SessionId, tip: Option<NodeId>, place: Option<Position>) -> Result<()> {
+        let session = self.session_mut(id)?;
+        session.tip_position = place;
         session.row.tip = tip;
         session.row.n_messages = place.map_or(0, |place| place.depth + 1);
         self.committed.tips.push((id.clone(), tip));
@@ -103,9 +103,9 @@ impl Work<'_> {
             Some((parent, _)) => Some(self.session(parent)?.row.root.clone()),
             None => None,
         };
-        let place = new.tip.map(|tip| self.place(tip)).transpose()?;
+        let place = new.tip.map(|tip| self.position(tip)).transpose()?;
         let row = new.row(root.as_ref(), place.map_or(0, |place| place.depth + 1), self.at);
-        let mut session = Session { key: 0, row, place };
+        let mut session = Session { key: 0, row, tip_position: place };
         session.key = tables::insert_session(self.sql, &session)?;
         self.sessions.insert(new.id.clone(), (session, false));
         Ok(())
@@ -113,13 +113,13 @@ impl Work<'_> {
 
     fn append(&mut self, id: &SessionId, messages: &[NewMessage]) -> Result<()> {
         let session = self.session(id)?;
-        let (mut tip, mut place) = (session.row.tip, session.place);
+        let (mut tip, mut place) = (session.row.tip, session.tip_position);
         let mut messages = messages.iter();
         // What is there already is walked along. Behind a new message everything is new.
         let mut first = None;
         for message in messages.by_ref() {
-            let next = NodeId::of(tip, &message.json);
-            let Some(found) = tables::place(self.sql, next)? else {
+            let next = NodeId::new(tip, &message.json);
+            let Some(found) = tables::position(self.sql, next)? else {
                 first = Some(message);
                 break;
             };
@@ -129,7 +129,7 @@ impl Work<'_> {
         if !new.is_empty() {
             (tip, place) = self.insert(&new, tip, place)?;
         }
-        self.point(id, tip, place)
+        self.move_tip(id, tip, place)
     }
 
     /// Puts messages that are nowhere yet behind a place: in its lane if it is free there, else in a lane of their own.
@@ -137,30 +137,30 @@ impl Work<'_> {
         &mut self,
         messages: &[&NewMessage],
         mut tip: Option<NodeId>,
-        place: Option<Place>,
-    ) -> Result<(Option<NodeId>, Option<Place>)> {
+        place: Option<Position>,
+    ) -> Result<(Option<NodeId>, Option<Position>)> {
         let start = place.map_or(0, |place| place.depth + 1);
         let lane = match place {
-            Some(place) if tables::id_at(self.sql, place.lane, start)?.is_none() => place.lane,
+            Some(place) if tables::node_id_at(self.sql, place.lane, start)?.is_none() => place.lane,
             _ => tables::insert_lane(self.sql, Lane { parent: place.map(|place| place.lane), start })?,
         };
         let numbers = self.sql.new_numbers(messages.len())?;
         let mut nodes = Vec::with_capacity(messages.len());
         for ((message, number), depth) in messages.iter().zip(numbers).zip(start..) {
-            let id = NodeId::of(tip, &message.json);
+            let id = NodeId::new(tip, &message.json);
             let (role, at) = (role_of(&message.json), message.at.unwrap_or(self.at));
-            let place = Place { number, lane, depth };
-            nodes.push(Fresh { id, place, role, at, json: &message.json });
+            let place = Position { number, lane, depth };
+            nodes.push(NewRow { id, position: place, role, at, json: &message.json });
             tip = Some(id);
         }
         tables::insert_nodes(self.sql, &nodes)?;
-        self.committed.n_new += nodes.len();
-        Ok((tip, nodes.last().map(|node| node.place)))
+        self.committed.n_new_messages += nodes.len();
+        Ok((tip, nodes.last().map(|node| node.position)))
     }
 
-    fn note(&mut self, id: &SessionId, event: &NewEvent) -> Result<()> {
+    fn add_event(&mut self, id: &SessionId, event: &NewEvent) -> Result<()> {
         let at = self.at;
-        let session = self.change(id)?;
+        let session = self.session_mut(id)?;
         let seq = session.row.n_events;
         session.row.n_events += 1;
         let (tip, kind, body) = (session.row.tip, event.kind.clone(), event.body.clone());
@@ -168,27 +168,27 @@ impl Work<'_> {
         tables::insert_event(self.sql, session, &EventRow { seq, at, tip, kind, body })
     }
 
-    fn set(&mut self, id: &SessionId, change: &Change) -> Result<()> {
-        if let Change::Title(Some(title)) = change
+    fn update(&mut self, id: &SessionId, change: &SessionChange) -> Result<()> {
+        if let SessionChange::Title(Some(title)) = change
             && let Some(holder) = tables::title_holder(self.sql, title)?.filter(|holder| holder != id)
         {
             return Err(StoreError::TitleTaken { title: title.clone(), holder });
         }
         let at = self.at;
-        let row = &mut self.change(id)?.row;
+        let row = &mut self.session_mut(id)?.row;
         match change {
-            Change::Title(title) => {
+            SessionChange::Title(title) => {
                 row.title.clone_from(title);
                 // The next title of the batch is compared with what is stored.
                 let session = &self.sessions[id].0;
                 tables::update_session(self.sql, session)?;
             }
-            Change::Goal(goal) => row.goal.clone_from(goal),
-            Change::Model(model) => row.model = Some(model.clone()),
-            Change::Ended(reason) => {
+            SessionChange::Goal(goal) => row.goal.clone_from(goal),
+            SessionChange::Model(model) => row.model = Some(model.clone()),
+            SessionChange::End(reason) => {
                 row.ended.get_or_insert((at, reason.clone()));
             }
-            Change::Reopened => row.ended = None,
+            SessionChange::Reopen => row.ended = None,
         }
         Ok(())
     }

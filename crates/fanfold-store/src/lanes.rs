@@ -15,20 +15,20 @@ use crate::chain::{Node, NodeId};
 use crate::session::SessionId;
 use crate::sql::Sql;
 use crate::store::StoreError;
-use crate::tables::{self, Place, Stored};
+use crate::tables::{self, Position, StoredMessage};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
 /// The messages that lead to a tip and have these depths, oldest first.
 pub(crate) fn chain(sql: &mut dyn Sql, tip: NodeId, depths: Range<u32>) -> Result<Vec<Node>> {
-    let place = tables::place(sql, tip)?.ok_or(StoreError::NoNode(tip))?;
+    let place = tables::position(sql, tip)?.ok_or(StoreError::NoNode(tip))?;
     let end = depths.end.min(place.depth + 1);
     if depths.start >= end {
         return Ok(Vec::new());
     }
-    let mut parent = before(sql, Place { depth: depths.start, ..place })?;
+    let mut parent = parent_id(sql, Position { depth: depths.start, ..place })?;
     let mut nodes = Vec::with_capacity((end - depths.start) as usize);
-    for (lane, range) in ranges(sql, place.lane, depths.start..end)? {
+    for (lane, range) in lane_ranges(sql, place.lane, depths.start..end)? {
         let n_due = range.len();
         let stored = tables::nodes(sql, lane, range.clone())?;
         if stored.len() != n_due {
@@ -37,7 +37,7 @@ pub(crate) fn chain(sql: &mut dyn Sql, tip: NodeId, depths: Range<u32>) -> Resul
         }
         for stored in stored {
             let id = stored.id;
-            nodes.push(node_of(stored, parent));
+            nodes.push(to_node(stored, parent));
             parent = Some(id);
         }
     }
@@ -47,35 +47,35 @@ pub(crate) fn chain(sql: &mut dyn Sql, tip: NodeId, depths: Range<u32>) -> Resul
 /// The message of an id.
 pub(crate) fn node(sql: &mut dyn Sql, id: NodeId) -> Result<Option<Node>> {
     let Some(stored) = tables::node(sql, id)? else { return Ok(None) };
-    let parent = before(sql, stored.place)?;
-    Ok(Some(node_of(stored, parent)))
+    let parent = parent_id(sql, stored.position)?;
+    Ok(Some(to_node(stored, parent)))
 }
 
 /// The message of a number.
-pub(crate) fn numbered(sql: &mut dyn Sql, number: u64) -> Result<Option<Node>> {
+pub(crate) fn node_by_number(sql: &mut dyn Sql, number: u64) -> Result<Option<Node>> {
     let Ok(number) = i64::try_from(number) else { return Ok(None) };
-    let Some(stored) = tables::numbered(sql, number)? else { return Ok(None) };
-    let parent = before(sql, stored.place)?;
-    Ok(Some(node_of(stored, parent)))
+    let Some(stored) = tables::node_by_number(sql, number)? else { return Ok(None) };
+    let parent = parent_id(sql, stored.position)?;
+    Ok(Some(to_node(stored, parent)))
 }
 
 /// The sessions whose chain has a message, the oldest first.
 pub(crate) fn owners(sql: &mut dyn Sql, node: NodeId) -> Result<Vec<SessionId>> {
-    let place = tables::place(sql, node)?.ok_or(StoreError::NoNode(node))?;
+    let place = tables::position(sql, node)?.ok_or(StoreError::NoNode(node))?;
     tables::owners(sql, place)
 }
 
 /// The id of the message before a place on the way to it.
-fn before(sql: &mut dyn Sql, place: Place) -> Result<Option<NodeId>> {
+fn parent_id(sql: &mut dyn Sql, place: Position) -> Result<Option<NodeId>> {
     let Some(depth) = place.depth.checked_sub(1) else { return Ok(None) };
-    let lane = ranges(sql, place.lane, depth..depth + 1)?.first().map_or(place.lane, |(lane, _)| *lane);
-    let id = tables::id_at(sql, lane, depth)?;
+    let lane = lane_ranges(sql, place.lane, depth..depth + 1)?.first().map_or(place.lane, |(lane, _)| *lane);
+    let id = tables::node_id_at(sql, lane, depth)?;
     let text = || format!("lane {lane} has no message {depth}, and others stand behind it");
     id.map(Some).ok_or_else(|| StoreError::Broken(text()))
 }
 
 /// Which depths of which lanes lead along a lane, the oldest first.
-pub(crate) fn ranges(sql: &mut dyn Sql, lane: i64, depths: Range<u32>) -> Result<Vec<(i64, Range<u32>)>> {
+pub(crate) fn lane_ranges(sql: &mut dyn Sql, lane: i64, depths: Range<u32>) -> Result<Vec<(i64, Range<u32>)>> {
     let mut ranges = Vec::new();
     let (mut next, mut end) = (Some(lane), depths.end);
     while let Some(lane) = next.filter(|_| end > depths.start) {
@@ -91,12 +91,12 @@ pub(crate) fn ranges(sql: &mut dyn Sql, lane: i64, depths: Range<u32>) -> Result
     Ok(ranges)
 }
 
-fn node_of(stored: Stored, parent: Option<NodeId>) -> Node {
+fn to_node(stored: StoredMessage, parent: Option<NodeId>) -> Node {
     Node {
         id: stored.id,
         parent,
-        number: stored.place.number.unsigned_abs(),
-        depth: stored.place.depth,
+        number: stored.position.number.unsigned_abs(),
+        depth: stored.position.depth,
         role: stored.role,
         at: stored.at,
         json: stored.json.into(),

@@ -35,14 +35,14 @@ mod open; //    a store by its address
 
 pub mod search; // what was said, by words, place and session
 
-pub use batch::{Batch, Change, Committed, NewEvent, NewMessage, NewSession, Op};
+pub use batch::{Batch, SessionChange, CommitSummary, NewEvent, NewMessage, NewSession, Op};
 pub use chain::{BlobId, IdError, Node, NodeId, Role, role_of};
-pub use doctor::{Care, Cure, Finding};
+pub use doctor::{CheckMode, RepairStatus, Finding};
 pub use memory::MemoryStore;
-pub use open::{Purpose, open, store_file};
+pub use open::{OpenMode, open, store_file};
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
-pub use readable::{Readable, readable};
+pub use readable::{ReadableSessions, readable_sessions};
 pub use session::{EndReason, EventRow, Millis, Relation, SessionId, SessionRow};
-pub use sqlite::{Patience, SqliteStore};
-pub use store::{Filter, Held, Lock, Size, Store, StoreError};
+pub use sqlite::{BusyPolicy, SqliteStore};
+pub use store::{SessionFilter, LockOutcome, SessionLock, StoreSize, Store, StoreError};

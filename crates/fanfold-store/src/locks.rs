@@ -1,8 +1,8 @@
 //! The right to fold a session: one holder at a time, for as long as the lease says.
 
 use crate::session::{Millis, SessionId};
-use crate::sql::{Sql, Value, row};
-use crate::store::{Held, Lock, StoreError};
+use crate::sql::{Sql, SqlValue, query_row};
+use crate::store::{LockOutcome, SessionLock, StoreError};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -13,26 +13,26 @@ pub(crate) fn lock(
     holder: &str,
     lease_ms: i64,
     now: Millis,
-) -> Result<Held> {
+) -> Result<LockOutcome> {
     let until = Millis(now.0.saturating_add(lease_ms));
     let take = "INSERT INTO locks (session, holder, until) VALUES ($1, $2, $3) \
          ON CONFLICT (session) DO UPDATE SET holder = excluded.holder, until = excluded.until \
          WHERE locks.holder = excluded.holder OR locks.until <= $4";
-    let values = [Value::Text(&session.0), Value::Text(holder), Value::Int(until.0), Value::Int(now.0)];
-    let n_taken = sql.run(take, &values)?;
+    let values = [SqlValue::Text(&session.0), SqlValue::Text(holder), SqlValue::Int(until.0), SqlValue::Int(now.0)];
+    let n_taken = sql.execute(take, &values)?;
     if n_taken > 0 {
-        return Ok(Held::Ours(Lock { session: session.clone(), holder: holder.to_owned(), until }));
+        return Ok(LockOutcome::Acquired(SessionLock { session: session.clone(), holder: holder.to_owned(), until }));
     }
-    let found = row(sql, "SELECT holder, until FROM locks WHERE session = $1", &[Value::Text(&session.0)])?;
+    let found = query_row(sql, "SELECT holder, until FROM locks WHERE session = $1", &[SqlValue::Text(&session.0)])?;
     // Given back between the two statements: the caller comes again.
     let mut found = found.ok_or(StoreError::Busy { tries: 1 })?;
     let (holder, until) = (found.text()?, Millis(found.int()?));
-    Ok(Held::Theirs(Lock { session: session.clone(), holder, until }))
+    Ok(LockOutcome::HeldByOther(SessionLock { session: session.clone(), holder, until }))
 }
 
 /// Gives a lock back, if it is the holder's.
 pub(crate) fn unlock(sql: &mut dyn Sql, session: &SessionId, holder: &str) -> Result<()> {
-    let values = [Value::Text(&session.0), Value::Text(holder)];
-    sql.run("DELETE FROM locks WHERE session = $1 AND holder = $2", &values)?;
+    let values = [SqlValue::Text(&session.0), SqlValue::Text(holder)];
+    sql.execute("DELETE FROM locks WHERE session = $1 AND holder = $2", &values)?;
     Ok(())
 }

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::batch::{Batch, Change, Committed, NewMessage, NewSession, Op};
+use crate::batch::{Batch, SessionChange, CommitSummary, NewMessage, NewSession, Op};
 use crate::chain::{BlobId, Node, NodeId, role_of};
-use crate::doctor::{Care, Cure, Finding};
-use crate::search::{Candidate, Find, Hits, MemoryIndex, Owned, Picker, sort};
+use crate::doctor::{CheckMode, RepairStatus, Finding};
+use crate::search::{Candidate, SearchSpec, SearchHits, MemoryIndex, Ownership, HitCollector, sort};
 use crate::session::{EventRow, Millis, SessionId, SessionRow};
-use crate::store::{Filter, Held, Lock, Size, Store, StoreError};
+use crate::store::{SessionFilter, LockOutcome, SessionLock, StoreSize, Store, StoreError};
 
 /// A store in memory.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ struct State {
     sessions: BTreeMap<SessionId, SessionRow>,
     events: BTreeMap<SessionId, Vec<EventRow>>,
     blobs: BTreeMap<BlobId, Arc<[u8]>>,
-    locks: BTreeMap<SessionId, Lock>,
+    locks: BTreeMap<SessionId, SessionLock>,
     marks: BTreeMap<String, i64>,
 }
 
@@ -44,15 +44,15 @@ impl MemoryStore {
 }
 
 impl Store for MemoryStore {
-    fn commit(&self, batch: &Batch) -> Result<Committed, StoreError> {
+    fn commit(&self, batch: &Batch) -> Result<CommitSummary, StoreError> {
         let mut held = self.state();
         let mut state = held.clone();
-        for (session, tip) in &batch.expect {
+        for (session, tip) in &batch.expected_tips {
             if state.row(session)?.tip != *tip {
                 return Err(StoreError::Moved(session.clone()));
             }
         }
-        let mut committed = Committed::default();
+        let mut committed = CommitSummary::default();
         for op in &batch.ops {
             state.apply(op, batch.at, &mut committed)?;
         }
@@ -64,7 +64,7 @@ impl Store for MemoryStore {
         Ok(self.state().sessions.get(id).cloned())
     }
 
-    fn sessions(&self, filter: &Filter) -> Result<Vec<SessionRow>, StoreError> {
+    fn sessions(&self, filter: &SessionFilter) -> Result<Vec<SessionRow>, StoreError> {
         let state = self.state();
         let is_meant = |row: &&SessionRow| {
             filter.source.as_ref().is_none_or(|source| row.source == *source)
@@ -101,7 +101,7 @@ impl Store for MemoryStore {
         Ok(self.state().nodes.get(&id).map(|node| Node::clone(node)))
     }
 
-    fn numbered(&self, number: u64) -> Result<Option<Node>, StoreError> {
+    fn node_by_number(&self, number: u64) -> Result<Option<Node>, StoreError> {
         let state = self.state();
         Ok(state.numbers.get(&number).and_then(|id| state.nodes.get(id)).map(|node| Node::clone(node)))
     }
@@ -121,22 +121,22 @@ impl Store for MemoryStore {
         Ok(rows.into_iter().map(|row| row.id.clone()).collect())
     }
 
-    fn find(&self, find: &Find) -> Result<Hits, StoreError> {
+    fn search(&self, find: &SearchSpec) -> Result<SearchHits, StoreError> {
         let state = self.state();
         let mut index = self.index();
-        for (number, id) in state.numbers.range(index.mark() + 1..) {
+        for (number, id) in state.numbers.range(index.last_number() + 1..) {
             index.add(*number, &state.nodes[id].json);
         }
-        let query = find.query.expand(|like, limit| Ok::<_, StoreError>(index.alike(like, limit)))?;
+        let query = find.query.expand(|like, limit| Ok::<_, StoreError>(index.matching_words(like, limit)))?;
         let candidate = |(number, score): (u64, f64)| {
             let node = &state.nodes[state.numbers.get(&number)?];
             let (depth, at) = (node.depth, node.at);
-            find.wants(node.role, at).then_some(Candidate { number, lane: 0, depth, at, score })
+            find.accepts(node.role, at).then_some(Candidate { number, lane: 0, depth, at, score })
         };
         let mut candidates: Vec<_> = index.candidates(&query).into_iter().filter_map(candidate).collect();
         sort(&mut candidates, find.order);
         let owners = state.all_owners();
-        let mut picker = Picker::new(find);
+        let mut picker = HitCollector::new(find);
         for candidate in candidates {
             if picker.is_done() {
                 break;
@@ -146,9 +146,9 @@ impl Store for MemoryStore {
             let is_live = find
                 .live
                 .as_ref()
-                .is_some_and(|live| live.has(node.depth) && owners.iter().any(|row| row.id == live.session));
+                .is_some_and(|live| live.contains(node.depth) && owners.iter().any(|row| row.id == live.session));
             let owners = owners.into_iter().cloned().collect();
-            picker.take(candidate.score, Owned { owners, is_live }, || Ok(Some(Node::clone(node))))?;
+            picker.offer(candidate.score, Ownership { owners, is_live }, || Ok(Some(Node::clone(node))))?;
         }
         Ok(picker.finish(query.is_narrowed))
     }
@@ -164,7 +164,7 @@ impl Store for MemoryStore {
         Ok(self.state().blobs.get(&id).map(|bytes| bytes.to_vec()))
     }
 
-    fn mark(&self, name: &str) -> Result<Option<i64>, StoreError> {
+    fn named_value(&self, name: &str) -> Result<Option<i64>, StoreError> {
         Ok(self.state().marks.get(name).copied())
     }
 
@@ -174,18 +174,18 @@ impl Store for MemoryStore {
         holder: &str,
         lease_ms: i64,
         now: Millis,
-    ) -> Result<Held, StoreError> {
+    ) -> Result<LockOutcome, StoreError> {
         let mut state = self.state();
         if let Some(lock) = state.locks.get(session)
             && lock.holder != holder
             && lock.until > now
         {
-            return Ok(Held::Theirs(lock.clone()));
+            return Ok(LockOutcome::HeldByOther(lock.clone()));
         }
         let until = Millis(now.0.saturating_add(lease_ms));
-        let lock = Lock { session: session.clone(), holder: holder.to_owned(), until };
+        let lock = SessionLock { session: session.clone(), holder: holder.to_owned(), until };
         state.locks.insert(session.clone(), lock.clone());
-        Ok(Held::Ours(lock))
+        Ok(LockOutcome::Acquired(lock))
     }
 
     fn unlock(&self, session: &SessionId, holder: &str) -> Result<(), StoreError> {
@@ -196,7 +196,7 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn sweep(&self) -> Result<u64, StoreError> {
+    fn collect_garbage(&self) -> Result<u64, StoreError> {
         let mut state = self.state();
         let mut reached = BTreeSet::new();
         let events = state.events.values().flatten().filter_map(|event| event.tip);
@@ -216,14 +216,14 @@ impl Store for MemoryStore {
         Ok((n_before - state.nodes.len()) as u64)
     }
 
-    fn examine(&self, _care: Care) -> Result<Vec<Finding>, StoreError> {
+    fn check(&self, _care: CheckMode) -> Result<Vec<Finding>, StoreError> {
         let state = self.state();
-        let lost = |place, text: &str| Finding { place, text: text.to_owned(), cure: Cure::None };
+        let lost = |place, text: &str| Finding { location: place, text: text.to_owned(), repair: RepairStatus::Impossible };
         let mut findings = Vec::new();
         for (id, node) in &state.nodes {
             let depth = node.parent.map_or(Ok(0), |parent| state.depth(parent).map(|depth| depth + 1));
             let is_sound =
-                *id == NodeId::of(node.parent, &node.json) && depth.is_ok_and(|depth| depth == node.depth);
+                *id == NodeId::new(node.parent, &node.json) && depth.is_ok_and(|depth| depth == node.depth);
             if !is_sound {
                 findings.push(lost(format!("message {}", node.number), "it is not what was written"));
             }
@@ -237,10 +237,10 @@ impl Store for MemoryStore {
         Ok(findings)
     }
 
-    fn size(&self) -> Result<Size, StoreError> {
+    fn size(&self) -> Result<StoreSize, StoreError> {
         let state = self.state();
         let n_json_bytes = state.nodes.values().map(|node| node.json.len() as u64).sum();
-        Ok(Size {
+        Ok(StoreSize {
             n_sessions: state.sessions.len() as u64,
             n_nodes: state.nodes.len() as u64,
             n_json_bytes,
@@ -259,22 +259,22 @@ impl State {
         self.sessions.get_mut(id).ok_or_else(|| StoreError::NoSession(id.clone()))
     }
 
-    fn apply(&mut self, op: &Op, at: Millis, committed: &mut Committed) -> Result<(), StoreError> {
+    fn apply(&mut self, op: &Op, at: Millis, committed: &mut CommitSummary) -> Result<(), StoreError> {
         match op {
             Op::Create(new) => self.create(new, at),
             Op::Append(session, messages) => {
-                let tip = self.append(session, messages, at, &mut committed.n_new)?;
+                let tip = self.append(session, messages, at, &mut committed.n_new_messages)?;
                 committed.tips.push((session.clone(), tip));
                 Ok(())
             }
-            Op::Move(session, tip) => {
+            Op::MoveTip(session, tip) => {
                 let n_messages = tip.map_or(Ok(0), |tip| self.depth(tip).map(|depth| depth + 1))?;
                 let row = self.row_mut(session)?;
                 (row.tip, row.n_messages, row.updated_at) = (*tip, n_messages, at);
                 committed.tips.push((session.clone(), *tip));
                 Ok(())
             }
-            Op::Note(session, event) => {
+            Op::AddEvent(session, event) => {
                 let row = self.row_mut(session)?;
                 let (seq, tip) = (row.n_events, row.tip);
                 row.n_events += 1;
@@ -284,12 +284,12 @@ impl State {
                 self.events.entry(session.clone()).or_default().push(event);
                 Ok(())
             }
-            Op::Set(session, change) => self.set(session, change, at),
-            Op::Keep(bytes) => {
-                self.blobs.insert(BlobId::of(bytes), bytes.as_slice().into());
+            Op::Update(session, change) => self.set(session, change, at),
+            Op::PutBlob(bytes) => {
+                self.blobs.insert(BlobId::new(bytes), bytes.as_slice().into());
                 Ok(())
             }
-            Op::Mark(name, value) => {
+            Op::SetNamedValue(name, value) => {
                 self.marks.insert(name.clone(), *value);
                 Ok(())
             }
@@ -348,7 +348,7 @@ impl State {
             (row.tip, row.n_messages)
         };
         for message in messages {
-            let id = NodeId::of(tip, &message.json);
+            let id = NodeId::new(tip, &message.json);
             if !self.nodes.contains_key(&id) {
                 self.next_number += 1;
                 *n_new += 1;
@@ -372,8 +372,8 @@ impl State {
         Ok(tip)
     }
 
-    fn set(&mut self, session: &SessionId, change: &Change, at: Millis) -> Result<(), StoreError> {
-        if let Change::Title(Some(title)) = change {
+    fn set(&mut self, session: &SessionId, change: &SessionChange, at: Millis) -> Result<(), StoreError> {
+        if let SessionChange::Title(Some(title)) = change {
             let holder =
                 self.sessions.values().find(|row| row.title.as_ref() == Some(title) && row.id != *session);
             if let Some(holder) = holder {
@@ -383,13 +383,13 @@ impl State {
         let row = self.row_mut(session)?;
         row.updated_at = at;
         match change {
-            Change::Title(title) => row.title.clone_from(title),
-            Change::Goal(goal) => row.goal.clone_from(goal),
-            Change::Model(model) => row.model = Some(model.clone()),
-            Change::Ended(reason) => {
+            SessionChange::Title(title) => row.title.clone_from(title),
+            SessionChange::Goal(goal) => row.goal.clone_from(goal),
+            SessionChange::Model(model) => row.model = Some(model.clone()),
+            SessionChange::End(reason) => {
                 row.ended.get_or_insert((at, reason.clone()));
             }
-            Change::Reopened => row.ended = None,
+            SessionChange::Reopen => row.ended = None,
         }
         Ok(())
     }

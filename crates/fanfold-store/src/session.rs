@@ -13,14 +13,14 @@ impl fmt::Display for Millis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.0.div_euclid(1000);
         let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-        let (year, month, day) = date(days);
+        let (year, month, day) = calendar_date(days);
         write!(f, "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60)
     }
 }
 
 impl Millis {
     /// The moment at which a day begins, in UTC: `2026-11-15`. None if it is no day.
-    pub fn of_day(text: &str) -> Option<Millis> {
+    pub fn from_date(text: &str) -> Option<Millis> {
         let mut parts = text.trim().splitn(3, '-').map(|part| part.parse::<i64>().ok());
         let mut next = || parts.next().flatten();
         let (year, month, day) = (next()?, next()?, next()?);
@@ -36,7 +36,7 @@ impl Millis {
 }
 
 /// The date so many days after 1970-01-01, by the calendar of 400 years with 146,097 days.
-fn date(days: i64) -> (i64, i64, i64) {
+fn calendar_date(days: i64) -> (i64, i64, i64) {
     // Years begin in March here, so that the leap day is a year's last.
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
@@ -81,7 +81,7 @@ impl Relation {
     }
 
     /// The relation of that name.
-    pub fn named(name: &str) -> Option<Relation> {
+    pub fn from_name(name: &str) -> Option<Relation> {
         [Relation::Rotation, Relation::Fork, Relation::Subagent]
             .into_iter()
             .find(|relation| relation.name() == name)
@@ -116,7 +116,7 @@ impl EndReason {
     }
 
     /// The reason of that name.
-    pub fn named(name: &str) -> EndReason {
+    pub fn from_name(name: &str) -> EndReason {
         match name {
             "compression" => EndReason::Compression,
             "branched" => EndReason::Branched,
@@ -189,7 +189,7 @@ mod tests {
     }
     #[test]
     fn days_begin_where_the_calendar_says() {
-        let begins = |day| Millis::of_day(day).map(|at| at.0 / 1000);
+        let begins = |day| Millis::from_date(day).map(|at| at.0 / 1000);
         assert_eq!(begins("1970-01-01"), Some(0));
         assert_eq!(begins("2000-02-29"), Some(951_782_400));
         assert_eq!(begins("2026-11-15"), Some(1_794_700_800));

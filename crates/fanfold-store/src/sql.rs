@@ -8,7 +8,7 @@ use crate::store::StoreError;
 
 /// A value given to a statement.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Value<'a> {
+pub(crate) enum SqlValue<'a> {
     /// Nothing.
     Null,
     /// A number.
@@ -21,15 +21,15 @@ pub(crate) enum Value<'a> {
     Bytes(&'a [u8]),
 }
 
-impl<'a> Value<'a> {
+impl<'a> SqlValue<'a> {
     /// A name that may be missing.
-    pub(crate) fn text(text: Option<&'a str>) -> Value<'a> {
-        text.map_or(Value::Null, Value::Text)
+    pub(crate) fn text(text: Option<&'a str>) -> SqlValue<'a> {
+        text.map_or(SqlValue::Null, SqlValue::Text)
     }
 
     /// A number that may be missing.
-    pub(crate) fn int(number: Option<i64>) -> Value<'a> {
-        number.map_or(Value::Null, Value::Int)
+    pub(crate) fn int(number: Option<i64>) -> SqlValue<'a> {
+        number.map_or(SqlValue::Null, SqlValue::Int)
     }
 }
 
@@ -73,7 +73,7 @@ impl Row {
     }
 
     /// The next cell, a number of any type of ours.
-    pub(crate) fn number<T: TryFrom<i64>>(&mut self) -> Result<T, StoreError> {
+    pub(crate) fn integer<T: TryFrom<i64>>(&mut self) -> Result<T, StoreError> {
         let number = self.int()?;
         T::try_from(number).map_err(|_| StoreError::Broken(format!("the number {number} is out of range")))
     }
@@ -127,19 +127,19 @@ fn unexpected(wanted: &str, found: Option<&Cell>) -> StoreError {
 /// A database within a transaction.
 pub(crate) trait Sql {
     /// Runs a query.
-    fn rows(&mut self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>, StoreError>;
+    fn query(&mut self, sql: &str, values: &[SqlValue<'_>]) -> Result<Vec<Row>, StoreError>;
 
     /// Runs a statement and gives how many rows it changed.
-    fn run(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError>;
+    fn execute(&mut self, sql: &str, values: &[SqlValue<'_>]) -> Result<u64, StoreError>;
 
     /// So many new numbers for messages, in order. A number is never given twice.
     fn new_numbers(&mut self, n: usize) -> Result<Vec<i64>, StoreError>;
 
     /// Keeps others from changing a session before the transaction ends.
-    fn hold_session(&mut self, id: &str) -> Result<(), StoreError>;
+    fn lock_session(&mut self, id: &str) -> Result<(), StoreError>;
 }
 
 /// The only row of a query, or none.
-pub(crate) fn row(sql: &mut dyn Sql, text: &str, values: &[Value<'_>]) -> Result<Option<Row>, StoreError> {
-    Ok(sql.rows(text, values)?.into_iter().next())
+pub(crate) fn query_row(sql: &mut dyn Sql, text: &str, values: &[SqlValue<'_>]) -> Result<Option<Row>, StoreError> {
+    Ok(sql.query(text, values)?.into_iter().next())
 }

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use crate::batch::{Batch, Committed};
+use crate::batch::{Batch, CommitSummary};
 use crate::chain::{BlobId, Node, NodeId};
-use crate::doctor::{Care, Finding};
-use crate::search::{Find, Hits};
+use crate::doctor::{CheckMode, Finding};
+use crate::search::{SearchSpec, SearchHits};
 use crate::session::{EventRow, Millis, SessionId, SessionRow};
 
 /// Why a store did not do what it was asked.
@@ -86,7 +86,7 @@ pub enum StoreError {
 
 /// Which sessions are meant.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Filter {
+pub struct SessionFilter {
     /// Of this source.
     pub source: Option<String>,
     /// Of this lineage.
@@ -107,7 +107,7 @@ pub struct Filter {
 
 /// The right to fold a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lock {
+pub struct SessionLock {
     /// The session.
     pub session: SessionId,
     /// Who has it: host, process, and a random word.
@@ -118,16 +118,16 @@ pub struct Lock {
 
 /// How a lock was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Held {
+pub enum LockOutcome {
     /// It is ours.
-    Ours(Lock),
+    Acquired(SessionLock),
     /// Another one has it.
-    Theirs(Lock),
+    HeldByOther(SessionLock),
 }
 
 /// How large a store is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Size {
+pub struct StoreSize {
     /// Sessions.
     pub n_sessions: u64,
     /// Messages, each counted once.
@@ -143,13 +143,13 @@ pub struct Size {
 /// A place where sessions are kept.
 pub trait Store: Send + Sync {
     /// Writes a batch: all of it, durably, or nothing.
-    fn commit(&self, batch: &Batch) -> Result<Committed, StoreError>;
+    fn commit(&self, batch: &Batch) -> Result<CommitSummary, StoreError>;
 
     /// A session.
     fn session(&self, id: &SessionId) -> Result<Option<SessionRow>, StoreError>;
 
     /// Sessions, the last written to first.
-    fn sessions(&self, filter: &Filter) -> Result<Vec<SessionRow>, StoreError>;
+    fn sessions(&self, filter: &SessionFilter) -> Result<Vec<SessionRow>, StoreError>;
 
     /// The messages that lead to a tip and have these depths, oldest first.
     fn chain(&self, tip: NodeId, depths: Range<u32>) -> Result<Vec<Node>, StoreError>;
@@ -158,13 +158,13 @@ pub trait Store: Send + Sync {
     fn node(&self, id: NodeId) -> Result<Option<Node>, StoreError>;
 
     /// The message of a number.
-    fn numbered(&self, number: u64) -> Result<Option<Node>, StoreError>;
+    fn node_by_number(&self, number: u64) -> Result<Option<Node>, StoreError>;
 
     /// The sessions whose chain has the message, the oldest first. A rewound message is in none.
     fn owners(&self, node: NodeId) -> Result<Vec<SessionId>, StoreError>;
 
     /// The messages with some words that may be seen, in the order asked for. Everything committed is found.
-    fn find(&self, find: &Find) -> Result<Hits, StoreError>;
+    fn search(&self, find: &SearchSpec) -> Result<SearchHits, StoreError>;
 
     /// The events of a session from a position on, oldest first.
     fn events(&self, session: &SessionId, from: u32) -> Result<Vec<EventRow>, StoreError>;
@@ -173,22 +173,22 @@ pub trait Store: Send + Sync {
     fn blob(&self, id: BlobId) -> Result<Option<Vec<u8>>, StoreError>;
 
     /// The number that was remembered under a name.
-    fn mark(&self, name: &str) -> Result<Option<i64>, StoreError>;
+    fn named_value(&self, name: &str) -> Result<Option<i64>, StoreError>;
 
     /// Takes the lock of a session for so many milliseconds, or prolongs it, unless another one has it. A lock whose
     /// time is over is nobody's.
     fn lock(&self, session: &SessionId, holder: &str, lease_ms: i64, now: Millis)
-    -> Result<Held, StoreError>;
+    -> Result<LockOutcome, StoreError>;
 
     /// Gives a lock back, if it is the holder's.
     fn unlock(&self, session: &SessionId, holder: &str) -> Result<(), StoreError>;
 
     /// Removes messages and bytes that no session leads to. Gives how many messages went.
-    fn sweep(&self) -> Result<u64, StoreError>;
+    fn collect_garbage(&self) -> Result<u64, StoreError>;
 
     /// Looks through all of it, and repairs what can be if asked to.
-    fn examine(&self, care: Care) -> Result<Vec<Finding>, StoreError>;
+    fn check(&self, care: CheckMode) -> Result<Vec<Finding>, StoreError>;
 
     /// How large it is.
-    fn size(&self) -> Result<Size, StoreError>;
+    fn size(&self) -> Result<StoreSize, StoreError>;
 }

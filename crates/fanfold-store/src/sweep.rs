@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::search::{self, Index};
-use crate::sql::{Sql, Value};
+use crate::sql::{Sql, SqlValue};
 use crate::store::StoreError;
 use crate::tables;
 
@@ -11,47 +11,47 @@ type Result<T> = std::result::Result<T, StoreError>;
 
 /// Removes messages that neither a session nor an event leads to, and bytes that no event names. Gives how many messages
 /// went.
-pub(crate) fn sweep(sql: &mut dyn Sql, index: &dyn Index) -> Result<u64> {
-    let reached = reached(sql)?;
+pub(crate) fn collect(sql: &mut dyn Sql, index: &dyn Index) -> Result<u64> {
+    let reached = reachable_depths(sql)?;
     let mark = "INSERT INTO marks (name, value) SELECT 'numbered', coalesce(max(number), 0) FROM nodes WHERE true \
          ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE marks.value < excluded.value";
-    sql.run(mark, &[])?;
+    sql.execute(mark, &[])?;
     let mut n_gone = 0;
-    for (lane, _, _) in lanes(sql)? {
+    for (lane, _, _) in all_lanes(sql)? {
         // The first depth that goes.
         let from = reached.get(&lane).map_or(0, |depth| depth + 1);
-        let values = [Value::Int(lane), Value::Int(from)];
+        let values = [SqlValue::Int(lane), SqlValue::Int(from)];
         let gone = tables::nodes(sql, lane, u32::try_from(from).unwrap_or(u32::MAX)..u32::MAX)?;
         if !gone.is_empty() {
-            search::forget(sql, index, gone)?;
+            search::remove_messages(sql, index, gone)?;
         }
-        n_gone += sql.run("DELETE FROM nodes WHERE lane = $1 AND depth >= $2", &values)?;
+        n_gone += sql.execute("DELETE FROM nodes WHERE lane = $1 AND depth >= $2", &values)?;
         if !reached.contains_key(&lane) {
-            sql.run("DELETE FROM lanes WHERE lane = $1", &[Value::Int(lane)])?;
+            sql.execute("DELETE FROM lanes WHERE lane = $1", &[SqlValue::Int(lane)])?;
         }
     }
-    sweep_blobs(sql)?;
+    delete_unreferenced_blobs(sql)?;
     Ok(n_gone)
 }
 
-fn lanes(sql: &mut dyn Sql) -> Result<Vec<(i64, Option<i64>, i64)>> {
-    let rows = sql.rows("SELECT lane, parent, start FROM lanes ORDER BY lane DESC", &[])?;
+fn all_lanes(sql: &mut dyn Sql) -> Result<Vec<(i64, Option<i64>, i64)>> {
+    let rows = sql.query("SELECT lane, parent, start FROM lanes ORDER BY lane DESC", &[])?;
     rows.into_iter().map(|mut row| Ok((row.int()?, row.opt_int()?, row.int()?))).collect()
 }
 
 /// The last depth of each lane that something leads to.
-fn reached(sql: &mut dyn Sql) -> Result<BTreeMap<i64, i64>> {
+fn reachable_depths(sql: &mut dyn Sql) -> Result<BTreeMap<i64, i64>> {
     // A session whose tip is gone still says where that stood: what is left of it is there for a repair.
     let text = "SELECT led.lane, max(led.depth) FROM (SELECT n.lane, n.depth FROM nodes n \
          WHERE n.number IN (SELECT tip FROM sessions WHERE tip IS NOT NULL \
          UNION SELECT tip FROM events WHERE tip IS NOT NULL) \
          UNION ALL SELECT s.lane, s.n_messages - 1 FROM sessions s WHERE s.lane IS NOT NULL) AS led GROUP BY led.lane";
     let mut reached = BTreeMap::new();
-    for mut row in sql.rows(text, &[])? {
+    for mut row in sql.query(text, &[])? {
         reached.insert(row.int()?, row.int()?);
     }
     // A lane is younger than the one it leaves, so the youngest first passes everything on.
-    for (lane, parent, start) in lanes(sql)? {
+    for (lane, parent, start) in all_lanes(sql)? {
         if let Some(parent) = parent.filter(|_| reached.contains_key(&lane)) {
             let depth = reached.entry(parent).or_insert(start - 1);
             *depth = (*depth).max(start - 1);
@@ -61,29 +61,29 @@ fn reached(sql: &mut dyn Sql) -> Result<BTreeMap<i64, i64>> {
 }
 
 /// Removes bytes that no event names.
-pub(crate) fn sweep_blobs(sql: &mut dyn Sql) -> Result<()> {
-    for id in unnamed_blobs(sql)? {
-        sql.run("DELETE FROM blobs WHERE id = $1", &[Value::Bytes(&id)])?;
+pub(crate) fn delete_unreferenced_blobs(sql: &mut dyn Sql) -> Result<()> {
+    for id in unreferenced_blobs(sql)? {
+        sql.execute("DELETE FROM blobs WHERE id = $1", &[SqlValue::Bytes(&id)])?;
     }
     Ok(())
 }
 
 /// The ids of bytes that no event names.
-pub(crate) fn unnamed_blobs(sql: &mut dyn Sql) -> Result<BTreeSet<[u8; 32]>> {
+pub(crate) fn unreferenced_blobs(sql: &mut dyn Sql) -> Result<BTreeSet<[u8; 32]>> {
     let mut ids = BTreeSet::new();
-    for mut row in sql.rows("SELECT id FROM blobs", &[])? {
+    for mut row in sql.query("SELECT id FROM blobs", &[])? {
         ids.extend(row.opt_hash()?);
     }
     let mut last = 0;
     while !ids.is_empty() {
         let text = "SELECT number, body FROM events WHERE number > $1 ORDER BY number LIMIT 256";
-        let rows = sql.rows(text, &[Value::Int(last)])?;
+        let rows = sql.query(text, &[SqlValue::Int(last)])?;
         if rows.is_empty() {
             break;
         }
         for mut row in rows {
             last = row.int()?;
-            for named in named(&row.text()?) {
+            for named in blob_ids_in(&row.text()?) {
                 ids.remove(&named);
             }
         }
@@ -92,7 +92,7 @@ pub(crate) fn unnamed_blobs(sql: &mut dyn Sql) -> Result<BTreeSet<[u8; 32]>> {
 }
 
 /// Every id that a text names: 64 hexadecimal digits in a row.
-fn named(text: &str) -> Vec<[u8; 32]> {
+fn blob_ids_in(text: &str) -> Vec<[u8; 32]> {
     let digit = |byte: u8| match byte {
         b'0'..=b'9' => Some(byte - b'0'),
         b'a'..=b'f' => Some(byte - b'a' + 10),
@@ -113,9 +113,9 @@ mod tests {
 
     #[test]
     fn ids_are_found_in_a_text() {
-        let id = BlobId::of(b"x");
-        assert_eq!(named(&format!("{{\"body\":\"{id}\"}}")), [id.0]);
-        assert!(named(&format!("0{id}")).contains(&id.0));
-        assert!(named(&id.to_string()[1..]).is_empty());
+        let id = BlobId::new(b"x");
+        assert_eq!(blob_ids_in(&format!("{{\"body\":\"{id}\"}}")), [id.0]);
+        assert!(blob_ids_in(&format!("0{id}")).contains(&id.0));
+        assert!(blob_ids_in(&id.to_string()[1..]).is_empty());
     }
 }

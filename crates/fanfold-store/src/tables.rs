@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use crate::chain::{BlobId, NodeId, Role};
 use crate::session::{EndReason, EventRow, Millis, Relation, SessionId, SessionRow};
-use crate::sql::{Row, Sql, Value, row};
-use crate::store::{Filter, Size, StoreError};
+use crate::sql::{Row, Sql, SqlValue, query_row};
+use crate::store::{SessionFilter, StoreSize, StoreError};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
 /// Where a message stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Position {
     /// Its number.
     pub(crate) number: i64,
     /// Its lane.
@@ -37,16 +37,16 @@ pub(crate) struct Session {
     /// What is known of it.
     pub(crate) row: SessionRow,
     /// Where its tip stands.
-    pub(crate) place: Option<Place>,
+    pub(crate) tip_position: Option<Position>,
 }
 
 /// A message as it is stored: the one before it follows from its place.
 #[derive(Debug, Clone)]
-pub(crate) struct Stored {
+pub(crate) struct StoredMessage {
     /// Its id.
     pub(crate) id: NodeId,
     /// Where it stands.
-    pub(crate) place: Place,
+    pub(crate) position: Position,
     /// In whose name it is.
     pub(crate) role: Role,
     /// When it was first kept.
@@ -76,26 +76,26 @@ pub(crate) const SESSION: &str = concat!(
 
 /// A session.
 pub(crate) fn session(sql: &mut dyn Sql, id: &SessionId) -> Result<Option<Session>> {
-    row(sql, SESSION, &[Value::Text(&id.0)])?.map(read_session).transpose()
+    query_row(sql, SESSION, &[SqlValue::Text(&id.0)])?.map(read_session).transpose()
 }
 
 /// A session that is going to be written to.
 pub(crate) fn session_to_change(sql: &mut dyn Sql, id: &SessionId) -> Result<Option<Session>> {
     // It is held first and read then: a query that waited for a row sees the rest as it was before.
-    sql.hold_session(&id.0)?;
+    sql.lock_session(&id.0)?;
     session(sql, id)
 }
 
 /// Sessions, the last written to first.
-pub(crate) fn sessions(sql: &mut dyn Sql, filter: &Filter) -> Result<Vec<SessionRow>> {
+pub(crate) fn sessions(sql: &mut dyn Sql, filter: &SessionFilter) -> Result<Vec<SessionRow>> {
     let mut text = SESSIONS.to_owned();
     let mut values = Vec::new();
     let names = [("source =", &filter.source), ("title =", &filter.title)];
     let ids = [("root =", &filter.root), ("parent =", &filter.parent)];
     let times = [("updated_at >=", filter.since), ("updated_at <", filter.before)];
-    let names = names.iter().filter_map(|(test, name)| Some((*test, Value::Text(name.as_ref()?))));
-    let ids = ids.iter().filter_map(|(test, id)| Some((*test, Value::Text(&id.as_ref()?.0))));
-    let times = times.iter().filter_map(|(test, at)| Some((*test, Value::Int((*at)?.0))));
+    let names = names.iter().filter_map(|(test, name)| Some((*test, SqlValue::Text(name.as_ref()?))));
+    let ids = ids.iter().filter_map(|(test, id)| Some((*test, SqlValue::Text(&id.as_ref()?.0))));
+    let times = times.iter().filter_map(|(test, at)| Some((*test, SqlValue::Int((*at)?.0))));
     for (test, value) in names.chain(ids).chain(times) {
         values.push(value);
         let word = if values.len() == 1 { "WHERE" } else { "AND" };
@@ -104,9 +104,9 @@ pub(crate) fn sessions(sql: &mut dyn Sql, filter: &Filter) -> Result<Vec<Session
     let n = values.len();
     text.push_str(&format!(" ORDER BY s.updated_at DESC, s.id DESC LIMIT ${} OFFSET ${}", n + 1, n + 2));
     let limit = filter.limit.and_then(|limit| i64::try_from(limit).ok()).unwrap_or(i64::MAX);
-    values.push(Value::Int(limit));
-    values.push(Value::Int(i64::try_from(filter.offset).unwrap_or(i64::MAX)));
-    sql.rows(&text, &values)?.into_iter().map(|row| Ok(read_session(row)?.row)).collect()
+    values.push(SqlValue::Int(limit));
+    values.push(SqlValue::Int(i64::try_from(filter.offset).unwrap_or(i64::MAX)));
+    sql.query(&text, &values)?.into_iter().map(|row| Ok(read_session(row)?.row)).collect()
 }
 
 /// A session from its columns.
@@ -119,7 +119,7 @@ pub(crate) fn read_session(mut row: Row) -> Result<Session> {
     let parent = match (parent, relation.as_deref()) {
         (None, _) => None,
         (Some(parent), Some(name)) => {
-            let relation = Relation::named(name);
+            let relation = Relation::from_name(name);
             let relation = relation.ok_or_else(|| StoreError::Broken(format!("{name:?} is no relation")))?;
             Some((SessionId(parent), relation))
         }
@@ -128,17 +128,17 @@ pub(crate) fn read_session(mut row: Row) -> Result<Session> {
         }
     };
     let root = SessionId(row.text()?);
-    let (n_messages, n_events) = (row.number()?, row.number()?);
+    let (n_messages, n_events) = (row.integer()?, row.integer()?);
     let (started_at, updated_at) = (Millis(row.int()?), Millis(row.int()?));
     let ended = match (row.opt_int()?, row.opt_text()?) {
-        (Some(at), Some(reason)) => Some((Millis(at), EndReason::named(&reason))),
+        (Some(at), Some(reason)) => Some((Millis(at), EndReason::from_name(&reason))),
         _ => None,
     };
     let (lane, number, tip) = (row.opt_int()?, row.opt_int()?, row.opt_hash()?.map(NodeId));
     let place = match (lane, number, tip) {
         (None, None, None) => None,
         (Some(lane), Some(number), Some(_)) => {
-            Some(Place { number, lane, depth: n_messages_before(n_messages) })
+            Some(Position { number, lane, depth: tip_depth(n_messages) })
         }
         _ => return Err(StoreError::Broken(format!("session {id} points at a message that is not there"))),
     };
@@ -158,10 +158,10 @@ pub(crate) fn read_session(mut row: Row) -> Result<Session> {
         updated_at,
         ended,
     };
-    Ok(Session { key, row, place })
+    Ok(Session { key, row, tip_position: place })
 }
 
-fn n_messages_before(n_messages: u32) -> u32 {
+fn tip_depth(n_messages: u32) -> u32 {
     n_messages.saturating_sub(1)
 }
 
@@ -172,25 +172,25 @@ pub(crate) fn insert_session(sql: &mut dyn Sql, session: &Session) -> Result<i64
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) RETURNING key";
     let row_ = &session.row;
     let values = [
-        Value::Text(&row_.id.0),
-        Value::Text(&row_.source),
-        Value::Text(&row_.format),
-        Value::text(row_.model.as_deref()),
-        Value::text(row_.title.as_deref()),
-        Value::text(row_.goal.as_deref()),
-        Value::text(row_.parent.as_ref().map(|(id, _)| id.0.as_str())),
-        Value::text(row_.parent.as_ref().map(|(_, relation)| relation.name())),
-        Value::Text(&row_.root.0),
-        Value::int(session.place.map(|place| place.number)),
-        Value::int(session.place.map(|place| place.lane)),
-        Value::Int(row_.n_messages.into()),
-        Value::Int(row_.n_events.into()),
-        Value::Int(row_.started_at.0),
-        Value::Int(row_.updated_at.0),
-        Value::int(row_.ended.as_ref().map(|(at, _)| at.0)),
-        Value::text(row_.ended.as_ref().map(|(_, reason)| reason.name())),
+        SqlValue::Text(&row_.id.0),
+        SqlValue::Text(&row_.source),
+        SqlValue::Text(&row_.format),
+        SqlValue::text(row_.model.as_deref()),
+        SqlValue::text(row_.title.as_deref()),
+        SqlValue::text(row_.goal.as_deref()),
+        SqlValue::text(row_.parent.as_ref().map(|(id, _)| id.0.as_str())),
+        SqlValue::text(row_.parent.as_ref().map(|(_, relation)| relation.name())),
+        SqlValue::Text(&row_.root.0),
+        SqlValue::int(session.tip_position.map(|place| place.number)),
+        SqlValue::int(session.tip_position.map(|place| place.lane)),
+        SqlValue::Int(row_.n_messages.into()),
+        SqlValue::Int(row_.n_events.into()),
+        SqlValue::Int(row_.started_at.0),
+        SqlValue::Int(row_.updated_at.0),
+        SqlValue::int(row_.ended.as_ref().map(|(at, _)| at.0)),
+        SqlValue::text(row_.ended.as_ref().map(|(_, reason)| reason.name())),
     ];
-    match row(sql, text, &values)? {
+    match query_row(sql, text, &values)? {
         Some(mut row) => row.int(),
         None => Err(StoreError::Broken("a session was written and has no key".into())),
     }
@@ -202,53 +202,53 @@ pub(crate) fn update_session(sql: &mut dyn Sql, session: &Session) -> Result<()>
          n_events = $7, updated_at = $8, ended_at = $9, end_reason = $10 WHERE key = $11";
     let row = &session.row;
     let values = [
-        Value::text(row.model.as_deref()),
-        Value::text(row.title.as_deref()),
-        Value::text(row.goal.as_deref()),
-        Value::int(session.place.map(|place| place.number)),
-        Value::int(session.place.map(|place| place.lane)),
-        Value::Int(row.n_messages.into()),
-        Value::Int(row.n_events.into()),
-        Value::Int(row.updated_at.0),
-        Value::int(row.ended.as_ref().map(|(at, _)| at.0)),
-        Value::text(row.ended.as_ref().map(|(_, reason)| reason.name())),
-        Value::Int(session.key),
+        SqlValue::text(row.model.as_deref()),
+        SqlValue::text(row.title.as_deref()),
+        SqlValue::text(row.goal.as_deref()),
+        SqlValue::int(session.tip_position.map(|place| place.number)),
+        SqlValue::int(session.tip_position.map(|place| place.lane)),
+        SqlValue::Int(row.n_messages.into()),
+        SqlValue::Int(row.n_events.into()),
+        SqlValue::Int(row.updated_at.0),
+        SqlValue::int(row.ended.as_ref().map(|(at, _)| at.0)),
+        SqlValue::text(row.ended.as_ref().map(|(_, reason)| reason.name())),
+        SqlValue::Int(session.key),
     ];
-    sql.run(text, &values)?;
+    sql.execute(text, &values)?;
     Ok(())
 }
 
 /// Removes a session with its events and its lock.
 pub(crate) fn delete_session(sql: &mut dyn Sql, session: &Session) -> Result<()> {
-    sql.run("DELETE FROM events WHERE session = $1", &[Value::Int(session.key)])?;
-    sql.run("DELETE FROM locks WHERE session = $1", &[Value::Text(&session.row.id.0)])?;
-    sql.run("DELETE FROM sessions WHERE key = $1", &[Value::Int(session.key)])?;
+    sql.execute("DELETE FROM events WHERE session = $1", &[SqlValue::Int(session.key)])?;
+    sql.execute("DELETE FROM locks WHERE session = $1", &[SqlValue::Text(&session.row.id.0)])?;
+    sql.execute("DELETE FROM sessions WHERE key = $1", &[SqlValue::Int(session.key)])?;
     Ok(())
 }
 
 /// Who has a title.
 pub(crate) fn title_holder(sql: &mut dyn Sql, title: &str) -> Result<Option<SessionId>> {
-    let found = row(sql, "SELECT id FROM sessions WHERE title = $1", &[Value::Text(title)])?;
+    let found = query_row(sql, "SELECT id FROM sessions WHERE title = $1", &[SqlValue::Text(title)])?;
     found.map(|mut row| Ok(SessionId(row.text()?))).transpose()
 }
 
 /// Where a message stands, if it is there.
-pub(crate) fn place(sql: &mut dyn Sql, id: NodeId) -> Result<Option<Place>> {
+pub(crate) fn position(sql: &mut dyn Sql, id: NodeId) -> Result<Option<Position>> {
     let text = "SELECT number, lane, depth FROM nodes WHERE id = $1";
-    let found = row(sql, text, &[Value::Bytes(&id.0)])?;
-    found.map(|mut row| Ok(Place { number: row.int()?, lane: row.int()?, depth: row.number()? })).transpose()
+    let found = query_row(sql, text, &[SqlValue::Bytes(&id.0)])?;
+    found.map(|mut row| Ok(Position { number: row.int()?, lane: row.int()?, depth: row.integer()? })).transpose()
 }
 
 /// The id of the message at a place of a lane.
-pub(crate) fn id_at(sql: &mut dyn Sql, lane: i64, depth: u32) -> Result<Option<NodeId>> {
+pub(crate) fn node_id_at(sql: &mut dyn Sql, lane: i64, depth: u32) -> Result<Option<NodeId>> {
     let text = "SELECT id FROM nodes WHERE lane = $1 AND depth = $2";
-    row(sql, text, &[Value::Int(lane), Value::Int(depth.into())])?.map(|mut row| row.node_id()).transpose()
+    query_row(sql, text, &[SqlValue::Int(lane), SqlValue::Int(depth.into())])?.map(|mut row| row.node_id()).transpose()
 }
 
 /// Opens a lane.
 pub(crate) fn insert_lane(sql: &mut dyn Sql, lane: Lane) -> Result<i64> {
     let text = "INSERT INTO lanes (parent, start) VALUES ($1, $2) RETURNING lane";
-    match row(sql, text, &[Value::int(lane.parent), Value::Int(lane.start.into())])? {
+    match query_row(sql, text, &[SqlValue::int(lane.parent), SqlValue::Int(lane.start.into())])? {
         Some(mut row) => row.int(),
         None => Err(StoreError::Broken("a lane was opened and has no number".into())),
     }
@@ -256,52 +256,52 @@ pub(crate) fn insert_lane(sql: &mut dyn Sql, lane: Lane) -> Result<i64> {
 
 /// A lane.
 pub(crate) fn lane(sql: &mut dyn Sql, lane: i64) -> Result<Lane> {
-    let found = row(sql, "SELECT parent, start FROM lanes WHERE lane = $1", &[Value::Int(lane)])?;
+    let found = query_row(sql, "SELECT parent, start FROM lanes WHERE lane = $1", &[SqlValue::Int(lane)])?;
     let mut row = found.ok_or_else(|| StoreError::Broken(format!("there is no lane {lane}")))?;
-    Ok(Lane { parent: row.opt_int()?, start: row.number()? })
+    Ok(Lane { parent: row.opt_int()?, start: row.integer()? })
 }
 
 /// The columns of a message, in the order that [`read_node`] takes them.
 pub(crate) const NODES: &str = "SELECT number, id, lane, depth, role, at, json FROM nodes";
 
 /// The message of an id.
-pub(crate) fn node(sql: &mut dyn Sql, id: NodeId) -> Result<Option<Stored>> {
-    row(sql, &format!("{NODES} WHERE id = $1"), &[Value::Bytes(&id.0)])?.map(read_node).transpose()
+pub(crate) fn node(sql: &mut dyn Sql, id: NodeId) -> Result<Option<StoredMessage>> {
+    query_row(sql, &format!("{NODES} WHERE id = $1"), &[SqlValue::Bytes(&id.0)])?.map(read_node).transpose()
 }
 
 /// The message of a number.
-pub(crate) fn numbered(sql: &mut dyn Sql, number: i64) -> Result<Option<Stored>> {
-    row(sql, &format!("{NODES} WHERE number = $1"), &[Value::Int(number)])?.map(read_node).transpose()
+pub(crate) fn node_by_number(sql: &mut dyn Sql, number: i64) -> Result<Option<StoredMessage>> {
+    query_row(sql, &format!("{NODES} WHERE number = $1"), &[SqlValue::Int(number)])?.map(read_node).transpose()
 }
 
 /// The messages of a lane that have these depths, in order.
-pub(crate) fn nodes(sql: &mut dyn Sql, lane: i64, depths: Range<u32>) -> Result<Vec<Stored>> {
+pub(crate) fn nodes(sql: &mut dyn Sql, lane: i64, depths: Range<u32>) -> Result<Vec<StoredMessage>> {
     let text = format!("{NODES} WHERE lane = $1 AND depth >= $2 AND depth < $3 ORDER BY depth");
-    let values = [Value::Int(lane), Value::Int(depths.start.into()), Value::Int(depths.end.into())];
-    sql.rows(&text, &values)?.into_iter().map(read_node).collect()
+    let values = [SqlValue::Int(lane), SqlValue::Int(depths.start.into()), SqlValue::Int(depths.end.into())];
+    sql.query(&text, &values)?.into_iter().map(read_node).collect()
 }
 
 /// Some messages behind a place, lane by lane.
-pub(crate) fn nodes_after(sql: &mut dyn Sql, (lane, depth): (i64, u32)) -> Result<Vec<Stored>> {
+pub(crate) fn nodes_after(sql: &mut dyn Sql, (lane, depth): (i64, u32)) -> Result<Vec<StoredMessage>> {
     let text = format!("{NODES} WHERE (lane, depth) > ($1, $2) ORDER BY lane, depth LIMIT 512");
-    sql.rows(&text, &[Value::Int(lane), Value::Int(depth.into())])?.into_iter().map(read_node).collect()
+    sql.query(&text, &[SqlValue::Int(lane), SqlValue::Int(depth.into())])?.into_iter().map(read_node).collect()
 }
 
 /// A message from its columns.
-pub(crate) fn read_node(mut row: Row) -> Result<Stored> {
+pub(crate) fn read_node(mut row: Row) -> Result<StoredMessage> {
     let (number, id) = (row.int()?, row.node_id()?);
-    let place = Place { number, lane: row.int()?, depth: row.number()? };
+    let place = Position { number, lane: row.int()?, depth: row.integer()? };
     let role = row.text()?;
-    let role = Role::named(&role).ok_or_else(|| StoreError::Broken(format!("{role:?} is no role")))?;
-    Ok(Stored { id, place, role, at: Millis(row.int()?), json: row.text()? })
+    let role = Role::from_name(&role).ok_or_else(|| StoreError::Broken(format!("{role:?} is no role")))?;
+    Ok(StoredMessage { id, position: place, role, at: Millis(row.int()?), json: row.text()? })
 }
 
 /// A message to be written.
-pub(crate) struct Fresh<'a> {
+pub(crate) struct NewRow<'a> {
     /// Its id.
     pub(crate) id: NodeId,
     /// Where it is to stand.
-    pub(crate) place: Place,
+    pub(crate) position: Position,
     /// In whose name it is.
     pub(crate) role: Role,
     /// When it was said.
@@ -311,20 +311,20 @@ pub(crate) struct Fresh<'a> {
 }
 
 /// How many messages one statement writes: as many of the largest as there are, then of the next.
-const ROWS: [usize; 3] = [32, 8, 1];
+const CHUNK_SIZES: [usize; 3] = [32, 8, 1];
 
 /// Writes messages.
-pub(crate) fn insert_nodes(sql: &mut dyn Sql, nodes: &[Fresh<'_>]) -> Result<()> {
+pub(crate) fn insert_nodes(sql: &mut dyn Sql, nodes: &[NewRow<'_>]) -> Result<()> {
     let mut rest = nodes;
-    for rows in ROWS {
+    for rows in CHUNK_SIZES {
         let (many, few) = rest.split_at(rest.len() / rows * rows);
-        many.chunks(rows).try_for_each(|nodes| insert_at_once(sql, nodes))?;
+        many.chunks(rows).try_for_each(|nodes| insert_node_rows(sql, nodes))?;
         rest = few;
     }
     Ok(())
 }
 
-fn insert_at_once(sql: &mut dyn Sql, nodes: &[Fresh<'_>]) -> Result<()> {
+fn insert_node_rows(sql: &mut dyn Sql, nodes: &[NewRow<'_>]) -> Result<()> {
     let mut text = "INSERT INTO nodes (number, id, lane, depth, role, at, json) VALUES ".to_owned();
     let mut values = Vec::with_capacity(7 * nodes.len());
     for (i, node) in nodes.iter().enumerate() {
@@ -334,27 +334,27 @@ fn insert_at_once(sql: &mut dyn Sql, nodes: &[Fresh<'_>]) -> Result<()> {
         let [a, b, c, d, e, f, g] = names;
         text.push_str(&format!("{comma}(${a}, ${b}, ${c}, ${d}, ${e}, ${f}, ${g})"));
         values.extend([
-            Value::Int(node.place.number),
-            Value::Bytes(&node.id.0),
-            Value::Int(node.place.lane),
-            Value::Int(node.place.depth.into()),
-            Value::Text(node.role.name()),
-            Value::Int(node.at.0),
-            Value::Json(node.json),
+            SqlValue::Int(node.position.number),
+            SqlValue::Bytes(&node.id.0),
+            SqlValue::Int(node.position.lane),
+            SqlValue::Int(node.position.depth.into()),
+            SqlValue::Text(node.role.name()),
+            SqlValue::Int(node.at.0),
+            SqlValue::Json(node.json),
         ]);
     }
-    sql.run(&text, &values)?;
+    sql.execute(&text, &values)?;
     Ok(())
 }
 
 /// The sessions whose chain has the message of a place, the oldest first.
-pub(crate) fn owners(sql: &mut dyn Sql, place: Place) -> Result<Vec<SessionId>> {
+pub(crate) fn owners(sql: &mut dyn Sql, place: Position) -> Result<Vec<SessionId>> {
     let text = "WITH RECURSIVE sharing (lane) AS ( \
          SELECT lane FROM lanes WHERE lane = $1 \
          UNION ALL SELECT l.lane FROM lanes l JOIN sharing ON l.parent = sharing.lane WHERE l.start > $2) \
          SELECT s.id FROM sharing CROSS JOIN sessions s \
          WHERE s.lane = sharing.lane AND s.n_messages > $2 ORDER BY s.started_at, s.id";
-    let rows = sql.rows(text, &[Value::Int(place.lane), Value::Int(place.depth.into())])?;
+    let rows = sql.query(text, &[SqlValue::Int(place.lane), SqlValue::Int(place.depth.into())])?;
     rows.into_iter().map(|mut row| Ok(SessionId(row.text()?))).collect()
 }
 
@@ -362,14 +362,14 @@ pub(crate) fn owners(sql: &mut dyn Sql, place: Place) -> Result<Vec<SessionId>> 
 pub(crate) fn insert_event(sql: &mut dyn Sql, session: &Session, event: &EventRow) -> Result<()> {
     let text = "INSERT INTO events (session, seq, at, tip, kind, body) VALUES ($1, $2, $3, $4, $5, $6)";
     let values = [
-        Value::Int(session.key),
-        Value::Int(event.seq.into()),
-        Value::Int(event.at.0),
-        Value::int(session.place.map(|place| place.number)),
-        Value::Text(&event.kind),
-        Value::Json(&event.body),
+        SqlValue::Int(session.key),
+        SqlValue::Int(event.seq.into()),
+        SqlValue::Int(event.at.0),
+        SqlValue::int(session.tip_position.map(|place| place.number)),
+        SqlValue::Text(&event.kind),
+        SqlValue::Json(&event.body),
     ];
-    sql.run(text, &values)?;
+    sql.execute(text, &values)?;
     Ok(())
 }
 
@@ -378,7 +378,7 @@ pub(crate) fn events(sql: &mut dyn Sql, session: &Session, from: u32) -> Result<
     let text = "SELECT e.seq, e.at, e.kind, e.body, e.tip, n.id FROM events e LEFT JOIN nodes n ON n.number = e.tip \
          WHERE e.session = $1 AND e.seq >= $2 ORDER BY e.seq";
     let read = |mut row: Row| {
-        let (seq, at, kind, body) = (row.number()?, Millis(row.int()?), row.text()?, row.text()?);
+        let (seq, at, kind, body) = (row.integer()?, Millis(row.int()?), row.text()?, row.text()?);
         let (number, tip) = (row.opt_int()?, row.opt_hash()?.map(NodeId));
         if number.is_some() != tip.is_some() {
             let id = &session.row.id;
@@ -388,37 +388,37 @@ pub(crate) fn events(sql: &mut dyn Sql, session: &Session, from: u32) -> Result<
         }
         Ok(EventRow { seq, at, tip, kind, body })
     };
-    let rows = sql.rows(text, &[Value::Int(session.key), Value::Int(from.into())])?;
+    let rows = sql.query(text, &[SqlValue::Int(session.key), SqlValue::Int(from.into())])?;
     rows.into_iter().map(read).collect()
 }
 
 /// Keeps bytes.
 pub(crate) fn insert_blob(sql: &mut dyn Sql, bytes: &[u8]) -> Result<()> {
-    let id = BlobId::of(bytes);
+    let id = BlobId::new(bytes);
     let text = "INSERT INTO blobs (id, bytes) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING";
-    sql.run(text, &[Value::Bytes(&id.0), Value::Bytes(bytes)])?;
+    sql.execute(text, &[SqlValue::Bytes(&id.0), SqlValue::Bytes(bytes)])?;
     Ok(())
 }
 
 /// Bytes that were kept.
 pub(crate) fn blob(sql: &mut dyn Sql, id: BlobId) -> Result<Option<Vec<u8>>> {
-    let found = row(sql, "SELECT bytes FROM blobs WHERE id = $1", &[Value::Bytes(&id.0)])?;
+    let found = query_row(sql, "SELECT bytes FROM blobs WHERE id = $1", &[SqlValue::Bytes(&id.0)])?;
     found.map_or(Ok(None), |mut row| row.opt_bytes())
 }
 
 /// The events of the session of that id, from a position on.
-pub(crate) fn events_of(sql: &mut dyn Sql, id: &SessionId, from: u32) -> Result<Vec<EventRow>> {
+pub(crate) fn events_by_id(sql: &mut dyn Sql, id: &SessionId, from: u32) -> Result<Vec<EventRow>> {
     let session = session(sql, id)?.ok_or_else(|| StoreError::NoSession(id.clone()))?;
     events(sql, &session, from)
 }
 
 /// How much there is; how much room it takes is known to the database alone.
-pub(crate) fn size(sql: &mut dyn Sql) -> Result<Size> {
+pub(crate) fn size(sql: &mut dyn Sql) -> Result<StoreSize> {
     let text = "SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM nodes), \
          (SELECT coalesce(sum(octet_length(json)), 0) FROM nodes), (SELECT count(*) FROM events)";
     let mut row =
-        row(sql, text, &[])?.ok_or_else(|| StoreError::Broken("nothing could be counted".into()))?;
-    let (n_sessions, n_nodes) = (row.number()?, row.number()?);
-    let (n_json_bytes, n_events) = (row.number()?, row.number()?);
-    Ok(Size { n_sessions, n_nodes, n_json_bytes, n_events, n_disk_bytes: 0 })
+        query_row(sql, text, &[])?.ok_or_else(|| StoreError::Broken("nothing could be counted".into()))?;
+    let (n_sessions, n_nodes) = (row.integer()?, row.integer()?);
+    let (n_json_bytes, n_events) = (row.integer()?, row.integer()?);
+    Ok(StoreSize { n_sessions, n_nodes, n_json_bytes, n_events, n_disk_bytes: 0 })
 }

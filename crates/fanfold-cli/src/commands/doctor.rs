@@ -1,7 +1,7 @@
 //! `fanfold doctor`: is everything there, and as it was?
 
 use fanfold_engine::{Engine, store_words};
-use fanfold_store::{Care, Cure, Filter, Readable, SessionId};
+use fanfold_store::{CheckMode, RepairStatus, SessionFilter, ReadableSessions, SessionId};
 use serde_json::{Value, json};
 
 use crate::choose::terms_of;
@@ -18,31 +18,31 @@ struct Health {
     n_handles: usize,
     n_requests: usize,
     /// What is wrong, and whether it still is.
-    findings: Vec<(String, Cure)>,
+    findings: Vec<(String, RepairStatus)>,
 }
 
 pub(crate) fn run(args: &DoctorArgs, options: &Options) -> anyhow::Result<()> {
     let opened = if args.repair { engine(options) } else { engine_to_read(options) };
     let engine = opened.map_err(beyond)?;
-    let care = if args.repair { Care::Repair } else { Care::Check };
+    let care = if args.repair { CheckMode::Repair } else { CheckMode::Report };
     let mut health = Health::default();
-    let found = engine.store().examine(care).map_err(|error| store_failed(&error)).map_err(beyond)?;
-    health.findings.extend(found.iter().map(|finding| (finding.to_string(), finding.cure)));
-    let Readable { rows, broken: unread } = engine.readable(&Filter::default());
+    let found = engine.store().check(care).map_err(|error| store_failed(&error)).map_err(beyond)?;
+    health.findings.extend(found.iter().map(|finding| (finding.to_string(), finding.repair)));
+    let ReadableSessions { rows, broken: unread } = engine.readable(&SessionFilter::default());
     // Where something is found, that is why.
     if found.is_empty() {
-        health.findings.extend(unread.iter().map(|error| (store_words(error), Cure::None)));
+        health.findings.extend(unread.iter().map(|error| (store_words(error), RepairStatus::Impossible)));
     }
     health.n_sessions += unread.len();
     for row in &rows {
         health.n_sessions += 1;
         let place = format!("session {}", row.id);
-        let is_told = found.iter().any(|finding| finding.place == place);
+        let is_told = found.iter().any(|finding| finding.location == place);
         // What is wrong with one does not keep the others from being looked at.
         if let Err(failure) = session(&engine, &row.id, args, &mut health)
             && !is_told
         {
-            health.findings.push((format!("{place}: {failure}"), Cure::None));
+            health.findings.push((format!("{place}: {failure}"), RepairStatus::Impossible));
         }
     }
     tell(&health, args)
@@ -64,7 +64,7 @@ fn session(engine: &Engine, id: &SessionId, args: &DoctorArgs, health: &mut Heal
     health.n_handles += n_handles;
     for handle in broken {
         let text = format!("session {id}: the handle {handle} does not open what it was given for");
-        health.findings.push((text, Cure::None));
+        health.findings.push((text, RepairStatus::Impossible));
     }
     if args.requests { requests(engine, id, health) } else { Ok(()) }
 }
@@ -77,19 +77,19 @@ fn requests(engine: &Engine, id: &SessionId, health: &mut Health) -> Result<(), 
         let rebuilt = engine.rebuild(id, number, &terms_of).map_err(|error| failed(&error))?;
         if !rebuilt.is_same {
             let text = format!("session {id}: request {number} is not made again byte for byte");
-            health.findings.push((text, Cure::None));
+            health.findings.push((text, RepairStatus::Impossible));
         }
     }
     Ok(())
 }
 
 fn tell(health: &Health, args: &DoctorArgs) -> anyhow::Result<()> {
-    let n_left = health.findings.iter().filter(|(_, cure)| *cure != Cure::Done).count();
+    let n_left = health.findings.iter().filter(|(_, cure)| *cure != RepairStatus::Done).count();
     if args.json {
         let findings: Value = health
             .findings
             .iter()
-            .map(|(text, cure)| json!({ "text": text, "repaired": *cure == Cure::Done }))
+            .map(|(text, cure)| json!({ "text": text, "repaired": *cure == RepairStatus::Done }))
             .collect();
         let all = json!({ "sessions": health.n_sessions, "handles": health.n_handles,
             "requests": health.n_requests, "findings": findings, "well": n_left == 0 });
@@ -97,7 +97,7 @@ fn tell(health: &Health, args: &DoctorArgs) -> anyhow::Result<()> {
     } else {
         let mut page = String::new();
         for (text, cure) in &health.findings {
-            let mark = if *cure == Cure::Done { style::HINT } else { style::WARNING };
+            let mark = if *cure == RepairStatus::Done { style::HINT } else { style::WARNING };
             page.push_str(&format!("{} {text}\n", paint(mark, "-")));
         }
         let requests =
@@ -110,7 +110,7 @@ fn tell(health: &Health, args: &DoctorArgs) -> anyhow::Result<()> {
     if n_left == 0 {
         return Ok(());
     }
-    let is_curable = health.findings.iter().any(|(_, cure)| *cure == Cure::Possible);
+    let is_curable = health.findings.iter().any(|(_, cure)| *cure == RepairStatus::Possible);
     let hint = if is_curable {
         "`fanfold doctor --repair` repairs what it can"
     } else {

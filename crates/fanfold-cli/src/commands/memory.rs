@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fanfold_memory::{Book, Change, ChangeError, Memory, entries, used};
+use fanfold_memory::{MemoryFile, EntryChange, ChangeError, MemoryFiles, entries, used_chars};
 use serde_json::{Value, json};
 
 use super::{Say, provider};
@@ -13,23 +13,23 @@ use crate::store;
 use crate::terminal::{self, paint, style};
 
 pub(crate) fn run(args: &MemoryArgs, options: &Options, say: Say) -> anyhow::Result<()> {
-    let memory = Memory::at(&folder(options)?);
-    let book = if args.user { Book::Person } else { Book::Notes };
+    let memory = MemoryFiles::new(&folder(options)?);
+    let book = if args.user { MemoryFile::User } else { MemoryFile::Notes };
     let Some(command) = &args.command else { return show(&memory, args) };
     let change = match command {
         MemoryCommand::Status => return provider::status(options, args.json),
         MemoryCommand::Search { words } => return provider::search(options, words, args.json),
         MemoryCommand::Check { words } => return provider::check(options, words, args.json),
-        MemoryCommand::Add { text } => Change::Add(text.clone()),
-        MemoryCommand::Replace { old, new } => Change::Replace { old: old.clone(), new: new.clone() },
-        MemoryCommand::Remove { words } => Change::Remove(words.clone()),
+        MemoryCommand::Add { text } => EntryChange::Add(text.clone()),
+        MemoryCommand::Replace { old, new } => EntryChange::Replace { old: old.clone(), new: new.clone() },
+        MemoryCommand::Remove { words } => EntryChange::Remove(words.clone()),
     };
     let changed = memory.change(book, &[change]).map_err(|error| failed(&error))?;
     if args.json {
-        let told = json!({ "changed": changed.is_new, "file": told(&memory, book, &changed.text) });
+        let told = json!({ "changed": changed.is_changed, "file": told(&memory, book, &changed.text) });
         return terminal::data(&format!("{told}\n"));
     }
-    let what = if changed.is_new { "" } else { "nothing to change: " };
+    let what = if changed.is_changed { "" } else { "nothing to change: " };
     say.note(&format!("{what}{}\n", line(&memory, book, &changed.text)));
     Ok(())
 }
@@ -44,8 +44,8 @@ pub(super) fn folder(options: &Options) -> Result<PathBuf, Failure> {
     }
 }
 
-fn show(memory: &Memory, args: &MemoryArgs) -> anyhow::Result<()> {
-    let books = if args.user { &[Book::Person][..] } else { &Book::ALL };
+fn show(memory: &MemoryFiles, args: &MemoryArgs) -> anyhow::Result<()> {
+    let books = if args.user { &[MemoryFile::User][..] } else { &MemoryFile::ALL };
     let mut page = String::new();
     let mut all: Vec<Value> = Vec::new();
     for book in books {
@@ -59,29 +59,29 @@ fn show(memory: &Memory, args: &MemoryArgs) -> anyhow::Result<()> {
     if args.json { terminal::data(&format!("{}\n", Value::from(all))) } else { terminal::page(&page) }
 }
 
-fn line(memory: &Memory, book: Book, text: &str) -> String {
-    let n = used(text);
+fn line(memory: &MemoryFiles, book: MemoryFile, text: &str) -> String {
+    let n = used_chars(text);
     let share = n * 100 / book.limit();
     let path = paint(style::DIM, memory.path(book).display().to_string());
     let size = format!("{n} of {} characters, {share} %", book.limit());
     let n_entries = entries(text).len();
     let entries = if n_entries == 1 { "entry" } else { "entries" };
-    format!("{}: {n_entries} {entries}, {size}  {path}", book.file())
+    format!("{}: {n_entries} {entries}, {size}  {path}", book.file_name())
 }
 
-fn told(memory: &Memory, book: Book, text: &str) -> Value {
+fn told(memory: &MemoryFiles, book: MemoryFile, text: &str) -> Value {
     json!({
-        "file": book.file(),
+        "file": book.file_name(),
         "path": memory.path(book),
         "entries": entries(text),
-        "characters": used(text),
+        "characters": used_chars(text),
         "limit": book.limit(),
     })
 }
 
 fn failed(error: &ChangeError) -> Failure {
     match error {
-        ChangeError::Refused(refused) => Failure::new(refused.to_string(), refused.hint()),
+        ChangeError::Entry(refused) => Failure::new(refused.to_string(), refused.hint()),
         ChangeError::File { error: wrong, .. } if wrong.kind() == std::io::ErrorKind::InvalidData => {
             Failure::new(error.to_string(), "save it as UTF-8, or move it away to begin a new one")
         }

@@ -1,6 +1,6 @@
 //! `fanfold models`: how long a prompt a model takes, by the table and by its server.
 
-use fanfold_provider::{Client, Endpoint, Key, Style, Window, WindowOf};
+use fanfold_provider::{Client, Endpoint, KeySource, Style, ServerWindow, WindowKind};
 use fanfold_tokens::{Family, Model, Models};
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &ModelsArgs, options: &Options) -> anyhow::Result<()> {
         let told = told.map(|told| {
             told.map(|window| {
                 json!({
-            "window": window.tokens, "is_served": window.of == WindowOf::Served, "server": window.server })
+            "window": window.tokens, "is_served": window.kind == WindowKind::Served, "server": window.server })
             })
         });
         let known = known.map(|known| json_of(known, &models));
@@ -39,16 +39,16 @@ pub(crate) fn run(args: &ModelsArgs, options: &Options) -> anyhow::Result<()> {
 }
 
 /// What the server at an address says of a model; none where it says nothing.
-fn ask(args: &ModelsArgs, url: &str, model: &str) -> Result<Option<Window>, Failure> {
+fn ask(args: &ModelsArgs, url: &str, model: &str) -> Result<Option<ServerWindow>, Failure> {
     let key = match (&args.key_env, &args.key_command) {
-        (Some(name), _) => Key::Env(name.clone()),
-        (None, Some(line)) => Key::Command(line.clone()),
-        (None, None) => Key::None,
+        (Some(name), _) => KeySource::Env(name.clone()),
+        (None, Some(line)) => KeySource::Command(line.clone()),
+        (None, None) => KeySource::None,
     };
-    let spoken = args.style.unwrap_or_else(|| Style::of_url(url));
+    let spoken = args.style.unwrap_or_else(|| Style::from_url(url));
     let endpoint = Endpoint::new(spoken, url, model).with_key(key);
     let client = Client::new(endpoint).map_err(|error| Failure::new(error.to_string(), error.hint()))?;
-    client.ask_window_now().map_err(|fault| Failure::new(fault.to_string(), fault.hint()))
+    client.probe_window_blocking().map_err(|fault| Failure::new(fault.to_string(), fault.hint()))
 }
 
 fn unknown(models: &Models, name: &str) -> Failure {
@@ -75,7 +75,7 @@ fn table(models: &Models) -> String {
     page
 }
 
-fn one(name: &str, known: Option<&Model>, models: &Models, asked: Option<(&str, Option<Window>)>) -> String {
+fn one(name: &str, known: Option<&Model>, models: &Models, asked: Option<(&str, Option<ServerWindow>)>) -> String {
     let mut lines = vec![("model", name.to_owned())];
     match known {
         Some(known) => {
@@ -88,13 +88,13 @@ fn one(name: &str, known: Option<&Model>, models: &Models, asked: Option<(&str, 
     }
     if let Some((url, told)) = asked {
         let words = match told {
-            Some(Window { tokens, of: WindowOf::Served, server }) => {
+            Some(ServerWindow { tokens, kind: WindowKind::Served, server }) => {
                 format!(
                     "{} tokens is what it is run with at {url}, by {server}",
                     fanfold_core::Tokens(tokens)
                 )
             }
-            Some(Window { tokens, of: WindowOf::Trained, server }) => format!(
+            Some(ServerWindow { tokens, kind: WindowKind::Trained, server }) => format!(
                 "{} tokens is what it was trained with, by {server}; {url} may run it with less and does not say",
                 fanfold_core::Tokens(tokens)
             ),

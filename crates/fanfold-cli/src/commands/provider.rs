@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fanfold_core::Tokens;
-use fanfold_memory::{Checked, Fault, Keeper, Key, Limits, Memory, OnDeed, Place, Provider, ToolWish};
+use fanfold_memory::{ProviderCheck, MemoryError, MemoryClient, ProviderKey, MemoryLimits, MemoryFiles, EventCallback, ProviderAddress, MemoryProvider, ToolSelection};
 use serde_json::json;
 
 use super::memory::folder;
@@ -15,14 +15,14 @@ use crate::terminal::{self, paint, style};
 const TOKENS: u64 = 1_500;
 
 /// Memory as the settings have it, for a host that gives a turn so long at most; none where they have none.
-pub(crate) fn keeper(options: &Options, on_deed: Option<OnDeed>) -> Result<Option<Keeper>, Failure> {
+pub(crate) fn keeper(options: &Options, on_deed: Option<EventCallback>) -> Result<Option<MemoryClient>, Failure> {
     let set = &options.memory;
     let provider = provider(set)?;
-    let files = if set.files == Some(true) { Some(Memory::at(&folder(options)?)) } else { None };
+    let files = if set.files == Some(true) { Some(MemoryFiles::new(&folder(options)?)) } else { None };
     if provider.is_none() && files.is_none() {
         return Ok(None);
     }
-    Keeper::start(provider, files, limits(set), on_deed).map(Some).map_err(|fault| failed(set, &fault))
+    MemoryClient::start(provider, files, limits(set), on_deed).map(Some).map_err(|fault| failed(set, &fault))
 }
 
 /// How many tokens of a request memory may have.
@@ -30,18 +30,18 @@ pub(crate) fn room(options: &Options) -> Tokens {
     Tokens(options.memory.tokens.map_or(TOKENS, |tokens| tokens.0))
 }
 
-fn limits(set: &MemoryOptions) -> Limits {
-    let usual = Limits::default();
+fn limits(set: &MemoryOptions) -> MemoryLimits {
+    let usual = MemoryLimits::default();
     let deadline = set.deadline_ms.map_or(usual.deadline, Duration::from_millis);
-    Limits { deadline, ..usual }
+    MemoryLimits { deadline, ..usual }
 }
 
 /// The provider that is set, if one is.
-fn provider(set: &MemoryOptions) -> Result<Option<Provider>, Failure> {
+fn provider(set: &MemoryOptions) -> Result<Option<MemoryProvider>, Failure> {
     let key = || match &set.key_env {
         None => Ok(None),
         Some(name) => match std::env::var(name).ok().filter(|key| !key.is_empty()) {
-            Some(key) => Ok(Some(Key(key))),
+            Some(key) => Ok(Some(ProviderKey(key))),
             None => Err(Failure::new(
                 format!("[memory] takes its key from {name}, which is not set"),
                 format!("set {name}, or leave `key_env` out"),
@@ -50,29 +50,29 @@ fn provider(set: &MemoryOptions) -> Result<Option<Provider>, Failure> {
     };
     let place = match (set.command.split_first(), &set.mcp, &set.http) {
         (None, None, None) => return Ok(None),
-        (Some((program, arguments)), None, None) => Place::Program {
+        (Some((program, arguments)), None, None) => ProviderAddress::Program {
             program: program.clone(),
             arguments: arguments.to_vec(),
             environment: set.environment.clone().into_iter().collect(),
         },
-        (None, Some(url), None) => Place::Mcp { url: url.clone(), key: key()? },
-        (None, None, Some(url)) => Place::Http { url: url.clone(), key: key()? },
+        (None, Some(url), None) => ProviderAddress::Mcp { url: url.clone(), key: key()? },
+        (None, None, Some(url)) => ProviderAddress::Http { url: url.clone(), key: key()? },
         _ => {
             let message = "[memory] names more than one provider";
             return Err(Failure::new(message, "leave one of `command`, `mcp` and `http`"));
         }
     };
-    let tools = ToolWish {
+    let tools = ToolSelection {
         search: set.search.clone(),
         search_argument: set.search_argument.clone(),
         write: set.write.clone(),
         write_argument: set.write_argument.clone(),
-        always: set.arguments.clone(),
+        fixed_arguments: set.arguments.clone(),
     };
-    Ok(Some(Provider { place, tools, offers: set.offers }))
+    Ok(Some(MemoryProvider { address: place, tools, offers: set.offers }))
 }
 
-fn failed(set: &MemoryOptions, fault: &Fault) -> Failure {
+fn failed(set: &MemoryOptions, fault: &MemoryError) -> Failure {
     let name = shown(set).unwrap_or_default();
     Failure::new(format!("the provider of memory ({name}): {fault}"), fault.hint())
 }
@@ -80,7 +80,7 @@ fn failed(set: &MemoryOptions, fault: &Fault) -> Failure {
 /// The provider, as a person is told of it.
 fn shown(set: &MemoryOptions) -> Option<String> {
     let provider = provider(&MemoryOptions { key_env: None, ..set.clone() }).ok()??;
-    Some(provider.place.to_string())
+    Some(provider.address.to_string())
 }
 
 /// `fanfold memory status`: what is set, without asking anybody.
@@ -129,11 +129,11 @@ pub(crate) fn check(options: &Options, words: &str, is_json: bool) -> anyhow::Re
         return terminal::data(&format!("{}\n", as_json(&checked, deadline)));
     }
     let ms = |took: Duration| format!("{} ms", took.as_millis());
-    let mut page = format!("{} was there after {}\n", paint(style::BOLD, &checked.name), ms(checked.started));
+    let mut page = format!("{} was there after {}\n", paint(style::BOLD, &checked.name), ms(checked.startup));
     for call in &checked.calls {
         page.push_str(&format!("  {call}\n"));
     }
-    let (took, n_found) = checked.searched;
+    let (took, n_found) = checked.search;
     let fits = if took <= deadline { "within" } else { "longer than" };
     page.push_str(&format!(
         "a search took {}, {fits} the {} that a turn waits; it found {n_found} characters\n",
@@ -145,31 +145,31 @@ pub(crate) fn check(options: &Options, words: &str, is_json: bool) -> anyhow::Re
     if !tools.is_empty() {
         page.push_str(&format!("{}\n", paint(style::DIM, format!("its tools: {}", tools.join(", ")))));
     }
-    for (name, why) in &checked.refused {
+    for (name, why) in &checked.rejected_tools {
         page.push_str(&format!(
             "{} {name} {} and is not used\n",
             paint(style::WARNING, "warning:"),
-            why.words()
+            why.describe()
         ));
     }
     terminal::page(&page)
 }
 
-fn as_json(checked: &Checked, deadline: Duration) -> serde_json::Value {
+fn as_json(checked: &ProviderCheck, deadline: Duration) -> serde_json::Value {
     let tools: Vec<_> = checked
         .tools
         .iter()
         .map(|(name, arguments)| json!({ "name": name, "arguments": arguments }))
         .collect();
     let refused: Vec<_> =
-        checked.refused.iter().map(|(name, why)| json!({ "name": name, "why": why.words() })).collect();
-    let (took, n_found) = checked.searched;
+        checked.rejected_tools.iter().map(|(name, why)| json!({ "name": name, "why": why.describe() })).collect();
+    let (took, n_found) = checked.search;
     json!({
         "name": checked.name,
         "calls": checked.calls,
         "tools": tools,
         "refused": refused,
-        "started_ms": checked.started.as_millis() as u64,
+        "started_ms": checked.startup.as_millis() as u64,
         "searched_ms": took.as_millis() as u64,
         "found": n_found,
         "is_in_time": took <= deadline,
@@ -177,7 +177,7 @@ fn as_json(checked: &Checked, deadline: Duration) -> serde_json::Value {
 }
 
 /// The provider, which must be set.
-fn needed(options: &Options) -> anyhow::Result<Keeper> {
+fn needed(options: &Options) -> anyhow::Result<MemoryClient> {
     if shown(&options.memory).is_none() {
         provider(&options.memory)?;
         return Err(none().into());

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use fanfold_engine::Engine;
 use fanfold_store::search::{
-    Browse, Discover, Discovered, Live, Profiles, Read, Reply, Request, Scroll, Search, SearchError, Shown,
-    Sort,
+    BrowseReply, DiscoverReply, DiscoveredSession, LiveMessages, Profiles, ReadReply, SearchReply, SearchRequest, ScrollReply, Searcher, SearchError, DisplayMessage,
+    DateOrder,
 };
-use fanfold_store::{Millis, Purpose, Store, StoreError, open};
+use fanfold_store::{Millis, OpenMode, Store, StoreError, open};
 
 use crate::failure::Failure;
 use crate::flags::SearchArgs;
@@ -22,8 +22,8 @@ const LONGEST_LINE: usize = 300;
 pub(crate) fn run(args: &SearchArgs, options: &Options) -> anyhow::Result<()> {
     let engine = engine_to_search(options)?;
     let request = request(args, &engine)?;
-    if args.limit.is_some_and(|limit| limit > Request::MOST_RESULTS) {
-        let most = Request::MOST_RESULTS;
+    if args.limit.is_some_and(|limit| limit > SearchRequest::MAX_RESULTS) {
+        let most = SearchRequest::MAX_RESULTS;
         terminal::say(&format!(
             "{} at most {most} are shown at once; --offset {most} shows the next\n",
             paint(style::WARNING, "note:")
@@ -33,24 +33,24 @@ pub(crate) fn run(args: &SearchArgs, options: &Options) -> anyhow::Result<()> {
         Some(name) => {
             let session = find(&engine, name)?.id;
             let depths = engine.live(&session).map_err(|error| store_failed(&error))?;
-            Some(Live { session, depths })
+            Some(LiveMessages { session, depths })
         }
         None => None,
     };
-    let search = Search { store: engine.store(), profiles: &OtherProfiles, caller };
+    let search = Searcher { store: engine.store(), profiles: &OtherProfiles, caller };
     if args.json {
         return terminal::data(&format!("{:#}\n", search.answer_json(&request)));
     }
     let page = match search.answer(&request).map_err(|error| not_found(&error))? {
-        Reply::Discover(found) => discovered(&found),
-        Reply::Scroll(scroll) => scrolled(&scroll),
-        Reply::Read(read) => read_page(&read),
-        Reply::Browse(browse) => browsed(&browse),
+        SearchReply::Discover(found) => discovered(&found),
+        SearchReply::Scroll(scroll) => scrolled(&scroll),
+        SearchReply::Read(read) => read_page(&read),
+        SearchReply::Browse(browse) => browsed(&browse),
     };
     terminal::page(&page)
 }
 
-fn request(args: &SearchArgs, engine: &Engine) -> Result<Request, Failure> {
+fn request(args: &SearchArgs, engine: &Engine) -> Result<SearchRequest, Failure> {
     let query = args.words.join(" ");
     // A name in another profile is that profile's to know.
     let session_id = match &args.session {
@@ -59,10 +59,10 @@ fn request(args: &SearchArgs, engine: &Engine) -> Result<Request, Failure> {
         }
         other => other.clone(),
     };
-    Ok(Request {
+    Ok(SearchRequest {
         query: (!query.trim().is_empty()).then_some(query),
         limit: args.limit,
-        sort: args.newest.then_some(Sort::Newest).or(args.oldest.then_some(Sort::Oldest)),
+        sort: args.newest.then_some(DateOrder::Newest).or(args.oldest.then_some(DateOrder::Oldest)),
         session_id,
         around_message_id: args.around,
         window: args.window,
@@ -78,7 +78,7 @@ fn request(args: &SearchArgs, engine: &Engine) -> Result<Request, Failure> {
 
 /// The seconds since 1970 at which a day begins, in UTC.
 fn day(text: &str) -> Result<f64, Failure> {
-    let at = Millis::of_day(text);
+    let at = Millis::from_date(text);
     let at = at.ok_or_else(|| Failure::new(format!("`{text}` is no day"), "write it as 2026-11-15"))?;
     Ok(at.0 as f64 / 1000.0)
 }
@@ -90,7 +90,7 @@ fn not_found(error: &SearchError) -> Failure {
     Failure::new(message, hint)
 }
 
-fn discovered(found: &Discover) -> String {
+fn discovered(found: &DiscoverReply) -> String {
     let mut page = String::new();
     for result in &found.results {
         heading(&mut page, result);
@@ -104,7 +104,7 @@ fn discovered(found: &Discover) -> String {
     page
 }
 
-fn heading(page: &mut String, result: &Discovered) {
+fn heading(page: &mut String, result: &DiscoveredSession) {
     let title = result
         .meta
         .title
@@ -137,7 +137,7 @@ fn marked(snippet: &str) -> String {
     out
 }
 
-fn scrolled(scroll: &Scroll) -> String {
+fn scrolled(scroll: &ScrollReply) -> String {
     let mut page = String::new();
     if let Some(warning) = &scroll.warning {
         let _ = writeln!(page, "{} {warning}", paint(style::WARNING, "note:"));
@@ -154,7 +154,7 @@ fn more(page: &mut String, n: u32, place: &str) {
     }
 }
 
-fn read_page(read: &Read) -> String {
+fn read_page(read: &ReadReply) -> String {
     let mut page = String::new();
     let mut next = 0;
     for message in &read.messages {
@@ -168,7 +168,7 @@ fn read_page(read: &Read) -> String {
     page
 }
 
-fn shown(page: &mut String, message: &Shown) {
+fn shown(page: &mut String, message: &DisplayMessage) {
     let at = Millis((message.timestamp * 1000.0) as i64);
     let mark = if message.anchor { paint(style::HINT, ">") } else { " ".to_owned() };
     let role = paint(style::BOLD, message.role);
@@ -187,7 +187,7 @@ fn shown(page: &mut String, message: &Shown) {
     }
 }
 
-fn browsed(browse: &Browse) -> String {
+fn browsed(browse: &BrowseReply) -> String {
     let mut page = String::new();
     for one in &browse.results {
         let at = Millis((one.last_active * 1000.0) as i64).to_string();
@@ -225,6 +225,6 @@ impl Profiles for OtherProfiles {
 
     fn open(&self, name: &str) -> Result<Box<dyn Store>, StoreError> {
         let file = profile_file(name).map_err(|failure| StoreError::Address(failure.to_string()))?;
-        open(&file.display().to_string(), Purpose::Read)
+        open(&file.display().to_string(), OpenMode::Read)
     }
 }

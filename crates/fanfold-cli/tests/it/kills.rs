@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fanfold_engine::{Engine, MachineClock};
-use fanfold_store::{Care, EndReason, Filter, NodeId, Relation, SessionId, SqliteStore, Store};
+use fanfold_store::{CheckMode, EndReason, SessionFilter, NodeId, Relation, SessionId, SqliteStore, Store};
 use fanfold_testkit::Rng;
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ struct Bench {
 
 /// The ids of messages behind one another.
 fn tip_of(messages: &[Value]) -> NodeId {
-    let next = |tip, message: &Value| Some(NodeId::of(tip, &message.to_string()));
+    let next = |tip, message: &Value| Some(NodeId::new(tip, &message.to_string()));
     messages.iter().fold(None, next).unwrap()
 }
 
@@ -161,7 +161,7 @@ impl Bench {
     /// Opens the store anew and looks through all of it.
     fn check(&self) {
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&self.sandbox.path("x.db")).unwrap());
-        let findings = store.examine(Care::Check).unwrap();
+        let findings = store.check(CheckMode::Report).unwrap();
         assert!(findings.is_empty(), "the chain and all that hangs on it: {findings:?}");
         for (tip, n_messages) in &self.said.tips {
             let last = store.node(*tip).unwrap().expect("what was taken is there");
@@ -169,7 +169,7 @@ impl Bench {
         }
         let engine = Engine::new(Arc::clone(&store), Arc::new(MachineClock));
         let mut given: BTreeMap<SessionId, Vec<String>> = BTreeMap::new();
-        for row in store.sessions(&Filter::default()).unwrap() {
+        for row in store.sessions(&SessionFilter::default()).unwrap() {
             assert_eq!(engine.check_handles(&row.id).unwrap().1, Vec::<String>::new(), "session {}", row.id);
             given.insert(row.id.clone(), engine.handles(&row.id).unwrap());
         }

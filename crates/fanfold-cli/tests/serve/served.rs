@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fanfold_engine::{Engine, MachineClock, Standing};
-use fanfold_store::{Filter, Purpose, SessionId, open};
+use fanfold_store::{SessionFilter, OpenMode, SessionId, open};
 use tempfile::TempDir;
 
 /// `fanfold serve`, ended with this.
@@ -90,7 +90,7 @@ impl Drop for Served {
 /// The sessions of a store, each with how it stands. Every handle that any of them was given opens what it stands for.
 pub(crate) fn sessions(place: &Path) -> Vec<Standing> {
     let engine = engine(place);
-    let rows = engine.store().sessions(&Filter::default()).unwrap();
+    let rows = engine.store().sessions(&SessionFilter::default()).unwrap();
     let mut all = Vec::new();
     for row in rows {
         let (n_handles, broken) = engine.check_handles(&row.id).unwrap();
@@ -111,6 +111,6 @@ pub(crate) fn handles(place: &Path, session: &SessionId) -> Vec<String> {
 }
 
 fn engine(place: &Path) -> Engine {
-    let store = open(&store_in(place).display().to_string(), Purpose::Read).unwrap();
+    let store = open(&store_in(place).display().to_string(), OpenMode::Read).unwrap();
     Engine::new(Arc::from(store), Arc::new(MachineClock))
 }

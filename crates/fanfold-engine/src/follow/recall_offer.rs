@@ -35,7 +35,7 @@ impl Engine {
     /// Takes a tool back that the provider of a session does not take: from the next request on, folds have these words.
     pub fn withdraw(&self, session: &SessionId, words: &str) -> Result<(), OpError> {
         let offer = Offer { tool: None, words: Some(words.to_owned()) };
-        self.write(vec![Op::Note(session.clone(), Note::Offered(offer).event())])
+        self.write(vec![Op::AddEvent(session.clone(), Note::Offered(offer).event())])
     }
 }
 

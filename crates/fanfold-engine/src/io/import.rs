@@ -1,7 +1,7 @@
 //! Sessions brought here: what others wrote down, and what we did ourselves.
 
 use fanfold_store::{
-    Batch, Change, EndReason, EventRow, Filter, IdError, Millis, NewEvent, NewMessage, NewSession, NodeId,
+    Batch, SessionChange, EndReason, EventRow, SessionFilter, IdError, Millis, NewEvent, NewMessage, NewSession, NodeId,
     Op, Relation, SessionId, SessionRow, StoreError,
 };
 use fanfold_wire::{Conversation, Dress, Format, undress};
@@ -111,7 +111,7 @@ impl Engine {
     /// that it left from. Another session of the same id is somebody else's.
     fn parent_of(&self, line: &Line, brought: &Brought) -> Result<Option<(SessionId, Relation)>, OpError> {
         let Some((parent, relation)) = &line.parent else { return Ok(None) };
-        let Some(relation) = Relation::named(relation) else { return Ok(None) };
+        let Some(relation) = Relation::from_name(relation) else { return Ok(None) };
         let parent = SessionId(parent.clone());
         if let Some(parent) = brought.get(&parent) {
             return Ok(Some((parent.clone(), relation)));
@@ -147,7 +147,7 @@ impl Engine {
                 (row.id.clone(), n, Some(row))
             }
         };
-        ops.extend(line.blobs.values().map(|text| Op::Keep(text.clone().into_bytes())));
+        ops.extend(line.blobs.values().map(|text| Op::PutBlob(text.clone().into_bytes())));
         let message =
             |said: &Said| Some(NewMessage { json: said.json()?.to_owned(), at: Some(Millis(said.at)) });
         ops.push(Op::Append(id.clone(), line.messages.iter().skip(n_messages).filter_map(message).collect()));
@@ -158,7 +158,7 @@ impl Engine {
                 .map_err(|error: IdError| OpError::wrong(error.to_string(), "export it again"))
         };
         for aside in &line.aside {
-            ops.push(Op::Move(id.clone(), node(&aside.after)?));
+            ops.push(Op::MoveTip(id.clone(), node(&aside.after)?));
             let at = Some(Millis(aside.said.at));
             ops.push(Op::Append(id.clone(), vec![NewMessage { json: aside.said.text.clone(), at }]));
         }
@@ -171,22 +171,22 @@ impl Engine {
         // What it inherited came with its beginning.
         let events = line.events.iter().filter(|event| known.is_none() || event.kind != INHERITED);
         for event in events.skip(n_events) {
-            ops.push(Op::Move(id.clone(), node(&event.tip)?));
+            ops.push(Op::MoveTip(id.clone(), node(&event.tip)?));
             let event = NewEvent { kind: event.kind.clone(), body: event.body.get().to_owned() };
-            ops.push(Op::Note(id.clone(), event));
+            ops.push(Op::AddEvent(id.clone(), event));
         }
-        ops.push(Op::Move(id.clone(), chain.last().copied()));
+        ops.push(Op::MoveTip(id.clone(), chain.last().copied()));
         let has_title = known.as_ref().is_some_and(|row| row.title.is_some());
         let title = line.title.as_ref().filter(|_| !has_title);
         let title = title.map(|title| self.free_title(title)).transpose()?;
         let changes = [
-            line.model.clone().map(Change::Model),
-            title.map(|title| Change::Title(Some(title))),
-            line.goal.clone().map(|goal| Change::Goal(Some(goal))),
-            line.ended.as_ref().map(|reason| Change::Ended(EndReason::named(reason))),
+            line.model.clone().map(SessionChange::Model),
+            title.map(|title| SessionChange::Title(Some(title))),
+            line.goal.clone().map(|goal| SessionChange::Goal(Some(goal))),
+            line.ended.as_ref().map(|reason| SessionChange::End(EndReason::from_name(reason))),
         ];
-        ops.extend(changes.into_iter().flatten().map(|change| Op::Set(id.clone(), change)));
-        self.store.commit(&Batch { at: Millis(line.updated_at), expect, ops })?;
+        ops.extend(changes.into_iter().flatten().map(|change| Op::Update(id.clone(), change)));
+        self.store.commit(&Batch { at: Millis(line.updated_at), expected_tips: expect, ops })?;
         Ok(())
     }
 
@@ -221,27 +221,27 @@ impl Engine {
                 let (conversation, _) = Conversation::decode(body, None)
                     .map_err(|error| OpError::wrong(error.to_string(), error.hint()))?;
                 let (frame, bytes) = Skeleton::of(body, &conversation).blob();
-                ops.push(Op::Keep(bytes));
+                ops.push(Op::PutBlob(bytes));
                 Some(frame.to_string())
             }
             None => None,
         };
         ops.push(Op::Append(id.clone(), messages.split_off(n_here)));
         let note = Note::Imported { from: import.from, frame, dress: Dresses::of(&dresses) };
-        ops.push(Op::Note(id.clone(), note.event()));
+        ops.push(Op::AddEvent(id.clone(), note.event()));
         let title = import.title.filter(|_| n_here == 0);
         let title = match title.map(|title| clean_title(&title)).filter(|title| !title.is_empty()) {
             Some(title) => Some(self.free_title(&title)?),
             None => None,
         };
         let changes = [
-            import.model.map(Change::Model),
-            title.map(|title| Change::Title(Some(title))),
-            import.ended.map(Change::Ended),
+            import.model.map(SessionChange::Model),
+            title.map(|title| SessionChange::Title(Some(title))),
+            import.ended.map(SessionChange::End),
         ];
-        ops.extend(changes.into_iter().flatten().map(|change| Op::Set(id.clone(), change)));
+        ops.extend(changes.into_iter().flatten().map(|change| Op::Update(id.clone(), change)));
         let at = last.unwrap_or_else(|| self.clock.now());
-        self.store.commit(&Batch { at, expect, ops })?;
+        self.store.commit(&Batch { at, expected_tips: expect, ops })?;
         Ok(if n_here == 0 { Imported::New(id) } else { Imported::Grown(id) })
     }
 
@@ -254,7 +254,7 @@ impl Engine {
 
     /// The title, or the next of its line if it is taken.
     fn free_title(&self, title: &str) -> Result<String, StoreError> {
-        let filter = Filter { title: Some(title.to_owned()), ..Default::default() };
+        let filter = SessionFilter { title: Some(title.to_owned()), ..Default::default() };
         if self.store.sessions(&filter)?.is_empty() {
             Ok(title.to_owned())
         } else {

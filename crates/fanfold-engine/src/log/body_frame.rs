@@ -139,7 +139,7 @@ impl Skeleton {
     /// As bytes to keep, with their name.
     pub(crate) fn blob(&self) -> (BlobId, Vec<u8>) {
         let bytes = serde_json::to_vec(self).unwrap_or_default();
-        (BlobId::of(&bytes), bytes)
+        (BlobId::new(&bytes), bytes)
     }
 
     /// From bytes that were kept.

@@ -1,7 +1,7 @@
 //! A handle whose session nobody named: the sessions that were given it, the last written to first.
 
 use fanfold_core::{Extent, Handle};
-use fanfold_store::{EventRow, Filter, SessionId, SessionRow, StoreError};
+use fanfold_store::{EventRow, SessionFilter, SessionId, SessionRow, StoreError};
 
 use crate::engine::Engine;
 use crate::log::notes::{Kept, Note, Noted};
@@ -42,7 +42,7 @@ impl Engine {
         first: Option<&SessionId>,
         is_over: &dyn Fn() -> bool,
     ) -> Result<Sought, OpenError> {
-        let mut rows = self.store.sessions(&Filter::default())?;
+        let mut rows = self.store.sessions(&SessionFilter::default())?;
         // Stable: the others stay in their order.
         rows.sort_by_key(|row| Some(&row.id) != first);
         let mut sought = Sought { found: None, n_sessions: 0, is_all: true };

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use fanfold_core::Budget;
 use fanfold_store::{
-    Batch, BlobId, Change as Alter, Millis, NewMessage, NewSession, NodeId, Op, Relation, SessionRow,
+    Batch, BlobId, SessionChange as Alter, Millis, NewMessage, NewSession, NodeId, Op, Relation, SessionRow,
     StoreError,
 };
 use fanfold_wire::{Conversation, Format, Incoming, same_system};
@@ -81,7 +81,7 @@ impl Engine {
         writing.session(&arrived.conversation);
         let frame = frame_of(ask, &arrived, held.as_deref());
         if !past.frames.contains(&frame.0.to_string()) {
-            writing.ops.push(Op::Keep(frame.1.blob().1));
+            writing.ops.push(Op::PutBlob(frame.1.blob().1));
         }
         if arrived.conversation.is_continued() {
             return self.keep_continued(writing, &arrived.conversation, frame.0);
@@ -149,7 +149,7 @@ impl Engine {
     /// Writes what was kept back. Gives how many messages were new.
     pub(crate) fn write_kept(&self, batch: Option<Batch>) -> Result<usize, StoreError> {
         match batch.filter(|batch| !batch.ops.is_empty()) {
-            Some(batch) => Ok(self.store.commit(&batch)?.n_new),
+            Some(batch) => Ok(self.store.commit(&batch)?.n_new_messages),
             None => Ok(0),
         }
     }
@@ -195,7 +195,7 @@ impl Engine {
     ) -> Result<bool, StoreError> {
         let conversation = &arrived.conversation;
         let Note::Began(began) = &past.notes[era].note else { return Ok(false) };
-        let is_same = began.terms == BlobId::of(terms.described.as_bytes()).to_string()
+        let is_same = began.terms == BlobId::new(terms.described.as_bytes()).to_string()
             && began.format == conversation.format().to_string();
         // One that goes on with what is held has its instructions, and what is held has those of its era.
         let is_known = held.is_some_and(|state| state.era == era);
@@ -227,7 +227,7 @@ impl Engine {
                 to: arrived.ids.last().map(ToString::to_string),
                 mark: None,
             }));
-            writing.ops.push(Op::Move(session.clone(), to));
+            writing.ops.push(Op::MoveTip(session.clone(), to));
         }
         let new: Vec<NewMessage> = arrived.conversation.plain_messages(n_there).map(new_message).collect();
         if !new.is_empty() {
@@ -263,12 +263,12 @@ struct Writing<'a> {
 impl Writing<'_> {
     fn batch(self) -> Batch {
         let expect = self.row.map(|row| (row.id.clone(), row.tip)).into_iter().collect();
-        Batch { at: self.now, expect, ops: self.ops }
+        Batch { at: self.now, expected_tips: expect, ops: self.ops }
     }
 
     fn note(&mut self, note: &Note) {
         self.is_news = true;
-        self.ops.push(Op::Note(self.ask.session.clone(), note.event()));
+        self.ops.push(Op::AddEvent(self.ask.session.clone(), note.event()));
     }
 
     /// Makes the session, or takes it up again.
@@ -282,12 +282,12 @@ impl Writing<'_> {
                 parent: self.ask.parent.map(|parent| (parent.clone(), Relation::Subagent)),
                 tip: None,
             })),
-            Some(row) if row.ended.is_some() => self.ops.push(Op::Set(session.clone(), Alter::Reopened)),
+            Some(row) if row.ended.is_some() => self.ops.push(Op::Update(session.clone(), Alter::Reopen)),
             Some(_) => {}
         }
         let known = self.row.and_then(|row| row.model.as_deref());
         if let Some(model) = conversation.model().filter(|model| Some(*model) != known) {
-            self.ops.push(Op::Set(session.clone(), Alter::Model(model.to_owned())));
+            self.ops.push(Op::Update(session.clone(), Alter::Model(model.to_owned())));
         }
     }
 
@@ -309,9 +309,9 @@ impl Writing<'_> {
     /// Notes the terms that hold from here on.
     fn begin(&mut self, format: Format, frame: BlobId) {
         let (budget, described) = (self.ask.terms.budget, self.ask.terms.described.as_bytes());
-        self.ops.push(Op::Keep(described.to_vec()));
+        self.ops.push(Op::PutBlob(described.to_vec()));
         self.note(&Note::Began(Began {
-            terms: BlobId::of(described).to_string(),
+            terms: BlobId::new(described).to_string(),
             window: budget.window().0,
             reserve: budget.reserve().0,
             format: format.to_string(),

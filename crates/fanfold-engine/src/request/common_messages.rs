@@ -18,12 +18,12 @@ impl Engine {
         // What only goes on with what the provider holds does not say what it goes on with.
         let Some(tip) = tip.filter(|_| !conversation.is_continued()) else { return Ok(true) };
         let came: HashSet<NodeId> =
-            conversation.plain_messages(0).map(|json| NodeId::of(None, json.as_ref())).collect();
+            conversation.plain_messages(0).map(|json| NodeId::new(None, json.as_ref())).collect();
         let mut has_said = false;
         let mut is_in_common = |node: &Node| {
             let is_said = node.role != Role::System;
             has_said |= is_said;
-            is_said && came.contains(&NodeId::of(None, &node.json))
+            is_said && came.contains(&NodeId::new(None, &node.json))
         };
         // A body mostly begins as its session does.
         for part in [0..N_FIRST, N_FIRST..u32::MAX] {

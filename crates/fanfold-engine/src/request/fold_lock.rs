@@ -1,6 +1,6 @@
 //! The right to fold a session. It is given for a while only, so that a process that died holds nobody up.
 
-use fanfold_store::{Held, SessionId, Store};
+use fanfold_store::{LockOutcome, SessionId, Store};
 
 use crate::clock::{Clock, random_word};
 
@@ -42,11 +42,11 @@ impl<'a> FoldLock<'a> {
         loop {
             let now = clock.now();
             match store.lock(session, &holder, LEASE_MS, now) {
-                Ok(Held::Ours(_)) => {
+                Ok(LockOutcome::Acquired(_)) => {
                     let lock = FoldLock { store, session: session.clone(), holder };
                     return Ok(if is_needed()? { Got::Ours(lock) } else { Got::NotNeeded });
                 }
-                Ok(Held::Theirs(lock)) => {
+                Ok(LockOutcome::HeldByOther(lock)) => {
                     if is_dead(&lock.holder) {
                         let _ = store.unlock(session, &lock.holder);
                     }

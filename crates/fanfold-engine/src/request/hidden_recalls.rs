@@ -17,7 +17,7 @@ const MOST_ASKED: usize = 32;
 impl Engine {
     /// Takes note of recalls that a model made beside calls of its client's.
     pub fn recalled_beside(&self, session: &SessionId, beside: Beside) -> Result<(), OpError> {
-        self.write(vec![Op::Note(session.clone(), Note::Beside(beside).event())])
+        self.write(vec![Op::AddEvent(session.clone(), Note::Beside(beside).event())])
     }
 
     /// A body of a session with the recalls in it that its client was not shown, if there are any.

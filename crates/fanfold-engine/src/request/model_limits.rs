@@ -18,8 +18,8 @@ impl Engine {
     /// What an upstream takes of a model at most, if it said so not too long ago.
     pub fn limit(&self, upstream: &str, model: &str) -> Result<Option<Tokens>, StoreError> {
         let Some([limit, at]) = names(upstream, model) else { return Ok(None) };
-        let Some(tokens) = self.store.mark(&limit)? else { return Ok(None) };
-        let heard = self.store.mark(&at)?.unwrap_or_default();
+        let Some(tokens) = self.store.named_value(&limit)? else { return Ok(None) };
+        let heard = self.store.named_value(&at)?.unwrap_or_default();
         let is_fresh = self.clock.now().0.saturating_sub(heard) <= LIFETIME_MS;
         Ok(u64::try_from(tokens).ok().map(Tokens).filter(|_| is_fresh))
     }
@@ -33,8 +33,8 @@ impl Engine {
             return Ok(false);
         }
         let now = self.clock.now();
-        let ops = vec![Op::Mark(limit, tokens), Op::Mark(at, now.0)];
-        self.store.commit(&Batch { at: now, expect: Vec::new(), ops })?;
+        let ops = vec![Op::SetNamedValue(limit, tokens), Op::SetNamedValue(at, now.0)];
+        self.store.commit(&Batch { at: now, expected_tips: Vec::new(), ops })?;
         Ok(true)
     }
 }

@@ -309,8 +309,8 @@ impl Engine {
         state.has_new_fold = !state.has_noted_all();
         if !state.has_new_fold {
             let mut batch = deferred.unwrap_or_else(|| self.batch());
-            batch.ops.push(Op::Note(ask.session.clone(), Note::Request(sent.clone()).event()));
-            let n_new = self.store.commit(&batch)?.n_new;
+            batch.ops.push(Op::AddEvent(ask.session.clone(), Note::Request(sent.clone()).event()));
+            let n_new = self.store.commit(&batch)?.n_new_messages;
             state.pending = Some(sent);
             return Ok((n_new, Vec::new()));
         }
@@ -330,7 +330,7 @@ impl Engine {
         }
         let new_handles = handles_of(&notes);
         notes.push(Note::Request(sent.clone()));
-        let ops = notes.iter().map(|note| Op::Note(ask.session.clone(), note.event())).collect();
+        let ops = notes.iter().map(|note| Op::AddEvent(ask.session.clone(), note.event())).collect();
         self.store.commit(&Batch { ops, ..self.batch() })?;
         drop(lock);
         state.pending = Some(sent);
@@ -338,7 +338,7 @@ impl Engine {
     }
 
     fn batch(&self) -> Batch {
-        Batch { at: self.clock.now(), expect: Vec::new(), ops: Vec::new() }
+        Batch { at: self.clock.now(), expected_tips: Vec::new(), ops: Vec::new() }
     }
 
     /// Follows a conversation from its first message on, by the terms of its era.

@@ -54,7 +54,7 @@ impl Engine {
             notes.push(Note::Corrected { permille, at_once: true });
         }
         notes.push(Note::Refused { limit: refused.limit.map(|limit| limit.0) });
-        self.write(notes.iter().map(|note| Op::Note(session.clone(), note.event())).collect())
+        self.write(notes.iter().map(|note| Op::AddEvent(session.clone(), note.event())).collect())
     }
 
     /// Takes note that what was thought to be refused for its length was refused for something else: the room is again what
@@ -68,7 +68,7 @@ impl Engine {
         });
         let Some(told) = told else { return Ok(()) };
         let note = Note::Budget { window: told.window().0, reserve: told.reserve().0 };
-        self.write(vec![Op::Note(session.clone(), note.event())])
+        self.write(vec![Op::AddEvent(session.clone(), note.event())])
     }
 
     /// Takes note of what the provider counted for a request of which `counted` was counted here. Nothing is written
@@ -87,7 +87,7 @@ impl Engine {
         if notes.is_empty() {
             return Ok(());
         }
-        self.write(notes.iter().map(|note| Op::Note(session.clone(), note.event())).collect())
+        self.write(notes.iter().map(|note| Op::AddEvent(session.clone(), note.event())).collect())
     }
 
     fn known(&self, session: &SessionId) -> Result<Known, OpError> {

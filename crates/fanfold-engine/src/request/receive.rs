@@ -68,7 +68,7 @@ pub(crate) fn ids_of<M: AsRef<str>>(tip: Option<NodeId>, messages: impl Iterator
     let mut tip = tip;
     messages
         .map(|json| {
-            let id = NodeId::of(tip, json.as_ref());
+            let id = NodeId::new(tip, json.as_ref());
             tip = Some(id);
             id
         })

@@ -121,7 +121,7 @@ impl Engine {
     /// The ids of the messages of a body, and how many of them a session in memory has: those need not be hashed.
     fn ids_in(&self, incoming: &Incoming) -> (Vec<NodeId>, usize) {
         let Some(first) = incoming.plain(0) else { return (Vec::new(), 0) };
-        let mut ids = self.cache.common(incoming, NodeId::of(None, &first));
+        let mut ids = self.cache.common(incoming, NodeId::new(None, &first));
         let n_common = ids.len();
         let new = (n_common..incoming.n_messages()).filter_map(|i| incoming.plain(i));
         ids.extend(ids_of(ids.last().copied(), new));

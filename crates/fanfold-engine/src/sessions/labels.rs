@@ -1,6 +1,6 @@
 //! What people say about a session: its title, its goal, what must not be folded.
 
-use fanfold_store::{Batch, Change, Op, SessionId};
+use fanfold_store::{Batch, SessionChange, Op, SessionId};
 
 use crate::engine::{Engine, OpError};
 use crate::log::notes::Note;
@@ -28,18 +28,18 @@ impl Engine {
     /// Calls a session something; an empty title takes its title away. Gives the title as it is kept.
     pub fn set_title(&self, session: &SessionId, title: &str) -> Result<Option<String>, OpError> {
         let title = Some(clean_title(title)).filter(|title| !title.is_empty());
-        self.set(session, Change::Title(title.clone()))?;
+        self.set(session, SessionChange::Title(title.clone()))?;
         Ok(title)
     }
 
     /// Says what a session is for; an empty goal takes it away.
     pub fn set_goal(&self, session: &SessionId, goal: &str) -> Result<(), OpError> {
         let goal = goal.trim();
-        self.set(session, Change::Goal((!goal.is_empty()).then(|| goal.to_owned())))
+        self.set(session, SessionChange::Goal((!goal.is_empty()).then(|| goal.to_owned())))
     }
 
-    fn set(&self, session: &SessionId, change: Change) -> Result<(), OpError> {
-        self.write(vec![Op::Set(session.clone(), change)])
+    fn set(&self, session: &SessionId, change: SessionChange) -> Result<(), OpError> {
+        self.write(vec![Op::Update(session.clone(), change)])
     }
 
     /// Notes that a message must not be folded, or that it may be again.
@@ -56,12 +56,12 @@ impl Engine {
 
     /// Notes something that the next view takes into account.
     pub fn happened(&self, session: &SessionId, note: &Note) -> Result<(), OpError> {
-        self.write(vec![Op::Note(session.clone(), note.event())])
+        self.write(vec![Op::AddEvent(session.clone(), note.event())])
     }
 
     /// Writes a batch at this moment.
     pub(crate) fn write(&self, ops: Vec<Op>) -> Result<(), OpError> {
-        self.store.commit(&Batch { at: self.clock.now(), expect: Vec::new(), ops })?;
+        self.store.commit(&Batch { at: self.clock.now(), expected_tips: Vec::new(), ops })?;
         Ok(())
     }
 }

@@ -48,7 +48,7 @@ impl Engine {
     /// A host that has learnt a better window meanwhile keeps to this one: it would change the session in its middle.
     pub fn told_window(&self, session: &SessionId, terms: &Terms) -> Result<Option<Tokens>, StoreError> {
         let past = Past::read(&*self.store, session)?;
-        let own = BlobId::of(terms.described.as_bytes()).to_string();
+        let own = BlobId::new(terms.described.as_bytes()).to_string();
         let mut told = None;
         for (_, noted) in past.in_force() {
             match &noted.note {

@@ -1,7 +1,7 @@
 //! Sessions that come from others: forks, rotations, and the newest of a line.
 
 use fanfold_store::{
-    Batch, Change, EndReason, Filter, NewSession, NodeId, Op, Readable, Relation, SessionId, SessionRow,
+    Batch, SessionChange, EndReason, SessionFilter, NewSession, NodeId, Op, ReadableSessions, Relation, SessionId, SessionRow,
     StoreError, readable,
 };
 
@@ -59,7 +59,7 @@ impl Engine {
     /// Ends a session. What is sent to it later takes it up again.
     pub fn end(&self, session: &SessionId, reason: EndReason) -> Result<(), OpError> {
         must_go_on(&self.row(session)?, "ended")?;
-        self.write(vec![Op::Set(session.clone(), Change::Ended(reason))])
+        self.write(vec![Op::Update(session.clone(), SessionChange::End(reason))])
     }
 
     /// A session that takes another's place: what was said, the goal and the next numbered title go with it, and the
@@ -86,17 +86,17 @@ impl Engine {
                 tip,
             }),
             // What happened before goes with it, so that its view begins with the one that the provider has seen.
-            Op::Note(id.clone(), Note::Forked { from: row.id.0.clone(), n_events: row.n_events }.event()),
+            Op::AddEvent(id.clone(), Note::Forked { from: row.id.0.clone(), n_events: row.n_events }.event()),
         ];
-        let mut set = |session: &SessionId, change| ops.push(Op::Set(session.clone(), change));
+        let mut set = |session: &SessionId, change| ops.push(Op::Update(session.clone(), change));
         if let Some(model) = &row.model {
-            set(&id, Change::Model(model.clone()));
+            set(&id, SessionChange::Model(model.clone()));
         }
         if title.is_some() {
-            set(&id, Change::Title(title));
+            set(&id, SessionChange::Title(title));
         }
         if let Some(goal) = &row.goal {
-            set(&id, Change::Goal(Some(goal.clone())));
+            set(&id, SessionChange::Goal(Some(goal.clone())));
         }
         let ends = match child {
             Child::Fork(_) => None,
@@ -106,12 +106,12 @@ impl Engine {
         if let Some(reason) = ends {
             // A goal is pursued in one place.
             if row.goal.is_some() {
-                set(&row.id, Change::Goal(None));
+                set(&row.id, SessionChange::Goal(None));
             }
-            set(&row.id, Change::Ended(reason));
+            set(&row.id, SessionChange::End(reason));
         }
         let expect = vec![(row.id.clone(), row.tip)];
-        self.store.commit(&Batch { at: self.clock.now(), expect, ops })?;
+        self.store.commit(&Batch { at: self.clock.now(), expected_tips: expect, ops })?;
         Ok(id)
     }
 
@@ -119,7 +119,7 @@ impl Engine {
     pub fn next_title(&self, title: &str) -> String {
         let (base, _) = numbered(title);
         // A title that is taken by one that can't be read is refused when it is written.
-        let rows = readable(&*self.store, &Filter::default()).rows;
+        let rows = readable_sessions(&*self.store, &SessionFilter::default()).rows;
         let titles = rows.iter().filter_map(|row| row.title.as_deref());
         let numbers = titles.map(numbered).filter(|(other, _)| *other == base).map(|(_, number)| number);
         let next = numbers.max().unwrap_or(1) + 1;
@@ -132,7 +132,7 @@ impl Engine {
     /// The session that goes on where another one was: the newest leaf of its rotations.
     pub fn newest(&self, session: &SessionId) -> Result<SessionRow, OpError> {
         let mut row = self.row(session)?;
-        let line = self.store.sessions(&Filter { root: Some(row.root.clone()), ..Filter::default() })?;
+        let line = self.store.sessions(&SessionFilter { root: Some(row.root.clone()), ..SessionFilter::default() })?;
         // Each step goes to another child, and there are only so many.
         for _ in 0..line.len() {
             let children = line.iter().filter(
@@ -154,17 +154,17 @@ impl Engine {
     }
 
     /// The sessions, the last written to first; of two written to at once, the one that goes on.
-    pub fn sessions(&self, filter: &Filter) -> Result<Vec<SessionRow>, StoreError> {
-        let mut rows = self.store.sessions(&Filter { limit: None, ..filter.clone() })?;
+    pub fn sessions(&self, filter: &SessionFilter) -> Result<Vec<SessionRow>, StoreError> {
+        let mut rows = self.store.sessions(&SessionFilter { limit: None, ..filter.clone() })?;
         in_order(&mut rows, filter.limit);
         Ok(rows)
     }
 
     /// The same, without those that can't be read, and what is wrong with them.
-    pub fn readable(&self, filter: &Filter) -> Readable {
-        let mut readable = readable(&*self.store, &Filter { limit: None, ..filter.clone() });
-        in_order(&mut readable.rows, filter.limit);
-        readable
+    pub fn readable(&self, filter: &SessionFilter) -> ReadableSessions {
+        let mut readable = readable_sessions(&*self.store, &SessionFilter { limit: None, ..filter.clone() });
+        in_order(&mut readable_sessions.rows, filter.limit);
+        readable_sessions
     }
 
     /// The session meant by a number of the list, an id, the beginning of one, or a title.
@@ -173,7 +173,7 @@ impl Engine {
             return Ok(row);
         }
         // What is wrong with one does not keep the others from being found.
-        let rows = self.readable(&Filter::default()).rows;
+        let rows = self.readable(&SessionFilter::default()).rows;
         if let Some(row) = called(&rows, name) {
             return Ok(row.clone());
         }
@@ -194,7 +194,7 @@ impl Engine {
             return Ok(Some(row));
         }
         // All must be read here: one that can't be may be the one that is meant.
-        let rows = self.sessions(&Filter::default())?;
+        let rows = self.sessions(&SessionFilter::default())?;
         if let Some(row) = called(&rows, name) {
             return Ok(Some(row.clone()));
         }

@@ -1,6 +1,6 @@
 //! Sessions that go, and what of them stays with those that came from them.
 
-use fanfold_store::{Batch, Filter, Millis, Op, SessionId, SessionRow, readable};
+use fanfold_store::{Batch, SessionFilter, Millis, Op, SessionId, SessionRow, readable};
 
 use crate::engine::{Engine, OpError};
 use crate::log::notes::{Note, Noted};
@@ -36,9 +36,9 @@ impl Engine {
     /// The sessions that a retention would let go.
     pub fn outdated(&self, retention: &Retention) -> Result<Vec<SessionRow>, OpError> {
         let filter =
-            Filter { before: Some(retention.before), source: retention.source.clone(), ..Filter::default() };
+            SessionFilter { before: Some(retention.before), source: retention.source.clone(), ..SessionFilter::default() };
         // One that can't be read stays, and does not keep the others here.
-        let mut rows = readable(&*self.store, &filter).rows;
+        let mut rows = readable_sessions(&*self.store, &filter).rows;
         rows.retain(|row| row.ended.is_some() || !retention.only_ended);
         Ok(rows)
     }
@@ -55,15 +55,15 @@ impl Engine {
         for session in sessions {
             let mut ops = Vec::new();
             let children =
-                self.store.sessions(&Filter { parent: Some(session.clone()), ..Filter::default() })?;
+                self.store.sessions(&SessionFilter { parent: Some(session.clone()), ..SessionFilter::default() })?;
             for child in children.iter().filter(|child| !sessions.contains(&child.id)) {
                 ops.extend(self.inherit(session, child)?);
             }
             ops.push(Op::Delete(session.clone()));
-            self.store.commit(&Batch { at: self.clock.now(), expect: Vec::new(), ops })?;
+            self.store.commit(&Batch { at: self.clock.now(), expected_tips: Vec::new(), ops })?;
         }
         self.cache.clear();
-        let n_messages = if sessions.is_empty() { 0 } else { self.store.sweep()? };
+        let n_messages = if sessions.is_empty() { 0 } else { self.store.collect_garbage()? };
         Ok(Pruned { sessions: sessions.to_vec(), n_messages })
     }
 
@@ -76,6 +76,6 @@ impl Engine {
             return Ok(None);
         }
         let kept = Past::left_to(&*self.store, forked)?;
-        Ok(Some(Op::Note(child.id.clone(), Note::Inherited { events: kept }.event())))
+        Ok(Some(Op::AddEvent(child.id.clone(), Note::Inherited { events: kept }.event())))
     }
 }

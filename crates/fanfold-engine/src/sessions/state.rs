@@ -301,7 +301,7 @@ mod tests {
         let (conversation, changes) = Conversation::decode(body, None).unwrap();
         let (frame, bytes) = Skeleton::of(body, &conversation).blob();
         let store = MemoryStore::default();
-        store.commit(&Batch { ops: vec![Op::Keep(bytes)], ..Batch::default() }).unwrap();
+        store.commit(&Batch { ops: vec![Op::PutBlob(bytes)], ..Batch::default() }).unwrap();
         let (terms, format) = (String::new(), conversation.format().to_string());
         let began = Began { terms, window: 900, reserve: 0, format, frame: frame.to_string() };
         let noted = |seq, tip, note| Noted { seq, at: Millis(0), tip, note };

@@ -5,7 +5,7 @@
 
 use fanfold_core::Tokens;
 use fanfold_core::summary::{Errand, Flaw, Next, Summary};
-use fanfold_provider::{Class, Prompt};
+use fanfold_provider::{ErrorClass, Prompt};
 use fanfold_redact::redact;
 use fanfold_store::Millis;
 
@@ -75,7 +75,7 @@ pub(crate) fn drive<'c>(
                     Ok(answer) => {
                         n_answers += 1;
                         let n_flawed = errand.n_flawed();
-                        match answer.cut {
+                        match answer.is_truncated {
                             true => errand.heard_cut(),
                             false => errand.heard(&redact(&answer.text)),
                         }
@@ -85,7 +85,7 @@ pub(crate) fn drive<'c>(
                         }
                         continue;
                     }
-                    Err(fault) if fault.class == Class::Overflow && n_shorter < MOST_SHORTER => {
+                    Err(fault) if fault.class == ErrorClass::Overflow && n_shorter < MOST_SHORTER => {
                         // It reads less than was thought: the same in smaller parts.
                         n_shorter += 1;
                         let told = fault.limit.map(Tokens).filter(|limit| *limit < window);

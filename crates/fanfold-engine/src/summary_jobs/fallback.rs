@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use fanfold_provider::Class;
+use fanfold_provider::ErrorClass;
 use fanfold_store::Millis;
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ const MOST_RESTED_MS: i64 = 3_600_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Miss {
     /// The provider's fault, and when to come again if it said so.
-    Fault(Class, Option<Duration>),
+    Fault(ErrorClass, Option<Duration>),
     /// It answered, but what it wrote is no summary.
     Flawed,
 }
@@ -33,7 +33,7 @@ pub(crate) enum Miss {
 impl Miss {
     /// Whether somebody has to do something about a credential or an account.
     fn is_access(self) -> bool {
-        matches!(self, Miss::Fault(Class::Auth | Class::Quota, _))
+        matches!(self, Miss::Fault(ErrorClass::Auth | ErrorClass::Quota, _))
     }
 
     fn retry_after(self) -> Option<Duration> {
@@ -66,14 +66,14 @@ fn is_zero(n: &u32) -> bool {
 impl Rest {
     /// The rest that a miss brings, after the one before it.
     pub(crate) fn after(miss: Miss, before: Option<&Rest>, now: Millis, why: String) -> Rest {
-        let is_timeout = matches!(miss, Miss::Fault(Class::Timeout, _));
+        let is_timeout = matches!(miss, Miss::Fault(ErrorClass::Timeout, _));
         let n_timeouts =
             if is_timeout { before.map_or(0, |rest| rest.n_timeouts).saturating_add(1) } else { 0 };
         let usual = match miss {
-            Miss::Fault(Class::Timeout, _) => {
+            Miss::Fault(ErrorClass::Timeout, _) => {
                 TIMEOUTS_MS[(n_timeouts as usize).clamp(1, TIMEOUTS_MS.len()) - 1]
             }
-            Miss::Fault(Class::Broken | Class::Empty, _) => BROKEN_MS,
+            Miss::Fault(ErrorClass::Broken | ErrorClass::Empty, _) => BROKEN_MS,
             Miss::Fault(..) | Miss::Flawed => OTHER_MS,
         };
         let told = miss.retry_after().map_or(0, |told| i64::try_from(told.as_millis()).unwrap_or(i64::MAX));
@@ -169,7 +169,7 @@ mod tests {
     const BY_HAND: Rules = Rules { is_by_hand: true, aborts: false };
     const NOW: Millis = Millis(1_000_000);
 
-    fn fault(class: Class) -> Miss {
+    fn fault(class: ErrorClass) -> Miss {
         Miss::Fault(class, None)
     }
 
@@ -186,30 +186,30 @@ mod tests {
         let mut before = None;
         let mut long = Vec::new();
         for _ in 0..5 {
-            let next = rest(fault(Class::Timeout), before.as_ref());
+            let next = rest(fault(ErrorClass::Timeout), before.as_ref());
             long.push(seconds(&next));
             before = Some(next);
         }
         assert_eq!(long, [60, 300, 900, 900, 900]);
         // Something else in between begins the row anew.
-        let other = rest(fault(Class::Server), before.as_ref());
-        assert_eq!((seconds(&other), seconds(&rest(fault(Class::Timeout), Some(&other)))), (60, 60));
+        let other = rest(fault(ErrorClass::Server), before.as_ref());
+        assert_eq!((seconds(&other), seconds(&rest(fault(ErrorClass::Timeout), Some(&other)))), (60, 60));
     }
 
     #[test]
     fn rests_by_class() {
         let all = [
-            (Class::Broken, 30),
-            (Class::Empty, 30),
-            (Class::Auth, 60),
-            (Class::Quota, 60),
-            (Class::Rate, 60),
-            (Class::Overflow, 60),
-            (Class::Connection, 60),
-            (Class::NoModel, 60),
-            (Class::Refused, 60),
-            (Class::Server, 60),
-            (Class::Timeout, 60),
+            (ErrorClass::Broken, 30),
+            (ErrorClass::Empty, 30),
+            (ErrorClass::Auth, 60),
+            (ErrorClass::Quota, 60),
+            (ErrorClass::Rate, 60),
+            (ErrorClass::Overflow, 60),
+            (ErrorClass::Connection, 60),
+            (ErrorClass::NoModel, 60),
+            (ErrorClass::Refused, 60),
+            (ErrorClass::Server, 60),
+            (ErrorClass::Timeout, 60),
         ];
         for (class, expected) in all {
             assert_eq!(seconds(&rest(fault(class), None)), expected, "{class:?}");
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_provider_that_says_when_to_come_again_is_believed() {
-        let told = |s| rest(Miss::Fault(Class::Rate, Some(Duration::from_secs(s))), None);
+        let told = |s| rest(Miss::Fault(ErrorClass::Rate, Some(Duration::from_secs(s))), None);
         assert_eq!([7, 61, 600, 10_000_000].map(|s| seconds(&told(s))), [60, 61, 600, 3600]);
     }
 
@@ -227,8 +227,8 @@ mod tests {
     fn the_summary_model_then_the_main_model_then_the_digest() {
         let mut chain = Chain::begin(&[None, None], BY_ITSELF, NOW).unwrap();
         assert_eq!(chain.at(), 0);
-        assert_eq!(chain.missed(fault(Class::NoModel)), Move::Ask(1));
-        assert_eq!(chain.missed(fault(Class::Server)), Move::Stop(Stop::Digest));
+        assert_eq!(chain.missed(fault(ErrorClass::NoModel)), Move::Ask(1));
+        assert_eq!(chain.missed(fault(ErrorClass::Server)), Move::Stop(Stop::Digest));
     }
 
     #[test]
@@ -240,37 +240,37 @@ mod tests {
 
     #[test]
     fn a_credential_aborts_whoever_is_asked() {
-        for class in [Class::Auth, Class::Quota] {
+        for class in [ErrorClass::Auth, ErrorClass::Quota] {
             let mut chain = Chain::begin(&[None, None], BY_ITSELF, NOW).unwrap();
             assert_eq!(chain.missed(fault(class)), Move::Stop(Stop::Abort));
             let mut chain = Chain::begin(&[None, None], BY_HAND, NOW).unwrap();
-            assert_eq!(chain.missed(fault(Class::Broken)), Move::Ask(1));
+            assert_eq!(chain.missed(fault(ErrorClass::Broken)), Move::Ask(1));
             assert_eq!(chain.missed(fault(class)), Move::Stop(Stop::Abort));
         }
     }
 
     #[test]
     fn one_that_rests_is_passed_over_unless_a_person_asks() {
-        let rested = Some(rest(fault(Class::Timeout), None));
+        let rested = Some(rest(fault(ErrorClass::Timeout), None));
         assert_eq!(Chain::begin(&[rested.clone(), None], BY_ITSELF, NOW).unwrap().at(), 1);
         assert_eq!(Chain::begin(&[rested.clone(), None], BY_HAND, NOW).unwrap().at(), 0);
         let later = Millis(NOW.0 + 60_000);
         assert_eq!(Chain::begin(&[rested.clone(), None], BY_ITSELF, later).unwrap().at(), 0);
         // The main model rests: after the summary model there is nobody.
         let mut chain = Chain::begin(&[None, rested], BY_ITSELF, NOW).unwrap();
-        assert_eq!(chain.missed(fault(Class::Server)), Move::Stop(Stop::Digest));
+        assert_eq!(chain.missed(fault(ErrorClass::Server)), Move::Stop(Stop::Digest));
     }
 
     #[test]
     fn when_all_rest_the_first_that_wakes_is_told() {
-        let (long, short) = (rest(fault(Class::Server), None), rest(fault(Class::Broken), None));
+        let (long, short) = (rest(fault(ErrorClass::Server), None), rest(fault(ErrorClass::Broken), None));
         let resting = Chain::begin(&[Some(long), Some(short.clone())], BY_ITSELF, NOW).unwrap_err();
         assert_eq!(resting, short);
     }
 
     #[test]
     fn a_credential_that_was_refused_is_not_hidden_by_another_model() {
-        let refused = rest(fault(Class::Auth), None);
+        let refused = rest(fault(ErrorClass::Auth), None);
         let resting = Chain::begin(&[Some(refused.clone()), None], BY_ITSELF, NOW).unwrap_err();
         assert_eq!(resting, refused);
     }

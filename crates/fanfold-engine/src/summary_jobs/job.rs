@@ -223,9 +223,9 @@ impl Engine {
                 notes.retain(|note| matches!(note, Note::Rested { .. } | Note::Tried { .. }));
                 ended = if has_changed { Ended::Overtaken } else { ended };
             }
-            let ops = notes.iter().map(|note| Op::Note(wanted.session.clone(), note.event())).collect();
+            let ops = notes.iter().map(|note| Op::AddEvent(wanted.session.clone(), note.event())).collect();
             let expect = vec![(wanted.session.clone(), row.tip)];
-            match self.store.commit(&Batch { at: self.clock.now(), expect, ops }) {
+            match self.store.commit(&Batch { at: self.clock.now(), expected_tips: expect, ops }) {
                 Err(StoreError::Moved(_)) => {}
                 written => return Ok(written.map(|_| ended)?),
             }

@@ -1,6 +1,6 @@
 //! One errand for a session at a time, whoever runs it.
 
-use fanfold_store::{Held, SessionId, Store, StoreError};
+use fanfold_store::{LockOutcome, SessionId, Store, StoreError};
 
 use crate::clock::Clock;
 use crate::request::fold_lock::{is_dead, new_holder};
@@ -27,9 +27,9 @@ impl<'a> ErrandLock<'a> {
         let lock = ErrandLock { store, key, holder: new_holder() };
         for _ in 0..2 {
             match store.lock(&lock.key, &lock.holder, LEASE_MS, clock.now())? {
-                Held::Ours(_) => return Ok(Ok(lock)),
-                Held::Theirs(theirs) if is_dead(&theirs.holder) => store.unlock(&lock.key, &theirs.holder)?,
-                Held::Theirs(theirs) => return Ok(Err(theirs.holder)),
+                LockOutcome::Acquired(_) => return Ok(Ok(lock)),
+                LockOutcome::HeldByOther(theirs) if is_dead(&theirs.holder) => store.unlock(&lock.key, &theirs.holder)?,
+                LockOutcome::HeldByOther(theirs) => return Ok(Err(theirs.holder)),
             }
         }
         Ok(Err("somebody else".to_owned()))

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use fanfold_core::Tokens;
-use fanfold_provider::{Answer, Client, Fault, Prompt};
+use fanfold_provider::{ModelAnswer, Client, ProviderError, Prompt};
 
 /// Writes what it is asked for: one question, one answer.
 pub trait Writer: Send + Sync {
     /// Asks, and waits for the answer.
-    fn write(&self, prompt: &Prompt) -> Result<Answer, Fault>;
+    fn write(&self, prompt: &Prompt) -> Result<ModelAnswer, ProviderError>;
 }
 
 impl Writer for Client {
-    fn write(&self, prompt: &Prompt) -> Result<Answer, Fault> {
+    fn write(&self, prompt: &Prompt) -> Result<ModelAnswer, ProviderError> {
         self.ask(prompt)
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use fanfold_core::Tokens;
 use fanfold_core::summary::Flaw;
-use fanfold_provider::Fault;
+use fanfold_provider::ProviderError;
 use fanfold_redact::redact;
 use fanfold_store::Millis;
 
@@ -58,7 +58,7 @@ pub struct Written {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Missed {
     /// It did not answer as it should.
-    Fault(Fault),
+    Fault(ProviderError),
     /// It answered, twice, and neither was a summary.
     Flawed {
         /// The model.
@@ -79,7 +79,7 @@ impl Missed {
     /// The model that was asked.
     pub fn model(&self) -> &str {
         match self {
-            Missed::Fault(fault) => &fault.asked.model,
+            Missed::Fault(fault) => &fault.target.model,
             Missed::Flawed { model, .. } => model,
         }
     }
@@ -205,7 +205,7 @@ fn list(missed: &[Missed]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fanfold_provider::Class;
+    use fanfold_provider::ErrorClass;
 
     #[test]
     fn a_long_list_of_flaws_ends_behind_a_word() {
@@ -223,8 +223,8 @@ mod tests {
 
     #[test]
     fn what_to_do_is_said_of_each_that_failed_and_once() {
-        let fault = |class| Missed::Fault(Fault::new(class, "no"));
-        let (first, second) = (fault(Class::Timeout), fault(Class::Auth));
+        let fault = |class| Missed::Fault(ProviderError::new(class, "no"));
+        let (first, second) = (fault(ErrorClass::Timeout), fault(ErrorClass::Auth));
         let ended = Ended::Digest(vec![first.clone(), second.clone(), first.clone()]);
         assert_eq!(ended.hint(), Some(format!("{}; {}", first.hint(), second.hint())));
     }

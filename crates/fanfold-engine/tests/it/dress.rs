@@ -230,23 +230,23 @@ fn a_store_of_an_older_fanfold_opens() {
     let (before, after) = body.split_once(&list).unwrap();
     let frame = json!({ "before": before, "between": ",", "after": after }).to_string().into_bytes();
     let mut tip = None;
-    texts.iter().for_each(|text| tip = Some(NodeId::of(tip, text)));
+    texts.iter().for_each(|text| tip = Some(NodeId::new(tip, text)));
     let tip = tip.unwrap();
     let began = Note::Began(Began {
-        terms: BlobId::of(b"fanfold").to_string(),
+        terms: BlobId::new(b"fanfold").to_string(),
         window: 100_000,
         reserve: 0,
         format: "anthropic".to_owned(),
-        frame: BlobId::of(&frame).to_string(),
+        frame: BlobId::new(&frame).to_string(),
     });
-    let sent = json!({ "tip": tip.to_string(), "seen": 1, "frame": BlobId::of(&frame).to_string(), "format": "anthropic",
-        "policy": "fanfold", "counter": "words", "tokens": 9, "hash": BlobId::of(body.as_bytes()).to_string(),
+    let sent = json!({ "tip": tip.to_string(), "seen": 1, "frame": BlobId::new(&frame).to_string(), "format": "anthropic",
+        "policy": "fanfold", "counter": "words", "tokens": 9, "hash": BlobId::new(body.as_bytes()).to_string(),
         "n_bytes": body.len() });
     // A fold of the prompt, behind the system text: its original is the list of parts, as it came.
     let prompt = messages[0]["content"].to_string();
     let handle = Handle::of(prompt.as_bytes());
-    let print = &BlobId::of(prompt.as_bytes()).to_string()[..32];
-    let fold = json!({ "tip": tip.to_string(), "frame": BlobId::of(&frame).to_string(), "format": "anthropic",
+    let print = &BlobId::new(prompt.as_bytes()).to_string()[..32];
+    let fold = json!({ "tip": tip.to_string(), "frame": BlobId::new(&frame).to_string(), "format": "anthropic",
         "n_folds": 1, "tokens": [9, 5], "folded": [[0, 0]],
         "handles": [[handle.to_string(), ["place", ["text", 1]], print]] });
     let new = |json: &String| NewMessage { json: json.clone(), at: None };
@@ -258,14 +258,14 @@ fn a_store_of_an_older_fanfold_opens() {
             parent: None,
             tip: None,
         }),
-        Op::Keep(frame),
-        Op::Keep(b"fanfold".to_vec()),
+        Op::PutBlob(frame),
+        Op::PutBlob(b"fanfold".to_vec()),
         Op::Append(session.clone(), texts.iter().map(new).collect()),
-        Op::Note(session.clone(), began.event()),
-        Op::Note(session.clone(), NewEvent { kind: "request".to_owned(), body: sent.to_string() }),
-        Op::Note(session.clone(), NewEvent { kind: "fold".to_owned(), body: fold.to_string() }),
+        Op::AddEvent(session.clone(), began.event()),
+        Op::AddEvent(session.clone(), NewEvent { kind: "request".to_owned(), body: sent.to_string() }),
+        Op::AddEvent(session.clone(), NewEvent { kind: "fold".to_owned(), body: fold.to_string() }),
     ];
-    engine.store().commit(&Batch { at: Millis(5), expect: Vec::new(), ops }).unwrap();
+    engine.store().commit(&Batch { at: Millis(5), expected_tips: Vec::new(), ops }).unwrap();
     assert_eq!(engine.body(&session).unwrap(), body);
     let rebuilt = engine.rebuild(&session, 1, &terms_of).unwrap();
     assert!(rebuilt.is_same && rebuilt.body == body);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fanfold_core::Extent;
 use fanfold_engine::{Engine, Import, Left, Trouble};
-use fanfold_store::{EndReason, Filter, MemoryStore, Store};
+use fanfold_store::{EndReason, SessionFilter, MemoryStore, Store};
 
 use crate::faulty::{Faulty, When};
 use crate::setting::{chat, engine, engine_on, id, long_chat, request, terms};
@@ -94,7 +94,7 @@ fn a_rotation_happens_as_a_whole_or_not_at_all() {
             calm.set_goal(&id("s"), "find the record").unwrap();
             let faulty = Arc::new(Faulty::new(Arc::clone(&inner), fails_at, when));
             let rotated = engine_on(Arc::clone(&faulty) as Arc<dyn Store>).rotate(&id("s"));
-            let rows = inner.sessions(&Filter::default()).unwrap();
+            let rows = inner.sessions(&SessionFilter::default()).unwrap();
             let parent = inner.session(&id("s")).unwrap().unwrap();
             match rows.iter().find(|row| row.id != id("s")) {
                 Some(child) => {
@@ -194,7 +194,7 @@ fn an_import_happens_as_a_whole_or_not_at_all() {
         let failing = engine_on(Arc::new(Faulty::new(Arc::clone(&inner), fails_at, When::Before)));
         let import = Import { format: "chat".into(), messages: messages.clone(), ..Import::default() };
         let is_here = failing.import(import).is_ok();
-        let rows = inner.sessions(&Filter::default()).unwrap();
+        let rows = inner.sessions(&SessionFilter::default()).unwrap();
         assert_eq!(rows.len(), usize::from(is_here), "{fails_at}");
         assert!(rows.iter().all(|row| row.n_messages as usize == messages.len()));
     }

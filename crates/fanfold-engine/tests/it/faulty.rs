@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fanfold_store::{
-    Batch, BlobId, Committed, EventRow, Filter, Held, Millis, Node, NodeId, SessionId, SessionRow, Size,
+    Batch, BlobId, CommitSummary, EventRow, SessionFilter, LockOutcome, Millis, Node, NodeId, SessionId, SessionRow, StoreSize,
     Store, StoreError,
 };
 
@@ -49,15 +49,15 @@ impl Faulty {
 }
 
 impl Store for Faulty {
-    fn find(&self, find: &fanfold_store::search::Find) -> Result<fanfold_store::search::Hits, StoreError> {
-        self.ask(|store| store.find(find))
+    fn search(&self, find: &fanfold_store::search::SearchSpec) -> Result<fanfold_store::search::SearchHits, StoreError> {
+        self.ask(|store| store.search(find))
     }
 
-    fn examine(&self, care: fanfold_store::Care) -> Result<Vec<fanfold_store::Finding>, StoreError> {
-        self.ask(|store| store.examine(care))
+    fn check(&self, care: fanfold_store::CheckMode) -> Result<Vec<fanfold_store::Finding>, StoreError> {
+        self.ask(|store| store.check(care))
     }
 
-    fn commit(&self, batch: &Batch) -> Result<Committed, StoreError> {
+    fn commit(&self, batch: &Batch) -> Result<CommitSummary, StoreError> {
         self.ask(|store| store.commit(batch))
     }
 
@@ -65,7 +65,7 @@ impl Store for Faulty {
         self.ask(|store| store.session(id))
     }
 
-    fn sessions(&self, filter: &Filter) -> Result<Vec<SessionRow>, StoreError> {
+    fn sessions(&self, filter: &SessionFilter) -> Result<Vec<SessionRow>, StoreError> {
         self.ask(|store| store.sessions(filter))
     }
 
@@ -77,8 +77,8 @@ impl Store for Faulty {
         self.ask(|store| store.node(id))
     }
 
-    fn numbered(&self, number: u64) -> Result<Option<Node>, StoreError> {
-        self.ask(|store| store.numbered(number))
+    fn node_by_number(&self, number: u64) -> Result<Option<Node>, StoreError> {
+        self.ask(|store| store.node_by_number(number))
     }
 
     fn owners(&self, node: NodeId) -> Result<Vec<SessionId>, StoreError> {
@@ -93,8 +93,8 @@ impl Store for Faulty {
         self.ask(|store| store.blob(id))
     }
 
-    fn mark(&self, name: &str) -> Result<Option<i64>, StoreError> {
-        self.ask(|store| store.mark(name))
+    fn named_value(&self, name: &str) -> Result<Option<i64>, StoreError> {
+        self.ask(|store| store.named_value(name))
     }
 
     fn lock(
@@ -103,7 +103,7 @@ impl Store for Faulty {
         holder: &str,
         lease_ms: i64,
         now: Millis,
-    ) -> Result<Held, StoreError> {
+    ) -> Result<LockOutcome, StoreError> {
         if self.has_broken_locks {
             return Err(StoreError::Broken("locks".into()));
         }
@@ -114,11 +114,11 @@ impl Store for Faulty {
         self.ask(|store| store.unlock(session, holder))
     }
 
-    fn sweep(&self) -> Result<u64, StoreError> {
-        self.ask(|store| store.sweep())
+    fn collect_garbage(&self) -> Result<u64, StoreError> {
+        self.ask(|store| store.collect_garbage())
     }
 
-    fn size(&self) -> Result<Size, StoreError> {
+    fn size(&self) -> Result<StoreSize, StoreError> {
         self.ask(|store| store.size())
     }
 }

@@ -5,8 +5,8 @@
 
 use fanfold_core::{Budget, Extent, Policy, Session, Strategy, Tokens, Words, parse};
 use fanfold_engine::{Back, Left, Note, Noted};
-use fanfold_store::search::{Find, Live, Query, Request, Search};
-use fanfold_store::{Filter, SessionId};
+use fanfold_store::search::{SearchSpec, LiveMessages, Query, SearchRequest, Searcher};
+use fanfold_store::{SessionFilter, SessionId};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ fn user(words: &str) -> Value {
     json!({ "role": "user", "content": words })
 }
 
-fn found(engine: &fanfold_engine::Engine, words: &str, live: Option<Live>) -> Vec<(SessionId, u32)> {
-    let find = Find { query: Query::parse(words), live, limit: 50, ..Find::default() };
-    let hits = engine.store().find(&find).unwrap();
-    hits.found.iter().map(|found| (found.session.id.clone(), found.node.depth)).collect()
+fn found(engine: &fanfold_engine::Engine, words: &str, live: Option<LiveMessages>) -> Vec<(SessionId, u32)> {
+    let find = SearchSpec { query: Query::parse(words), live, limit: 50, ..SearchSpec::default() };
+    let hits = engine.store().search(&find).unwrap();
+    hits.hits.iter().map(|found| (found.session.id.clone(), found.node.depth)).collect()
 }
 
 /// A prompt that can't be made smaller is not folded again and again, with a store or without. Theirs compacts at 12 of
@@ -109,7 +109,7 @@ fn defect_04_own_folded_turns_are_found() {
     let engine = engine();
     let messages = long_chat(40);
     request(&engine, "s", &chat(&messages), &terms("fanfold", 400));
-    let live = Live { session: id("s"), depths: engine.live(&id("s")).unwrap() };
+    let live = LiveMessages { session: id("s"), depths: engine.live(&id("s")).unwrap() };
     let old = found(&engine, "batch_0_7", Some(live.clone()));
     assert_eq!(old, [(id("s"), 3)], "folded away, so found");
     assert_eq!(found(&engine, "batch_39_7", Some(live)), [], "in the view, so left out");
@@ -189,7 +189,7 @@ fn defect_09_a_fold_is_no_end_and_a_new_session_is_another_one() {
     assert_eq!(engine.row(&id("s")).unwrap().ended, None);
     request(&engine, "t", &chat(&messages[..4]), &terms("fanfold", 400));
     assert!(engine.handles(&id("t")).unwrap().is_empty());
-    assert_eq!(engine.store().sessions(&Filter::default()).unwrap().len(), 2);
+    assert_eq!(engine.store().sessions(&SessionFilter::default()).unwrap().len(), 2);
 }
 
 /// A larger window never folds earlier than a smaller one, and none only when it is as good as full. Theirs waits for
@@ -228,12 +228,12 @@ fn defect_12_forks_are_results_of_their_own() {
         &terms("fanfold", 9_000),
     );
     engine.rewind(&fork, Back::To(5)).unwrap();
-    let search = Search::new(engine.store());
-    let ask = |request: Request| search.answer_json(&request);
-    let reply = ask(Request { query: Some("zebra".into()), ..Request::default() });
+    let search = Searcher::new(engine.store());
+    let ask = |request: SearchRequest| search.answer_json(&request);
+    let reply = ask(SearchRequest { query: Some("zebra".into()), ..SearchRequest::default() });
     let number = reply["results"][0]["match_message_id"].as_i64();
     assert_eq!(reply["results"][0]["session_id"], fork.0.as_str(), "{reply}");
-    let around = ask(Request { session_id: Some(fork.0), around_message_id: number, ..Request::default() });
+    let around = ask(SearchRequest { session_id: Some(fork.0), around_message_id: number, ..SearchRequest::default() });
     let shown = around["messages"].to_string();
     assert!(shown.contains("zebra") && shown.contains("batch_0_3"), "{around}");
     assert!(!shown.contains("okapi") && !shown.contains("batch_1_3"), "{around}");

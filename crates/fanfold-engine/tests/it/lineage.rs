@@ -2,7 +2,7 @@
 
 use fanfold_core::Extent;
 use fanfold_engine::{Back, Engine, Left, Retention};
-use fanfold_store::{EndReason, Filter, Millis, NodeId, SessionId};
+use fanfold_store::{EndReason, SessionFilter, Millis, NodeId, SessionId};
 use fanfold_wire::Conversation;
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ fn a_body_that_differs_moves_the_session_and_loses_nothing() {
     assert_eq!(tip(&engine, &id("s")), long);
     assert!(engine.redo(&id("s")).is_err());
     // All of it is still there after what nobody leads to is swept.
-    assert_eq!(engine.store().sweep().unwrap(), 0);
+    assert_eq!(engine.store().collect_garbage().unwrap(), 0);
 }
 
 #[test]
@@ -223,8 +223,8 @@ fn one_that_was_gone_on_with_after_its_rotation_is_the_newest() {
     assert_eq!(engine.newest(&id("s")).unwrap().id, second);
     // Both were written to at once, and the one that goes on is the first.
     let ids = |rows: Vec<fanfold_store::SessionRow>| rows.into_iter().map(|row| row.id).collect::<Vec<_>>();
-    assert_eq!(ids(engine.sessions(&Filter::default()).unwrap()), [second.clone(), id("s")]);
-    let first = Filter { limit: Some(1), ..Filter::default() };
+    assert_eq!(ids(engine.sessions(&SessionFilter::default()).unwrap()), [second.clone(), id("s")]);
+    let first = SessionFilter { limit: Some(1), ..SessionFilter::default() };
     assert_eq!(ids(engine.sessions(&first).unwrap()), std::slice::from_ref(&second));
     assert_eq!(engine.find("1").unwrap().id, second);
     request(&engine, "s", &chat(&messages), &terms);

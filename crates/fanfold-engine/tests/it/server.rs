@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use fanfold_engine::{Engine, Left, MachineClock};
-use fanfold_store::{Purpose, Store};
+use fanfold_store::{OpenMode, Store};
 
 use crate::cluster;
 use crate::setting::{chat, engine, engine_on, id, long_chat, request, terms};
 use crate::{lineage, requests, walks};
 
 fn open(database: &str) -> Arc<dyn Store> {
-    Arc::from(fanfold_store::open(database, Purpose::Write).unwrap())
+    Arc::from(fanfold_store::open(database, OpenMode::Write).unwrap())
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use fanfold_core::{Extent, Handle, RecallError, thousands};
 use fanfold_engine::OpenError;
-use fanfold_store::search::text_of;
+use fanfold_store::search::message_text;
 use serde_json::Value;
 
 use super::ToolContext;
@@ -151,7 +151,7 @@ fn recall_error(error: OpenError, is_named: bool) -> ToolError {
 /// The text of a message, unless it was rewound.
 fn message(context: &ToolContext<'_>, number: u64) -> Result<Original, ToolError> {
     let store = context.engine.store();
-    let node = match store.numbered(number)? {
+    let node = match store.node_by_number(number)? {
         Some(node) if !store.owners(node.id)?.is_empty() => node,
         _ => {
             return Err(ToolError::new(
@@ -160,7 +160,7 @@ fn message(context: &ToolContext<'_>, number: u64) -> Result<Original, ToolError
             ));
         }
     };
-    Ok(Original { name: format!("message {number}"), content: text_of(&node.json), remark: None })
+    Ok(Original { name: format!("message {number}"), content: message_text(&node.json), remark: None })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Finds messages. The answers are those of `fanfold search --json`, shortened for a model.
 
 use fanfold_store::Millis;
-use fanfold_store::search::{Live, Reply, Request, Search, Sort};
+use fanfold_store::search::{LiveMessages, SearchReply, SearchRequest, Searcher, DateOrder};
 use serde_json::{Value, json};
 
 use super::ToolContext;
@@ -17,11 +17,11 @@ pub(super) fn run(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Ve
     let caller = match context.session(None)? {
         Some(row) => {
             let depths = context.engine.live(&row.id)?;
-            Some(Live { session: row.id, depths })
+            Some(LiveMessages { session: row.id, depths })
         }
         None => None,
     };
-    let search = Search { store: context.engine.store(), profiles: context.profiles, caller };
+    let search = Searcher { store: context.engine.store(), profiles: context.profiles, caller };
     let longest = request.max_chars.unwrap_or(TEXT_LENGTHS[0]);
     let lengths = std::iter::once(longest).chain(TEXT_LENGTHS.into_iter().filter(|length| *length < longest));
     let mut answer = Value::Null;
@@ -45,11 +45,11 @@ pub(super) fn run(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Ve
     Ok(vec![answer.to_string()])
 }
 
-fn request(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Request, ToolError> {
+fn request(context: &ToolContext<'_>, arguments: &Arguments) -> Result<SearchRequest, ToolError> {
     let sort = match arguments.text("sort")?.as_deref() {
         None => None,
-        Some("newest") => Some(Sort::Newest),
-        Some("oldest") => Some(Sort::Oldest),
+        Some("newest") => Some(DateOrder::Newest),
+        Some("oldest") => Some(DateOrder::Oldest),
         Some(other) => {
             return Err(ToolError::new(format!("unknown sort order `{other}`"), "sort is newest or oldest"));
         }
@@ -69,7 +69,7 @@ fn request(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Request, 
             "give the session_id of the search result with that message",
         ));
     }
-    Ok(Request {
+    Ok(SearchRequest {
         query: arguments.text("query")?,
         limit: arguments.number("limit")?,
         sort,
@@ -91,13 +91,13 @@ fn time_argument(arguments: &Arguments, name: &str) -> Result<Option<f64>, ToolE
     let Some(text) = arguments.text(name)? else { return Ok(None) };
     // Of a date with a time, only the date is used.
     let day = text.get(..10).filter(|_| text.len() > 10).unwrap_or(&text);
-    let seconds = Millis::of_day(day).map(|at| at.0 as f64 / 1000.0).or(text.parse().ok());
+    let seconds = Millis::from_date(day).map(|at| at.0 as f64 / 1000.0).or(text.parse().ok());
     seconds
         .map(Some)
         .ok_or_else(|| ToolError::new(format!("`{name}` is not a date: {text}"), "write it as 2026-11-15"))
 }
 
-fn to_json(reply: &Reply) -> Value {
+fn to_json(reply: &SearchReply) -> Value {
     // Texts and numbers can always be serialised.
     serde_json::to_value(reply).unwrap_or_default()
 }

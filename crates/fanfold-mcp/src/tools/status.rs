@@ -1,7 +1,7 @@
 //! Reports the state of sessions: tokens and window, folds, pins, goals.
 
 use fanfold_engine::Standing;
-use fanfold_store::Filter;
+use fanfold_store::SessionFilter;
 use serde_json::{Map, Value, json};
 
 use super::ToolContext;
@@ -19,7 +19,7 @@ pub(super) fn run(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Ve
     if let Some(row) = context.session(named.as_deref())? {
         return Ok(vec![describe(&context.engine.standing(&row.id)?).to_string()]);
     }
-    let filter = Filter { limit: Some(N_NEWEST), ..Filter::default() };
+    let filter = SessionFilter { limit: Some(N_NEWEST), ..SessionFilter::default() };
     let rows = context.engine.store().sessions(&filter)?;
     let mut sessions = Vec::new();
     for row in &rows {

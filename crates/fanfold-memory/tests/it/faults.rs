@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use fanfold_memory::{Deed, Fault, Limits, Shadow};
+use fanfold_memory::{MemoryEvent, MemoryError, MemoryLimits, NameConflict};
 use fanfold_testkit::memory::{Manner, Memories};
 
 use crate::setting::{count, http, keeper, limits, mcp, program, recall, turn, until};
@@ -19,14 +19,14 @@ fn whatever_it_does_a_turn_waits_no_longer_than_its_deadline() {
         let places = [http(&server.url()), mcp(&server.mcp_url()), program(manner, &log)];
         for place in places {
             let name = format!("{manner:?} {place}");
-            let brief = Limits { farewell: Duration::from_millis(300), ..limits() };
+            let brief = MemoryLimits { shutdown: Duration::from_millis(300), ..limits() };
             let keeper = keeper(place, brief);
             for i in 0..5 {
                 let asked = turn(i, &format!("question {i} about staging"));
                 let (text, took) = recall(&keeper, &asked);
                 assert!(took <= MOST, "{name}: {took:?} in turn {i}");
                 assert_eq!(text, None, "{name}");
-                keeper.said(&asked, "an answer");
+                keeper.turn_answered(&asked, "an answer");
             }
             let began = Instant::now();
             keeper.stop();
@@ -46,7 +46,7 @@ fn one_that_hangs_is_asked_once_and_not_waited_for_again() {
         let (_, took) = recall(&keeper, &turn(i, "the next question"));
         assert!(took < Duration::from_millis(100), "{took:?}");
     }
-    assert_eq!((count(&keeper, Deed::Busy), count(&keeper, Deed::Late)), (4, 5));
+    assert_eq!((count(&keeper, MemoryEvent::Busy), count(&keeper, MemoryEvent::Late)), (4, 5));
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_slow_one_is_soon_not_waited_for_until_it_is_quick() {
     std::thread::sleep(Duration::from_millis(400));
     let (text, _) = recall(&keeper, &turn(7, "which port?"));
     assert_eq!(text.as_deref(), Some("- the staging port is 8443"));
-    assert!(count(&keeper, Deed::Recalled) >= 1, "{:?}", keeper.counts());
+    assert!(count(&keeper, MemoryEvent::Recalled) >= 1, "{:?}", keeper.counts());
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_program_that_crashed_is_started_again_after_a_rest() {
     keeper.warm_up();
     assert!(until(|| n_started() == 1));
     recall(&keeper, &turn(1, "a question"));
-    assert!(until(|| count(&keeper, Deed::NotFound) == 1));
+    assert!(until(|| count(&keeper, MemoryEvent::NotFound) == 1));
     // While it rests, nobody starts it.
     for i in 2..6 {
         recall(&keeper, &turn(i, "another question"));
@@ -91,15 +91,15 @@ fn a_program_that_crashed_is_started_again_after_a_rest() {
 
 #[test]
 fn a_program_that_is_not_there_is_named() {
-    let place = fanfold_memory::Place::Program {
+    let place = fanfold_memory::ProviderAddress::Program {
         program: "no-such-memory-server".to_owned(),
         arguments: Vec::new(),
         environment: Vec::new(),
     };
     let fault = keeper(place, limits()).check("x").unwrap_err();
-    assert!(matches!(&fault, Fault::Unreachable(why) if why.contains("no-such-memory-server")), "{fault}");
+    assert!(matches!(&fault, MemoryError::Unreachable(why) if why.contains("no-such-memory-server")), "{fault}");
     // One that ends at once is told with its last words.
-    let place = fanfold_memory::Place::Program {
+    let place = fanfold_memory::ProviderAddress::Program {
         program: "sh".to_owned(),
         arguments: ["-c", "echo no database here >&2; exit 3"].map(str::to_owned).into(),
         environment: Vec::new(),
@@ -113,17 +113,17 @@ fn tools_that_stand_for_others_are_not_used() {
     let server = Memories::start(Manner::Lies, &[]);
     let keeper = keeper(mcp(&server.mcp_url()), limits());
     // It has the tools it is searched with, by its own list, and does not know them.
-    assert!(matches!(keeper.check("x"), Err(Fault::Refused(_))));
+    assert!(matches!(keeper.check("x"), Err(MemoryError::Refused(_))));
     server.set(Manner::Well);
     let checked = keeper.check("x").unwrap().unwrap();
-    let refused: Vec<(&str, Shadow)> =
-        checked.refused.iter().map(|(name, why)| (name.as_str(), *why)).collect();
+    let refused: Vec<(&str, NameConflict)> =
+        checked.rejected_tools.iter().map(|(name, why)| (name.as_str(), *why)).collect();
     assert_eq!(
         refused,
         [
-            ("fanfold_recall", Shadow::Ours),
-            ("Search-Memories", Shadow::Another),
-            ("nonameatall", Shadow::NoName)
+            ("fanfold_recall", NameConflict::Reserved),
+            ("Search-Memories", NameConflict::Duplicate),
+            ("nonameatall", NameConflict::Invalid)
         ]
     );
     assert_eq!(checked.calls, ["searches with search_memories(query)", "writes with add_memory(text)"]);

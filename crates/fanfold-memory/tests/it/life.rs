@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use fanfold_memory::{Book, Change, Deed, Keeper, Limits, Memory, Turn};
+use fanfold_memory::{MemoryFile, EntryChange, MemoryEvent, MemoryClient, MemoryLimits, MemoryFiles, MemoryTurn};
 use fanfold_testkit::memory::{Manner, Memories};
 use serde_json::json;
 
@@ -11,8 +11,8 @@ use crate::setting::{count, http, limits, mcp, program, recall, turn, until};
 const FACTS: [&str; 2] = ["the staging port is 8443", "releases are cut on Tuesdays"];
 
 /// Time enough for a busy machine, where a test is not about time.
-fn patient() -> Limits {
-    Limits { deadline: Duration::from_secs(20), call: Duration::from_secs(20), ..limits() }
+fn patient() -> MemoryLimits {
+    MemoryLimits { deadline: Duration::from_secs(20), call: Duration::from_secs(20), ..limits() }
 }
 
 #[test]
@@ -27,8 +27,8 @@ fn every_kind_of_provider_recalls_and_remembers() {
         let first = turn(1, "Which port does staging use?");
         let (text, _) = recall(&keeper, &first);
         assert_eq!(text.as_deref(), Some("- the staging port is 8443"), "{name}");
-        keeper.said(&first, "It is 8443.");
-        assert!(until(|| count(&keeper, Deed::Synced) == 1), "{name}");
+        keeper.turn_answered(&first, "It is 8443.");
+        assert!(until(|| count(&keeper, MemoryEvent::Synced) == 1), "{name}");
         let abandoned = keeper.stop();
         assert_eq!((abandoned.n_writes, abandoned.is_stopped), (0, false), "{name}");
     }
@@ -47,9 +47,9 @@ fn writes_keep_their_order_and_the_end_comes_last() {
     let keeper = keeper(&server);
     for i in 0..20 {
         let asked = turn(i, &format!("question {i}"));
-        keeper.said(&asked, &format!("answer {i}"));
+        keeper.turn_answered(&asked, &format!("answer {i}"));
         if i % 5 == 0 {
-            keeper.offer(&asked, &[format!("folded {i}")]);
+            keeper.offer_folded(&asked, &[format!("folded {i}")]);
         }
     }
     let abandoned = keeper.stop();
@@ -77,13 +77,13 @@ fn writes_keep_their_order_and_the_end_comes_last() {
 #[test]
 fn a_conversation_that_was_silent_for_long_has_ended_and_may_go_on() {
     let server = Memories::start(Manner::Well, &[]);
-    let brief = Limits { idle: Duration::from_millis(60), ..patient() };
+    let brief = MemoryLimits { idle: Duration::from_millis(60), ..patient() };
     let keeper = crate::setting::keeper(http(&server.url()), brief);
     let n_ended = || server.asked_by("end").len();
-    keeper.said(&turn(1, "question 1"), "answer 1");
+    keeper.turn_answered(&turn(1, "question 1"), "answer 1");
     assert!(until(|| n_ended() == 1), "nobody had to say so");
     assert_eq!(server.asked_by("end"), [json!({ "session": "this-talk" })]);
-    keeper.said(&turn(2, "question 2"), "answer 2");
+    keeper.turn_answered(&turn(2, "question 2"), "answer 2");
     assert!(until(|| n_ended() == 2), "it went on, and ended again");
     keeper.stop();
     assert_eq!(n_ended(), 2, "it is told once");
@@ -96,8 +96,8 @@ fn a_conversation_that_was_silent_for_long_has_ended_and_may_go_on() {
 fn a_conversation_goes_on_while_it_asks() {
     let server = Memories::start(Manner::Well, &[]);
     let idle = Duration::from_millis(500);
-    let keeper = crate::setting::keeper(http(&server.url()), Limits { idle, ..patient() });
-    keeper.said(&turn(1, "question 1"), "answer 1");
+    let keeper = crate::setting::keeper(http(&server.url()), MemoryLimits { idle, ..patient() });
+    keeper.turn_answered(&turn(1, "question 1"), "answer 1");
     let (mut last, mut longest) = (Instant::now(), Duration::ZERO);
     // The requests of one long turn, which is not answered yet.
     for _ in 0..9 {
@@ -114,9 +114,9 @@ fn a_conversation_goes_on_while_it_asks() {
 #[test]
 fn a_conversation_that_was_replaced_by_others_has_ended() {
     let server = Memories::start(Manner::Well, &[]);
-    let keeper = crate::setting::keeper(http(&server.url()), Limits { talks: 2, ..patient() });
+    let keeper = crate::setting::keeper(http(&server.url()), MemoryLimits { conversations: 2, ..patient() });
     for name in ["a", "b", "a", "c"] {
-        keeper.said(&Turn { talk: name.to_owned(), ..turn(1, "question") }, "answer");
+        keeper.turn_answered(&MemoryTurn { conversation: name.to_owned(), ..turn(1, "question") }, "answer");
     }
     assert!(until(|| server.asked_by("end").len() == 1));
     assert_eq!(server.asked_by("end"), [json!({ "session": "b" })], "it was silent longest");
@@ -145,7 +145,7 @@ fn a_turn_keeps_what_was_recalled_for_it() {
 fn what_was_looked_for_ahead_stands_in_when_nothing_comes() {
     let server = Memories::start(Manner::Well, &FACTS);
     let keeper = crate::setting::keeper(http(&server.url()), limits());
-    keeper.said(&turn(1, "the staging port?"), "8443");
+    keeper.turn_answered(&turn(1, "the staging port?"), "8443");
     assert!(until(|| server.asked_by("prefetch").len() == 1));
     // The answer is on its way back.
     std::thread::sleep(Duration::from_millis(100));
@@ -163,8 +163,8 @@ fn secrets_and_scaffolding_do_not_leave() {
     let asked = format!("<system-reminder>be brief</system-reminder>push with {secret}");
     let pushing = turn(1, &asked);
     recall(&keeper, &pushing);
-    keeper.said(&pushing, &format!("pushed with {secret}"));
-    keeper.offer(&pushing, &[format!("token {secret}")]);
+    keeper.turn_answered(&pushing, &format!("pushed with {secret}"));
+    keeper.offer_folded(&pushing, &[format!("token {secret}")]);
     keeper.stop();
     let all = serde_json::to_string(&server.asked()).unwrap();
     assert!(!all.contains(&secret) && !all.contains("be brief"), "{all}");
@@ -172,23 +172,23 @@ fn secrets_and_scaffolding_do_not_leave() {
     // What nobody said is not remembered.
     let server = Memories::start(Manner::Well, &[]);
     let quiet = self::keeper(&server);
-    quiet.said(&turn(1, "<system-reminder>x</system-reminder>"), "done");
-    quiet.said(&turn(2, "hello"), "  ");
+    quiet.turn_answered(&turn(1, "<system-reminder>x</system-reminder>"), "done");
+    quiet.turn_answered(&turn(2, "hello"), "  ");
     quiet.stop();
     assert_eq!(server.asked(), []);
 }
 
-fn keeper(server: &Memories) -> Keeper {
+fn keeper(server: &Memories) -> MemoryClient {
     crate::setting::keeper(http(&server.url()), patient())
 }
 
 #[test]
 fn the_files_are_recalled_too_with_or_without_a_provider() {
     let folder = tempfile::tempdir().unwrap();
-    let memory = Memory::at(folder.path());
-    memory.change(Book::Notes, &[Change::Add("the tests need a server".to_owned())]).unwrap();
-    memory.change(Book::Person, &[Change::Add("prefers short answers".to_owned())]).unwrap();
-    let alone = Keeper::start(None, Some(memory), limits(), None).unwrap();
+    let memory = MemoryFiles::new(folder.path());
+    memory.change(MemoryFile::Notes, &[EntryChange::Add("the tests need a server".to_owned())]).unwrap();
+    memory.change(MemoryFile::User, &[EntryChange::Add("prefers short answers".to_owned())]).unwrap();
+    let alone = MemoryClient::start(None, Some(memory), limits(), None).unwrap();
     let (text, took) = recall(&alone, &turn(1, "hello there"));
     assert_eq!(text.as_deref(), Some("- the tests need a server\n- prefers short answers"));
     assert!(took < Duration::from_millis(200), "nobody is waited for: {took:?}");
@@ -197,12 +197,12 @@ fn the_files_are_recalled_too_with_or_without_a_provider() {
 #[test]
 fn too_much_work_is_dropped_and_the_end_does_not_wait_for_long() {
     let server = Memories::start(Manner::Hangs, &[]);
-    let few = Limits { queue: 4, farewell: Duration::from_millis(400), ..limits() };
+    let few = MemoryLimits { queue: 4, shutdown: Duration::from_millis(400), ..limits() };
     let keeper = crate::setting::keeper(http(&server.url()), few);
     for i in 0..10 {
-        keeper.said(&turn(i, "question"), "answer");
+        keeper.turn_answered(&turn(i, "question"), "answer");
     }
-    assert!(count(&keeper, Deed::Dropped) > 0);
+    assert!(count(&keeper, MemoryEvent::Dropped) > 0);
     let began = Instant::now();
     let abandoned = keeper.stop();
     let took = began.elapsed();

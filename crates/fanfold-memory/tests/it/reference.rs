@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use fanfold_memory::{Deed, Limits, Place, Turn};
+use fanfold_memory::{MemoryEvent, MemoryLimits, ProviderAddress, MemoryTurn};
 use fanfold_testkit::clients::install_npm;
 
 use crate::setting::{count, keeper, recall, until};
@@ -25,15 +25,15 @@ fn the_reference_server_remembers_from_one_program_to_the_next() {
     };
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("memory.json");
-    let place = || Place::Program {
+    let place = || ProviderAddress::Program {
         program: program.display().to_string(),
         arguments: Vec::new(),
         environment: vec![("MEMORY_FILE_PATH".to_owned(), file.display().to_string())],
     };
-    let limits = Limits { deadline: Duration::from_secs(30), ..Limits::default() };
+    let limits = MemoryLimits { deadline: Duration::from_secs(30), ..MemoryLimits::default() };
     let first = keeper(place(), limits);
     let checked = first.check("memory").unwrap().unwrap();
-    println!("{}: there after {:?}, searched in {:?}", checked.name, checked.started, checked.searched.0);
+    println!("{}: there after {:?}, searched in {:?}", checked.name, checked.startup, checked.search.0);
     assert_eq!(
         checked.calls,
         [
@@ -42,15 +42,15 @@ fn the_reference_server_remembers_from_one_program_to_the_next() {
         ]
     );
     let turn =
-        |talk: &str, number, asked: &str| Turn { talk: talk.to_owned(), number, asked: asked.to_owned() };
+        |talk: &str, number, asked: &str| MemoryTurn { conversation: talk.to_owned(), number, prompt: asked.to_owned() };
     let said = [
         ("Which port does the staging gateway use?", "It listens on 8443."),
         ("Who cuts the releases?", "Mirela does, on Tuesdays."),
     ];
     for (i, (asked, answer)) in said.iter().enumerate() {
-        first.said(&turn("monday", i + 1, asked), answer);
+        first.turn_answered(&turn("monday", i + 1, asked), answer);
     }
-    assert!(until(|| count(&first, Deed::Synced) == 2), "{:?}", first.counts());
+    assert!(until(|| count(&first, MemoryEvent::Synced) == 2), "{:?}", first.counts());
     assert_eq!(first.stop().n_writes, 0);
     let kept = std::fs::read_to_string(&file).unwrap();
     assert!(kept.find("8443").unwrap() < kept.find("Mirela").unwrap(), "{kept}");

@@ -3,34 +3,34 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use fanfold_memory::{Deed, Keeper, Limits, Place, Provider, Turn};
+use fanfold_memory::{MemoryEvent, MemoryClient, MemoryLimits, ProviderAddress, MemoryProvider, MemoryTurn};
 use fanfold_testkit::memory::{Manner, arguments, environment, serve_stdio};
 
 /// Quick limits, so that a test does not wait for long.
-pub(crate) fn limits() -> Limits {
-    Limits {
+pub(crate) fn limits() -> MemoryLimits {
+    MemoryLimits {
         deadline: Duration::from_millis(250),
         call: Duration::from_secs(4),
-        farewell: Duration::from_secs(2),
-        ..Limits::default()
+        shutdown: Duration::from_secs(2),
+        ..MemoryLimits::default()
     }
 }
 
-pub(crate) fn keeper(place: Place, limits: Limits) -> Keeper {
-    Keeper::start(Some(Provider::at(place)), None, limits, None).unwrap()
+pub(crate) fn keeper(place: ProviderAddress, limits: MemoryLimits) -> MemoryClient {
+    MemoryClient::start(Some(MemoryProvider::new(place)), None, limits, None).unwrap()
 }
 
-pub(crate) fn http(url: &str) -> Place {
-    Place::Http { url: url.to_owned(), key: None }
+pub(crate) fn http(url: &str) -> ProviderAddress {
+    ProviderAddress::Http { url: url.to_owned(), key: None }
 }
 
-pub(crate) fn mcp(url: &str) -> Place {
-    Place::Mcp { url: url.to_owned(), key: None }
+pub(crate) fn mcp(url: &str) -> ProviderAddress {
+    ProviderAddress::Mcp { url: url.to_owned(), key: None }
 }
 
 /// This binary as a program that speaks MCP; what is written to it goes into a file.
-pub(crate) fn program(manner: Manner, log: &Path) -> Place {
-    Place::Program {
+pub(crate) fn program(manner: Manner, log: &Path) -> ProviderAddress {
+    ProviderAddress::Program {
         program: std::env::current_exe().unwrap().display().to_string(),
         arguments: arguments("setting::a_scripted_program"),
         environment: environment(manner, log),
@@ -43,15 +43,15 @@ fn a_scripted_program() {
     serve_stdio();
 }
 
-pub(crate) fn turn(number: usize, asked: &str) -> Turn {
-    Turn { talk: "this-talk".to_owned(), number, asked: asked.to_owned() }
+pub(crate) fn turn(number: usize, asked: &str) -> MemoryTurn {
+    MemoryTurn { conversation: "this-talk".to_owned(), number, prompt: asked.to_owned() }
 }
 
 /// What is recalled for a turn, and how long that took.
-pub(crate) fn recall(keeper: &Keeper, turn: &Turn) -> (Option<String>, Duration) {
+pub(crate) fn recall(keeper: &MemoryClient, turn: &MemoryTurn) -> (Option<String>, Duration) {
     let began = Instant::now();
     let recalling = keeper.recall(turn, Duration::from_secs(60));
-    (keeper.text(&recalling), began.elapsed())
+    (keeper.recalled_text(&recalling), began.elapsed())
 }
 
 /// Waits until something is true, for some seconds.
@@ -66,6 +66,6 @@ pub(crate) fn until(is_true: impl Fn() -> bool) -> bool {
     false
 }
 
-pub(crate) fn count(keeper: &Keeper, deed: Deed) -> u64 {
+pub(crate) fn count(keeper: &MemoryClient, deed: MemoryEvent) -> u64 {
     keeper.counts().get(&deed).copied().unwrap_or_default()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Window, WindowOf};
+use super::{ServerWindow, WindowKind};
 
 /// Fields of a list of models that tell what a model is run with, the surest first, and who says so.
 const SERVED: &[(&str, &str)] = &[
@@ -22,40 +22,40 @@ const TRAINED: &[&str] =
     &["n_ctx_train", "max_position_embeddings", "model_max_length", "max_seq_len", "max_sequence_length"];
 
 /// What a list of models says of one: `GET /v1/models`.
-pub(super) fn listed(list: &Value, model: &str) -> Option<Window> {
+pub(super) fn model_list(list: &Value, model: &str) -> Option<ServerWindow> {
     let models = [&list["data"], &list["models"], list].into_iter().find_map(Value::as_array)?;
-    let entry = entry_of(models, model)?;
+    let entry = find_model(models, model)?;
     let places =
         [entry, &entry["meta"], &entry["metadata"], &entry["top_provider"], &entry["capabilities"]["limits"]];
     // What the provider that would answer takes is less than what the best one takes.
-    let routed = tokens(&entry["top_provider"]["context_length"]);
+    let routed = token_count(&entry["top_provider"]["context_length"]);
     if let Some(tokens) = routed {
-        return Some(Window { tokens, of: WindowOf::Served, server: "OpenRouter" });
+        return Some(ServerWindow { tokens, kind: WindowKind::Served, server: "OpenRouter" });
     }
     let owner = entry["owned_by"].as_str().unwrap_or_default();
-    if let Some(tokens) = places.iter().find_map(|place| tokens(&place["n_ctx"])) {
-        return Some(Window { tokens, of: WindowOf::Served, server: "llama.cpp" });
+    if let Some(tokens) = places.iter().find_map(|place| token_count(&place["n_ctx"])) {
+        return Some(ServerWindow { tokens, kind: WindowKind::Served, server: "llama.cpp" });
     }
     for (field, server) in SERVED {
-        if let Some(tokens) = places.iter().find_map(|place| tokens(&place[*field])) {
+        if let Some(tokens) = places.iter().find_map(|place| token_count(&place[*field])) {
             let server = match owner {
                 "sglang" => "SGLang",
                 "llamacpp" => "llama.cpp",
                 _ => server,
             };
-            return Some(Window { tokens, of: WindowOf::Served, server });
+            return Some(ServerWindow { tokens, kind: WindowKind::Served, server });
         }
     }
-    if let Some(tokens) = tokens(&entry["capabilities"]["limits"]["max_context_window_tokens"]) {
-        return Some(Window { tokens, of: WindowOf::Served, server: "the provider" });
+    if let Some(tokens) = token_count(&entry["capabilities"]["limits"]["max_context_window_tokens"]) {
+        return Some(ServerWindow { tokens, kind: WindowKind::Served, server: "the provider" });
     }
-    let trained = TRAINED.iter().find_map(|field| places.iter().find_map(|place| tokens(&place[*field])));
+    let trained = TRAINED.iter().find_map(|field| places.iter().find_map(|place| token_count(&place[*field])));
     let server = if owner == "llamacpp" { "llama.cpp" } else { "the provider" };
-    trained.map(|tokens| Window { tokens, of: WindowOf::Trained, server })
+    trained.map(|tokens| ServerWindow { tokens, kind: WindowKind::Trained, server })
 }
 
 /// The entry of a model: by its name, or the only one there is.
-fn entry_of<'v>(models: &'v [Value], model: &str) -> Option<&'v Value> {
+fn find_model<'v>(models: &'v [Value], model: &str) -> Option<&'v Value> {
     let is_named = |entry: &&Value| {
         ["id", "name", "model", "key", "model_name", "root"]
             .iter()
@@ -70,88 +70,88 @@ fn entry_of<'v>(models: &'v [Value], model: &str) -> Option<&'v Value> {
 }
 
 /// `GET /props` of llama.cpp: the window of one slot.
-pub(super) fn llama_cpp(said: &Value, _model: &str) -> Option<Window> {
-    let slot = tokens(&said["default_generation_settings"]["n_ctx"]).or_else(|| tokens(&said["n_ctx"]))?;
-    Some(Window { tokens: slot, of: WindowOf::Served, server: "llama.cpp" })
+pub(super) fn llama_cpp(said: &Value, _model: &str) -> Option<ServerWindow> {
+    let slot = token_count(&said["default_generation_settings"]["n_ctx"]).or_else(|| token_count(&said["n_ctx"]))?;
+    Some(ServerWindow { tokens: slot, kind: WindowKind::Served, server: "llama.cpp" })
 }
 
 /// `GET /api/ps` of Ollama: a model that is loaded is run with what stands there.
-pub(super) fn ollama_running(said: &Value, model: &str) -> Option<Window> {
+pub(super) fn ollama_running(said: &Value, model: &str) -> Option<ServerWindow> {
     let running = said["models"].as_array()?;
     let found = running.iter().find(|entry| {
-        ["name", "model"].iter().any(|key| entry[*key].as_str().is_some_and(|name| is_same_tag(name, model)))
+        ["name", "model"].iter().any(|key| entry[*key].as_str().is_some_and(|name| is_same_model(name, model)))
     })?;
-    tokens(&found["context_length"]).map(|tokens| Window { tokens, of: WindowOf::Served, server: "Ollama" })
+    token_count(&found["context_length"]).map(|tokens| ServerWindow { tokens, kind: WindowKind::Served, server: "Ollama" })
 }
 
 /// `POST /api/show` of Ollama: `num_ctx` is what it is run with, and without it nobody knows before it runs.
-pub(super) fn ollama_model(said: &Value, _model: &str) -> Option<Window> {
+pub(super) fn ollama_model(said: &Value, _model: &str) -> Option<ServerWindow> {
     let parameters = said["parameters"].as_str().unwrap_or_default();
     let set = parameters.lines().find_map(|line| line.trim().strip_prefix("num_ctx")?.trim().parse().ok());
     if let Some(tokens) = set {
-        return Some(Window { tokens, of: WindowOf::Served, server: "Ollama" });
+        return Some(ServerWindow { tokens, kind: WindowKind::Served, server: "Ollama" });
     }
     let known = said["model_info"].as_object()?;
     let trained = known.iter().find(|(key, _)| key.ends_with(".context_length"));
-    trained.and_then(|(_, value)| tokens(value)).map(|tokens| Window {
+    trained.and_then(|(_, value)| token_count(value)).map(|tokens| ServerWindow {
         tokens,
-        of: WindowOf::Trained,
+        kind: WindowKind::Trained,
         server: "Ollama",
     })
 }
 
 /// Ollama takes a name without a tag for the newest.
-fn is_same_tag(name: &str, model: &str) -> bool {
+fn is_same_model(name: &str, model: &str) -> bool {
     name == model
         || name.strip_suffix(":latest") == Some(model)
         || model.strip_suffix(":latest") == Some(name)
 }
 
 /// `GET /api/v0/models` of LM Studio.
-pub(super) fn lm_studio(said: &Value, model: &str) -> Option<Window> {
-    let entry = entry_of(said["data"].as_array()?, model)?;
-    let loaded = tokens(&entry["loaded_context_length"]).map(|tokens| (tokens, WindowOf::Served));
-    let most = || tokens(&entry["max_context_length"]).map(|tokens| (tokens, WindowOf::Trained));
-    loaded.or_else(most).map(|(tokens, of)| Window { tokens, of, server: "LM Studio" })
+pub(super) fn lm_studio(said: &Value, model: &str) -> Option<ServerWindow> {
+    let entry = find_model(said["data"].as_array()?, model)?;
+    let loaded = token_count(&entry["loaded_context_length"]).map(|tokens| (tokens, WindowKind::Served));
+    let most = || token_count(&entry["max_context_length"]).map(|tokens| (tokens, WindowKind::Trained));
+    loaded.or_else(most).map(|(tokens, of)| ServerWindow { tokens, kind: of, server: "LM Studio" })
 }
 
 /// `GET /api/v1/models` of newer versions of LM Studio.
-pub(super) fn lm_studio_new(said: &Value, model: &str) -> Option<Window> {
-    let entry = entry_of(said["models"].as_array()?, model)?;
+pub(super) fn lm_studio_new(said: &Value, model: &str) -> Option<ServerWindow> {
+    let entry = find_model(said["models"].as_array()?, model)?;
     let mut loaded = entry["loaded_instances"].as_array().into_iter().flatten();
     let served = loaded
-        .find_map(|one| tokens(&one["config"]["context_length"]))
-        .map(|tokens| (tokens, WindowOf::Served));
-    let most = || tokens(&entry["max_context_length"]).map(|tokens| (tokens, WindowOf::Trained));
-    served.or_else(most).map(|(tokens, of)| Window { tokens, of, server: "LM Studio" })
+        .find_map(|one| token_count(&one["config"]["context_length"]))
+        .map(|tokens| (tokens, WindowKind::Served));
+    let most = || token_count(&entry["max_context_length"]).map(|tokens| (tokens, WindowKind::Trained));
+    served.or_else(most).map(|(tokens, of)| ServerWindow { tokens, kind: of, server: "LM Studio" })
 }
 
 /// `GET /info` of Text Generation Inference.
-pub(super) fn tgi(said: &Value, _model: &str) -> Option<Window> {
-    let most = tokens(&said["max_total_tokens"]).or_else(|| tokens(&said["max_input_tokens"]))?;
-    Some(Window { tokens: most, of: WindowOf::Served, server: "TGI" })
+pub(super) fn tgi(said: &Value, _model: &str) -> Option<ServerWindow> {
+    let most = token_count(&said["max_total_tokens"]).or_else(|| token_count(&said["max_input_tokens"]))?;
+    Some(ServerWindow { tokens: most, kind: WindowKind::Served, server: "TGI" })
 }
 
 /// `GET /get_server_info` and `GET /get_model_info` of SGLang.
-pub(super) fn sglang(said: &Value, _model: &str) -> Option<Window> {
+pub(super) fn sglang(said: &Value, _model: &str) -> Option<ServerWindow> {
     let fields = ["context_length", "max_context_length", "max_model_len", "max_req_input_len"];
-    let most = fields.iter().find_map(|field| tokens(&said[*field]))?;
-    Some(Window { tokens: most, of: WindowOf::Served, server: "SGLang" })
+    let most = fields.iter().find_map(|field| token_count(&said[*field]))?;
+    Some(ServerWindow { tokens: most, kind: WindowKind::Served, server: "SGLang" })
 }
 
 /// `GET /model/info` of LiteLLM: the same name may stand for several models, and the smallest of them counts.
-pub(super) fn litellm(said: &Value, model: &str) -> Option<Window> {
+pub(super) fn litellm(said: &Value, model: &str) -> Option<ServerWindow> {
     let entries = said["data"].as_array()?;
     let named = entries.iter().filter(|entry| entry["model_name"].as_str() == Some(model));
     let most = named.filter_map(|entry| {
         let told = &entry["model_info"];
-        tokens(&told["max_input_tokens"]).or_else(|| tokens(&told["max_tokens"]))
+        token_count(&told["max_input_tokens"]).or_else(|| token_count(&told["max_tokens"]))
     });
-    most.min().map(|tokens| Window { tokens, of: WindowOf::Served, server: "LiteLLM" })
+    most.min().map(|tokens| ServerWindow { tokens, kind: WindowKind::Served, server: "LiteLLM" })
 }
 
 /// A number of tokens; none or zero means that nobody knows.
-fn tokens(value: &Value) -> Option<u64> {
+fn token_count(value: &Value) -> Option<u64> {
     let number = value.as_u64().or_else(|| value.as_f64().map(|number| number as u64));
     number.or_else(|| value.as_str()?.parse().ok()).filter(|tokens| *tokens > 0)
 }
@@ -162,47 +162,47 @@ mod tests {
 
     use super::*;
 
-    fn check(told: Option<Window>, expected: Option<(u64, WindowOf, &str)>) {
-        assert_eq!(told.map(|window| (window.tokens, window.of, window.server)), expected);
+    fn check(told: Option<ServerWindow>, expected: Option<(u64, WindowKind, &str)>) {
+        assert_eq!(told.map(|window| (window.tokens, window.kind, window.server)), expected);
     }
 
     #[test]
     fn lists_of_models() {
-        use WindowOf::{Served, Trained};
+        use WindowKind::{Served, Trained};
         let list = |entry: Value| json!({ "object": "list", "data": [{ "id": "other", "max_model_len": 7 }, entry] });
         check(
-            listed(&list(json!({ "id": "m", "owned_by": "vllm", "max_model_len": 32768 })), "m"),
+            model_list(&list(json!({ "id": "m", "owned_by": "vllm", "max_model_len": 32768 })), "m"),
             Some((32768, Served, "vLLM")),
         );
         check(
-            listed(&list(json!({ "id": "m", "owned_by": "sglang", "max_model_len": 4096 })), "m"),
+            model_list(&list(json!({ "id": "m", "owned_by": "sglang", "max_model_len": 4096 })), "m"),
             Some((4096, Served, "SGLang")),
         );
         let llama = json!({ "id": "m", "owned_by": "llamacpp", "meta": { "n_ctx_train": 131_072 } });
-        check(listed(&list(llama), "m"), Some((131_072, Trained, "llama.cpp")));
+        check(model_list(&list(llama), "m"), Some((131_072, Trained, "llama.cpp")));
         let llama =
             json!({ "id": "m", "owned_by": "llamacpp", "meta": { "n_ctx": 8192, "n_ctx_train": 131_072 } });
-        check(listed(&list(llama), "m"), Some((8192, Served, "llama.cpp")));
+        check(model_list(&list(llama), "m"), Some((8192, Served, "llama.cpp")));
         let routed =
             json!({ "id": "m", "context_length": 200_000, "top_provider": { "context_length": 131_072 } });
-        check(listed(&list(routed), "m"), Some((131_072, Served, "OpenRouter")));
-        check(listed(&list(json!({ "id": "m" })), "m"), None);
-        check(listed(&list(json!({ "id": "m", "context_window": null })), "m"), None);
-        check(listed(&list(json!({ "id": "x" })), "m"), None);
+        check(model_list(&list(routed), "m"), Some((131_072, Served, "OpenRouter")));
+        check(model_list(&list(json!({ "id": "m" })), "m"), None);
+        check(model_list(&list(json!({ "id": "m", "context_window": null })), "m"), None);
+        check(model_list(&list(json!({ "id": "x" })), "m"), None);
         check(
-            listed(&json!([{ "id": "m", "context_length": 9000 }]), "m"),
+            model_list(&json!([{ "id": "m", "context_length": 9000 }]), "m"),
             Some((9000, Served, "the provider")),
         );
         check(
-            listed(&json!({ "data": [{ "id": "/models/q.gguf", "max_model_len": 5 }] }), "m"),
+            model_list(&json!({ "data": [{ "id": "/models/q.gguf", "max_model_len": 5 }] }), "m"),
             Some((5, Served, "vLLM")),
         );
-        check(listed(&json!({ "error": "Unexpected endpoint" }), "m"), None);
+        check(model_list(&json!({ "error": "Unexpected endpoint" }), "m"), None);
     }
 
     #[test]
     fn what_a_model_is_run_with_counts() {
-        use WindowOf::{Served, Trained};
+        use WindowKind::{Served, Trained};
         let shown = |parameters: &str| json!({ "parameters": parameters, "model_info": { "general.architecture": "llama", "llama.context_length": 131_072 } });
         check(
             ollama_model(&shown("stop \"x\"\nnum_ctx                        16384"), "m"),
@@ -240,7 +240,7 @@ mod tests {
     fn what_is_odd_says_nothing() {
         for odd in [json!(null), json!({}), json!([]), json!("x"), json!({ "data": "x", "models": 7 })] {
             for read in [
-                listed,
+                model_list,
                 llama_cpp,
                 ollama_running,
                 ollama_model,

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use fanfold_provider::{Class, Style};
+use fanfold_provider::{ErrorClass, Style};
 use fanfold_testkit::upstream::{Fault, Said, Script, Upstream};
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ fn both_styles_are_answered_and_their_requests_break_no_rule() {
         let upstream = upstream();
         let answer = ask(style, &upstream.url()).unwrap();
         assert_eq!(answer.text, "All of it is done, and well — so it is.");
-        assert!(!answer.cut);
+        assert!(!answer.is_truncated);
         assert!(answer.usage.is_some_and(|usage| usage.input > 10 && usage.output == 20), "{answer:?}");
         assert_eq!(answer.model.as_deref(), Some("m"));
         let seen = upstream.seen();
@@ -43,7 +43,7 @@ fn thoughts_are_not_the_answer() {
         upstream.fault(Fault::Say("<think>\nLet me see.\n</think>\n\nDone.".to_owned()));
         assert_eq!(ask(style, &upstream.url()).unwrap().text, "Done.");
         upstream.fault(Fault::Say("<think>for ever".to_owned()));
-        fault(style, &upstream.url(), Class::Empty);
+        fault(style, &upstream.url(), ErrorClass::Empty);
     }
 }
 
@@ -52,7 +52,7 @@ fn an_answer_that_was_cut_by_its_length_says_so() {
     for (style, stop) in [(Style::OpenAi, "length"), (Style::Anthropic, "max_tokens")] {
         let upstream = upstream();
         upstream.fault(Fault::Stop(stop.to_owned()));
-        assert!(ask(style, &upstream.url()).unwrap().cut);
+        assert!(ask(style, &upstream.url()).unwrap().is_truncated);
     }
 }
 
@@ -79,7 +79,7 @@ async fn what_was_told_is_not_asked_for_again() {
     let hearing = Arc::clone(&heard);
     let fault =
         client.stream(&prompt(), move |piece| hearing.lock().unwrap().push_str(piece)).await.unwrap_err();
-    assert_eq!((fault.class, upstream.n_seen()), (Class::Broken, 1));
+    assert_eq!((fault.class, upstream.n_seen()), (ErrorClass::Broken, 1));
     assert!(!heard.lock().unwrap().is_empty());
     // Without anybody who heard it, the same is asked for again.
     upstream.fault(Fault::Die(2));

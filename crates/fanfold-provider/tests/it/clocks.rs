@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use fanfold_provider::{Class, Client, Key, Style, Timeouts};
+use fanfold_provider::{ErrorClass, Client, KeySource, Style, Timeouts};
 use fanfold_testkit::upstream::Fault;
 
 use crate::setting::{STYLES, endpoint, prompt, upstream};
@@ -16,9 +16,9 @@ fn check(url: &str, style: Style, timeouts: Timeouts) -> String {
     let client = Client::new(fanfold_provider::Endpoint { timeouts, ..endpoint(style, url) }).unwrap();
     let began = Instant::now();
     let fault = client.ask(&prompt()).unwrap_err();
-    assert_eq!(fault.class, Class::Timeout, "{fault}");
+    assert_eq!(fault.class, ErrorClass::Timeout, "{fault}");
     assert!(began.elapsed() >= SHORT && began.elapsed() < LONG / 3, "{:?}", began.elapsed());
-    fault.words
+    fault.message
 }
 
 fn long() -> Timeouts {
@@ -75,10 +75,10 @@ fn the_connection() {
 fn a_key_that_does_not_come() {
     let upstream = upstream();
     let timeouts = Timeouts { total: SHORT, ..long() };
-    let key = Key::Command("sleep 30".to_owned());
+    let key = KeySource::Command("sleep 30".to_owned());
     let endpoint = fanfold_provider::Endpoint { timeouts, key, ..endpoint(Style::OpenAi, &upstream.url()) };
     let began = Instant::now();
     let fault = Client::new(endpoint).unwrap().ask(&prompt()).unwrap_err();
-    assert_eq!((fault.class, upstream.n_seen()), (Class::Timeout, 0), "{fault}");
+    assert_eq!((fault.class, upstream.n_seen()), (ErrorClass::Timeout, 0), "{fault}");
     assert!(began.elapsed() < LONG / 3);
 }

@@ -1,6 +1,6 @@
 //! Keys are sent where they belong, and shown nowhere.
 
-use fanfold_provider::{Class, Client, Endpoint, Key, Style};
+use fanfold_provider::{ErrorClass, Client, Endpoint, KeySource, Style};
 use fanfold_testkit::Rng;
 use fanfold_testkit::upstream::Fault;
 
@@ -13,12 +13,12 @@ fn made_up(seed: u64) -> String {
     format!("made-up-{letters}")
 }
 
-fn with_key(style: Style, url: &str, key: Key) -> Endpoint {
+fn with_key(style: Style, url: &str, key: KeySource) -> Endpoint {
     Endpoint { key, ..endpoint(style, url) }
 }
 
-fn printing(key: &str) -> Key {
-    Key::Command(format!("echo '{key}'"))
+fn printing(key: &str) -> KeySource {
+    KeySource::Command(format!("echo '{key}'"))
 }
 
 #[test]
@@ -43,13 +43,13 @@ fn a_key_from_the_environment() {
     // A variable that cargo sets for every test.
     let upstream = upstream();
     let client =
-        Client::new(with_key(Style::OpenAi, &upstream.url(), Key::Env("CARGO_PKG_NAME".to_owned()))).unwrap();
+        Client::new(with_key(Style::OpenAi, &upstream.url(), KeySource::Env("CARGO_PKG_NAME".to_owned()))).unwrap();
     assert!(client.ask(&prompt()).is_ok());
     assert_eq!(upstream.seen()[0].header("authorization"), Some("Bearer fanfold-provider"));
-    let missing = Key::Env("FANFOLD_NOT_SET_ANYWHERE".to_owned());
+    let missing = KeySource::Env("FANFOLD_NOT_SET_ANYWHERE".to_owned());
     let fault =
         Client::new(with_key(Style::OpenAi, &upstream.url(), missing)).unwrap().ask(&prompt()).unwrap_err();
-    assert_eq!((fault.class, upstream.n_seen()), (Class::Auth, 1));
+    assert_eq!((fault.class, upstream.n_seen()), (ErrorClass::Auth, 1));
     assert!(fault.to_string().contains("FANFOLD_NOT_SET_ANYWHERE is not set"), "{fault}");
     assert!(fault.hint().contains("FANFOLD_NOT_SET_ANYWHERE"), "{}", fault.hint());
 }
@@ -63,7 +63,7 @@ fn a_key_that_has_run_out_is_made_again_once() {
     let line =
         format!("echo x >> '{0}'; echo made-up-key-number-$(wc -l < '{0}' | tr -d ' ')", counter.display());
     let upstream = upstream();
-    let client = Client::new(with_key(Style::OpenAi, &upstream.url(), Key::Command(line))).unwrap();
+    let client = Client::new(with_key(Style::OpenAi, &upstream.url(), KeySource::Command(line))).unwrap();
     upstream.fault(Fault::Status(401));
     assert!(client.ask(&prompt()).is_ok());
     assert!(client.ask(&prompt()).is_ok());
@@ -77,7 +77,7 @@ fn a_key_that_has_run_out_is_made_again_once() {
     // A new key that is refused as well is told.
     upstream.fault(Fault::Status(401));
     upstream.fault(Fault::Status(401));
-    assert_eq!(client.ask(&prompt()).unwrap_err().class, Class::Auth);
+    assert_eq!(client.ask(&prompt()).unwrap_err().class, ErrorClass::Auth);
     assert_eq!(upstream.n_seen(), 5);
 }
 
@@ -119,7 +119,7 @@ fn a_key_stands_in_nothing_that_is_shown() {
             Ok(answer) => format!("{answer:?} {client:?}"),
             Err(fault) => {
                 n_faults += 1;
-                assert!(fault.words.chars().count() <= 220);
+                assert!(fault.message.chars().count() <= 220);
                 format!("{fault} {fault:?} {} {client:?} {:?}", fault.hint(), client.endpoint())
             }
         };

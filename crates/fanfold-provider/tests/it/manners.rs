@@ -1,6 +1,6 @@
 //! Servers that want to be asked differently say so once, and it is remembered.
 
-use fanfold_provider::{Class, Style};
+use fanfold_provider::{ErrorClass, Style};
 use fanfold_testkit::upstream::Fault;
 
 use crate::setting::{client, prompt, upstream};
@@ -71,7 +71,7 @@ fn a_refusal_that_stays_is_told() {
     upstream.fault(refused(message));
     upstream.fault(refused(message));
     let fault = client.ask(&prompt()).unwrap_err();
-    assert_eq!((fault.class, fault.n_tries, upstream.n_seen()), (Class::Refused, 2, 2));
+    assert_eq!((fault.class, fault.n_tries, upstream.n_seen()), (ErrorClass::Refused, 2, 2));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use fanfold_provider::{Class, Client, Endpoint, Fault as Failed, Style, Timeouts};
+use fanfold_provider::{ErrorClass, Client, Endpoint, ProviderError as Failed, Style, Timeouts};
 use fanfold_testkit::upstream::{Fault, Upstream};
 
 use crate::setting::{STYLES, endpoint, prompt, upstream};
@@ -50,7 +50,7 @@ fn it_is_asked_so_often_and_no_more() {
             upstream.fault(status(503));
         }
         let fault = failed(&upstream, n_retries);
-        assert_eq!((fault.class, fault.n_tries), (Class::Server, n_retries + 1));
+        assert_eq!((fault.class, fault.n_tries), (ErrorClass::Server, n_retries + 1));
         assert_eq!(upstream.n_seen(), n_retries as usize + 1);
         assert_eq!(fault.to_string().contains("asked"), n_retries > 0, "{fault}");
     }
@@ -60,17 +60,17 @@ fn it_is_asked_so_often_and_no_more() {
 fn what_does_not_pass_is_not_asked_again() {
     let answer = |status: u16, body: &str| Fault::Answer(status, body.to_owned());
     let cases = [
-        (Fault::Status(401), Class::Auth),
-        (Fault::Status(402), Class::Quota),
-        (Fault::Status(403), Class::Auth),
-        (Fault::Status(404), Class::NoModel),
-        (answer(400, r#"{"error":{"message":"no"}}"#), Class::Refused),
-        (answer(429, r#"{"error":{"code":"insufficient_quota"}}"#), Class::Quota),
-        (answer(200, ""), Class::Empty),
-        (Fault::Page(200), Class::Broken),
+        (Fault::Status(401), ErrorClass::Auth),
+        (Fault::Status(402), ErrorClass::Quota),
+        (Fault::Status(403), ErrorClass::Auth),
+        (Fault::Status(404), ErrorClass::NoModel),
+        (answer(400, r#"{"error":{"message":"no"}}"#), ErrorClass::Refused),
+        (answer(429, r#"{"error":{"code":"insufficient_quota"}}"#), ErrorClass::Quota),
+        (answer(200, ""), ErrorClass::Empty),
+        (Fault::Page(200), ErrorClass::Broken),
         (
             Fault::With(503, vec![("x-should-retry".to_owned(), "false".to_owned())], String::new()),
-            Class::Server,
+            ErrorClass::Server,
         ),
     ];
     for (told, class) in cases {
@@ -95,7 +95,7 @@ fn a_wish_to_be_left_alone_is_heard() {
         upstream.fault(wish("retry-after", value));
         let began = Instant::now();
         let fault = failed(&upstream, 3);
-        assert_eq!((fault.class, fault.n_tries), (Class::Rate, 1));
+        assert_eq!((fault.class, fault.n_tries), (ErrorClass::Rate, 1));
         assert!(fault.retry_after >= Some(Duration::from_secs(3000)), "{fault:?}");
         assert!(began.elapsed() < Duration::from_secs(5));
     }
@@ -116,7 +116,7 @@ fn the_deadline_holds_for_all_tries_together() {
     let endpoint = Endpoint { n_retries: 1000, timeouts, ..endpoint(Style::OpenAi, &upstream.url()) };
     let began = Instant::now();
     let fault = Client::new(endpoint).unwrap().ask(&prompt()).unwrap_err();
-    assert!(matches!(fault.class, Class::Server | Class::Timeout), "{fault}");
+    assert!(matches!(fault.class, ErrorClass::Server | ErrorClass::Timeout), "{fault}");
     assert!(began.elapsed() < total + Duration::from_secs(3), "{:?}", began.elapsed());
     assert!(fault.n_tries >= 1);
 }

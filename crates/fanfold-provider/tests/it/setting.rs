@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-use fanfold_provider::{Answer, Class, Client, Endpoint, Fault, Prompt, Style, Timeouts};
+use fanfold_provider::{ModelAnswer, ErrorClass, Client, Endpoint, ProviderError, Prompt, Style, Timeouts};
 use fanfold_testkit::upstream::{Said, Script, Upstream};
 
 pub(crate) const STYLES: [Style; 2] = [Style::OpenAi, Style::Anthropic];
@@ -34,15 +34,15 @@ pub(crate) fn client(style: Style, url: &str) -> Client {
     Client::new(endpoint(style, url)).unwrap()
 }
 
-pub(crate) fn ask(style: Style, url: &str) -> Result<Answer, Fault> {
+pub(crate) fn ask(style: Style, url: &str) -> Result<ModelAnswer, ProviderError> {
     client(style, url).ask(&prompt())
 }
 
 /// The fault of a request, which has the class that is expected.
-pub(crate) fn fault(style: Style, url: &str, class: Class) -> Fault {
+pub(crate) fn fault(style: Style, url: &str, class: ErrorClass) -> ProviderError {
     let fault = ask(style, url).unwrap_err();
     assert_eq!(fault.class, class, "{fault}");
-    assert!(fault.words.chars().count() <= 220, "{fault}");
+    assert!(fault.message.chars().count() <= 220, "{fault}");
     assert!(!fault.hint().is_empty());
     fault
 }

@@ -2,25 +2,25 @@
 
 use std::time::{Duration, Instant};
 
-use fanfold_provider::{Class, Client, Endpoint, Key, Style, Timeouts, Window, WindowOf};
+use fanfold_provider::{ErrorClass, Client, Endpoint, KeySource, Style, Timeouts, ServerWindow, WindowKind};
 use fanfold_testkit::upstream::{Fault, Upstream};
 use serde_json::{Value, json};
 
 use crate::setting::{client, endpoint, raw, upstream};
 
-fn told(routes: &[(&str, Value)]) -> (Option<Window>, Upstream) {
+fn told(routes: &[(&str, Value)]) -> (Option<ServerWindow>, Upstream) {
     let upstream = upstream();
     for (path, body) in routes {
         upstream.answer_at(path, body);
     }
     let client = client(Style::OpenAi, &upstream.url());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    (runtime.block_on(client.ask_window()).unwrap(), upstream)
+    (runtime.block_on(client.probe_window()).unwrap(), upstream)
 }
 
-fn check(routes: &[(&str, Value)], expected: Option<(u64, WindowOf, &str)>) {
+fn check(routes: &[(&str, Value)], expected: Option<(u64, WindowKind, &str)>) {
     let (window, _) = told(routes);
-    assert_eq!(window.map(|window| (window.tokens, window.of, window.server)), expected, "{routes:?}");
+    assert_eq!(window.map(|window| (window.tokens, window.kind, window.server)), expected, "{routes:?}");
 }
 
 fn list(entry: &Value) -> Value {
@@ -29,7 +29,7 @@ fn list(entry: &Value) -> Value {
 
 #[test]
 fn every_server_in_its_own_way() {
-    use WindowOf::{Served, Trained};
+    use WindowKind::{Served, Trained};
     let models = "/v1/models";
     let bare = || (models, list(&json!({ "id": "m", "owned_by": "library" })));
     check(
@@ -71,9 +71,9 @@ fn what_a_model_was_trained_with_is_not_its_window() {
     let upstream = upstream();
     upstream.answer_at("/api/show", &json!({ "model_info": { "llama.context_length": 131_072 } }));
     let client = client(Style::OpenAi, &upstream.url());
-    assert_eq!(client.window(), Ok(None));
+    assert_eq!(client.served_window_blocking(), Ok(None));
     upstream.answer_at("/api/show", &json!({ "parameters": "num_ctx 8192" }));
-    assert_eq!(client.window(), Ok(Some(8192)));
+    assert_eq!(client.served_window_blocking(), Ok(Some(8192)));
 }
 
 #[test]
@@ -85,9 +85,9 @@ fn a_server_that_says_it_in_its_list_is_asked_no_more() {
 #[test]
 fn the_key_goes_with_the_question() {
     let upstream = upstream();
-    let key = Key::Command("echo made-up-key".to_owned());
+    let key = KeySource::Command("echo made-up-key".to_owned());
     let client = Client::new(Endpoint { key, ..endpoint(Style::OpenAi, &upstream.url()) }).unwrap();
-    assert_eq!(client.window(), Ok(None));
+    assert_eq!(client.served_window_blocking(), Ok(None));
     let seen = upstream.seen();
     assert!(
         seen.len() > 5 && seen.iter().all(|seen| seen.header("authorization") == Some("Bearer made-up-key"))
@@ -96,17 +96,17 @@ fn the_key_goes_with_the_question() {
 
 #[test]
 fn a_server_that_is_not_there_or_does_not_answer() {
-    let nobody = client(Style::OpenAi, "http://127.0.0.1:9").window().unwrap_err();
-    assert_eq!(nobody.class, Class::Connection);
+    let nobody = client(Style::OpenAi, "http://127.0.0.1:9").served_window_blocking().unwrap_err();
+    assert_eq!(nobody.class, ErrorClass::Connection);
     let silent = raw(vec![vec![Vec::new(), Vec::new()]], Duration::from_secs(20));
     let timeouts = Timeouts { window: Duration::from_millis(300), ..Timeouts::default() };
     let client = Client::new(Endpoint { timeouts, ..endpoint(Style::OpenAi, &silent) }).unwrap();
     let began = Instant::now();
-    assert_eq!(client.window().unwrap_err().class, Class::Timeout);
+    assert_eq!(client.served_window_blocking().unwrap_err().class, ErrorClass::Timeout);
     assert!(began.elapsed() < Duration::from_secs(5));
     let refusing = "HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
     let url = raw(vec![vec![refusing.as_bytes().to_vec()]], Duration::ZERO);
-    assert_eq!(crate::setting::client(Style::OpenAi, &url).window().unwrap_err().class, Class::Auth);
+    assert_eq!(crate::setting::client(Style::OpenAi, &url).served_window_blocking().unwrap_err().class, ErrorClass::Auth);
 }
 
 #[test]
@@ -114,5 +114,5 @@ fn faults_of_the_model_are_none_of_the_windows() {
     // A fault waits for a request to a model, and a question about its window is none.
     let upstream = upstream();
     upstream.fault(Fault::Status(500));
-    assert_eq!(client(Style::OpenAi, &upstream.url()).window(), Ok(None));
+    assert_eq!(client(Style::OpenAi, &upstream.url()).served_window_blocking(), Ok(None));
 }

@@ -10,7 +10,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use fanfold_core::{Handle, Tokens};
 use fanfold_engine::Engine;
-use fanfold_memory::{Keeper, Recalling, Turn};
+use fanfold_memory::{MemoryClient, PendingRecall, MemoryTurn};
 use fanfold_redact::redact_within;
 use fanfold_store::SessionId;
 use fanfold_wire::reply::{Carried, Reply, Scrubbed};
@@ -25,7 +25,7 @@ use crate::reply::recall_rounds::is_blank;
 #[derive(Clone)]
 pub struct Remember {
     /// Asks and tells the provider. Whoever started it ends it.
-    pub keeper: Arc<Keeper>,
+    pub keeper: Arc<MemoryClient>,
     /// How many tokens of a request it may have.
     pub room: Tokens,
 }
@@ -35,8 +35,8 @@ pub struct Remember {
 pub(crate) struct Minded {
     remember: Remember,
     meter: Arc<Meter>,
-    turn: Turn,
-    recalling: Recalling,
+    turn: MemoryTurn,
+    recalling: PendingRecall,
 }
 
 /// The longest whole answer that is held: the limit of what is looked at in it.
@@ -56,7 +56,7 @@ impl Remember {
         if !may_recollect(body, format) {
             return None;
         }
-        let turn = Turn::of(&prompts(body, format), named)?;
+        let turn = MemoryTurn::from_prompts(&prompts(body, format), named)?;
         let recalling = self.keeper.recall(&turn, deadline / 2);
         Some(Minded { remember: self.clone(), meter: Arc::clone(meter), turn, recalling })
     }
@@ -70,7 +70,7 @@ impl Minded {
 
     /// What is recalled for the turn. It waits up to the deadline, so it is asked on a thread that may.
     pub(crate) fn text(&self) -> Option<String> {
-        self.remember.keeper.text(&self.recalling)
+        self.remember.keeper.recalled_text(&self.recalling)
     }
 
     /// Offers what a request folded first.
@@ -86,7 +86,7 @@ impl Minded {
             };
             wholes.map(clean).collect::<Vec<String>>()
         });
-        self.remember.keeper.offer(&self.turn, &originals.unwrap_or_default());
+        self.remember.keeper.offer_folded(&self.turn, &originals.unwrap_or_default());
     }
 
     /// An answer without what the model repeats of its memory. When it has ended well, the turn is told.
@@ -194,7 +194,7 @@ impl Listening {
         }
         let is_answer = said.is_ended && said.failure.is_none() && said.calls.is_empty();
         if is_answer {
-            self.minded.remember.keeper.said(&self.minded.turn, self.scrubbed.said());
+            self.minded.remember.keeper.turn_answered(&self.minded.turn, self.scrubbed.said());
         }
     }
 }

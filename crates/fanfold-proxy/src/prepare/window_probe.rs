@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use fanfold_core::{Budget, Tokens};
 use fanfold_engine::{Engine, Terms};
-use fanfold_provider::{Client, Endpoint, Given, Key, Style, Timeouts};
+use fanfold_provider::{Client, Endpoint, ForwardedKey, KeySource, Style, Timeouts};
 use fanfold_store::{SessionId, StoreError};
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
@@ -83,7 +83,7 @@ fn endpoint((address, model): &(String, String), headers: &HeaderMap) -> Endpoin
         (Some(key), None) => (Style::Anthropic, Some(key)),
         (_, bearer) => (Style::OpenAi, bearer),
     };
-    let key = key.map_or(Key::None, |key| Key::Given(Given::new(key)));
+    let key = key.map_or(KeySource::None, |key| KeySource::Forwarded(ForwardedKey::new(key)));
     let timeouts = Timeouts { window: PATIENCE, connect: PATIENCE, ..Timeouts::default() };
     Endpoint { timeouts, key, ..Endpoint::new(style, address, model) }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fanfold_core::Tokens;
-use fanfold_memory::{Deed, Keeper, Limits, Place, Provider};
+use fanfold_memory::{MemoryEvent, MemoryClient, MemoryLimits, ProviderAddress, MemoryProvider};
 use fanfold_proxy::Remember;
 use fanfold_store::{SessionId, SqliteStore, Store as _};
 use fanfold_testkit::memory::{Manner, Memories, arguments, environment, serve_stdio};
@@ -19,19 +19,19 @@ use crate::setting::{Stage, Wish, chat, json_of, left, long_chat, session};
 const FACT: &str = "the staging port is 8443";
 const DEADLINE: Duration = Duration::from_millis(300);
 
-fn remember(place: Place, deadline: Duration) -> Remember {
-    let limits = Limits { deadline, call: Duration::from_secs(5), ..Limits::default() };
-    let keeper = Keeper::start(Some(Provider::at(place)), None, limits, None).unwrap();
+fn remember(place: ProviderAddress, deadline: Duration) -> Remember {
+    let limits = MemoryLimits { deadline, call: Duration::from_secs(5), ..MemoryLimits::default() };
+    let keeper = MemoryClient::start(Some(MemoryProvider::new(place)), None, limits, None).unwrap();
     Remember { keeper: Arc::new(keeper), room: Tokens(200) }
 }
 
-fn over_http(server: &Memories) -> Place {
-    Place::Http { url: server.url(), key: None }
+fn over_http(server: &Memories) -> ProviderAddress {
+    ProviderAddress::Http { url: server.url(), key: None }
 }
 
 /// This binary as a program that speaks MCP.
-fn program(manner: Manner, log: &Path) -> Place {
-    Place::Program {
+fn program(manner: Manner, log: &Path) -> ProviderAddress {
+    ProviderAddress::Program {
         program: std::env::current_exe().unwrap().display().to_string(),
         arguments: arguments("memory::a_scripted_program"),
         environment: environment(manner, log),
@@ -116,7 +116,7 @@ async fn it_is_recalled_into_every_format_and_people_do_not_see_it() {
             let kept = store.node(row.tip.unwrap()).unwrap().unwrap();
             assert!(!format!("{kept:?}").contains("fanfold-memory"), "{kept:?}");
             // The turn is written down, as people saw it.
-            until(|| keeper.counts().contains_key(&Deed::Synced)).await;
+            until(|| keeper.counts().contains_key(&MemoryEvent::Synced)).await;
             let synced = server.asked_by("sync");
             assert_eq!(synced[0]["user"], "Which port does staging use?", "{format}");
             assert_eq!(synced[0]["assistant"], "Let me see.\n\nIt is 8443.", "{format}");
@@ -265,10 +265,10 @@ async fn a_provider_that_hangs_crashes_floods_or_lies_delays_a_turn_by_its_deadl
         let server = Memories::start(manner, &[FACT]);
         let log = folder.path().join("log");
         let places =
-            [over_http(&server), Place::Mcp { url: server.mcp_url(), key: None }, program(manner, &log)];
+            [over_http(&server), ProviderAddress::Mcp { url: server.mcp_url(), key: None }, program(manner, &log)];
         for place in places {
             let name =
-                format!("{manner:?} {}", if let Place::Program { .. } = place { "stdio" } else { "http" });
+                format!("{manner:?} {}", if let ProviderAddress::Program { .. } = place { "stdio" } else { "http" });
             let memory = remember(place, DEADLINE);
             let stage = Stage::new(Wish { memory: Some(memory), ..Wish::default() }).await;
             let mut most = Duration::ZERO;

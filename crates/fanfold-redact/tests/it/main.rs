@@ -7,7 +7,7 @@ mod corpus;
 use std::collections::BTreeMap;
 
 use corpus::{cases, innocent, longest_left};
-use fanfold_redact::{find, redact, redact_within};
+use fanfold_redact::{find_secrets, redact, redact_within};
 
 /// Of the planted secrets, so many are found at least.
 const LEAST_FOUND: f64 = 0.98;
@@ -58,7 +58,7 @@ fn what_was_redacted_has_nothing_left_to_find() {
 #[test]
 fn ranges_are_in_order_and_apart() {
     let text: String = cases(3, 500).iter().map(|case| format!("{}\n", case.text)).collect();
-    let found = find(&text);
+    let found = find_secrets(&text);
     assert!(found.len() > 400);
     assert!(found.windows(2).all(|pair| pair[0].range.end <= pair[1].range.start));
 }
@@ -162,7 +162,7 @@ fn a_part_of_a_text_has_no_more_of_a_secret_than_the_whole() {
 fn left(text: &str) -> String {
     let mut left = String::new();
     let mut end = 0;
-    for secret in find(text) {
+    for secret in find_secrets(text) {
         left.push_str(&text[end..secret.range.start]);
         left.push('\n');
         end = secret.range.end;

@@ -2,26 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use super::Patient;
+use super::Examination;
 use crate::chain::{NodeId, role_of};
-use crate::sql::Value;
+use crate::sql::SqlValue;
 use crate::store::StoreError;
-use crate::tables::{self, Lane, Stored};
+use crate::tables::{self, Lane, StoredMessage};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-pub(super) fn examine(patient: &mut Patient<'_>) -> Result<()> {
+pub(super) fn check(patient: &mut Examination<'_>) -> Result<()> {
     let lanes = lanes(patient)?;
-    let mut run = Run::default();
+    let mut run = LaneWalk::default();
     let mut last = (i64::MIN, 0);
     let mut used = Vec::new();
     loop {
         let nodes = tables::nodes_after(patient.sql, last)?;
         let Some(end) = nodes.last() else { break };
-        last = (end.place.lane, end.place.depth);
+        last = (end.position.lane, end.position.depth);
         for node in nodes {
-            if used.last() != Some(&node.place.lane) {
-                used.push(node.place.lane);
+            if used.last() != Some(&node.position.lane) {
+                used.push(node.position.lane);
             }
             run.examine(patient, &lanes, &node)?;
         }
@@ -30,19 +30,19 @@ pub(super) fn examine(patient: &mut Patient<'_>) -> Result<()> {
         let has_children = lanes.values().any(|other| other.parent == Some(*lane));
         let (place, text) = (format!("lane {lane}"), "it has no message".to_owned());
         if has_children {
-            patient.lost(place, text);
+            patient.report_lost(place, text);
         } else {
-            patient.cured_by(place, text, "DELETE FROM lanes WHERE lane = $1", &[Value::Int(*lane)])?;
+            patient.repair_with(place, text, "DELETE FROM lanes WHERE lane = $1", &[SqlValue::Int(*lane)])?;
         }
     }
     Ok(())
 }
 
 /// The lanes; a message stands where each of them leaves its parent.
-fn lanes(patient: &mut Patient<'_>) -> Result<BTreeMap<i64, Lane>> {
+fn lanes(patient: &mut Examination<'_>) -> Result<BTreeMap<i64, Lane>> {
     let mut lanes = BTreeMap::new();
-    for mut row in patient.sql.rows("SELECT lane, parent, start FROM lanes", &[])? {
-        lanes.insert(row.int()?, Lane { parent: row.opt_int()?, start: row.number()? });
+    for mut row in patient.sql.query("SELECT lane, parent, start FROM lanes", &[])? {
+        lanes.insert(row.int()?, Lane { parent: row.opt_int()?, start: row.integer()? });
     }
     for (number, lane) in &lanes {
         let is_sound = match lane.parent {
@@ -53,7 +53,7 @@ fn lanes(patient: &mut Patient<'_>) -> Result<BTreeMap<i64, Lane>> {
         };
         if !is_sound {
             let text = format!("it begins at {} of lane {:?}, which can't be", lane.start, lane.parent);
-            patient.lost(format!("lane {number}"), text);
+            patient.report_lost(format!("lane {number}"), text);
         }
     }
     Ok(lanes)
@@ -61,46 +61,46 @@ fn lanes(patient: &mut Patient<'_>) -> Result<BTreeMap<i64, Lane>> {
 
 /// The lane that is being walked along.
 #[derive(Default)]
-struct Run {
+struct LaneWalk {
     lane: Option<i64>,
     next: u32,
     parent: Option<NodeId>,
 }
 
-impl Run {
+impl LaneWalk {
     fn examine(
         &mut self,
-        patient: &mut Patient<'_>,
+        patient: &mut Examination<'_>,
         lanes: &BTreeMap<i64, Lane>,
-        node: &Stored,
+        node: &StoredMessage,
     ) -> Result<()> {
-        let place = node.place;
+        let place = node.position;
         let name = format!("message {}", place.number);
         if self.lane != Some(place.lane) {
             let Some(lane) = lanes.get(&place.lane) else {
                 self.lane = None;
-                patient.lost(name, format!("it stands in lane {}, which is not there", place.lane));
+                patient.report_lost(name, format!("it stands in lane {}, which is not there", place.lane));
                 return Ok(());
             };
             let parent = match (lane.parent, lane.start.checked_sub(1)) {
-                (Some(parent), Some(depth)) => tables::id_at(patient.sql, parent, depth)?,
+                (Some(parent), Some(depth)) => tables::node_id_at(patient.sql, parent, depth)?,
                 _ => None,
             };
-            *self = Run { lane: Some(place.lane), next: lane.start, parent };
+            *self = LaneWalk { lane: Some(place.lane), next: lane.start, parent };
         }
         let is_behind_a_gap = place.depth != self.next || (place.depth > 0 && self.parent.is_none());
         if is_behind_a_gap {
             let text = format!("the messages from {} up to it are gone from lane {}", self.next, place.lane);
-            patient.lost(name, text);
-        } else if node.id != NodeId::of(self.parent, &node.json) {
+            patient.report_lost(name, text);
+        } else if node.id != NodeId::new(self.parent, &node.json) {
             let owners = tables::owners(patient.sql, place)?;
             let owners: Vec<String> = owners.into_iter().map(|id| id.0).collect();
             let text = format!("it is not what was written; sessions that have it: {}", owners.join(", "));
-            patient.lost(name, text);
+            patient.report_lost(name, text);
         } else if node.role != role_of(&node.json) {
             let cure = "UPDATE nodes SET role = $1 WHERE number = $2";
-            let values = [Value::Text(role_of(&node.json).name()), Value::Int(place.number)];
-            patient.cured_by(name, "it has another role than its message".into(), cure, &values)?;
+            let values = [SqlValue::Text(role_of(&node.json).name()), SqlValue::Int(place.number)];
+            patient.repair_with(name, "it has another role than its message".into(), cure, &values)?;
         }
         (self.next, self.parent) = (place.depth + 1, Some(node.id));
         Ok(())

@@ -11,74 +11,74 @@ mod index; //    whether every message can be found
 use std::fmt;
 
 use crate::search::Index;
-use crate::sql::{Sql, Value};
+use crate::sql::{Sql, SqlValue};
 use crate::store::StoreError;
 
 /// What is to be done about findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Care {
+pub enum CheckMode {
     /// Tell them.
-    Check,
+    Report,
     /// Repair what can be.
     Repair,
 }
 
 /// What can be done about a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cure {
+pub enum RepairStatus {
     /// It can be repaired.
     Possible,
     /// It was.
     Done,
     /// It can't be.
-    None,
+    Impossible,
 }
 
 /// Something that is not as it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// Where: a session, a message, a lane, the file.
-    pub place: String,
+    pub location: String,
     /// What is wrong, and what a repair does about it.
     pub text: String,
     /// What can be done.
-    pub cure: Cure,
+    pub repair: RepairStatus,
 }
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let end = match self.cure {
-            Cure::Possible => " (can be repaired)",
-            Cure::Done => " (repaired)",
-            Cure::None => " (can't be repaired)",
+        let end = match self.repair {
+            RepairStatus::Possible => " (can be repaired)",
+            RepairStatus::Done => " (repaired)",
+            RepairStatus::Impossible => " (can't be repaired)",
         };
-        write!(f, "{}: {}{end}", self.place, self.text)
+        write!(f, "{}: {}{end}", self.location, self.text)
     }
 }
 
 /// Looks through the tables of a database. `unread` says what can be done about one that can't be read through.
-pub(crate) fn examine(
+pub(crate) fn check(
     sql: &mut dyn Sql,
     index: &dyn Index,
-    care: Care,
-    unread: Cure,
+    mode: CheckMode,
+    unread: RepairStatus,
 ) -> Result<Vec<Finding>, StoreError> {
-    let mut patient = Patient { sql, care, findings: Vec::new() };
+    let mut patient = Examination { sql, care: mode, findings: Vec::new() };
     let mut is_broken = false;
     // Sessions before messages: a lane without one still leads to where a tip is set back to.
-    for place in [Place::Sessions, Place::Messages, Place::Bytes, Place::Index] {
+    for place in [Section::Sessions, Section::Messages, Section::Bytes, Section::Index] {
         let result = match place {
-            Place::Sessions => sessions::examine(&mut patient),
-            Place::Messages => chains::examine(&mut patient),
-            Place::Bytes => bytes::examine(&mut patient),
-            Place::Index => index::examine(&mut patient, index),
+            Section::Sessions => sessions::check(&mut patient),
+            Section::Messages => chains::check(&mut patient),
+            Section::Bytes => bytes::check(&mut patient),
+            Section::Index => index::check(&mut patient, index),
         };
         match result {
             Ok(()) => {}
             // One place that can't be read through leaves the others to be looked at.
             Err(StoreError::Broken(text)) => {
                 is_broken = true;
-                patient.findings.push(Finding { place: place.name().into(), text, cure: unread });
+                patient.findings.push(Finding { location: place.name().into(), text, repair: unread });
             }
             // A database may refuse everything after that.
             Err(_) if is_broken => break,
@@ -90,55 +90,55 @@ pub(crate) fn examine(
 
 /// What is looked through, one after the other.
 #[derive(Debug, Clone, Copy)]
-enum Place {
+enum Section {
     Sessions,
     Messages,
     Bytes,
     Index,
 }
 
-impl Place {
+impl Section {
     fn name(self) -> &'static str {
         match self {
-            Place::Sessions => "sessions",
-            Place::Messages => "messages",
-            Place::Bytes => "bytes",
-            Place::Index => "full text index",
+            Section::Sessions => "sessions",
+            Section::Messages => "messages",
+            Section::Bytes => "bytes",
+            Section::Index => "full text index",
         }
     }
 }
 
 /// A database being looked through.
-struct Patient<'a> {
+struct Examination<'a> {
     sql: &'a mut dyn Sql,
-    care: Care,
+    care: CheckMode,
     findings: Vec<Finding>,
 }
 
-impl Patient<'_> {
+impl Examination<'_> {
     /// Notes something that nothing can be done about.
-    fn lost(&mut self, place: String, text: String) {
-        self.findings.push(Finding { place, text, cure: Cure::None });
+    fn report_lost(&mut self, place: String, text: String) {
+        self.findings.push(Finding { location: place, text, repair: RepairStatus::Impossible });
     }
 
     /// Notes something that a statement repairs, and runs it if asked to.
-    fn cured_by(
+    fn repair_with(
         &mut self,
         place: String,
         text: String,
         cure: &str,
-        values: &[Value<'_>],
+        values: &[SqlValue<'_>],
     ) -> Result<(), StoreError> {
-        if self.care == Care::Repair {
-            self.sql.run(cure, values)?;
+        if self.care == CheckMode::Repair {
+            self.sql.execute(cure, values)?;
         }
-        self.cured(place, text);
+        self.report_repairable(place, text);
         Ok(())
     }
 
     /// Notes something that is repaired, if that was asked for.
-    fn cured(&mut self, place: String, text: String) {
-        let cure = if self.care == Care::Repair { Cure::Done } else { Cure::Possible };
-        self.findings.push(Finding { place, text, cure });
+    fn report_repairable(&mut self, place: String, text: String) {
+        let cure = if self.care == CheckMode::Repair { RepairStatus::Done } else { RepairStatus::Possible };
+        self.findings.push(Finding { location: place, text, repair: cure });
     }
 }

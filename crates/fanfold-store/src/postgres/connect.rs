@@ -11,7 +11,7 @@ use crate::schema;
 use crate::store::StoreError;
 
 /// Guards the making of the tables, and sweeps from batches. Any number does; these are the letters "fanf".
-pub(super) const GUARD: i64 = 0x6661_6e66;
+pub(super) const ADVISORY_LOCK: i64 = 0x6661_6e66;
 
 /// A connection and the statements it has prepared.
 pub(super) struct Connection {
@@ -27,18 +27,18 @@ pub(super) fn connect(config: &Config) -> Result<Connection, StoreError> {
     if config.get_connect_timeout().is_none() {
         config.connect_timeout(Duration::from_secs(5));
     }
-    let mut client = config.connect(NoTls).map_err(|error| unreachable(&config, error))?;
+    let mut client = config.connect(NoTls).map_err(|error| connect_error(&config, error))?;
     // A server that answers before a commit is safe is told to wait for ours.
     let wait = "SET search_path TO fanfold; SET client_min_messages TO warning; \
          SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'";
-    client.batch_execute(wait).map_err(error::of)?;
+    client.batch_execute(wait).map_err(error::convert)?;
     Ok(Connection { client, statements: HashMap::new() })
 }
 
 /// Why a server could not be reached, and which.
-fn unreachable(config: &Config, error: postgres::Error) -> StoreError {
+fn connect_error(config: &Config, error: postgres::Error) -> StoreError {
     if error.code().is_some() {
-        return error::of(error);
+        return error::convert(error);
     }
     let name = config.get_dbname().unwrap_or_default();
     let port = config.get_ports().first().copied().unwrap_or(5432);
@@ -61,38 +61,38 @@ fn unreachable(config: &Config, error: postgres::Error) -> StoreError {
 /// The version of the tables; 0 if there are none.
 pub(super) fn version(client: &mut Client) -> Result<u32, StoreError> {
     let is_there =
-        client.query_one("SELECT to_regclass('fanfold.marks') IS NOT NULL", &[]).map_err(error::of)?;
+        client.query_one("SELECT to_regclass('fanfold.marks') IS NOT NULL", &[]).map_err(error::convert)?;
     if !is_there.get::<_, bool>(0) {
         return Ok(0);
     }
     let found = client.query_opt("SELECT value FROM fanfold.marks WHERE name = 'version'", &[]);
-    let version = found.map_err(error::of)?.map_or(0, |row| row.get::<_, i64>(0));
+    let version = found.map_err(error::convert)?.map_or(0, |row| row.get::<_, i64>(0));
     u32::try_from(version).map_err(|_| StoreError::Broken(format!("{version} is no version")))
 }
 
 /// Makes the tables, or brings them up to date.
-pub(super) fn bring_up(client: &mut Client) -> Result<(), StoreError> {
-    if schema::missing(schema::POSTGRES, version(client)?)?.is_empty() {
+pub(super) fn migrate(client: &mut Client) -> Result<(), StoreError> {
+    if schema::pending_steps(schema::POSTGRES, version(client)?)?.is_empty() {
         return Ok(());
     }
-    let mut work = client.transaction().map_err(error::of)?;
-    work.execute("SELECT pg_advisory_xact_lock($1)", &[&GUARD]).map_err(error::of)?;
-    work.batch_execute("CREATE SCHEMA IF NOT EXISTS fanfold").map_err(error::of)?;
+    let mut work = client.transaction().map_err(error::convert)?;
+    work.execute("SELECT pg_advisory_xact_lock($1)", &[&ADVISORY_LOCK]).map_err(error::convert)?;
+    work.batch_execute("CREATE SCHEMA IF NOT EXISTS fanfold").map_err(error::convert)?;
     // Another process may have been quicker.
     let is_there =
-        work.query_one("SELECT to_regclass('fanfold.marks') IS NOT NULL", &[]).map_err(error::of)?;
+        work.query_one("SELECT to_regclass('fanfold.marks') IS NOT NULL", &[]).map_err(error::convert)?;
     let found = if is_there.get::<_, bool>(0) {
-        let row = work.query_opt("SELECT value FROM marks WHERE name = 'version'", &[]).map_err(error::of)?;
+        let row = work.query_opt("SELECT value FROM marks WHERE name = 'version'", &[]).map_err(error::convert)?;
         row.map_or(0, |row| row.get::<_, i64>(0))
     } else {
         0
     };
-    let steps = schema::missing(schema::POSTGRES, u32::try_from(found).unwrap_or(u32::MAX))?;
+    let steps = schema::pending_steps(schema::POSTGRES, u32::try_from(found).unwrap_or(u32::MAX))?;
     for step in steps {
-        work.batch_execute(step).map_err(error::of)?;
+        work.batch_execute(step).map_err(error::convert)?;
     }
     let note = "INSERT INTO marks (name, value) VALUES ('version', $1) \
          ON CONFLICT (name) DO UPDATE SET value = excluded.value";
-    work.execute(note, &[&i64::from(schema::known(schema::POSTGRES))]).map_err(error::of)?;
-    work.commit().map_err(error::of)
+    work.execute(note, &[&i64::from(schema::newest_version(schema::POSTGRES))]).map_err(error::convert)?;
+    work.commit().map_err(error::convert)
 }

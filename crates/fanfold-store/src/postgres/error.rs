@@ -5,7 +5,7 @@ use postgres::error::SqlState;
 use crate::store::StoreError;
 
 /// The error of ours that one of PostgreSQL's is.
-pub(super) fn of(error: postgres::Error) -> StoreError {
+pub(super) fn convert(error: postgres::Error) -> StoreError {
     let Some(code) = error.code() else { return StoreError::Other(error.into()) };
     // Two wrote the same thing at once; or the server wants some time. The same again, and it is known who was first.
     let again = [

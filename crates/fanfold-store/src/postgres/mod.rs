@@ -13,15 +13,15 @@ use std::time::Duration;
 
 use postgres::Config;
 
-use crate::batch::{Batch, Committed};
+use crate::batch::{Batch, CommitSummary};
 use crate::by_tables::by_tables;
-use crate::doctor::{Care, Cure, Finding};
-use crate::open::Purpose;
-use crate::search::{self, Find, Hits, InPostgres, Lag};
-use crate::sql::{Sql, Value};
-use crate::store::{Size, Store, StoreError};
+use crate::doctor::{CheckMode, RepairStatus, Finding};
+use crate::open::OpenMode;
+use crate::search::{self, SearchSpec, SearchHits, PostgresIndex, IndexBacklog};
+use crate::sql::{Sql, SqlValue};
+use crate::store::{StoreSize, Store, StoreError};
 use crate::{commit, doctor, sweep, tables};
-use connect::{Connection, GUARD};
+use connect::{Connection, ADVISORY_LOCK};
 
 /// How many connections are kept open.
 const CONNECTIONS: usize = 8;
@@ -32,46 +32,46 @@ const TRIES: u32 = 15;
 /// A store in a PostgreSQL database.
 pub struct PostgresStore {
     config: Config,
-    purpose: Purpose,
+    mode: OpenMode,
     /// Connections that are not in use.
     idle: Mutex<Vec<Connection>>,
     /// How far the full text index is behind.
-    lag: Lag,
+    backlog: IndexBacklog,
 }
 
 /// What becomes of a piece of work whose connection broke.
-enum Outcome<T> {
+enum Attempt<T> {
     /// It is done, or it failed and would fail again.
-    Known(Result<T, StoreError>),
+    Final(Result<T, StoreError>),
     /// It was not written: the same again.
-    Again(StoreError),
+    Retry(StoreError),
 }
 
 impl PostgresStore {
     /// Connects to a database by its address, and makes the tables if they are not there: in a schema `fanfold`.
-    pub fn open(address: &str, purpose: Purpose) -> Result<PostgresStore, StoreError> {
+    pub fn open(address: &str, purpose: OpenMode) -> Result<PostgresStore, StoreError> {
         let config: Config =
             address.parse().map_err(|error| StoreError::Address(format!("{address:?} ({error})")))?;
-        let store = PostgresStore { config, purpose, idle: Mutex::new(Vec::new()), lag: Lag::default() };
+        let store = PostgresStore { config, mode: purpose, idle: Mutex::new(Vec::nebacklog), lag: IndexBacklog::default() };
         let mut connection = connect::connect(&store.config)?;
         match purpose {
-            Purpose::Write => patiently(|| connect::bring_up(&mut connection.client))?,
-            Purpose::Read => {
+            OpenMode::Write => retry_while_busy(|| connect::migrate(&mut connection.client))?,
+            OpenMode::Read => {
                 let found = connect::version(&mut connection.client)?;
                 if found == 0 {
                     return Err(StoreError::NoStore);
                 }
-                let known = crate::schema::known(crate::schema::POSTGRES);
-                if !crate::schema::missing(crate::schema::POSTGRES, found)?.is_empty() {
+                let known = crate::schema::newest_version(crate::schema::POSTGRES);
+                if !crate::schema::pending_steps(crate::schema::POSTGRES, found)?.is_empty() {
                     return Err(StoreError::TooOld { found, known });
                 }
             }
         }
-        store.put_back(connection);
+        store.checkin(connection);
         Ok(store)
     }
 
-    fn take(&self) -> Result<Connection, StoreError> {
+    fn checkout(&self) -> Result<Connection, StoreError> {
         loop {
             let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             match idle {
@@ -82,81 +82,81 @@ impl PostgresStore {
         }
     }
 
-    fn put_back(&self, connection: Connection) {
+    fn checkin(&self, connection: Connection) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < CONNECTIONS && !connection.client.is_closed() {
             idle.push(connection);
         }
     }
 
-    fn reading<T>(&self, work: impl Fn(&mut dyn Sql) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        self.trying(|connection| {
+    fn read_sql<T>(&self, work: impl Fn(&mut dyn Sql) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.retry(|connection| {
             let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-            let result = begin_with(connection, begin).and_then(|()| work(connection)).and_then(|value| {
-                connection.client.batch_execute("COMMIT").map_err(error::of)?;
+            let result = begin(connection, begin).and_then(|()| work(connection)).and_then(|value| {
+                connection.client.batch_execute("COMMIT").map_err(error::convert)?;
                 Ok(value)
             });
             match result {
-                Err(error) if connection.client.is_closed() => Outcome::Again(error),
-                result => Outcome::Known(result),
+                Err(error) if connection.client.is_closed() => Attempt::Retry(error),
+                result => Attempt::Final(result),
             }
         })
     }
 
-    fn writing<T>(&self, work: impl Fn(&mut dyn Sql) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        self.guarded("SELECT pg_advisory_xact_lock_shared($1)", work)
+    fn write_sql<T>(&self, work: impl Fn(&mut dyn Sql) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.write_locked("SELECT pg_advisory_xact_lock_shared($1)", work)
     }
 
     /// Runs some work in a transaction, beside others or alone as the guard says.
-    fn guarded<T>(
+    fn write_locked<T>(
         &self,
         guard: &str,
         work: impl Fn(&mut dyn Sql) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        if self.purpose == Purpose::Read {
+        if self.mode == OpenMode::Read {
             return Err(StoreError::ReadOnly("of this database".into()));
         }
-        self.trying(|connection| {
-            let begun = begin_with(connection, "BEGIN ISOLATION LEVEL READ COMMITTED").and_then(|()| {
-                connection.client.execute(guard, &[&GUARD]).map_err(error::of)?;
-                number_of_transaction(connection)
+        self.retry(|connection| {
+            let begun = begin(connection, "BEGIN ISOLATION LEVEL READ COMMITTED").and_then(|()| {
+                connection.client.execute(guard, &[&ADVISORY_LOCK]).map_err(error::convert)?;
+                transaction_id(connection)
             });
             let done = begun.and_then(|transaction| Ok((transaction, work(connection)?)));
             let (transaction, value) = match done {
                 Ok(done) => done,
-                Err(error) if connection.client.is_closed() => return Outcome::Again(error),
-                Err(error) => return Outcome::Known(Err(error)),
+                Err(error) if connection.client.is_closed() => return Attempt::Retry(error),
+                Err(error) => return Attempt::Final(Err(error)),
             };
             let Err(error) = connection.client.batch_execute("COMMIT") else {
-                return Outcome::Known(Ok(value));
+                return Attempt::Final(Ok(value));
             };
             // The answer to the commit may have been lost; what became of it is known to the server.
             match self.was_committed(transaction) {
-                Ok(true) => Outcome::Known(Ok(value)),
-                Ok(false) if error.code().is_none() => Outcome::Again(error::of(error)),
-                Ok(false) => Outcome::Known(Err(error::of(error))),
-                Err(error) => Outcome::Known(Err(error)),
+                Ok(true) => Attempt::Final(Ok(value)),
+                Ok(false) if error.code().is_none() => Attempt::Retry(error::convert(error)),
+                Ok(false) => Attempt::Final(Err(error::convert(error))),
+                Err(error) => Attempt::Final(Err(error)),
             }
         })
     }
 
     /// Brings the full text index up to date, some messages at a time.
-    fn index_all(&self) -> Result<(), StoreError> {
-        let is_behind = self.reading(|sql| search::is_behind(sql, &InPostgres))?;
+    fn catch_up_index(&self) -> Result<(), StoreError> {
+        let is_behind = self.read_sql(|sql| search::has_pending(sql, &PostgresIndex))?;
         while is_behind
-            && self.writing(|sql| search::index_some(sql, &InPostgres))? == search::INDEXED_AT_ONCE
+            && self.write_sql(|sql| search::index_pending(sql, &PostgresIndex))? == search::INDEX_BATCH
         {}
-        self.lag.caught_up();
+        self.backlog.clear();
         Ok(())
     }
 
-    fn trying<T>(&self, mut work: impl FnMut(&mut Connection) -> Outcome<T>) -> Result<T, StoreError> {
+    fn retry<T>(&self, mut work: impl FnMut(&mut Connection) -> Attempt<T>) -> Result<T, StoreError> {
         let mut last = None;
         for tried in 0..TRIES {
             if tried > 0 {
                 pause(tried);
             }
-            let mut connection = match self.take() {
+            let mut connection = match self.checkout() {
                 Ok(connection) => connection,
                 Err(error) => {
                     last = Some(error);
@@ -164,19 +164,19 @@ impl PostgresStore {
                 }
             };
             match work(&mut connection) {
-                Outcome::Known(Err(StoreError::Busy { .. })) => {
+                Attempt::Final(Err(StoreError::Busy { .. })) => {
                     last = Some(StoreError::Busy { tries: tried + 1 });
                     self.roll_back(connection);
                 }
-                Outcome::Known(Err(error)) => {
+                Attempt::Final(Err(error)) => {
                     self.roll_back(connection);
                     return Err(error);
                 }
-                Outcome::Known(Ok(value)) => {
-                    self.put_back(connection);
+                Attempt::Final(Ok(value)) => {
+                    self.checkin(connection);
                     return Ok(value);
                 }
-                Outcome::Again(error) => last = Some(error),
+                Attempt::Retry(error) => last = Some(error),
             }
         }
         Err(last.unwrap_or(StoreError::Busy { tries: TRIES }))
@@ -185,16 +185,16 @@ impl PostgresStore {
     fn roll_back(&self, mut connection: Connection) {
         // A connection that can't even do that is dropped, and the server rolls back by itself.
         if connection.client.batch_execute("ROLLBACK").is_ok() {
-            self.put_back(connection);
+            self.checkin(connection);
         }
     }
 
     /// Asks a new connection what became of a transaction.
     fn was_committed(&self, transaction: i64) -> Result<bool, StoreError> {
-        patiently(|| {
+        retry_while_busy(|| {
             // Whatever the reason that the server can't be asked, it may come back.
             let mut connection = connect::connect(&self.config).map_err(|_| StoreError::Busy { tries: 1 })?;
-            let rows = connection.rows("SELECT txid_status($1)", &[Value::Int(transaction)]);
+            let rows = connection.query("SELECT txid_status($1)", &[SqlValue::Int(transaction)]);
             let row = rows.map_err(|_| StoreError::Busy { tries: 1 })?.into_iter().next();
             match row.map(|mut row| row.text()).transpose()?.as_deref() {
                 Some("committed") => Ok(true),
@@ -206,12 +206,12 @@ impl PostgresStore {
     }
 }
 
-fn begin_with(connection: &mut Connection, begin: &str) -> Result<(), StoreError> {
-    connection.client.batch_execute(begin).map_err(error::of)
+fn begin(connection: &mut Connection, begin: &str) -> Result<(), StoreError> {
+    connection.client.batch_execute(begin).map_err(error::convert)
 }
 
-fn number_of_transaction(connection: &mut Connection) -> Result<i64, StoreError> {
-    let row = connection.rows("SELECT txid_current()", &[])?.into_iter().next();
+fn transaction_id(connection: &mut Connection) -> Result<i64, StoreError> {
+    let row = connection.query("SELECT txid_current()", &[])?.into_iter().next();
     row.ok_or_else(|| StoreError::Broken("a transaction has no number".into()))?.int()
 }
 
@@ -221,7 +221,7 @@ fn pause(tried: u32) {
     std::thread::sleep(Duration::from_millis(ms));
 }
 
-fn patiently<T>(mut work: impl FnMut() -> Result<T, StoreError>) -> Result<T, StoreError> {
+fn retry_while_busy<T>(mut work: impl FnMut() -> Result<T, StoreError>) -> Result<T, StoreError> {
     for tried in 1..TRIES {
         match work() {
             Err(StoreError::Busy { .. }) => pause(tried),
@@ -232,46 +232,46 @@ fn patiently<T>(mut work: impl FnMut() -> Result<T, StoreError>) -> Result<T, St
 }
 
 impl Store for PostgresStore {
-    fn commit(&self, batch: &Batch) -> Result<Committed, StoreError> {
-        let committed = self.writing(|sql| commit::commit(sql, batch))?;
-        if self.lag.is_due(committed.n_new) {
+    fn commit(&self, batch: &Batch) -> Result<CommitSummary, StoreError> {
+        let committed = self.write_sql(|sql| commit::commit(sql, batch))?;
+        if self.backlog.is_due(committed.n_new_messages) {
             // What fails here is done before a search.
-            let n_indexed = self.writing(|sql| search::index_some(sql, &InPostgres)).unwrap_or(0);
-            self.lag.indexed(n_indexed);
+            let n_indexed = self.write_sql(|sql| search::index_pending(sql, &PostgresIndex)).unwrap_or(0);
+            self.backlog.record_indexed(n_indexed);
         }
         Ok(committed)
     }
 
     by_tables!();
 
-    fn find(&self, find: &Find) -> Result<Hits, StoreError> {
+    fn search(&self, find: &SearchSpec) -> Result<SearchHits, StoreError> {
         // Without an index that is up to date a search is slower, and finds the same.
-        if self.purpose == Purpose::Write {
-            let _ = self.index_all();
+        if self.mode == OpenMode::Write {
+            let _ = self.catch_up_index();
         }
-        self.reading(|sql| search::find(sql, &InPostgres, find))
+        self.read_sql(|sql| search::search(sql, &PostgresIndex, find))
     }
 
-    fn sweep(&self) -> Result<u64, StoreError> {
+    fn collect_garbage(&self) -> Result<u64, StoreError> {
         // Alone: a batch could point at a message that is just being removed.
-        self.guarded("SELECT pg_advisory_xact_lock($1)", |sql| sweep::sweep(sql, &InPostgres))
+        self.write_locked("SELECT pg_advisory_xact_lock($1)", |sql| sweep::collect(sql, &PostgresIndex))
     }
 
-    fn examine(&self, care: Care) -> Result<Vec<Finding>, StoreError> {
+    fn check(&self, care: CheckMode) -> Result<Vec<Finding>, StoreError> {
         match care {
-            Care::Check => self.reading(|sql| doctor::examine(sql, &InPostgres, care, Cure::None)),
-            Care::Repair => self.guarded("SELECT pg_advisory_xact_lock($1)", |sql| {
-                doctor::examine(sql, &InPostgres, care, Cure::None)
+            CheckMode::Report => self.read_sql(|sql| doctor::check(sql, &PostgresIndex, care, RepairStatus::Impossible)),
+            CheckMode::Repair => self.write_locked("SELECT pg_advisory_xact_lock($1)", |sql| {
+                doctor::check(sql, &PostgresIndex, care, RepairStatus::Impossible)
             }),
         }
     }
 
-    fn size(&self) -> Result<Size, StoreError> {
-        self.reading(|sql| {
+    fn size(&self) -> Result<StoreSize, StoreError> {
+        self.read_sql(|sql| {
             let mut size = tables::size(sql)?;
             let text = "SELECT CAST(sum(pg_total_relation_size(c.oid)) AS BIGINT) FROM pg_class c \
                  JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'fanfold' AND c.relkind = 'r'";
-            let row = sql.rows(text, &[])?.into_iter().next();
+            let row = sql.query(text, &[])?.into_iter().next();
             let n_bytes = row.map(|mut row| row.opt_int()).transpose()?.flatten().unwrap_or(0);
             size.n_disk_bytes = n_bytes.unsigned_abs();
             Ok(size)

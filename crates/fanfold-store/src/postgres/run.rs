@@ -6,21 +6,21 @@ use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
 use super::connect::Connection;
 use super::error;
-use crate::sql::{Cell, Row, Sql, Value};
+use crate::sql::{Cell, Row, Sql, SqlValue};
 use crate::store::StoreError;
 
-impl ToSql for Value<'_> {
+impl ToSql for SqlValue<'_> {
     fn to_sql(
         &self,
         ty: &Type,
         out: &mut BytesMut,
     ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
         match self {
-            Value::Null => Ok(IsNull::Yes),
-            Value::Int(number) => number.to_sql(ty, out),
-            Value::Text(text) => text.to_sql(ty, out),
-            Value::Json(text) => text.as_bytes().to_sql(ty, out),
-            Value::Bytes(bytes) => bytes.to_sql(ty, out),
+            SqlValue::Null => Ok(IsNull::Yes),
+            SqlValue::Int(number) => number.to_sql(ty, out),
+            SqlValue::Text(text) => text.to_sql(ty, out),
+            SqlValue::Json(text) => text.as_bytes().to_sql(ty, out),
+            SqlValue::Bytes(bytes) => bytes.to_sql(ty, out),
         }
     }
 
@@ -37,39 +37,39 @@ impl Connection {
         if let Some(statement) = self.statements.get(sql) {
             return Ok(statement.clone());
         }
-        let statement = self.client.prepare(sql).map_err(error::of)?;
+        let statement = self.client.prepare(sql).map_err(error::convert)?;
         self.statements.insert(sql.to_owned(), statement.clone());
         Ok(statement)
     }
 }
 
 impl Sql for Connection {
-    fn rows(&mut self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>, StoreError> {
+    fn query(&mut self, sql: &str, values: &[SqlValue<'_>]) -> Result<Vec<Row>, StoreError> {
         let statement = self.statement(sql)?;
-        let rows = self.client.query(&statement, &parameters(values)).map_err(error::of)?;
-        rows.iter().map(|row| read(row).map_err(error::of)).collect()
+        let rows = self.client.query(&statement, &parameters(values)).map_err(error::convert)?;
+        rows.iter().map(|row| read(row).map_err(error::convert)).collect()
     }
 
-    fn run(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
+    fn execute(&mut self, sql: &str, values: &[SqlValue<'_>]) -> Result<u64, StoreError> {
         let statement = self.statement(sql)?;
-        self.client.execute(&statement, &parameters(values)).map_err(error::of)
+        self.client.execute(&statement, &parameters(values)).map_err(error::convert)
     }
 
     fn new_numbers(&mut self, n: usize) -> Result<Vec<i64>, StoreError> {
         let text = "SELECT nextval('numbers') FROM generate_series(1, CAST($1 AS BIGINT))";
         let n_due = i64::try_from(n).unwrap_or(i64::MAX);
-        let rows = self.rows(text, &[Value::Int(n_due)])?;
+        let rows = self.query(text, &[SqlValue::Int(n_due)])?;
         let mut numbers = rows.into_iter().map(|mut row| row.int()).collect::<Result<Vec<_>, _>>()?;
         numbers.sort_unstable();
         Ok(numbers)
     }
 
-    fn hold_session(&mut self, id: &str) -> Result<(), StoreError> {
-        self.rows("SELECT key FROM sessions WHERE id = $1 FOR UPDATE", &[Value::Text(id)]).map(drop)
+    fn lock_session(&mut self, id: &str) -> Result<(), StoreError> {
+        self.query("SELECT key FROM sessions WHERE id = $1 FOR UPDATE", &[SqlValue::Text(id)]).map(drop)
     }
 }
 
-fn parameters<'a>(values: &'a [Value<'a>]) -> Vec<&'a (dyn ToSql + Sync)> {
+fn parameters<'a>(values: &'a [SqlValue<'a>]) -> Vec<&'a (dyn ToSql + Sync)> {
     values.iter().map(|value| value as &(dyn ToSql + Sync)).collect()
 }
 

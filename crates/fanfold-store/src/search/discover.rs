@@ -2,16 +2,16 @@
 
 use serde::Serialize;
 
-use super::find::{Find, Found};
-use super::message::Shown;
+use super::find::{SearchSpec, SearchHit};
+use super::message::DisplayMessage;
 use super::query::Query;
-use super::request::{Request, SearchError};
-use super::shapes::{Discover, Place, QUIET_SOURCES, SessionMeta};
+use super::request::{SearchRequest, SearchError};
+use super::shapes::{DiscoverReply, ProfileSearch, QUIET_SOURCES, SessionMeta};
 use super::snippet::snippet;
-use super::text::text_of;
+use super::text::message_text;
 use crate::chain::{Node, Role};
 use crate::session::{SessionId, SessionRow};
-use crate::store::{Filter, StoreError};
+use crate::store::{SessionFilter, StoreError};
 
 /// So many messages stand for the beginning and the end of a session.
 const N_BOOKEND: usize = 3;
@@ -20,13 +20,13 @@ const BOOKEND_REACH: u32 = 16;
 /// So many more results are looked at than are shown.
 const N_SPARE: usize = 10;
 /// What jobs said by themselves comes after what people were told.
-const LAST_SOURCES: [&str; 1] = ["cron"];
+const LOW_PRIORITY_SOURCES: [&str; 1] = ["cron"];
 /// A longer text is shown by its ends.
 const LONGEST_TEXT: usize = 4_000;
 
 /// A session that says it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Discovered {
+pub struct DiscoveredSession {
     /// The session.
     pub session_id: String,
     /// About the session.
@@ -39,11 +39,11 @@ pub struct Discovered {
     /// A few words of it, hits between `>>>` and `<<<`.
     pub snippet: String,
     /// How the session began.
-    pub bookend_start: Vec<Shown>,
+    pub bookend_start: Vec<DisplayMessage>,
     /// What is around the message.
-    pub messages: Vec<Shown>,
+    pub messages: Vec<DisplayMessage>,
     /// How the session ended, so far.
-    pub bookend_end: Vec<Shown>,
+    pub bookend_end: Vec<DisplayMessage>,
     /// How many messages come before those around it.
     pub messages_before: u32,
     /// How many come after them.
@@ -62,13 +62,13 @@ pub struct Discovered {
     pub folded: bool,
 }
 
-impl Place<'_> {
+impl ProfileSearch<'_> {
     pub(crate) fn discover(
         &self,
-        request: &Request,
+        request: &SearchRequest,
         text: &str,
         session: Option<SessionId>,
-    ) -> Result<Discover, SearchError> {
+    ) -> Result<DiscoverReply, SearchError> {
         if let Some(session) = &session
             && self.store.session(session)?.is_none()
         {
@@ -79,12 +79,12 @@ impl Place<'_> {
         let sources = request.sources();
         let is_anywhere = sources.is_empty() && session.is_none();
         let quiet = if is_anywhere { &QUIET_SOURCES[..] } else { &[] };
-        let last = if is_anywhere { &LAST_SOURCES[..] } else { &[] };
-        let mut find = Find {
+        let last = if is_anywhere { &LOW_PRIORITY_SOURCES[..] } else { &[] };
+        let mut find = SearchSpec {
             query: query.clone(),
             roles: request.roles()?,
             sources,
-            without_sources: quiet.iter().map(|source| (*source).to_owned()).collect(),
+            excluded_sources: quiet.iter().map(|source| (*source).to_owned()).collect(),
             // In one session, each message is a result.
             is_one_per_lineage: session.is_none(),
             session,
@@ -94,38 +94,38 @@ impl Place<'_> {
             order: request.order(),
             limit: limit + N_SPARE,
             offset: request.offset(),
-            without_root: None,
-            last_sources: last.iter().map(|source| (*source).to_owned()).collect(),
+            excluded_root: None,
+            low_priority_sources: last.iter().map(|source| (*source).to_owned()).collect(),
         };
         let mut results = Vec::new();
         // The session that is called so is the first result, and on no other page.
         if find.session.is_none()
-            && let Some((root, result)) = self.titled(text, &find)?
+            && let Some((root, result)) = self.find_by_title(text, &find)?
         {
-            find.without_root = Some(root);
+            find.excluded_root = Some(root);
             if find.offset == 0 {
                 results.push(result);
             } else {
                 find.offset -= 1;
             }
         }
-        let mut hits = self.store.find(&find)?;
+        let mut hits = self.store.search(&find)?;
         let mut widened = false;
-        if hits.found.is_empty()
+        if hits.hits.is_empty()
             && hits.n_skipped == 0
             && let Some(wide) = query.widened()
         {
             find.query = wide;
-            hits = self.store.find(&find)?;
-            widened = !hits.found.is_empty();
+            hits = self.store.search(&find)?;
+            widened = !hits.hits.is_empty();
         }
         let sessions_searched = hits.n_lineages.max(results.len());
         let bounded = hits.is_bounded;
-        for found in &hits.found {
+        for found in &hits.hits {
             if results.len() >= limit {
                 break;
             }
-            match self.found(found, &find.query, request) {
+            match self.describe_hit(found, &find.query, request) {
                 // A session with a message missing does not keep the others from being shown.
                 Err(SearchError::Store(StoreError::Broken(_))) => {}
                 result => results.push(result?),
@@ -135,7 +135,7 @@ impl Place<'_> {
             "no message has all of these words; try fewer of them, parts of them (*part*), or one OR another"
                 .to_owned()
         });
-        Ok(Discover {
+        Ok(DiscoverReply {
             success: true,
             query: text.to_owned(),
             count: results.len(),
@@ -149,23 +149,23 @@ impl Place<'_> {
     }
 
     /// The session that is called so, or the newest one that went on with it.
-    fn titled(&self, title: &str, find: &Find) -> Result<Option<(SessionId, Discovered)>, SearchError> {
-        let filter = Filter { title: Some(title.to_owned()), limit: Some(1), ..Filter::default() };
+    fn find_by_title(&self, title: &str, find: &SearchSpec) -> Result<Option<(SessionId, DiscoveredSession)>, SearchError> {
+        let filter = SessionFilter { title: Some(title.to_owned()), limit: Some(1), ..SessionFilter::default() };
         let Some(named) = self.store.sessions(&filter)?.pop() else { return Ok(None) };
-        let lineage = Filter { root: Some(named.root.clone()), limit: Some(1), ..Filter::default() };
+        let lineage = SessionFilter { root: Some(named.root.clone()), limit: Some(1), ..SessionFilter::default() };
         let row = self.store.sessions(&lineage)?.pop().unwrap_or(named);
         let is_own = find.live.as_ref().is_some_and(|live| live.session == row.id);
         let is_meant = (find.sources.is_empty() || find.sources.contains(&row.source))
-            && !find.without_sources.contains(&row.source)
+            && !find.excluded_sources.contains(&row.source)
             && find.since.is_none_or(|since| row.updated_at >= since)
             && find.before.is_none_or(|before| row.started_at < before);
         if is_own || !is_meant {
             return Ok(None);
         }
         let (start, end) = self.bookends(&row, 0..0)?;
-        let result = Discovered {
+        let result = DiscoveredSession {
             session_id: row.id.0.clone(),
-            meta: SessionMeta::of(&row),
+            meta: SessionMeta::from_row(&row),
             matched_role: "session_title",
             match_message_id: None,
             snippet: format!(">>>{}<<<", row.title.as_deref().unwrap_or(title)),
@@ -182,19 +182,19 @@ impl Place<'_> {
         Ok(Some((row.root, result)))
     }
 
-    fn found(&self, found: &Found, query: &Query, request: &Request) -> Result<Discovered, SearchError> {
+    fn describe_hit(&self, found: &SearchHit, query: &Query, request: &SearchRequest) -> Result<DiscoveredSession, SearchError> {
         let row = &found.session;
         let longest = request.max_chars(Some(LONGEST_TEXT));
         let (mut messages, range) = self.window(row, found.node.depth, request.window(), longest)?;
         messages.iter_mut().for_each(|message| message.anchor = message.id == found.node.number);
         let (start, end) = self.bookends(row, range.clone())?;
         let own = self.search.caller.as_ref().map(|caller| &caller.session);
-        Ok(Discovered {
+        Ok(DiscoveredSession {
             session_id: row.id.0.clone(),
-            meta: SessionMeta::of(row),
+            meta: SessionMeta::from_row(row),
             matched_role: found.node.role.name(),
             match_message_id: Some(found.node.number),
-            snippet: snippet(&text_of(&found.node.json), query),
+            snippet: snippet(&message_text(&found.node.json), query),
             bookend_start: start,
             messages,
             bookend_end: end,
@@ -212,19 +212,19 @@ impl Place<'_> {
         &self,
         row: &SessionRow,
         shown: std::ops::Range<u32>,
-    ) -> Result<(Vec<Shown>, Vec<Shown>), SearchError> {
+    ) -> Result<(Vec<DisplayMessage>, Vec<DisplayMessage>), SearchError> {
         let n = row.n_messages;
         let says_something = |node: &Node| {
             let is_spoken = matches!(node.role, Role::User | Role::Assistant);
-            let message = Shown::of(node, Some(LONGEST_TEXT));
+            let message = DisplayMessage::from_node(node, Some(LONGEST_TEXT));
             (is_spoken && !message.content.is_empty()).then_some(message)
         };
         let before = if shown.is_empty() { n } else { shown.start };
         let head = self.chain(row, 0..BOOKEND_REACH.min(before))?;
-        let start: Vec<Shown> = head.iter().filter_map(says_something).take(N_BOOKEND).collect();
+        let start: Vec<DisplayMessage> = head.iter().filter_map(says_something).take(N_BOOKEND).collect();
         let after = if shown.is_empty() { head.last().map_or(0, |node| node.depth + 1) } else { shown.end };
         let tail = self.chain(row, n.saturating_sub(BOOKEND_REACH).max(after)..n)?;
-        let mut end: Vec<Shown> = tail.iter().rev().filter_map(says_something).take(N_BOOKEND).collect();
+        let mut end: Vec<DisplayMessage> = tail.iter().rev().filter_map(says_something).take(N_BOOKEND).collect();
         end.reverse();
         Ok((start, end))
     }

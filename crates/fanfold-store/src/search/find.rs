@@ -13,7 +13,7 @@ use crate::store::StoreError;
 
 /// What a store is asked to find.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Find {
+pub struct SearchSpec {
     /// The words.
     pub query: Query,
     /// Messages in these names; in all if none are given.
@@ -21,11 +21,11 @@ pub struct Find {
     /// Sessions of these sources; of all if none are given.
     pub sources: Vec<String>,
     /// Not sessions of these sources.
-    pub without_sources: Vec<String>,
+    pub excluded_sources: Vec<String>,
     /// Not this lineage.
-    pub without_root: Option<SessionId>,
+    pub excluded_root: Option<SessionId>,
     /// Sessions of these sources come after all others.
-    pub last_sources: Vec<String>,
+    pub low_priority_sources: Vec<String>,
     /// This session alone.
     pub session: Option<SessionId>,
     /// Said at this moment or later.
@@ -33,9 +33,9 @@ pub struct Find {
     /// Said before this moment.
     pub before: Option<Millis>,
     /// What the caller sees anyway.
-    pub live: Option<Live>,
+    pub live: Option<LiveMessages>,
     /// Which come first.
-    pub order: Order,
+    pub order: HitOrder,
     /// One message of each lineage, and not each one.
     pub is_one_per_lineage: bool,
     /// At most so many.
@@ -46,23 +46,23 @@ pub struct Find {
 
 /// The messages of a session that stand in its view as they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Live {
+pub struct LiveMessages {
     /// The session.
     pub session: SessionId,
     /// Their depths.
     pub depths: Vec<Range<u32>>,
 }
 
-impl Live {
+impl LiveMessages {
     /// Whether the message of a depth is one of them.
-    pub fn has(&self, depth: u32) -> bool {
+    pub fn contains(&self, depth: u32) -> bool {
         self.depths.iter().any(|depths| depths.contains(&depth))
     }
 }
 
 /// Which come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Order {
+pub enum HitOrder {
     /// The best ones.
     #[default]
     Best,
@@ -72,9 +72,9 @@ pub enum Order {
     Oldest,
 }
 
-impl Find {
+impl SearchSpec {
     /// Whether a message of a role and a moment is meant.
-    pub(crate) fn wants(&self, role: Role, at: Millis) -> bool {
+    pub(crate) fn accepts(&self, role: Role, at: Millis) -> bool {
         (self.roles.is_empty() || self.roles.contains(&role))
             && self.since.is_none_or(|since| at >= since)
             && self.before.is_none_or(|before| at < before)
@@ -83,9 +83,9 @@ impl Find {
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Hits {
+pub struct SearchHits {
     /// The messages, in the order asked for.
-    pub found: Vec<Found>,
+    pub hits: Vec<SearchHit>,
     /// How many come before them: as many as were to be skipped, or all that there are.
     pub n_skipped: usize,
     /// How many lineages were looked at to find them.
@@ -97,7 +97,7 @@ pub struct Hits {
 
 /// A message that was found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct SearchHit {
     /// The message.
     pub node: Node,
     /// Whose it is: of the oldest lineage that has it, the newest session that does.
@@ -120,38 +120,38 @@ pub(crate) struct Candidate {
 }
 
 /// Puts candidates in the order asked for.
-pub(crate) fn sort(candidates: &mut [Candidate], order: Order) {
+pub(crate) fn sort(candidates: &mut [Candidate], order: HitOrder) {
     candidates.sort_by(|a, b| {
         let by_score = b.score.total_cmp(&a.score).then(b.number.cmp(&a.number));
         match order {
-            Order::Best => by_score,
-            Order::Newest => b.at.cmp(&a.at).then(by_score),
-            Order::Oldest => a.at.cmp(&b.at).then(by_score),
+            HitOrder::Best => by_score,
+            HitOrder::Newest => b.at.cmp(&a.at).then(by_score),
+            HitOrder::Oldest => a.at.cmp(&b.at).then(by_score),
         }
     });
 }
 
 /// Takes candidates until there are enough, each with its session.
-pub(crate) struct Picker<'a> {
-    find: &'a Find,
+pub(crate) struct HitCollector<'a> {
+    spec: &'a SearchSpec,
     seen: BTreeSet<SessionId>,
     /// What comes last, as far as it may be shown.
-    later: Vec<Found>,
-    hits: Hits,
+    low_priority_hits: Vec<SearchHit>,
+    hits: SearchHits,
 }
 
 /// Who has a message.
-pub(crate) struct Owned {
+pub(crate) struct Ownership {
     /// The sessions whose chain has it, the oldest first.
     pub(crate) owners: Vec<SessionRow>,
     /// Whether it is live in the caller's view.
     pub(crate) is_live: bool,
 }
 
-impl<'a> Picker<'a> {
-    pub(crate) fn new(find: &'a Find) -> Picker<'a> {
-        let seen = find.without_root.iter().cloned().collect();
-        Picker { find, seen, later: Vec::new(), hits: Hits::default() }
+impl<'a> HitCollector<'a> {
+    pub(crate) fn new(find: &'a SearchSpec) -> HitCollector<'a> {
+        let seen = find.excluded_root.iter().cloned().collect();
+        HitCollector { spec: find, seen, low_priority_hits: Vec::new(), hits: SearchHits::default() }
     }
 
     /// Whether a message of a lineage was seen.
@@ -160,50 +160,50 @@ impl<'a> Picker<'a> {
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        self.hits.found.len() >= self.find.limit
+        self.hits.hits.len() >= self.spec.limit
     }
 
     /// Takes a candidate if it may be seen and is wanted. `node` is asked for what is taken only.
-    pub(crate) fn take(
+    pub(crate) fn offer(
         &mut self,
         score: f64,
-        owned: Owned,
+        owned: Ownership,
         node: impl FnOnce() -> Result<Option<Node>, StoreError>,
     ) -> Result<(), StoreError> {
         if owned.is_live {
             return Ok(());
         }
         let Some((session, also_in)) = self.attribute(owned.owners) else { return Ok(()) };
-        let is_one_too_many = self.find.is_one_per_lineage && self.has_seen(&session.root);
-        if is_one_too_many || self.find.without_root.as_ref() == Some(&session.root) {
+        let is_one_too_many = self.spec.is_one_per_lineage && self.has_seen(&session.root);
+        if is_one_too_many || self.spec.excluded_root.as_ref() == Some(&session.root) {
             return Ok(());
         }
-        if self.find.last_sources.contains(&session.source) {
+        if self.spec.low_priority_sources.contains(&session.source) {
             self.seen.insert(session.root.clone());
-            if self.later.len() < self.find.offset + self.find.limit
+            if self.low_priority_hits.len() < self.spec.offset + self.spec.limit
                 && let Some(node) = node()?
             {
-                self.later.push(Found { node, session, also_in, score });
+                self.low_priority_hits.push(SearchHit { node, session, also_in, score });
             }
             return Ok(());
         }
-        if self.hits.n_skipped < self.find.offset {
+        if self.hits.n_skipped < self.spec.offset {
             self.hits.n_skipped += 1;
             self.seen.insert(session.root);
             return Ok(());
         }
         let Some(node) = node()? else { return Ok(()) };
         self.seen.insert(session.root.clone());
-        self.hits.found.push(Found { node, session, also_in, score });
+        self.hits.hits.push(SearchHit { node, session, also_in, score });
         Ok(())
     }
 
-    pub(crate) fn finish(mut self, is_bounded: bool) -> Hits {
-        for found in self.later.drain(..) {
-            if self.hits.n_skipped < self.find.offset {
+    pub(crate) fn finish(mut self, is_bounded: bool) -> SearchHits {
+        for found in self.low_priority_hits.drain(..) {
+            if self.hits.n_skipped < self.spec.offset {
                 self.hits.n_skipped += 1;
-            } else if self.hits.found.len() < self.find.limit {
-                self.hits.found.push(found);
+            } else if self.hits.hits.len() < self.spec.limit {
+                self.hits.hits.push(found);
             }
         }
         self.hits.n_lineages = self.seen.len();
@@ -213,13 +213,13 @@ impl<'a> Picker<'a> {
 
     /// Whose a message is, among those that may be shown.
     fn attribute(&self, owners: Vec<SessionRow>) -> Option<(SessionRow, Vec<SessionId>)> {
-        let find = self.find;
+        let find = self.spec;
         let mut roots: Vec<SessionId> = Vec::new();
         let mut newest: BTreeMap<SessionId, SessionRow> = BTreeMap::new();
         for row in owners {
             let is_meant = find.session.as_ref().is_none_or(|session| row.id == *session)
                 && (find.sources.is_empty() || find.sources.contains(&row.source))
-                && !find.without_sources.contains(&row.source);
+                && !find.excluded_sources.contains(&row.source);
             if !is_meant {
                 continue;
             }

@@ -5,21 +5,21 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 /// What a text says as JSON. Half of a surrogate pair is read as the sign for what can't be read.
-pub(crate) fn parsed(json: &str) -> Option<Value> {
-    serde_json::from_str(json).ok().or_else(|| match whole_pairs(json) {
+pub(crate) fn parse_lenient(json: &str) -> Option<Value> {
+    serde_json::from_str(json).ok().or_else(|| match replace_lone_surrogates(json) {
         Cow::Owned(json) => serde_json::from_str(&json).ok(),
         Cow::Borrowed(_) => None,
     })
 }
 
 /// The same text with `\ufffd` for every half of a pair that stands alone.
-fn whole_pairs(json: &str) -> Cow<'_, str> {
+fn replace_lone_surrogates(json: &str) -> Cow<'_, str> {
     let mut whole = String::new();
     let (mut copied, mut at) = (0, 0);
     while let Some(found) = json[at..].find('\\') {
         at += found;
-        match unit(json, at) {
-            Some(0xd800..=0xdbff) if matches!(unit(json, at + 6), Some(0xdc00..=0xdfff)) => at += 12,
+        match code_unit(json, at) {
+            Some(0xd800..=0xdbff) if matches!(code_unit(json, at + 6), Some(0xdc00..=0xdfff)) => at += 12,
             Some(0xd800..=0xdfff) => {
                 whole.push_str(&json[copied..at]);
                 whole.push_str("\\ufffd");
@@ -38,7 +38,7 @@ fn whole_pairs(json: &str) -> Cow<'_, str> {
 }
 
 /// The number of an escape `\uXXXX` at a place.
-fn unit(json: &str, at: usize) -> Option<u32> {
+fn code_unit(json: &str, at: usize) -> Option<u32> {
     let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
     u32::from_str_radix(digits, 16).ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
@@ -49,13 +49,13 @@ mod tests {
 
     #[test]
     fn halves_of_pairs_are_replaced_and_pairs_are_kept() {
-        let check = |json: &str, expected: &str| assert_eq!(parsed(json), Some(Value::from(expected)));
+        let check = |json: &str, expected: &str| assert_eq!(parse_lenient(json), Some(Value::from(expected)));
         check(r#""a\ud83d""#, "a\u{fffd}");
         check(r#""\ude00\ud83d\ude00\ud83d\ud83d\ude00b""#, "\u{fffd}😀\u{fffd}😀b");
         check(r#""\\ud83d\ud83dé\n""#, "\\ud83d\u{fffd}é\n");
         check(r#""\ud83dA\uD83D""#, "\u{fffd}A\u{fffd}");
-        assert_eq!(parsed(r#""a\ud83d"#), None);
-        assert_eq!(parsed("not JSON"), None);
-        assert_eq!(parsed(r#""\"#), None);
+        assert_eq!(parse_lenient(r#""a\ud83d"#), None);
+        assert_eq!(parse_lenient("not JSON"), None);
+        assert_eq!(parse_lenient(r#""\"#), None);
     }
 }

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 
-use super::query::{Expanded, Like, Phrase};
-use super::text::text_of;
-use super::words::each_word;
+use super::query::{ExpandedQuery, WordPattern, Phrase};
+use super::text::message_text;
+use super::words::for_each_word;
 
 /// The usual constants of BM25: how soon more of a word adds less, and how much length counts.
 const K1: f64 = 1.2;
@@ -15,19 +15,19 @@ const B: f64 = 0.75;
 #[derive(Debug, Default)]
 pub(crate) struct MemoryIndex {
     /// For each word, the messages that have it, and where.
-    places: BTreeMap<String, BTreeMap<u64, Vec<u32>>>,
+    positions: BTreeMap<String, BTreeMap<u64, Vec<u32>>>,
     /// How many words each message has.
     lengths: HashMap<u64, u32>,
     n_words: u64,
     /// The last message that is indexed.
-    mark: u64,
+    last_number: u64,
     /// Where only the words of a query are indexed, of some messages of many.
-    sample: Option<Sample>,
+    statistics: Option<WordStatistics>,
 }
 
 /// What is known of all messages, where some of them are ranked.
 #[derive(Debug)]
-pub(crate) struct Sample {
+pub(crate) struct WordStatistics {
     /// How many messages there are.
     pub(crate) n_messages: f64,
     /// About how many of them have a word.
@@ -36,44 +36,44 @@ pub(crate) struct Sample {
 
 impl MemoryIndex {
     /// An index of the words of a query alone, to rank some messages of many.
-    pub(crate) fn of_query(query: &Expanded, sample: Sample) -> MemoryIndex {
-        let mut index = MemoryIndex { sample: Some(sample), ..MemoryIndex::default() };
+    pub(crate) fn for_query(query: &ExpandedQuery, sample: WordStatistics) -> MemoryIndex {
+        let mut index = MemoryIndex { statistics: Some(sample), ..MemoryIndex::default() };
         for phrase in query.phrases() {
             for word in &phrase.words {
-                index.places.entry(word.clone()).or_default();
+                index.positions.entry(word.clone()).or_default();
             }
         }
         index
     }
 
     /// The last message that is indexed.
-    pub(crate) fn mark(&self) -> u64 {
-        self.mark
+    pub(crate) fn last_number(&self) -> u64 {
+        self.last_number
     }
 
     /// Indexes a message; they come by their numbers.
     pub(crate) fn add(&mut self, number: u64, json: &str) {
         let mut n_words = 0;
-        each_word(&text_of(json), |_, word| {
-            let messages = match self.places.get_mut(word) {
+        for_each_word(&message_text(json), |_, word| {
+            let messages = match self.positions.get_mut(word) {
                 Some(messages) => messages,
-                None if self.sample.is_some() => {
+                None if self.statistics.is_some() => {
                     n_words += 1;
                     return;
                 }
-                None => self.places.entry(word.to_owned()).or_default(),
+                None => self.positions.entry(word.to_owned()).or_default(),
             };
             messages.entry(number).or_default().push(n_words);
             n_words += 1;
         });
         self.lengths.insert(number, n_words);
         self.n_words += u64::from(n_words);
-        self.mark = number;
+        self.last_number = number;
     }
 
     /// Forgets all but some messages.
     pub(crate) fn retain(&mut self, is_kept: impl Fn(u64) -> bool) {
-        self.places.retain(|_, messages| {
+        self.positions.retain(|_, messages| {
             messages.retain(|number, _| is_kept(*number));
             !messages.is_empty()
         });
@@ -82,26 +82,26 @@ impl MemoryIndex {
     }
 
     /// Words like this, the shortest first: they are hardly more than the part, and the closest to what is meant.
-    pub(crate) fn alike(&self, like: &Like, limit: usize) -> Vec<String> {
+    pub(crate) fn matching_words(&self, like: &WordPattern, limit: usize) -> Vec<String> {
         let mut alike: Vec<&String> = match like {
-            Like::Is(word) => self.places.get_key_value(*word).map(|(word, _)| word).into_iter().collect(),
-            Like::Begin(part) => {
-                let from = self.places.range::<str, _>((Bound::Included(*part), Bound::Unbounded));
-                from.map(|(word, _)| word).take_while(|word| like.has(word)).collect()
+            WordPattern::Exact(word) => self.positions.get_key_value(*word).map(|(word, _)| word).into_iter().collect(),
+            WordPattern::StartsWith(part) => {
+                let from = self.positions.range::<str, _>((Bound::Included(*part), Bound::Unbounded));
+                from.map(|(word, _)| word).take_while(|word| like.matches(word)).collect()
             }
-            Like::End(_) | Like::Within(_) => self.places.keys().filter(|word| like.has(word)).collect(),
+            WordPattern::EndsWith(_) | WordPattern::Contains(_) => self.positions.keys().filter(|word| like.matches(word)).collect(),
         };
         alike.sort_by_key(|word| (word.len(), *word));
         alike.into_iter().take(limit).cloned().collect()
     }
 
     /// The messages that a query asks for, with their scores, by their numbers.
-    pub(crate) fn candidates(&self, query: &Expanded) -> Vec<(u64, f64)> {
+    pub(crate) fn candidates(&self, query: &ExpandedQuery) -> Vec<(u64, f64)> {
         let mut scores: BTreeMap<u64, f64> = BTreeMap::new();
-        for group in &query.any {
+        for group in &query.alternatives {
             let mut found: Option<BTreeMap<u64, f64>> = None;
-            for term in &group.with {
-                let scored = self.scored(term);
+            for term in &group.required {
+                let scored = self.score_phrases(term);
                 found = Some(match found {
                     None => scored,
                     Some(mut found) => {
@@ -112,8 +112,8 @@ impl MemoryIndex {
                 });
             }
             let mut found = found.unwrap_or_default();
-            for term in &group.without {
-                let unwanted = self.scored(term);
+            for term in &group.excluded {
+                let unwanted = self.score_phrases(term);
                 found.retain(|number, _| !unwanted.contains_key(number));
             }
             for (number, score) in found {
@@ -124,14 +124,14 @@ impl MemoryIndex {
     }
 
     /// The messages that have one of some phrases, with what that is worth.
-    fn scored(&self, phrases: &[Phrase]) -> BTreeMap<u64, f64> {
+    fn score_phrases(&self, phrases: &[Phrase]) -> BTreeMap<u64, f64> {
         let n_messages = self.lengths.len().max(1) as f64;
         let usual_length = (self.n_words as f64 / n_messages).max(1.0);
         let mut scored: BTreeMap<u64, f64> = BTreeMap::new();
         for phrase in phrases {
-            let counts = self.counts(phrase);
+            let counts = self.phrase_counts(phrase);
             let n_found = counts.len() as f64;
-            let rarity = match &self.sample {
+            let rarity = match &self.statistics {
                 Some(sample) => {
                     let n_with = phrase.words.iter().filter_map(|word| sample.n_with.get(word).copied());
                     rarity(sample.n_messages, n_with.fold(sample.n_messages / 2.0, f64::min))
@@ -150,12 +150,12 @@ impl MemoryIndex {
     }
 
     /// How often each message has a phrase.
-    fn counts(&self, phrase: &Phrase) -> BTreeMap<u64, u32> {
+    fn phrase_counts(&self, phrase: &Phrase) -> BTreeMap<u64, u32> {
         let (last, before) = phrase.words.split_last().expect("a phrase has a word");
         let before: Option<Vec<&BTreeMap<u64, Vec<u32>>>> =
-            before.iter().map(|word| self.places.get(word)).collect();
+            before.iter().map(|word| self.positions.get(word)).collect();
         let mut counts = BTreeMap::new();
-        let (Some(lasts), Some(before)) = (self.places.get(last), before) else { return counts };
+        let (Some(lasts), Some(before)) = (self.positions.get(last), before) else { return counts };
         for (number, ends) in lasts {
             let Some(places) = before.iter().map(|messages| messages.get(number)).collect::<Option<Vec<_>>>()
             else {

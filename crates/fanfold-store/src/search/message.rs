@@ -3,13 +3,13 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::json::parsed;
+use super::json::parse_lenient;
 use crate::chain::Node;
 use crate::session::Millis;
 
 /// A message as it is shown.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Shown {
+pub struct DisplayMessage {
     /// Its number in the store: what `around_message_id` takes.
     pub id: u64,
     /// In whose name it is.
@@ -40,26 +40,26 @@ pub struct Shown {
     pub anchor: bool,
 }
 
-impl Shown {
+impl DisplayMessage {
     /// A message, its longest texts cut to so many characters.
-    pub(crate) fn of(node: &Node, longest: Option<usize>) -> Shown {
-        let mut pieces = Pieces::default();
-        match parsed(&node.json) {
+    pub(crate) fn from_node(node: &Node, longest: Option<usize>) -> DisplayMessage {
+        let mut pieces = MessageParts::default();
+        match parse_lenient(&node.json) {
             Some(message) => pieces.add_message(&message),
             None => pieces.content.push(node.json.to_string()),
         }
         let content = pieces.content.join("\n");
         let n_chars = content.chars().count();
-        let content = cut(content, longest);
+        let content = truncate_middle(content, longest);
         let none_if_empty = |text: String| Some(text).filter(|text| !text.is_empty());
         let calls = pieces.calls.into_iter().map(|call| call.print(longest)).collect::<Vec<_>>();
-        Shown {
+        DisplayMessage {
             id: node.number,
             role: node.role.name(),
             content,
-            timestamp: seconds(node.at),
+            timestamp: unix_seconds(node.at),
             position: node.depth,
-            reasoning: none_if_empty(cut(pieces.reasoning.join("\n"), longest)),
+            reasoning: none_if_empty(truncate_middle(pieces.reasoning.join("\n"), longest)),
             tool_name: pieces.tool_name,
             tool_calls: Some(calls).filter(|calls| !calls.is_empty()),
             tool_call_id: pieces.tool_call_id,
@@ -70,12 +70,12 @@ impl Shown {
 }
 
 /// A moment in seconds, as the fields give it.
-pub(crate) fn seconds(at: Millis) -> f64 {
+pub(crate) fn unix_seconds(at: Millis) -> f64 {
     at.0 as f64 / 1_000.0
 }
 
 /// The first and the last half of a text that is too long.
-fn cut(text: String, longest: Option<usize>) -> String {
+fn truncate_middle(text: String, longest: Option<usize>) -> String {
     let Some(longest) = longest else { return text };
     let n_chars = if text.len() <= longest { text.len() } else { text.chars().count() };
     if n_chars <= longest {
@@ -88,15 +88,15 @@ fn cut(text: String, longest: Option<usize>) -> String {
     format!("{head}\n[… {} characters …]\n{tail}", n_chars - longest)
 }
 
-struct Call {
+struct DisplayCall {
     id: Option<String>,
     name: String,
     arguments: String,
 }
 
-impl Call {
+impl DisplayCall {
     fn print(self, longest: Option<usize>) -> Value {
-        let function = json!({ "name": self.name, "arguments": cut(self.arguments, longest) });
+        let function = json!({ "name": self.name, "arguments": truncate_middle(self.arguments, longest) });
         match self.id {
             Some(id) => json!({ "id": id, "type": "function", "function": function }),
             None => json!({ "type": "function", "function": function }),
@@ -105,18 +105,18 @@ impl Call {
 }
 
 #[derive(Default)]
-struct Pieces {
+struct MessageParts {
     content: Vec<String>,
     reasoning: Vec<String>,
-    calls: Vec<Call>,
+    calls: Vec<DisplayCall>,
     tool_name: Option<String>,
     tool_call_id: Option<String>,
 }
 
-impl Pieces {
+impl MessageParts {
     fn add_message(&mut self, message: &Value) {
         if !message.is_object() {
-            return self.content.push(plain(message));
+            return self.content.push(text_or_json(message));
         }
         let first_text = |keys: &[&str]| keys.iter().find_map(|key| message[key].as_str()).map(str::to_owned);
         self.tool_call_id = first_text(&["tool_call_id", "call_id"]);
@@ -138,7 +138,7 @@ impl Pieces {
                 Value::Null => {}
                 Value::Array(parts) => parts.iter().for_each(|part| self.add_part(part)),
                 Value::Object(_) => self.add_part(&message[key]),
-                text => self.add_text(&plain(text)),
+                text => self.add_text(&text_or_json(text)),
             }
         }
     }
@@ -153,7 +153,7 @@ impl Pieces {
         if part["functionResponse"].is_object() {
             let response = &part["functionResponse"];
             self.tool_name = response["name"].as_str().map(str::to_owned);
-            return self.add_text(&plain(&response["response"]));
+            return self.add_text(&text_or_json(&response["response"]));
         }
         match part["type"].as_str().unwrap_or_default() {
             "tool_use" | "server_tool_use" => self.add_call(part),
@@ -162,14 +162,14 @@ impl Pieces {
                     self.tool_call_id.take().or(part["tool_use_id"].as_str().map(str::to_owned));
                 match &part["content"] {
                     Value::Array(parts) => parts.iter().for_each(|part| self.add_part(part)),
-                    text => self.add_text(&plain(text)),
+                    text => self.add_text(&text_or_json(text)),
                 }
             }
             "thinking" | "summary_text" => {
                 let text = part["thinking"].as_str().or(part["text"].as_str()).unwrap_or_default();
                 self.reasoning.push(text.to_owned());
             }
-            "document" if part["source"]["type"] == "text" => self.add_text(&plain(&part["source"]["data"])),
+            "document" if part["source"]["type"] == "text" => self.add_text(&text_or_json(&part["source"]["data"])),
             kind if kind.contains("image") => self.add_text("[image]"),
             kind if kind.contains("audio") => self.add_text("[audio]"),
             kind if kind.contains("file") || kind == "document" => self.add_text("[file]"),
@@ -180,10 +180,10 @@ impl Pieces {
     fn add_call(&mut self, call: &Value) {
         let function = if call["function"].is_object() { &call["function"] } else { call };
         let arguments = ["arguments", "input", "args", "action"].iter().map(|key| &function[key]);
-        let arguments = arguments.into_iter().find(|value| !value.is_null()).map(plain).unwrap_or_default();
+        let arguments = arguments.into_iter().find(|value| !value.is_null()).map(text_or_json).unwrap_or_default();
         let id = call["call_id"].as_str().or(call["id"].as_str()).map(str::to_owned);
         let name = function["name"].as_str().or(call["type"].as_str()).unwrap_or_default().to_owned();
-        self.calls.push(Call { id, name, arguments });
+        self.calls.push(DisplayCall { id, name, arguments });
     }
 
     fn add_text(&mut self, text: &str) {
@@ -194,7 +194,7 @@ impl Pieces {
 }
 
 /// A text as it is, anything else as JSON.
-fn plain(value: &Value) -> String {
+fn text_or_json(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
@@ -211,7 +211,7 @@ mod tests {
 
     fn check(json: &str, longest: Option<usize>, expected: &Expect) {
         let node = Node {
-            id: NodeId::of(None, json),
+            id: NodeId::new(None, json),
             parent: None,
             number: 7,
             depth: 0,
@@ -219,7 +219,7 @@ mod tests {
             at: Millis(1_500),
             json: json.into(),
         };
-        expected.assert_eq(&serde_json::to_string(&Shown::of(&node, longest)).unwrap());
+        expected.assert_eq(&serde_json::to_string(&DisplayMessage::from_node(&node, longest)).unwrap());
     }
 
     #[test]

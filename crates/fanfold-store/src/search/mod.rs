@@ -24,19 +24,19 @@ mod request; // what a caller may ask
 mod shapes; //  the four answers
 mod discover; // the first of them
 
-pub use discover::Discovered;
-pub(crate) use find::{Candidate, Owned, Picker, sort};
-pub use find::{Find, Found, Hits, Live, Order};
-pub(crate) use lag::Lag;
-pub(crate) use lookup::{INDEXED_AT_ONCE, Index, find, forget, index_some, is_behind, rebuild};
+pub use discover::DiscoveredSession;
+pub(crate) use find::{Candidate, Ownership, HitCollector, sort};
+pub use find::{SearchSpec, SearchHit, SearchHits, LiveMessages, HitOrder};
+pub(crate) use lag::IndexBacklog;
+pub(crate) use lookup::{INDEX_BATCH, Index, search, remove_messages, index_pending, has_pending, rebuild};
 pub(crate) use memory::MemoryIndex;
-pub use message::Shown;
+pub use message::DisplayMessage;
 #[cfg(feature = "postgres")]
-pub(crate) use postgres::InPostgres;
-pub use query::{All, Expanded, ExpandedAll, Like, Phrase, Query, Term};
-pub use request::{NoProfiles, Profiles, Request, SearchError, Sort};
-pub use shapes::{Browse, Browsed, Discover, Read, Reply, Scroll, Search, SessionMeta};
+pub(crate) use postgres::PostgresIndex;
+pub use query::{TermGroup, ExpandedQuery, ExpandedGroup, WordPattern, Phrase, Query, Term};
+pub use request::{NoProfiles, Profiles, SearchRequest, SearchError, DateOrder};
+pub use shapes::{BrowseReply, BrowsedSession, DiscoverReply, ReadReply, SearchReply, ScrollReply, Searcher, SessionMeta};
 pub use snippet::snippet;
-pub(crate) use sqlite::InSqlite;
-pub use text::text_of;
-pub use words::{each_word, prepared, words};
+pub(crate) use sqlite::SqliteIndex;
+pub use text::message_text;
+pub use words::{for_each_word, joined_words, words};

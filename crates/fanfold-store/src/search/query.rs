@@ -12,33 +12,33 @@
 //! Everything else is safe: other signs only part words, and an operator with nothing to work on is dropped. There is
 //! no text that is an error.
 
-use super::words::{stands_alone, words};
+use super::words::{is_single_char_word, words};
 
 /// No more of a query than this is read.
-const LONGEST_QUERY: usize = 2_048;
+const MAX_QUERY_CHARS: usize = 2_048;
 /// No more words than this are looked for.
-const MOST_WORDS: usize = 64;
+const MAX_WORDS: usize = 64;
 /// So many words of the vocabulary may stand for one prefix or part.
-const MOST_ALIKE: usize = 256;
+const MAX_EXPANSIONS: usize = 256;
 /// So many stand for all words of a query that nobody wrote as parts.
-const MOST_WIDENED: usize = 96;
+const MAX_WIDENED_EXPANSIONS: usize = 96;
 
 /// What somebody looks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
     /// One of these must hold.
-    pub any: Vec<All>,
+    pub alternatives: Vec<TermGroup>,
     /// How many words of the vocabulary may stand for one prefix or part.
-    pub most_alike: usize,
+    pub max_expansions: usize,
 }
 
 /// Terms that must all be in a message, and ones that must not.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct All {
+pub struct TermGroup {
     /// They are in it.
-    pub with: Vec<Term>,
+    pub required: Vec<Term>,
     /// They are not.
-    pub without: Vec<Term>,
+    pub excluded: Vec<Term>,
 }
 
 /// Words behind one another; one word, most of the time. There is always one.
@@ -54,94 +54,94 @@ pub enum Term {
 
 impl Default for Query {
     fn default() -> Query {
-        Query { any: Vec::new(), most_alike: MOST_ALIKE }
+        Query { alternatives: Vec::new(), max_expansions: MAX_EXPANSIONS }
     }
 }
 
 impl Query {
     /// What a text asks for. Every text asks for something, if only for nothing.
     pub fn parse(text: &str) -> Query {
-        let end = text.char_indices().nth(LONGEST_QUERY).map_or(text.len(), |(at, _)| at);
-        let pieces = pieces(&text[..end]);
-        let has_words = pieces.iter().any(|piece| matches!(piece, Piece::Term(_)));
-        let mut any = vec![All::default()];
+        let end = text.char_indices().nth(MAX_QUERY_CHARS).map_or(text.len(), |(at, _)| at);
+        let pieces = tokenize(&text[..end]);
+        let has_words = pieces.iter().any(|piece| matches!(piece, QueryToken::Term(_)));
+        let mut any = vec![TermGroup::default()];
         let mut is_negated = false;
         let mut n_words = 0;
         for piece in pieces {
             let group = any.last_mut().expect("there is one from the start");
             let term = match piece {
-                Piece::Term(term) => term,
+                QueryToken::Term(term) => term,
                 // With nothing to work on, they are what somebody looks for.
-                Piece::And | Piece::Or | Piece::Not if !has_words => {
+                QueryToken::And | QueryToken::Or | QueryToken::Not if !has_words => {
                     Term::Words(vec![piece.word().to_owned()])
                 }
-                Piece::And => continue,
-                Piece::Or => {
-                    if !group.with.is_empty() {
-                        any.push(All::default());
+                QueryToken::And => continue,
+                QueryToken::Or => {
+                    if !group.required.is_empty() {
+                        any.push(TermGroup::default());
                     }
                     is_negated = false;
                     continue;
                 }
-                Piece::Not => {
-                    is_negated = !group.with.is_empty();
+                QueryToken::Not => {
+                    is_negated = !group.required.is_empty();
                     continue;
                 }
             };
             n_words += term.words().len();
-            if n_words > MOST_WORDS && n_words > term.words().len() {
+            if n_words > MAX_WORDS && n_words > term.words().len() {
                 break;
             }
-            let terms = if is_negated { &mut group.without } else { &mut group.with };
+            let terms = if is_negated { &mut group.excluded } else { &mut group.required };
             if !terms.contains(&term) {
                 terms.push(term);
             }
             is_negated = false;
         }
-        any.retain(|group| !group.with.is_empty());
-        Query { any, ..Query::default() }
+        any.retain(|group| !group.required.is_empty());
+        Query { alternatives: any, ..Query::default() }
     }
 
     /// Whether there is nothing to look for.
     pub fn is_empty(&self) -> bool {
-        self.any.is_empty()
+        self.alternatives.is_empty()
     }
 
     /// The same, but a word may be a part of one; none if that is no different.
     pub fn widened(&self) -> Option<Query> {
         let mut wide = self.clone();
-        let n_terms = wide.any.iter().map(|group| group.with.len()).sum::<usize>().max(1);
-        wide.most_alike = (MOST_WIDENED / n_terms).max(4);
-        for term in wide.any.iter_mut().flat_map(|group| &mut group.with) {
+        let n_terms = wide.alternatives.iter().map(|group| group.required.len()).sum::<usize>().max(1);
+        wide.max_expansions = (MAX_WIDENED_EXPANSIONS / n_terms).max(4);
+        for term in wide.alternatives.iter_mut().flat_map(|group| &mut group.required) {
             if let Term::Words(words) | Term::Prefix(words) = term
-                && words.iter().any(|word| !stands_alone(word))
+                && words.iter().any(|word| !is_single_char_word(word))
                 && words.iter().map(|word| word.chars().count()).sum::<usize>() >= 3
             {
                 *term = Term::Part(std::mem::take(words));
             }
         }
-        (wide.any != self.any).then_some(wide)
+        (wide.alternatives != self.alternatives).then_some(wide)
     }
 
     /// The same with prefixes and parts replaced by words that there are. `alike` gives those of a vocabulary, at
     /// most so many.
     pub fn expand<E>(
         &self,
-        mut alike: impl FnMut(&Like, usize) -> Result<Vec<String>, E>,
-    ) -> Result<Expanded, E> {
-        let mut expanded = Expanded::default();
-        for group in &self.any {
+        mut alike: impl FnMut(&WordPattern, usize) -> Result<Vec<String>, E>,
+    ) -> Result<ExpandedQuery, E> {
+        let mut expanded = ExpandedQuery::default();
+        for group in &self.alternatives {
             let mut terms = |terms: &[Term]| {
                 terms
                     .iter()
-                    .map(|term| expand(term, self.most_alike, &mut alike, &mut expanded.is_narrowed))
+                    .map(|term| expand(term, self.max_expansions, &mut alike, &mut expanded.is_narrowed))
                     .collect::<Result<Vec<_>, E>>()
             };
-            let with = terms(&group.with)?;
-            let mut without = terms(&group.without)?;
+            let with = terms(&group.required)?;
+            let mut without = terms(&group.excluded)?;
             without.retain(|phrases| !phrases.is_empty());
             if with.iter().all(|phrases| !phrases.is_empty()) {
-                expanded.any.push(ExpandedAll { with, without });
+                expanded.alternatives.push(ExpandedGroup { required: with, excluded: without });
             }
         }
         Ok(expanded)
@@ -158,27 +158,27 @@ impl Term {
 
 /// A query in words that there are.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Expanded {
+pub struct ExpandedQuery {
     /// One of these must hold; nothing is found if there are none.
-    pub any: Vec<ExpandedAll>,
+    pub alternatives: Vec<ExpandedGroup>,
     /// A prefix or part stands for more words than are looked for.
     pub is_narrowed: bool,
 }
 
-impl Expanded {
+impl ExpandedQuery {
     /// Every phrase that a message may have.
     pub(crate) fn phrases(&self) -> impl Iterator<Item = &Phrase> {
-        self.any.iter().flat_map(|group| &group.with).flatten()
+        self.alternatives.iter().flat_map(|group| &group.required).flatten()
     }
 }
 
 /// Terms that must all be in a message, and ones that must not; of each term, one of its phrases.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ExpandedAll {
+pub struct ExpandedGroup {
     /// They are in it.
-    pub with: Vec<Vec<Phrase>>,
+    pub required: Vec<Vec<Phrase>>,
     /// They are not.
-    pub without: Vec<Vec<Phrase>>,
+    pub excluded: Vec<Vec<Phrase>>,
 }
 
 /// Words behind one another.
@@ -190,25 +190,25 @@ pub struct Phrase {
 
 /// Which words of a vocabulary are meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Like<'a> {
+pub enum WordPattern<'a> {
     /// This one.
-    Is(&'a str),
+    Exact(&'a str),
     /// They begin so.
-    Begin(&'a str),
+    StartsWith(&'a str),
     /// They end so.
-    End(&'a str),
+    EndsWith(&'a str),
     /// It is somewhere in them.
-    Within(&'a str),
+    Contains(&'a str),
 }
 
-impl Like<'_> {
+impl WordPattern<'_> {
     /// Whether a word is meant.
-    pub fn has(&self, word: &str) -> bool {
+    pub fn matches(&self, word: &str) -> bool {
         match self {
-            Like::Is(whole) => word == *whole,
-            Like::Begin(part) => word.starts_with(part),
-            Like::End(part) => word.ends_with(part),
-            Like::Within(part) => word.contains(part),
+            WordPattern::Exact(whole) => word == *whole,
+            WordPattern::StartsWith(part) => word.starts_with(part),
+            WordPattern::EndsWith(part) => word.ends_with(part),
+            WordPattern::Contains(part) => word.contains(part),
         }
     }
 }
@@ -216,7 +216,7 @@ impl Like<'_> {
 fn expand<E>(
     term: &Term,
     most: usize,
-    alike: &mut impl FnMut(&Like, usize) -> Result<Vec<String>, E>,
+    alike: &mut impl FnMut(&WordPattern, usize) -> Result<Vec<String>, E>,
     is_narrowed: &mut bool,
 ) -> Result<Vec<Phrase>, E> {
     // Two letters are in too many words to be worth an index of pairs.
@@ -229,13 +229,13 @@ fn expand<E>(
     let (first, last) = (&words[0], &words[words.len() - 1]);
     let between = words.get(1..words.len() - 1).unwrap_or_default();
     // Words that no message has are told at once; the ends of words take a while.
-    for word in between.iter().filter(|word| !stands_alone(word)) {
-        if alike(&Like::Is(word), 1)?.is_empty() {
+    for word in between.iter().filter(|word| !is_single_char_word(word)) {
+        if alike(&WordPattern::Exact(word), 1)?.is_empty() {
             return Ok(Vec::new());
         }
     }
-    let mut get = |like: Like, part: &String, most: usize| {
-        if stands_alone(part) {
+    let mut get = |like: WordPattern, part: &String, most: usize| {
+        if is_single_char_word(part) {
             return Ok(vec![part.clone()]);
         }
         // One word more than is taken says that there are more.
@@ -243,23 +243,23 @@ fn expand<E>(
         *is_narrowed |= alike.len() > most;
         alike.truncate(most);
         // Short words are not among those that have parts; all are among those that begin so.
-        if !matches!(like, Like::Begin(_)) && !alike.iter().any(|word| word == part) {
+        if !matches!(like, WordPattern::StartsWith(_)) && !alike.iter().any(|word| word == part) {
             alike.insert(0, part.clone());
         }
         Ok(alike)
     };
     if words.len() == 1 {
-        let like = if is_open_before && !is_short(first) { Like::Within(first) } else { Like::Begin(first) };
+        let like = if is_open_before && !is_short(first) { WordPattern::Contains(first) } else { WordPattern::StartsWith(first) };
         return Ok(get(like, first, most)?.into_iter().map(|word| Phrase { words: vec![word] }).collect());
     }
     // Each first one may be followed by each last one.
     let most_at_an_end = if is_open_before { (most / 16).isqrt().max(2) } else { most };
-    let lasts = get(Like::Begin(last), last, most_at_an_end)?;
+    let lasts = get(WordPattern::StartsWith(last), last, most_at_an_end)?;
     if lasts.is_empty() {
         return Ok(Vec::new());
     }
     let firsts = if is_open_before && !is_short(first) {
-        get(Like::End(first), first, most_at_an_end)?
+        get(WordPattern::EndsWith(first), first, most_at_an_end)?
     } else {
         vec![first.clone()]
     };
@@ -272,25 +272,25 @@ fn expand<E>(
 }
 
 #[derive(Debug)]
-enum Piece {
+enum QueryToken {
     Term(Term),
     And,
     Or,
     Not,
 }
 
-impl Piece {
+impl QueryToken {
     fn word(&self) -> &'static str {
         match self {
-            Piece::Or => "or",
-            Piece::Not => "not",
-            Piece::And | Piece::Term(_) => "and",
+            QueryToken::Or => "or",
+            QueryToken::Not => "not",
+            QueryToken::And | QueryToken::Term(_) => "and",
         }
     }
 }
 
 /// Takes a query apart at spaces and quotes. A quote without its partner is a space.
-fn pieces(text: &str) -> Vec<Piece> {
+fn tokenize(text: &str) -> Vec<QueryToken> {
     let mut pieces = Vec::new();
     let mut rest = text;
     loop {
@@ -303,7 +303,7 @@ fn pieces(text: &str) -> Vec<Piece> {
         };
         if let Some((inside, after)) = quoted {
             let is_prefix = after.starts_with('*');
-            pieces.extend(term(inside, false, is_prefix).map(Piece::Term));
+            pieces.extend(term(inside, false, is_prefix).map(QueryToken::Term));
             rest = after;
             continue;
         }
@@ -313,10 +313,10 @@ fn pieces(text: &str) -> Vec<Piece> {
         let piece = &rest[..end];
         rest = &rest[end..];
         match piece {
-            "AND" | "&&" => pieces.push(Piece::And),
-            "OR" | "||" | "|" => pieces.push(Piece::Or),
-            "NOT" => pieces.push(Piece::Not),
-            _ => pieces.extend(term(piece, piece.starts_with('*'), piece.ends_with('*')).map(Piece::Term)),
+            "AND" | "&&" => pieces.push(QueryToken::And),
+            "OR" | "||" | "|" => pieces.push(QueryToken::Or),
+            "NOT" => pieces.push(QueryToken::Not),
+            _ => pieces.extend(term(piece, piece.starts_with('*'), piece.ends_with('*')).map(QueryToken::Term)),
         }
     }
 }
@@ -351,10 +351,10 @@ mod tests {
     fn check(texts: &[&str], expected: &Expect) {
         let mut actual = String::new();
         for text in texts {
-            let groups = Query::parse(text).any;
-            let group = |group: &All| match group.without.as_slice() {
-                [] => show(&group.with),
-                without => format!("{} not {}", show(&group.with), show(without)),
+            let groups = Query::parse(text).alternatives;
+            let group = |group: &TermGroup| match group.excluded.as_slice() {
+                [] => show(&group.required),
+                without => format!("{} not {}", show(&group.required), show(without)),
             };
             let groups: Vec<String> = groups.iter().map(group).collect();
             actual += &format!("{text:28} -> {}\n", groups.join(" | "));
@@ -436,18 +436,18 @@ mod tests {
     #[test]
     fn junk_is_read_up_to_a_limit() {
         let query = Query::parse(&"x1 y2 \" OR NOT ( ".repeat(3_000));
-        assert!(query.any.iter().map(|all| all.with.len() + all.without.len()).sum::<usize>() <= MOST_WORDS);
+        assert!(query.alternatives.iter().map(|all| all.required.len() + all.excluded.len()).sum::<usize>() <= MAX_WORDS);
         assert!(!Query::parse(&"ä".repeat(10_000)).is_empty());
     }
 
     #[test]
     fn parts_become_words_that_there_are() {
         let vocabulary = ["max", "maxretries", "retries", "retry", "rs"];
-        let alike = |like: &Like, n: usize| {
+        let alike = |like: &WordPattern, n: usize| {
             Ok::<_, ()>(
                 vocabulary
                     .iter()
-                    .filter(|word| like.has(word))
+                    .filter(|word| like.matches(word))
                     .take(n)
                     .map(|word| (*word).to_owned())
                     .collect(),
@@ -455,15 +455,15 @@ mod tests {
         };
         let phrases = |text: &str| {
             let expanded = Query::parse(text).expand(alike).unwrap();
-            let all = |all: &ExpandedAll| {
+            let all = |all: &ExpandedGroup| {
                 let one = |phrase: &Phrase| phrase.words.join("_");
-                all.with
+                all.required
                     .iter()
                     .map(|term| term.iter().map(one).collect::<Vec<_>>().join("|"))
                     .collect::<Vec<_>>()
                     .join(" ")
             };
-            expanded.any.iter().map(all).collect::<Vec<_>>().join(" OR ")
+            expanded.alternatives.iter().map(all).collect::<Vec<_>>().join(" OR ")
         };
         assert_eq!(phrases("retr*"), "retries|retry");
         assert_eq!(phrases("*retr*"), "retr|maxretries|retries|retry");
@@ -480,13 +480,13 @@ mod tests {
     fn a_path_with_a_word_that_nobody_said_is_not_looked_for_by_its_ends() {
         for text in ["*rc/none/main.r*", "*rc/main.non*", "max NOT *a/none/b*"] {
             let expanded = Query::parse(text).expand(|like, _| match like {
-                Like::Is(word) | Like::Begin(word) if *word == "main" => Ok(vec!["main".to_owned()]),
-                Like::Is(_) | Like::Begin(_) => Ok(Vec::new()),
-                Like::End(_) | Like::Within(_) => Err("this takes a while"),
+                WordPattern::Exact(word) | WordPattern::StartsWith(word) if *word == "main" => Ok(vec!["main".to_owned()]),
+                WordPattern::Exact(_) | WordPattern::StartsWith(_) => Ok(Vec::new()),
+                WordPattern::EndsWith(_) | WordPattern::Contains(_) => Err("this takes a while"),
             });
-            let any = expanded.unwrap().any;
+            let any = expanded.unwrap().alternatives;
             assert_eq!(any.len(), usize::from(text.starts_with("max")), "{text}");
-            assert!(any.iter().all(|group| group.without.is_empty()), "{text}");
+            assert!(any.iter().all(|group| group.excluded.is_empty()), "{text}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::find::Order;
+use super::find::HitOrder;
 use crate::chain::Role;
 use crate::session::{Millis, SessionId};
 use crate::store::{Store, StoreError};
@@ -11,13 +11,13 @@ use crate::store::{Store, StoreError};
 /// (read), words (discover), or nothing (browse).
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(default)]
-pub struct Request {
+pub struct SearchRequest {
     /// Words to look for.
     pub query: Option<String>,
     /// At most so many results, from 1 to 10; 3 if none is given (browse: 10).
     pub limit: Option<i64>,
     /// The newest or the oldest first; the best, if nothing is said.
-    pub sort: Option<Sort>,
+    pub sort: Option<DateOrder>,
     /// A session; `profile/session` where it is in another profile. With words: only there.
     pub session_id: Option<String>,
     /// The number of a message.
@@ -43,27 +43,27 @@ pub struct Request {
 /// Which come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Sort {
+pub enum DateOrder {
     /// The newest ones.
     Newest,
     /// The oldest ones.
     Oldest,
 }
 
-impl Request {
+impl SearchRequest {
     /// No more results than this are given at once.
-    pub const MOST_RESULTS: i64 = 10;
+    pub const MAX_RESULTS: i64 = 10;
 
-    pub(crate) fn order(&self) -> Order {
+    pub(crate) fn order(&self) -> HitOrder {
         match self.sort {
-            None => Order::Best,
-            Some(Sort::Newest) => Order::Newest,
-            Some(Sort::Oldest) => Order::Oldest,
+            None => HitOrder::Best,
+            Some(DateOrder::Newest) => HitOrder::Newest,
+            Some(DateOrder::Oldest) => HitOrder::Oldest,
         }
     }
 
     pub(crate) fn limit(&self, usual: usize) -> usize {
-        clamp(self.limit, usual, 1, Self::MOST_RESULTS)
+        clamp(self.limit, usual, 1, Self::MAX_RESULTS)
     }
 
     pub(crate) fn window(&self) -> u32 {
@@ -79,16 +79,16 @@ impl Request {
     }
 
     pub(crate) fn since(&self) -> Option<Millis> {
-        self.since.map(millis)
+        self.since.map(millis_from_seconds)
     }
 
     pub(crate) fn before(&self) -> Option<Millis> {
-        self.before.map(millis)
+        self.before.map(millis_from_seconds)
     }
 
     /// The roles that are meant. Names that are no role are an error: silence would look like nothing was found.
     pub(crate) fn roles(&self) -> Result<Vec<Role>, SearchError> {
-        let names: Vec<&str> = listed(self.role_filter.as_deref());
+        let names: Vec<&str> = split_list(self.role_filter.as_deref());
         if names.is_empty() {
             return Ok(vec![Role::User, Role::Assistant, Role::Tool, Role::Other]);
         }
@@ -100,11 +100,11 @@ impl Request {
     }
 
     pub(crate) fn sources(&self) -> Vec<String> {
-        listed(self.source_filter.as_deref()).into_iter().map(str::to_owned).collect()
+        split_list(self.source_filter.as_deref()).into_iter().map(str::to_owned).collect()
     }
 
     /// The profile and the session that are meant, where they are given.
-    pub(crate) fn place(&self) -> (Option<&str>, Option<SessionId>) {
+    pub(crate) fn profile_and_session(&self) -> (Option<&str>, Option<SessionId>) {
         let profile = self.profile.as_deref().map(str::trim).filter(|profile| !profile.is_empty());
         let session = self.session_id.as_deref().map(str::trim).filter(|session| !session.is_empty());
         match session.and_then(|session| session.split_once('/')) {
@@ -114,7 +114,7 @@ impl Request {
     }
 }
 
-fn listed(names: Option<&str>) -> Vec<&str> {
+fn split_list(names: Option<&str>) -> Vec<&str> {
     names.unwrap_or_default().split(',').map(str::trim).filter(|name| !name.is_empty()).collect()
 }
 
@@ -122,7 +122,7 @@ fn clamp(given: Option<i64>, usual: usize, least: i64, most: i64) -> usize {
     given.map_or(usual, |given| given.clamp(least, most) as usize)
 }
 
-fn millis(seconds: f64) -> Millis {
+fn millis_from_seconds(seconds: f64) -> Millis {
     Millis((seconds * 1_000.0) as i64)
 }
 

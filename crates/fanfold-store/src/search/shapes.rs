@@ -3,14 +3,14 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::discover::Discovered;
-use super::find::Live;
-use super::message::{Shown, seconds};
-use super::request::{NoProfiles, Profiles, Request, SearchError};
+use super::discover::DiscoveredSession;
+use super::find::LiveMessages;
+use super::message::{DisplayMessage, unix_seconds};
+use super::request::{NoProfiles, Profiles, SearchRequest, SearchError};
 use crate::chain::{Node, Role};
-use crate::readable::{Readable, readable};
+use crate::readable::{ReadableSessions, readable_sessions};
 use crate::session::{SessionId, SessionRow};
-use crate::store::{Filter, Store};
+use crate::store::{SessionFilter, Store};
 
 /// A session that is longer is read by its head and its tail.
 const READ_WHOLE: u32 = 30;
@@ -22,38 +22,38 @@ const PREVIEW_CHARS: usize = 60;
 pub(crate) const QUIET_SOURCES: [&str; 2] = ["subagent", "tool"];
 
 /// Where to search, and who asks.
-pub struct Search<'a> {
+pub struct Searcher<'a> {
     /// The store.
     pub store: &'a dyn Store,
     /// Other stores.
     pub profiles: &'a dyn Profiles,
     /// Who asks, and what they see already.
-    pub caller: Option<Live>,
+    pub caller: Option<LiveMessages>,
 }
 
 /// An answer. Its JSON has the fields that agents know, and a few more.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "mode", rename_all = "lowercase")]
-pub enum Reply {
+pub enum SearchReply {
     /// Which sessions say this.
-    Discover(Discover),
+    Discover(DiscoverReply),
     /// What was said around a message.
-    Scroll(Scroll),
+    Scroll(ScrollReply),
     /// What was said in a session.
-    Read(Read),
+    Read(ReadReply),
     /// The last sessions.
-    Browse(Browse),
+    Browse(BrowseReply),
 }
 
 /// Which sessions say this.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Discover {
+pub struct DiscoverReply {
     /// Always so: an error is no reply.
     pub success: bool,
     /// What was looked for.
     pub query: String,
     /// The best of each lineage.
-    pub results: Vec<Discovered>,
+    pub results: Vec<DiscoveredSession>,
     /// How many there are.
     pub count: usize,
     /// How many lineages had something to say.
@@ -74,7 +74,7 @@ pub struct Discover {
 
 /// What was said around a message.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Scroll {
+pub struct ScrollReply {
     /// Always so: an error is no reply.
     pub success: bool,
     /// The session.
@@ -86,7 +86,7 @@ pub struct Scroll {
     /// So many on either side.
     pub window: u32,
     /// The messages.
-    pub messages: Vec<Shown>,
+    pub messages: Vec<DisplayMessage>,
     /// How many come before them.
     pub messages_before: u32,
     /// How many come after them.
@@ -101,7 +101,7 @@ pub struct Scroll {
 
 /// What was said in a session.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Read {
+pub struct ReadReply {
     /// Always so: an error is no reply.
     pub success: bool,
     /// The session.
@@ -113,7 +113,7 @@ pub struct Read {
     /// Whether there are more than these.
     pub truncated: bool,
     /// All of them, or the first and the last ones.
-    pub messages: Vec<Shown>,
+    pub messages: Vec<DisplayMessage>,
     /// What to do next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -124,11 +124,11 @@ pub struct Read {
 
 /// The last sessions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Browse {
+pub struct BrowseReply {
     /// Always so: an error is no reply.
     pub success: bool,
     /// The newest first.
-    pub results: Vec<Browsed>,
+    pub results: Vec<BrowsedSession>,
     /// How many there are.
     pub count: usize,
     /// What to do next.
@@ -140,7 +140,7 @@ pub struct Browse {
 
 /// One of the last sessions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Browsed {
+pub struct BrowsedSession {
     /// Its id.
     pub session_id: String,
     /// What people call it.
@@ -179,20 +179,20 @@ pub struct SessionMeta {
     pub end_reason: Option<String>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> Searcher<'a> {
     /// A search in one store, for nobody in particular.
-    pub fn new(store: &'a dyn Store) -> Search<'a> {
-        Search { store, profiles: &NoProfiles, caller: None }
+    pub fn new(store: &'a dyn Store) -> Searcher<'a> {
+        Searcher { store, profiles: &NoProfiles, caller: None }
     }
 
     /// Answers whatever is asked.
-    pub fn answer(&self, request: &Request) -> Result<Reply, SearchError> {
-        let (profile, session) = self.place(request)?;
+    pub fn answer(&self, request: &SearchRequest) -> Result<SearchReply, SearchError> {
+        let (profile, session) = self.resolve_profile(request)?;
         let query = request.query.as_deref().map(str::trim).filter(|query| !query.is_empty());
         if let Some(profile) = profile {
             return self.in_profile(profile, request, query, session);
         }
-        let here = Place { search: self, store: self.store, profile: None };
+        let here = ProfileSearch { search: self, store: self.store, profile: None };
         match here.answer(request, query, session) {
             // A session that is not here may be in another profile: ids are unique, and people forget where they were.
             Err(SearchError::NoSession(session)) => {
@@ -209,8 +209,8 @@ impl<'a> Search<'a> {
     }
 
     /// The profile and the session that are meant. A session of ours may have a name that looks like both.
-    fn place<'r>(&self, request: &'r Request) -> Result<(Option<&'r str>, Option<SessionId>), SearchError> {
-        let (profile, session) = request.place();
+    fn resolve_profile<'r>(&self, request: &'r SearchRequest) -> Result<(Option<&'r str>, Option<SessionId>), SearchError> {
+        let (profile, session) = request.profile_and_session();
         let whole = request.session_id.as_deref().map(|name| SessionId(name.trim().to_owned()));
         let is_given = request.profile.as_deref().is_some_and(|profile| !profile.trim().is_empty());
         match whole.filter(|whole| profile.is_some() && !is_given && whole.0.contains('/')) {
@@ -220,7 +220,7 @@ impl<'a> Search<'a> {
     }
 
     /// Answers in JSON: what agents are told, also when there is no answer.
-    pub fn answer_json(&self, request: &Request) -> Value {
+    pub fn answer_json(&self, request: &SearchRequest) -> Value {
         let error = |error: &dyn std::fmt::Display| serde_json::json!({ "success": false, "error": error.to_string() });
         match self.answer(request) {
             Ok(reply) => serde_json::to_value(&reply).unwrap_or_else(|failed| error(&failed)),
@@ -231,40 +231,40 @@ impl<'a> Search<'a> {
     fn in_profile(
         &self,
         name: &str,
-        request: &Request,
+        request: &SearchRequest,
         query: Option<&str>,
         session: Option<SessionId>,
-    ) -> Result<Reply, SearchError> {
+    ) -> Result<SearchReply, SearchError> {
         let known = self.profiles.names();
         if !known.iter().any(|known| known == name) {
             return Err(SearchError::NoProfile { name: name.to_owned(), known });
         }
         let store = self.profiles.open(name)?;
         // What the caller sees is of its own store.
-        let search = Search { store: &*store, profiles: &NoProfiles, caller: None };
-        Place { search: &search, store: &*store, profile: Some(name) }.answer(request, query, session)
+        let search = Searcher { store: &*store, profiles: &NoProfiles, caller: None };
+        ProfileSearch { search: &search, store: &*store, profile: Some(name) }.answer(request, query, session)
     }
 }
 
 /// Where an answer is looked for.
-pub(crate) struct Place<'a> {
-    pub(crate) search: &'a Search<'a>,
+pub(crate) struct ProfileSearch<'a> {
+    pub(crate) search: &'a Searcher<'a>,
     pub(crate) store: &'a dyn Store,
     pub(crate) profile: Option<&'a str>,
 }
 
-impl Place<'_> {
+impl ProfileSearch<'_> {
     fn answer(
         &self,
-        request: &Request,
+        request: &SearchRequest,
         query: Option<&str>,
         session: Option<SessionId>,
-    ) -> Result<Reply, SearchError> {
+    ) -> Result<SearchReply, SearchError> {
         match (session, request.around_message_id, query) {
-            (Some(session), Some(number), _) => self.scroll(request, &session, number).map(Reply::Scroll),
-            (session, _, Some(query)) => self.discover(request, query, session).map(Reply::Discover),
-            (Some(session), None, None) => self.read(request, &session).map(Reply::Read),
-            (None, _, None) => self.browse(request).map(Reply::Browse),
+            (Some(session), Some(number), _) => self.scroll(request, &session, number).map(SearchReply::Scroll),
+            (session, _, Some(query)) => self.discover(request, query, session).map(SearchReply::Discover),
+            (Some(session), None, None) => self.read(request, &session).map(SearchReply::Read),
+            (None, _, None) => self.browse(request).map(SearchReply::Browse),
         }
     }
 
@@ -276,11 +276,11 @@ impl Place<'_> {
         self.store.session(id)?.ok_or_else(|| SearchError::NoSession(id.clone()))
     }
 
-    fn scroll(&self, request: &Request, id: &SessionId, number: i64) -> Result<Scroll, SearchError> {
+    fn scroll(&self, request: &SearchRequest, id: &SessionId, number: i64) -> Result<ScrollReply, SearchError> {
         let no_message = || SearchError::NoMessage { session: id.clone(), number };
         let named = self.session(id)?;
         let node =
-            u64::try_from(number).ok().map(|number| self.store.numbered(number)).transpose()?.flatten();
+            u64::try_from(number).ok().map(|number| self.store.node_by_number(number)).transpose()?.flatten();
         let node = node.ok_or_else(no_message)?;
         let owners = self.store.owners(node.id)?;
         let (row, warning) = if owners.contains(id) {
@@ -299,11 +299,11 @@ impl Place<'_> {
         let window = request.window();
         let (mut messages, range) = self.window(&row, node.depth, window, request.max_chars(None))?;
         messages.iter_mut().for_each(|message| message.anchor = message.id == node.number);
-        Ok(Scroll {
+        Ok(ScrollReply {
             success: true,
             session_id: row.id.0.clone(),
             around_message_id: node.number,
-            session_meta: SessionMeta::of(&row),
+            session_meta: SessionMeta::from_row(&row),
             window,
             messages,
             messages_before: range.start,
@@ -320,10 +320,10 @@ impl Place<'_> {
         depth: u32,
         window: u32,
         longest: Option<usize>,
-    ) -> Result<(Vec<Shown>, std::ops::Range<u32>), SearchError> {
+    ) -> Result<(Vec<DisplayMessage>, std::ops::Range<u32>), SearchError> {
         let range = depth.saturating_sub(window)..(depth + window + 1).min(row.n_messages);
         let nodes = self.chain(row, range.clone())?;
-        Ok((nodes.iter().map(|node| Shown::of(node, longest)).collect(), range))
+        Ok((nodes.iter().map(|node| DisplayMessage::from_node(node, longest)).collect(), range))
     }
 
     pub(crate) fn chain(
@@ -337,7 +337,7 @@ impl Place<'_> {
         }
     }
 
-    fn read(&self, request: &Request, id: &SessionId) -> Result<Read, SearchError> {
+    fn read(&self, request: &SearchRequest, id: &SessionId) -> Result<ReadReply, SearchError> {
         let row = self.session(id)?;
         let n = row.n_messages;
         let truncated = n > READ_WHOLE;
@@ -352,19 +352,19 @@ impl Place<'_> {
             ));
         }
         let longest = request.max_chars(None);
-        Ok(Read {
+        Ok(ReadReply {
             success: true,
             session_id: row.id.0.clone(),
-            session_meta: SessionMeta::of(&row),
+            session_meta: SessionMeta::from_row(&row),
             message_count: n,
             truncated,
-            messages: nodes.iter().map(|node| Shown::of(node, longest)).collect(),
+            messages: nodes.iter().map(|node| DisplayMessage::from_node(node, longest)).collect(),
             message,
             profile: self.profile(),
         })
     }
 
-    fn browse(&self, request: &Request) -> Result<Browse, SearchError> {
+    fn browse(&self, request: &SearchRequest) -> Result<BrowseReply, SearchError> {
         let limit = request.limit(10);
         let sources = request.sources();
         let own_root = match &self.search.caller {
@@ -376,15 +376,15 @@ impl Place<'_> {
         let mut n_skipped = 0;
         let (mut offset, step) = (0, 100);
         while results.len() < limit {
-            let filter = Filter {
+            let filter = SessionFilter {
                 since: request.since(),
                 before: request.before(),
                 limit: Some(step),
                 offset,
-                ..Filter::default()
+                ..SessionFilter::default()
             };
             // One that is broken does not keep the others from being shown.
-            let Readable { rows, broken } = readable(self.store, &filter);
+            let ReadableSessions { rows, broken } = readable_sessions(self.store, &filter);
             if let Some(error) = broken.into_iter().next().filter(|_| rows.is_empty()) {
                 return Err(error.into());
             }
@@ -401,7 +401,7 @@ impl Place<'_> {
                 if n_skipped < request.offset() {
                     n_skipped += 1;
                 } else if results.len() < limit {
-                    results.push(self.browsed(&row)?);
+                    results.push(self.describe_session(&row)?);
                 }
             }
             if is_last {
@@ -409,7 +409,7 @@ impl Place<'_> {
             }
             offset += step;
         }
-        Ok(Browse {
+        Ok(BrowseReply {
             success: true,
             count: results.len(),
             results,
@@ -418,21 +418,21 @@ impl Place<'_> {
         })
     }
 
-    fn browsed(&self, row: &SessionRow) -> Result<Browsed, SearchError> {
+    fn describe_session(&self, row: &SessionRow) -> Result<BrowsedSession, SearchError> {
         let first = self.chain(row, 0..row.n_messages.min(10))?;
         let first = first.iter().find(|node| node.role == Role::User).or(first.first());
-        let text = first.map(|node| Shown::of(node, Some(1_000)).content).unwrap_or_default();
+        let text = first.map(|node| DisplayMessage::from_node(node, Some(1_000)).content).unwrap_or_default();
         let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let preview = match line.char_indices().nth(PREVIEW_CHARS) {
             Some((at, _)) => format!("{}…", &line[..at]),
             None => line,
         };
-        Ok(Browsed {
+        Ok(BrowsedSession {
             session_id: row.id.0.clone(),
             title: row.title.clone(),
             source: row.source.clone(),
-            started_at: seconds(row.started_at),
-            last_active: seconds(row.updated_at),
+            started_at: unix_seconds(row.started_at),
+            last_active: unix_seconds(row.updated_at),
             message_count: row.n_messages,
             preview,
             parent_session_id: row.parent.as_ref().map(|(parent, _)| parent.0.clone()),
@@ -441,7 +441,7 @@ impl Place<'_> {
 }
 
 impl SessionMeta {
-    pub(crate) fn of(row: &SessionRow) -> SessionMeta {
+    pub(crate) fn from_row(row: &SessionRow) -> SessionMeta {
         SessionMeta {
             when: row.started_at.to_string(),
             source: row.source.clone(),

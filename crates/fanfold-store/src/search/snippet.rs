@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::query::{Query, Term};
-use super::words::each_word;
+use super::words::for_each_word;
 
 /// So many words are shown.
 const N_WORDS: usize = 40;
@@ -16,13 +16,13 @@ const N_READ: usize = 4_000;
 
 /// About forty words of a text, where most of the query's words are close together, hits between `>>>` and `<<<`.
 pub fn snippet(text: &str, query: &Query) -> String {
-    let terms: Vec<&Term> = query.any.iter().flat_map(|group| &group.with).collect();
+    let terms: Vec<&Term> = query.alternatives.iter().flat_map(|group| &group.required).collect();
     let mut ranges: Vec<Range<usize>> = Vec::new();
     let mut recent: Vec<String> = Vec::new();
     // For each hit, its words and which term it is of.
     let mut hits: Vec<(Range<usize>, usize)> = Vec::new();
     let longest = terms.iter().map(|term| term.words().len()).max().unwrap_or(1);
-    each_word(text, |range, word| {
+    for_each_word(text, |range, word| {
         if !hits.is_empty() && ranges.len() - hits[0].0.start > N_READ {
             return;
         }

@@ -5,13 +5,13 @@
 
 use serde_json::Value;
 
-use super::json::parsed;
+use super::json::parse_lenient;
 
 /// The text of a message in any format, a line for each piece of it. What is no JSON is all text.
-pub fn text_of(json: &str) -> String {
+pub fn message_text(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
-    match parsed(json) {
-        Some(message) => add(&message, Inside::Message, &mut text),
+    match parse_lenient(json) {
+        Some(message) => add(&message, KeyOwner::Message, &mut text),
         None => text.push_str(json),
     }
     text
@@ -19,21 +19,21 @@ pub fn text_of(json: &str) -> String {
 
 /// Whose names the keys are.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Inside {
+enum KeyOwner {
     /// The format's: some of them hold no text.
     Message,
     /// A tool's: whatever they hold was meant by somebody.
     Data,
 }
 
-fn add(value: &Value, inside: Inside, text: &mut String) {
+fn add(value: &Value, inside: KeyOwner, text: &mut String) {
     match value {
         Value::Null => {}
-        Value::Bool(_) if inside == Inside::Message => {}
-        Value::Number(_) if inside == Inside::Message => {}
+        Value::Bool(_) if inside == KeyOwner::Message => {}
+        Value::Number(_) if inside == KeyOwner::Message => {}
         Value::Bool(is_so) => add_line(if *is_so { "true" } else { "false" }, text),
         Value::Number(number) => add_line(&number.to_string(), text),
-        Value::String(line) if is_encoded(line) => {}
+        Value::String(line) if looks_encoded(line) => {}
         Value::String(line) => add_line(line, text),
         Value::Array(items) => items.iter().for_each(|item| add(item, inside, text)),
         Value::Object(fields) => {
@@ -41,13 +41,13 @@ fn add(value: &Value, inside: Inside, text: &mut String) {
             for (key, field) in fields {
                 match (inside, key.as_str()) {
                     // A document that is a text; of any other kind, these are bytes.
-                    (Inside::Message, "data") if is_of_text => add(field, inside, text),
+                    (KeyOwner::Message, "data") if is_of_text => add(field, inside, text),
                     // A result that is a number or a yes is what the tool said.
-                    (Inside::Message, "content" | "output") if field.is_number() || field.is_boolean() => {
-                        add(field, Inside::Data, text);
+                    (KeyOwner::Message, "content" | "output") if field.is_number() || field.is_boolean() => {
+                        add(field, KeyOwner::Data, text);
                     }
-                    (Inside::Message, key) if is_of_the_format(key) => {}
-                    (Inside::Message, "arguments" | "input" | "args" | "response") => add_data(field, text),
+                    (KeyOwner::Message, key) if is_format_field(key) => {}
+                    (KeyOwner::Message, "arguments" | "input" | "args" | "response") => add_data(field, text),
                     _ => add(field, inside, text),
                 }
             }
@@ -57,10 +57,10 @@ fn add(value: &Value, inside: Inside, text: &mut String) {
 
 /// Adds arguments, which most formats write as JSON inside a string.
 fn add_data(value: &Value, text: &mut String) {
-    let opened = value.as_str().and_then(parsed);
+    let opened = value.as_str().and_then(parse_lenient);
     match opened {
-        Some(opened @ (Value::Object(_) | Value::Array(_))) => add(&opened, Inside::Data, text),
-        _ => add(value, Inside::Data, text),
+        Some(opened @ (Value::Object(_) | Value::Array(_))) => add(&opened, KeyOwner::Data, text),
+        _ => add(value, KeyOwner::Data, text),
     }
 }
 
@@ -75,7 +75,7 @@ fn add_line(line: &str, text: &mut String) {
 }
 
 /// Whether a field of the format itself holds no text.
-fn is_of_the_format(key: &str) -> bool {
+fn is_format_field(key: &str) -> bool {
     key == "id"
         || key.ends_with("_id")
         || key.ends_with("Id")
@@ -104,7 +104,7 @@ fn is_of_the_format(key: &str) -> bool {
 }
 
 /// Whether a string is bytes in disguise: long, without a space, and of the signs of base64 alone.
-fn is_encoded(line: &str) -> bool {
+fn looks_encoded(line: &str) -> bool {
     if line.starts_with("data:") && line.find(";base64,").is_some_and(|at| at < 100) {
         return true;
     }
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     fn check(json: &str, expected: &str) {
-        assert_eq!(text_of(json), expected);
+        assert_eq!(message_text(json), expected);
     }
 
     #[test]

@@ -13,10 +13,10 @@ use std::ops::Range;
 use unicode_normalization::char::{compose, decompose_compatible};
 
 /// A word is no longer than this; a longer run is several words behind one another.
-pub(crate) const LONGEST_WORD: usize = 64;
+pub(crate) const MAX_WORD_CHARS: usize = 64;
 
 /// Calls `see` with each word and where in the text it stands.
-pub fn each_word(text: &str, mut see: impl FnMut(Range<usize>, &str)) {
+pub fn for_each_word(text: &str, mut see: impl FnMut(Range<usize>, &str)) {
     let mut word = String::new();
     let mut n_chars = 0;
     let mut start = 0;
@@ -32,8 +32,8 @@ pub fn each_word(text: &str, mut see: impl FnMut(Range<usize>, &str)) {
             letter = with_accent(letter, mark);
             after = mark_at + mark.len_utf8();
         }
-        let folded = Folded::of(letter);
-        if folded.stands_alone || folded.len == 0 || n_chars >= LONGEST_WORD {
+        let folded = FoldedChar::new(letter);
+        if folded.is_whole_word || folded.len == 0 || n_chars >= MAX_WORD_CHARS {
             if !word.is_empty() {
                 see(start..end, &word);
             }
@@ -49,7 +49,7 @@ pub fn each_word(text: &str, mut see: impl FnMut(Range<usize>, &str)) {
         word.extend(folded.chars());
         n_chars += folded.len;
         end = after;
-        if folded.stands_alone {
+        if folded.is_whole_word {
             see(start..end, &word);
             word.clear();
             n_chars = 0;
@@ -63,37 +63,37 @@ pub fn each_word(text: &str, mut see: impl FnMut(Range<usize>, &str)) {
 /// The words of a text.
 pub fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
-    each_word(text, |_, word| words.push(word.to_owned()));
+    for_each_word(text, |_, word| words.push(word.to_owned()));
     words
 }
 
 /// The words of a text with a space between them: what a full text index is given.
-pub fn prepared(text: &str) -> String {
+pub fn joined_words(text: &str) -> String {
     let mut prepared = String::with_capacity(text.len());
-    each_word(text, |_, word| {
-        if !prepared.is_empty() {
-            prepared.push(' ');
+    for_each_word(text, |_, word| {
+        if !joined_words.is_empty() {
+            joined_words.push(' ');
         }
-        prepared.push_str(word);
+        joined_words.push_str(word);
     });
-    prepared
+    joined_words
 }
 
 /// Whether a word is one character of a script without spaces.
-pub(crate) fn stands_alone(word: &str) -> bool {
+pub(crate) fn is_single_char_word(word: &str) -> bool {
     word.chars().next().is_some_and(is_unspaced)
 }
 
 /// What one letter becomes.
-struct Folded {
+struct FoldedChar {
     letters: [char; 4],
     len: usize,
-    stands_alone: bool,
+    is_whole_word: bool,
 }
 
-impl Folded {
-    fn of(letter: char) -> Folded {
-        let mut folded = Folded { letters: ['\0'; 4], len: 0, stands_alone: false };
+impl FoldedChar {
+    fn new(letter: char) -> FoldedChar {
+        let mut folded = FoldedChar { letters: ['\0'; 4], len: 0, is_whole_word: false };
         if letter.is_ascii() {
             if letter.is_ascii_alphanumeric() {
                 folded.push(letter.to_ascii_lowercase());
@@ -101,7 +101,7 @@ impl Folded {
             return folded;
         }
         // Wide and narrow forms, ligatures and raised digits become plain; other letters keep all they have.
-        let mut plain = Folded { letters: ['\0'; 4], len: 0, stands_alone: false };
+        let mut plain = FoldedChar { letters: ['\0'; 4], len: 0, is_whole_word: false };
         let mut is_latin = true;
         decompose_compatible(letter, |part| {
             if plain.len == 0 && part.is_alphanumeric() || part.is_ascii_alphanumeric() {
@@ -125,7 +125,7 @@ impl Folded {
                 }
             }
         }
-        folded.stands_alone = folded.len > 0 && is_unspaced(folded.letters[0]);
+        folded.is_whole_word = folded.len > 0 && is_unspaced(folded.letters[0]);
         folded
     }
 
@@ -173,24 +173,24 @@ mod tests {
     #[test]
     fn words_are_runs_of_letters_and_digits() {
         assert_eq!(
-            prepared("Straße ＡＢＣ src/max_retries.rs 日本語"),
+            joined_words("Straße ＡＢＣ src/max_retries.rs 日本語"),
             "strasse abc src max retries rs 日 本 語"
         );
-        assert_eq!(prepared("  \0--\"*(: "), "");
-        assert_eq!(prepared("don't 3.14 x²"), "don t 3 14 x2");
-        assert_eq!(prepared("ΟΔΟΣ οδός Ёлка ёлка"), "οδοσ οδόσ ёлка ёлка");
+        assert_eq!(joined_words("  \0--\"*(: "), "");
+        assert_eq!(joined_words("don't 3.14 x²"), "don t 3 14 x2");
+        assert_eq!(joined_words("ΟΔΟΣ οδός Ёлка ёлка"), "οδοσ οδόσ ёлка ёлка");
     }
 
     #[test]
     fn accents_are_the_same_however_they_are_written() {
-        assert_eq!(prepared("caf\u{e9} cafe\u{301} CAFÉ cafe"), "cafe cafe cafe cafe");
-        assert_eq!(prepared("が か\u{3099} ｶﾞ"), "が が ガ");
-        assert_eq!(prepared("한국어 ไทย"), "한 국 어 ไ ท ย");
+        assert_eq!(joined_words("caf\u{e9} cafe\u{301} CAFÉ cafe"), "cafe cafe cafe cafe");
+        assert_eq!(joined_words("が か\u{3099} ｶﾞ"), "が が ガ");
+        assert_eq!(joined_words("한국어 ไทย"), "한 국 어 ไ ท ย");
     }
 
     #[test]
     fn a_long_run_is_several_words() {
-        let long = "a".repeat(LONGEST_WORD * 2 + 1);
+        let long = "a".repeat(MAX_WORD_CHARS * 2 + 1);
         assert_eq!(words(&long).iter().map(String::len).collect::<Vec<_>>(), [64, 64, 1]);
     }
 
@@ -198,7 +198,7 @@ mod tests {
     fn each_word_knows_its_place() {
         let text = "a Cafe\u{301}, 日本!";
         let mut seen = Vec::new();
-        each_word(text, |range, word| seen.push((&text[range], word.to_owned())));
+        for_each_word(text, |range, word| seen.push((&text[range], word.to_owned())));
         let seen: Vec<(&str, &str)> = seen.iter().map(|(a, b)| (*a, b.as_str())).collect();
         assert_eq!(seen, [("a", "a"), ("Cafe\u{301}", "cafe"), ("日", "日"), ("本", "本")]);
     }

@@ -6,7 +6,7 @@ use rusqlite::ffi;
 use crate::store::StoreError;
 
 /// The error of ours that one of SQLite's is.
-pub(crate) fn of(error: rusqlite::Error) -> StoreError {
+pub(crate) fn convert(error: rusqlite::Error) -> StoreError {
     let Some(code) = error.sqlite_error() else { return StoreError::Other(error.into()) };
     // A limit on the size of files and a quota come as failed writes.
     let is_write = [ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_IOERR_SHMSIZE].contains(&code.extended_code);

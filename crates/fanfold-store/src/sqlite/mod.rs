@@ -16,19 +16,19 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use crate::batch::{Batch, Committed};
+use crate::batch::{Batch, CommitSummary};
 use crate::by_tables::by_tables;
-use crate::doctor::{Care, Finding};
-use crate::search::{self, Find, Hits, InSqlite, Lag};
+use crate::doctor::{CheckMode, Finding};
+use crate::search::{self, SearchSpec, SearchHits, SqliteIndex, IndexBacklog};
 use crate::sql::Sql;
-use crate::store::{Size, Store, StoreError};
+use crate::store::{StoreSize, Store, StoreError};
 use crate::{commit, sweep, tables};
-pub(crate) use connect::file_of;
-use run::OnSqlite;
+pub(crate) use connect::database_file;
+use run::SqliteExecutor;
 
 /// How long a store waits for others who write to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Patience {
+pub struct BusyPolicy {
     /// How often a batch is tried.
     pub tries: u32,
     /// How long one try waits for its turn.
@@ -37,9 +37,9 @@ pub struct Patience {
     pub pause_ms: Range<u64>,
 }
 
-impl Default for Patience {
-    fn default() -> Patience {
-        Patience { tries: 15, wait: Duration::from_secs(2), pause_ms: 20..151 }
+impl Default for BusyPolicy {
+    fn default() -> BusyPolicy {
+        BusyPolicy { tries: 15, wait: Duration::from_secs(2), pause_ms: 20..151 }
     }
 }
 
@@ -51,45 +51,45 @@ const READERS: usize = 8;
 pub struct SqliteStore {
     path: PathBuf,
     access: connect::Access,
-    patience: Patience,
+    busy_policy: BusyPolicy,
     /// Connections that read and are not in use. They are closed before the one that writes: the last one to go tidies
     /// the log away, and a reader may not.
     readers: Mutex<Vec<Connection>>,
     /// The connection that writes; none after a failure that it might not have survived.
     writer: Mutex<Option<Connection>>,
     /// How far the full text index is behind.
-    lag: Lag,
+    backlog: IndexBacklog,
 }
 
 impl SqliteStore {
     /// Opens a store, and makes it if it is not there: a file, or `sessions.db` in a folder.
     pub fn open(path: &Path) -> Result<SqliteStore, StoreError> {
-        SqliteStore::open_with(path, Patience::default())
+        SqliteStore::open_with(path, BusyPolicy::default())
     }
 
     /// Opens a store with another patience.
-    pub fn open_with(path: &Path, patience: Patience) -> Result<SqliteStore, StoreError> {
-        let path = connect::file_of(path);
-        connect::make_file(&path)?;
+    pub fn open_with(path: &Path, patience: BusyPolicy) -> Result<SqliteStore, StoreError> {
+        let path = connect::database_file(path);
+        connect::create_file(&path)?;
         let store = SqliteStore::new(path, connect::Access::Write, patience);
-        let writer = store.patiently(|| connect::writer(&store.path, store.patience.wait))?;
+        let writer = store.retry_while_busy(|| connect::open_writer(&store.path, store.busy_policy.wait))?;
         *store.writer.lock().unwrap_or_else(PoisonError::into_inner) = Some(writer);
         Ok(store)
     }
 
     /// Opens a store that is there, for reading alone. Others may write to it meanwhile.
     pub fn open_read_only(path: &Path) -> Result<SqliteStore, StoreError> {
-        let path = connect::file_of(path);
-        let access = connect::how_to_read(&path);
-        let store = SqliteStore::new(path, access, Patience::default());
-        let reader = store.patiently(|| connect::reader(&store.path, store.access, store.patience.wait))?;
-        store.put_back(reader);
+        let path = connect::database_file(path);
+        let access = connect::read_access(&path);
+        let store = SqliteStore::new(path, access, BusyPolicy::default());
+        let reader = store.retry_while_busy(|| connect::open_reader(&store.path, store.access, store.busy_policy.wait))?;
+        store.return_reader(reader);
         Ok(store)
     }
 
-    fn new(path: PathBuf, access: connect::Access, patience: Patience) -> SqliteStore {
+    fn new(path: PathBuf, access: connect::Access, patience: BusyPolicy) -> SqliteStore {
         let (writer, readers) = (Mutex::new(None), Mutex::new(Vec::new()));
-        SqliteStore { path, access, patience, writer, readers, lag: Lag::default() }
+        SqliteStore { path, access, busy_policy: patience, writer, readers, backlog: IndexBacklog::default() }
     }
 
     /// The file.
@@ -106,10 +106,10 @@ impl SqliteStore {
             return Err(StoreError::ReadOnly(self.path.display().to_string()));
         }
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        self.patiently(|| {
+        self.retry_while_busy(|| {
             let connection = match writer.take() {
                 Some(connection) => connection,
-                None => connect::writer(&self.path, self.patience.wait)?,
+                None => connect::open_writer(&self.path, self.busy_policy.wait)?,
             };
             let result = transaction(&connection, "BEGIN IMMEDIATE", &mut work);
             let is_sound =
@@ -127,30 +127,30 @@ impl SqliteStore {
         &self,
         mut work: impl FnMut(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.patiently(|| {
+        self.retry_while_busy(|| {
             let pooled = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let connection = match pooled {
                 Some(connection) => connection,
-                None => connect::reader(&self.path, self.access, self.patience.wait)?,
+                None => connect::open_reader(&self.path, self.access, self.busy_policy.wait)?,
             };
             let result = transaction(&connection, "BEGIN", &mut work);
             if !matches!(result, Err(StoreError::Other(_) | StoreError::Broken(_))) {
-                self.put_back(connection);
+                self.return_reader(connection);
             }
             result
         })
     }
 
     /// Runs some work on the file while none of our connections has it open.
-    fn alone<T>(&self, work: impl Fn(&Path, Duration) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    fn with_exclusive_file<T>(&self, work: impl Fn(&Path, Duration) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         readers.clear();
         *writer = None;
-        work(&self.path, self.patience.wait)
+        work(&self.path, self.busy_policy.wait)
     }
 
-    fn put_back(&self, connection: Connection) {
+    fn return_reader(&self, connection: Connection) {
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         if readers.len() < READERS && connection.is_autocommit() {
             readers.push(connection);
@@ -158,35 +158,35 @@ impl SqliteStore {
     }
 
     /// Tries again while others are in the way.
-    fn patiently<T>(&self, mut work: impl FnMut() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    fn retry_while_busy<T>(&self, mut work: impl FnMut() -> Result<T, StoreError>) -> Result<T, StoreError> {
         for tried in 1.. {
             match work() {
-                Err(StoreError::Busy { .. }) if tried < self.patience.tries => {
-                    std::thread::sleep(Duration::from_millis(fastrand::u64(self.patience.pause_ms.clone())));
+                Err(StoreError::Busy { .. }) if tried < self.busy_policy.tries => {
+                    std::thread::sleep(Duration::from_millis(fastrand::u64(self.busy_policy.pause_ms.clone())));
                 }
                 Err(StoreError::Busy { .. }) => return Err(StoreError::Busy { tries: tried }),
                 result => return result,
             }
         }
-        Err(StoreError::Busy { tries: self.patience.tries })
+        Err(StoreError::Busy { tries: self.busy_policy.tries })
     }
 
     /// Brings the full text index up to date, some messages at a time, so that others get their turn in between.
-    fn index_all(&self) -> Result<(), StoreError> {
-        let is_behind = self.reading(|sql| search::is_behind(sql, &InSqlite))?;
-        while is_behind && self.writing(|sql| search::index_some(sql, &InSqlite))? == search::INDEXED_AT_ONCE
+    fn catch_up_index(&self) -> Result<(), StoreError> {
+        let is_behind = self.read_sql(|sql| search::has_pending(sql, &SqliteIndex))?;
+        while is_behind && self.write_sql(|sql| search::index_pending(sql, &SqliteIndex))? == search::INDEX_BATCH
         {
         }
-        self.lag.caught_up();
+        self.backlog.clear();
         Ok(())
     }
 
-    fn reading<T>(&self, work: impl Fn(&mut dyn Sql) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        self.read(|connection| work(&mut OnSqlite(connection)))
+    fn read_sql<T>(&self, work: impl Fn(&mut dyn Sql) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.read(|connection| work(&mut SqliteExecutor(connection)))
     }
 
-    fn writing<T>(&self, work: impl Fn(&mut dyn Sql) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        self.write(|connection| work(&mut OnSqlite(connection)))
+    fn write_sql<T>(&self, work: impl Fn(&mut dyn Sql) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.write(|connection| work(&mut SqliteExecutor(connection)))
     }
 }
 
@@ -195,9 +195,9 @@ fn transaction<T>(
     begin: &str,
     work: &mut impl FnMut(&Connection) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
-    connection.prepare_cached(begin).and_then(|mut begin| begin.execute([])).map_err(error::of)?;
+    connection.prepare_cached(begin).and_then(|mut begin| begin.execute([])).map_err(error::convert)?;
     let commit =
-        || connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([])).map_err(error::of);
+        || connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([])).map_err(error::convert);
     let result = work(connection).and_then(|value| commit().map(|_| value));
     if !connection.is_autocommit() {
         // The first error is the one to tell.
@@ -207,36 +207,36 @@ fn transaction<T>(
 }
 
 impl Store for SqliteStore {
-    fn commit(&self, batch: &Batch) -> Result<Committed, StoreError> {
-        let committed = self.writing(|sql| commit::commit(sql, batch))?;
-        if self.lag.is_due(committed.n_new) {
+    fn commit(&self, batch: &Batch) -> Result<CommitSummary, StoreError> {
+        let committed = self.write_sql(|sql| commit::commit(sql, batch))?;
+        if self.backlog.is_due(committed.n_new_messages) {
             // What fails here is done before a search.
-            let n_indexed = self.writing(|sql| search::index_some(sql, &InSqlite)).unwrap_or(0);
-            self.lag.indexed(n_indexed);
+            let n_indexed = self.write_sql(|sql| search::index_pending(sql, &SqliteIndex)).unwrap_or(0);
+            self.backlog.record_indexed(n_indexed);
         }
         Ok(committed)
     }
 
     by_tables!();
 
-    fn find(&self, find: &Find) -> Result<Hits, StoreError> {
+    fn search(&self, find: &SearchSpec) -> Result<SearchHits, StoreError> {
         // Without an index that is up to date a search is slower, and finds the same.
         if self.access == connect::Access::Write {
-            let _ = self.index_all();
+            let _ = self.catch_up_index();
         }
-        self.reading(|sql| search::find(sql, &InSqlite, find))
+        self.read_sql(|sql| search::search(sql, &SqliteIndex, find))
     }
 
-    fn sweep(&self) -> Result<u64, StoreError> {
-        self.writing(|sql| sweep::sweep(sql, &InSqlite))
+    fn collect_garbage(&self) -> Result<u64, StoreError> {
+        self.write_sql(|sql| sweep::collect(sql, &SqliteIndex))
     }
 
-    fn examine(&self, care: Care) -> Result<Vec<Finding>, StoreError> {
-        check::examine(self, care)
+    fn check(&self, care: CheckMode) -> Result<Vec<Finding>, StoreError> {
+        check::check(self, care)
     }
 
-    fn size(&self) -> Result<Size, StoreError> {
-        let mut size = self.reading(tables::size)?;
+    fn size(&self) -> Result<StoreSize, StoreError> {
+        let mut size = self.read_sql(tables::size)?;
         size.n_disk_bytes = connect::n_disk_bytes(&self.path);
         Ok(size)
     }
@@ -247,7 +247,7 @@ mod tests {
     use super::*;
     use crate::batch::{NewEvent, NewSession, Op};
     use crate::session::SessionId;
-    use crate::store::Filter;
+    use crate::store::SessionFilter;
 
     #[test]
     fn a_batch_has_the_file_from_its_start() {
@@ -292,11 +292,11 @@ mod tests {
         store.commit(&Batch { ops: vec![Op::Create(new)], ..Batch::default() }).unwrap();
         for _ in 0..5 {
             let event = NewEvent { kind: "x".into(), body: "{}".into() };
-            store.commit(&Batch { ops: vec![Op::Note(id.clone(), event)], ..Batch::default() }).unwrap();
+            store.commit(&Batch { ops: vec![Op::AddEvent(id.clone(), event)], ..Batch::default() }).unwrap();
             store.session(&id).unwrap().unwrap();
         }
         let n_prepared_anew = |connection: &Connection| {
-            let statement = connection.prepare_cached(tables::SESSION).map_err(error::of)?;
+            let statement = connection.prepare_cached(tables::SESSION).map_err(error::convert)?;
             assert!(statement.get_status(rusqlite::StatementStatus::Run) >= 5, "it is the one that was used");
             Ok(statement.get_status(rusqlite::StatementStatus::RePrepare))
         };
@@ -315,13 +315,13 @@ mod tests {
         let keep = |bytes: Vec<u8>| {
             let id = SessionId(bytes.len().to_string());
             let new = NewSession { id, source: "x".into(), format: "x".into(), parent: None, tip: None };
-            store.commit(&Batch { ops: vec![Op::Create(new), Op::Keep(bytes)], ..Batch::default() })
+            store.commit(&Batch { ops: vec![Op::Create(new), Op::PutBlob(bytes)], ..Batch::default() })
         };
         limit(40);
         assert!(matches!(keep(vec![0; 200_000]), Err(StoreError::Full)));
-        assert!(store.sessions(&Filter::default()).unwrap().is_empty());
+        assert!(store.sessions(&SessionFilter::default()).unwrap().is_empty());
         // The connection was opened anew, without the limit.
         keep(vec![0; 200_000]).unwrap();
-        assert_eq!(store.sessions(&Filter::default()).unwrap().len(), 1);
+        assert_eq!(store.sessions(&SessionFilter::default()).unwrap().len(), 1);
     }
 }

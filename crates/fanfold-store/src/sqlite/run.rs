@@ -4,33 +4,33 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Statement, ToSql, params_from_iter};
 
 use super::error;
-use crate::sql::{Cell, Row, Sql, Value};
+use crate::sql::{Cell, Row, Sql, SqlValue};
 use crate::store::StoreError;
 
 /// A connection within a transaction.
-pub(super) struct OnSqlite<'a>(pub(super) &'a Connection);
+pub(super) struct SqliteExecutor<'a>(pub(super) &'a Connection);
 
-impl ToSql for Value<'_> {
+impl ToSql for SqlValue<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         let value = match self {
-            Value::Null => ValueRef::Null,
-            Value::Int(number) => ValueRef::Integer(*number),
-            Value::Text(text) | Value::Json(text) => ValueRef::Text(text.as_bytes()),
-            Value::Bytes(bytes) => ValueRef::Blob(bytes),
+            SqlValue::Null => ValueRef::Null,
+            SqlValue::Int(number) => ValueRef::Integer(*number),
+            SqlValue::Text(text) | SqlValue::Json(text) => ValueRef::Text(text.as_bytes()),
+            SqlValue::Bytes(bytes) => ValueRef::Blob(bytes),
         };
         Ok(ToSqlOutput::Borrowed(value))
     }
 }
 
-impl Sql for OnSqlite<'_> {
-    fn rows(&mut self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>, StoreError> {
-        let mut statement = self.0.prepare_cached(sql).map_err(error::of)?;
-        query(&mut statement, values).map_err(error::of)
+impl Sql for SqliteExecutor<'_> {
+    fn query(&mut self, sql: &str, values: &[SqlValue<'_>]) -> Result<Vec<Row>, StoreError> {
+        let mut statement = self.0.prepare_cached(sql).map_err(error::convert)?;
+        query(&mut statement, values).map_err(error::convert)
     }
 
-    fn run(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
-        let mut statement = self.0.prepare_cached(sql).map_err(error::of)?;
-        let n = statement.execute(params_from_iter(values)).map_err(error::of)?;
+    fn execute(&mut self, sql: &str, values: &[SqlValue<'_>]) -> Result<u64, StoreError> {
+        let mut statement = self.0.prepare_cached(sql).map_err(error::convert)?;
+        let n = statement.execute(params_from_iter(values)).map_err(error::convert)?;
         Ok(n as u64)
     }
 
@@ -38,18 +38,18 @@ impl Sql for OnSqlite<'_> {
         // A number that was swept stays used: the index and people may know it.
         let text = "SELECT max(coalesce((SELECT max(number) FROM nodes), 0), \
              coalesce((SELECT value FROM marks WHERE name = 'numbered'), 0)) + 1";
-        let mut statement = self.0.prepare_cached(text).map_err(error::of)?;
-        let first: i64 = statement.query_row([], |row| row.get(0)).map_err(error::of)?;
+        let mut statement = self.0.prepare_cached(text).map_err(error::convert)?;
+        let first: i64 = statement.query_row([], |row| row.get(0)).map_err(error::convert)?;
         Ok((first..).take(n).collect())
     }
 
-    fn hold_session(&mut self, _id: &str) -> Result<(), StoreError> {
+    fn lock_session(&mut self, _id: &str) -> Result<(), StoreError> {
         // One transaction writes at a time.
         Ok(())
     }
 }
 
-fn query(statement: &mut Statement<'_>, values: &[Value<'_>]) -> rusqlite::Result<Vec<Row>> {
+fn query(statement: &mut Statement<'_>, values: &[SqlValue<'_>]) -> rusqlite::Result<Vec<Row>> {
     let n_columns = statement.column_count();
     let mut found = statement.query(params_from_iter(values))?;
     let mut rows = Vec::new();

@@ -12,9 +12,9 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::types::Value;
 use rusqlite::{Connection, ErrorCode, params_from_iter};
 
-use super::run::OnSqlite;
+use super::run::SqliteExecutor;
 use super::{connect, error};
-use crate::search::{self, InSqlite};
+use crate::search::{self, SqliteIndex};
 use crate::store::StoreError;
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -41,24 +41,24 @@ const TABLES: [Table; 5] = [
 ];
 
 /// So many gaps are looked into for rows between broken pages.
-const MOST_GAPS: usize = 2_000;
+const MAX_GAPS: usize = 2_000;
 
 /// So far behind the last row that was read others are looked for, where the end of a table is broken.
 const REACH: i64 = 1 << 20;
 
 /// What became of a broken file.
-pub(super) struct Salvaged {
+pub(super) struct SalvageReport {
     /// Where the broken one is kept.
-    pub(super) kept: PathBuf,
+    pub(super) backup: PathBuf,
     /// The tables that have lost rows.
-    pub(super) torn: Vec<&'static str>,
+    pub(super) damaged_tables: Vec<&'static str>,
 }
 
 /// Whether every row of what follows from nothing else can be read.
-pub(super) fn is_readable(connection: &Connection) -> Result<bool> {
+pub(super) fn all_rows_readable(connection: &Connection) -> Result<bool> {
     for table in &TABLES {
         let scan = Scan { low: i64::MIN, high: i64::MAX, order: "ASC" };
-        if !read(connection, table, &scan, &mut |_, _| Ok(()))?.is_whole {
+        if !scan_rows(connection, table, &scan, &mut |_, _| Ok(()))?.is_complete {
             return Ok(false);
         }
     }
@@ -66,26 +66,26 @@ pub(super) fn is_readable(connection: &Connection) -> Result<bool> {
 }
 
 /// Makes a file anew. Nobody else may have it open.
-pub(super) fn salvage(path: &Path, wait: Duration) -> Result<Salvaged> {
-    let mut old = connect::alone(path, wait)?;
-    let fresh_path = connect::beside(path, ".mending");
-    remove(&fresh_path);
-    connect::make_file(&fresh_path)?;
-    let result = connect::writer(&fresh_path, wait).and_then(|fresh| {
-        let torn = fill(&old, &fresh)?;
-        let kept = free_name(path);
-        connect::make_file(&kept)?;
-        let mut copy = Connection::open(&kept).map_err(error::of)?;
+pub(super) fn salvage(path: &Path, wait: Duration) -> Result<SalvageReport> {
+    let mut old = connect::open_exclusive(path, wait)?;
+    let fresh_path = connect::sibling(path, ".mending");
+    remove_database(&fresh_path);
+    connect::create_file(&fresh_path)?;
+    let result = connect::open_writer(&fresh_path, wait).and_then(|fresh| {
+        let torn = copy_tables(&old, &fresh)?;
+        let kept = unused_backup_path(path);
+        connect::create_file(&kept)?;
+        let mut copy = Connection::open(&kept).map_err(error::convert)?;
         copy_pages(&old, &mut copy)?;
         copy_pages(&fresh, &mut old)?;
-        Ok(Salvaged { kept, torn })
+        Ok(SalvageReport { backup: kept, damaged_tables: torn })
     });
-    remove(&fresh_path);
+    remove_database(&fresh_path);
     result
 }
 
 /// Copies what can be read, and makes the rest from it. Gives the tables that were torn.
-fn fill(old: &Connection, fresh: &Connection) -> Result<Vec<&'static str>> {
+fn copy_tables(old: &Connection, fresh: &Connection) -> Result<Vec<&'static str>> {
     super::transaction(fresh, "BEGIN IMMEDIATE", &mut |fresh: &Connection| {
         let mut torn = Vec::new();
         for table in &TABLES {
@@ -98,10 +98,10 @@ fn fill(old: &Connection, fresh: &Connection) -> Result<Vec<&'static str>> {
                 torn.push(table.name);
             }
         }
-        if !copy_marks(old, fresh)? {
+        if !copy_named_values(old, fresh)? {
             torn.push("marks");
         }
-        search::rebuild(&mut OnSqlite(fresh), &InSqlite)?;
+        search::rebuild(&mut SqliteExecutor(fresh), &SqliteIndex)?;
         Ok(torn)
     })
 }
@@ -111,7 +111,7 @@ fn copy_rows(old: &Connection, fresh: &Connection, table: &Table) -> Result<(usi
     let marks = vec!["?"; table.columns.split(',').count()].join(", ");
     let (name, columns) = (table.name, table.columns);
     let text = format!("INSERT OR IGNORE INTO {name} ({columns}) VALUES ({marks})");
-    let mut insert = fresh.prepare(&text).map_err(error::of)?;
+    let mut insert = fresh.prepare(&text).map_err(error::convert)?;
     let (mut n_rows, mut is_whole) = (0, true);
     let mut gaps = VecDeque::from([(i64::MIN, i64::MAX)]);
     let mut n_gaps = 0;
@@ -123,22 +123,22 @@ fn copy_rows(old: &Connection, fresh: &Connection, table: &Table) -> Result<(usi
             }
             // Not a row that we could have written.
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => Ok(()),
-            Err(error) => Err(self::error::of(error)),
+            Err(error) => Err(self::error::convert(error)),
         };
-        let up = read(old, table, &Scan { low, high, order: "ASC" }, &mut keep)?;
-        if up.is_whole {
+        let up = scan_rows(old, table, &Scan { low, high, order: "ASC" }, &mut keep)?;
+        if up.is_complete {
             continue;
         }
         is_whole = false;
-        let low = up.last.map_or(low, |last| last.saturating_add(1));
-        let down = read(old, table, &Scan { low, high, order: "DESC" }, &mut keep)?;
+        let low = up.last_key.map_or(low, |last| last.saturating_add(1));
+        let down = scan_rows(old, table, &Scan { low, high, order: "DESC" }, &mut keep)?;
         n_gaps += 1;
-        if down.is_whole || n_gaps > MOST_GAPS {
+        if down.is_complete || n_gaps > MAX_GAPS {
             continue;
         }
         // Keys begin with 1, and nobody knows where they end.
         let low = low.max(1);
-        let high = down.last.map_or(high.min(low.saturating_add(REACH)), |last| last - 1);
+        let high = down.last_key.map_or(high.min(low.saturating_add(REACH)), |last| last - 1);
         if low < high {
             let middle = low + (high - low) / 2;
             gaps.extend([(low, middle), (middle + 1, high)]);
@@ -148,18 +148,18 @@ fn copy_rows(old: &Connection, fresh: &Connection, table: &Table) -> Result<(usi
 }
 
 /// What is remembered by name, but for how far the index goes: that is made anew. Whether all of it could be read.
-fn copy_marks(old: &Connection, fresh: &Connection) -> Result<bool> {
+fn copy_named_values(old: &Connection, fresh: &Connection) -> Result<bool> {
     let all = || -> rusqlite::Result<Vec<(String, i64)>> {
         let mut statement = old.prepare("SELECT name, value FROM marks WHERE name <> 'indexed'")?;
         statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
     };
-    let marks = match all().map_err(error::of) {
+    let marks = match all().map_err(error::convert) {
         Ok(marks) => marks,
         Err(StoreError::Broken(_)) => return Ok(false),
         Err(error) => return Err(error),
     };
     for mark in marks {
-        fresh.execute("INSERT OR IGNORE INTO marks (name, value) VALUES (?, ?)", mark).map_err(error::of)?;
+        fresh.execute("INSERT OR IGNORE INTO marks (name, value) VALUES (?, ?)", mark).map_err(error::convert)?;
     }
     Ok(true)
 }
@@ -172,26 +172,26 @@ struct Scan {
 }
 
 /// How a run of rows was read.
-struct Reading {
+struct ScanResult {
     /// The last key.
-    last: Option<i64>,
+    last_key: Option<i64>,
     /// Whether nothing broken was in the way.
-    is_whole: bool,
+    is_complete: bool,
 }
 
-fn read(
+fn scan_rows(
     connection: &Connection,
     table: &Table,
     scan: &Scan,
     keep: &mut dyn FnMut(i64, Vec<Value>) -> Result<()>,
-) -> Result<Reading> {
+) -> Result<ScanResult> {
     let Table { name, key, columns } = table;
     let text = format!(
         "SELECT {columns} FROM {name} NOT INDEXED WHERE {key} BETWEEN ? AND ? ORDER BY {key} {}",
         scan.order
     );
-    let mut reading = Reading { last: None, is_whole: false };
-    let is_broken = |error: rusqlite::Error| match error::of(error) {
+    let mut reading = ScanResult { last_key: None, is_complete: false };
+    let is_broken = |error: rusqlite::Error| match error::convert(error) {
         StoreError::Broken(_) => Ok(()),
         error => Err(error),
     };
@@ -200,7 +200,7 @@ fn read(
         Err(error) => return is_broken(error).map(|()| reading),
     };
     let n_columns = statement.column_count();
-    let mut rows = statement.query([scan.low, scan.high]).map_err(error::of)?;
+    let mut rows = statement.query([scan.low, scan.high]).map_err(error::convert)?;
     loop {
         let values = match rows.next() {
             Ok(None) => break,
@@ -210,37 +210,37 @@ fn read(
         match values {
             Ok(values) => {
                 if let Some(Value::Integer(key)) = values.first() {
-                    reading.last = Some(*key);
+                    reading.last_key = Some(*key);
                     keep(*key, values)?;
                 }
             }
             Err(error) => return is_broken(error).map(|()| reading),
         }
     }
-    reading.is_whole = true;
+    reading.is_complete = true;
     Ok(reading)
 }
 
 /// Copies a file, page by page, whatever is in them.
 fn copy_pages(from: &Connection, to: &mut Connection) -> Result<()> {
-    let backup = Backup::new(from, to).map_err(error::of)?;
-    match backup.step(-1).map_err(error::of)? {
+    let backup = Backup::new(from, to).map_err(error::convert)?;
+    match backup.step(-1).map_err(error::convert)? {
         StepResult::Done => Ok(()),
         _ => Err(StoreError::Busy { tries: 1 }),
     }
 }
 
 /// A name beside a file that nothing has yet.
-fn free_name(path: &Path) -> PathBuf {
-    let first = connect::beside(path, ".broken");
-    let others = (2..).map(|n: u32| connect::beside(path, &format!(".broken-{n}")));
+fn unused_backup_path(path: &Path) -> PathBuf {
+    let first = connect::sibling(path, ".broken");
+    let others = (2..).map(|n: u32| connect::sibling(path, &format!(".broken-{n}")));
     std::iter::once(first).chain(others).find(|name| !name.exists()).unwrap_or_default()
 }
 
 /// Removes a file of ours with its log.
-fn remove(path: &Path) {
+fn remove_database(path: &Path) {
     for ending in ["", "-wal", "-shm"] {
         // It may not be there.
-        let _ = std::fs::remove_file(connect::beside(path, ending));
+        let _ = std::fs::remove_file(connect::sibling(path, ending));
     }
 }

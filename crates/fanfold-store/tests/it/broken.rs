@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use fanfold_store::search::{Find, Query};
-use fanfold_store::{Care, Cure, Finding, SqliteStore, Store, StoreError};
+use fanfold_store::search::{SearchSpec, Query};
+use fanfold_store::{CheckMode, RepairStatus, Finding, SqliteStore, Store, StoreError};
 
 use crate::words::*;
 
@@ -16,22 +16,22 @@ fn furnish(path: &Path) {
     let said: Vec<String> =
         (0..N_MESSAGES).map(|i| format!("message word{i} {}", "long ".repeat(30))).collect();
     let said: Vec<&str> = said.iter().map(String::as_str).collect();
-    let kept = fanfold_store::BlobId::of(b"kept");
+    let kept = fanfold_store::BlobId::new(b"kept");
     let named = note("a", "request", &format!("{{\"body\":\"{kept}\"}}"));
-    write(&store, vec![create("a"), append("a", &said), fanfold_store::Op::Keep(b"kept".to_vec()), named]);
+    write(&store, vec![create("a"), append("a", &said), fanfold_store::Op::PutBlob(b"kept".to_vec()), named]);
     let fork = Some(("a", fanfold_store::Relation::Fork));
     write(
         &store,
         vec![create_from("b", fork, tip(&store, "a")), append("b", &["then"]), title("b", "Title")],
     );
     write(&store, vec![create("gone"), append("gone", &["gone"]), fanfold_store::Op::Delete(id("gone"))]);
-    store.sweep().unwrap();
+    store.collect_garbage().unwrap();
     assert_eq!(n_found(&store, "message"), N_MESSAGES);
 }
 
 fn n_found(store: &dyn Store, query: &str) -> usize {
-    let find = Find { query: Query::parse(query), limit: 1_000, ..Find::default() };
-    store.find(&find).unwrap().found.len()
+    let find = SearchSpec { query: Query::parse(query), limit: 1_000, ..SearchSpec::default() };
+    store.search(&find).unwrap().hits.len()
 }
 
 /// The tables and indexes with their first pages.
@@ -61,7 +61,7 @@ fn is_all_there(store: &dyn Store, what: &str) {
     assert_eq!(session(store, "b").title.as_deref(), Some("Title"), "{what}");
     assert_eq!(store.events(&id("a"), 0).unwrap().len(), 1, "{what}");
     assert_eq!(
-        store.blob(fanfold_store::BlobId::of(b"kept")).unwrap().as_deref(),
+        store.blob(fanfold_store::BlobId::new(b"kept")).unwrap().as_deref(),
         Some(&b"kept"[..]),
         "{what}"
     );
@@ -83,21 +83,21 @@ fn what_follows_from_the_rest_is_made_anew_wherever_a_file_is_broken() {
         let _ = std::fs::remove_file(kept_beside(&path));
         spoil(&path, page);
         let harmed = std::fs::read(&path).unwrap();
-        let found = SqliteStore::open_read_only(&path).unwrap().examine(Care::Check).unwrap();
+        let found = SqliteStore::open_read_only(&path).unwrap().check(CheckMode::Report).unwrap();
         assert!(!found.is_empty(), "{name}");
         let store = SqliteStore::open(&path).unwrap();
-        let repaired = store.examine(Care::Repair).unwrap();
-        let is_whole = |findings: &[Finding], cure| findings.iter().all(|finding| finding.cure == cure);
+        let repaired = store.check(CheckMode::Repair).unwrap();
+        let is_whole = |findings: &[Finding], cure| findings.iter().all(|finding| finding.repair == cure);
         if ["lanes", "nodes", "sessions", "events", "blobs"].contains(&&*name) {
-            assert!(repaired.iter().any(|finding| finding.cure == Cure::None), "{name}: {repaired:?}");
+            assert!(repaired.iter().any(|finding| finding.repair == RepairStatus::Impossible), "{name}: {repaired:?}");
             continue;
         }
         // What else is remembered by name is the one thing that is lost without harm.
         if name != "marks" {
-            assert!(is_whole(&found, Cure::Possible), "{name}: {found:?}");
-            assert!(is_whole(&repaired, Cure::Done), "{name}: {repaired:?}");
+            assert!(is_whole(&found, RepairStatus::Possible), "{name}: {found:?}");
+            assert!(is_whole(&repaired, RepairStatus::Done), "{name}: {repaired:?}");
         }
-        assert_eq!(store.examine(Care::Check).unwrap(), [], "{name}");
+        assert_eq!(store.check(CheckMode::Report).unwrap(), [], "{name}");
         is_all_there(&store, &name);
         write(&store, vec![append("b", &["and on"])]);
         if kept_beside(&path).exists() {
@@ -126,7 +126,7 @@ fn rows_on_both_sides_of_broken_pages_are_saved() {
         .collect();
     pages.iter().for_each(|page| spoil(&path, *page));
     let store = SqliteStore::open(&path).unwrap();
-    let findings = store.examine(Care::Repair).unwrap();
+    let findings = store.check(CheckMode::Repair).unwrap();
     let told: Vec<String> = findings.iter().map(ToString::to_string).collect();
     assert!(told.iter().any(|text| text.contains("some rows of its table nodes")), "{told:#?}");
     let n_left = n_found(&store, "message");
@@ -145,14 +145,14 @@ fn a_file_that_others_have_open_is_not_made_anew() {
     let (_, page) = roots(&path).into_iter().find(|(name, _)| name == "vocabulary").unwrap();
     spoil(&path, page);
     let other = SqliteStore::open_read_only(&path).unwrap();
-    let patience = fanfold_store::Patience { tries: 1, wait: std::time::Duration::ZERO, pause_ms: 0..1 };
+    let patience = fanfold_store::BusyPolicy { tries: 1, wait: std::time::Duration::ZERO, pause_ms: 0..1 };
     let store = SqliteStore::open_with(&path, patience).unwrap();
-    let findings = store.examine(Care::Repair).unwrap();
+    let findings = store.check(CheckMode::Repair).unwrap();
     assert!(findings.iter().any(|finding| finding.text.contains("stop the others")), "{findings:?}");
     assert!(!kept_beside(&path).exists());
     drop(other);
-    store.examine(Care::Repair).unwrap();
-    assert_eq!(store.examine(Care::Check).unwrap(), []);
+    store.check(CheckMode::Repair).unwrap();
+    assert_eq!(store.check(CheckMode::Report).unwrap(), []);
     is_all_there(&store, "alone");
 }
 

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use fanfold_store::{Purpose, Store};
+use fanfold_store::{OpenMode, Store};
 
 /// A server.
 pub(crate) struct Cluster {
@@ -33,7 +33,7 @@ pub(crate) fn folder_of(address: &str) -> String {
 
 /// The store of a database.
 pub(crate) fn open(address: &str) -> Box<dyn Store> {
-    fanfold_store::open(address, Purpose::Write).unwrap()
+    fanfold_store::open(address, OpenMode::Write).unwrap()
 }
 
 impl Cluster {

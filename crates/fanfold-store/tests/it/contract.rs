@@ -1,7 +1,7 @@
 //! One suite that every store passes.
 
 use fanfold_store::{
-    Batch, BlobId, Change, EndReason, Filter, Held, Millis, NewMessage, NodeId, Op, Relation, Role, Store,
+    Batch, BlobId, SessionChange, EndReason, SessionFilter, LockOutcome, Millis, NewMessage, NodeId, Op, Relation, Role, Store,
     StoreError,
 };
 
@@ -51,15 +51,15 @@ fn messages_come_back_byte_for_byte(store: &dyn Store) {
     ];
     let messages = texts.map(|json| NewMessage { json: json.into(), at: None });
     let committed = write(store, vec![Op::Append(id("a"), messages.to_vec())]);
-    assert_eq!(committed.n_new, 4);
+    assert_eq!(committed.n_new_messages, 4);
     let nodes = chain(store, "a");
     assert_eq!(nodes.iter().map(|node| &*node.json).collect::<Vec<_>>(), texts);
     let mut parent = None;
     for (depth, node) in nodes.iter().enumerate() {
-        assert_eq!(node.id, NodeId::of(parent, &node.json));
+        assert_eq!(node.id, NodeId::new(parent, &node.json));
         assert_eq!((node.parent, node.depth as usize), (parent, depth));
         assert_eq!(store.node(node.id).unwrap().as_ref(), Some(node));
-        assert_eq!(store.numbered(node.number).unwrap().as_ref(), Some(node));
+        assert_eq!(store.node_by_number(node.number).unwrap().as_ref(), Some(node));
         parent = Some(node.id);
     }
     assert_eq!(committed.tips, [(id("a"), parent)]);
@@ -77,14 +77,14 @@ fn roles_and_times_are_kept(store: &dyn Store) {
 }
 
 fn a_message_is_kept_once(store: &dyn Store) {
-    assert_eq!(write(store, vec![create("a"), append("a", &["one", "two"])]).n_new, 2);
+    assert_eq!(write(store, vec![create("a"), append("a", &["one", "two"])]).n_new_messages, 2);
     let again = write_at(store, 9, vec![create("b"), append("b", &["one", "two"])]).unwrap();
-    assert_eq!((again.n_new, store.size().unwrap().n_nodes), (0, 2));
+    assert_eq!((again.n_new_messages, store.size().unwrap().n_nodes), (0, 2));
     assert_eq!((tip(store, "a"), said(store, "b")), (tip(store, "b"), "one two".into()));
     // The moment is that of the first time.
     assert_eq!(chain(store, "b")[0].at, Millis(1));
     let more = write(store, vec![append("a", &["three"]), append("b", &["three", "four"])]);
-    assert_eq!((more.n_new, said(store, "b")), (2, "one two three four".into()));
+    assert_eq!((more.n_new_messages, said(store, "b")), (2, "one two three four".into()));
     assert_eq!(said(store, "a"), "one two three");
 }
 
@@ -92,20 +92,20 @@ fn numbers_are_kept_under_names(store: &dyn Store) {
     // The names of the store's own numbers are free, and its own stay as they are.
     let names = ["limit\nhttps://a/v1\nm", "numbered", "indexed", "version", ""];
     for name in names {
-        assert_eq!(store.mark(name).unwrap(), None, "{name:?}");
+        assert_eq!(store.named_value(name).unwrap(), None, "{name:?}");
     }
     write(store, vec![create("a"), append("a", &["one"])]);
-    write(store, names.iter().map(|name| Op::Mark((*name).into(), -7)).collect());
-    write(store, vec![Op::Mark("numbered".into(), i64::MAX), append("a", &["two"])]);
-    assert_eq!((store.mark("version").unwrap(), store.mark("numbered").unwrap()), (Some(-7), Some(i64::MAX)));
-    store.sweep().unwrap();
-    assert_eq!(store.mark("").unwrap(), Some(-7));
+    write(store, names.iter().map(|name| Op::SetNamedValue((*name).into(), -7)).collect());
+    write(store, vec![Op::SetNamedValue("numbered".into(), i64::MAX), append("a", &["two"])]);
+    assert_eq!((store.named_value("version").unwrap(), store.named_value("numbered").unwrap()), (Some(-7), Some(i64::MAX)));
+    store.collect_garbage().unwrap();
+    assert_eq!(store.named_value("").unwrap(), Some(-7));
     write(store, vec![append("a", &["three"])]);
     assert!(chain(store, "a")[2].number < 100, "its own numbers go on");
     // All or nothing.
-    let failing = write_at(store, 9, vec![Op::Mark("".into(), 1), append("nobody", &["x"])]);
+    let failing = write_at(store, 9, vec![Op::SetNamedValue("".into(), 1), append("nobody", &["x"])]);
     assert!(failing.is_err());
-    assert_eq!(store.mark("").unwrap(), Some(-7));
+    assert_eq!(store.named_value("").unwrap(), Some(-7));
 }
 
 fn a_fork_shares_what_it_has_in_common(store: &dyn Store) {
@@ -113,7 +113,7 @@ fn a_fork_shares_what_it_has_in_common(store: &dyn Store) {
     let two = node(store, "a", "two");
     let fork = create_from("b", Some(("a", Relation::Fork)), Some(two));
     let committed = write(store, vec![fork, append("b", &["other"])]);
-    assert_eq!(committed.n_new, 1);
+    assert_eq!(committed.n_new_messages, 1);
     assert_eq!((said(store, "a"), said(store, "b")), ("one two three".into(), "one two other".into()));
     write(store, vec![append("a", &["four"]), append("b", &["more"])]);
     assert_eq!(
@@ -150,25 +150,25 @@ fn forks_of_forks_keep_to_their_lanes(store: &dyn Store) {
 fn a_rewind_opens_a_lane_and_leaves_the_old_one(store: &dyn Store) {
     write(store, vec![create("a"), append("a", &["one", "two", "three"])]);
     let (one, three) = (node(store, "a", "one"), node(store, "a", "three"));
-    let committed = write(store, vec![Op::Move(id("a"), Some(one)), append("a", &["zwei"])]);
-    assert_eq!((committed.n_new, committed.tips.len()), (1, 2));
+    let committed = write(store, vec![Op::MoveTip(id("a"), Some(one)), append("a", &["zwei"])]);
+    assert_eq!((committed.n_new_messages, committed.tips.len()), (1, 2));
     assert_eq!((said(store, "a"), session(store, "a").n_messages), ("one zwei".into(), 2));
     // Nothing is lost: the session can go back.
     assert!(store.node(three).unwrap().is_some());
     assert!(store.owners(three).unwrap().is_empty());
-    write(store, vec![Op::Move(id("a"), Some(three))]);
+    write(store, vec![Op::MoveTip(id("a"), Some(three))]);
     assert_eq!((said(store, "a"), session(store, "a").n_messages), ("one two three".into(), 3));
-    write(store, vec![Op::Move(id("a"), None)]);
+    write(store, vec![Op::MoveTip(id("a"), None)]);
     assert_eq!((tip(store, "a"), session(store, "a").n_messages), (None, 0));
 }
 
 fn what_was_rewound_is_walked_again(store: &dyn Store) {
     write(store, vec![create("a"), append("a", &["one", "two", "three"])]);
     let one = node(store, "a", "one");
-    let again = write(store, vec![Op::Move(id("a"), Some(one)), append("a", &["two", "drei", "vier"])]);
-    assert_eq!((again.n_new, said(store, "a")), (2, "one two drei vier".into()));
-    let back = write(store, vec![Op::Move(id("a"), None), append("a", &["one", "two", "three"])]);
-    assert_eq!((back.n_new, said(store, "a")), (0, "one two three".into()));
+    let again = write(store, vec![Op::MoveTip(id("a"), Some(one)), append("a", &["two", "drei", "vier"])]);
+    assert_eq!((again.n_new_messages, said(store, "a")), (2, "one two drei vier".into()));
+    let back = write(store, vec![Op::MoveTip(id("a"), None), append("a", &["one", "two", "three"])]);
+    assert_eq!((back.n_new_messages, said(store, "a")), (0, "one two three".into()));
 }
 
 fn one_message_in_two_places_is_two(store: &dyn Store) {
@@ -197,7 +197,7 @@ fn owners_are_who_leads_to_it(store: &dyn Store) {
     assert_eq!(store.owners(two).unwrap(), [id("sooner"), id("later")]);
     assert_eq!(store.owners(node(store, "sooner", "three")).unwrap(), [id("sooner")]);
     let one = node(store, "later", "one");
-    write(store, vec![Op::Move(id("later"), Some(one))]);
+    write(store, vec![Op::MoveTip(id("later"), Some(one))]);
     assert_eq!(store.owners(two).unwrap(), [id("sooner")]);
     assert_eq!(store.owners(one).unwrap(), [id("sooner"), id("later")]);
 }
@@ -209,9 +209,9 @@ fn a_batch_that_fails_leaves_nothing(store: &dyn Store) {
         append("a", &["two"]),
         create("b"),
         note("a", "fold", "{}"),
-        Op::Keep(b"kept".to_vec()),
-        Op::Set(id("a"), Change::Goal(Some("more".into()))),
-        Op::Set(id("a"), Change::Ended(EndReason::Reset)),
+        Op::PutBlob(b"kept".to_vec()),
+        Op::Update(id("a"), SessionChange::Goal(Some("more".into()))),
+        Op::Update(id("a"), SessionChange::End(EndReason::Reset)),
         title("b", "second"),
         append("missing", &["x"]),
     ];
@@ -225,7 +225,7 @@ fn a_batch_that_fails_leaves_nothing(store: &dyn Store) {
     assert_eq!((session(store, "a"), store.size().unwrap().n_nodes), before);
     assert!(store.session(&id("b")).unwrap().is_none());
     assert!(store.events(&id("a"), 0).unwrap().is_empty());
-    assert!(store.blob(BlobId::of(b"kept")).unwrap().is_none());
+    assert!(store.blob(BlobId::new(b"kept")).unwrap().is_none());
     assert_eq!(said(store, "a"), "one");
 }
 
@@ -236,12 +236,12 @@ fn every_error_names_what_is_missing(store: &dyn Store) {
     assert_eq!(fails(create("a")), "there is a session a already");
     assert_eq!(fails(create_from("b", Some(("x", Relation::Fork)), None)), "there is no session x");
     assert_eq!(fails(create_from("b", None, Some(nowhere))), format!("there is no message {nowhere}"));
-    assert_eq!(fails(Op::Move(id("a"), Some(nowhere))), format!("there is no message {nowhere}"));
+    assert_eq!(fails(Op::MoveTip(id("a"), Some(nowhere))), format!("there is no message {nowhere}"));
     for op in [
         Op::Append(id("x"), Vec::new()),
-        Op::Move(id("x"), None),
+        Op::MoveTip(id("x"), None),
         note("x", "fold", "{}"),
-        Op::Set(id("x"), Change::Reopened),
+        Op::Update(id("x"), SessionChange::Reopen),
         Op::Delete(id("x")),
     ] {
         assert_eq!(fails(op), "there is no session x");
@@ -251,7 +251,7 @@ fn every_error_names_what_is_missing(store: &dyn Store) {
     assert!(matches!(store.events(&id("x"), 0), Err(StoreError::NoSession(name)) if name == id("x")));
     assert_eq!(store.session(&id("x")).unwrap(), None);
     assert_eq!(store.node(nowhere).unwrap(), None);
-    assert_eq!(store.numbered(u64::MAX).unwrap(), None);
+    assert_eq!(store.node_by_number(u64::MAX).unwrap(), None);
     assert_eq!(store.blob(BlobId([0; 32])).unwrap(), None);
 }
 
@@ -260,14 +260,14 @@ fn nobody_writes_in_between(store: &dyn Store) {
     let seen = tip(store, "a");
     let next = |expect, word: &str| {
         let expect = vec![(id("a"), expect)];
-        store.commit(&Batch { at: Millis(2), expect, ops: vec![append("a", &[word])] })
+        store.commit(&Batch { at: Millis(2), expected_tips: expect, ops: vec![append("a", &[word])] })
     };
     next(seen, "two").unwrap();
     assert!(matches!(next(seen, "three"), Err(StoreError::Moved(name)) if name == id("a")));
     assert!(matches!(next(None, "three"), Err(StoreError::Moved(_))));
     assert_eq!(said(store, "a"), "one two");
     let expect = vec![(id("x"), None)];
-    let missing = store.commit(&Batch { at: Millis(2), expect, ops: Vec::new() });
+    let missing = store.commit(&Batch { at: Millis(2), expected_tips: expect, ops: Vec::new() });
     assert!(matches!(missing, Err(StoreError::NoSession(name)) if name == id("x")));
 }
 
@@ -277,7 +277,7 @@ fn titles_are_unique(store: &dyn Store) {
     assert_eq!(taken.to_string(), "session a is called \"Task\" already");
     // One's own title again, another's after it was given up, and two that change places.
     write(store, vec![title("a", "Task"), title("b", "task")]);
-    write(store, vec![Op::Set(id("a"), Change::Title(None)), title("b", "Task"), title("a", "task")]);
+    write(store, vec![Op::Update(id("a"), SessionChange::Title(None)), title("b", "Task"), title("a", "task")]);
     assert_eq!(session(store, "b").title.as_deref(), Some("Task"));
     assert_eq!(session(store, "a").title.as_deref(), Some("task"));
     assert!(write_at(store, 2, vec![create("c"), title("c", "Task")]).is_err());
@@ -285,7 +285,7 @@ fn titles_are_unique(store: &dyn Store) {
     assert_eq!(session(store, "d").title.as_deref(), Some("Task"));
 }
 
-fn names(store: &dyn Store, filter: &Filter) -> String {
+fn names(store: &dyn Store, filter: &SessionFilter) -> String {
     let rows = store.sessions(filter).unwrap();
     rows.into_iter().map(|row| row.id.0).collect::<Vec<_>>().join(" ")
 }
@@ -294,11 +294,11 @@ fn sessions_are_listed_newest_first(store: &dyn Store) {
     for (at, name) in [(1, "a"), (3, "c"), (2, "b"), (3, "d")] {
         write_at(store, at, vec![create(name)]).unwrap();
     }
-    assert_eq!(names(store, &Filter::default()), "d c b a");
+    assert_eq!(names(store, &SessionFilter::default()), "d c b a");
     write_at(store, 9, vec![append("a", &["one"])]).unwrap();
-    assert_eq!(names(store, &Filter::default()), "a d c b");
+    assert_eq!(names(store, &SessionFilter::default()), "a d c b");
     assert_eq!(session(store, "a").started_at, Millis(1));
-    let listed = store.sessions(&Filter::default()).unwrap();
+    let listed = store.sessions(&SessionFilter::default()).unwrap();
     assert_eq!(listed[0], session(store, "a"));
 }
 
@@ -307,17 +307,17 @@ fn filters_and_pages(store: &dyn Store) {
     write_at(store, 2, vec![create_from("b", Some(("a", Relation::Rotation)), None)]).unwrap();
     write_at(store, 3, vec![create_from("c", Some(("a", Relation::Fork)), None)]).unwrap();
     write_at(store, 4, vec![create_from("d", Some(("c", Relation::Subagent)), None)]).unwrap();
-    let all = Filter::default;
-    assert_eq!(names(store, &Filter { root: Some(id("a")), ..all() }), "b a");
-    assert_eq!(names(store, &Filter { parent: Some(id("a")), ..all() }), "c b");
-    assert_eq!(names(store, &Filter { title: Some("Task".into()), ..all() }), "a");
-    assert_eq!(names(store, &Filter { source: Some("test".into()), limit: Some(2), ..all() }), "d c");
-    assert_eq!(names(store, &Filter { source: Some("other".into()), ..all() }), "");
-    assert_eq!(names(store, &Filter { since: Some(Millis(2)), before: Some(Millis(4)), ..all() }), "c b");
-    assert_eq!(names(store, &Filter { offset: 3, ..all() }), "a");
-    assert_eq!(names(store, &Filter { offset: 1, limit: Some(2), ..all() }), "c b");
-    assert_eq!(names(store, &Filter { limit: Some(0), ..all() }), "");
-    assert_eq!(names(store, &Filter { limit: Some(usize::MAX), offset: usize::MAX, ..all() }), "");
+    let all = SessionFilter::default;
+    assert_eq!(names(store, &SessionFilter { root: Some(id("a")), ..all() }), "b a");
+    assert_eq!(names(store, &SessionFilter { parent: Some(id("a")), ..all() }), "c b");
+    assert_eq!(names(store, &SessionFilter { title: Some("Task".into()), ..all() }), "a");
+    assert_eq!(names(store, &SessionFilter { source: Some("test".into()), limit: Some(2), ..all() }), "d c");
+    assert_eq!(names(store, &SessionFilter { source: Some("other".into()), ..all() }), "");
+    assert_eq!(names(store, &SessionFilter { since: Some(Millis(2)), before: Some(Millis(4)), ..all() }), "c b");
+    assert_eq!(names(store, &SessionFilter { offset: 3, ..all() }), "a");
+    assert_eq!(names(store, &SessionFilter { offset: 1, limit: Some(2), ..all() }), "c b");
+    assert_eq!(names(store, &SessionFilter { limit: Some(0), ..all() }), "");
+    assert_eq!(names(store, &SessionFilter { limit: Some(usize::MAX), offset: usize::MAX, ..all() }), "");
 }
 
 fn a_rotation_stays_in_its_lineage(store: &dyn Store) {
@@ -326,7 +326,7 @@ fn a_rotation_stays_in_its_lineage(store: &dyn Store) {
     write(
         store,
         vec![
-            Op::Set(id("a"), Change::Ended(EndReason::Compression)),
+            Op::Update(id("a"), SessionChange::End(EndReason::Compression)),
             create_from("b", Some(("a", Relation::Rotation)), tip),
             create_from("c", Some(("b", Relation::Rotation)), tip),
             create_from("d", Some(("c", Relation::Fork)), tip),
@@ -339,17 +339,17 @@ fn a_rotation_stays_in_its_lineage(store: &dyn Store) {
 
 fn the_first_end_stays(store: &dyn Store) {
     write(store, vec![create("a")]);
-    let end = |at, reason| write_at(store, at, vec![Op::Set(id("a"), Change::Ended(reason))]).unwrap();
+    let end = |at, reason| write_at(store, at, vec![Op::Update(id("a"), SessionChange::End(reason))]).unwrap();
     end(4, EndReason::Other("tired".into()));
     end(5, EndReason::Reset);
     assert_eq!(session(store, "a").ended, Some((Millis(4), EndReason::Other("tired".into()))));
-    write(store, vec![Op::Set(id("a"), Change::Reopened)]);
+    write(store, vec![Op::Update(id("a"), SessionChange::Reopen)]);
     assert_eq!(session(store, "a").ended, None);
     end(6, EndReason::Branched);
     assert_eq!(session(store, "a").ended, Some((Millis(6), EndReason::Branched)));
     write(
         store,
-        vec![Op::Set(id("a"), Change::Goal(Some("win".into()))), Op::Set(id("a"), Change::Model("m".into()))],
+        vec![Op::Update(id("a"), SessionChange::Goal(Some("win".into()))), Op::Update(id("a"), SessionChange::Model("m".into()))],
     );
     let row = session(store, "a");
     assert_eq!((row.goal.as_deref(), row.model.as_deref()), (Some("win"), Some("m")));
@@ -373,10 +373,10 @@ fn events_are_numbered_and_know_the_tip(store: &dyn Store) {
 
 fn bytes_are_kept_under_their_hash(store: &dyn Store) {
     let bytes: Vec<u8> = (0..=255).collect();
-    write(store, vec![Op::Keep(bytes.clone()), Op::Keep(bytes.clone()), Op::Keep(Vec::new())]);
-    write(store, vec![Op::Keep(bytes.clone())]);
-    assert_eq!(store.blob(BlobId::of(&bytes)).unwrap(), Some(bytes));
-    assert_eq!(store.blob(BlobId::of(b"")).unwrap(), Some(Vec::new()));
+    write(store, vec![Op::PutBlob(bytes.clone()), Op::PutBlob(bytes.clone()), Op::PutBlob(Vec::new())]);
+    write(store, vec![Op::PutBlob(bytes.clone())]);
+    assert_eq!(store.blob(BlobId::new(&bytes)).unwrap(), Some(bytes));
+    assert_eq!(store.blob(BlobId::new(b"")).unwrap(), Some(Vec::new()));
 }
 
 fn a_deleted_session_is_gone(store: &dyn Store) {
@@ -391,7 +391,7 @@ fn a_deleted_session_is_gone(store: &dyn Store) {
     // Its id is free again, and so is its lock; nothing of the old one comes back.
     write(store, vec![create("a")]);
     assert_eq!((session(store, "a").n_events, store.events(&id("a"), 0).unwrap()), (0, Vec::new()));
-    assert!(matches!(store.lock(&id("a"), "you", 1000, Millis(1)).unwrap(), Held::Ours(_)));
+    assert!(matches!(store.lock(&id("a"), "you", 1000, Millis(1)).unwrap(), LockOutcome::Acquired(_)));
     write(store, vec![Op::Delete(id("a")), create("a"), note("a", "new", "{}"), Op::Delete(id("a"))]);
     assert_eq!(store.size().unwrap().n_events, 0);
 }
@@ -410,20 +410,20 @@ fn a_sweep_takes_what_nobody_leads_to(store: &dyn Store) {
             append("c", &["x"]),
         ],
     );
-    assert_eq!(store.sweep().unwrap(), 0);
+    assert_eq!(store.collect_garbage().unwrap(), 0);
     write(store, vec![Op::Delete(id("a"))]);
-    assert_eq!(store.sweep().unwrap(), 2);
+    assert_eq!(store.collect_garbage().unwrap(), 2);
     assert!(store.node(four).unwrap().is_none());
     assert_eq!((said(store, "b"), said(store, "c")), ("one two drei vier".into(), "one two drei x".into()));
     // The place is free again, and used again.
     write(store, vec![create_from("e", None, Some(two)), append("e", &["three"])]);
     assert_eq!(said(store, "e"), "one two three");
     write(store, vec![Op::Delete(id("b")), Op::Delete(id("e"))]);
-    assert_eq!(store.sweep().unwrap(), 2, "vier and three");
+    assert_eq!(store.collect_garbage().unwrap(), 2, "vier and three");
     assert_eq!(said(store, "c"), "one two drei x");
     write(store, vec![Op::Delete(id("c"))]);
-    assert_eq!((store.sweep().unwrap(), store.size().unwrap().n_nodes), (4, 0));
-    assert_eq!(store.sweep().unwrap(), 0);
+    assert_eq!((store.collect_garbage().unwrap(), store.size().unwrap().n_nodes), (4, 0));
+    assert_eq!(store.collect_garbage().unwrap(), 0);
     write(store, vec![create("f"), append("f", &["one"])]);
     assert_eq!(said(store, "f"), "one");
 }
@@ -432,48 +432,48 @@ fn a_sweep_leaves_what_events_lead_to(store: &dyn Store) {
     let (named, other) = (b"named".to_vec(), b"other".to_vec());
     write(
         store,
-        vec![create("a"), append("a", &["one", "two"]), Op::Keep(named.clone()), Op::Keep(other.clone())],
+        vec![create("a"), append("a", &["one", "two"]), Op::PutBlob(named.clone()), Op::PutBlob(other.clone())],
     );
     let two = tip(store, "a").unwrap();
-    let body = format!("{{\"blob\":\"{}\"}}", BlobId::of(&named));
-    write(store, vec![note("a", "checkpoint", &body), Op::Move(id("a"), None)]);
-    assert_eq!(store.sweep().unwrap(), 0);
+    let body = format!("{{\"blob\":\"{}\"}}", BlobId::new(&named));
+    write(store, vec![note("a", "checkpoint", &body), Op::MoveTip(id("a"), None)]);
+    assert_eq!(store.collect_garbage().unwrap(), 0);
     assert_eq!(store.chain(two, 0..9).unwrap().len(), 2);
     assert_eq!(
-        (store.blob(BlobId::of(&named)).unwrap(), store.blob(BlobId::of(&other)).unwrap()),
+        (store.blob(BlobId::new(&named)).unwrap(), store.blob(BlobId::new(&other)).unwrap()),
         (Some(named), None)
     );
     write(store, vec![Op::Delete(id("a"))]);
-    assert_eq!(store.sweep().unwrap(), 2);
-    assert_eq!(store.blob(BlobId::of(b"named")).unwrap(), None);
+    assert_eq!(store.collect_garbage().unwrap(), 2);
+    assert_eq!(store.blob(BlobId::new(b"named")).unwrap(), None);
 }
 
 fn a_number_is_never_given_twice(store: &dyn Store) {
     write(store, vec![create("a"), append("a", &["one", "two"])]);
     let highest = chain(store, "a")[1].number;
     write(store, vec![Op::Delete(id("a"))]);
-    store.sweep().unwrap();
+    store.collect_garbage().unwrap();
     write(store, vec![create("b"), append("b", &["three", "four"])]);
     let numbers: Vec<u64> = chain(store, "b").iter().map(|node| node.number).collect();
     assert!(numbers[0] > highest && numbers[1] > numbers[0], "{highest} {numbers:?}");
-    assert_eq!(store.numbered(highest).unwrap(), None);
+    assert_eq!(store.node_by_number(highest).unwrap(), None);
 }
 
 fn locks_have_one_holder(store: &dyn Store) {
     write(store, vec![create("a"), create("b")]);
     let take = |name: &str, holder: &str, now| store.lock(&id(name), holder, 100, Millis(now)).unwrap();
-    let Held::Ours(lock) = take("a", "me", 0) else { panic!("it is free") };
+    let LockOutcome::Acquired(lock) = take("a", "me", 0) else { panic!("it is free") };
     assert_eq!((lock.session, lock.holder.as_str(), lock.until), (id("a"), "me", Millis(100)));
-    let Held::Theirs(lock) = take("a", "you", 50) else { panic!("it is held") };
+    let LockOutcome::HeldByOther(lock) = take("a", "you", 50) else { panic!("it is held") };
     assert_eq!((lock.holder.as_str(), lock.until), ("me", Millis(100)));
-    assert!(matches!(take("b", "you", 50), Held::Ours(_)));
+    assert!(matches!(take("b", "you", 50), LockOutcome::Acquired(_)));
     // The holder prolongs it; another one can't give it back.
-    let Held::Ours(lock) = take("a", "me", 60) else { panic!("it is one's own") };
+    let LockOutcome::Acquired(lock) = take("a", "me", 60) else { panic!("it is one's own") };
     assert_eq!(lock.until, Millis(160));
     store.unlock(&id("a"), "you").unwrap();
-    assert!(matches!(take("a", "you", 120), Held::Theirs(_)));
+    assert!(matches!(take("a", "you", 120), LockOutcome::HeldByOther(_)));
     store.unlock(&id("a"), "me").unwrap();
-    assert!(matches!(take("a", "you", 120), Held::Ours(_)));
+    assert!(matches!(take("a", "you", 120), LockOutcome::Acquired(_)));
     store.unlock(&id("nobody"), "me").unwrap();
 }
 
@@ -481,16 +481,16 @@ fn locks_end_by_themselves(store: &dyn Store) {
     write(store, vec![create("a")]);
     let take = |holder: &str, now| store.lock(&id("a"), holder, 100, Millis(now)).unwrap();
     take("dead", 0);
-    assert!(matches!(take("next", 99), Held::Theirs(_)));
+    assert!(matches!(take("next", 99), LockOutcome::HeldByOther(_)));
     assert!(
-        matches!(take("next", 100), Held::Ours(lock) if lock.holder == "next" && lock.until == Millis(200))
+        matches!(take("next", 100), LockOutcome::Acquired(lock) if lock.holder == "next" && lock.until == Millis(200))
     );
     // The one who was gone for too long has lost it, and gives nothing back.
-    assert!(matches!(take("dead", 150), Held::Theirs(_)));
+    assert!(matches!(take("dead", 150), LockOutcome::HeldByOther(_)));
     store.unlock(&id("a"), "dead").unwrap();
-    assert!(matches!(take("dead", 150), Held::Theirs(lock) if lock.holder == "next"));
+    assert!(matches!(take("dead", 150), LockOutcome::HeldByOther(lock) if lock.holder == "next"));
     assert!(
-        matches!(store.lock(&id("a"), "next", i64::MAX, Millis(5)).unwrap(), Held::Ours(lock) if lock.until == Millis(i64::MAX))
+        matches!(store.lock(&id("a"), "next", i64::MAX, Millis(5)).unwrap(), LockOutcome::Acquired(lock) if lock.until == Millis(i64::MAX))
     );
 }
 
@@ -506,7 +506,7 @@ fn sizes_add_up(store: &dyn Store) {
 fn many_messages_at_once(store: &dyn Store) {
     let words: Vec<String> = (0..331).map(|i| format!("w{i}")).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    assert_eq!(write(store, vec![create("a"), append("a", &words)]).n_new, 331);
+    assert_eq!(write(store, vec![create("a"), append("a", &words)]).n_new_messages, 331);
     assert_eq!(said(store, "a"), words.join(" "));
     let numbers: Vec<u64> = chain(store, "a").iter().map(|node| node.number).collect();
     assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]));
@@ -533,5 +533,5 @@ fn odd_texts_pass(store: &dyn Store) {
     assert_eq!(&*store.chain(row.tip.unwrap(), 0..1).unwrap()[0].json, nul);
     assert_eq!(store.events(&name, 0).unwrap()[0].body, "{\"a\":\"\0\"}");
     assert_eq!(store.size().unwrap().n_json_bytes as usize, nul.len());
-    assert_eq!(store.sessions(&Filter { title: Some(odd.into()), ..Filter::default() }).unwrap(), [row]);
+    assert_eq!(store.sessions(&SessionFilter { title: Some(odd.into()), ..SessionFilter::default() }).unwrap(), [row]);
 }

@@ -89,7 +89,7 @@ fn a_full_disk_loses_nothing_and_goes_on() {
             vec![crate::words::create("more"), crate::words::append("more", &["room"])],
         );
         crate::words::write(&store, vec![fanfold_store::Op::Delete(crate::words::id("more"))]);
-        store.sweep().unwrap();
+        store.collect_garbage().unwrap();
     }
     assert!(!safe.is_empty());
 }

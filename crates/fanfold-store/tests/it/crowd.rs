@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use fanfold_store::{Held, Millis, SqliteStore, Store};
+use fanfold_store::{LockOutcome, Millis, SqliteStore, Store};
 
 use crate::scribe::{BESIDE_OTHERS, Scribe, Standing, faults, stands};
 use crate::words::*;
@@ -99,7 +99,7 @@ fn the_lock_of_a_dead_holder_is_taken_over() {
     {
         let dead = SqliteStore::open(&path).unwrap();
         write(&dead, vec![create("a")]);
-        assert!(matches!(dead.lock(&id("a"), "dead", 1_000, Millis(0)).unwrap(), Held::Ours(_)));
+        assert!(matches!(dead.lock(&id("a"), "dead", 1_000, Millis(0)).unwrap(), LockOutcome::Acquired(_)));
     }
     let stores: Vec<SqliteStore> = (0..6).map(|_| SqliteStore::open(&path).unwrap()).collect();
     let take = |now| {
@@ -114,7 +114,7 @@ fn the_lock_of_a_dead_holder_is_taken_over() {
             takers.into_iter().map(|taker| taker.join().unwrap()).collect::<Vec<_>>()
         })
     };
-    let is_ours = |held: &Held| matches!(held, Held::Ours(_));
+    let is_ours = |held: &LockOutcome| matches!(held, LockOutcome::Acquired(_));
     assert!(!take(999).iter().any(is_ours), "it is not over");
     assert_eq!(take(1_000).iter().filter(|held| is_ours(held)).count(), 1, "one of them takes it over");
     assert_eq!(stands(&stores[0]).len(), 1);

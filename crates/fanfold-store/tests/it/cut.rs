@@ -70,7 +70,7 @@ fn check_cut(cut: Cut) {
     for word in ["one", "two", "three"] {
         n_cuts.store(1, Ordering::SeqCst);
         let committed = write(&*store, vec![append("a", &[word]), note("a", word, "{}")]);
-        assert_eq!((committed.n_new, n_cuts.load(Ordering::SeqCst)), (1, 0), "{cut:?}");
+        assert_eq!((committed.n_new_messages, n_cuts.load(Ordering::SeqCst)), (1, 0), "{cut:?}");
     }
     // As the server itself has it, past the one in between.
     let store = cluster::open(&database);

@@ -1,18 +1,18 @@
 //! What a store finds out about itself, and repairs.
 
-use fanfold_store::{Care, Cure, Op, Relation, SqliteStore, Store};
+use fanfold_store::{CheckMode, RepairStatus, Op, Relation, SqliteStore, Store};
 
 use crate::words::*;
 
 /// A store with two sessions that share two messages, events and bytes.
 fn furnish(store: &dyn Store) {
-    let kept = fanfold_store::BlobId::of(b"kept");
+    let kept = fanfold_store::BlobId::new(b"kept");
     write(
         store,
         vec![
             create("a"),
             append("a", &["one", "two", "three"]),
-            Op::Keep(b"kept".to_vec()),
+            Op::PutBlob(b"kept".to_vec()),
             note("a", "request", &format!("{{\"body\":\"{kept}\"}}")),
             note("a", "fold", "{}"),
         ],
@@ -45,13 +45,13 @@ fn check_in_file(harm: &str, found: &str, repaired: &str, left: &str) {
 
 fn check_findings(store: &dyn Store, found: &str, repaired: &str, left: &str) {
     let tell = |care| {
-        let findings = store.examine(care).unwrap();
+        let findings = store.check(care).unwrap();
         findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     };
-    assert_eq!(tell(Care::Check), found);
-    assert_eq!(tell(Care::Check), found, "looking changes nothing");
-    assert_eq!(tell(Care::Repair), repaired);
-    assert_eq!(tell(Care::Check), left);
+    assert_eq!(tell(CheckMode::Report), found);
+    assert_eq!(tell(CheckMode::Report), found, "looking changes nothing");
+    assert_eq!(tell(CheckMode::Repair), repaired);
+    assert_eq!(tell(CheckMode::Report), left);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn a_sound_store_has_no_findings() {
     check_harm("SELECT 1", "", "", "");
     let memory = fanfold_store::MemoryStore::default();
     furnish(&memory);
-    assert_eq!(memory.examine(Care::Check).unwrap(), []);
+    assert_eq!(memory.check(CheckMode::Report).unwrap(), []);
 }
 
 #[test]
@@ -116,8 +116,8 @@ fn what_is_left_of_a_session_whose_tip_is_gone_is_not_swept() {
         harm();
         // Another one goes before anybody has looked.
         write(store, vec![Op::Delete(id("gone"))]);
-        assert_eq!(store.sweep().unwrap(), 1);
-        store.examine(Care::Repair).unwrap();
+        assert_eq!(store.collect_garbage().unwrap(), 1);
+        store.check(CheckMode::Repair).unwrap();
         assert_eq!(session(store, "b").n_messages, 3);
         assert_eq!(word(chain(store, "b").last().unwrap()), "drei");
     };
@@ -183,7 +183,7 @@ fn events_that_are_gone_or_nobodys() {
 
 #[test]
 fn bytes_that_changed_or_that_nobody_names() {
-    let place = format!("bytes {}", fanfold_store::BlobId::of(b"kept"));
+    let place = format!("bytes {}", fanfold_store::BlobId::new(b"kept"));
     let changed = format!("{place}: they are not what was written (can't be repaired)");
     check_in_file("UPDATE blobs SET bytes = x'00'", &changed, &changed, &changed);
     check_harm(
@@ -214,15 +214,15 @@ fn a_file_with_bytes_changed_is_noticed() {
     let at = bytes.windows(5).position(|bytes| bytes == b"three").unwrap();
     bytes[at] ^= 1;
     std::fs::write(&path, &bytes).unwrap();
-    let findings = SqliteStore::open(&path).unwrap().examine(Care::Check).unwrap();
+    let findings = SqliteStore::open(&path).unwrap().check(CheckMode::Report).unwrap();
     assert!(
-        findings.iter().any(|finding| finding.place == "message 3" && finding.cure == Cure::None),
+        findings.iter().any(|finding| finding.location == "message 3" && finding.repair == RepairStatus::Impossible),
         "{findings:?}"
     );
     // A whole page of rubbish.
     let page = bytes.len() / 4096 / 2;
     bytes[page * 4096..(page + 1) * 4096].fill(0xa5);
     std::fs::write(&path, &bytes).unwrap();
-    let findings = SqliteStore::open(&path).unwrap().examine(Care::Check).unwrap();
+    let findings = SqliteStore::open(&path).unwrap().check(CheckMode::Report).unwrap();
     assert!(!findings.is_empty());
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fanfold_store::{
-    Batch, Change, EndReason, Filter, MemoryStore, Millis, NewMessage, Node, NodeId, Op, Relation,
+    Batch, SessionChange, EndReason, SessionFilter, MemoryStore, Millis, NewMessage, Node, NodeId, Op, Relation,
     SqliteStore, Store,
 };
 use proptest::prelude::*;
@@ -30,16 +30,16 @@ fn op((who, kind, word, which): Seed, seen: &[NodeId]) -> Op {
             let words: Vec<String> = (0..=which % 3).map(|i| text(word.wrapping_add(i as u8))).collect();
             append(&who_name, &words.iter().map(String::as_str).collect::<Vec<_>>())
         }
-        7 | 8 => Op::Move(id(&who_name), node.filter(|_| word % 8 != 0)),
+        7 | 8 => Op::MoveTip(id(&who_name), node.filter(|_| word % 8 != 0)),
         9 => note(&who_name, &text(word), &format!("{{\"n\":{which}}}")),
-        10 => Op::Set(id(&who_name), Change::Title((word % 4 != 0).then(|| text(word)))),
-        11 => Op::Set(
+        10 => Op::Update(id(&who_name), SessionChange::Title((word % 4 != 0).then(|| text(word)))),
+        11 => Op::Update(
             id(&who_name),
             [
-                Change::Goal(Some(text(word))),
-                Change::Model(text(word)),
-                Change::Ended(EndReason::named(&text(word))),
-                Change::Reopened,
+                SessionChange::Goal(Some(text(word))),
+                SessionChange::Model(text(word)),
+                SessionChange::End(EndReason::from_name(&text(word))),
+                SessionChange::Reopen,
             ][usize::from(which) % 4]
                 .clone(),
         ),
@@ -59,7 +59,7 @@ fn plain(node: &Node) -> Node {
 /// Everything that can be asked, as text.
 fn all(store: &dyn Store, seen: &[NodeId]) -> BTreeMap<String, String> {
     let mut answers = BTreeMap::new();
-    for row in store.sessions(&Filter::default()).unwrap() {
+    for row in store.sessions(&SessionFilter::default()).unwrap() {
         let events = store.events(&row.id, 0).unwrap();
         let chain: Vec<Node> = chain(store, &row.id.0).iter().map(plain).collect();
         answers.insert(format!("session {}", row.id), format!("{row:?} {events:?} {chain:?}"));
@@ -67,7 +67,7 @@ fn all(store: &dyn Store, seen: &[NodeId]) -> BTreeMap<String, String> {
     for id in seen {
         let node = store.node(*id).unwrap();
         if let Some(node) = &node {
-            assert_eq!(store.numbered(node.number).unwrap().as_ref(), Some(node));
+            assert_eq!(store.node_by_number(node.number).unwrap().as_ref(), Some(node));
         }
         let owners = store.owners(*id).map_err(|error| error.to_string());
         let part = store.chain(*id, 1..3).map(|nodes| nodes.iter().map(plain).collect::<Vec<_>>());
@@ -94,7 +94,7 @@ pub(crate) fn compare(store: &dyn Store, batches: &[(Vec<Seed>, u8)]) {
             1 => vec![(id("s1"), seen.last().copied())],
             _ => Vec::new(),
         };
-        let batch = Batch { at: Millis(i as i64 * i64::from(*extra)), expect, ops };
+        let batch = Batch { at: Millis(i as i64 * i64::from(*extra)), expected_tips: expect, ops };
         let due = model.commit(&batch).map_err(|error| error.to_string());
         let found = store.commit(&batch).map_err(|error| error.to_string());
         assert_eq!(found, due, "{batch:?}");
@@ -102,7 +102,7 @@ pub(crate) fn compare(store: &dyn Store, batches: &[(Vec<Seed>, u8)]) {
             seen.extend(tip.filter(|tip| !seen.contains(tip)));
         }
         if extra % 9 == 0 {
-            assert_eq!(store.sweep().unwrap(), model.sweep().unwrap());
+            assert_eq!(store.collect_garbage().unwrap(), model.collect_garbage().unwrap());
         }
     }
     assert_eq!(all(store, &seen), all(&model, &seen));

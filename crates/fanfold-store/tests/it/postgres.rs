@@ -1,6 +1,6 @@
 //! What only a server can do wrong.
 
-use fanfold_store::{Purpose, StoreError, open};
+use fanfold_store::{OpenMode, StoreError, open};
 
 use crate::cluster;
 use crate::words::*;
@@ -19,7 +19,7 @@ fn a_newer_server_is_left_alone() {
     write(&*cluster::open(&database), vec![create("a")]);
     let mut client = ::postgres::Client::connect(&database, ::postgres::NoTls).unwrap();
     client.batch_execute("UPDATE fanfold.marks SET value = 99 WHERE name = 'version'").unwrap();
-    for purpose in [Purpose::Write, Purpose::Read] {
+    for purpose in [OpenMode::Write, OpenMode::Read] {
         assert!(matches!(open(&database, purpose), Err(StoreError::TooNew { found: 99, .. })));
     }
 }
@@ -34,7 +34,7 @@ fn a_server_of_the_first_version_is_brought_up_with_all_that_is_in_it() {
          DROP FUNCTION note_pending; DROP TABLE texts, vocabulary, pending; \
          UPDATE marks SET value = 1 WHERE name = 'version'";
     client.batch_execute(first).unwrap();
-    assert!(matches!(open(&database, Purpose::Read), Err(StoreError::TooOld { found: 1, .. })));
+    assert!(matches!(open(&database, OpenMode::Read), Err(StoreError::TooOld { found: 1, .. })));
     let store = cluster::open(&database);
     write(&*store, vec![append("a", &["three"])]);
     assert_eq!(said(&*store, "a"), "one two three");
@@ -46,9 +46,9 @@ fn a_server_of_the_first_version_is_brought_up_with_all_that_is_in_it() {
 #[test]
 fn reading_a_server_alone_makes_nothing() {
     let Some(database) = cluster::database() else { return };
-    assert!(matches!(open(&database, Purpose::Read), Err(StoreError::NoStore)));
+    assert!(matches!(open(&database, OpenMode::Read), Err(StoreError::NoStore)));
     write(&*cluster::open(&database), vec![create("a"), append("a", &["one"])]);
-    let reader = open(&database, Purpose::Read).unwrap();
+    let reader = open(&database, OpenMode::Read).unwrap();
     assert_eq!(said(&*reader, "a"), "one");
     assert!(matches!(write_at(&*reader, 2, vec![create("b")]), Err(StoreError::ReadOnly(_))));
 }
@@ -70,11 +70,11 @@ fn a_connection_that_breaks_is_made_anew() {
 
 #[test]
 fn an_address_that_leads_nowhere() {
-    let error = open("postgres://postgres@%2Fnowhere/none", Purpose::Write).err().unwrap();
+    let error = open("postgres://postgres@%2Fnowhere/none", OpenMode::Write).err().unwrap();
     let text = error.to_string();
     assert!(text.contains("the database none at") && text.contains("/nowhere"), "{text}");
     assert!(text.ends_with("hint: is the server running, and the address right?"), "{text}");
-    assert!(matches!(open("postgres://host:x/y", Purpose::Write).err(), Some(StoreError::Address(_))));
+    assert!(matches!(open("postgres://host:x/y", OpenMode::Write).err(), Some(StoreError::Address(_))));
 }
 
 #[test]

@@ -14,8 +14,8 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, Stdio};
 
 use fanfold_store::{
-    Batch, BlobId, Care, Change, EndReason, Filter, Millis, NewEvent, NewMessage, NewSession, NodeId, Op,
-    Purpose, Relation, SessionId, SessionRow, Store,
+    Batch, BlobId, CheckMode, SessionChange, EndReason, SessionFilter, Millis, NewEvent, NewMessage, NewSession, NodeId, Op,
+    OpenMode, Relation, SessionId, SessionRow, Store,
 };
 
 const ADDRESS: &str = "FANFOLD_SCRIBE";
@@ -33,12 +33,12 @@ pub(crate) type Standing = BTreeMap<String, String>;
 #[test]
 fn scribe() {
     let Ok(address) = std::env::var(ADDRESS) else { return };
-    let store = fanfold_store::open(&address, Purpose::Write).unwrap();
+    let store = fanfold_store::open(&address, OpenMode::Write).unwrap();
     tell("open");
     let mut pages: BTreeMap<SessionId, SessionRow> = BTreeMap::new();
     // Beside others it keeps to its own sessions.
     if std::env::var_os(ALONE).is_none() {
-        for row in store.sessions(&Filter::default()).unwrap() {
+        for row in store.sessions(&SessionFilter::default()).unwrap() {
             pages.insert(row.id.clone(), row);
         }
     }
@@ -50,7 +50,7 @@ fn scribe() {
         let lines: Vec<String> =
             changed.map(|row| format!("{}={}", row.id, standing(row))).chain(gone).collect();
         tell(&format!("plan {n} {}", lines.join(" ")));
-        match store.commit(&Batch { at: Millis(1), expect: Vec::new(), ops }) {
+        match store.commit(&Batch { at: Millis(1), expected_tips: Vec::new(), ops }) {
             Ok(_) => tell(&format!("done {n}")),
             Err(error) => {
                 tell(&format!("failed {n} {error:?}"));
@@ -94,7 +94,7 @@ fn draw(pages: &mut BTreeMap<SessionId, SessionRow>) -> Vec<Op> {
         (3..=4, Some(parent)) => {
             let row = pages.get_mut(&parent).unwrap();
             row.ended.get_or_insert((Millis(1), EndReason::Compression));
-            ops.push(Op::Set(parent.clone(), Change::Ended(EndReason::Compression)));
+            ops.push(Op::Update(parent.clone(), SessionChange::End(EndReason::Compression)));
             create(pages, &mut ops, &fresh, Some((&parent, Relation::Rotation)));
             note(pages, &mut ops, &fresh);
         }
@@ -148,7 +148,7 @@ fn append(pages: &mut BTreeMap<SessionId, SessionRow>, ops: &mut Vec<Op>, id: &S
         let word: String =
             std::iter::repeat_with(fastrand::alphanumeric).take(fastrand::usize(..9000)).collect();
         let json = format!("{{\"role\":\"user\",\"content\":\"{word}\"}}");
-        row.tip = Some(NodeId::of(row.tip, &json));
+        row.tip = Some(NodeId::new(row.tip, &json));
         row.n_messages += 1;
         messages.push(NewMessage { json, at: None });
     }
@@ -157,9 +157,9 @@ fn append(pages: &mut BTreeMap<SessionId, SessionRow>, ops: &mut Vec<Op>, id: &S
 
 fn note(pages: &mut BTreeMap<SessionId, SessionRow>, ops: &mut Vec<Op>, id: &SessionId) {
     let bytes = fastrand::u64(..).to_le_bytes().repeat(fastrand::usize(1..300));
-    let body = format!("{{\"blob\":\"{}\"}}", BlobId::of(&bytes));
-    ops.push(Op::Keep(bytes));
-    ops.push(Op::Note(id.clone(), NewEvent { kind: "fold".into(), body }));
+    let body = format!("{{\"blob\":\"{}\"}}", BlobId::new(&bytes));
+    ops.push(Op::PutBlob(bytes));
+    ops.push(Op::AddEvent(id.clone(), NewEvent { kind: "fold".into(), body }));
     pages.get_mut(id).unwrap().n_events += 1;
 }
 
@@ -237,12 +237,12 @@ pub(crate) fn after(safe: &Standing, plan: &Standing) -> Standing {
 pub(crate) fn stands(store: &dyn Store) -> Standing {
     assert_eq!(faults(store), "");
     let mut all = Standing::new();
-    for row in store.sessions(&Filter::default()).unwrap() {
+    for row in store.sessions(&SessionFilter::default()).unwrap() {
         let chain = row.tip.map_or(Vec::new(), |tip| store.chain(tip, 0..u32::MAX).unwrap());
         assert_eq!(chain.len(), row.n_messages as usize);
         let mut parent = None;
         for node in &chain {
-            assert_eq!((node.parent, node.id), (parent, NodeId::of(parent, &node.json)));
+            assert_eq!((node.parent, node.id), (parent, NodeId::new(parent, &node.json)));
             parent = Some(node.id);
         }
         let events = store.events(&row.id, 0).unwrap();
@@ -250,7 +250,7 @@ pub(crate) fn stands(store: &dyn Store) -> Standing {
         for event in events {
             let body: serde_json::Value = serde_json::from_str(&event.body).unwrap();
             let id: BlobId = body["blob"].as_str().unwrap().parse().unwrap();
-            assert_eq!(BlobId::of(&store.blob(id).unwrap().unwrap()), id);
+            assert_eq!(BlobId::new(&store.blob(id).unwrap().unwrap()), id);
         }
         all.insert(row.id.0.clone(), standing(&row));
     }
@@ -259,7 +259,7 @@ pub(crate) fn stands(store: &dyn Store) -> Standing {
 
 /// What is wrong with a store. Bytes that only a deleted session named wait for a sweep, and are no fault.
 pub(crate) fn faults(store: &dyn Store) -> String {
-    let findings = store.examine(Care::Check).unwrap();
-    let faults = findings.iter().filter(|finding| finding.place != "bytes");
+    let findings = store.check(CheckMode::Report).unwrap();
+    let faults = findings.iter().filter(|finding| finding.location != "bytes");
     faults.map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }

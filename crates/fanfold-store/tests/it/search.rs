@@ -1,7 +1,7 @@
 //! What every store finds, and what nobody sees.
 
-use fanfold_store::search::{Find, Live, Order, Query};
-use fanfold_store::{Change, EndReason, Millis, NewMessage, NewSession, Op, Relation, Role, Store};
+use fanfold_store::search::{SearchSpec, LiveMessages, HitOrder, Query};
+use fanfold_store::{SessionChange, EndReason, Millis, NewMessage, NewSession, Op, Relation, Role, Store};
 
 use crate::words::*;
 
@@ -43,20 +43,20 @@ pub(crate) fn begin(store: &dyn Store, name: &str, at: i64, source: &str) {
     write_at(store, at, vec![Op::Create(new)]).unwrap();
 }
 
-fn all(query: &str) -> Find {
-    Find { query: Query::parse(query), limit: 100, ..Find::default() }
+fn all(query: &str) -> SearchSpec {
+    SearchSpec { query: Query::parse(query), limit: 100, ..SearchSpec::default() }
 }
 
 /// What is found: session and text of each, in order.
-fn found(store: &dyn Store, find: &Find) -> Vec<String> {
-    let hits = store.find(find).unwrap();
-    hits.found.iter().map(|found| format!("{}: {}", found.session.id, word(&found.node))).collect()
+fn found(store: &dyn Store, find: &SearchSpec) -> Vec<String> {
+    let hits = store.search(find).unwrap();
+    hits.hits.iter().map(|found| format!("{}: {}", found.session.id, word(&found.node))).collect()
 }
 
 /// What is found, whatever the order.
-fn texts(store: &dyn Store, find: &Find) -> Vec<String> {
+fn texts(store: &dyn Store, find: &SearchSpec) -> Vec<String> {
     let mut texts: Vec<String> =
-        store.find(find).unwrap().found.iter().map(|found| word(&found.node)).collect();
+        store.search(find).unwrap().hits.iter().map(|found| word(&found.node)).collect();
     texts.sort();
     texts
 }
@@ -119,10 +119,10 @@ fn the_best_comes_first(store: &dyn Store) {
         store,
         vec![create("a"), append("a", &[&long, "needle needle needle", "no more", "a b c", "d e f"])],
     );
-    let hits = store.find(&all("needle")).unwrap();
-    assert_eq!(word(&hits.found[0].node), "needle needle needle");
-    assert_eq!(hits.found.len(), 2);
-    assert!(hits.found[0].score > hits.found[1].score);
+    let hits = store.search(&all("needle")).unwrap();
+    assert_eq!(word(&hits.hits[0].node), "needle needle needle");
+    assert_eq!(hits.hits.len(), 2);
+    assert!(hits.hits[0].score > hits.hits[1].score);
 }
 
 fn newest_and_oldest(store: &dyn Store) {
@@ -130,13 +130,13 @@ fn newest_and_oldest(store: &dyn Store) {
     for (at, text) in [(10, "word one"), (30, "word word word"), (20, "word three three")] {
         say(store, "a", at, "user", text);
     }
-    let find = |order| Find { order, ..all("word") };
+    let find = |order| SearchSpec { order, ..all("word") };
     assert_eq!(
-        found(store, &find(Order::Newest)),
+        found(store, &find(HitOrder::Newest)),
         ["a: word word word", "a: word three three", "a: word one"]
     );
     assert_eq!(
-        found(store, &find(Order::Oldest)),
+        found(store, &find(HitOrder::Oldest)),
         ["a: word one", "a: word three three", "a: word word word"]
     );
 }
@@ -145,15 +145,15 @@ fn pages_follow_one_another(store: &dyn Store) {
     let said: Vec<String> = (0..25).map(|i| format!("page {i} word")).collect();
     let said: Vec<&str> = said.iter().map(String::as_str).collect();
     write(store, vec![create("a"), append("a", &said)]);
-    for order in [Order::Best, Order::Newest, Order::Oldest] {
+    for order in [HitOrder::Best, HitOrder::Newest, HitOrder::Oldest] {
         let mut paged = Vec::new();
         for offset in [0, 10, 20] {
-            paged.extend(found(store, &Find { limit: 10, offset, order, ..all("word") }));
+            paged.extend(found(store, &SearchSpec { limit: 10, offset, order, ..all("word") }));
         }
-        assert_eq!(paged, found(store, &Find { order, ..all("word") }));
+        assert_eq!(paged, found(store, &SearchSpec { order, ..all("word") }));
         assert_eq!(paged.len(), 25);
     }
-    assert!(store.find(&Find { limit: 0, ..all("word") }).unwrap().found.is_empty());
+    assert!(store.search(&SearchSpec { limit: 0, ..all("word") }).unwrap().hits.is_empty());
 }
 
 fn filters_are_kept(store: &dyn Store) {
@@ -163,7 +163,7 @@ fn filters_are_kept(store: &dyn Store) {
     say(store, "a", 20, "assistant", "word by model");
     say(store, "a", 30, "tool", "word by tool");
     say(store, "b", 40, "user", "word by other");
-    let with = |change: &dyn Fn(&mut Find)| {
+    let with = |change: &dyn Fn(&mut SearchSpec)| {
         let mut find = all("word");
         change(&mut find);
         texts(store, &find)
@@ -174,7 +174,7 @@ fn filters_are_kept(store: &dyn Store) {
         ["word by model", "word by tool"]
     );
     assert_eq!(with(&|find| find.sources = vec!["subagent".into()]), ["word by other"]);
-    let without = with(&|find| find.without_sources = vec!["subagent".into()]);
+    let without = with(&|find| find.excluded_sources = vec!["subagent".into()]);
     assert_eq!(without, ["word by model", "word by tool", "word by user"]);
     assert_eq!(with(&|find| find.session = Some(id("b"))), ["word by other"]);
     assert_eq!(with(&|find| find.session = Some(id("none"))), [""; 0]);
@@ -241,7 +241,7 @@ fn hostile_queries_find_nothing_else(store: &dyn Store) {
         "𝔮𝔲𝔦𝔠𝔨",
     ];
     for query in hostile {
-        store.find(&all(query)).unwrap_or_else(|error| panic!("{query:?}: {error}"));
+        store.search(&all(query)).unwrap_or_else(|error| panic!("{query:?}: {error}"));
     }
     for query in [
         "quick AND",
@@ -260,7 +260,7 @@ fn hostile_queries_find_nothing_else(store: &dyn Store) {
         check(store, query, &[]);
     }
     for junk in ["(\"x* OR NOT ", "quick ", "\"", "日本", "a.b/c-", "*é*"] {
-        store.find(&all(&junk.repeat(10_000 / junk.len()))).unwrap();
+        store.search(&all(&junk.repeat(10_000 / junk.len()))).unwrap();
     }
 }
 
@@ -281,12 +281,12 @@ fn what_was_just_said_is_found(store: &dyn Store) {
             &texts(store, &all(&format!("number{i}*"))).iter().map(String::as_str).collect::<Vec<_>>(),
         );
     }
-    assert_eq!(store.find(&Find { limit: 1_000, ..all("message end") }).unwrap().found.len(), 300);
+    assert_eq!(store.search(&SearchSpec { limit: 1_000, ..all("message end") }).unwrap().hits.len(), 300);
 }
 
 fn rewind(store: &dyn Store, name: &str, to: &str) {
     let to = node(store, name, to);
-    write(store, vec![note(name, "rewound", "{}"), Op::Move(id(name), Some(to))]);
+    write(store, vec![note(name, "rewound", "{}"), Op::MoveTip(id(name), Some(to))]);
 }
 
 fn a_rewound_message_is_not_seen(store: &dyn Store) {
@@ -299,7 +299,7 @@ fn a_rewound_message_is_not_seen(store: &dyn Store) {
     }
     write(store, vec![append("a", &["good word"])]);
     check(store, "word", &["good word", "keep word"]);
-    store.sweep().unwrap();
+    store.collect_garbage().unwrap();
     check(store, "word", &["good word", "keep word"]);
 }
 
@@ -308,7 +308,7 @@ fn a_redo_brings_it_back(store: &dyn Store) {
     let undone = tip(store, "a");
     rewind(store, "a", "keep word");
     check(store, "undone", &[]);
-    write(store, vec![Op::Move(id("a"), undone)]);
+    write(store, vec![Op::MoveTip(id("a"), undone)]);
     check(store, "undone", &["undone word"]);
 }
 
@@ -321,7 +321,7 @@ fn a_fork_is_a_result_of_its_own(store: &dyn Store) {
         vec![create_from("b", Some(("a", Relation::Fork)), Some(begin)), append("b", &["word there"])],
     )
     .unwrap();
-    let find = Find { is_one_per_lineage: true, ..all("word") };
+    let find = SearchSpec { is_one_per_lineage: true, ..all("word") };
     let mut hits = found(store, &find);
     hits.sort();
     assert_eq!(hits, ["a: word here", "b: word there"]);
@@ -336,12 +336,12 @@ fn a_shared_message_is_found_once(store: &dyn Store) {
         vec![create_from("b", Some(("a", Relation::Fork)), Some(shared)), append("b", &["other"])],
     )
     .unwrap();
-    let hits = store.find(&all("word")).unwrap();
-    assert_eq!(hits.found.len(), 1);
-    assert_eq!(hits.found[0].session.id, id("a"));
-    assert_eq!(hits.found[0].also_in, [id("b")]);
+    let hits = store.search(&all("word")).unwrap();
+    assert_eq!(hits.hits.len(), 1);
+    assert_eq!(hits.hits[0].session.id, id("a"));
+    assert_eq!(hits.hits[0].also_in, [id("b")]);
     // Asked for the fork, it is the fork's.
-    assert_eq!(found(store, &Find { session: Some(id("b")), ..all("word") }), ["b: shared word"]);
+    assert_eq!(found(store, &SearchSpec { session: Some(id("b")), ..all("word") }), ["b: shared word"]);
     // And when the first one is gone.
     write(store, vec![Op::Delete(id("a"))]);
     assert_eq!(found(store, &all("word")), ["b: shared word"]);
@@ -351,13 +351,13 @@ fn a_shared_message_is_found_once(store: &dyn Store) {
 fn a_rotation_is_one_lineage(store: &dyn Store) {
     write(store, vec![create("a"), append("a", &["word one", "word two"])]);
     let tip = tip(store, "a");
-    let ended = Op::Set(id("a"), Change::Ended(EndReason::Compression));
+    let ended = Op::Update(id("a"), SessionChange::End(EndReason::Compression));
     let rotated = create_from("b", Some(("a", Relation::Rotation)), tip);
     write_at(store, 2, vec![ended, rotated, append("b", &["word three"])]).unwrap();
-    let hits = store.find(&Find { is_one_per_lineage: true, ..all("word") }).unwrap();
-    assert_eq!(hits.found.len(), 1);
-    assert_eq!(hits.found[0].session.id, id("b"));
-    assert!(hits.found[0].also_in.is_empty());
+    let hits = store.search(&SearchSpec { is_one_per_lineage: true, ..all("word") }).unwrap();
+    assert_eq!(hits.hits.len(), 1);
+    assert_eq!(hits.hits[0].session.id, id("b"));
+    assert!(hits.hits[0].also_in.is_empty());
     check(store, "word", &["word one", "word three", "word two"]);
 }
 
@@ -366,7 +366,7 @@ fn a_deleted_session_is_not_seen(store: &dyn Store) {
     check(store, "word", &["open word", "secret word"]);
     write(store, vec![Op::Delete(id("a"))]);
     check(store, "word", &["open word"]);
-    store.sweep().unwrap();
+    store.collect_garbage().unwrap();
     check(store, "word", &["open word"]);
     check(store, "*ecre*", &[]);
     // What was removed can be said again.
@@ -378,14 +378,14 @@ fn what_is_live_is_left_out(store: &dyn Store) {
     write(store, vec![create("a"), append("a", &["word 0", "word 1", "word 2", "word 3", "word 4"])]);
     write(store, vec![create("b"), append("b", &["word elsewhere"])]);
     let live = |depths: &[std::ops::Range<u32>]| {
-        let live = Live { session: id("a"), depths: depths.to_vec() };
-        texts(store, &Find { live: Some(live), ..all("word") })
+        let live = LiveMessages { session: id("a"), depths: depths.to_vec() };
+        texts(store, &SearchSpec { live: Some(live), ..all("word") })
     };
     assert_eq!(live(&[0..1, 3..5]), ["word 1", "word 2", "word elsewhere"]);
     assert_eq!(live(&[0..2, 2..5]), ["word elsewhere"]);
     assert_eq!(live(&[]).len(), 6);
-    let stranger = Live { session: id("none"), depths: vec![0..5, 5..9] };
-    assert_eq!(texts(store, &Find { live: Some(stranger), ..all("word") }).len(), 6);
+    let stranger = LiveMessages { session: id("none"), depths: vec![0..5, 5..9] };
+    assert_eq!(texts(store, &SearchSpec { live: Some(stranger), ..all("word") }).len(), 6);
 }
 
 fn what_a_fork_has_live_is_left_out(store: &dyn Store) {
@@ -397,8 +397,8 @@ fn what_a_fork_has_live_is_left_out(store: &dyn Store) {
         vec![create_from("b", Some(("a", Relation::Fork)), Some(at)), append("b", &["word b"])],
     )
     .unwrap();
-    let live = Some(Live { session: id("b"), depths: vec![0..1, 2..3] });
-    assert_eq!(texts(store, &Find { live, ..all("word") }), ["word 1", "word 2"]);
+    let live = Some(LiveMessages { session: id("b"), depths: vec![0..1, 2..3] });
+    assert_eq!(texts(store, &SearchSpec { live, ..all("word") }), ["word 1", "word 2"]);
 }
 
 fn long_messages_are_found_to_their_end(store: &dyn Store) {
@@ -408,7 +408,7 @@ fn long_messages_are_found_to_their_end(store: &dyn Store) {
     }
     text.push_str("needle in haystack");
     write(store, vec![create("a"), append("a", &[&text, "haystack in needle"])]);
-    let n_found = |query: &str| store.find(&all(query)).unwrap().found.len();
+    let n_found = |query: &str| store.search(&all(query)).unwrap().hits.len();
     assert_eq!(n_found("needle haystack"), 2);
     assert_eq!(n_found("\"needle in haystack\""), 1);
     assert_eq!(n_found("\"w39998 w39999 needle\""), 1);
@@ -431,7 +431,7 @@ fn odd_messages_do_no_harm(store: &dyn Store) {
     ];
     let messages = odd.map(|json| NewMessage { json: json.into(), at: None });
     write(store, vec![create("a"), Op::Append(id("a"), messages.to_vec())]);
-    let n_found = |query: &str| store.find(&all(query)).unwrap().found.len();
+    let n_found = |query: &str| store.search(&all(query)).unwrap().hits.len();
     assert_eq!(n_found("plain text"), 1);
     assert_eq!(n_found("nul byte"), 1);
     assert_eq!(n_found(&long[..30 * 64]), 1);
@@ -442,31 +442,31 @@ fn a_common_word_hides_nothing(store: &dyn Store) {
     let said: Vec<String> = (0..2_500).map(|i| format!("common {i}")).collect();
     let said: Vec<&str> = said.iter().map(String::as_str).collect();
     write_at(store, 2, vec![create("a"), append("a", &said)]).unwrap();
-    let hits = store.find(&Find { is_one_per_lineage: true, ..all("common") }).unwrap();
-    let mut sessions: Vec<&str> = hits.found.iter().map(|found| found.session.id.0.as_str()).collect();
+    let hits = store.search(&SearchSpec { is_one_per_lineage: true, ..all("common") }).unwrap();
+    let mut sessions: Vec<&str> = hits.hits.iter().map(|found| found.session.id.0.as_str()).collect();
     sessions.sort_unstable();
     assert_eq!(sessions, ["a", "old"]);
-    let everything = Find { limit: 10_000, ..all("common") };
-    assert_eq!(store.find(&everything).unwrap().found.len(), 2_502);
-    assert_eq!(texts(store, &Find { session: Some(id("old")), ..all("common") }).len(), 2);
-    assert_eq!(texts(store, &Find { before: Some(Millis(2)), ..all("common") }).len(), 2);
+    let everything = SearchSpec { limit: 10_000, ..all("common") };
+    assert_eq!(store.search(&everything).unwrap().hits.len(), 2_502);
+    assert_eq!(texts(store, &SearchSpec { session: Some(id("old")), ..all("common") }).len(), 2);
+    assert_eq!(texts(store, &SearchSpec { before: Some(Millis(2)), ..all("common") }).len(), 2);
     check(store, "common rare", &["common and rare"]);
-    for order in [Order::Newest, Order::Oldest] {
-        let whole = found(store, &Find { order, limit: 10_000, ..all("common") });
+    for order in [HitOrder::Newest, HitOrder::Oldest] {
+        let whole = found(store, &SearchSpec { order, limit: 10_000, ..all("common") });
         let paged: Vec<String> = (0..6)
-            .flat_map(|page| found(store, &Find { order, limit: 500, offset: 500 * page, ..all("common") }))
+            .flat_map(|page| found(store, &SearchSpec { order, limit: 500, offset: 500 * page, ..all("common") }))
             .collect();
         assert_eq!(whole, paged);
     }
-    let oldest = found(store, &Find { order: Order::Oldest, limit: 2, ..all("common") });
+    let oldest = found(store, &SearchSpec { order: HitOrder::Oldest, limit: 2, ..all("common") });
     assert!(oldest.iter().all(|hit| hit.starts_with("old: ")), "{oldest:?}");
 }
 
 fn a_part_of_many_words_is_told(store: &dyn Store) {
     let said: Vec<String> = (0..300).map(|i| format!("word{i:03}x")).collect();
     write(store, vec![create("a"), append("a", &[&said.join(" "), "few partly parts"])]);
-    assert!(store.find(&all("*ord*")).unwrap().is_bounded);
-    assert!(store.find(&all("word*")).unwrap().is_bounded);
-    assert!(!store.find(&all("*art*")).unwrap().is_bounded);
-    assert!(!store.find(&all("few")).unwrap().is_bounded);
+    assert!(store.search(&all("*ord*")).unwrap().is_bounded);
+    assert!(store.search(&all("word*")).unwrap().is_bounded);
+    assert!(!store.search(&all("*art*")).unwrap().is_bounded);
+    assert!(!store.search(&all("few")).unwrap().is_bounded);
 }

@@ -1,13 +1,13 @@
 //! An index that lags behind, is lost or broken: a search finds the same.
 
-use fanfold_store::search::{Find, Query};
-use fanfold_store::{Care, Cure, Op, Purpose, SqliteStore, Store};
+use fanfold_store::search::{SearchSpec, Query};
+use fanfold_store::{CheckMode, RepairStatus, Op, OpenMode, SqliteStore, Store};
 
 use crate::words::*;
 
 fn n_found(store: &dyn Store, query: &str) -> usize {
-    let find = Find { query: Query::parse(query), limit: 1_000, ..Find::default() };
-    store.find(&find).unwrap().found.len()
+    let find = SearchSpec { query: Query::parse(query), limit: 1_000, ..SearchSpec::default() };
+    store.search(&find).unwrap().hits.len()
 }
 
 fn count(file: &rusqlite::Connection, text: &str) -> i64 {
@@ -39,7 +39,7 @@ fn a_server_that_is_only_read_reads_what_is_not_indexed() {
     let Some(database) = crate::cluster::database() else { return };
     let store = crate::cluster::open(&database);
     write(&*store, vec![create("a"), append("a", &["first one", "then first"])]);
-    let reader = fanfold_store::open(&database, Purpose::Read).unwrap();
+    let reader = fanfold_store::open(&database, OpenMode::Read).unwrap();
     assert_eq!(n_found(&*reader, "first"), 2);
     assert_eq!(n_found(&*reader, "*irs*"), 2);
     assert_eq!(n_found(&*store, "first"), 2);
@@ -54,13 +54,13 @@ fn what_is_swept_leaves_no_word_behind() {
     write(&store, vec![append("b", &["my password"])]);
     assert_eq!(n_found(&store, "password"), 3);
     write(&store, vec![Op::Delete(id("a"))]);
-    assert_eq!(store.sweep().unwrap(), 2);
+    assert_eq!(store.collect_garbage().unwrap(), 2);
     let file = rusqlite::Connection::open(store.path()).unwrap();
     let words = |word: &str| count(&file, &format!("SELECT count(*) FROM vocabulary WHERE word = '{word}'"));
     assert_eq!((words("hunter2"), words("open"), words("password")), (0, 0, 1));
     assert_eq!(count(&file, "SELECT count(*) FROM indexed"), 1);
     assert_eq!(count(&file, "SELECT count(*) FROM parts WHERE word LIKE '%unter%'"), 0);
-    assert!(store.examine(Care::Check).unwrap().is_empty());
+    assert!(store.check(CheckMode::Report).unwrap().is_empty());
 }
 
 /// Breaks an index, and expects that it is noticed, repaired and whole.
@@ -70,15 +70,15 @@ fn check_repair(harm: &str) {
     let said: Vec<String> = (0..400).map(|i| format!("message word{i}")).collect();
     write(&store, vec![create("a"), append("a", &said.iter().map(String::as_str).collect::<Vec<_>>())]);
     assert_eq!(n_found(&store, "message"), 400);
-    assert!(store.examine(Care::Check).unwrap().is_empty());
+    assert!(store.check(CheckMode::Report).unwrap().is_empty());
     let file = rusqlite::Connection::open(store.path()).unwrap();
     file.execute_batch(harm).unwrap();
     drop(file);
-    let findings = store.examine(Care::Check).unwrap();
-    assert!(findings.iter().any(|finding| finding.cure == Cure::Possible), "{harm}: {findings:?}");
-    let repaired = store.examine(Care::Repair).unwrap();
-    assert!(repaired.iter().all(|finding| finding.cure == Cure::Done), "{harm}: {repaired:?}");
-    assert_eq!(store.examine(Care::Check).unwrap(), [], "{harm}");
+    let findings = store.check(CheckMode::Report).unwrap();
+    assert!(findings.iter().any(|finding| finding.repair == RepairStatus::Possible), "{harm}: {findings:?}");
+    let repaired = store.check(CheckMode::Repair).unwrap();
+    assert!(repaired.iter().all(|finding| finding.repair == RepairStatus::Done), "{harm}: {repaired:?}");
+    assert_eq!(store.check(CheckMode::Report).unwrap(), [], "{harm}");
     assert_eq!(n_found(&store, "message"), 400);
     assert_eq!(n_found(&store, "*ord399*"), 1);
 }

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use expect_test::{Expect, expect};
-use fanfold_store::search::{Live, Profiles, Request, Search};
-use fanfold_store::{Change, EndReason, MemoryStore, Op, Relation, SqliteStore, Store, StoreError};
+use fanfold_store::search::{LiveMessages, Profiles, SearchRequest, Searcher};
+use fanfold_store::{SessionChange, EndReason, MemoryStore, Op, Relation, SqliteStore, Store, StoreError};
 use serde_json::{Value, json};
 
 use crate::search::{begin, say};
@@ -30,7 +30,7 @@ fn week() -> MemoryStore {
     say(&store, "fork", 2 * day, "user", "or write the parser anew");
     begin(&store, "rotated", 3 * day, "cli");
     say(&store, "rotated", 3 * day, "user", "the parser is slow");
-    let ended = Op::Set(id("rotated"), Change::Ended(EndReason::Compression));
+    let ended = Op::Update(id("rotated"), SessionChange::End(EndReason::Compression));
     let rotated = create_from("rotated-2", Some(("rotated", Relation::Rotation)), tip(&store, "rotated"));
     write_at(&store, 3 * day, vec![ended, rotated]).unwrap();
     say(&store, "rotated-2", 3 * day, "assistant", "the parser is quick now");
@@ -106,11 +106,11 @@ fn brief(reply: &Value) -> String {
     out
 }
 
-fn ask(search: &Search<'_>, request: &Value) -> Value {
-    search.answer_json(&serde_json::from_value::<Request>(request.clone()).unwrap())
+fn ask(search: &Searcher<'_>, request: &Value) -> Value {
+    search.answer_json(&serde_json::from_value::<SearchRequest>(request.clone()).unwrap())
 }
 
-fn check(search: &Search<'_>, requests: &[Value], expected: &Expect) {
+fn check(search: &Searcher<'_>, requests: &[Value], expected: &Expect) {
     let mut actual = String::new();
     for request in requests {
         actual += &format!("{request}\n{}", brief(&ask(search, request)));
@@ -122,7 +122,7 @@ fn check(search: &Search<'_>, requests: &[Value], expected: &Expect) {
 fn discover() {
     let store = week();
     check(
-        &Search::new(&store),
+        &Searcher::new(&store),
         &[
             json!({ "query": "parser" }),
             json!({ "query": "parser", "limit": 99 }),
@@ -204,7 +204,7 @@ fn discover() {
 fn scroll() {
     let store = week();
     check(
-        &Search::new(&store),
+        &Searcher::new(&store),
         &[
             json!({ "session_id": "monday", "around_message_id": 22 }),
             json!({ "session_id": "monday", "around_message_id": 1, "window": 2 }),
@@ -246,7 +246,7 @@ fn scroll() {
 fn read() {
     let store = week();
     check(
-        &Search::new(&store),
+        &Searcher::new(&store),
         &[
             json!({ "session_id": "monday" }),
             json!({ "session_id": "fork" }),
@@ -278,7 +278,7 @@ fn read() {
 fn browse() {
     let store = week();
     check(
-        &Search::new(&store),
+        &Searcher::new(&store),
         &[
             json!({}),
             json!({ "limit": 2, "offset": 1 }),
@@ -314,8 +314,8 @@ fn browse() {
 fn what_is_folded_away_is_found_and_what_is_live_is_not() {
     let store = week();
     let caller = |depths: &[std::ops::Range<u32>]| {
-        let caller = Some(Live { session: id("monday"), depths: depths.to_vec() });
-        Search { caller, ..Search::new(&store) }
+        let caller = Some(LiveMessages { session: id("monday"), depths: depths.to_vec() });
+        Searcher { caller, ..Searcher::new(&store) }
     };
     let request = [json!({ "query": "lexer", "window": 1 }), json!({ "query": "question 3", "window": 1 })];
     check(
@@ -380,7 +380,7 @@ fn other_profiles_are_opened_read_only() {
     write(&other, vec![create("theirs"), append("theirs", &["their parser", "the rest"])]);
     let store = week();
     let profiles = Folder(folder.path().to_owned());
-    let search = Search { profiles: &profiles, ..Search::new(&store) };
+    let search = Searcher { profiles: &profiles, ..Searcher::new(&store) };
     check(
         &search,
         &[
@@ -424,7 +424,7 @@ fn long_texts_are_cut_where_many_are_shown_and_whole_where_one_was_asked_for() {
     begin(&store, "a", 0, "cli");
     let long = format!("needle {}", "x ".repeat(10_000));
     say(&store, "a", 0, "user", &long);
-    let search = Search::new(&store);
+    let search = Searcher::new(&store);
     let found = &ask(&search, &json!({ "query": "needle" }))["results"][0]["messages"][0];
     assert!(found["content"].as_str().unwrap().len() < 5_000);
     assert_eq!(found["content_chars"], long.chars().count());
@@ -451,7 +451,7 @@ fn the_page_of_the_guide_is_true() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/search.md");
     let page = std::fs::read_to_string(&path).unwrap();
     let store = of_the_guide();
-    let search = Search::new(&store);
+    let search = Searcher::new(&store);
     let mut parts: Vec<String> = page.split("```json\n").map(str::to_owned).collect();
     assert!(parts.len() >= 9, "the page has an example of each shape");
     let examples = parts[1..].chunks_mut(2);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fanfold_store::search::{Find, Query, text_of, words};
+use fanfold_store::search::{SearchSpec, Query, message_text, words};
 use fanfold_store::{MemoryStore, Millis, NewMessage, Node, Op, SqliteStore, Store};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -21,18 +21,18 @@ enum Among {
 
 /// Whether a query finds a message.
 fn finds(store: &dyn Store, query: &str, node: &Node, among: Among) -> bool {
-    let mut find = Find { query: Query::parse(query), limit: 50, ..Find::default() };
+    let mut find = SearchSpec { query: Query::parse(query), limit: 50, ..SearchSpec::default() };
     if among == Among::ItsMoment {
         (find.since, find.before) = (Some(node.at), Some(Millis(node.at.0 + 1)));
     }
     loop {
-        let hits = store.find(&find).unwrap();
+        let hits = store.search(&find).unwrap();
         // Some parts are in more words than are looked for; then that is told.
         let is_told = hits.is_bounded && query.starts_with('*');
-        if is_told || hits.found.iter().any(|found| found.node.number == node.number) {
+        if is_told || hits.hits.iter().any(|found| found.node.number == node.number) {
             return true;
         }
-        if hits.found.len() < find.limit {
+        if hits.hits.len() < find.limit {
             return false;
         }
         find.offset += find.limit;
@@ -176,7 +176,7 @@ fn check_recorded(store: &dyn Store, many: usize) {
     let step = (recorded.iter().map(|one| one.messages.len()).sum::<usize>() / n_messages).max(1);
     let messages = recorded.iter().flat_map(|one| &one.messages).step_by(step).take(n_messages);
     // Nobody else says what is text in these.
-    let told = |json: &str| Told { text: text_of(json), json: json.to_owned() };
+    let told = |json: &str| Told { text: message_text(json), json: json.to_owned() };
     let messages: Vec<Told> = messages.map(|message| told(message.get())).collect();
     let mut turn = 1_usize;
     let mut pick = |n: usize| {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use fanfold_store::{Filter, Patience, Purpose, SqliteStore, Store, StoreError, open};
+use fanfold_store::{SessionFilter, BusyPolicy, OpenMode, SqliteStore, Store, StoreError, open};
 
 use crate::words::*;
 
@@ -16,9 +16,9 @@ fn a_store_is_there_after_it_was_closed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new/folder/x.db");
     let address = format!("sqlite:{}", path.display());
-    write(&*open(&address, Purpose::Write).unwrap(), vec![create("a"), append("a", &["one", "two"])]);
-    assert_eq!(said(&*open(path.to_str().unwrap(), Purpose::Write).unwrap(), "a"), "one two");
-    assert_eq!(said(&*open(&address, Purpose::Read).unwrap(), "a"), "one two");
+    write(&*open(&address, OpenMode::Write).unwrap(), vec![create("a"), append("a", &["one", "two"])]);
+    assert_eq!(said(&*open(path.to_str().unwrap(), OpenMode::Write).unwrap(), "a"), "one two");
+    assert_eq!(said(&*open(&address, OpenMode::Read).unwrap(), "a"), "one two");
 }
 
 #[test]
@@ -59,9 +59,9 @@ fn nobody_else_may_read_it() {
 fn addresses_that_name_nothing() {
     let hint = "hint: a file, a folder, sqlite:FILE, postgres://USER@HOST/DATABASE or memory:";
     for address in ["", "mysql://x/y", "sqlite:"] {
-        assert!(message(open(address, Purpose::Write)).ends_with(hint), "{address}");
+        assert!(message(open(address, OpenMode::Write)).ends_with(hint), "{address}");
     }
-    assert!(open("memory:", Purpose::Write).is_ok());
+    assert!(open("memory:", OpenMode::Write).is_ok());
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn reading_alone_writes_nothing() {
     write(&store, vec![create("a"), append("a", &["one"])]);
     let reader = SqliteStore::open_read_only(folder.path()).unwrap();
     assert!(matches!(write_at(&reader, 2, vec![create("b")]), Err(StoreError::ReadOnly(_))));
-    assert!(matches!(reader.sweep(), Err(StoreError::ReadOnly(_))));
+    assert!(matches!(reader.collect_garbage(), Err(StoreError::ReadOnly(_))));
     // It sees what is written meanwhile.
     write(&store, vec![append("a", &["two"])]);
     assert_eq!(said(&reader, "a"), "one two");
@@ -158,14 +158,14 @@ fn readers_do_not_wait_for_a_writer() {
     let other = rusqlite::Connection::open(store.path()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE; DELETE FROM sessions").unwrap();
     let start = std::time::Instant::now();
-    assert_eq!((said(&store, "a"), store.sessions(&Filter::default()).unwrap().len()), ("one".into(), 1));
+    assert_eq!((said(&store, "a"), store.sessions(&SessionFilter::default()).unwrap().len()), ("one".into(), 1));
     assert!(start.elapsed() < Duration::from_millis(900), "{:?}", start.elapsed());
 }
 
 #[test]
 fn a_writer_gives_up_after_its_tries() {
     let folder = tempfile::tempdir().unwrap();
-    let patience = Patience { tries: 3, wait: Duration::from_millis(5), pause_ms: 1..3 };
+    let patience = BusyPolicy { tries: 3, wait: Duration::from_millis(5), pause_ms: 1..3 };
     let store = SqliteStore::open_with(folder.path(), patience).unwrap();
     let other = rusqlite::Connection::open(store.path()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -177,7 +177,7 @@ fn a_writer_gives_up_after_its_tries() {
 #[test]
 fn a_writer_waits_for_its_turn() {
     let folder = tempfile::tempdir().unwrap();
-    let patience = Patience { tries: 15, wait: Duration::from_millis(20), pause_ms: 5..20 };
+    let patience = BusyPolicy { tries: 15, wait: Duration::from_millis(20), pause_ms: 5..20 };
     let store = SqliteStore::open_with(folder.path(), patience).unwrap();
     let other = rusqlite::Connection::open(store.path()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();

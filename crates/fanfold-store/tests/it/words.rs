@@ -1,8 +1,8 @@
 //! Short ways to write a batch.
 
-use fanfold_store::search::{Find, Query};
+use fanfold_store::search::{SearchSpec, Query};
 use fanfold_store::{
-    Batch, Change, Committed, Millis, NewEvent, NewMessage, NewSession, Node, NodeId, Op, Relation,
+    Batch, SessionChange, CommitSummary, Millis, NewEvent, NewMessage, NewSession, Node, NodeId, Op, Relation,
     SessionId, SessionRow, Store, StoreError,
 };
 
@@ -35,21 +35,21 @@ pub(crate) fn json(word: &str) -> String {
 
 /// An event.
 pub(crate) fn note(name: &str, kind: &str, body: &str) -> Op {
-    Op::Note(id(name), NewEvent { kind: kind.into(), body: body.into() })
+    Op::AddEvent(id(name), NewEvent { kind: kind.into(), body: body.into() })
 }
 
 /// A title.
 pub(crate) fn title(name: &str, title: &str) -> Op {
-    Op::Set(id(name), Change::Title(Some(title.into())))
+    Op::Update(id(name), SessionChange::Title(Some(title.into())))
 }
 
 /// Writes at a moment.
-pub(crate) fn write_at(store: &dyn Store, at: i64, ops: Vec<Op>) -> Result<Committed, StoreError> {
-    store.commit(&Batch { at: Millis(at), expect: Vec::new(), ops })
+pub(crate) fn write_at(store: &dyn Store, at: i64, ops: Vec<Op>) -> Result<CommitSummary, StoreError> {
+    store.commit(&Batch { at: Millis(at), expected_tips: Vec::new(), ops })
 }
 
 /// Writes, and must succeed.
-pub(crate) fn write(store: &dyn Store, ops: Vec<Op>) -> Committed {
+pub(crate) fn write(store: &dyn Store, ops: Vec<Op>) -> CommitSummary {
     write_at(store, 1, ops).unwrap()
 }
 
@@ -87,6 +87,6 @@ pub(crate) fn node(store: &dyn Store, name: &str, said: &str) -> NodeId {
 
 /// How many messages a word finds.
 pub(crate) fn n_found(store: &dyn Store, word: &str) -> usize {
-    let find = Find { query: Query::parse(word), limit: 50, ..Find::default() };
-    store.find(&find).unwrap().found.len()
+    let find = SearchSpec { query: Query::parse(word), limit: 50, ..SearchSpec::default() };
+    store.search(&find).unwrap().hits.len()
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use fanfold_core::Tokens;
 use fanfold_engine::{Engine, MachineClock, Terms, Ways};
 use fanfold_proxy::Host;
-use fanfold_store::{Purpose, StoreError, open, store_file};
+use fanfold_store::{OpenMode, StoreError, open, store_file};
 use fanfold_tokens::Models;
 use fanfold_wire::Format;
 
@@ -64,7 +64,7 @@ impl Offered {
 
 impl Host for Offered {
     fn open(&self) -> Result<Engine, StoreError> {
-        let store = open(&self.address, Purpose::Write)?;
+        let store = open(&self.address, OpenMode::Write)?;
         Ok(Engine::new(Arc::from(store), Arc::new(MachineClock)))
     }
 

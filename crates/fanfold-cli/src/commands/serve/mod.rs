@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use fanfold_engine::Mode;
 use fanfold_mcp::{Access, Server as McpServer, Settings as McpSettings, http_service};
-use fanfold_memory::OnDeed;
+use fanfold_memory::EventCallback;
 use fanfold_proxy::meter::{Collector, Meter};
 use fanfold_proxy::{Config, Limits, Recall, Remember, Running, ServeError, Token, serve};
 use tokio::runtime::Runtime;
@@ -135,7 +135,7 @@ async fn serve_until_asked(
 /// Memory as the settings have it.
 fn memory(options: &Options, meter: &Arc<Meter>) -> anyhow::Result<Option<Remember>> {
     let counted = Arc::clone(meter);
-    let on_deed: OnDeed = Arc::new(move |deed| counted.remembered(deed.name()));
+    let on_deed: EventCallback = Arc::new(move |deed| counted.remembered(deed.name()));
     let keeper = provider::keeper(options, Some(on_deed))?;
     if let Some(keeper) = &keeper {
         keeper.warm_up();

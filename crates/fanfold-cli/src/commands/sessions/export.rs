@@ -1,7 +1,7 @@
 //! Sessions written down.
 
 use fanfold_engine::{Engine, store_words};
-use fanfold_store::{Filter, SessionRow};
+use fanfold_store::{SessionFilter, SessionRow};
 
 use super::sharegpt::{self, Secrets};
 use crate::commands::Say;
@@ -17,7 +17,7 @@ pub(crate) fn run(args: &ExportArgs, options: &Options, say: Say) -> anyhow::Res
     let mut rows = Vec::new();
     let mut failures = Vec::new();
     if args.all {
-        let readable = engine.readable(&Filter::default());
+        let readable = engine.readable(&SessionFilter::default());
         rows = readable.rows;
         failures.extend(readable.broken.iter().map(store_words));
         // Those that came from others come after them, so that an import finds where they belong.

@@ -110,7 +110,7 @@ fn session(row: &Row<'_>, name: &str) -> rusqlite::Result<(Import, Option<String
         model: row.get("model")?,
         title: row.get("title")?,
         parent: parent.map(|parent| (SessionId(parent), relation)),
-        ended: reason.as_deref().map(EndReason::named),
+        ended: reason.as_deref().map(EndReason::from_name),
         ..Import::default()
     };
     Ok((import, row.get("system_prompt")?))

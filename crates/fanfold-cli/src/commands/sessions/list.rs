@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use fanfold_core::thousands;
 use fanfold_engine::{Engine, Note, store_words};
-use fanfold_store::{EventRow, Filter, Millis, Readable, Relation, Role, SessionRow};
+use fanfold_store::{EventRow, SessionFilter, Millis, ReadableSessions, Relation, Role, SessionRow};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -20,8 +20,8 @@ const SHOWN: usize = 1000;
 
 pub(crate) fn list(args: &ListArgs, options: &Options) -> anyhow::Result<()> {
     let engine = engine_to_read(options)?;
-    let filter = Filter { source: args.source.clone(), limit: Some(args.limit), ..Filter::default() };
-    let Readable { rows, broken } = engine.readable(&filter);
+    let filter = SessionFilter { source: args.source.clone(), limit: Some(args.limit), ..SessionFilter::default() };
+    let ReadableSessions { rows, broken } = engine.readable(&filter);
     match broken.first() {
         Some(error) if rows.is_empty() => return Err(store_failed(error).into()),
         _ => print(&engine, &rows, args)?,
@@ -134,7 +134,7 @@ pub(crate) fn show(args: &OneArgs, options: &Options) -> anyhow::Result<()> {
     }
     let handles = engine.handles(&row.id).map_err(|error| store_failed(&error))?.len();
     let _ = writeln!(page, "{:<11}{handles} handles were given", "folds");
-    let children = Filter { parent: Some(row.id.clone()), ..Filter::default() };
+    let children = SessionFilter { parent: Some(row.id.clone()), ..SessionFilter::default() };
     for child in engine.readable(&children).rows {
         let Some((_, relation)) = child.parent else { continue };
         let how = match relation {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use fanfold_core::{Item, Tokens, View};
 use fanfold_engine::{Ended, Engine, Note, Wanted};
-use fanfold_provider::{Class, Fault as Failed};
+use fanfold_provider::{ErrorClass, ProviderError as Failed};
 use fanfold_testkit::Rng;
 use fanfold_testkit::bodies::Kind;
 use fanfold_testkit::summaries::{REFUSAL, careful, longer_than_its_source, with_a_made_up_quote};
@@ -30,7 +30,7 @@ fn bare(view: &View) -> Vec<&Item> {
 /// What a provider may do, drawn.
 fn answer(rng: &mut Rng, shown: &str) -> Result<String, Failed> {
     match rng.below(20) {
-        0..=5 => Err(Failed::new(Class::ALL[rng.below(Class::ALL.len())], "drawn")),
+        0..=5 => Err(Failed::new(ErrorClass::ALL[rng.below(ErrorClass::ALL.len())], "drawn")),
         6 => Ok(String::new()),
         7 => Ok(REFUSAL.to_owned()),
         8 => Ok(longer_than_its_source(shown)),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fanfold_core::Tokens;
 use fanfold_engine::{Ended, Note, Noted, Wanted, Way, Ways, Writer};
-use fanfold_provider::{Answer, Class, Fault as Failed, Prompt};
+use fanfold_provider::{ModelAnswer, ErrorClass, ProviderError as Failed, Prompt};
 use fanfold_testkit::summaries::careful;
 use fanfold_testkit::upstream::Fault;
 
@@ -17,8 +17,8 @@ const MARK: &str = "Summary of earlier steps, written by a model";
 struct Model<F>(F);
 
 impl<F: Fn(&Prompt) -> Result<String, Failed> + Send + Sync> Writer for Model<F> {
-    fn write(&self, prompt: &Prompt) -> Result<Answer, Failed> {
-        (self.0)(prompt).map(|text| Answer { text, ..Answer::default() })
+    fn write(&self, prompt: &Prompt) -> Result<ModelAnswer, Failed> {
+        (self.0)(prompt).map(|text| ModelAnswer { text, ..ModelAnswer::default() })
     }
 }
 
@@ -229,6 +229,6 @@ fn a_summary_of_what_was_taken_back_is_not_kept() {
 #[test]
 fn what_fails_for_good_is_told_by_a_model_that_is_a_function_too() {
     let stage = Stage::new();
-    let ended = stage.ask(&ways(|_| Err(Failed::new(Class::Server, "it is on fire"))), false);
+    let ended = stage.ask(&ways(|_| Err(Failed::new(ErrorClass::Server, "it is on fire"))), false);
     assert!(ended.to_string().contains("it is on fire"), "{ended}");
 }

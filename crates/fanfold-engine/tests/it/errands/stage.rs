@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fanfold_core::{Extent, Tokens, print_view};
 use fanfold_engine::{Clock, Ended, Engine, Wanted, Way, Ways};
-use fanfold_provider::{Client, Endpoint, Key, Style, Timeouts};
+use fanfold_provider::{Client, Endpoint, KeySource, Style, Timeouts};
 use fanfold_store::{EventRow, Millis, SqliteStore};
 use fanfold_testkit::summaries::careful;
 use fanfold_testkit::upstream::{Asked, Fault, Said, Script, Upstream};
@@ -160,7 +160,7 @@ impl Stage {
             let ours = self.engine.look(&id("s"), |followed| followed.session.recall(handle, &Extent::Whole));
             assert_eq!(Some(other), ours.unwrap().ok());
         }
-        assert!(self.engine.store().examine(fanfold_store::Care::Check).unwrap().is_empty());
+        assert!(self.engine.store().check(fanfold_store::CheckMode::Report).unwrap().is_empty());
     }
 }
 
@@ -171,10 +171,10 @@ pub(crate) fn body(n_messages: usize) -> String {
 
 /// A model at a provider, with a key that is made up.
 pub(crate) fn way(upstream: &Upstream, model: &str) -> Way {
-    way_at(&format!("{}/v1", upstream.url()), model, Key::Command(format!("echo not-a-key-{model}")))
+    way_at(&format!("{}/v1", upstream.url()), model, KeySource::Command(format!("echo not-a-key-{model}")))
 }
 
-pub(crate) fn way_at(url: &str, model: &str, key: Key) -> Way {
+pub(crate) fn way_at(url: &str, model: &str, key: KeySource) -> Way {
     let timeouts = Timeouts { connect: PATIENCE, first: PATIENCE, idle: PATIENCE, ..Timeouts::default() };
     let endpoint =
         Endpoint { timeouts, n_retries: 0, ..Endpoint::new(Style::OpenAi, url, model).with_key(key) };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fanfold_engine::{Ended, Missed, Ways};
-use fanfold_provider::{Class, Key};
+use fanfold_provider::{ErrorClass, KeySource};
 use fanfold_testkit::summaries::{REFUSAL, careful, longer_than_its_source, with_a_made_up_quote};
 use fanfold_testkit::upstream::Fault;
 
@@ -61,7 +61,7 @@ fn check_fault(fault: &Fault, says: &[&str]) {
 }
 
 /// A credential that does not work: nothing changes, nobody else is asked.
-fn check_aborts(fault: &Fault, class: Class, says: &[&str]) {
+fn check_aborts(fault: &Fault, class: ErrorClass, says: &[&str]) {
     for is_by_hand in [false, true] {
         let stage = Stage::new();
         stage.fault(fault.clone());
@@ -118,26 +118,26 @@ fn a_connection_that_is_closed_without_a_word() {
 #[test]
 fn status_401_aborts_and_names_the_credential() {
     let fault = Fault::Answer(401, r#"{"error":{"message":"Incorrect API key provided"}}"#.to_owned());
-    check_aborts(&fault, Class::Auth, &["401", "the key was not accepted", "it must be a key for"]);
+    check_aborts(&fault, ErrorClass::Auth, &["401", "the key was not accepted", "it must be a key for"]);
 }
 
 #[test]
 fn status_403_aborts_and_names_the_credential() {
     let fault = Fault::Answer(403, r#"{"error":{"message":"no access to this model"}}"#.to_owned());
-    check_aborts(&fault, Class::Auth, &["403", "the key was not accepted"]);
+    check_aborts(&fault, ErrorClass::Auth, &["403", "the key was not accepted"]);
 }
 
 #[test]
 fn status_402_aborts_and_says_that_credit_is_missing() {
     let fault = Fault::Answer(402, r#"{"error":{"message":"Insufficient balance"}}"#.to_owned());
-    check_aborts(&fault, Class::Quota, &["402", "add credit"]);
+    check_aborts(&fault, ErrorClass::Quota, &["402", "add credit"]);
 }
 
 #[test]
 fn a_variable_that_is_not_set_aborts_and_is_named() {
     let stage = Stage::new();
     let url = format!("{}/v1", stage.summary.url());
-    let first = way_at(&url, "little", Key::Env("FANFOLD_TEST_NOT_SET".to_owned()));
+    let first = way_at(&url, "little", KeySource::Env("FANFOLD_TEST_NOT_SET".to_owned()));
     let ended = stage.ask(&Ways { ways: vec![first, way(&stage.main, "large")], aborts: false }, true);
     assert!(matches!(&ended, Ended::Aborted(_)), "{ended}");
     assert!(ended.to_string().contains("FANFOLD_TEST_NOT_SET is not set"), "{ended}");
@@ -168,7 +168,7 @@ fn a_model_that_does_not_answer_in_time() {
 #[test]
 fn a_name_that_nobody_knows() {
     let stage = Stage::new();
-    let lost = || way_at("http://nobody.invalid/v1", "little", Key::None);
+    let lost = || way_at("http://nobody.invalid/v1", "little", KeySource::None);
     let before = (stage.view(), stage.again());
     let ended = stage.ask(&Ways { ways: vec![lost(), way(&stage.main, "large")], aborts: false }, false);
     assert!(matches!(&ended, Ended::Written(written) if written.model == "large"), "{ended}");

@@ -3,7 +3,7 @@
 use fanfold_core::{Extent, Handle};
 use fanfold_engine::Engine;
 use fanfold_store::Millis;
-use fanfold_store::search::{Request, Search, Sort};
+use fanfold_store::search::{SearchRequest, Searcher, DateOrder};
 use serde_json::{Value, json};
 
 use super::refused::Refused;
@@ -12,14 +12,14 @@ use super::route::Asked;
 pub(super) fn search(engine: &Engine, asked: &Asked) -> Result<Value, Refused> {
     let sort = match asked.text("sort").as_deref() {
         None => None,
-        Some("newest") => Some(Sort::Newest),
-        Some("oldest") => Some(Sort::Oldest),
+        Some("newest") => Some(DateOrder::Newest),
+        Some("oldest") => Some(DateOrder::Oldest),
         Some(other) => {
             return Err(Refused::wrong(format!("`{other}` is no way to sort"), "sort is newest or oldest"));
         }
     };
     let session_id = asked.text("session_id");
-    let request = Request {
+    let request = SearchRequest {
         query: asked.text("query"),
         limit: asked.number("limit")?,
         sort,
@@ -34,14 +34,14 @@ pub(super) fn search(engine: &Engine, asked: &Asked) -> Result<Value, Refused> {
         offset: asked.number("offset")?,
         max_chars: asked.number("max_chars")?,
     };
-    let reply = Search::new(engine.store()).answer(&request)?;
+    let reply = Searcher::new(engine.store()).answer(&request)?;
     // It has texts and numbers alone, which are always JSON.
     Ok(serde_json::to_value(&reply).unwrap_or_default())
 }
 
 fn day(asked: &Asked, name: &str) -> Result<Option<f64>, Refused> {
     let Some(text) = asked.text(name) else { return Ok(None) };
-    let at = Millis::of_day(&text);
+    let at = Millis::from_date(&text);
     let wrong = || Refused::wrong(format!("`{name}` is no day: {text}"), "write it as 2026-11-15");
     at.map(|at| Some(at.0 as f64 / 1000.0)).ok_or_else(wrong)
 }

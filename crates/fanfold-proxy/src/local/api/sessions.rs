@@ -1,7 +1,7 @@
 //! Sessions, their messages, folds and forks.
 
 use fanfold_engine::{Engine, Note, Noted};
-use fanfold_store::{Filter, SessionRow};
+use fanfold_store::{SessionFilter, SessionRow};
 use serde_json::{Map, Value, json};
 
 use super::refused::Refused;
@@ -14,7 +14,7 @@ pub(super) fn list(engine: &Engine, asked: &Asked) -> Result<Value, Refused> {
     let limit = asked.count("limit")?.unwrap_or(50).clamp(1, MOST);
     let offset = asked.count("offset")?.unwrap_or(0) as usize;
     let filter =
-        Filter { source: asked.text("source"), limit: Some(limit as usize), offset, ..Filter::default() };
+        SessionFilter { source: asked.text("source"), limit: Some(limit as usize), offset, ..SessionFilter::default() };
     let rows = engine.store().sessions(&filter)?;
     Ok(json!({ "sessions": rows.iter().map(session).collect::<Vec<_>>() }))
 }
