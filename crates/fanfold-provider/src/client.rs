@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::again;
+use crate::answer::reader::ModelAnswer;
+use crate::endpoint::key::Secret;
+use crate::endpoint::url::{AddressError, ProviderUrl};
 use crate::endpoint::{Endpoint, Timeouts};
-use crate::exchange::{TextSink, HttpRequest, root_cause};
-use crate::fault::{RequestTarget, ErrorClass, ProviderError};
-use crate::hearing::ModelAnswer;
-use crate::key::Secret;
-use crate::prompt::{self, RequestOptions, Prompt};
-use crate::route::{AddressError, ProviderUrl};
-use crate::veil::SecretMask;
+use crate::error::secret_mask::SecretMask;
+use crate::error::{ErrorClass, ProviderError, RequestTarget};
+use crate::request::http_request::{HttpRequest, TextSink, root_cause};
+use crate::request::prompt::{self, Prompt, RequestOptions};
+use crate::request::retry;
 
 /// A key that a command made is taken for good so long.
 const KEY_CACHE_TTL: Duration = Duration::from_secs(300);
@@ -58,7 +58,13 @@ impl Client {
         let sender = builder
             .build()
             .map_err(|error| AddressError::NoClient { address: route.display(), why: root_cause(&error) })?;
-        Ok(Client { endpoint, route, http: sender, request_options: Mutex::default(), cached_key: Mutex::default() })
+        Ok(Client {
+            endpoint,
+            route,
+            http: sender,
+            request_options: Mutex::default(),
+            cached_key: Mutex::default(),
+        })
     }
 
     /// What it asks.
@@ -78,11 +84,20 @@ impl Client {
 
     /// Asks, and tells the words of the answer as they come. What was told is not taken back: an answer that breaks off
     /// is not asked for again.
-    pub async fn stream(&self, prompt: &Prompt, mut on: impl FnMut(&str) + Send) -> Result<ModelAnswer, ProviderError> {
+    pub async fn stream(
+        &self,
+        prompt: &Prompt,
+        mut on: impl FnMut(&str) + Send,
+    ) -> Result<ModelAnswer, ProviderError> {
         self.send_with_retries(prompt, &mut on, true).await
     }
 
-    async fn send_with_retries(&self, prompt: &Prompt, on: TextSink<'_>, is_heard: bool) -> Result<ModelAnswer, ProviderError> {
+    async fn send_with_retries(
+        &self,
+        prompt: &Prompt,
+        on: TextSink<'_>,
+        is_heard: bool,
+    ) -> Result<ModelAnswer, ProviderError> {
         let until = Instant::now() + self.endpoint.timeouts.total;
         let mut n_tries = 0;
         let mut n_retries = 0;
@@ -117,7 +132,8 @@ impl Client {
                 }
             }
             let left = until.saturating_duration_since(Instant::now());
-            let pause = again::retry_pause(&fault, n_retries, left).filter(|_| n_retries < self.endpoint.n_retries);
+            let pause =
+                retry::retry_pause(&fault, n_retries, left).filter(|_| n_retries < self.endpoint.n_retries);
             let Some(pause) = pause else { return Err(self.annotate(fault, n_tries, secret.as_ref())) };
             n_retries += 1;
             sleep(pause).await;
@@ -147,7 +163,7 @@ impl Client {
     /// Takes the lesson of a refusal, and says whether there is something new to try.
     fn adapt(&self, asked: RequestOptions, fault: &ProviderError) -> bool {
         let lesson = fault.adaptation.filter(|lesson| match lesson {
-            crate::fault::Adaptation::UrlAsWritten => self.route.has_fallback(),
+            crate::error::Adaptation::UrlAsWritten => self.route.has_fallback(),
             _ => true,
         });
         let Some(next) = lesson.and_then(|lesson| asked.adapted(lesson)) else { return false };
@@ -165,13 +181,20 @@ impl Client {
 
     /// The key, if there is one: as it was read last, or anew.
     pub(crate) async fn secret(&self, until: Instant) -> Result<Option<Secret>, ProviderError> {
-        let kept = self.cached_key().clone().filter(|(_, at)| self.endpoint.key.is_command() && at.elapsed() < KEY_CACHE_TTL);
+        let kept = self
+            .cached_key()
+            .clone()
+            .filter(|(_, at)| self.endpoint.key.is_command() && at.elapsed() < KEY_CACHE_TTL);
         if let Some((secret, _)) = kept {
             return Ok(Some(secret));
         }
         let read = timeout_at(until, self.endpoint.key.read()).await;
-        let late =
-            || ProviderError::new(ErrorClass::Timeout, format!("{} did not come in time", self.endpoint.key.describe()));
+        let late = || {
+            ProviderError::new(
+                ErrorClass::Timeout,
+                format!("{} did not come in time", self.endpoint.key.describe()),
+            )
+        };
         let secret = read.map_err(|_| late())??;
         *self.cached_key() = secret.clone().map(|secret| (secret, Instant::now()));
         Ok(secret)
@@ -184,7 +207,12 @@ impl Client {
     }
 
     /// A fault with all that a person has to know, and nothing that nobody may.
-    pub(crate) fn annotate(&self, fault: ProviderError, n_tries: u32, secret: Option<&Secret>) -> ProviderError {
+    pub(crate) fn annotate(
+        &self,
+        fault: ProviderError,
+        n_tries: u32,
+        secret: Option<&Secret>,
+    ) -> ProviderError {
         let key = secret.map(|secret| secret.reveal().to_owned());
         let fault = SecretMask::new(key.into_iter().chain(self.route.secrets())).mask_error(fault);
         let asked = RequestTarget {
@@ -201,7 +229,8 @@ impl Client {
         T: Send,
         F: Future<Output = Result<T, ProviderError>>,
     {
-        let failed = |words: String| self.annotate(ProviderError::new(ErrorClass::Connection, words), 0, None);
+        let failed =
+            |words: String| self.annotate(ProviderError::new(ErrorClass::Connection, words), 0, None);
         let run = || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             match runtime {

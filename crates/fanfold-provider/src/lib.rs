@@ -1,39 +1,31 @@
-//! HTTP to a model provider: send, stream, classify errors.
+//! HTTP client for model providers: sends a prompt, streams the answer, classifies errors.
 //!
 //! ```text
-//! Prompt --body--> POST --bytes--> hearing --> Answer
-//!                    |                |
-//!                    +--- classify <--+ whatever goes wrong --> Fault: its class, its words, what to do
+//! Prompt --body--> POST --bytes--> AnswerReader --> ModelAnswer
+//!                    |                  |
+//!                    +---- classify <---+ any failure --> ProviderError: class, message, hint
 //!                            |
-//!                            +--> again, later or asked in another way, within one deadline
+//!                            +--> retry after a pause or with other request options, within one deadline
 //! ```
 //!
-//! A [`Client`] asks one model of one [`Endpoint`], OpenAI-compatible or Anthropic, hosted or local. It always streams,
-//! so that a provider that has gone silent is told from one that is slow. Keys are read when they are needed and stand
-//! in no error, no log line and no `Debug`.
+//! A [`Client`] talks to one model at one [`Endpoint`], OpenAI-compatible or Anthropic, hosted or local. It always asks
+//! for a stream, so that a silent provider can be told from a slow one. Keys are read when they are needed and never
+//! appear in errors, log lines or `Debug` output.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may fail"))]
 
-mod endpoint; // who is asked, and how long one waits
-mod route; //    addresses as people write them
-mod key; //      keys, from the environment or a command
-mod fault; //    what went wrong
-mod phrases; //  the words by which providers say so
-mod classify; // an answer that is an error
-mod veil; //     words without secrets in them
-mod prompt; //   what is asked, as each style writes it
-mod thoughts; // what a model thinks aloud, left out
-mod hearing; //  an answer as it comes
-mod again; //    whether to ask again, and when
-mod exchange; // one request and its answer
-mod client; //   all of it together
-mod window; //   how long a prompt a server takes
+mod endpoint; // address, API style, key, timeouts
+mod error; //    error classes and how to recognise them
+mod answer; //   reads an answer while it arrives
+mod request; //  bodies, HTTP requests, retries
+mod client; //   ties them together
+mod window; //   asks a server for its context window
 
+pub use answer::reader::ModelAnswer;
 pub use client::Client;
+pub use endpoint::key::{ForwardedKey, KeySource};
+pub use endpoint::url::AddressError;
 pub use endpoint::{Endpoint, Style, Timeouts};
-pub use fault::{RequestTarget, ErrorClass, ProviderError};
-pub use hearing::ModelAnswer;
-pub use key::{ForwardedKey, KeySource};
-pub use prompt::Prompt;
-pub use route::AddressError;
+pub use error::{ErrorClass, ProviderError, RequestTarget};
+pub use request::prompt::Prompt;
 pub use window::{ServerWindow, WindowKind};

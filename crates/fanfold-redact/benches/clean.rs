@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use fanfold_redact::find;
+use fanfold_redact::find_secrets;
 
 const ENDS: &[&str] = &["rs", "toml", "md", "c", "h", "cpp", "js", "ts", "py", "go", "java", "json", "yml"];
 const MOST_SHOWN: usize = 20;

@@ -14,21 +14,21 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may fail"))]
 
-mod letters; //  what bytes are, and where words end
-mod likely; //   whether a value is likely to be a secret
-mod formed; //   secrets with a form of their own: most keys and tokens
-mod blocks; //   private keys
-mod urls; //     passwords in addresses
-mod value; //    where a value begins and ends
-mod beside; //   how it stands beside its name
-mod named; //    values beside a name that tells
-mod schemes; //  headers, cookies, commands
-mod find; //     all of them in one pass
+mod char_class; //    sets of bytes, and word boundaries
+mod heuristics; //    whether a value looks like a secret or a placeholder
+mod token_formats; // secrets with a recognisable format: most keys and tokens
+mod private_keys; //  PEM private keys
+mod url_passwords; // passwords in URLs and connection strings
+mod value; //         where a value begins and ends
+mod assignment; //    the value assigned to a name
+mod named_secrets; // values assigned to a name such as `password`
+mod auth_schemes; //  headers, cookies, command lines
+mod scanner; //       all of them in one pass
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-pub use find::find_secrets;
+pub use scanner::find_secrets;
 
 /// A secret in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,8 +49,10 @@ pub fn redact(text: &str) -> Cow<'_, str> {
 pub fn redact_within(text: &str, range: Range<usize>) -> Cow<'_, str> {
     let to = text.floor_char_boundary(range.end);
     let mut end = text.ceil_char_boundary(range.start).min(to);
-    let found: Vec<Secret> =
-        find_secrets(text).into_iter().filter(|secret| secret.range.end > end && secret.range.start < to).collect();
+    let found: Vec<Secret> = find_secrets(text)
+        .into_iter()
+        .filter(|secret| secret.range.end > end && secret.range.start < to)
+        .collect();
     if found.is_empty() {
         return Cow::Borrowed(&text[end..to]);
     }

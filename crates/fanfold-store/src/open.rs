@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::memory::MemoryStore;
+use crate::in_memory::MemoryStore;
 use crate::sqlite::{SqliteStore, database_file};
 use crate::store::{Store, StoreError};
 

@@ -2,11 +2,9 @@
 
 use std::ops::Range;
 
-use crate::batch::{Batch, CommitSummary};
-use crate::chain::{BlobId, Node, NodeId};
 use crate::doctor::{CheckMode, Finding};
-use crate::search::{SearchSpec, SearchHits};
-use crate::session::{EventRow, Millis, SessionId, SessionRow};
+use crate::model::{Batch, BlobId, CommitSummary, EventRow, Millis, Node, NodeId, SessionId, SessionRow};
+use crate::search::{SearchHits, SearchSpec};
 
 /// Why a store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -177,8 +175,13 @@ pub trait Store: Send + Sync {
 
     /// Takes the lock of a session for so many milliseconds, or prolongs it, unless another one has it. A lock whose
     /// time is over is nobody's.
-    fn lock(&self, session: &SessionId, holder: &str, lease_ms: i64, now: Millis)
-    -> Result<LockOutcome, StoreError>;
+    fn lock(
+        &self,
+        session: &SessionId,
+        holder: &str,
+        lease_ms: i64,
+        now: Millis,
+    ) -> Result<LockOutcome, StoreError>;
 
     /// Gives a lock back, if it is the holder's.
     fn unlock(&self, session: &SessionId, holder: &str) -> Result<(), StoreError>;

@@ -3,45 +3,45 @@
 use std::collections::BTreeMap;
 
 use super::Examination;
-use crate::chain::{NodeId, role_of};
-use crate::sql::SqlValue;
+use crate::database::sql::SqlValue;
+use crate::database::tables::{self, Lane, StoredMessage};
+use crate::model::{NodeId, role_of};
 use crate::store::StoreError;
-use crate::tables::{self, Lane, StoredMessage};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-pub(super) fn check(patient: &mut Examination<'_>) -> Result<()> {
-    let lanes = lanes(patient)?;
+pub(super) fn check(examination: &mut Examination<'_>) -> Result<()> {
+    let lanes = lanes(examination)?;
     let mut run = LaneWalk::default();
     let mut last = (i64::MIN, 0);
     let mut used = Vec::new();
     loop {
-        let nodes = tables::nodes_after(patient.sql, last)?;
+        let nodes = tables::nodes_after(examination.sql, last)?;
         let Some(end) = nodes.last() else { break };
         last = (end.position.lane, end.position.depth);
         for node in nodes {
             if used.last() != Some(&node.position.lane) {
                 used.push(node.position.lane);
             }
-            run.examine(patient, &lanes, &node)?;
+            run.examine(examination, &lanes, &node)?;
         }
     }
     for lane in lanes.keys().filter(|lane| used.binary_search(lane).is_err()) {
         let has_children = lanes.values().any(|other| other.parent == Some(*lane));
         let (place, text) = (format!("lane {lane}"), "it has no message".to_owned());
         if has_children {
-            patient.report_lost(place, text);
+            examination.report_lost(place, text);
         } else {
-            patient.repair_with(place, text, "DELETE FROM lanes WHERE lane = $1", &[SqlValue::Int(*lane)])?;
+            examination.repair_with(place, text, "DELETE FROM lanes WHERE lane = $1", &[SqlValue::Int(*lane)])?;
         }
     }
     Ok(())
 }
 
 /// The lanes; a message stands where each of them leaves its parent.
-fn lanes(patient: &mut Examination<'_>) -> Result<BTreeMap<i64, Lane>> {
+fn lanes(examination: &mut Examination<'_>) -> Result<BTreeMap<i64, Lane>> {
     let mut lanes = BTreeMap::new();
-    for mut row in patient.sql.query("SELECT lane, parent, start FROM lanes", &[])? {
+    for mut row in examination.sql.query("SELECT lane, parent, start FROM lanes", &[])? {
         lanes.insert(row.int()?, Lane { parent: row.opt_int()?, start: row.integer()? });
     }
     for (number, lane) in &lanes {
@@ -53,7 +53,7 @@ fn lanes(patient: &mut Examination<'_>) -> Result<BTreeMap<i64, Lane>> {
         };
         if !is_sound {
             let text = format!("it begins at {} of lane {:?}, which can't be", lane.start, lane.parent);
-            patient.report_lost(format!("lane {number}"), text);
+            examination.report_lost(format!("lane {number}"), text);
         }
     }
     Ok(lanes)
@@ -70,7 +70,7 @@ struct LaneWalk {
 impl LaneWalk {
     fn examine(
         &mut self,
-        patient: &mut Examination<'_>,
+        examination: &mut Examination<'_>,
         lanes: &BTreeMap<i64, Lane>,
         node: &StoredMessage,
     ) -> Result<()> {
@@ -79,11 +79,11 @@ impl LaneWalk {
         if self.lane != Some(place.lane) {
             let Some(lane) = lanes.get(&place.lane) else {
                 self.lane = None;
-                patient.report_lost(name, format!("it stands in lane {}, which is not there", place.lane));
+                examination.report_lost(name, format!("it stands in lane {}, which is not there", place.lane));
                 return Ok(());
             };
             let parent = match (lane.parent, lane.start.checked_sub(1)) {
-                (Some(parent), Some(depth)) => tables::node_id_at(patient.sql, parent, depth)?,
+                (Some(parent), Some(depth)) => tables::node_id_at(examination.sql, parent, depth)?,
                 _ => None,
             };
             *self = LaneWalk { lane: Some(place.lane), next: lane.start, parent };
@@ -91,16 +91,16 @@ impl LaneWalk {
         let is_behind_a_gap = place.depth != self.next || (place.depth > 0 && self.parent.is_none());
         if is_behind_a_gap {
             let text = format!("the messages from {} up to it are gone from lane {}", self.next, place.lane);
-            patient.report_lost(name, text);
+            examination.report_lost(name, text);
         } else if node.id != NodeId::new(self.parent, &node.json) {
-            let owners = tables::owners(patient.sql, place)?;
+            let owners = tables::owners(examination.sql, place)?;
             let owners: Vec<String> = owners.into_iter().map(|id| id.0).collect();
             let text = format!("it is not what was written; sessions that have it: {}", owners.join(", "));
-            patient.report_lost(name, text);
+            examination.report_lost(name, text);
         } else if node.role != role_of(&node.json) {
             let cure = "UPDATE nodes SET role = $1 WHERE number = $2";
             let values = [SqlValue::Text(role_of(&node.json).name()), SqlValue::Int(place.number)];
-            patient.repair_with(name, "it has another role than its message".into(), cure, &values)?;
+            examination.repair_with(name, "it has another role than its message".into(), cure, &values)?;
         }
         (self.next, self.parent) = (place.depth + 1, Some(node.id));
         Ok(())

@@ -5,13 +5,13 @@
 
 mod chains; //   lanes, and the messages in them
 mod sessions; // who points where, and what happened to them
-mod bytes; //    what is kept beside the messages
+mod blobs; //    blobs and the events that name them
 mod index; //    whether every message can be found
 
 use std::fmt;
 
+use crate::database::sql::{Sql, SqlValue};
 use crate::search::Index;
-use crate::sql::{Sql, SqlValue};
 use crate::store::StoreError;
 
 /// What is to be done about findings.
@@ -63,29 +63,29 @@ pub(crate) fn check(
     mode: CheckMode,
     unread: RepairStatus,
 ) -> Result<Vec<Finding>, StoreError> {
-    let mut patient = Examination { sql, care: mode, findings: Vec::new() };
+    let mut examination = Examination { sql, mode, findings: Vec::new() };
     let mut is_broken = false;
     // Sessions before messages: a lane without one still leads to where a tip is set back to.
     for place in [Section::Sessions, Section::Messages, Section::Bytes, Section::Index] {
         let result = match place {
-            Section::Sessions => sessions::check(&mut patient),
-            Section::Messages => chains::check(&mut patient),
-            Section::Bytes => bytes::check(&mut patient),
-            Section::Index => index::check(&mut patient, index),
+            Section::Sessions => sessions::check(&mut examination),
+            Section::Messages => chains::check(&mut examination),
+            Section::Bytes => blobs::check(&mut examination),
+            Section::Index => index::check(&mut examination, index),
         };
         match result {
             Ok(()) => {}
             // One place that can't be read through leaves the others to be looked at.
             Err(StoreError::Broken(text)) => {
                 is_broken = true;
-                patient.findings.push(Finding { location: place.name().into(), text, repair: unread });
+                examination.findings.push(Finding { location: place.name().into(), text, repair: unread });
             }
             // A database may refuse everything after that.
             Err(_) if is_broken => break,
             Err(error) => return Err(error),
         }
     }
-    Ok(patient.findings)
+    Ok(examination.findings)
 }
 
 /// What is looked through, one after the other.
@@ -111,7 +111,7 @@ impl Section {
 /// A database being looked through.
 struct Examination<'a> {
     sql: &'a mut dyn Sql,
-    care: CheckMode,
+    mode: CheckMode,
     findings: Vec<Finding>,
 }
 
@@ -129,7 +129,7 @@ impl Examination<'_> {
         cure: &str,
         values: &[SqlValue<'_>],
     ) -> Result<(), StoreError> {
-        if self.care == CheckMode::Repair {
+        if self.mode == CheckMode::Repair {
             self.sql.execute(cure, values)?;
         }
         self.report_repairable(place, text);
@@ -138,7 +138,7 @@ impl Examination<'_> {
 
     /// Notes something that is repaired, if that was asked for.
     fn report_repairable(&mut self, place: String, text: String) {
-        let cure = if self.care == CheckMode::Repair { RepairStatus::Done } else { RepairStatus::Possible };
+        let cure = if self.mode == CheckMode::Repair { RepairStatus::Done } else { RepairStatus::Possible };
         self.findings.push(Finding { location: place, text, repair: cure });
     }
 }

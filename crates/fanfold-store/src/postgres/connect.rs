@@ -82,7 +82,8 @@ pub(super) fn migrate(client: &mut Client) -> Result<(), StoreError> {
     let is_there =
         work.query_one("SELECT to_regclass('fanfold.marks') IS NOT NULL", &[]).map_err(error::convert)?;
     let found = if is_there.get::<_, bool>(0) {
-        let row = work.query_opt("SELECT value FROM marks WHERE name = 'version'", &[]).map_err(error::convert)?;
+        let row =
+            work.query_opt("SELECT value FROM marks WHERE name = 'version'", &[]).map_err(error::convert)?;
         row.map_or(0, |row| row.get::<_, i64>(0))
     } else {
         0

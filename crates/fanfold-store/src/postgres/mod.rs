@@ -6,22 +6,23 @@
 
 mod connect; // connections, and what they are set to
 mod error; //   what PostgreSQL's errors mean here
-mod run; //     statements on a connection
+mod executor; // runs statements on a connection
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use postgres::Config;
 
-use crate::batch::{Batch, CommitSummary};
-use crate::by_tables::by_tables;
-use crate::doctor::{CheckMode, RepairStatus, Finding};
+use crate::database::sql::{Sql, SqlValue};
+use crate::database::store_methods::sql_store_methods;
+use crate::database::{commit, garbage, tables};
+use crate::doctor;
+use crate::doctor::{CheckMode, Finding, RepairStatus};
+use crate::model::{Batch, CommitSummary};
 use crate::open::OpenMode;
-use crate::search::{self, SearchSpec, SearchHits, PostgresIndex, IndexBacklog};
-use crate::sql::{Sql, SqlValue};
-use crate::store::{StoreSize, Store, StoreError};
-use crate::{commit, doctor, sweep, tables};
-use connect::{Connection, ADVISORY_LOCK};
+use crate::search::{self, IndexBacklog, PostgresIndex, SearchHits, SearchSpec};
+use crate::store::{Store, StoreError, StoreSize};
+use connect::{ADVISORY_LOCK, Connection};
 
 /// How many connections are kept open.
 const CONNECTIONS: usize = 8;
@@ -49,12 +50,17 @@ enum Attempt<T> {
 
 impl PostgresStore {
     /// Connects to a database by its address, and makes the tables if they are not there: in a schema `fanfold`.
-    pub fn open(address: &str, purpose: OpenMode) -> Result<PostgresStore, StoreError> {
+    pub fn open(address: &str, mode: OpenMode) -> Result<PostgresStore, StoreError> {
         let config: Config =
             address.parse().map_err(|error| StoreError::Address(format!("{address:?} ({error})")))?;
-        let store = PostgresStore { config, mode: purpose, idle: Mutex::new(Vec::nebacklog), lag: IndexBacklog::default() };
+        let store = PostgresStore {
+            config,
+            mode,
+            idle: Mutex::new(Vec::new()),
+            backlog: IndexBacklog::default(),
+        };
         let mut connection = connect::connect(&store.config)?;
-        match purpose {
+        match mode {
             OpenMode::Write => retry_while_busy(|| connect::migrate(&mut connection.client))?,
             OpenMode::Read => {
                 let found = connect::version(&mut connection.client)?;
@@ -92,7 +98,7 @@ impl PostgresStore {
     fn read_sql<T>(&self, work: impl Fn(&mut dyn Sql) -> Result<T, StoreError>) -> Result<T, StoreError> {
         self.retry(|connection| {
             let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-            let result = begin(connection, begin).and_then(|()| work(connection)).and_then(|value| {
+            let result = self::begin(connection, begin).and_then(|()| work(connection)).and_then(|value| {
                 connection.client.batch_execute("COMMIT").map_err(error::convert)?;
                 Ok(value)
             });
@@ -145,7 +151,8 @@ impl PostgresStore {
         let is_behind = self.read_sql(|sql| search::has_pending(sql, &PostgresIndex))?;
         while is_behind
             && self.write_sql(|sql| search::index_pending(sql, &PostgresIndex))? == search::INDEX_BATCH
-        {}
+        {
+        }
         self.backlog.clear();
         Ok(())
     }
@@ -242,7 +249,7 @@ impl Store for PostgresStore {
         Ok(committed)
     }
 
-    by_tables!();
+    sql_store_methods!();
 
     fn search(&self, find: &SearchSpec) -> Result<SearchHits, StoreError> {
         // Without an index that is up to date a search is slower, and finds the same.
@@ -254,12 +261,14 @@ impl Store for PostgresStore {
 
     fn collect_garbage(&self) -> Result<u64, StoreError> {
         // Alone: a batch could point at a message that is just being removed.
-        self.write_locked("SELECT pg_advisory_xact_lock($1)", |sql| sweep::collect(sql, &PostgresIndex))
+        self.write_locked("SELECT pg_advisory_xact_lock($1)", |sql| garbage::collect(sql, &PostgresIndex))
     }
 
     fn check(&self, care: CheckMode) -> Result<Vec<Finding>, StoreError> {
         match care {
-            CheckMode::Report => self.read_sql(|sql| doctor::check(sql, &PostgresIndex, care, RepairStatus::Impossible)),
+            CheckMode::Report => {
+                self.read_sql(|sql| doctor::check(sql, &PostgresIndex, care, RepairStatus::Impossible))
+            }
             CheckMode::Repair => self.write_locked("SELECT pg_advisory_xact_lock($1)", |sql| {
                 doctor::check(sql, &PostgresIndex, care, RepairStatus::Impossible)
             }),

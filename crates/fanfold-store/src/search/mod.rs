@@ -1,42 +1,35 @@
-//! Finds what was said: by words, by place, by session.
+//! Full text search over all sessions.
 //!
 //! ```text
-//! discover   which sessions say this?      the best hit of each, with its surroundings, its beginning and its end
-//! scroll     what was said around here?    the messages before and after one
-//! read       what was said there?          a session, a long one by its head and tail
-//! browse     what was there lately?        the last sessions
+//! discover   which sessions mention this?   the best hit of each lineage, with its context, beginning and end
+//! scroll     what surrounds this message?   the messages before and after it
+//! read       what is in this session?       all of it, or the head and tail of a long one
+//! browse     what happened lately?          the most recent sessions
 //! ```
 
-mod words; //   a text taken apart
-mod json; //    the JSON of a message, cut or not
-mod text; //    the text of a message
-mod query; //   what somebody looks for
-mod find; //    what a store is asked, and what may be seen
-mod memory; //  full text in memory
-mod lookup; //  what is found in a database
-mod lag; //     when an index catches up
-mod sqlite; //  full text in SQLite
-#[cfg(feature = "postgres")]
-mod postgres; // full text in PostgreSQL
-mod snippet; // a few words around a hit
-mod message; // a message as it is shown
-mod request; // what a caller may ask
-mod shapes; //  the four answers
-mod discover; // the first of them
+mod text; //    the text of a message and its words
+mod query; //   the query language
+mod spec; //    a search as a store sees it, and which hits are visible
+mod index; //   full text indexes
+mod replies; // requests and the four kinds of reply
 
-pub use discover::DiscoveredSession;
-pub(crate) use find::{Candidate, Ownership, HitCollector, sort};
-pub use find::{SearchSpec, SearchHit, SearchHits, LiveMessages, HitOrder};
-pub(crate) use lag::IndexBacklog;
-pub(crate) use lookup::{INDEX_BATCH, Index, search, remove_messages, index_pending, has_pending, rebuild};
-pub(crate) use memory::MemoryIndex;
-pub use message::DisplayMessage;
+pub(crate) use index::backlog::IndexBacklog;
+pub(crate) use index::lookup::{
+    INDEX_BATCH, Index, has_pending, index_pending, rebuild, remove_messages, search,
+};
+pub(crate) use index::memory::MemoryIndex;
 #[cfg(feature = "postgres")]
-pub(crate) use postgres::PostgresIndex;
-pub use query::{TermGroup, ExpandedQuery, ExpandedGroup, WordPattern, Phrase, Query, Term};
-pub use request::{NoProfiles, Profiles, SearchRequest, SearchError, DateOrder};
-pub use shapes::{BrowseReply, BrowsedSession, DiscoverReply, ReadReply, SearchReply, ScrollReply, Searcher, SessionMeta};
-pub use snippet::snippet;
-pub(crate) use sqlite::SqliteIndex;
-pub use text::message_text;
-pub use words::{for_each_word, joined_words, words};
+pub(crate) use index::postgres::PostgresIndex;
+pub(crate) use index::sqlite::SqliteIndex;
+pub use query::{ExpandedGroup, ExpandedQuery, Phrase, Query, Term, TermGroup, WordPattern};
+pub use replies::discover::DiscoveredSession;
+pub use replies::display::DisplayMessage;
+pub use replies::request::{DateOrder, NoProfiles, Profiles, SearchError, SearchRequest};
+pub use replies::{
+    BrowseReply, BrowsedSession, DiscoverReply, ReadReply, ScrollReply, SearchReply, Searcher, SessionMeta,
+};
+pub(crate) use spec::{Candidate, HitCollector, Ownership, sort};
+pub use spec::{HitOrder, LiveMessages, SearchHit, SearchHits, SearchSpec};
+pub use text::message_text::message_text;
+pub use text::snippet::snippet;
+pub use text::words::{for_each_word, joined_words, words};

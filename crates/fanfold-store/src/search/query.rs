@@ -12,7 +12,7 @@
 //! Everything else is safe: other signs only part words, and an operator with nothing to work on is dropped. There is
 //! no text that is an error.
 
-use super::words::{is_single_char_word, words};
+use crate::search::text::words::{is_single_char_word, words};
 
 /// No more of a query than this is read.
 const MAX_QUERY_CHARS: usize = 2_048;
@@ -249,7 +249,11 @@ fn expand<E>(
         Ok(alike)
     };
     if words.len() == 1 {
-        let like = if is_open_before && !is_short(first) { WordPattern::Contains(first) } else { WordPattern::StartsWith(first) };
+        let like = if is_open_before && !is_short(first) {
+            WordPattern::Contains(first)
+        } else {
+            WordPattern::StartsWith(first)
+        };
         return Ok(get(like, first, most)?.into_iter().map(|word| Phrase { words: vec![word] }).collect());
     }
     // Each first one may be followed by each last one.
@@ -316,7 +320,9 @@ fn tokenize(text: &str) -> Vec<QueryToken> {
             "AND" | "&&" => pieces.push(QueryToken::And),
             "OR" | "||" | "|" => pieces.push(QueryToken::Or),
             "NOT" => pieces.push(QueryToken::Not),
-            _ => pieces.extend(term(piece, piece.starts_with('*'), piece.ends_with('*')).map(QueryToken::Term)),
+            _ => {
+                pieces.extend(term(piece, piece.starts_with('*'), piece.ends_with('*')).map(QueryToken::Term))
+            }
         }
     }
 }
@@ -436,7 +442,10 @@ mod tests {
     #[test]
     fn junk_is_read_up_to_a_limit() {
         let query = Query::parse(&"x1 y2 \" OR NOT ( ".repeat(3_000));
-        assert!(query.alternatives.iter().map(|all| all.required.len() + all.excluded.len()).sum::<usize>() <= MAX_WORDS);
+        assert!(
+            query.alternatives.iter().map(|all| all.required.len() + all.excluded.len()).sum::<usize>()
+                <= MAX_WORDS
+        );
         assert!(!Query::parse(&"ä".repeat(10_000)).is_empty());
     }
 
@@ -480,7 +489,9 @@ mod tests {
     fn a_path_with_a_word_that_nobody_said_is_not_looked_for_by_its_ends() {
         for text in ["*rc/none/main.r*", "*rc/main.non*", "max NOT *a/none/b*"] {
             let expanded = Query::parse(text).expand(|like, _| match like {
-                WordPattern::Exact(word) | WordPattern::StartsWith(word) if *word == "main" => Ok(vec!["main".to_owned()]),
+                WordPattern::Exact(word) | WordPattern::StartsWith(word) if *word == "main" => {
+                    Ok(vec!["main".to_owned()])
+                }
                 WordPattern::Exact(_) | WordPattern::StartsWith(_) => Ok(Vec::new()),
                 WordPattern::EndsWith(_) | WordPattern::Contains(_) => Err("this takes a while"),
             });

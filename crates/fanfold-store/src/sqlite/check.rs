@@ -2,10 +2,10 @@
 
 use rusqlite::Connection;
 
-use super::run::SqliteExecutor;
+use super::executor::SqliteExecutor;
 use super::salvage::{self, SalvageReport};
 use super::{SqliteStore, error};
-use crate::doctor::{self, CheckMode, RepairStatus, Finding};
+use crate::doctor::{self, CheckMode, Finding, RepairStatus};
 use crate::search::{self, SqliteIndex};
 use crate::store::StoreError;
 
@@ -19,7 +19,8 @@ pub(super) fn check(store: &SqliteStore, care: CheckMode) -> Result<Vec<Finding>
     };
     let can_be_read_later = findings.iter().any(|finding| finding.repair == RepairStatus::Possible);
     let unread = if can_be_read_later { RepairStatus::Possible } else { RepairStatus::Impossible };
-    let look = |connection: &Connection| doctor::check(&mut SqliteExecutor(connection), &SqliteIndex, care, unread);
+    let look =
+        |connection: &Connection| doctor::check(&mut SqliteExecutor(connection), &SqliteIndex, care, unread);
     let inside = match care {
         CheckMode::Report => store.read(look),
         CheckMode::Repair => store.write(look),
@@ -75,7 +76,9 @@ fn repair_problems(store: &SqliteStore, problems: Vec<String>) -> Result<Vec<Fin
             Err(error) => return Err(error),
         }
     }
-    let cure = |text: &String| if is_mended || !left.contains(text) { RepairStatus::Done } else { RepairStatus::Impossible };
+    let cure = |text: &String| {
+        if is_mended || !left.contains(text) { RepairStatus::Done } else { RepairStatus::Impossible }
+    };
     let problems = problems.into_iter().map(|text| {
         let cure = cure(&text);
         file_finding(text, cure)

@@ -92,7 +92,9 @@ pub(super) fn open_exclusive(path: &Path, wait: Duration) -> Result<Connection, 
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(error::convert)?;
     // Said before the file is read, or the log would be shared.
-    connection.pragma_update_and_check(None, "locking_mode", "EXCLUSIVE", |_| Ok(())).map_err(error::convert)?;
+    connection
+        .pragma_update_and_check(None, "locking_mode", "EXCLUSIVE", |_| Ok(()))
+        .map_err(error::convert)?;
     configure(&mut connection, wait).map_err(error::convert)?;
     connection.execute_batch("BEGIN EXCLUSIVE; COMMIT").map_err(error::convert)?;
     Ok(connection)

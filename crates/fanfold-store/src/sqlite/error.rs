@@ -1,7 +1,6 @@
 //! What SQLite's errors mean here.
 
-use rusqlite::ErrorCode;
-use rusqlite::ffi;
+use rusqlite::{ErrorCode, ffi};
 
 use crate::store::StoreError;
 

@@ -5,7 +5,7 @@
 
 mod connect; // opening, and what a connection is set to
 mod error; //   what SQLite's errors mean here
-mod run; //     statements on a connection
+mod executor; // runs statements on a connection
 mod check; //   the file's own soundness
 mod salvage; // a broken file made anew
 
@@ -16,15 +16,15 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use crate::batch::{Batch, CommitSummary};
-use crate::by_tables::by_tables;
+use crate::database::sql::Sql;
+use crate::database::store_methods::sql_store_methods;
+use crate::database::{commit, garbage, tables};
 use crate::doctor::{CheckMode, Finding};
-use crate::search::{self, SearchSpec, SearchHits, SqliteIndex, IndexBacklog};
-use crate::sql::Sql;
-use crate::store::{StoreSize, Store, StoreError};
-use crate::{commit, sweep, tables};
+use crate::model::{Batch, CommitSummary};
+use crate::search::{self, IndexBacklog, SearchHits, SearchSpec, SqliteIndex};
+use crate::store::{Store, StoreError, StoreSize};
 pub(crate) use connect::database_file;
-use run::SqliteExecutor;
+use executor::SqliteExecutor;
 
 /// How long a store waits for others who write to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,7 +82,8 @@ impl SqliteStore {
         let path = connect::database_file(path);
         let access = connect::read_access(&path);
         let store = SqliteStore::new(path, access, BusyPolicy::default());
-        let reader = store.retry_while_busy(|| connect::open_reader(&store.path, store.access, store.busy_policy.wait))?;
+        let reader = store
+            .retry_while_busy(|| connect::open_reader(&store.path, store.access, store.busy_policy.wait))?;
         store.return_reader(reader);
         Ok(store)
     }
@@ -142,7 +143,10 @@ impl SqliteStore {
     }
 
     /// Runs some work on the file while none of our connections has it open.
-    fn with_exclusive_file<T>(&self, work: impl Fn(&Path, Duration) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    fn with_exclusive_file<T>(
+        &self,
+        work: impl Fn(&Path, Duration) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         readers.clear();
@@ -162,7 +166,9 @@ impl SqliteStore {
         for tried in 1.. {
             match work() {
                 Err(StoreError::Busy { .. }) if tried < self.busy_policy.tries => {
-                    std::thread::sleep(Duration::from_millis(fastrand::u64(self.busy_policy.pause_ms.clone())));
+                    std::thread::sleep(Duration::from_millis(fastrand::u64(
+                        self.busy_policy.pause_ms.clone(),
+                    )));
                 }
                 Err(StoreError::Busy { .. }) => return Err(StoreError::Busy { tries: tried }),
                 result => return result,
@@ -174,7 +180,8 @@ impl SqliteStore {
     /// Brings the full text index up to date, some messages at a time, so that others get their turn in between.
     fn catch_up_index(&self) -> Result<(), StoreError> {
         let is_behind = self.read_sql(|sql| search::has_pending(sql, &SqliteIndex))?;
-        while is_behind && self.write_sql(|sql| search::index_pending(sql, &SqliteIndex))? == search::INDEX_BATCH
+        while is_behind
+            && self.write_sql(|sql| search::index_pending(sql, &SqliteIndex))? == search::INDEX_BATCH
         {
         }
         self.backlog.clear();
@@ -196,8 +203,9 @@ fn transaction<T>(
     work: &mut impl FnMut(&Connection) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
     connection.prepare_cached(begin).and_then(|mut begin| begin.execute([])).map_err(error::convert)?;
-    let commit =
-        || connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([])).map_err(error::convert);
+    let commit = || {
+        connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([])).map_err(error::convert)
+    };
     let result = work(connection).and_then(|value| commit().map(|_| value));
     if !connection.is_autocommit() {
         // The first error is the one to tell.
@@ -217,7 +225,7 @@ impl Store for SqliteStore {
         Ok(committed)
     }
 
-    by_tables!();
+    sql_store_methods!();
 
     fn search(&self, find: &SearchSpec) -> Result<SearchHits, StoreError> {
         // Without an index that is up to date a search is slower, and finds the same.
@@ -228,7 +236,7 @@ impl Store for SqliteStore {
     }
 
     fn collect_garbage(&self) -> Result<u64, StoreError> {
-        self.write_sql(|sql| sweep::collect(sql, &SqliteIndex))
+        self.write_sql(|sql| garbage::collect(sql, &SqliteIndex))
     }
 
     fn check(&self, care: CheckMode) -> Result<Vec<Finding>, StoreError> {
@@ -245,8 +253,7 @@ impl Store for SqliteStore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::{NewEvent, NewSession, Op};
-    use crate::session::SessionId;
+    use crate::model::{NewEvent, NewSession, Op, SessionId};
     use crate::store::SessionFilter;
 
     #[test]

@@ -12,7 +12,7 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::types::Value;
 use rusqlite::{Connection, ErrorCode, params_from_iter};
 
-use super::run::SqliteExecutor;
+use super::executor::SqliteExecutor;
 use super::{connect, error};
 use crate::search::{self, SqliteIndex};
 use crate::store::StoreError;
@@ -159,7 +159,9 @@ fn copy_named_values(old: &Connection, fresh: &Connection) -> Result<bool> {
         Err(error) => return Err(error),
     };
     for mark in marks {
-        fresh.execute("INSERT OR IGNORE INTO marks (name, value) VALUES (?, ?)", mark).map_err(error::convert)?;
+        fresh
+            .execute("INSERT OR IGNORE INTO marks (name, value) VALUES (?, ?)", mark)
+            .map_err(error::convert)?;
     }
     Ok(true)
 }

@@ -1,0 +1,261 @@
+//! Values beside a name that tells: settings, JSON, code, headers, flags, tables.
+
+use std::ops::Range;
+
+use crate::assignment::{Assignment, assigned_value, last_quoted_value};
+use crate::char_class::is_name_byte;
+use crate::heuristics::{CharStats, is_code, is_passphrase, is_placeholder, seed_phrase_len};
+use crate::value::{Value, line_from};
+
+/// Words that a name of a secret has. Most of them stand in other names as well.
+pub(crate) const NAME_PARTS: &[&str] = &[
+    "password",
+    "passwd",
+    "passphrase",
+    "pwd",
+    "passwort",
+    "secret",
+    "token",
+    "api_key",
+    "apikey",
+    "api-key",
+    "api key",
+    "access_key",
+    "accesskey",
+    "access-key",
+    "private_key",
+    "privatekey",
+    "private-key",
+    "signing_key",
+    "signingkey",
+    "signing-key",
+    "encryption_key",
+    "encryptionkey",
+    "auth_key",
+    "authkey",
+    "auth-key",
+    "master_key",
+    "masterkey",
+    "account_key",
+    "accountkey",
+    "accesskey",
+    "storage_key",
+    "storagekey",
+    "app_key",
+    "appkey",
+    "license_key",
+    "licensekey",
+    "credential",
+    "_pass",
+    "pass=",
+    "pass:",
+    "dbpass",
+    "_auth",
+    "integration_key",
+    "integrationkey",
+    "routing_key",
+    "server_key",
+    "serverkey",
+    "service_key",
+    "user_key",
+    "_pat",
+    "api.key",
+    "access.key",
+    "secret.key",
+    "secret key",
+    "key-data",
+    "application_key",
+    "applicationkey",
+    "routing-key",
+    "routingkey",
+    "signing.key",
+    "signing key",
+    "master key",
+    "access key",
+    "-pass",
+    "\"auth\"",
+    "mnemonic",
+    "seed_phrase",
+    "seed phrase",
+    "seed-phrase",
+    "seedphrase",
+    "recovery_phrase",
+    "recovery phrase",
+    "recovery-phrase",
+    "recoveryphrase",
+];
+
+/// What the name of a secret ends with, small and without what joins its words.
+const NAME_SUFFIXES: &[(&str, SecretKind)] = &[
+    ("password", SecretKind::Password),
+    ("passwd", SecretKind::Password),
+    ("passwort", SecretKind::Password),
+    ("passphrase", SecretKind::Password),
+    ("pwd", SecretKind::Password),
+    ("pass", SecretKind::Password),
+    ("secret", SecretKind::Secret),
+    ("secretkeybase", SecretKind::Secret),
+    ("credential", SecretKind::Secret),
+    ("credentials", SecretKind::Secret),
+    ("token", SecretKind::Token),
+    ("keydata", SecretKind::Key),
+    ("auth", SecretKind::Token),
+    ("pat", SecretKind::Token),
+    ("key", SecretKind::Key),
+    ("mnemonic", SecretKind::SeedPhrase),
+    ("seedphrase", SecretKind::SeedPhrase),
+    ("recoveryphrase", SecretKind::SeedPhrase),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SecretKind {
+    Password,
+    Secret,
+    Token,
+    Key,
+    /// The words of a wallet.
+    SeedPhrase,
+}
+
+impl SecretKind {
+    fn label(self) -> &'static str {
+        match self {
+            SecretKind::Password => "password",
+            SecretKind::Secret => "secret",
+            SecretKind::Token => "token",
+            SecretKind::Key => "key",
+            SecretKind::SeedPhrase => "seed phrase",
+        }
+    }
+}
+
+/// The secret beside a name that has one of the words at a place.
+pub(crate) fn named_secret_at(text: &[u8], word: Range<usize>) -> Option<(Range<usize>, &'static str)> {
+    let ident = identifier(text, word);
+    let kind = secret_kind(&text[ident.clone()])?;
+    let (way, value) = assigned_value(text, &ident)?;
+    if kind == SecretKind::SeedPhrase {
+        let start = value.range.start;
+        let end = if value.is_quoted { value.range.end } else { start + line_from(text, start).len() };
+        return seed_phrase_len(&text[start..end]).map(|n| (start..start + n, kind.label()));
+    }
+    if is_secret(&text[value.range.clone()], kind, way, &value) {
+        return Some((value.range, kind.label()));
+    }
+    if kind == SecretKind::Password && !value.is_quoted {
+        let line = line_from(text, value.range.start).trim_ascii_end();
+        let line = line.strip_suffix(b"|").unwrap_or(line).trim_ascii_end();
+        if is_passphrase(line) {
+            return Some((value.range.start..value.range.start + line.len(), kind.label()));
+        }
+    }
+    // What is given may stand inside of a call, or after what is tried first.
+    let is_within = !value.is_quoted && matches!(way, Assignment::Spaced | Assignment::Tight);
+    let value = is_within.then(|| last_quoted_value(text, value.range.start)).flatten()?;
+    is_secret(&text[value.range.clone()], kind, Assignment::Nested, &value)
+        .then_some((value.range, kind.label()))
+}
+
+fn identifier(text: &[u8], word: Range<usize>) -> Range<usize> {
+    const LONGEST: usize = 64;
+    let is_name = |byte: &&u8| is_name_byte(**byte);
+    let start = word.start
+        - text[word.start.saturating_sub(LONGEST)..word.start].iter().rev().take_while(is_name).count();
+    let start = start + text[start..word.end].iter().take_while(|byte| **byte == b'-').count();
+    // A word of ours may end with what joins it to its value.
+    let end = if is_name_byte(text[word.end - 1]) { word.end } else { word.end - 1 };
+    let rest = &text[end..text.len().min(end + LONGEST)];
+    start..end + rest.iter().take_while(is_name).count()
+}
+
+fn secret_kind(ident: &[u8]) -> Option<SecretKind> {
+    let mut plain = String::with_capacity(ident.len());
+    plain.extend(ident.iter().filter(|byte| alnum(**byte)).map(|byte| char::from(byte.to_ascii_lowercase())));
+    // `API_KEY_2`, `token_prod`: which one it is.
+    let base = plain.trim_end_matches(|last: char| last.is_ascii_digit());
+    let base = ["production", "prod", "staging", "dev", "live", "base64", "b64", "value"]
+        .iter()
+        .find_map(|end| base.strip_suffix(end).filter(|base| !base.is_empty()))
+        .unwrap_or(base);
+    let (end, kind) = NAME_SUFFIXES.iter().find(|(end, _)| base.ends_with(end))?;
+    let before = &base[..base.len() - end.len()];
+    let is_meant = match *end {
+        // Many words end so.
+        "pass" | "auth" | "pat" => before.is_empty() || starts_word(ident, end),
+        "key" => {
+            const OF_SECRETS: &[&str] = &[
+                "api",
+                "access",
+                "private",
+                "secret",
+                "signing",
+                "encryption",
+                "auth",
+                "master",
+                "account",
+                "storage",
+                "app",
+                "license",
+                "integration",
+                "routing",
+                "server",
+                "service",
+                "user",
+                "application",
+            ];
+            OF_SECRETS.iter().any(|word| before.ends_with(word)) && !before.ends_with("public")
+        }
+        _ => true,
+    };
+    is_meant.then_some(*kind)
+}
+
+fn alnum(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+}
+
+/// Whether a name's last word begins with what joins words, or with a capital.
+fn starts_word(ident: &[u8], word: &str) -> bool {
+    let Some(start) = ident.len().checked_sub(word.len()) else { return false };
+    let before = start.checked_sub(1).map(|i| ident[i]);
+    matches!(before, Some(b'_' | b'-')) || ident[start].is_ascii_uppercase()
+}
+
+fn is_secret(bytes: &[u8], kind: SecretKind, way: Assignment, value: &Value) -> bool {
+    let least = if kind == SecretKind::Password { 5 } else { 8 };
+    if bytes.len() < least || is_placeholder(bytes) {
+        return false;
+    }
+    if bytes.iter().any(u8::is_ascii_whitespace) {
+        return kind == SecretKind::Password && is_passphrase(bytes);
+    }
+    let mix = CharStats::new(bytes);
+    let is_drawn = mix.is_random()
+        || (mix.n_digits >= 2 && mix.is_password_like() && mix.n_separators <= 1 && bytes.len() >= 16);
+    let is_password = kind == SecretKind::Password && mix.is_password_like();
+    if value.is_quoted {
+        return is_drawn || (is_password && (way != Assignment::Nested || mix.n_digits >= 1));
+    }
+    // Brackets may stand in a password, where no code stands.
+    if is_code(bytes) && !(is_password && value.ends_line && mix.n_digits >= 2 && mix.n_symbols >= 3) {
+        return false;
+    }
+    // A name of a variable has letters, digits, `_` and dots; a secret that looks like one is told by where it stands.
+    let is_like_name =
+        bytes.iter().all(|byte| alnum(*byte) || matches!(byte, b'_' | b'.')) && !bytes[0].is_ascii_digit();
+    match way {
+        Assignment::Environment | Assignment::Positional => {
+            (is_password && (mix.n_digits + mix.n_symbols >= 1))
+                || is_drawn
+                || (mix.n_digits >= 2 && mix.is_password_like())
+                // A token of digits alone: in an environment nothing else is called so.
+                || (way == Assignment::Environment && kind == SecretKind::Token && mix.n_digits == bytes.len())
+        }
+        Assignment::Nested => is_drawn,
+        Assignment::Spaced | Assignment::Tight if kind == SecretKind::Password => {
+            let is_plain = mix.n_separators == 0 && (value.ends_line || mix.n_digits >= 2);
+            mix.is_random() || (is_password && (!is_like_name || (mix.n_digits >= 1 && is_plain)))
+        }
+        Assignment::Spaced | Assignment::Tight => mix.is_random() && bytes.len() >= 12,
+    }
+}

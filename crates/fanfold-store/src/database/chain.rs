@@ -1,0 +1,107 @@
+//! Messages read along their lanes.
+//!
+//! ```text
+//! lane 1   0 - 1 - 2 - 3 - 4
+//! lane 2           `-- 3 - 4 - 5          parent 1, start 3
+//! lane 3                   `-- 5          parent 2, start 5
+//! ```
+//!
+//! A chain is a range of each lane on the way to the first: the one to the end of lane 3 is 0–2 of lane 1, 3–4 of lane 2
+//! and 5 of lane 3. A message of a lane is shared by every lane that leaves it behind that message.
+
+use std::ops::Range;
+
+use crate::database::sql::Sql;
+use crate::database::tables::{self, Position, StoredMessage};
+use crate::model::{Node, NodeId, SessionId};
+use crate::store::StoreError;
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// The messages that lead to a tip and have these depths, oldest first.
+pub(crate) fn chain(sql: &mut dyn Sql, tip: NodeId, depths: Range<u32>) -> Result<Vec<Node>> {
+    let place = tables::position(sql, tip)?.ok_or(StoreError::NoNode(tip))?;
+    let end = depths.end.min(place.depth + 1);
+    if depths.start >= end {
+        return Ok(Vec::new());
+    }
+    let mut parent = parent_id(sql, Position { depth: depths.start, ..place })?;
+    let mut nodes = Vec::with_capacity((end - depths.start) as usize);
+    for (lane, range) in lane_ranges(sql, place.lane, depths.start..end)? {
+        let n_due = range.len();
+        let stored = tables::nodes(sql, lane, range.clone())?;
+        if stored.len() != n_due {
+            let text = format!("lane {lane} has {} of {n_due} messages from {}", stored.len(), range.start);
+            return Err(StoreError::Broken(text));
+        }
+        for stored in stored {
+            let id = stored.id;
+            nodes.push(to_node(stored, parent));
+            parent = Some(id);
+        }
+    }
+    Ok(nodes)
+}
+
+/// The message of an id.
+pub(crate) fn node(sql: &mut dyn Sql, id: NodeId) -> Result<Option<Node>> {
+    let Some(stored) = tables::node(sql, id)? else { return Ok(None) };
+    let parent = parent_id(sql, stored.position)?;
+    Ok(Some(to_node(stored, parent)))
+}
+
+/// The message of a number.
+pub(crate) fn node_by_number(sql: &mut dyn Sql, number: u64) -> Result<Option<Node>> {
+    let Ok(number) = i64::try_from(number) else { return Ok(None) };
+    let Some(stored) = tables::node_by_number(sql, number)? else { return Ok(None) };
+    let parent = parent_id(sql, stored.position)?;
+    Ok(Some(to_node(stored, parent)))
+}
+
+/// The sessions whose chain has a message, the oldest first.
+pub(crate) fn owners(sql: &mut dyn Sql, node: NodeId) -> Result<Vec<SessionId>> {
+    let place = tables::position(sql, node)?.ok_or(StoreError::NoNode(node))?;
+    tables::owners(sql, place)
+}
+
+/// The id of the message before a place on the way to it.
+fn parent_id(sql: &mut dyn Sql, place: Position) -> Result<Option<NodeId>> {
+    let Some(depth) = place.depth.checked_sub(1) else { return Ok(None) };
+    let lane = lane_ranges(sql, place.lane, depth..depth + 1)?.first().map_or(place.lane, |(lane, _)| *lane);
+    let id = tables::node_id_at(sql, lane, depth)?;
+    let text = || format!("lane {lane} has no message {depth}, and others stand behind it");
+    id.map(Some).ok_or_else(|| StoreError::Broken(text()))
+}
+
+/// Which depths of which lanes lead along a lane, the oldest first.
+pub(crate) fn lane_ranges(
+    sql: &mut dyn Sql,
+    lane: i64,
+    depths: Range<u32>,
+) -> Result<Vec<(i64, Range<u32>)>> {
+    let mut ranges = Vec::new();
+    let (mut next, mut end) = (Some(lane), depths.end);
+    while let Some(lane) = next.filter(|_| end > depths.start) {
+        let row = tables::lane(sql, lane)?;
+        let start = row.start.max(depths.start);
+        if start < end {
+            ranges.push((lane, start..end));
+            end = start;
+        }
+        next = row.parent;
+    }
+    ranges.reverse();
+    Ok(ranges)
+}
+
+fn to_node(stored: StoredMessage, parent: Option<NodeId>) -> Node {
+    Node {
+        id: stored.id,
+        parent,
+        number: stored.position.number.unsigned_abs(),
+        depth: stored.position.depth,
+        role: stored.role,
+        at: stored.at,
+        json: stored.json.into(),
+    }
+}

@@ -1,0 +1,273 @@
+//! Full text in SQLite, by FTS5.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::database::sql::{Row, Sql, SqlValue, query_row};
+use crate::database::tables::{self, NODES, StoredMessage, read_node};
+use crate::model::Millis;
+use crate::search::index::lookup::{CandidateFilter, Index, IndexEntry, MAX_SORTED_WORDS, role_number};
+use crate::search::index::memory::{MemoryIndex, WordStatistics};
+use crate::search::query::{ExpandedGroup, ExpandedQuery, Phrase, WordPattern};
+use crate::search::spec::{Candidate, HitOrder};
+use crate::search::text::words::is_single_char_word;
+use crate::store::StoreError;
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// Full text in SQLite.
+pub(crate) struct SqliteIndex;
+
+/// FTS5 reads all that is known of each word to rank one message. So much of that is still quick, for so many words.
+const MAX_POSTINGS_READ: f64 = 60_000.0;
+const MAX_WORDS_COUNTED: usize = 16;
+/// Where it is not, so many messages are read themselves and ranked by what they say.
+const MAX_MESSAGES_SCORED: usize = 200;
+/// How common a word is, is told from its newest messages, so many of them.
+const SAMPLE_SIZE: i64 = 300;
+
+impl Index for SqliteIndex {
+    fn try_lock(&self, _sql: &mut dyn Sql) -> Result<bool> {
+        // One transaction writes at a time.
+        Ok(true)
+    }
+
+    fn pending(&self, sql: &mut dyn Sql, limit: usize) -> Result<Vec<StoredMessage>> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        // Numbers are given by who writes, one at a time: none below the mark comes later.
+        let text = format!(
+            "{NODES} WHERE number > coalesce((SELECT value FROM marks WHERE name = 'indexed'), 0) \
+             ORDER BY number LIMIT $1"
+        );
+        sql.query(&text, &[SqlValue::Int(limit)])?.into_iter().map(read_node).collect()
+    }
+
+    fn add(&self, sql: &mut dyn Sql, texts: &[IndexEntry], vocabulary: &BTreeSet<String>) -> Result<()> {
+        for IndexEntry { stored, words } in texts {
+            let number = SqlValue::Int(stored.position.number);
+            sql.execute(
+                "INSERT INTO texts (rowid, words) VALUES ($1, $2)",
+                &[number, SqlValue::Text(words)],
+            )?;
+            let text = "INSERT INTO indexed (number, lane, depth, role, at) VALUES ($1, $2, $3, $4, $5)";
+            let values = [
+                number,
+                SqlValue::Int(stored.position.lane),
+                SqlValue::Int(stored.position.depth.into()),
+                SqlValue::Int(role_number(stored.role)),
+                SqlValue::Int(stored.at.0),
+            ];
+            sql.execute(text, &values)?;
+        }
+        for word in vocabulary.iter().filter(|word| !is_single_char_word(word)) {
+            let text =
+                "INSERT INTO vocabulary (word) VALUES ($1) ON CONFLICT (word) DO NOTHING RETURNING key";
+            // What has three letters has no other part.
+            if let Some(mut new) = query_row(sql, text, &[SqlValue::Text(word)])?
+                && has_parts(word)
+            {
+                let values = [SqlValue::Int(new.int()?), SqlValue::Text(word)];
+                sql.execute("INSERT INTO parts (rowid, word) VALUES ($1, $2)", &values)?;
+            }
+        }
+        let last = texts.iter().map(|text| text.stored.position.number).max().unwrap_or(0);
+        let mark = "INSERT INTO marks (name, value) VALUES ('indexed', $1) \
+             ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE marks.value < excluded.value";
+        sql.execute(mark, &[SqlValue::Int(last)])?;
+        Ok(())
+    }
+
+    fn remove(&self, sql: &mut dyn Sql, texts: &[IndexEntry], vocabulary: &BTreeSet<String>) -> Result<()> {
+        for IndexEntry { stored, .. } in texts {
+            let number = [SqlValue::Int(stored.position.number)];
+            if sql.execute("DELETE FROM indexed WHERE number = $1", &number)? > 0 {
+                sql.execute("DELETE FROM texts WHERE rowid = $1", &number)?;
+            }
+        }
+        for word in vocabulary.iter().filter(|word| !is_single_char_word(word)) {
+            let quoted = format!("\"{word}\"");
+            let text = "SELECT rowid FROM texts WHERE texts MATCH $1 LIMIT 1";
+            if query_row(sql, text, &[SqlValue::Text(&quoted)])?.is_some() {
+                continue;
+            }
+            let text = "DELETE FROM vocabulary WHERE word = $1 RETURNING key";
+            if let Some(mut gone) = query_row(sql, text, &[SqlValue::Text(word)])?
+                && has_parts(word)
+            {
+                let values = [SqlValue::Int(gone.int()?), SqlValue::Text(word)];
+                sql.execute("INSERT INTO parts (parts, rowid, word) VALUES ('delete', $1, $2)", &values)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn n_inconsistent(&self, sql: &mut dyn Sql) -> Result<i64> {
+        let role = "CASE n.role WHEN 'system' THEN 0 WHEN 'user' THEN 1 WHEN 'assistant' THEN 2 WHEN 'tool' THEN 3 \
+             ELSE 4 END";
+        let text = format!(
+            "SELECT (SELECT count(*) FROM indexed i LEFT JOIN nodes n ON n.number = i.number WHERE n.number IS NULL \
+             OR n.lane <> i.lane OR n.depth <> i.depth OR n.at <> i.at OR {role} <> i.role) \
+             + (SELECT count(*) FROM nodes n LEFT JOIN indexed i ON i.number = n.number WHERE i.number IS NULL \
+             AND n.number <= coalesce((SELECT value FROM marks WHERE name = 'indexed'), 0)) \
+             + (SELECT count(*) FROM indexed i LEFT JOIN texts_docsize d ON d.id = i.number WHERE d.id IS NULL)"
+        );
+        query_row(sql, &text, &[])?.map_or(Ok(0), |mut row| row.int())
+    }
+
+    fn clear(&self, sql: &mut dyn Sql) -> Result<()> {
+        for text in [
+            "INSERT INTO texts (texts) VALUES ('delete-all')",
+            "INSERT INTO parts (parts) VALUES ('delete-all')",
+            "DELETE FROM indexed",
+            "DELETE FROM vocabulary",
+            "DELETE FROM marks WHERE name = 'indexed'",
+        ] {
+            sql.execute(text, &[])?;
+        }
+        Ok(())
+    }
+
+    fn matching_words(&self, sql: &mut dyn Sql, like: &WordPattern, limit: usize) -> Result<Vec<String>> {
+        let limit = SqlValue::Int(i64::try_from(limit).unwrap_or(i64::MAX));
+        let read = |mut row: Row| row.text();
+        let order = "ORDER BY length(CAST(word AS BLOB)), word LIMIT $";
+        let rows = match like {
+            WordPattern::Exact(word) => {
+                sql.query("SELECT word FROM vocabulary WHERE word = $1", &[SqlValue::Text(word)])?
+            }
+            WordPattern::StartsWith(part) => {
+                // The last character there is comes after every word that begins so.
+                let end = format!("{part}\u{10ffff}");
+                let text = format!(
+                    "SELECT word FROM (SELECT word FROM vocabulary WHERE word >= $1 AND word < $2 LIMIT $3) {order}4"
+                );
+                let values =
+                    [SqlValue::Text(part), SqlValue::Text(&end), SqlValue::Int(MAX_SORTED_WORDS), limit];
+                sql.query(&text, &values)?
+            }
+            // Words are letters and digits: none of them means something to LIKE.
+            WordPattern::EndsWith(part) | WordPattern::Contains(part) => {
+                let end = if matches!(like, WordPattern::EndsWith(_)) { "" } else { "%" };
+                let pattern = format!("%{part}{end}");
+                let text =
+                    format!("SELECT word FROM (SELECT word FROM parts WHERE word LIKE $1 LIMIT $2) {order}3");
+                sql.query(&text, &[SqlValue::Text(&pattern), SqlValue::Int(MAX_SORTED_WORDS), limit])?
+            }
+        };
+        rows.into_iter().map(read).collect()
+    }
+
+    fn candidates(
+        &self,
+        sql: &mut dyn Sql,
+        query: &ExpandedQuery,
+        wanted: &CandidateFilter,
+    ) -> Result<(Vec<Candidate>, bool)> {
+        if query.alternatives.is_empty() || wanted.numbers.is_empty() {
+            return Ok((Vec::new(), true));
+        }
+        let sample = if wanted.is_ranked { Some(word_statistics(sql, query)?) } else { None };
+        let n_read: f64 = sample.iter().flat_map(|sample| sample.n_with.values()).sum();
+        let is_cheap = n_read <= MAX_POSTINGS_READ && query.phrases().count() <= MAX_WORDS_COUNTED;
+        let score = match &sample {
+            Some(_) if is_cheap => "CAST(bm25(texts) * -1000000 AS INTEGER)",
+            _ => "0",
+        };
+        let mut found = query_candidates(sql, query, wanted, score)?;
+        let Some(sample) = sample.filter(|_| !is_cheap) else { return Ok((found, true)) };
+        let mut index = MemoryIndex::for_query(query, sample);
+        for candidate in found.iter().take(MAX_MESSAGES_SCORED) {
+            if let Some(stored) = tables::node_by_number(sql, candidate.number as i64)? {
+                index.add(candidate.number, &stored.json);
+            }
+        }
+        let scores: HashMap<u64, f64> = index.candidates(query).into_iter().collect();
+        for candidate in &mut found {
+            candidate.score = scores.get(&candidate.number).copied().unwrap_or(0.0);
+        }
+        let is_all = found.len() <= MAX_MESSAGES_SCORED;
+        Ok((found, is_all))
+    }
+}
+
+/// The messages of an expression with the rest of what is wanted of them.
+fn query_candidates(
+    sql: &mut dyn Sql,
+    query: &ExpandedQuery,
+    wanted: &CandidateFilter,
+    score: &str,
+) -> Result<Vec<Candidate>> {
+    let find = wanted.spec;
+    let roles = in_list("AND i.role IN", find.roles.iter().map(|role| role_number(*role)));
+    let order = if find.order == HitOrder::Oldest { "ASC" } else { "DESC" };
+    // The index gives its rows in order, so that a common word costs no more than the rows that are taken.
+    let text = format!(
+        "SELECT t.rowid, i.lane, i.depth, i.at, {score} \
+         FROM texts t CROSS JOIN indexed i ON i.number = t.rowid \
+         WHERE texts MATCH $1 AND t.rowid >= $2 AND t.rowid < $3 AND i.at >= $4 AND i.at < $5 {roles}\
+         AND ($6 = '[]' OR i.lane NOT IN (SELECT value FROM json_each($6))) \
+         ORDER BY t.rowid {order} LIMIT $7"
+    );
+    let expression = match_expression(query);
+    let lanes = format!("{:?}", wanted.excluded_lanes);
+    let values = [
+        SqlValue::Text(&expression),
+        SqlValue::Int(wanted.numbers.start),
+        SqlValue::Int(wanted.numbers.end),
+        SqlValue::Int(find.since.map_or(i64::MIN, |since| since.0)),
+        SqlValue::Int(find.before.map_or(i64::MAX, |before| before.0)),
+        SqlValue::Text(&lanes),
+        SqlValue::Int(i64::try_from(wanted.limit).unwrap_or(i64::MAX)),
+    ];
+    let read = |mut row: Row| {
+        let (number, lane, depth) = (row.integer()?, row.int()?, row.integer()?);
+        let (at, score) = (Millis(row.int()?), row.int()? as f64 / 1e6);
+        Ok(Candidate { number, lane, depth, at, score })
+    };
+    sql.query(&text, &values)?.into_iter().map(read).collect()
+}
+
+/// About how many messages have each word of a query, from how close together the newest of them are. Nothing is
+/// known of the words of a query that has many.
+fn word_statistics(sql: &mut dyn Sql, query: &ExpandedQuery) -> Result<WordStatistics> {
+    let last = "SELECT coalesce((SELECT max(number) FROM indexed), 0)";
+    let n_messages = query_row(sql, last, &[])?.map_or(Ok(0), |mut row| row.int())?;
+    let words: BTreeSet<&String> = query.phrases().flat_map(|phrase| &phrase.words).collect();
+    let mut n_with = HashMap::new();
+    for word in words.into_iter().take(MAX_WORDS_COUNTED) {
+        let quoted = format!("\"{word}\"");
+        let text = "SELECT rowid FROM texts WHERE texts MATCH $1 ORDER BY rowid DESC LIMIT 1 OFFSET $2";
+        let seen = query_row(sql, text, &[SqlValue::Text(&quoted), SqlValue::Int(SAMPLE_SIZE)])?;
+        let n = match seen.map(|mut row| row.int()).transpose()? {
+            Some(number) => SAMPLE_SIZE as f64 * n_messages as f64 / (n_messages - number).max(1) as f64,
+            None => SAMPLE_SIZE as f64 / 2.0,
+        };
+        n_with.insert(word.clone(), n);
+    }
+    Ok(WordStatistics { n_messages: n_messages as f64, n_with })
+}
+
+/// A test for some numbers; none if there are none.
+fn in_list(test: &str, numbers: impl Iterator<Item = i64>) -> String {
+    let numbers: Vec<String> = numbers.map(|number| number.to_string()).collect();
+    if numbers.is_empty() { String::new() } else { format!("{test} ({}) ", numbers.join(",")) }
+}
+
+fn has_parts(word: &str) -> bool {
+    word.chars().nth(3).is_some()
+}
+
+/// A query as FTS5 reads it. Words are letters and digits alone, so nothing in them needs care.
+fn match_expression(query: &ExpandedQuery) -> String {
+    let phrase = |phrase: &Phrase| format!("\"{}\"", phrase.words.join(" "));
+    let term =
+        |phrases: &Vec<Phrase>| format!("({})", phrases.iter().map(phrase).collect::<Vec<_>>().join(" OR "));
+    let group = |group: &ExpandedGroup| {
+        let with = group.required.iter().map(term).collect::<Vec<_>>().join(" AND ");
+        if group.excluded.is_empty() {
+            return format!("({with})");
+        }
+        let without = group.excluded.iter().map(term).collect::<Vec<_>>().join(" OR ");
+        format!("(({with}) NOT ({without}))")
+    };
+    query.alternatives.iter().map(group).collect::<Vec<_>>().join(" OR ")
+}
