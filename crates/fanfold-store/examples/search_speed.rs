@@ -14,7 +14,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use fanfold_store::search::{SearchRequest, Searcher};
-use fanfold_store::{Batch, SessionFilter, Millis, NewMessage, NewSession, Op, SessionId, SqliteStore, Store};
+use fanfold_store::{
+    Batch, Millis, NewMessage, NewSession, Op, SessionFilter, SessionId, SqliteStore, Store,
+};
 use fanfold_testkit::Rng;
 use serde_json::{Value, json};
 
@@ -23,7 +25,8 @@ fn main() {
     let [kind, what, folder] = args.as_slice() else { panic!("generated N FOLDER, or file PATH FOLDER") };
     std::fs::create_dir_all(folder).unwrap();
     let store = SqliteStore::open(Path::new(folder)).unwrap();
-    let is_new = store.sessions(&SessionFilter { limit: Some(1), ..SessionFilter::default() }).unwrap().is_empty();
+    let is_new =
+        store.sessions(&SessionFilter { limit: Some(1), ..SessionFilter::default() }).unwrap().is_empty();
     let begun = Instant::now();
     match kind.as_str() {
         "generated" if is_new => generate(&store, what.parse().unwrap()),
@@ -237,7 +240,10 @@ fn of_the_vocabulary() -> Vec<(String, Vec<SearchRequest>)> {
         make("short prefix", 50, &|rng| ask(&format!("{}*", &spell(rng.below(16))[..2]))),
         make("part of a word", 100, &|rng| ask(&format!("*{}*", &between(rng, 4_096, 59_000)[1..6]))),
         make("CJK", 50, &|_| ask("日本語")),
-        make("by the user", 100, &|rng| SearchRequest { role_filter: Some("user".into()), ..ask(&word(rng)) }),
+        make("by the user", 100, &|rng| SearchRequest {
+            role_filter: Some("user".into()),
+            ..ask(&word(rng))
+        }),
         make("in one session", 100, &|rng| SearchRequest {
             session_id: Some(format!("session-{}", rng.below(100))),
             ..ask(&word(rng))

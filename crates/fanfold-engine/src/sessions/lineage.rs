@@ -2,7 +2,7 @@
 
 use fanfold_store::{
     Batch, SessionChange, EndReason, SessionFilter, NewSession, NodeId, Op, ReadableSessions, Relation, SessionId, SessionRow,
-    StoreError, readable,
+    StoreError, readable_sessions,
 };
 
 use crate::engine::{Engine, OpError};
@@ -163,8 +163,8 @@ impl Engine {
     /// The same, without those that can't be read, and what is wrong with them.
     pub fn readable(&self, filter: &SessionFilter) -> ReadableSessions {
         let mut readable = readable_sessions(&*self.store, &SessionFilter { limit: None, ..filter.clone() });
-        in_order(&mut readable_sessions.rows, filter.limit);
-        readable_sessions
+        in_order(&mut readable.rows, filter.limit);
+        readable
     }
 
     /// The session meant by a number of the list, an id, the beginning of one, or a title.

@@ -1,6 +1,6 @@
 //! Sessions that go, and what of them stays with those that came from them.
 
-use fanfold_store::{Batch, SessionFilter, Millis, Op, SessionId, SessionRow, readable};
+use fanfold_store::{Batch, SessionFilter, Millis, Op, SessionId, SessionRow, readable_sessions};
 
 use crate::engine::{Engine, OpError};
 use crate::log::notes::{Note, Noted};

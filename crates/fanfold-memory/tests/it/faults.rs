@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use fanfold_memory::{MemoryEvent, MemoryError, MemoryLimits, NameConflict};
+use fanfold_memory::{MemoryError, MemoryEvent, MemoryLimits, NameConflict};
 use fanfold_testkit::memory::{Manner, Memories};
 
 use crate::setting::{count, http, keeper, limits, mcp, program, recall, turn, until};
@@ -97,7 +97,10 @@ fn a_program_that_is_not_there_is_named() {
         environment: Vec::new(),
     };
     let fault = keeper(place, limits()).check("x").unwrap_err();
-    assert!(matches!(&fault, MemoryError::Unreachable(why) if why.contains("no-such-memory-server")), "{fault}");
+    assert!(
+        matches!(&fault, MemoryError::Unreachable(why) if why.contains("no-such-memory-server")),
+        "{fault}"
+    );
     // One that ends at once is told with its last words.
     let place = fanfold_memory::ProviderAddress::Program {
         program: "sh".to_owned(),

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use fanfold_memory::{MemoryFile, EntryChange, MemoryEvent, MemoryClient, MemoryLimits, MemoryFiles, MemoryTurn};
+use fanfold_memory::{
+    EntryChange, MemoryClient, MemoryEvent, MemoryFile, MemoryFiles, MemoryLimits, MemoryTurn,
+};
 use fanfold_testkit::memory::{Manner, Memories};
 use serde_json::json;
 

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use fanfold_memory::{MemoryEvent, MemoryLimits, ProviderAddress, MemoryTurn};
+use fanfold_memory::{MemoryEvent, MemoryLimits, MemoryTurn, ProviderAddress};
 use fanfold_testkit::clients::install_npm;
 
 use crate::setting::{count, keeper, recall, until};
@@ -41,8 +41,11 @@ fn the_reference_server_remembers_from_one_program_to_the_next() {
             "writes with create_entities and add_observations"
         ]
     );
-    let turn =
-        |talk: &str, number, asked: &str| MemoryTurn { conversation: talk.to_owned(), number, prompt: asked.to_owned() };
+    let turn = |talk: &str, number, asked: &str| MemoryTurn {
+        conversation: talk.to_owned(),
+        number,
+        prompt: asked.to_owned(),
+    };
     let said = [
         ("Which port does the staging gateway use?", "It listens on 8443."),
         ("Who cuts the releases?", "Mirela does, on Tuesdays."),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use fanfold_memory::{MemoryEvent, MemoryClient, MemoryLimits, ProviderAddress, MemoryProvider, MemoryTurn};
+use fanfold_memory::{MemoryClient, MemoryEvent, MemoryLimits, MemoryProvider, MemoryTurn, ProviderAddress};
 use fanfold_testkit::memory::{Manner, arguments, environment, serve_stdio};
 
 /// Quick limits, so that a test does not wait for long.

@@ -11,8 +11,8 @@ use crate::answer::reader::{AnswerReader, ModelAnswer};
 use crate::endpoint::key::Secret;
 use crate::endpoint::{Style, Timeouts};
 use crate::error::classify::{Rejection, error_from_response};
-use crate::error::{ErrorClass, ProviderError};
 use crate::error::retry_after;
+use crate::error::{ErrorClass, ProviderError};
 
 /// So much of an error is read.
 const MAX_ERROR_BYTES: usize = 256 << 10;

@@ -15,9 +15,9 @@ use tokio::time::{Instant, timeout_at};
 use crate::client::Client;
 use crate::endpoint::key::Secret;
 use crate::error::classify::{Rejection, error_from_response};
+use crate::error::retry_after;
 use crate::error::{ErrorClass, ProviderError};
 use crate::request::http_request::{headers, root_cause};
-use crate::error::retry_after;
 
 /// So much of a list of models is read.
 const MAX_LIST_BYTES: usize = 16 << 20;
@@ -126,8 +126,10 @@ impl Client {
         let work = async {
             let mut response = request.send().await.map_err(|error| send_error(&error))?;
             let status = response.status();
-            let (retry_after, should_retry) =
-                (retry_after::requested_delay(response.headers()), retry_after::should_retry(response.headers()));
+            let (retry_after, should_retry) = (
+                retry_after::requested_delay(response.headers()),
+                retry_after::should_retry(response.headers()),
+            );
             let mut body = Vec::new();
             while let Some(bytes) = response.chunk().await.map_err(|error| send_error(&error))? {
                 body.extend_from_slice(&bytes);

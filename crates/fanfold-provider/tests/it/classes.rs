@@ -93,9 +93,16 @@ fn empty_200_without_a_body_or_without_a_word() {
 #[test]
 fn broken_pages_and_halves() {
     check(&Fault::Garbage, ErrorClass::Broken, None);
-    check(&Fault::Answer(200, r#"{"choices":[{"message":{"content":"half"#.to_owned()), ErrorClass::Broken, None);
+    check(
+        &Fault::Answer(200, r#"{"choices":[{"message":{"content":"half"#.to_owned()),
+        ErrorClass::Broken,
+        None,
+    );
     for failed in check(&Fault::Page(200), ErrorClass::Broken, None) {
-        assert!(failed.message.contains("200 from the gateway") && !failed.message.contains("color"), "{failed}");
+        assert!(
+            failed.message.contains("200 from the gateway") && !failed.message.contains("color"),
+            "{failed}"
+        );
     }
     // The stream closes early: in good order, and not.
     for n_events in 1..4 {

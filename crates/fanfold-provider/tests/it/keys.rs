@@ -1,6 +1,6 @@
 //! Keys are sent where they belong, and shown nowhere.
 
-use fanfold_provider::{ErrorClass, Client, Endpoint, KeySource, Style};
+use fanfold_provider::{Client, Endpoint, ErrorClass, KeySource, Style};
 use fanfold_testkit::Rng;
 use fanfold_testkit::upstream::Fault;
 
@@ -43,7 +43,8 @@ fn a_key_from_the_environment() {
     // A variable that cargo sets for every test.
     let upstream = upstream();
     let client =
-        Client::new(with_key(Style::OpenAi, &upstream.url(), KeySource::Env("CARGO_PKG_NAME".to_owned()))).unwrap();
+        Client::new(with_key(Style::OpenAi, &upstream.url(), KeySource::Env("CARGO_PKG_NAME".to_owned())))
+            .unwrap();
     assert!(client.ask(&prompt()).is_ok());
     assert_eq!(upstream.seen()[0].header("authorization"), Some("Bearer fanfold-provider"));
     let missing = KeySource::Env("FANFOLD_NOT_SET_ANYWHERE".to_owned());

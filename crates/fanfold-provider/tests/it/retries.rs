@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use fanfold_provider::{ErrorClass, Client, Endpoint, ProviderError as Failed, Style, Timeouts};
+use fanfold_provider::{Client, Endpoint, ErrorClass, ProviderError as Failed, Style, Timeouts};
 use fanfold_testkit::upstream::{Fault, Upstream};
 
 use crate::setting::{STYLES, endpoint, prompt, upstream};

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-use fanfold_provider::{ModelAnswer, ErrorClass, Client, Endpoint, ProviderError, Prompt, Style, Timeouts};
+use fanfold_provider::{Client, Endpoint, ErrorClass, ModelAnswer, Prompt, ProviderError, Style, Timeouts};
 use fanfold_testkit::upstream::{Said, Script, Upstream};
 
 pub(crate) const STYLES: [Style; 2] = [Style::OpenAi, Style::Anthropic];

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use fanfold_provider::{ErrorClass, Client, Endpoint, KeySource, Style, Timeouts, ServerWindow, WindowKind};
+use fanfold_provider::{Client, Endpoint, ErrorClass, KeySource, ServerWindow, Style, Timeouts, WindowKind};
 use fanfold_testkit::upstream::{Fault, Upstream};
 use serde_json::{Value, json};
 
@@ -106,7 +106,10 @@ fn a_server_that_is_not_there_or_does_not_answer() {
     assert!(began.elapsed() < Duration::from_secs(5));
     let refusing = "HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
     let url = raw(vec![vec![refusing.as_bytes().to_vec()]], Duration::ZERO);
-    assert_eq!(crate::setting::client(Style::OpenAi, &url).served_window_blocking().unwrap_err().class, ErrorClass::Auth);
+    assert_eq!(
+        crate::setting::client(Style::OpenAi, &url).served_window_blocking().unwrap_err().class,
+        ErrorClass::Auth
+    );
 }
 
 #[test]

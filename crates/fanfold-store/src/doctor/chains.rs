@@ -32,7 +32,12 @@ pub(super) fn check(examination: &mut Examination<'_>) -> Result<()> {
         if has_children {
             examination.report_lost(place, text);
         } else {
-            examination.repair_with(place, text, "DELETE FROM lanes WHERE lane = $1", &[SqlValue::Int(*lane)])?;
+            examination.repair_with(
+                place,
+                text,
+                "DELETE FROM lanes WHERE lane = $1",
+                &[SqlValue::Int(*lane)],
+            )?;
         }
     }
     Ok(())
@@ -79,7 +84,8 @@ impl LaneWalk {
         if self.lane != Some(place.lane) {
             let Some(lane) = lanes.get(&place.lane) else {
                 self.lane = None;
-                examination.report_lost(name, format!("it stands in lane {}, which is not there", place.lane));
+                examination
+                    .report_lost(name, format!("it stands in lane {}, which is not there", place.lane));
                 return Ok(());
             };
             let parent = match (lane.parent, lane.start.checked_sub(1)) {

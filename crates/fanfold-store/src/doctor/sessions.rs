@@ -46,7 +46,11 @@ fn tips(examination: &mut Examination<'_>) -> Result<()> {
 }
 
 /// The last message that is there of so many that lead along a lane: its number, its lane, and how many lead to it.
-fn last_left(examination: &mut Examination<'_>, lane: i64, n_messages: i64) -> Result<Option<(i64, i64, i64)>> {
+fn last_left(
+    examination: &mut Examination<'_>,
+    lane: i64,
+    n_messages: i64,
+) -> Result<Option<(i64, i64, i64)>> {
     let (mut lane, mut n) = (lane, n_messages);
     loop {
         let last =
@@ -55,7 +59,9 @@ fn last_left(examination: &mut Examination<'_>, lane: i64, n_messages: i64) -> R
             return Ok(Some((found.int()?, lane, found.int()? + 1)));
         }
         let above = "SELECT parent, start FROM lanes WHERE lane = $1";
-        let Some(mut found) = query_row(examination.sql, above, &[SqlValue::Int(lane)])? else { return Ok(None) };
+        let Some(mut found) = query_row(examination.sql, above, &[SqlValue::Int(lane)])? else {
+            return Ok(None);
+        };
         let (parent, start) = (found.opt_int()?, found.int()?);
         // A lane begins behind an older one; anything else is broken, and might go round.
         let Some(parent) = parent.filter(|parent| *parent < lane) else { return Ok(None) };
@@ -98,7 +104,12 @@ fn events(examination: &mut Examination<'_>) -> Result<()> {
         if n_said < next {
             let cure = "UPDATE sessions SET n_events = $1 WHERE key = $2";
             let values = [SqlValue::Int(next), SqlValue::Int(key)];
-            examination.repair_with(name, format!("it has {next} events and says {n_said}"), cure, &values)?;
+            examination.repair_with(
+                name,
+                format!("it has {next} events and says {n_said}"),
+                cure,
+                &values,
+            )?;
         }
     }
     Ok(())

@@ -53,12 +53,8 @@ impl PostgresStore {
     pub fn open(address: &str, mode: OpenMode) -> Result<PostgresStore, StoreError> {
         let config: Config =
             address.parse().map_err(|error| StoreError::Address(format!("{address:?} ({error})")))?;
-        let store = PostgresStore {
-            config,
-            mode,
-            idle: Mutex::new(Vec::new()),
-            backlog: IndexBacklog::default(),
-        };
+        let store =
+            PostgresStore { config, mode, idle: Mutex::new(Vec::new()), backlog: IndexBacklog::default() };
         let mut connection = connect::connect(&store.config)?;
         match mode {
             OpenMode::Write => retry_while_busy(|| connect::migrate(&mut connection.client))?,

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use fanfold_store::search::{SearchSpec, Query};
-use fanfold_store::{CheckMode, RepairStatus, Finding, SqliteStore, Store, StoreError};
+use fanfold_store::search::{Query, SearchSpec};
+use fanfold_store::{CheckMode, Finding, RepairStatus, SqliteStore, Store, StoreError};
 
 use crate::words::*;
 
@@ -89,7 +89,10 @@ fn what_follows_from_the_rest_is_made_anew_wherever_a_file_is_broken() {
         let repaired = store.check(CheckMode::Repair).unwrap();
         let is_whole = |findings: &[Finding], cure| findings.iter().all(|finding| finding.repair == cure);
         if ["lanes", "nodes", "sessions", "events", "blobs"].contains(&&*name) {
-            assert!(repaired.iter().any(|finding| finding.repair == RepairStatus::Impossible), "{name}: {repaired:?}");
+            assert!(
+                repaired.iter().any(|finding| finding.repair == RepairStatus::Impossible),
+                "{name}: {repaired:?}"
+            );
             continue;
         }
         // What else is remembered by name is the one thing that is lost without harm.

@@ -1,8 +1,8 @@
 //! One suite that every store passes.
 
 use fanfold_store::{
-    Batch, BlobId, SessionChange, EndReason, SessionFilter, LockOutcome, Millis, NewMessage, NodeId, Op, Relation, Role, Store,
-    StoreError,
+    Batch, BlobId, EndReason, LockOutcome, Millis, NewMessage, NodeId, Op, Relation, Role, SessionChange,
+    SessionFilter, Store, StoreError,
 };
 
 use crate::words::*;
@@ -97,7 +97,10 @@ fn numbers_are_kept_under_names(store: &dyn Store) {
     write(store, vec![create("a"), append("a", &["one"])]);
     write(store, names.iter().map(|name| Op::SetNamedValue((*name).into(), -7)).collect());
     write(store, vec![Op::SetNamedValue("numbered".into(), i64::MAX), append("a", &["two"])]);
-    assert_eq!((store.named_value("version").unwrap(), store.named_value("numbered").unwrap()), (Some(-7), Some(i64::MAX)));
+    assert_eq!(
+        (store.named_value("version").unwrap(), store.named_value("numbered").unwrap()),
+        (Some(-7), Some(i64::MAX))
+    );
     store.collect_garbage().unwrap();
     assert_eq!(store.named_value("").unwrap(), Some(-7));
     write(store, vec![append("a", &["three"])]);
@@ -277,7 +280,10 @@ fn titles_are_unique(store: &dyn Store) {
     assert_eq!(taken.to_string(), "session a is called \"Task\" already");
     // One's own title again, another's after it was given up, and two that change places.
     write(store, vec![title("a", "Task"), title("b", "task")]);
-    write(store, vec![Op::Update(id("a"), SessionChange::Title(None)), title("b", "Task"), title("a", "task")]);
+    write(
+        store,
+        vec![Op::Update(id("a"), SessionChange::Title(None)), title("b", "Task"), title("a", "task")],
+    );
     assert_eq!(session(store, "b").title.as_deref(), Some("Task"));
     assert_eq!(session(store, "a").title.as_deref(), Some("task"));
     assert!(write_at(store, 2, vec![create("c"), title("c", "Task")]).is_err());
@@ -313,7 +319,10 @@ fn filters_and_pages(store: &dyn Store) {
     assert_eq!(names(store, &SessionFilter { title: Some("Task".into()), ..all() }), "a");
     assert_eq!(names(store, &SessionFilter { source: Some("test".into()), limit: Some(2), ..all() }), "d c");
     assert_eq!(names(store, &SessionFilter { source: Some("other".into()), ..all() }), "");
-    assert_eq!(names(store, &SessionFilter { since: Some(Millis(2)), before: Some(Millis(4)), ..all() }), "c b");
+    assert_eq!(
+        names(store, &SessionFilter { since: Some(Millis(2)), before: Some(Millis(4)), ..all() }),
+        "c b"
+    );
     assert_eq!(names(store, &SessionFilter { offset: 3, ..all() }), "a");
     assert_eq!(names(store, &SessionFilter { offset: 1, limit: Some(2), ..all() }), "c b");
     assert_eq!(names(store, &SessionFilter { limit: Some(0), ..all() }), "");
@@ -339,7 +348,8 @@ fn a_rotation_stays_in_its_lineage(store: &dyn Store) {
 
 fn the_first_end_stays(store: &dyn Store) {
     write(store, vec![create("a")]);
-    let end = |at, reason| write_at(store, at, vec![Op::Update(id("a"), SessionChange::End(reason))]).unwrap();
+    let end =
+        |at, reason| write_at(store, at, vec![Op::Update(id("a"), SessionChange::End(reason))]).unwrap();
     end(4, EndReason::Other("tired".into()));
     end(5, EndReason::Reset);
     assert_eq!(session(store, "a").ended, Some((Millis(4), EndReason::Other("tired".into()))));
@@ -349,7 +359,10 @@ fn the_first_end_stays(store: &dyn Store) {
     assert_eq!(session(store, "a").ended, Some((Millis(6), EndReason::Branched)));
     write(
         store,
-        vec![Op::Update(id("a"), SessionChange::Goal(Some("win".into()))), Op::Update(id("a"), SessionChange::Model("m".into()))],
+        vec![
+            Op::Update(id("a"), SessionChange::Goal(Some("win".into()))),
+            Op::Update(id("a"), SessionChange::Model("m".into())),
+        ],
     );
     let row = session(store, "a");
     assert_eq!((row.goal.as_deref(), row.model.as_deref()), (Some("win"), Some("m")));
@@ -432,7 +445,12 @@ fn a_sweep_leaves_what_events_lead_to(store: &dyn Store) {
     let (named, other) = (b"named".to_vec(), b"other".to_vec());
     write(
         store,
-        vec![create("a"), append("a", &["one", "two"]), Op::PutBlob(named.clone()), Op::PutBlob(other.clone())],
+        vec![
+            create("a"),
+            append("a", &["one", "two"]),
+            Op::PutBlob(named.clone()),
+            Op::PutBlob(other.clone()),
+        ],
     );
     let two = tip(store, "a").unwrap();
     let body = format!("{{\"blob\":\"{}\"}}", BlobId::new(&named));
@@ -533,5 +551,8 @@ fn odd_texts_pass(store: &dyn Store) {
     assert_eq!(&*store.chain(row.tip.unwrap(), 0..1).unwrap()[0].json, nul);
     assert_eq!(store.events(&name, 0).unwrap()[0].body, "{\"a\":\"\0\"}");
     assert_eq!(store.size().unwrap().n_json_bytes as usize, nul.len());
-    assert_eq!(store.sessions(&SessionFilter { title: Some(odd.into()), ..SessionFilter::default() }).unwrap(), [row]);
+    assert_eq!(
+        store.sessions(&SessionFilter { title: Some(odd.into()), ..SessionFilter::default() }).unwrap(),
+        [row]
+    );
 }

@@ -1,6 +1,6 @@
 //! What a store finds out about itself, and repairs.
 
-use fanfold_store::{CheckMode, RepairStatus, Op, Relation, SqliteStore, Store};
+use fanfold_store::{CheckMode, Op, Relation, RepairStatus, SqliteStore, Store};
 
 use crate::words::*;
 
@@ -216,7 +216,9 @@ fn a_file_with_bytes_changed_is_noticed() {
     std::fs::write(&path, &bytes).unwrap();
     let findings = SqliteStore::open(&path).unwrap().check(CheckMode::Report).unwrap();
     assert!(
-        findings.iter().any(|finding| finding.location == "message 3" && finding.repair == RepairStatus::Impossible),
+        findings
+            .iter()
+            .any(|finding| finding.location == "message 3" && finding.repair == RepairStatus::Impossible),
         "{findings:?}"
     );
     // A whole page of rubbish.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use fanfold_store::{
-    Batch, SessionChange, EndReason, SessionFilter, MemoryStore, Millis, NewMessage, Node, NodeId, Op, Relation,
-    SqliteStore, Store,
+    Batch, EndReason, MemoryStore, Millis, NewMessage, Node, NodeId, Op, Relation, SessionChange,
+    SessionFilter, SqliteStore, Store,
 };
 use proptest::prelude::*;
 

@@ -14,8 +14,8 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, Stdio};
 
 use fanfold_store::{
-    Batch, BlobId, CheckMode, SessionChange, EndReason, SessionFilter, Millis, NewEvent, NewMessage, NewSession, NodeId, Op,
-    OpenMode, Relation, SessionId, SessionRow, Store,
+    Batch, BlobId, CheckMode, EndReason, Millis, NewEvent, NewMessage, NewSession, NodeId, Op, OpenMode,
+    Relation, SessionChange, SessionFilter, SessionId, SessionRow, Store,
 };
 
 const ADDRESS: &str = "FANFOLD_SCRIBE";

@@ -1,7 +1,7 @@
 //! What every store finds, and what nobody sees.
 
-use fanfold_store::search::{SearchSpec, LiveMessages, HitOrder, Query};
-use fanfold_store::{SessionChange, EndReason, Millis, NewMessage, NewSession, Op, Relation, Role, Store};
+use fanfold_store::search::{HitOrder, LiveMessages, Query, SearchSpec};
+use fanfold_store::{EndReason, Millis, NewMessage, NewSession, Op, Relation, Role, SessionChange, Store};
 
 use crate::words::*;
 
@@ -454,7 +454,9 @@ fn a_common_word_hides_nothing(store: &dyn Store) {
     for order in [HitOrder::Newest, HitOrder::Oldest] {
         let whole = found(store, &SearchSpec { order, limit: 10_000, ..all("common") });
         let paged: Vec<String> = (0..6)
-            .flat_map(|page| found(store, &SearchSpec { order, limit: 500, offset: 500 * page, ..all("common") }))
+            .flat_map(|page| {
+                found(store, &SearchSpec { order, limit: 500, offset: 500 * page, ..all("common") })
+            })
             .collect();
         assert_eq!(whole, paged);
     }

@@ -1,7 +1,7 @@
 //! An index that lags behind, is lost or broken: a search finds the same.
 
-use fanfold_store::search::{SearchSpec, Query};
-use fanfold_store::{CheckMode, RepairStatus, Op, OpenMode, SqliteStore, Store};
+use fanfold_store::search::{Query, SearchSpec};
+use fanfold_store::{CheckMode, Op, OpenMode, RepairStatus, SqliteStore, Store};
 
 use crate::words::*;
 

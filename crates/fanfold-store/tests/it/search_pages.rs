@@ -20,7 +20,8 @@ fn pages(store: &dyn Store, query: &str, limit: usize) -> Vec<Vec<String>> {
     loop {
         let offset = pages.iter().map(Vec::len).sum::<usize>();
         let request = json!({ "query": query, "limit": limit, "offset": offset });
-        let reply = Searcher::new(store).answer_json(&serde_json::from_value::<SearchRequest>(request).unwrap());
+        let reply =
+            Searcher::new(store).answer_json(&serde_json::from_value::<SearchRequest>(request).unwrap());
         let name = |result: &serde_json::Value| result["session_id"].as_str().unwrap().to_owned();
         let page: Vec<String> = reply["results"].as_array().unwrap().iter().map(name).collect();
         if page.is_empty() {

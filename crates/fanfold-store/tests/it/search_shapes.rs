@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use expect_test::{Expect, expect};
 use fanfold_store::search::{LiveMessages, Profiles, SearchRequest, Searcher};
-use fanfold_store::{SessionChange, EndReason, MemoryStore, Op, Relation, SqliteStore, Store, StoreError};
+use fanfold_store::{EndReason, MemoryStore, Op, Relation, SessionChange, SqliteStore, Store, StoreError};
 use serde_json::{Value, json};
 
 use crate::search::{begin, say};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fanfold_store::search::{SearchSpec, Query, message_text, words};
+use fanfold_store::search::{Query, SearchSpec, message_text, words};
 use fanfold_store::{MemoryStore, Millis, NewMessage, Node, Op, SqliteStore, Store};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use fanfold_store::{SessionFilter, BusyPolicy, OpenMode, SqliteStore, Store, StoreError, open};
+use fanfold_store::{BusyPolicy, OpenMode, SessionFilter, SqliteStore, Store, StoreError, open};
 
 use crate::words::*;
 
@@ -158,7 +158,10 @@ fn readers_do_not_wait_for_a_writer() {
     let other = rusqlite::Connection::open(store.path()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE; DELETE FROM sessions").unwrap();
     let start = std::time::Instant::now();
-    assert_eq!((said(&store, "a"), store.sessions(&SessionFilter::default()).unwrap().len()), ("one".into(), 1));
+    assert_eq!(
+        (said(&store, "a"), store.sessions(&SessionFilter::default()).unwrap().len()),
+        ("one".into(), 1)
+    );
     assert!(start.elapsed() < Duration::from_millis(900), "{:?}", start.elapsed());
 }
 

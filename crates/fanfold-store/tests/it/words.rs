@@ -1,9 +1,9 @@
 //! Short ways to write a batch.
 
-use fanfold_store::search::{SearchSpec, Query};
+use fanfold_store::search::{Query, SearchSpec};
 use fanfold_store::{
-    Batch, SessionChange, CommitSummary, Millis, NewEvent, NewMessage, NewSession, Node, NodeId, Op, Relation,
-    SessionId, SessionRow, Store, StoreError,
+    Batch, CommitSummary, Millis, NewEvent, NewMessage, NewSession, Node, NodeId, Op, Relation,
+    SessionChange, SessionId, SessionRow, Store, StoreError,
 };
 
 /// An id.
