@@ -4,7 +4,7 @@ use std::path::Path;
 
 use fanfold_core::{Budget, Cadence, Count, Need, Policy, Prices, Strategy, Tokens, ToolFold, ToolRule};
 use fanfold_engine::{Terms, Told};
-use fanfold_replay::{Cliff, Match, PriceChange, PriceTable};
+use fanfold_replay::{CacheMatch, Cliff, PriceChange, PriceTable};
 use fanfold_tokens::{Models, TokenizerJson, counter_for, o200k};
 use fanfold_wire::Format;
 
@@ -160,10 +160,10 @@ pub(crate) fn prices(options: &Options) -> PriceTable {
 
 fn price_change(own: &PriceOptions) -> PriceChange {
     let matching = |rule: MatchRule| match rule {
-        MatchRule::Prefix => Match::Prefix,
-        MatchRule::Marks => Match::Marks,
-        MatchRule::Ends => Match::Ends,
-        MatchRule::None => Match::None,
+        MatchRule::Prefix => CacheMatch::Prefix,
+        MatchRule::Marks => CacheMatch::Marks,
+        MatchRule::Ends => CacheMatch::Ends,
+        MatchRule::None => CacheMatch::None,
     };
     let cliff = |own: &CliffOptions| Cliff { above: own.above.0, base: own.base.0, output: own.output.0 };
     PriceChange {

@@ -1,33 +1,27 @@
-//! Recorded conversations through policies: what would have been sent, what it would have held, what it would have cost.
+//! Replays recorded conversations through policies: what would have been sent, what it would have contained and cost.
 //!
-//! No model is called. At each recorded reply the policy makes the view that would have been sent, and the reply itself
-//! says what it needed: paths, identifiers, values and lines that it used and that had been said before.
+//! No model is called. At each recorded reply the policy makes the view that would have been sent. The reply itself
+//! shows what it needed: the paths, identifiers, values and lines it uses that appeared earlier.
 
-mod record; //     a recorded conversation
-mod sources; //    the files they are in
-mod text; //       words and boundaries
-mod message; //    a message as it is measured
-mod looks; //      each content once
-mod atoms; //      what a reply took from what it was sent
-mod copied; //     what a reply copied, whatever it is
-mod trajectory; // all that does not depend on the policy
-mod readable; //   what survives in rewritten text
-mod recalled; //   what handles bring back
-mod sent; //       what a provider would say
-mod sums; //       what is added up
-mod prices; //     what providers charge
-mod moment; //     the reply that comes next
-mod run; //        one policy at one window
-mod replay; //     one conversation, reply by reply
-mod table; //      outcomes added up
+mod record; //      a recorded conversation
+mod sources; //     file formats of recordings
+mod content; //     what a conversation contains, and what replies use of it
+mod prices; //      prices and cache rules of providers
+mod sums; //        totals of one conversation
+mod next_reply; //  the reply to be replayed next
+mod originals; //   originals behind handles
+mod validity; //    whether a provider accepts the messages
+mod policy_run; //  one policy at one window
+mod replay; //      one conversation, reply by reply
+mod table; //       totals of many conversations
 
-pub use atoms::{Class, Known};
+pub use content::atoms::{AtomClass, CommonKnowledge};
 pub use prices::{
-    Bill, Charge, Cliff, Found, Match, Meter, Piece, Price, PriceChange, PriceTable, Request, Source, Why,
-    cost,
+    Bill, CacheMatch, Charge, Cliff, Meter, Piece, Price, PriceChange, PriceLookup, PriceMatch, PriceSource,
+    PriceTable, Request,
 };
-pub use record::{Record, RecordError, Reported, sample, without_beginnings};
-pub use replay::{FoldMade, Outcome, Terms, USUAL_PRICE, replay};
-pub use sources::{Contents, Kind, Origin, Told, kind_of, read, read_whole};
-pub use sums::{DISTANCES, Part, Sums, share};
+pub use record::{Record, RecordError, ReportedUsage, sample, without_prefixes};
+pub use replay::{DEFAULT_PRICE, Outcome, ReplayOptions, ReplayedFold, replay};
+pub use sources::{FileContents, FileKind, Origin, SourceConversation, detect_kind, read, read_whole};
+pub use sums::{DISTANCES, ReplySums, Sums, share};
 pub use table::{Row, Shares, rows};

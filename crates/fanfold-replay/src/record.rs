@@ -1,4 +1,4 @@
-//! A recorded conversation, in chat messages, and the files that hold several of them.
+//! A recorded conversation as chat messages, and selections from several of them.
 
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
@@ -13,25 +13,25 @@ use crate::prices::Price;
 pub struct Record {
     /// Its name.
     pub id: String,
-    /// The collection that it is from.
+    /// The collection it belongs to.
     pub source: String,
     /// The JSON of each chat message.
     pub messages: Vec<Box<RawValue>>,
     /// The JSON of the tool schemas, if it has any.
     pub tools: Option<Box<RawValue>>,
-    /// Its length as its file tells it.
+    /// Its length in tokens, if its file has it.
     pub tokens: Option<u64>,
     /// The model that wrote the replies.
     pub model: Option<String>,
-    /// When each message came, in seconds; empty where nobody noted it.
+    /// The time of each message, in seconds; empty if the file has no times.
     pub times: Vec<f64>,
-    /// What the provider itself counted, where the session notes it.
-    pub reported: Reported,
+    /// The usage that the provider reported, if the file has it.
+    pub reported: ReportedUsage,
 }
 
-/// Tokens as a provider reported them, added up.
+/// The total of the tokens that a provider reported.
 #[derive(Debug, Clone, Default)]
-pub struct Reported {
+pub struct ReportedUsage {
     /// Input at the plain price.
     pub plain: u64,
     /// Written to the cache.
@@ -40,13 +40,13 @@ pub struct Reported {
     pub read: u64,
     /// Output.
     pub output: u64,
-    /// The reply that was noted last, and what it added: its lines all tell the same.
+    /// The last reply and what it added. A session repeats the usage of a reply on each of its lines.
     last: Option<(String, [u64; 4])>,
 }
 
-impl Reported {
-    /// Takes note of a reply's usage. The last word of a reply is the one that counts.
-    pub(crate) fn note(&mut self, reply: &str, usage: &Value) {
+impl ReportedUsage {
+    /// Adds the usage of a reply. A later report on the same reply replaces the earlier one.
+    pub(crate) fn add(&mut self, reply: &str, usage: &Value) {
         let field = |key: &str| usage[key].as_u64().unwrap_or_default();
         let new = [
             field("input_tokens"),
@@ -62,20 +62,20 @@ impl Reported {
         self.last = Some((reply.to_owned(), new));
     }
 
-    /// What that cost, in dollars. Which requests passed a cliff is not known.
+    /// The cost in dollars, without cliffs: the sizes of single requests are unknown.
     pub fn dollars(&self, price: &Price) -> f64 {
         let input = self.plain as f64 + price.write * self.written as f64 + price.read * self.read as f64;
         (price.base * input + price.output * self.output as f64) / 1e6
     }
 }
 
-/// Why a line is no record.
+/// Why a line is not a record.
 #[derive(Debug, thiserror::Error)]
-#[error("no record: {0}")]
+#[error("not a record: {0}")]
 pub struct RecordError(String);
 
 #[derive(Deserialize)]
-struct Line {
+struct RecordLine {
     #[serde(default)]
     id: Option<String>,
     #[serde(default)]
@@ -90,9 +90,10 @@ struct Line {
 }
 
 impl Record {
-    /// Reads one line of a file of records: an object with `id`, `messages` and perhaps `source` and `tools`.
+    /// Parses one line of a records file: an object with `messages`, and optionally `id`, `source`, `tools`, `tokens`
+    /// and `model`.
     pub fn parse(line: &str, file: &str) -> Result<Record, RecordError> {
-        let line: Line = serde_json::from_str(line).map_err(|error| RecordError(error.to_string()))?;
+        let line: RecordLine = serde_json::from_str(line).map_err(|error| RecordError(error.to_string()))?;
         let is_some = |tools: &RawValue| !matches!(tools.get().trim(), "null" | "[]" | "{}");
         Ok(Record {
             id: line.id.unwrap_or_else(|| file.to_owned()),
@@ -102,14 +103,13 @@ impl Record {
             tokens: line.tokens,
             model: line.model,
             times: Vec::new(),
-            reported: Reported::default(),
+            reported: ReportedUsage::default(),
         })
     }
 
-    /// Whether it is one of the fifth that is kept aside: weights are not tuned on those.
-    ///
-    /// The choice is the first byte of the SHA-256 of its id: where five divides it, it is kept aside.
-    pub fn is_aside(&self) -> bool {
+    /// True for the fifth of all records on which weights are not tuned: those whose id has a SHA-256 with a first byte
+    /// divisible by five.
+    pub fn is_held_out(&self) -> bool {
         self.hash()[0].is_multiple_of(5)
     }
 
@@ -118,25 +118,25 @@ impl Record {
     }
 }
 
-/// At most so many records, chosen by the hashes of their ids, so that the choice is the same everywhere.
-pub fn sample(mut records: Vec<Record>, most: usize) -> Vec<Record> {
-    if records.len() > most {
+/// At most `max` records, chosen by the hashes of their ids, so that the choice is the same everywhere.
+pub fn sample(mut records: Vec<Record>, max: usize) -> Vec<Record> {
+    if records.len() > max {
         records.sort_by_cached_key(Record::hash);
-        records.truncate(most);
+        records.truncate(max);
     }
     records
 }
 
-/// The records without those that another one begins with: a session that was taken up again is written twice.
-pub fn without_beginnings(mut records: Vec<Record>) -> Vec<Record> {
+/// Removes records that are a prefix of another one: a resumed session is recorded twice.
+pub fn without_prefixes(mut records: Vec<Record>) -> Vec<Record> {
     records.sort_by_key(|record| std::cmp::Reverse(record.messages.len()));
     let mut by_start: FxHashMap<String, Vec<usize>> = FxHashMap::default();
     let mut kept: Vec<Record> = Vec::new();
     for record in records {
         let start: String = record.messages.iter().take(2).map(|message| message.get()).collect();
         let alike = by_start.entry(start).or_default();
-        let is_beginning = alike.iter().any(|&at| begins(&kept[at], &record));
-        if !is_beginning {
+        let is_prefix = alike.iter().any(|&at| begins_with(&kept[at], &record));
+        if !is_prefix {
             alike.push(kept.len());
             kept.push(record);
         }
@@ -144,7 +144,7 @@ pub fn without_beginnings(mut records: Vec<Record>) -> Vec<Record> {
     kept
 }
 
-fn begins(long: &Record, short: &Record) -> bool {
+fn begins_with(long: &Record, short: &Record) -> bool {
     long.messages.iter().zip(&short.messages).all(|(a, b)| a.get() == b.get())
 }
 
@@ -153,10 +153,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_taken_up_again_counts_once() {
+    fn a_resumed_session_counts_once() {
         let record = |id: &str, messages: &str| {
-            Record::parse(&format!(r#"{{"id": "{id}", "messages": {messages}}}"#), "x")
-                .expect("it is a record")
+            Record::parse(&format!(r#"{{"id": "{id}", "messages": {messages}}}"#), "x").expect("a record")
         };
         let records = vec![
             record("a", "[1, 2]"),
@@ -164,17 +163,17 @@ mod tests {
             record("c", "[1, 2, 4]"),
             record("d", "[2]"),
         ];
-        let kept: Vec<String> = without_beginnings(records).into_iter().map(|record| record.id).collect();
+        let kept: Vec<String> = without_prefixes(records).into_iter().map(|record| record.id).collect();
         assert_eq!(kept, ["b", "c", "d"]);
     }
 
     #[test]
-    fn the_last_word_on_a_reply_counts() {
-        let mut reported = Reported::default();
+    fn the_last_report_on_a_reply_counts() {
+        let mut reported = ReportedUsage::default();
         let usage = |output: u64| serde_json::json!({ "input_tokens": 5, "output_tokens": output });
-        reported.note("a", &usage(1));
-        reported.note("a", &usage(9));
-        reported.note("b", &usage(2));
+        reported.add("a", &usage(1));
+        reported.add("a", &usage(9));
+        reported.add("b", &usage(2));
         assert_eq!((reported.plain, reported.output), (10, 11));
     }
 }

@@ -1,135 +1,142 @@
-//! One recorded conversation through policies, reply by reply.
+//! Replays one recorded conversation through policies, reply by reply.
 //!
-//! Before each recorded reply a policy gets what had been said until then, and gives the view that would have been
-//! sent. All policies and windows go side by side, so that each message is decoded once.
+//! Before each recorded reply, each policy makes the view that would have been sent. All policies and windows are replayed
+//! together, so that each message is decoded once.
 
 use fanfold_core::{Budget, Count, Policy, Receipt, Session, Tokens};
 use fanfold_wire::{Conversation, Format};
 use serde_json::value::RawValue;
 
-use crate::atoms::Known;
-use crate::looks::Remembering;
-use crate::moment::{Moment, pieces};
+use crate::content::atoms::CommonKnowledge;
+use crate::content::contents::CachingCounter;
+use crate::content::trajectory::Trajectory;
+use crate::next_reply::{NextReply, pieces};
+use crate::originals::Originals;
+use crate::policy_run::PolicyRun;
 use crate::prices::{Meter, Price, PriceTable, Request};
-use crate::recalled::Originals;
 use crate::record::Record;
-use crate::run::Run;
 use crate::sums::Sums;
-use crate::trajectory::Trajectory;
 
-/// How conversations are replayed.
+/// The options of a replay.
 #[derive(Debug, Clone)]
-pub struct Terms {
+pub struct ReplayOptions {
     /// The policies.
     pub policies: Vec<Policy>,
     /// The windows, in tokens.
     pub windows: Vec<u64>,
-    /// What of each window is kept for the answer.
+    /// Tokens of each window reserved for the answer.
     pub reserve: u64,
-    /// A conversation is used at a window if it is so many times as long.
+    /// Conversations are replayed at a window if they are at least this many times as long.
     pub min_ratio: f64,
     /// The table of prices.
     pub prices: PriceTable,
-    /// What all are charged at; else each by its own model.
+    /// The price for all conversations; `None` charges each by its own model.
     pub price: Option<Price>,
-    /// Only conversations of so many tokens.
-    pub least: u64,
-    /// Whether the receipt of each fold is wanted.
+    /// The shortest conversation to replay, in tokens.
+    pub min_tokens: u64,
+    /// True to return the receipt of each fold.
     pub has_receipts: bool,
 }
 
-impl Terms {
-    /// What a conversation is charged at: its model's price, or the usual one where the model is not known.
+impl ReplayOptions {
+    /// The price for a conversation: that of its model, or the default if the model is unknown.
     pub fn price_of(&self, record: &Record) -> Price {
         let of_model = || self.prices.find(record.model.as_deref()?);
-        let found = || of_model().or_else(|| self.prices.find(USUAL_PRICE)).map(|found| found.price.clone());
-        self.price.clone().or_else(found).expect("the usual price is in the table")
+        let found =
+            || of_model().or_else(|| self.prices.find(DEFAULT_PRICE)).map(|found| found.price.clone());
+        self.price.clone().or_else(found).expect("the default price is in the table")
     }
 }
 
-/// What a conversation is charged at if nothing is known of its model.
-pub const USUAL_PRICE: &str = "anthropic";
+/// The price for conversations whose model is unknown.
+pub const DEFAULT_PRICE: &str = "anthropic";
 
-/// One conversation under one policy and window.
+/// The result of one conversation under one policy and window.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// The conversation.
     pub id: String,
-    /// The collection that it is from.
+    /// The collection it belongs to.
     pub source: String,
-    /// The policy, by its position in the terms.
+    /// The policy, by its position in the options.
     pub policy: usize,
-    /// The window.
+    /// The window, in tokens.
     pub window: u64,
-    /// The conversation's whole length.
+    /// The length of the whole conversation, in tokens.
     pub raw: u64,
-    /// What was counted.
+    /// The totals.
     pub sums: Sums,
-    /// Each fold, if that was asked for.
-    pub folds: Vec<FoldMade>,
+    /// The folds, if the options ask for receipts.
+    pub folds: Vec<ReplayedFold>,
 }
 
-/// A fold, and what it cost to make it.
+/// A fold and its price.
 #[derive(Debug, Clone)]
-pub struct FoldMade {
-    /// Before which reply, by message.
+pub struct ReplayedFold {
+    /// The message of the reply that follows it.
     pub reply: usize,
-    /// What it did.
+    /// Its receipt.
     pub receipt: Receipt,
-    /// What reading anew behind it cost, in dollars.
+    /// The extra price of writing the messages after the fold to the cache again, in dollars.
     pub dollars: f64,
 }
 
-/// Replays one conversation under every policy and window for which it is long enough.
-pub fn replay(record: &Record, terms: &Terms, known: &Known, counter: &'static dyn Count) -> Vec<Outcome> {
-    let is_long =
-        |tokens: u64, window: u64| tokens >= terms.least && tokens as f64 >= terms.min_ratio * window as f64;
-    let is_short = |tokens: u64| !terms.windows.iter().any(|window| is_long(tokens, *window));
+/// Replays one conversation under every policy, at every window that it is long enough for.
+pub fn replay(
+    record: &Record,
+    options: &ReplayOptions,
+    known: &CommonKnowledge,
+    counter: &'static dyn Count,
+) -> Vec<Outcome> {
+    let is_long = |tokens: u64, window: u64| {
+        tokens >= options.min_tokens && tokens as f64 >= options.min_ratio * window as f64
+    };
+    let is_short = |tokens: u64| !options.windows.iter().any(|window| is_long(tokens, *window));
     if record.tokens.is_some_and(is_short) {
         return Vec::new();
     }
-    let remembering = Remembering::new(counter);
-    let mut trajectory = Trajectory::new(record, known, &remembering);
-    let price = terms.price_of(record);
+    let caching = CachingCounter::new(counter);
+    let mut trajectory = Trajectory::new(record, known, &caching);
+    let price = options.price_of(record);
     let mut runs = Vec::new();
-    for &window in terms.windows.iter().filter(|window| is_long(trajectory.total(), **window)) {
-        for (i, policy) in terms.policies.iter().enumerate() {
-            let budget = Budget::with_reserve(Tokens(window), Tokens(terms.reserve));
+    for &window in options.windows.iter().filter(|window| is_long(trajectory.total(), **window)) {
+        for (i, policy) in options.policies.iter().enumerate() {
+            let budget = Budget::with_reserve(Tokens(window), Tokens(options.reserve));
             let mut session = Session::new(policy.clone(), budget, counter).with_prices(price.for_session());
             session.set_tools(Tokens(trajectory.base));
-            runs.push(Run::new((i, window), session, Meter::new(price.clone()), terms.has_receipts));
+            runs.push(PolicyRun::new((i, window), session, Meter::new(price.clone()), options.has_receipts));
         }
     }
     let mut conversation = Conversation::of_messages(Format::Chat);
-    let mut n_taken = 0;
+    let mut n_applied = 0;
     let mut originals = Originals::default();
     let lifetime = price.lifetime;
     let mut untouched = Meter::new(price);
     let mut last: Option<f64> = None;
     for n in 0..if runs.is_empty() { 0 } else { trajectory.replies.len() } {
-        let moment = Moment::new(&trajectory, n);
-        let new: Vec<&RawValue> = record.messages[n_taken..moment.reply].iter().map(|raw| &**raw).collect();
+        let next = NextReply::new(&trajectory, n);
+        let new: Vec<&RawValue> = record.messages[n_applied..next.reply].iter().map(|raw| &**raw).collect();
         let mut changes = conversation.append(&new);
-        changes.iter_mut().for_each(|change| change.count(&remembering));
-        n_taken = moment.reply;
-        let pieces = pieces(&trajectory, &trajectory.look_of[..moment.reply]);
-        untouched.take(&Request { pieces, mark: None, output: moment.output, at: moment.at });
-        let idle = moment.at.zip(last).map(|(now, last)| now - last);
+        changes.iter_mut().for_each(|change| change.count(&caching));
+        n_applied = next.reply;
+        let pieces = pieces(&trajectory, &trajectory.content_ids[..next.reply]);
+        untouched.charge(&Request { pieces, mark: None, output: next.output, at: next.at });
+        let idle = next.at.zip(last).map(|(now, last)| now - last);
         let is_cold = idle.zip(lifetime).is_some_and(|(idle, lifetime)| idle > lifetime as f64);
-        last = moment.at.or(last);
+        last = next.at.or(last);
         for run in &mut runs {
-            run.take(&changes);
+            run.apply(&changes);
             if is_cold {
-                run.cool();
+                run.expire_cache();
             }
-            let sent = run.sent(&conversation, &mut trajectory, moment.reply);
-            run.measure(&trajectory, &mut originals, &moment, sent);
+            let sent = run.view(&conversation, &mut trajectory, next.reply);
+            run.measure(&trajectory, &mut originals, &next, sent);
             run.compare(untouched.bill());
         }
     }
     let raw = trajectory.total();
-    let outcome = |run: Run| {
-        let ((policy, window), mut sums, folds) = run.end();
+    let outcome = |run: PolicyRun| {
+        let ((policy, window), mut sums, folds) = run.finish();
         sums.bill_raw = untouched.bill();
         let (id, source) = (record.id.clone(), record.source.clone());
         Outcome { id, source, policy, window, raw, sums, folds }

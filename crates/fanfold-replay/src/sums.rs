@@ -1,4 +1,4 @@
-//! What is added up over the replies of a conversation, and the shares that follow.
+//! The totals of one conversation under one policy and window.
 
 use std::collections::BTreeMap;
 
@@ -6,51 +6,51 @@ use serde::Serialize;
 
 use crate::prices::Bill;
 
-/// Tokens back, in steps: 2k, 4k, ... 64k and more.
+/// The steps of distances, in tokens.
 pub const DISTANCES: [u64; 6] = [2_000, 4_000, 8_000, 16_000, 32_000, 64_000];
 
-/// What is counted at replies of one kind: under pressure, or while everything would have fitted.
+/// The totals of replies under pressure, when the conversation exceeds the window, or of those before.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Part {
+pub struct ReplySums {
     /// Replies.
     pub calls: u64,
-    /// Tokens sent for them.
+    /// Tokens of the views.
     pub sent: u64,
-    /// Atoms that they used.
+    /// Atoms used.
     pub atoms: u64,
-    /// Those that stood somewhere in the view.
+    /// Atoms that the view contained.
     pub there: u64,
-    /// Those that could be read there.
+    /// Atoms readable in the view.
     pub read: u64,
-    /// Atoms that last stood far back.
+    /// Old atoms: their last occurrence is more than a quarter of the window back.
     pub old: u64,
-    /// Old ones that stood somewhere in the view.
+    /// Old atoms that the view contained.
     pub old_there: u64,
-    /// Old ones that could be read there.
+    /// Old atoms readable in the view.
     pub old_read: u64,
-    /// Old ones that could be read there or recalled.
+    /// Old atoms readable in the view or after a recall.
     pub old_recalled: u64,
-    /// Old ones that only results of tools held.
+    /// Old atoms that only tool results contain.
     pub tool_only: u64,
-    /// Of those, the ones that could be read.
+    /// Readable old atoms that only tool results contain.
     pub tool_only_read: u64,
-    /// Old lines that a call repeats.
+    /// Old lines repeated by a call.
     pub lines: u64,
-    /// Of those, the ones that were there.
+    /// Old lines repeated by a call that were in the view.
     pub lines_there: u64,
-    /// Replies that used an atom.
+    /// Replies that used atoms.
     pub with_atoms: u64,
-    /// Replies that had all of theirs.
+    /// Replies whose atoms were all readable.
     pub sufficed: u64,
-    /// Replies that used an old atom.
+    /// Replies that used old atoms.
     pub with_old: u64,
-    /// Of those, the ones that had all their atoms.
+    /// Replies with old atoms whose atoms were all readable.
     pub old_sufficed: u64,
-    /// The sum over replies of the share of old atoms that could be read.
+    /// The sum over replies of the share of readable old atoms.
     pub old_shares: f64,
 }
 
-/// What is added up over one conversation under one policy and window.
+/// The totals of one conversation under one policy and window.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Sums {
     /// Replies.
@@ -59,66 +59,66 @@ pub struct Sums {
     pub messages: u64,
     /// Tokens sent.
     pub sent: u64,
-    /// The longest view.
+    /// Tokens of the longest view.
     pub peak: u64,
     /// Views longer than the window.
     pub over: u64,
-    /// Views that a provider would refuse.
+    /// Views that a provider would reject.
     pub invalid: u64,
-    /// Views that do not begin with the whole one before.
+    /// Views that do not begin with the whole previous view.
     pub rewrites: u64,
     /// Tokens billed where writing costs 1.25 and reading 0.1.
     pub billed_a: f64,
     /// Tokens billed where writing costs 1 and reading 0.1.
     pub billed_o: f64,
-    /// Messages of people, at replies under pressure.
+    /// Messages by people before replies under pressure.
     pub users: u64,
-    /// Those that were there word for word.
+    /// Messages by people that were in the view verbatim.
     pub users_there: u64,
-    /// Atoms that a recall would have brought back.
+    /// Atoms that a recall would have returned.
     pub recalls: u64,
-    /// What those recalls would have cost, in tokens.
+    /// Tokens of those recalls.
     pub recall_tokens: u64,
     /// Folds.
     pub folds: u64,
-    /// What all views were shorter than the conversation until then, added up.
+    /// The conversation minus the view, in tokens, summed over all views.
     pub removed_gross: u64,
-    /// What the last view was shorter than the conversation.
+    /// The conversation minus the last view, in tokens.
     pub removed_unique: u64,
-    /// What all requests cost.
+    /// The charges for all requests.
     pub bill: Bill,
-    /// What they would have cost as they came.
+    /// The charges for the same requests without folding.
     pub bill_raw: Bill,
-    /// The most that all requests up to one cost, as a share of what they had cost as they came.
+    /// The highest ratio, at any request, of the cost until then to the cost without folding.
     pub worst: f64,
-    /// What was written anew where views broke with the ones before, in tokens.
+    /// Tokens written to the cache again because a view broke with the previous one.
     pub break_tokens: u64,
-    /// What that cost, in dollars.
+    /// The extra price of those tokens, in dollars.
     pub break_dollars: f64,
-    /// Calls that an earlier call had made, word for word.
+    /// Calls that repeat an earlier call verbatim.
     pub repeats: u64,
-    /// Those of them whose earlier result was no longer there as it came.
+    /// Repeated calls whose earlier result was no longer in the view.
     pub repeats_folded: u64,
-    /// Old spans that replies under pressure copied, and that somebody else had said first.
+    /// Old spans that replies under pressure copied from others.
     pub copied: u64,
-    /// Those that were there.
+    /// Old spans copied from others that were in the view.
     pub copied_there: u64,
-    /// Old spans of the agent's own that they repeated.
+    /// Old spans that they copied from the agent's own messages.
     pub coined: u64,
-    /// Those that were there.
+    /// Old spans copied from the agent itself that were in the view.
     pub coined_there: u64,
     /// Replies under pressure.
-    pub pressed: Part,
-    /// The others.
-    pub early: Part,
-    /// Atoms by how far back they last stood, and those that could be read, under pressure.
+    pub pressed: ReplySums,
+    /// The other replies.
+    pub early: ReplySums,
+    /// Atoms and readable atoms under pressure, by distance.
     pub by_distance: [(u64, u64); 7],
-    /// Old atoms by class, and those that could be read.
+    /// Old atoms and readable old atoms, by class.
     pub by_class: BTreeMap<&'static str, (u64, u64)>,
 }
 
-impl Part {
-    fn add(&mut self, other: &Part) {
+impl ReplySums {
+    fn add(&mut self, other: &ReplySums) {
         self.calls += other.calls;
         self.sent += other.sent;
         self.atoms += other.atoms;
@@ -141,7 +141,7 @@ impl Part {
 }
 
 impl Sums {
-    /// Adds another conversation's.
+    /// Adds the totals of another conversation.
     pub fn add(&mut self, other: &Sums) {
         self.calls += other.calls;
         self.messages += other.messages;
@@ -182,9 +182,9 @@ impl Sums {
     }
 }
 
-/// What one reply used and what of it was there.
+/// The counts of one reply.
 #[derive(Default)]
-pub(crate) struct Tally {
+pub(crate) struct ReplyTally {
     pub(crate) atoms: u64,
     pub(crate) there: u64,
     pub(crate) read: u64,
@@ -198,30 +198,30 @@ pub(crate) struct Tally {
     pub(crate) lines_there: u64,
 }
 
-impl Tally {
-    /// Adds a reply to the sums of its kind.
-    pub(crate) fn add_to(&self, part: &mut Part) {
-        part.atoms += self.atoms;
-        part.there += self.there;
-        part.read += self.read;
-        part.old += self.old;
-        part.old_there += self.old_there;
-        part.old_read += self.old_read;
-        part.old_recalled += self.old_recalled;
-        part.tool_only += self.tool_only;
-        part.tool_only_read += self.tool_only_read;
-        part.lines += self.lines;
-        part.lines_there += self.lines_there;
+impl ReplyTally {
+    /// Adds the counts of this reply to the totals.
+    pub(crate) fn add_to(&self, sums: &mut ReplySums) {
+        sums.atoms += self.atoms;
+        sums.there += self.there;
+        sums.read += self.read;
+        sums.old += self.old;
+        sums.old_there += self.old_there;
+        sums.old_read += self.old_read;
+        sums.old_recalled += self.old_recalled;
+        sums.tool_only += self.tool_only;
+        sums.tool_only_read += self.tool_only_read;
+        sums.lines += self.lines;
+        sums.lines_there += self.lines_there;
         let has_all = self.read == self.atoms;
-        part.with_atoms += u64::from(self.atoms > 0);
-        part.sufficed += u64::from(self.atoms > 0 && has_all);
-        part.with_old += u64::from(self.old > 0);
-        part.old_sufficed += u64::from(self.old > 0 && has_all);
-        part.old_shares += if self.old > 0 { self.old_read as f64 / self.old as f64 } else { 0.0 };
+        sums.with_atoms += u64::from(self.atoms > 0);
+        sums.sufficed += u64::from(self.atoms > 0 && has_all);
+        sums.with_old += u64::from(self.old > 0);
+        sums.old_sufficed += u64::from(self.old > 0 && has_all);
+        sums.old_shares += if self.old > 0 { self.old_read as f64 / self.old as f64 } else { 0.0 };
     }
 }
 
-/// A share, or nothing where there is nothing to share.
+/// `part / whole`; `None` if `whole` is zero.
 pub fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }

@@ -1,73 +1,73 @@
-//! Outcomes added up: one row for each policy and window.
+//! The totals of many conversations: one row for each policy and window.
 
 use serde::Serialize;
 
 use crate::replay::Outcome;
 use crate::sums::{Sums, share};
 
-/// The conversations of one policy and window, added up.
+/// The totals of one policy and window.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
-    /// The policy, by its position in the terms.
+    /// The policy, by its position in the options.
     #[serde(skip)]
     pub policy: usize,
-    /// The window.
+    /// The window, in tokens.
     pub window: u64,
-    /// How many conversations.
+    /// The number of conversations.
     pub trajectories: u64,
-    /// What was counted.
+    /// The totals.
     pub sums: Sums,
-    /// The shares that follow.
+    /// Shares computed from the totals.
     pub shares: Shares,
 }
 
-/// What the table shows beside plain sums. Nothing stands where there was nothing to count.
+/// Shares in the table; `None` if there was nothing to count.
 #[derive(Debug, Clone, Serialize)]
 pub struct Shares {
-    /// Mean tokens sent under pressure.
+    /// Mean tokens of the views under pressure.
     pub tokens_pressed: Option<f64>,
-    /// Views that do not begin with the one before.
+    /// Views that do not begin with the whole previous view.
     pub rewrite_rate: Option<f64>,
-    /// Atoms that could be read, under pressure.
+    /// Readable atoms, under pressure.
     pub recall: Option<f64>,
-    /// Atoms that could be read, at all replies.
+    /// Readable atoms, at all replies.
     pub recall_all: Option<f64>,
-    /// Old ones.
+    /// Readable old atoms.
     pub old: Option<f64>,
-    /// The 95 % interval of `old`, by drawing conversations again.
+    /// The 95 % confidence interval of `old`, by bootstrapping.
     pub old_interval: Option<(f64, f64)>,
-    /// Old ones that were there, readable or not.
+    /// Old atoms in the view, readable or not.
     pub old_bare: Option<f64>,
-    /// The mean over replies of `old`.
+    /// The mean of `old` over replies.
     pub old_macro: Option<f64>,
-    /// Old ones that could be read or recalled.
+    /// Old atoms readable in the view or after a recall.
     pub old_rec: Option<f64>,
-    /// Old ones that could be read while everything would have fitted.
+    /// Readable old atoms while the conversation fitted the window.
     pub early_old: Option<f64>,
-    /// Old ones that only results of tools held.
+    /// Readable old atoms that only tool results contain.
     pub tool_only: Option<f64>,
-    /// Old lines that a call repeats and that were there.
+    /// Old lines repeated by a call that were in the view.
     pub lines: Option<f64>,
-    /// Replies that had all their atoms.
+    /// Replies whose atoms were all readable.
     pub suff: Option<f64>,
-    /// Replies with old atoms that had all their atoms.
+    /// Replies with old atoms whose atoms were all readable.
     pub old_suff: Option<f64>,
-    /// People's messages that were there word for word.
+    /// Messages by people that were in the view verbatim.
     pub user: Option<f64>,
-    /// What a recall costs in the mean.
+    /// Mean tokens of a recall.
     pub rec_tokens: Option<f64>,
-    /// Old spans that replies copied from others and that were there.
+    /// Old spans copied from others that were in the view.
     pub copied: Option<f64>,
-    /// Old spans of the agent's own that they repeated and that were there.
+    /// Old spans copied from the agent itself that were in the view.
     pub coined: Option<f64>,
-    /// What it cost, as a share of what it would have cost as it came.
+    /// The charges as a share of those without folding.
     pub cost: Option<f64>,
 }
 
-/// One row for each window and policy, in that order, of the outcomes that are wanted.
-pub fn rows(outcomes: &[Outcome], is_wanted: impl Fn(&Outcome) -> bool) -> Vec<Row> {
+/// One row for each window and policy, in that order, of the selected outcomes.
+pub fn rows(outcomes: &[Outcome], is_selected: impl Fn(&Outcome) -> bool) -> Vec<Row> {
     let mut groups: std::collections::BTreeMap<(u64, usize), Vec<&Outcome>> = Default::default();
-    for outcome in outcomes.iter().filter(|outcome| is_wanted(outcome)) {
+    for outcome in outcomes.iter().filter(|outcome| is_selected(outcome)) {
         groups.entry((outcome.window, outcome.policy)).or_default().push(outcome);
     }
     let row = |((window, policy), outcomes): ((u64, usize), Vec<&Outcome>)| {
@@ -80,22 +80,22 @@ pub fn rows(outcomes: &[Outcome], is_wanted: impl Fn(&Outcome) -> bool) -> Vec<R
 }
 
 fn shares(sums: &Sums, outcomes: &[&Outcome]) -> Shares {
-    let part = &sums.pressed;
+    let pressed = &sums.pressed;
     Shares {
-        tokens_pressed: share(part.sent, part.calls),
+        tokens_pressed: share(pressed.sent, pressed.calls),
         rewrite_rate: share(sums.rewrites, sums.calls),
-        recall: share(part.read, part.atoms),
-        recall_all: share(part.read + sums.early.read, part.atoms + sums.early.atoms),
-        old: share(part.old_read, part.old),
+        recall: share(pressed.read, pressed.atoms),
+        recall_all: share(pressed.read + sums.early.read, pressed.atoms + sums.early.atoms),
+        old: share(pressed.old_read, pressed.old),
         old_interval: interval(outcomes),
-        old_bare: share(part.old_there, part.old),
-        old_macro: (part.with_old > 0).then(|| part.old_shares / part.with_old as f64),
-        old_rec: share(part.old_recalled, part.old),
+        old_bare: share(pressed.old_there, pressed.old),
+        old_macro: (pressed.with_old > 0).then(|| pressed.old_shares / pressed.with_old as f64),
+        old_rec: share(pressed.old_recalled, pressed.old),
         early_old: share(sums.early.old_read, sums.early.old),
-        tool_only: share(part.tool_only_read, part.tool_only),
-        lines: share(part.lines_there, part.lines),
-        suff: share(part.sufficed, part.with_atoms),
-        old_suff: share(part.old_sufficed, part.with_old),
+        tool_only: share(pressed.tool_only_read, pressed.tool_only),
+        lines: share(pressed.lines_there, pressed.lines),
+        suff: share(pressed.sufficed, pressed.with_atoms),
+        old_suff: share(pressed.old_sufficed, pressed.with_old),
         user: share(sums.users_there, sums.users),
         rec_tokens: share(sums.recall_tokens, sums.recalls),
         copied: share(sums.copied_there, sums.copied),
@@ -104,19 +104,19 @@ fn shares(sums: &Sums, outcomes: &[&Outcome]) -> Shares {
     }
 }
 
-/// How often conversations are drawn again.
-const DRAWS: usize = 400;
+/// The number of bootstrap samples.
+const N_SAMPLES: usize = 400;
 
-/// The 95 % interval of the share of old atoms, drawing whole conversations with replacement.
+/// The 95 % confidence interval of the share of readable old atoms, resampling whole conversations.
 fn interval(outcomes: &[&Outcome]) -> Option<(f64, f64)> {
     let mut state = 7_u64;
-    let mut shares = Vec::with_capacity(DRAWS);
-    for _ in 0..DRAWS {
+    let mut shares = Vec::with_capacity(N_SAMPLES);
+    for _ in 0..N_SAMPLES {
         let (mut read, mut old) = (0, 0);
         for _ in outcomes {
-            let part = &outcomes[(next(&mut state) % outcomes.len() as u64) as usize].sums.pressed;
-            read += part.old_read;
-            old += part.old;
+            let pressed = &outcomes[(next(&mut state) % outcomes.len() as u64) as usize].sums.pressed;
+            read += pressed.old_read;
+            old += pressed.old;
         }
         shares.extend(share(read, old));
     }
@@ -125,7 +125,7 @@ fn interval(outcomes: &[&Outcome]) -> Option<(f64, f64)> {
     at(25).zip(at(975))
 }
 
-/// SplitMix64: the same draws on every machine.
+/// SplitMix64, so that the samples are the same on every machine.
 fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;

@@ -1,6 +1,6 @@
 //! `fanfold prices`: what providers charge, and how their caches match.
 
-use fanfold_replay::{Found, Match, Price, PriceTable, Source, Why};
+use fanfold_replay::{CacheMatch, Price, PriceLookup, PriceMatch, PriceSource, PriceTable};
 use serde_json::json;
 
 use crate::choose;
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &PricesArgs, options: &Options) -> anyhow::Result<()> {
 }
 
 /// The row of a model or of a name, or what is wrong with the name.
-pub(crate) fn find<'p>(prices: &'p PriceTable, name: &str) -> Result<Found<'p>, Failure> {
+pub(crate) fn find<'p>(prices: &'p PriceTable, name: &str) -> Result<PriceLookup<'p>, Failure> {
     prices.find(name).ok_or_else(|| {
         let hint = match nearest(name, prices.all().map(|price| price.name.as_str())) {
             Some(near) => format!("did you mean `{near}`?"),
@@ -74,7 +74,7 @@ fn table(prices: &PriceTable) -> String {
     page
 }
 
-fn one(found: Found<'_>, model: &str) -> String {
+fn one(found: PriceLookup<'_>, model: &str) -> String {
     let price = found.price;
     let lines = [
         ("model", model.to_owned()),
@@ -92,20 +92,22 @@ fn one(found: Found<'_>, model: &str) -> String {
     lines.iter().map(|(name, value)| format!("{name:<9} {value}\n")).collect()
 }
 
-fn why(found: Found<'_>, model: &str) -> String {
-    match found.why {
-        Why::Named => format!("it is named `{model}`"),
-        Why::Begins => "no longer row stands at the beginning of the model's name".to_owned(),
+fn why(found: PriceLookup<'_>, model: &str) -> String {
+    match found.matched_by {
+        PriceMatch::Exact => format!("it is named `{model}`"),
+        PriceMatch::Prefix => "no longer row stands at the beginning of the model's name".to_owned(),
     }
 }
 
 fn source(price: &Price) -> &'static str {
     match price.source {
-        Source::Published => "published by the provider",
-        Source::Cache => "the cache's terms are published by the provider; nobody is noted for the dollars",
-        Source::Disputed => "published, but lists differ",
-        Source::Settings => "your settings",
-        Source::None => "nobody is noted",
+        PriceSource::Published => "published by the provider",
+        PriceSource::Cache => {
+            "the cache's terms are published by the provider; nobody is noted for the dollars"
+        }
+        PriceSource::Disputed => "published, but lists differ",
+        PriceSource::Settings => "your settings",
+        PriceSource::None => "nobody is noted",
     }
 }
 
@@ -121,17 +123,17 @@ fn lifetime(price: &Price) -> String {
     match price.lifetime {
         Some(seconds) if seconds % 3600 == 0 => format!("{} h", seconds / 3600),
         Some(seconds) => format!("{} min", seconds / 60),
-        None if price.matching == Match::None => "-".to_owned(),
+        None if price.matching == CacheMatch::None => "-".to_owned(),
         None => "long".to_owned(),
     }
 }
 
 fn matching(price: &Price) -> &'static str {
     match price.matching {
-        Match::Prefix => "prefix",
-        Match::Marks => "marks",
-        Match::Ends => "ends",
-        Match::None => "none",
+        CacheMatch::Prefix => "prefix",
+        CacheMatch::Marks => "marks",
+        CacheMatch::Ends => "ends",
+        CacheMatch::None => "none",
     }
 }
 

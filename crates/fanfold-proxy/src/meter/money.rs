@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use fanfold_replay::{Match, Price};
+use fanfold_replay::{CacheMatch, Price};
 
 /// What a provider reports of a request, in tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -131,7 +131,7 @@ fn the_other(price: &Price, went: Side, other: Side, used: &Used, has_last: bool
     let scale = if went.tokens == 0 { 1.0 } else { used.input as f64 / went.tokens as f64 };
     let tokens = (other.tokens as f64 * scale).round() as u64;
     // Without marks a cache that wants them is not used, whichever way is gone.
-    let is_unused = price.matching == Match::Marks && used.read == 0 && used.written == Some(0);
+    let is_unused = price.matching == CacheMatch::Marks && used.read == 0 && used.written == Some(0);
     let expected = went.cached as f64 * scale;
     let is_telling = went.cached >= price.minimum.max(1);
     let read = if is_unused {
@@ -156,13 +156,13 @@ fn the_other(price: &Price, went: Side, other: Side, used: &Used, has_last: bool
 /// What a request costs that nothing is reported of.
 fn modelled(price: &Price, side: Side, output: u64) -> f64 {
     let read = side.cached / price.step * price.step;
-    let read = if read < price.minimum || price.matching == Match::None { 0 } else { read };
+    let read = if read < price.minimum || price.matching == CacheMatch::None { 0 } else { read };
     reported(price, &Used { input: side.tokens, read, written: None, output })
 }
 
 /// Whether a request of this length is written to the cache.
 fn is_written(price: &Price, tokens: u64) -> bool {
-    price.matching != Match::None && tokens >= price.minimum
+    price.matching != CacheMatch::None && tokens >= price.minimum
 }
 
 #[cfg(test)]
@@ -171,7 +171,7 @@ mod tests {
     use fanfold_replay::{Meter, Piece, PriceTable, Request};
 
     /// A price of one dollar a token, written at 1.25 and read at 0.1.
-    fn price(matching: Match) -> Price {
+    fn price(matching: CacheMatch) -> Price {
         let prices = PriceTable::built_in();
         let none = prices.find("none").expect("it is in the table").price.clone();
         Price { base: 1e6, output: 5e6, write: 1.25, read: 0.1, matching, ..none }
@@ -205,7 +205,7 @@ mod tests {
         let mut sum = Money::default();
         let mut before = "";
         for (whole, folded) in STORY {
-            let (of_came, of_sent) = (came.take(&request(whole)), sent.take(&request(folded)));
+            let (of_came, of_sent) = (came.charge(&request(whole)), sent.charge(&request(folded)));
             let gone = if went == Way::Folded { of_sent } else { of_came };
             let used = Used { input: gone.tokens, read: gone.read, written: None, output: 0 };
             let n_shared = n_shared(before, folded);
@@ -230,9 +230,9 @@ mod tests {
     fn the_cost_is_that_of_a_replay() {
         for is_told in [false, true] {
             for went in [Way::Folded, Way::AsItCame] {
-                check(&price(Match::Prefix), went, is_told);
-                check(&price(Match::None), went, is_told);
-                check(&Price { minimum: 250, ..price(Match::Prefix) }, went, is_told);
+                check(&price(CacheMatch::Prefix), went, is_told);
+                check(&price(CacheMatch::None), went, is_told);
+                check(&Price { minimum: 250, ..price(CacheMatch::Prefix) }, went, is_told);
             }
         }
     }
@@ -245,7 +245,7 @@ mod tests {
     fn what_is_reported_wins_over_what_is_counted() {
         // The provider counts twice as much as we do, so the other way is twice as long, too.
         let used = Used { input: 200, read: 0, written: Some(200), output: 10 };
-        let money = Account::default().charge(&price(Match::Marks), &charge(300, 100, used));
+        let money = Account::default().charge(&price(CacheMatch::Marks), &charge(300, 100, used));
         assert_eq!(money, Money { came: 750.0 + 50.0, sent: 250.0 + 50.0 });
     }
 
@@ -254,7 +254,7 @@ mod tests {
         let used = Used { input: 100, read: 0, written: Some(0), output: 0 };
         let mut account = Account::default();
         for _ in 0..2 {
-            let money = account.charge(&price(Match::Marks), &charge(300, 100, used));
+            let money = account.charge(&price(CacheMatch::Marks), &charge(300, 100, used));
             assert_eq!(money, Money { came: 300.0, sent: 100.0 });
         }
     }
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn a_cache_that_went_cold_is_cold_both_ways() {
         let mut account = Account::default();
-        let price = price(Match::Prefix);
+        let price = price(CacheMatch::Prefix);
         account.charge(&price, &charge(1000, 500, Used { input: 500, ..Used::default() }));
         let cold = account.charge(&price, &charge(1100, 600, Used { input: 600, ..Used::default() }));
         assert_eq!(cold, Money { came: 1375.0, sent: 750.0 });
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn a_fold_that_breaks_a_warm_beginning_can_cost_more_than_it_saves() {
         let mut account = Account::default();
-        let price = price(Match::Prefix);
+        let price = price(CacheMatch::Prefix);
         account.charge(&price, &charge(1000, 1000, Used { input: 1000, ..Used::default() }));
         let used = Used { input: 900, read: 0, ..Used::default() };
         let broken = Charge { shared: Some(0), ..charge(1100, 900, used) };
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn a_cache_that_is_too_old_is_not_counted_on() {
         let mut account = Account::default();
-        let price = Price { lifetime: Some(300), ..price(Match::Prefix) };
+        let price = Price { lifetime: Some(300), ..price(CacheMatch::Prefix) };
         let untold = |came, sent, at| Charge {
             came,
             sent,

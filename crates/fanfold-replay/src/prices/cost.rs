@@ -1,26 +1,25 @@
-//! What a sequence of requests costs.
+//! Charges requests as a provider with a prompt cache does.
 //!
-//! A request of L tokens finds H of them in the cache: the longest beginning that is equal to that of an earlier
-//! request, ends where the provider can match, is no older than the cache's lifetime and no shorter than its minimum.
-//! With p the base price at the tier that L falls in, r and w the multiples for reading and writing, o the price of
-//! output and O its length, the request costs
+//! Of a request of L tokens, H are read from the cache: the longest prefix that an earlier request has too, that ends
+//! where the provider can match, and that is within the cache's lifetime and minimum. The request costs
 //!
 //! ```text
 //! p·(r·H + w·(L − H)) + o·O
 //! ```
 //!
-//! A request shorter than the minimum is not written: it costs p·L + o·O. A beginning is equal up to a message: what
-//! two messages have in common inside is not counted.
+//! where p is the base price at the tier of L, r and w are the multiples for reading and writing, o is the price of
+//! output and O its length. A request shorter than the minimum is not cached: it costs p·L + o·O. Prefixes are compared
+//! by whole messages.
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::{Match, Price};
+use super::{CacheMatch, Price};
 
-/// One message of a request: something by which it is known again, and its length.
+/// One message of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
-    /// Equal messages have equal prints.
+    /// A hash of the message.
     pub print: u64,
     /// Its length.
     pub tokens: u64,
@@ -29,33 +28,33 @@ pub struct Piece {
 /// One request: tool schemas first, then the messages in order.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// Its pieces.
+    /// Tool schemas and messages.
     pub pieces: Vec<Piece>,
-    /// Up to which piece there is a breakpoint behind a fold.
+    /// The number of pieces before the breakpoint after a fold.
     pub mark: Option<usize>,
     /// The length of the answer.
     pub output: u64,
-    /// When it was sent, in seconds. Without it the cache is taken as warm.
+    /// The time it was sent, in seconds. Without it the cache is assumed to be warm.
     pub at: Option<f64>,
 }
 
-/// What one request was charged.
+/// The charge for one request.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Charge {
     /// Its length.
     pub tokens: u64,
-    /// How much of it was read from the cache.
+    /// Tokens read from the cache.
     pub read: u64,
-    /// In dollars.
+    /// The price, in dollars.
     pub dollars: f64,
-    /// What reading one of its tokens anew costs more than from the cache, in dollars.
+    /// The extra price of a token that is written again instead of read from the cache, in dollars.
     pub per_rewritten: f64,
 }
 
-/// What a sequence was charged.
+/// The charges for a sequence of requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Bill {
-    /// In dollars.
+    /// The price, in dollars.
     pub dollars: f64,
     /// Tokens of input.
     pub tokens: u64,
@@ -75,20 +74,11 @@ impl Bill {
     }
 }
 
-/// What a sequence of requests costs.
-pub fn cost(price: &Price, requests: &[Request]) -> Bill {
-    let mut meter = Meter::new(price.clone());
-    for request in requests {
-        meter.take(request);
-    }
-    meter.bill
-}
-
 /// Charges requests one by one.
 #[derive(Debug, Clone)]
 pub struct Meter {
     price: Price,
-    /// When each beginning that can be matched was last used.
+    /// The last use of each prefix that can be matched.
     cached: FxHashMap<u64, f64>,
     bill: Bill,
 }
@@ -99,18 +89,18 @@ impl Meter {
         Meter { price, cached: FxHashMap::default(), bill: Bill::default() }
     }
 
-    /// What all requests until now were charged.
+    /// The total of all charges.
     pub fn bill(&self) -> Bill {
         self.bill
     }
 
-    /// The prices it charges by.
+    /// The prices it uses.
     pub fn price(&self) -> &Price {
         &self.price
     }
 
     /// Charges a request.
-    pub fn take(&mut self, request: &Request) -> Charge {
+    pub fn charge(&mut self, request: &Request) -> Charge {
         let price = &self.price;
         let now = request.at.unwrap_or_default();
         let is_alive =
@@ -119,7 +109,7 @@ impl Meter {
         let (mut tokens, mut read, mut matched) = (0, 0, None);
         let mut prints = Vec::with_capacity(request.pieces.len());
         for piece in &request.pieces {
-            print = mixed(print, piece.print);
+            print = mix(print, piece.print);
             tokens += piece.tokens;
             prints.push(print);
             if self.cached.get(&print).is_some_and(is_alive) {
@@ -130,15 +120,15 @@ impl Meter {
         if read < price.minimum {
             (read, matched) = (0, None);
         }
-        let is_written = price.matching != Match::None && tokens >= price.minimum;
+        let is_written = price.matching != CacheMatch::None && tokens >= price.minimum;
         let ends = match price.matching {
-            Match::Prefix => prints,
-            Match::Marks => {
+            CacheMatch::Prefix => prints,
+            CacheMatch::Marks => {
                 let mark = request.mark.and_then(|n| prints.get(n.checked_sub(1)?));
                 matched.into_iter().chain(mark.copied()).chain(prints.last().copied()).collect()
             }
-            Match::Ends => matched.into_iter().chain(prints.last().copied()).collect(),
-            Match::None => Vec::new(),
+            CacheMatch::Ends => matched.into_iter().chain(prints.last().copied()).collect(),
+            CacheMatch::None => Vec::new(),
         };
         if is_written {
             self.cached.extend(ends.into_iter().map(|print| (print, now)));
@@ -158,7 +148,7 @@ impl Meter {
     }
 }
 
-fn mixed(before: u64, print: u64) -> u64 {
+fn mix(before: u64, print: u64) -> u64 {
     (before.rotate_left(23) ^ print.wrapping_add(1)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
@@ -168,9 +158,9 @@ mod tests {
     use crate::prices::{Cliff, PriceTable};
 
     /// A price of one dollar a token, written at 1.25 and read at 0.1.
-    fn price(matching: Match) -> Price {
+    fn price(matching: CacheMatch) -> Price {
         let prices = PriceTable::built_in();
-        let none = prices.find("none").expect("it is in the table").price.clone();
+        let none = prices.find("none").expect("in the table").price.clone();
         Price { base: 1e6, output: 5e6, write: 1.25, read: 0.1, matching, ..none }
     }
 
@@ -183,60 +173,69 @@ mod tests {
             .collect()
     }
 
+    /// The charges for a sequence of requests.
+    fn cost(price: &Price, requests: &[Request]) -> Bill {
+        let mut meter = Meter::new(price.clone());
+        requests.iter().for_each(|request| {
+            meter.charge(request);
+        });
+        meter.bill()
+    }
+
     fn check(price: &Price, texts: &[&str], dollars: f64) {
         let found = cost(price, &requests(texts)).dollars;
         assert!((found - dollars).abs() < 1e-6, "{found} is not {dollars}");
     }
 
     #[test]
-    fn what_is_there_is_read_and_the_rest_is_written() {
+    fn the_cached_prefix_is_read_and_the_rest_is_written() {
         // 125 + (10 + 125) + (20 + 125)
-        check(&price(Match::Prefix), &["a", "ab", "abc"], 405.0);
+        check(&price(CacheMatch::Prefix), &["a", "ab", "abc"], 405.0);
     }
 
     #[test]
-    fn a_fold_writes_again_what_follows_it() {
+    fn messages_after_a_fold_are_written_again() {
         // 375, then a is read and x and c are written: 10 + 250
-        check(&price(Match::Prefix), &["abc", "axc"], 635.0);
-        // Where only ends match, a was never one: 375 + 375
-        check(&price(Match::Ends), &["abc", "axc"], 750.0);
+        check(&price(CacheMatch::Prefix), &["abc", "axc"], 635.0);
+        // If only ends match, no request ended after a: 375 + 375
+        check(&price(CacheMatch::Ends), &["abc", "axc"], 750.0);
         // ... unless a request ended there: 125 + 10 + 250 + 10 + 250
-        check(&price(Match::Ends), &["a", "abc", "axc"], 645.0);
+        check(&price(CacheMatch::Ends), &["a", "abc", "axc"], 645.0);
     }
 
     #[test]
-    fn an_older_request_is_found_again() {
+    fn the_prefix_of_an_older_request_is_read() {
         // 250, 10 + 125, and then ab from the first: 20 + 125
-        check(&price(Match::Ends), &["ab", "ax", "aby"], 250.0 + 250.0 + 145.0);
-        check(&price(Match::Prefix), &["ab", "ax", "aby"], 250.0 + 135.0 + 145.0);
+        check(&price(CacheMatch::Ends), &["ab", "ax", "aby"], 250.0 + 250.0 + 145.0);
+        check(&price(CacheMatch::Prefix), &["ab", "ax", "aby"], 250.0 + 135.0 + 145.0);
     }
 
     #[test]
     fn short_requests_are_not_cached() {
-        let price = Price { minimum: 200, ..price(Match::Prefix) };
+        let price = Price { minimum: 200, ..price(CacheMatch::Prefix) };
         // 100, 250, 20 + 125
         check(&price, &["a", "ab", "abc"], 495.0);
     }
 
     #[test]
-    fn matches_are_cut_to_steps() {
-        let price = Price { step: 128, ..price(Match::Prefix) };
+    fn matches_are_rounded_down_to_steps() {
+        let price = Price { step: 128, ..price(CacheMatch::Prefix) };
         // 250, then 128 of 200 are read: 12.8 + 1.25 * 172
         check(&price, &["ab", "abc"], 250.0 + 12.8 + 215.0);
     }
 
     #[test]
     fn no_cache_charges_everything() {
-        check(&price(Match::None), &["a", "ab"], 300.0);
+        check(&price(CacheMatch::None), &["a", "ab"], 300.0);
     }
 
     #[test]
-    fn a_cold_cache_is_written_anew_and_a_hit_keeps_it_warm() {
-        let price = Price { lifetime: Some(300), ..price(Match::Prefix) };
+    fn an_expired_prefix_is_written_again_and_a_hit_renews_it() {
+        let price = Price { lifetime: Some(300), ..price(CacheMatch::Prefix) };
         let mut meter = Meter::new(price);
         let mut read = Vec::new();
         for (request, at) in requests(&["a", "a", "a", "a"]).into_iter().zip([0.0, 200.0, 400.0, 701.0]) {
-            read.push(meter.take(&Request { at: Some(at), ..request }).read);
+            read.push(meter.charge(&Request { at: Some(at), ..request }).read);
         }
         assert_eq!(read, [0, 100, 100, 0]);
     }
@@ -244,7 +243,7 @@ mod tests {
     #[test]
     fn a_cliff_and_the_output_are_charged() {
         let cliffs = vec![Cliff { above: 150, base: 2e6, output: 10e6 }];
-        let price = Price { cliffs, ..price(Match::Prefix) };
+        let price = Price { cliffs, ..price(CacheMatch::Prefix) };
         let requests: Vec<_> =
             requests(&["a", "ab"]).into_iter().map(|request| Request { output: 10, ..request }).collect();
         // 125 + 50, then twice (10 + 125) + 100

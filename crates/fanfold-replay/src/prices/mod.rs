@@ -1,73 +1,73 @@
-//! What providers charge, as data: a table of ours, and what the user says before it.
+//! The prices and cache rules of providers: a built-in table, and the user's rows.
 
-mod cost; // what a sequence of requests costs
+mod cost; // charges requests
 
 use std::collections::BTreeMap;
 
 use fanfold_core::{CacheEnds, PriceCliff, Tokens};
 use serde::{Deserialize, Serialize};
 
-pub use cost::{Bill, Charge, Meter, Piece, Request, cost};
+pub use cost::{Bill, Charge, Meter, Piece, Request};
 
-/// What one model, or all whose names begin alike, are charged at.
+/// The price of one model, or of all models whose names share a prefix.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Price {
-    /// What the models' names begin with, or the name of a provider's way of charging.
+    /// A prefix of model names, or the name of a provider's price list.
     pub name: String,
-    /// Whose prices these are.
+    /// The provider, for display.
     pub provider: String,
     /// Dollars per million tokens of input.
     pub base: f64,
     /// Dollars per million tokens of output.
     pub output: f64,
-    /// What writing to the cache costs, as a multiple of the base.
+    /// The price of writing to the cache, as a multiple of the base.
     pub write: f64,
-    /// What reading from the cache costs, as a multiple of the base.
+    /// The price of reading from the cache, as a multiple of the base.
     pub read: f64,
-    /// How long a cached prefix lives after it was last used, in seconds.
+    /// The lifetime of a cached prefix after its last use, in seconds.
     pub lifetime: Option<u64>,
     /// Where a cached prefix can end.
     #[serde(rename = "match")]
-    pub matching: Match,
-    /// Shorter prefixes are not cached, in tokens.
+    pub matching: CacheMatch,
+    /// The shortest prefix that is cached, in tokens.
     pub minimum: u64,
-    /// Matches are cut to a multiple of this, in tokens.
+    /// Matches are rounded down to a multiple of this, in tokens.
     pub step: u64,
-    /// Lengths from which on the whole request costs more.
+    /// Lengths above which the whole request costs more.
     pub cliffs: Vec<Cliff>,
-    /// Where the figures come from.
-    pub source: Source,
-    /// Whether it is a provider's way of charging, which holds for no model unless it is named.
+    /// The origin of the figures.
+    pub source: PriceSource,
+    /// True for a provider's price list, which applies only when named.
     #[serde(skip)]
     pub is_general: bool,
 }
 
-/// Where the figures of a row come from.
+/// The origin of the figures in a row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+pub enum PriceSource {
     /// The provider published them.
     Published,
-    /// The provider published how its cache charges; nobody is noted for the dollars.
+    /// The provider published the cache rules; the dollars have no noted source.
     Cache,
-    /// The same, but lists differ.
+    /// Like `Cache`, but published lists differ.
     Disputed,
     /// The user's settings.
     Settings,
-    /// Nobody is noted.
+    /// No source is noted.
     #[default]
     None,
 }
 
-impl Source {
-    /// The word for it in tables and data.
+impl PriceSource {
+    /// The name in tables and JSON.
     pub fn name(self) -> &'static str {
         match self {
-            Source::Published => "published",
-            Source::Cache => "cache",
-            Source::Disputed => "disputed",
-            Source::Settings => "settings",
-            Source::None => "none",
+            PriceSource::Published => "published",
+            PriceSource::Cache => "cache",
+            PriceSource::Disputed => "disputed",
+            PriceSource::Settings => "settings",
+            PriceSource::None => "none",
         }
     }
 }
@@ -75,10 +75,10 @@ impl Source {
 /// Where a cached prefix can end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Match {
-    /// At any message up to which two requests are equal.
+pub enum CacheMatch {
+    /// After any message up to which two requests are equal.
     Prefix,
-    /// Where an earlier request ended, or where a breakpoint was set behind a fold.
+    /// Where an earlier request ended, or at a breakpoint after a fold.
     Marks,
     /// Only where an earlier request ended.
     Ends,
@@ -86,11 +86,11 @@ pub enum Match {
     None,
 }
 
-/// A length from which on a request costs more.
+/// A length above which a request costs more.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cliff {
-    /// In tokens of input.
+    /// The length, in tokens of input.
     pub above: u64,
     /// Dollars per million tokens of input.
     pub base: f64,
@@ -98,11 +98,11 @@ pub struct Cliff {
     pub output: f64,
 }
 
-/// What is said of a price; what is left out is as it was.
+/// Changes to a price. Absent fields keep their values.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PriceChange {
-    /// What the models' names begin with.
+    /// A prefix of model names.
     pub name: String,
     /// See [`Price`].
     pub base: Option<f64>,
@@ -116,7 +116,7 @@ pub struct PriceChange {
     pub lifetime: Option<u64>,
     /// See [`Price`].
     #[serde(rename = "match")]
-    pub matching: Option<Match>,
+    pub matching: Option<CacheMatch>,
     /// See [`Price`].
     pub minimum: Option<u64>,
     /// See [`Price`].
@@ -124,7 +124,7 @@ pub struct PriceChange {
     /// See [`Price`].
     pub cliffs: Option<Vec<Cliff>>,
     /// See [`Price`].
-    pub source: Option<Source>,
+    pub source: Option<PriceSource>,
 }
 
 #[derive(Deserialize)]
@@ -132,14 +132,14 @@ pub struct PriceChange {
 struct Provider {
     provider: String,
     #[serde(default)]
-    source: Source,
+    source: PriceSource,
     base: f64,
     output: f64,
     write: f64,
     read: f64,
     lifetime: Option<u64>,
     #[serde(rename = "match")]
-    matching: Match,
+    matching: CacheMatch,
     #[serde(default)]
     minimum: u64,
     #[serde(default = "one")]
@@ -152,33 +152,33 @@ fn one() -> u64 {
     1
 }
 
-/// The table of prices, the user's rows before the built-in ones.
+/// The table of prices. The user's rows take precedence over the built-in ones.
 #[derive(Debug, Clone)]
 pub struct PriceTable {
     own: Vec<Price>,
     built_in: Vec<Price>,
 }
 
-/// Which row holds for a model, and why.
+/// The row for a model, and how it was found.
 #[derive(Debug, Clone, Copy)]
-pub struct Found<'p> {
+pub struct PriceLookup<'p> {
     /// The row.
     pub price: &'p Price,
-    /// Why it is this one.
-    pub why: Why,
+    /// How the name matched.
+    pub matched_by: PriceMatch,
 }
 
-/// Why a row holds.
+/// How a name matches a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
-    /// It has this very name.
-    Named,
-    /// The model's name begins with the row's, and with no longer one.
-    Begins,
+pub enum PriceMatch {
+    /// The names are equal.
+    Exact,
+    /// The row has the longest name that is a prefix of the model's.
+    Prefix,
 }
 
 impl PriceTable {
-    /// The table as it comes with this crate.
+    /// The built-in table.
     pub fn built_in() -> PriceTable {
         let table: BTreeMap<String, Provider> =
             toml::from_str(include_str!("table.toml")).expect("a test reads the embedded table");
@@ -206,35 +206,36 @@ impl PriceTable {
         PriceTable { own: Vec::new(), built_in }
     }
 
-    /// The table with one more row. What it leaves out is as the row that held for its name, or a cache-less price.
+    /// The table with one more row. Absent fields are copied from the row found for its name, or from a price without a
+    /// cache.
     pub fn with(mut self, change: &PriceChange) -> PriceTable {
-        let known = self.find(&change.name).or_else(|| self.find("none")).map(|found| found.price.clone());
-        let mut price = known.expect("the table has a row `none`").changed(change);
+        let base = self.find(&change.name).or_else(|| self.find("none")).map(|found| found.price.clone());
+        let mut price = base.expect("the table has a row `none`").changed(change);
         price.provider = "your settings".to_owned();
-        price.source = Source::Settings;
+        price.source = PriceSource::Settings;
         self.own.retain(|own| own.name != price.name);
         self.own.push(price);
         self
     }
 
-    /// The row that holds for a model or is named by hand: the user's before ours, the longest beginning first.
-    pub fn find(&self, name: &str) -> Option<Found<'_>> {
+    /// The row for a model or with this name: the user's rows first, then the longest prefix.
+    pub fn find(&self, name: &str) -> Option<PriceLookup<'_>> {
         let name = name.to_ascii_lowercase();
         let named = self.all().find(|price| price.name == name);
         if let Some(price) = named {
-            return Some(Found { price, why: Why::Named });
+            return Some(PriceLookup { price, matched_by: PriceMatch::Exact });
         }
         let price = longest(&self.own, &name).or_else(|| longest(&self.built_in, &name))?;
-        Some(Found { price, why: Why::Begins })
+        Some(PriceLookup { price, matched_by: PriceMatch::Prefix })
     }
 
-    /// Every row, the user's first.
+    /// All rows, the user's first.
     pub fn all(&self) -> impl Iterator<Item = &Price> {
         self.own.iter().chain(&self.built_in)
     }
 }
 
-/// The row with the longest name that a model's name begins with, whatever stands before a slash or a dot.
+/// The row with the longest name that is a prefix of the model's name, ignoring provider prefixes before a slash or dot.
 fn longest<'p>(prices: &'p [Price], model: &str) -> Option<&'p Price> {
     let base = model.rfind('/').map_or(0, |slash| slash + 1);
     let starts = std::iter::once(base).chain(model[base..].match_indices('.').map(|(dot, _)| base + dot + 1));
@@ -265,9 +266,9 @@ impl Price {
         }
     }
 
-    /// What a session needs to know of it.
+    /// The ratios that a session uses.
     pub fn for_session(&self) -> fanfold_core::Prices {
-        let has_cache = self.matching != Match::None;
+        let has_cache = self.matching != CacheMatch::None;
         let cliff = |cliff: &Cliff| PriceCliff { above: Tokens(cliff.above), times: cliff.base / self.base };
         fanfold_core::Prices {
             write: if has_cache { self.write } else { 1.0 },
@@ -275,9 +276,9 @@ impl Price {
             lifetime: self.lifetime,
             minimum: Tokens(if has_cache { self.minimum } else { 0 }),
             ends: match self.matching {
-                Match::Prefix | Match::None => CacheEnds::Anywhere,
-                Match::Marks => CacheEnds::Marks,
-                Match::Ends => CacheEnds::Requests,
+                CacheMatch::Prefix | CacheMatch::None => CacheEnds::Anywhere,
+                CacheMatch::Marks => CacheEnds::Marks,
+                CacheMatch::Ends => CacheEnds::Requests,
             },
             cliffs: self.cliffs.iter().map(cliff).collect(),
         }
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_beginning_counts() {
+    fn the_longest_prefix_wins() {
         check("claude-opus-5-5-20261001", "claude-opus-5-5");
         check("claude-opus-4-20250514", "claude-opus-4");
         check("us.anthropic.claude-sonnet-4-5-v1:0", "claude-sonnet-4");
@@ -314,10 +315,10 @@ mod tests {
     }
 
     #[test]
-    fn the_ratios_are_those_of_the_providers() {
+    fn the_table_has_the_ratios_of_the_providers() {
         let prices = PriceTable::built_in();
         let ratios = |name: &str| {
-            let price = prices.find(name).expect("it is in the table").price;
+            let price = prices.find(name).expect("in the table").price;
             (price.write, price.read)
         };
         assert_eq!(ratios("claude-sonnet-4-5"), (1.25, 0.10));
@@ -332,31 +333,31 @@ mod tests {
     }
 
     #[test]
-    fn rows_tell_where_they_come_from() {
+    fn rows_have_their_source() {
         let prices = PriceTable::built_in();
-        let source = |name: &str| prices.find(name).expect("it is in the table").price.source;
-        assert_eq!(source("claude-sonnet-5"), Source::Published);
-        assert_eq!(source("gpt-5.6"), Source::Cache);
-        assert_eq!(source("claude-sonnet-5-5"), Source::Disputed);
-        assert_eq!(source("claude-3-opus"), Source::None);
+        let source = |name: &str| prices.find(name).expect("in the table").price.source;
+        assert_eq!(source("claude-sonnet-5"), PriceSource::Published);
+        assert_eq!(source("gpt-5.6"), PriceSource::Cache);
+        assert_eq!(source("claude-sonnet-5-5"), PriceSource::Disputed);
+        assert_eq!(source("claude-3-opus"), PriceSource::None);
     }
 
     #[test]
-    fn a_row_of_ones_own_comes_first_and_keeps_what_it_leaves_out() {
+    fn a_row_of_the_user_comes_first_and_inherits_absent_fields() {
         let change = PriceChange { name: "gpt-5".to_owned(), base: Some(1.0), ..PriceChange::default() };
         let prices = PriceTable::built_in().with(&change);
-        let found = prices.find("gpt-5.1").expect("it is in the table").price;
+        let found = prices.find("gpt-5.1").expect("in the table").price;
         assert_eq!((found.base, found.output, found.read), (1.0, 10.0, 0.10));
         let change = PriceChange { name: "mine".to_owned(), base: Some(0.5), ..PriceChange::default() };
         let prices = prices.with(&change);
-        let found = prices.find("mine-7b").expect("it was added").price;
-        assert_eq!((found.base, found.matching), (0.5, Match::None));
+        let found = prices.find("mine-7b").expect("added above").price;
+        assert_eq!((found.base, found.matching), (0.5, CacheMatch::None));
     }
 
     #[test]
-    fn a_cliff_lifts_the_whole_request() {
+    fn a_cliff_raises_the_price_of_the_whole_request() {
         let prices = PriceTable::built_in();
-        let price = prices.find("gpt-5.6").expect("it is in the table").price;
+        let price = prices.find("gpt-5.6").expect("in the table").price;
         assert_eq!(price.at(272_000), (4.0, 20.0));
         assert_eq!(price.at(272_001), (8.0, 30.0));
     }

@@ -1,15 +1,15 @@
-//! Request bodies and lists of messages, in any format that can be decoded, as chat messages.
+//! Converts request bodies and lists of messages, in any wire format, to chat messages.
 
 use fanfold_core::{Entry, Speaker, Transcript, Words};
 use fanfold_wire::{Change, Conversation, Format};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::pen::{Pen, call};
-use crate::record::{Record, Reported};
+use super::chat_writer::{ChatWriter, call};
+use crate::record::{Record, ReportedUsage};
 
-/// Whether a text can be decoded and something is said in it.
-pub(super) fn is_one(text: &str) -> bool {
+/// True if the text can be decoded and has at least two messages.
+pub(super) fn is_conversation(text: &str) -> bool {
     Conversation::decode(text, None).is_ok_and(|(conversation, _)| conversation.messages().len() > 1)
 }
 
@@ -21,7 +21,7 @@ pub(super) fn read(text: &str, name: &str) -> Option<Record> {
     if conversation.format() == Format::Chat {
         let messages = conversation.messages().filter_map(raw).collect();
         let (id, source) = (name.to_owned(), name.to_owned());
-        let reported = Reported::default();
+        let reported = ReportedUsage::default();
         return Some(Record {
             id,
             source,
@@ -44,16 +44,16 @@ pub(super) fn read(text: &str, name: &str) -> Option<Record> {
             }
         }
     }
-    let mut pen = Pen::of_model(model);
-    transcript.entries().iter().enumerate().for_each(|(i, entry)| write(&mut pen, i, entry));
-    pen.end(name.to_owned(), name).map(|record| Record { tools, ..record })
+    let mut writer = ChatWriter::with_model(model);
+    transcript.entries().iter().enumerate().for_each(|(i, entry)| write(&mut writer, i, entry));
+    writer.finish(name.to_owned(), name).map(|record| Record { tools, ..record })
 }
 
-fn write(pen: &mut Pen, i: usize, entry: &Entry) {
+fn write(writer: &mut ChatWriter, i: usize, entry: &Entry) {
     match entry {
         Entry::Prompt(prompt) => {
             let content = prompt.body.as_str();
-            pen.say(
+            writer.add_message(
                 match prompt.speaker {
                     Speaker::System => json!({ "role": "system", "content": content }),
                     Speaker::User => json!({ "role": "user", "content": content }),
@@ -65,11 +65,14 @@ fn write(pen: &mut Pen, i: usize, entry: &Entry) {
             );
         }
         Entry::Step(step) => {
-            let calls = step.calls.iter().map(|made| call(&made.id, &made.tool, made.arguments.as_str()));
-            pen.reply(&i.to_string(), step.text.as_str(), calls.collect(), None);
-            for made in &step.calls {
-                if let Some(outcome) = &made.result {
-                    pen.answer(&made.id, outcome.body.as_str(), None);
+            let calls = step
+                .calls
+                .iter()
+                .map(|step_call| call(&step_call.id, &step_call.tool, step_call.arguments.as_str()));
+            writer.add_reply(&i.to_string(), step.text.as_str(), calls.collect(), None);
+            for step_call in &step.calls {
+                if let Some(outcome) = &step_call.result {
+                    writer.add_result(&step_call.id, outcome.body.as_str(), None);
                 }
             }
         }
@@ -81,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_of_another_format_becomes_chat() {
+    fn a_body_in_another_wire_format_becomes_chat() {
         let body = json!({
             "model": "claude-x",
             "system": "be brief",
@@ -91,12 +94,12 @@ mod tests {
                 { "role": "user", "content": [{ "type": "tool_result", "tool_use_id": "c1", "content": "a b" }] },
             ]
         });
-        let record = read(&body.to_string(), "x").expect("it can be decoded");
+        let record = read(&body.to_string(), "x").expect("a body that can be decoded");
         let roles: Vec<String> = record
             .messages
             .iter()
             .map(|message| {
-                let message: serde_json::Value = serde_json::from_str(message.get()).expect("it is JSON");
+                let message: serde_json::Value = serde_json::from_str(message.get()).expect("JSON");
                 message["role"].as_str().unwrap_or_default().to_owned()
             })
             .collect();

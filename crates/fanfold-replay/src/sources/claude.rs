@@ -1,62 +1,59 @@
-//! Sessions of Claude Code: one JSON object per line, each with the line it follows.
+//! Reads sessions of Claude Code: one JSON object per line, each with the id of its parent line.
 //!
-//! What was rewound and what the program noted for itself is left out; what subagents did and what the model thought is
-//! no part of what is measured. Where the program compacted the conversation, a new one begins. A reply comes as several
-//! lines, one for each of its blocks.
+//! Rewound lines and the program's own notes are left out; a replay also leaves out subagents and reasoning. A compaction
+//! starts a new conversation. A reply has several lines, one for each of its blocks.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 
-use super::pen::{Pen, call, text_of};
+use super::chat_writer::{ChatWriter, call, text_of};
 use super::time::seconds;
-use super::{Extent, Origin, Told};
+use super::{Origin, ReadExtent, SourceConversation};
 use crate::record::Record;
 
-pub(super) fn read(lines: &[Value], name: &str, extent: Extent) -> Vec<Told> {
-    let is_spoken = |line: &Value| matches!(line["type"].as_str(), Some("user" | "assistant"));
-    let is_aside = |line: &Value| line["isSidechain"] == true;
-    let own = lines.iter().find_map(|line| line["sessionId"].as_str());
-    let mut told = Vec::new();
-    let mains = chains(lines, |line| is_spoken(line) && !is_aside(line));
+pub(super) fn read(lines: &[Value], name: &str, extent: ReadExtent) -> Vec<SourceConversation> {
+    let is_message = |line: &Value| matches!(line["type"].as_str(), Some("user" | "assistant"));
+    let is_subagent = |line: &Value| line["isSidechain"] == true;
+    let session_id = lines.iter().find_map(|line| line["sessionId"].as_str());
+    let mut conversations = Vec::new();
+    let mains = chains(lines, |line| is_message(line) && !is_subagent(line));
     let n_mains = mains.len();
     for (n, chain) in mains.into_iter().enumerate() {
         let id = if n_mains > 1 { format!("{name}#{n}") } else { name.to_owned() };
-        // Its program knows all of them by one id.
-        let own = own.map(|own| if n > 0 { format!("{own}#{}", n + 1) } else { own.to_owned() });
-        let origin = (n > 0).then_some(Origin::Before);
-        told.extend(written(lines, &chain, id, extent).map(|record| Told {
+        // All of them have the same session id in the file.
+        let own_id = session_id.map(|own| if n > 0 { format!("{own}#{}", n + 1) } else { own.to_owned() });
+        let origin = (n > 0).then_some(Origin::Continuation);
+        conversations.extend(write_chain(lines, &chain, id, extent).map(|record| SourceConversation {
             record,
-            id: own,
+            id: own_id,
             title: title(lines),
             origin,
         }));
     }
-    if extent == Extent::Whole {
-        // By themselves: several may have begun at one line of those they work for.
-        let lines: Vec<Value> = lines.iter().filter(|line| is_aside(line)).cloned().collect();
-        for (n, chain) in chains(&lines, is_spoken).into_iter().enumerate() {
+    if extent == ReadExtent::Whole {
+        // Without the main lines, because several subagents may start at one of them.
+        let lines: Vec<Value> = lines.iter().filter(|line| is_subagent(line)).cloned().collect();
+        for (n, chain) in chains(&lines, is_message).into_iter().enumerate() {
             let agent = chain.first().and_then(|at| lines[*at]["agentId"].as_str());
             let agent = agent.map_or_else(|| format!("agent-{}", n + 1), str::to_owned);
-            let origin = own.map(|own| Origin::WorksFor(own.to_owned()));
-            let own = own.map(|own| format!("{own}-{agent}"));
-            told.extend(written(&lines, &chain, format!("{name} {agent}"), extent).map(|record| Told {
-                record,
-                id: own,
-                title: None,
-                origin,
-            }));
+            let origin = session_id.map(|id| Origin::SubagentOf(id.to_owned()));
+            let own_id = session_id.map(|id| format!("{id}-{agent}"));
+            conversations.extend(
+                write_chain(&lines, &chain, format!("{name} {agent}"), extent)
+                    .map(|record| SourceConversation { record, id: own_id, title: None, origin }),
+            );
         }
     }
-    told
+    conversations
 }
 
-fn written(lines: &[Value], chain: &[usize], id: String, extent: Extent) -> Option<Record> {
-    let mut pen = Pen::of_extent(extent);
-    chain.iter().for_each(|at| write(&mut pen, &lines[*at]));
-    pen.end(id, "claude-code")
+fn write_chain(lines: &[Value], chain: &[usize], id: String, extent: ReadExtent) -> Option<Record> {
+    let mut writer = ChatWriter::with_extent(extent);
+    chain.iter().for_each(|at| write(&mut writer, &lines[*at]));
+    writer.finish(id, "claude-code")
 }
 
-/// What the program calls the session. Other sessions' names may stand in the file as well: each names its last line.
+/// The title of the session. A file may also contain titles of other sessions; each title names the last line it covers.
 fn title(lines: &[Value]) -> Option<String> {
     let is_here = |leaf: &Value| leaf.is_null() || lines.iter().any(|line| line["uuid"] == *leaf);
     let mut names = lines.iter().rev().filter(|line| line["type"] == "summary" && is_here(&line["leafUuid"]));
@@ -64,19 +61,19 @@ fn title(lines: &[Value]) -> Option<String> {
 }
 
 /// The lines of each conversation, in the order of the file.
-fn chains(lines: &[Value], is_said: impl Fn(&Value) -> bool) -> Vec<Vec<usize>> {
+fn chains(lines: &[Value], is_message: impl Fn(&Value) -> bool) -> Vec<Vec<usize>> {
     let by_id: FxHashMap<&str, usize> =
         lines.iter().enumerate().filter_map(|(i, line)| Some((line["uuid"].as_str()?, i))).collect();
     let mut taken: FxHashSet<usize> = FxHashSet::default();
     let mut chains = Vec::new();
-    for last in (0..lines.len()).rev().filter(|last| is_said(&lines[*last])) {
+    for last in (0..lines.len()).rev().filter(|last| is_message(&lines[*last])) {
         let mut chain = Vec::new();
         let mut at = Some(last);
         let mut is_rewound = taken.contains(&last);
         while let Some(line) = at.filter(|_| !is_rewound) {
             chain.push(line);
             at = lines[line]["parentUuid"].as_str().and_then(|parent| by_id.get(parent).copied());
-            // What joins a conversation that goes on elsewhere was given up; what loops is broken.
+            // A chain that joins another one was rewound. A chain longer than the file is a loop.
             is_rewound = at.is_some_and(|at| taken.contains(&at)) || chain.len() > lines.len();
         }
         if !is_rewound {
@@ -84,7 +81,7 @@ fn chains(lines: &[Value], is_said: impl Fn(&Value) -> bool) -> Vec<Vec<usize>> 
             chain.sort_unstable();
             chain.dedup();
             taken.extend(&chain);
-            chain.retain(|line| is_said(&lines[*line]));
+            chain.retain(|line| is_message(&lines[*line]));
             chains.push(chain);
         }
     }
@@ -115,7 +112,7 @@ fn blocks(line: &Value) -> &[Value] {
     line["message"]["content"].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-fn write(pen: &mut Pen, line: &Value) {
+fn write(writer: &mut ChatWriter, line: &Value) {
     let at = seconds(&line["timestamp"]);
     let message = &line["message"];
     let blocks = match &message["content"] {
@@ -124,31 +121,31 @@ fn write(pen: &mut Pen, line: &Value) {
         _ => Vec::new(),
     };
     if line["type"] == "assistant" {
-        return write_reply(pen, message, &blocks, at);
+        return write_reply(writer, message, &blocks, at);
     }
-    let mut said = Vec::new();
+    let mut prompt = Vec::new();
     for block in &blocks {
         match block["tool_use_id"].as_str() {
-            Some(id) => pen.answer(id, &text_of(&block["content"]), at),
-            None => said.push(block.clone()),
+            Some(id) => writer.add_result(id, &text_of(&block["content"]), at),
+            None => prompt.push(block.clone()),
         }
     }
-    if !said.is_empty() {
-        let content = text_of(&Value::from(said));
+    if !prompt.is_empty() {
+        let content = text_of(&Value::from(prompt));
         let is_program = line["isMeta"] == true || line["isCompactSummary"] == true;
         let mut message = json!({ "role": "user", "content": content });
         if is_program {
             message["name"] = Value::from("harness");
         }
-        pen.say(message, at);
+        writer.add_message(message, at);
     }
 }
 
-fn write_reply(pen: &mut Pen, message: &Value, blocks: &[Value], at: Option<f64>) {
+fn write_reply(writer: &mut ChatWriter, message: &Value, blocks: &[Value], at: Option<f64>) {
     let id = message["id"].as_str().unwrap_or_default();
     let is_real = message["model"] != "<synthetic>";
     if let Some(model) = message["model"].as_str().filter(|_| is_real) {
-        pen.model = Some(model.to_owned());
+        writer.model = Some(model.to_owned());
     }
     let calls = blocks.iter().filter(|block| block["type"] == "tool_use").map(|block| {
         let text = |key: &str| block[key].as_str().unwrap_or_default();
@@ -158,9 +155,9 @@ fn write_reply(pen: &mut Pen, message: &Value, blocks: &[Value], at: Option<f64>
         blocks.iter().filter(|block| block["type"] == "text").filter_map(|block| block["text"].as_str());
     let thoughts = blocks.iter().filter(|block| block["type"] == "thinking");
     let thoughts = thoughts.filter_map(|block| block["thinking"].as_str()).collect::<Vec<_>>().join("\n");
-    pen.think(id, &thoughts, at);
-    pen.reply(id, &texts.collect::<Vec<_>>().join("\n"), calls.collect(), at);
-    pen.reported.note(id, &message["usage"]);
+    writer.add_reasoning(id, &thoughts, at);
+    writer.add_reply(id, &texts.collect::<Vec<_>>().join("\n"), calls.collect(), at);
+    writer.reported.add(id, &message["usage"]);
 }
 
 #[cfg(test)]
@@ -170,14 +167,14 @@ mod tests {
     use super::*;
 
     fn check(lines: &[Value], expected: &Expect) {
-        expected.assert_eq(&shown(lines, Extent::Measured));
+        expected.assert_eq(&print(lines, ReadExtent::Measured));
     }
 
-    fn shown(lines: &[Value], extent: Extent) -> String {
+    fn print(lines: &[Value], extent: ReadExtent) -> String {
         let mut out = String::new();
-        for Told { record, id, title, origin } in read(lines, "s", extent) {
+        for SourceConversation { record, id, title, origin } in read(lines, "s", extent) {
             out.push_str(&format!("{} {}", record.id, record.model.as_deref().unwrap_or("-")));
-            if extent == Extent::Whole {
+            if extent == ReadExtent::Whole {
                 out.push_str(&format!(" {id:?} {title:?} {origin:?}"));
             }
             out.push('\n');
@@ -223,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_rewound_is_left_out_and_a_compaction_begins_anew() {
+    fn rewound_lines_are_left_out_and_a_compaction_starts_a_conversation() {
         let user = |text: &str| json!({ "role": "user", "content": text });
         let reply = |id: &str| json!({ "role": "assistant", "id": id, "content": "ok" });
         check(
@@ -251,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_file_has_thoughts_subagents_a_title_and_what_nobody_answered() {
+    fn the_whole_file_has_reasoning_subagents_a_title_and_unanswered_prompts() {
         let user = |text: &str| json!({ "role": "user", "content": text });
         let thought = |id: &str, text: &str| json!({ "role": "assistant", "id": id, "content": [{ "type": "thinking", "thinking": text, "signature": "x" }] });
         let reply = |id: &str| json!({ "role": "assistant", "id": id, "content": [{ "type": "text", "text": "ok" }] });
@@ -274,18 +271,18 @@ mod tests {
             s#0 - Some("sid") Some("The parser") None
               {"role":"user","content":"one"}
               {"role":"assistant","content":"ok","reasoning_content":"first this"}
-            s#1 - Some("sid#2") Some("The parser") Some(Before)
+            s#1 - Some("sid#2") Some("The parser") Some(Continuation)
               {"role":"user","content":"a summary, and on"}
-            s a7 - Some("sid-a7") None Some(WorksFor("sid"))
+            s a7 - Some("sid-a7") None Some(SubagentOf("sid"))
               {"role":"user","content":"look there"}
               {"role":"assistant","content":"ok"}
         "#]]
-        .assert_eq(&shown(&lines, Extent::Whole));
+        .assert_eq(&print(&lines, ReadExtent::Whole));
         expect![[r#"
             s#0 -
               {"role":"user","content":"one"}
               {"role":"assistant","content":"ok"}
         "#]]
-        .assert_eq(&shown(&lines, Extent::Measured));
+        .assert_eq(&print(&lines, ReadExtent::Measured));
     }
 }

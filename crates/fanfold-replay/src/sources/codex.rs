@@ -1,165 +1,176 @@
-//! Sessions of Codex: one JSON object per line, with a payload that is an item as the Responses API has it.
+//! Reads sessions of Codex: one JSON object per line, whose payload is an item of the Responses API.
 //!
-//! Items between two messages of other people's make one reply. Where the program compacted the conversation, a new one
-//! begins.
+//! Consecutive items of the model make one reply. A compaction starts a new conversation.
 
 use serde_json::{Value, json};
 
-use super::pen::{Pen, call, text_of};
+use super::chat_writer::{ChatWriter, call, text_of};
 use super::time::seconds;
-use super::{Extent, Origin, Told};
-use crate::record::Reported;
+use super::{Origin, ReadExtent, SourceConversation};
+use crate::record::ReportedUsage;
 
-/// How texts begin that the program wrote in the user's role.
-const PROGRAM: [&str; 4] = ["<environment_context>", "<user_instructions>", "# AGENTS.md", "<turn_aborted>"];
+/// Prefixes of texts that the program writes in the user's role.
+const HARNESS_PREFIXES: [&str; 4] =
+    ["<environment_context>", "<user_instructions>", "# AGENTS.md", "<turn_aborted>"];
 
-pub(super) fn read(lines: &[Value], name: &str, extent: Extent) -> Vec<Told> {
+pub(super) fn read(lines: &[Value], name: &str, extent: ReadExtent) -> Vec<SourceConversation> {
     let meta = lines.iter().find(|line| line["type"] == "session_meta").map(|line| &line["payload"]);
-    let own = meta.and_then(|meta| meta["id"].as_str());
+    let session_id = meta.and_then(|meta| meta["id"].as_str());
     let begin = |model: Option<String>, at: Option<f64>| {
-        let mut pen = Pen::of_extent(extent);
-        pen.model = model;
-        if let Some(text) = meta.and_then(instructions).filter(|_| extent == Extent::Whole) {
-            pen.say(json!({ "role": "system", "content": text }), at);
+        let mut writer = ChatWriter::with_extent(extent);
+        writer.model = model;
+        if let Some(text) = meta.and_then(instructions).filter(|_| extent == ReadExtent::Whole) {
+            writer.add_message(json!({ "role": "system", "content": text }), at);
         }
-        pen
+        writer
     };
-    let mut pens = vec![begin(None, lines.first().and_then(|line| seconds(&line["timestamp"])))];
+    let mut writers = vec![begin(None, lines.first().and_then(|line| seconds(&line["timestamp"])))];
     let mut n_replies = 0;
-    // Counts are of the whole session, and each conversation has its part of them.
-    let (mut total, mut before) = (Usage::default(), Usage::default());
+    // The file counts tokens of the whole session; each conversation gets the difference.
+    let (mut total, mut before) = (SessionUsage::default(), SessionUsage::default());
     for line in lines {
         let at = seconds(&line["timestamp"]);
         let payload = &line["payload"];
-        let Some(pen) = pens.last_mut() else { break };
+        let Some(writer) = writers.last_mut() else { break };
         match line["type"].as_str().unwrap_or_default() {
-            "turn_context" => pen.model = payload["model"].as_str().map(str::to_owned).or(pen.model.take()),
+            "turn_context" => {
+                writer.model = payload["model"].as_str().map(str::to_owned).or(writer.model.take())
+            }
             "event_msg" if payload["type"] == "token_count" => {
-                total = Usage::read(&payload["info"]["total_token_usage"]).unwrap_or(total);
-                total.since(before).tell(&mut pen.reported);
+                total = SessionUsage::read(&payload["info"]["total_token_usage"]).unwrap_or(total);
+                total.since(before).store_in(&mut writer.reported);
             }
             "compacted" => {
                 before = total;
-                let mut next = begin(pen.model.clone(), at);
+                let mut next = begin(writer.model.clone(), at);
                 let summary = text_of(&payload["message"]);
-                next.say(json!({ "role": "user", "name": "harness", "content": summary }), at);
-                pens.push(next);
+                next.add_message(json!({ "role": "user", "name": "harness", "content": summary }), at);
+                writers.push(next);
             }
             "response_item" => {
                 let is_end = match extent {
-                    Extent::Whole => write_beside(pen, payload, n_replies, at),
-                    Extent::Measured => false,
+                    ReadExtent::Whole => write_extra(writer, payload, n_replies, at),
+                    ReadExtent::Measured => false,
                 };
-                n_replies += u32::from(write(pen, payload, n_replies, at) || is_end);
+                n_replies += u32::from(write(writer, payload, n_replies, at) || is_end);
             }
             _ => {}
         }
     }
-    let n_pens = pens.len();
-    let id = |n: usize| if n_pens > 1 { format!("{name}#{n}") } else { name.to_owned() };
-    let told = |(n, pen): (usize, Pen)| {
-        let own = own.map(|own| if n > 0 { format!("{own}#{}", n + 1) } else { own.to_owned() });
-        let record = pen.end(id(n), "codex")?;
-        Some(Told { record, id: own, title: None, origin: (n > 0).then_some(Origin::Before) })
+    let n_writers = writers.len();
+    let id = |n: usize| if n_writers > 1 { format!("{name}#{n}") } else { name.to_owned() };
+    let conversation = |(n, writer): (usize, ChatWriter)| {
+        let own_id = session_id.map(|own| if n > 0 { format!("{own}#{}", n + 1) } else { own.to_owned() });
+        let record = writer.finish(id(n), "codex")?;
+        Some(SourceConversation {
+            record,
+            id: own_id,
+            title: None,
+            origin: (n > 0).then_some(Origin::Continuation),
+        })
     };
-    pens.into_iter().enumerate().filter_map(told).collect()
+    writers.into_iter().enumerate().filter_map(conversation).collect()
 }
 
-/// What the model is told before anything is said, as older and newer sessions have it.
+/// The system instructions, in the fields of older and newer versions.
 fn instructions(meta: &Value) -> Option<String> {
     let texts = [&meta["instructions"], &meta["base_instructions"]["text"]];
     texts.into_iter().find_map(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-/// Writes what is said beside messages and calls: what the model thought, and searches that the provider made. Says
-/// whether it ends a reply.
-fn write_beside(pen: &mut Pen, item: &Value, n_replies: u32, at: Option<f64>) -> bool {
+/// Writes reasoning and the provider's web searches. Returns true if the item ends a reply.
+fn write_extra(writer: &mut ChatWriter, item: &Value, n_replies: u32, at: Option<f64>) -> bool {
     let reply = n_replies.to_string();
     match item["type"].as_str().unwrap_or_default() {
         "reasoning" => {
-            let thoughts = [text_of(&item["summary"]), text_of(&item["content"])];
-            let thoughts: Vec<String> = thoughts.into_iter().filter(|text| !text.is_empty()).collect();
-            pen.think(&reply, &thoughts.join("\n"), at);
+            let reasoning = [text_of(&item["summary"]), text_of(&item["content"])];
+            let reasoning: Vec<String> = reasoning.into_iter().filter(|text| !text.is_empty()).collect();
+            writer.add_reasoning(&reply, &reasoning.join("\n"), at);
             false
         }
         "web_search_call" => {
             let id = item["id"].as_str().map_or_else(|| format!("search_{n_replies}"), str::to_owned);
-            pen.reply(&reply, "", vec![call(&id, "web_search", &item["action"].to_string())], at);
-            pen.answer(&id, item["status"].as_str().unwrap_or_default(), at);
+            writer.add_reply(&reply, "", vec![call(&id, "web_search", &item["action"].to_string())], at);
+            writer.add_result(&id, item["status"].as_str().unwrap_or_default(), at);
             true
         }
         _ => false,
     }
 }
 
-/// What a session has used so far.
+/// The cumulative token usage of a session.
 #[derive(Clone, Copy, Default)]
-struct Usage {
+struct SessionUsage {
     input: u64,
     cached: u64,
     output: u64,
 }
 
-impl Usage {
-    fn read(usage: &Value) -> Option<Usage> {
+impl SessionUsage {
+    fn read(usage: &Value) -> Option<SessionUsage> {
         let field = |key: &str| usage[key].as_u64().unwrap_or_default();
         let (input, cached, output) =
             (usage["input_tokens"].as_u64()?, field("cached_input_tokens"), field("output_tokens"));
-        Some(Usage { input, cached, output })
+        Some(SessionUsage { input, cached, output })
     }
 
-    fn since(self, before: Usage) -> Usage {
-        Usage {
+    fn since(self, before: SessionUsage) -> SessionUsage {
+        SessionUsage {
             input: self.input.saturating_sub(before.input),
             cached: self.cached.saturating_sub(before.cached),
             output: self.output.saturating_sub(before.output),
         }
     }
 
-    fn tell(self, reported: &mut Reported) {
+    fn store_in(self, reported: &mut ReportedUsage) {
         reported.plain = self.input.saturating_sub(self.cached);
         reported.read = self.cached;
         reported.output = self.output;
     }
 }
 
-/// Writes an item. Says whether it ends a reply.
-fn write(pen: &mut Pen, item: &Value, n_replies: u32, at: Option<f64>) -> bool {
+/// Writes an item. Returns true if it ends a reply.
+fn write(writer: &mut ChatWriter, item: &Value, n_replies: u32, at: Option<f64>) -> bool {
     let text = |key: &str| item[key].as_str().unwrap_or_default();
     let reply = n_replies.to_string();
     match text("type") {
         "message" if item["role"] == "assistant" => {
-            pen.reply(&reply, &text_of(&item["content"]), Vec::new(), at);
+            writer.add_reply(&reply, &text_of(&item["content"]), Vec::new(), at);
             false
         }
         "message" => {
             let content = text_of(&item["content"]);
-            let is_program = PROGRAM.iter().any(|start| content.trim_start().starts_with(start));
+            let is_program = HARNESS_PREFIXES.iter().any(|start| content.trim_start().starts_with(start));
             let mut message = json!({ "role": text("role"), "content": content });
             if message["role"] == "developer" {
                 message["role"] = Value::from("system");
             } else if is_program {
                 message["name"] = Value::from("harness");
             }
-            pen.say(message, at);
+            writer.add_message(message, at);
             true
         }
         "function_call" => {
-            pen.reply(&reply, "", vec![call(text("call_id"), text("name"), text("arguments"))], at);
+            writer.add_reply(&reply, "", vec![call(text("call_id"), text("name"), text("arguments"))], at);
             false
         }
         "custom_tool_call" => {
-            pen.reply(&reply, "", vec![call(text("call_id"), text("name"), text("input"))], at);
+            writer.add_reply(&reply, "", vec![call(text("call_id"), text("name"), text("input"))], at);
             false
         }
         "local_shell_call" => {
-            pen.reply(&reply, "", vec![call(text("call_id"), "shell", &item["action"].to_string())], at);
+            writer.add_reply(
+                &reply,
+                "",
+                vec![call(text("call_id"), "shell", &item["action"].to_string())],
+                at,
+            );
             false
         }
         "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" => {
             let output = &item["output"];
             let content = if output["content"].is_null() { output } else { &output["content"] };
-            pen.answer(text("call_id"), &text_of(content), at);
+            writer.add_result(text("call_id"), &text_of(content), at);
             true
         }
         _ => false,
@@ -173,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn items_make_messages() {
+    fn items_become_messages() {
         let item = |payload: Value| json!({ "timestamp": "2026-01-01T00:00:00Z", "type": "response_item", "payload": payload });
         let lines = [
             json!({ "type": "session_meta", "payload": { "id": "x" } }),
@@ -191,7 +202,7 @@ mod tests {
                 json!({ "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": "bye" }] }),
             ),
         ];
-        let record = &read(&lines, "s", Extent::Measured)[0].record;
+        let record = &read(&lines, "s", ReadExtent::Measured)[0].record;
         let messages: Vec<&str> = record.messages.iter().map(|message| message.get()).collect();
         assert_eq!(record.model.as_deref(), Some("gpt-5"));
         expect![[r#"
@@ -203,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_file_has_instructions_thoughts_searches_and_what_follows_a_compaction() {
+    fn the_whole_file_has_instructions_reasoning_searches_and_compactions() {
         let item = |payload: Value| json!({ "type": "response_item", "payload": payload });
         let said = |role: &str, text: &str| item(json!({ "type": "message", "role": role, "content": text }));
         let lines = [
@@ -220,9 +231,9 @@ mod tests {
             json!({ "type": "compacted", "payload": { "message": "they greeted" } }),
             said("user", "and now?"),
         ];
-        let shown = |extent| {
+        let print = |extent| {
             let mut out = String::new();
-            for Told { record, id, origin, .. } in read(&lines, "s", extent) {
+            for SourceConversation { record, id, origin, .. } in read(&lines, "s", extent) {
                 out.push_str(&format!("{id:?} {origin:?}\n"));
                 record.messages.iter().for_each(|message| out.push_str(&format!("  {message}\n")));
             }
@@ -235,17 +246,17 @@ mod tests {
               {"role":"assistant","content":"","reasoning_content":"look it up","tool_calls":[{"id":"search_1","type":"function","function":{"name":"web_search","arguments":"{\"query\":\"walrus\"}"}}]}
               {"role":"tool","tool_call_id":"search_1","content":"completed"}
               {"role":"assistant","content":"a walrus","reasoning_content":"found"}
-            Some("x#2") Some(Before)
+            Some("x#2") Some(Continuation)
               {"role":"system","content":"be brief"}
               {"role":"user","name":"harness","content":"they greeted"}
               {"role":"user","content":"and now?"}
         "#]]
-        .assert_eq(&shown(Extent::Whole));
+        .assert_eq(&print(ReadExtent::Whole));
         expect![[r#"
             Some("x") None
               {"role":"user","content":"hello"}
               {"role":"assistant","content":"a walrus"}
         "#]]
-        .assert_eq(&shown(Extent::Measured));
+        .assert_eq(&print(ReadExtent::Measured));
     }
 }

@@ -1,8 +1,8 @@
-//! When something was said: `2026-03-01T12:00:00.5Z` in seconds.
+//! Parses timestamps such as `2026-03-01T12:00:00.5Z`.
 
 use serde_json::Value;
 
-/// Seconds since 1970, if the value is a time in UTC as programs write it.
+/// Seconds since 1970; `None` if the value is not a UTC timestamp.
 pub(super) fn seconds(value: &Value) -> Option<f64> {
     let text = value.as_str()?.strip_suffix('Z')?;
     let (date, time) = text.split_once('T')?;
@@ -10,7 +10,7 @@ pub(super) fn seconds(value: &Value) -> Option<f64> {
     let (year, month, day) = (date.next()??, date.next()??, date.next()??);
     let mut time = time.splitn(3, ':').map(|part| part.parse::<f64>().ok());
     let (hour, minute, second) = (time.next()??, time.next()??, time.next()??);
-    // Days since 1970, with years that begin in March, so that the leap day is the last.
+    // Days since 1970, counted in years that begin in March, so that the leap day comes last.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = 365 * year + year.div_euclid(4) - year.div_euclid(100)
         + year.div_euclid(400)
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_seconds() {
+    fn timestamps_become_seconds() {
         let check = |text: &str, expected: Option<f64>| assert_eq!(seconds(&Value::from(text)), expected);
         check("1970-01-01T00:00:00Z", Some(0.0));
         check("2000-03-01T00:00:01.5Z", Some(951_868_801.5));

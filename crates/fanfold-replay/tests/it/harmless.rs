@@ -1,15 +1,15 @@
-//! Odd, broken and malicious files are read or skipped; none stops a replay.
+//! Odd, broken and malicious files are read or skipped without a panic.
 
-use fanfold_replay::{Known, read, replay};
+use fanfold_replay::{CommonKnowledge, read, replay};
 use fanfold_testkit::bodies::{Kind, hostile, rich};
 use fanfold_tokens::o200k;
 
-use crate::terms;
+use crate::options;
 
 fn check(text: &str) -> usize {
     let records = read(text, "x");
     for record in &records {
-        for outcome in replay(record, &terms(&[300, 2000]), &Known::new(), o200k()) {
+        for outcome in replay(record, &options(&[300, 2000]), &CommonKnowledge::new(), o200k()) {
             let sums = outcome.sums;
             assert_eq!(sums.calls, sums.pressed.calls + sums.early.calls);
             for part in [&sums.pressed, &sums.early] {
@@ -54,7 +54,7 @@ fn torn_sessions_can_be_replayed() {
     assert_eq!(check(&session.join("\n")), 1);
     for seed in 0..60_usize {
         let mut torn = session.clone();
-        // Lines are lost, swapped, doubled and cut.
+        // Remove, swap, duplicate and cut lines.
         torn.remove(seed * 7 % torn.len());
         let (a, b) = (seed * 11 % torn.len(), seed * 5 % torn.len());
         torn.swap(a, b);

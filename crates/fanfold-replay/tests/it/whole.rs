@@ -1,19 +1,20 @@
-//! Where everything fits, a view is the conversation: nothing is lost, and nothing is saved.
+//! While everything fits, a view is the whole conversation.
 
 use fanfold_core::Policy;
-use fanfold_replay::{Known, Terms, read, replay};
+use fanfold_replay::{CommonKnowledge, ReplayOptions, read, replay};
 use fanfold_testkit::bodies::{Kind, rich};
 use fanfold_tokens::o200k;
 
-use crate::terms;
+use crate::options;
 
 #[test]
-fn what_fits_is_sent_as_it_came() {
-    let terms = Terms { policies: vec![Policy::fanfold(), Policy::window()], ..terms(&[1_000_000]) };
+fn a_conversation_that_fits_is_sent_unchanged() {
+    let options =
+        ReplayOptions { policies: vec![Policy::fanfold(), Policy::window()], ..options(&[1_000_000]) };
     let mut n_replayed = 0;
     for kind in Kind::ALL {
         for record in (0..40).flat_map(|seed| read(&rich(kind, seed), "x")) {
-            for outcome in replay(&record, &terms, &Known::new(), o200k()) {
+            for outcome in replay(&record, &options, &CommonKnowledge::new(), o200k()) {
                 let sums = outcome.sums;
                 n_replayed += 1;
                 assert_eq!((sums.rewrites, sums.folds, sums.pressed.calls), (0, 0, 0), "{kind:?}");

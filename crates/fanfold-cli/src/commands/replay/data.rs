@@ -1,12 +1,12 @@
 //! The figures of a replay as JSON.
 
-use fanfold_replay::{FoldMade, Outcome, Terms, rows};
+use fanfold_replay::{Outcome, ReplayOptions, ReplayedFold, rows};
 use serde_json::{Value, json};
 
 use crate::report_json;
 
 /// A summary for each policy and window, and the sums of each conversation.
-pub(crate) fn all(terms: &Terms, outcomes: &[Outcome]) -> String {
+pub(crate) fn all(terms: &ReplayOptions, outcomes: &[Outcome]) -> String {
     let name = |policy: usize| terms.policies[policy].name;
     let summary: Value = rows(outcomes, |_| true)
         .iter()
@@ -19,7 +19,7 @@ pub(crate) fn all(terms: &Terms, outcomes: &[Outcome]) -> String {
     let results: Value = outcomes
         .iter()
         .map(|outcome| {
-            let fold = |fold: &FoldMade| {
+            let fold = |fold: &ReplayedFold| {
                 let receipt = report_json::receipt(&fold.receipt);
                 json!({ "reply": fold.reply, "dollars": fold.dollars, "receipt": receipt })
             };

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use fanfold_replay::{Outcome, Row, Terms, rows};
+use fanfold_replay::{Outcome, ReplayOptions, Row, rows};
 
 const PANEL: (f64, f64) = (300.0, 190.0);
 const MARGIN: (f64, f64) = (52.0, 44.0);
@@ -36,7 +36,7 @@ const AXES: [Axis; 2] = [
 ];
 
 /// The whole picture.
-pub(crate) fn svg(terms: &Terms, outcomes: &[Outcome]) -> String {
+pub(crate) fn svg(terms: &ReplayOptions, outcomes: &[Outcome]) -> String {
     let mut sources: Vec<&str> = outcomes.iter().map(|outcome| outcome.source.as_str()).collect();
     sources.sort_unstable();
     sources.dedup();
@@ -65,7 +65,7 @@ pub(crate) fn svg(terms: &Terms, outcomes: &[Outcome]) -> String {
     out
 }
 
-fn legend(out: &mut String, terms: &Terms) {
+fn legend(out: &mut String, terms: &ReplayOptions) {
     let mut x = MARGIN.0;
     for (i, policy) in terms.policies.iter().enumerate() {
         let colour = COLOURS[i % COLOURS.len()];
@@ -79,7 +79,12 @@ fn legend(out: &mut String, terms: &Terms) {
     }
 }
 
-fn panel(out: &mut String, at: (f64, f64), (source, axis): (&str, &Axis), (terms, rows): (&Terms, &[Row])) {
+fn panel(
+    out: &mut String,
+    at: (f64, f64),
+    (source, axis): (&str, &Axis),
+    (terms, rows): (&ReplayOptions, &[Row]),
+) {
     let points: Vec<(&Row, f64, f64)> =
         rows.iter().filter_map(|row| Some((row, (axis.value)(row)?, row.shares.old?))).collect();
     let most = points.iter().map(|(_, x, _)| *x).fold(0.0, f64::max);

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fanfold_replay::{Known, Record, read, sample, without_beginnings};
+use fanfold_replay::{CommonKnowledge, Record, read, sample, without_prefixes};
 use rayon::prelude::*;
 
 use super::Say;
@@ -14,7 +14,7 @@ use crate::input;
 pub(crate) struct Gathered {
     pub(crate) records: Vec<Record>,
     /// What models know anyway.
-    pub(crate) known: Known,
+    pub(crate) known: CommonKnowledge,
 }
 
 /// Where, beside a data set, the list of what models know anyway lies.
@@ -60,15 +60,15 @@ pub(crate) fn records(args: &ReplayArgs, say: Say) -> anyhow::Result<Gathered> {
     }
     let mut records: Vec<Record> = found.into_iter().flatten().collect();
     if is_of_sessions(args) {
-        records = without_beginnings(records);
+        records = without_prefixes(records);
     }
     if records.is_empty() {
         let hint = "`fanfold help replay` tells which files can be read";
         return Err(Failure::new("no conversation was found", hint).into());
     }
     records.retain(|record| match (args.only_aside, args.without_aside) {
-        (true, _) => record.is_aside(),
-        (_, true) => !record.is_aside(),
+        (true, _) => record.is_held_out(),
+        (_, true) => !record.is_held_out(),
         (false, false) => true,
     });
     Ok(Gathered { records, known: known(args)? })
@@ -114,12 +114,12 @@ fn session_folders() -> Vec<PathBuf> {
     ]
 }
 
-fn known(args: &ReplayArgs) -> anyhow::Result<Known> {
+fn known(args: &ReplayArgs) -> anyhow::Result<CommonKnowledge> {
     let given = args.known.clone();
     let beside = || args.paths.iter().find_map(|path| above(path));
-    let Some(path) = given.or_else(beside) else { return Ok(Known::new()) };
+    let Some(path) = given.or_else(beside) else { return Ok(CommonKnowledge::new()) };
     let list = std::fs::read_to_string(&path).map_err(|error| not_read(&path, &error))?;
-    Ok(Known::with_list(&list))
+    Ok(CommonKnowledge::with_list(&list))
 }
 
 /// The list in a directory above a file.

@@ -8,7 +8,7 @@ mod drawing; // the picture
 use std::path::Path;
 
 use fanfold_core::{Policy, thousands};
-use fanfold_replay::{Known, Outcome, Record, Terms, USUAL_PRICE, replay, rows};
+use fanfold_replay::{CommonKnowledge, DEFAULT_PRICE, Outcome, Record, ReplayOptions, replay, rows};
 use fanfold_tokens::o200k;
 use rayon::prelude::*;
 
@@ -82,7 +82,7 @@ fn check_picture(args: &ReplayArgs) -> Result<(), Failure> {
 }
 
 /// Tells what the tables do not show: windows for which nothing is long enough, and prices that were assumed.
-fn tell_left_out(terms: &Terms, records: &[Record], outcomes: &[Outcome], say: Say) {
+fn tell_left_out(terms: &ReplayOptions, records: &[Record], outcomes: &[Outcome], say: Say) {
     let is_missing = |window: &&u64| !outcomes.iter().any(|outcome| outcome.window == **window);
     for window in terms.windows.iter().filter(is_missing) {
         let window = thousands(*window);
@@ -94,13 +94,13 @@ fn tell_left_out(terms: &Terms, records: &[Record], outcomes: &[Outcome], say: S
     if terms.price.is_none() && n_assumed > 0 {
         let n_assumed = terminal::count(n_assumed, "conversation");
         say.note(&format!(
-            "{} {n_assumed} without a model whose price is known, charged as `{USUAL_PRICE}`; --prices names another\n",
+            "{} {n_assumed} without a model whose price is known, charged as `{DEFAULT_PRICE}`; --prices names another\n",
             paint(style::DIM, "note:")
         ));
     }
 }
 
-fn terms(args: &ReplayArgs, options: &Options) -> anyhow::Result<Terms> {
+fn terms(args: &ReplayArgs, options: &Options) -> anyhow::Result<ReplayOptions> {
     let is_of_sessions = gather::is_of_sessions(args);
     let mut names: Vec<&str> = args.policy.iter().map(String::as_str).collect();
     let is_path = |name: &&&str| !Policy::NAMES.contains(*name) && Path::new(name).exists();
@@ -133,14 +133,14 @@ fn terms(args: &ReplayArgs, options: &Options) -> anyhow::Result<Terms> {
         Some(name) => Some(prices::find(&prices, name)?.price.clone()),
         None => None,
     };
-    Ok(Terms {
+    Ok(ReplayOptions {
         policies: names.into_iter().map(policy).collect::<Result<_, _>>()?,
         windows,
         reserve: options.reserve.map_or(0, |reserve| reserve.0),
         min_ratio: args.min_ratio.unwrap_or(if is_of_sessions { 0.0 } else { USUAL_RATIO }),
         prices,
         price,
-        least: args.least.map_or(0, |least| least.0),
+        min_tokens: args.least.map_or(0, |least| least.0),
         has_receipts: args.receipts,
     })
 }
@@ -151,8 +151,8 @@ fn n_bytes(record: &Record) -> usize {
 
 fn replay_all(
     records: &[Record],
-    terms: &Terms,
-    known: &Known,
+    terms: &ReplayOptions,
+    known: &CommonKnowledge,
     args: &ReplayArgs,
     say: Say,
 ) -> anyhow::Result<Vec<Outcome>> {

@@ -1,17 +1,17 @@
 //! The tables of a replay.
 
 use fanfold_core::thousands;
-use fanfold_replay::{Outcome, Record, Row, Terms};
+use fanfold_replay::{Outcome, Record, ReplayOptions, Row};
 
 use crate::terminal::{paint, style};
 
 /// What was sent and held, and what it cost: one row each for each policy and window.
-pub(crate) fn tables(terms: &Terms, rows: &[Row]) -> String {
+pub(crate) fn tables(terms: &ReplayOptions, rows: &[Row]) -> String {
     format!("{}\n{}", held(terms, rows), costs(terms, rows))
 }
 
 /// The same for one source.
-pub(crate) fn of_source(source: &str, terms: &Terms, rows: &[Row]) -> String {
+pub(crate) fn of_source(source: &str, terms: &ReplayOptions, rows: &[Row]) -> String {
     format!("\n{}\n{}", paint(style::BOLD, source), tables(terms, rows))
 }
 
@@ -45,7 +45,7 @@ const HELD: [&str; 23] = [
     "suff", "old-suff", "user",
 ];
 
-fn held(terms: &Terms, rows: &[Row]) -> String {
+fn held(terms: &ReplayOptions, rows: &[Row]) -> String {
     let row = |row: &Row| {
         let (sums, shares) = (&row.sums, &row.shares);
         vec![
@@ -84,7 +84,7 @@ const COSTS: [&str; 15] = [
     "repeats", "folded", "recall tok", "recall all", "copied",
 ];
 
-fn costs(terms: &Terms, rows: &[Row]) -> String {
+fn costs(terms: &ReplayOptions, rows: &[Row]) -> String {
     let row = |row: &Row| {
         let (sums, shares) = (&row.sums, &row.shares);
         let saved = sums.bill_raw.dollars - sums.bill.dollars;
@@ -110,7 +110,7 @@ fn costs(terms: &Terms, rows: &[Row]) -> String {
 }
 
 /// What a person's sessions were, what they cost, and what the cheapest way would have saved.
-pub(crate) fn sessions(terms: &Terms, records: &[Record], rows: &[Row]) -> String {
+pub(crate) fn sessions(terms: &ReplayOptions, records: &[Record], rows: &[Row]) -> String {
     let n_messages: usize = records.iter().map(|record| record.messages.len()).sum();
     let reported: f64 = records.iter().map(|record| record.reported.dollars(&terms.price_of(record))).sum();
     let told = match reported > 0.0 {
@@ -147,7 +147,7 @@ pub(crate) fn sessions(terms: &Terms, records: &[Record], rows: &[Row]) -> Strin
 }
 
 /// Each fold with what it won and what it cost.
-pub(crate) fn receipts(terms: &Terms, outcomes: &[Outcome]) -> String {
+pub(crate) fn receipts(terms: &ReplayOptions, outcomes: &[Outcome]) -> String {
     const HEAD: [&str; 10] =
         ["conversation", "policy", "window", "reply", "stage", "before", "after", "won", "rewritten", "cost"];
     let mut rows = Vec::new();

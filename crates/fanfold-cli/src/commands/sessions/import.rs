@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fanfold_engine::{Brought, Engine, Import, Imported, decode};
-use fanfold_replay::{Kind, Origin, Told, kind_of, read_whole};
+use fanfold_replay::{FileKind, Origin, SourceConversation, detect_kind, read_whole};
 use fanfold_store::{Millis, Relation, SessionId};
 
 use super::hermes;
@@ -93,12 +93,12 @@ fn file(
         }
         return Ok(());
     }
-    match kind_of(&input.text) {
-        Some(Kind::Body) | None => {
+    match detect_kind(&input.text) {
+        Some(FileKind::Body) | None => {
             let import = body(&input.text, &input.name, source)?;
             counts.take(&engine.import(import).map_err(|error| failed(&error))?);
         }
-        Some(Kind::ShareGpt) => {
+        Some(FileKind::ShareGpt) => {
             for (n, line) in input.text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
                 let place = format!("{}: line {}", input.name, n + 1);
                 match body(line, &place, source) {
@@ -107,7 +107,7 @@ fn file(
                 }
             }
         }
-        Some(kind @ (Kind::ClaudeCode | Kind::Codex | Kind::Records)) => {
+        Some(kind @ (FileKind::ClaudeCode | FileKind::Codex | FileKind::Records)) => {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let contents = read_whole(&input.text, &name);
             if contents.n_bad_lines > 0 {
@@ -115,8 +115,8 @@ fn file(
                 say.warn(&format!("{}: {lines} could not be read, and left out", input.name));
             }
             let (mut before, mut brought) = (None, Brought::default());
-            for told in contents.told {
-                let mut import = of_program(told, kind, (&input.name, source), before.take());
+            for conversation in contents.conversations {
+                let mut import = of_program(conversation, kind, (&input.name, source), before.take());
                 if let Some((parent, Relation::Subagent)) = &mut import.parent {
                     // The one that it works for may be called otherwise here, or come with another file.
                     let here = brought.get(parent).unwrap_or(parent).clone();
@@ -141,21 +141,21 @@ fn file(
 
 /// A conversation that another program has written down in a file.
 fn of_program(
-    told: Told,
-    kind: Kind,
+    told: SourceConversation,
+    kind: FileKind,
     (file, source): (&str, Option<&str>),
     before: Option<SessionId>,
 ) -> Import {
-    let Told { record, id, title, origin } = told;
+    let SourceConversation { record, id, title, origin } = told;
     let usual = match kind {
-        Kind::ClaudeCode => "claude-code",
-        Kind::Codex => "codex",
-        Kind::Records | Kind::ShareGpt | Kind::Body => record.source.as_str(),
+        FileKind::ClaudeCode => "claude-code",
+        FileKind::Codex => "codex",
+        FileKind::Records | FileKind::ShareGpt | FileKind::Body => record.source.as_str(),
     };
-    let usual = if matches!(origin, Some(Origin::WorksFor(_))) { "subagent" } else { usual };
+    let usual = if matches!(origin, Some(Origin::SubagentOf(_))) { "subagent" } else { usual };
     let parent = match origin {
-        Some(Origin::Before) => before.map(|before| (before, Relation::Rotation)),
-        Some(Origin::WorksFor(id)) => Some((SessionId(id), Relation::Subagent)),
+        Some(Origin::Continuation) => before.map(|before| (before, Relation::Rotation)),
+        Some(Origin::SubagentOf(id)) => Some((SessionId(id), Relation::Subagent)),
         None => None,
     };
     let at = |i: usize| record.times.get(i).map(|seconds| Millis((seconds * 1000.0) as i64));

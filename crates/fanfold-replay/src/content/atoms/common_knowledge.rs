@@ -1,28 +1,28 @@
-//! What models know without being told: no evidence of what a view held.
+//! Texts that models know without reading them, which are no evidence of what a view contained.
 
 use rustc_hash::FxHashSet;
 
-/// Texts that a model knows anyway: a small list of our own, and whatever list is given beside it.
+/// Texts that every model knows: a built-in list, and optionally a list of the user.
 #[derive(Debug, Default)]
-pub struct Known {
-    given: FxHashSet<String>,
+pub struct CommonKnowledge {
+    user_list: FxHashSet<String>,
 }
 
-impl Known {
-    /// Our own list alone.
-    pub fn new() -> Known {
-        Known::default()
+impl CommonKnowledge {
+    /// The built-in list alone.
+    pub fn new() -> CommonKnowledge {
+        CommonKnowledge::default()
     }
 
-    /// With a list of texts, one per line; a line that starts with `# ` is a remark.
-    pub fn with_list(list: &str) -> Known {
+    /// The built-in list and a list of texts, one per line. Lines that start with `# ` are comments.
+    pub fn with_list(list: &str) -> CommonKnowledge {
         let lines = list.split('\n').filter(|line| !line.trim().is_empty() && !line.starts_with("# "));
-        Known { given: lines.map(str::to_owned).collect() }
+        CommonKnowledge { user_list: lines.map(str::to_owned).collect() }
     }
 
-    pub(crate) fn has(&self, atom: &str) -> bool {
+    pub(crate) fn contains(&self, atom: &str) -> bool {
         EVERYDAY.contains(&&*atom.to_lowercase())
-            || self.given.contains(atom)
+            || self.user_list.contains(atom)
             || is_edit_command(atom)
             || is_library(atom)
     }
@@ -57,15 +57,15 @@ const LIBRARIES: &[&str] = &[
     "Array", "JSON", "Math", "Object", "Promise", "console", "process",
 ];
 
-/// `strings.TrimSpace`, `os.path.join`: known by heart.
+/// Names in standard libraries: `strings.TrimSpace`, `os.path.join`.
 fn is_library(atom: &str) -> bool {
     let Some((module, name)) = atom.split_once('.') else { return false };
     let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name.chars().all(|c| c == '.' || crate::text::is_word(c));
+        && name.chars().all(|c| c == '.' || crate::content::text::is_word(c));
     is_name && LIBRARIES.contains(&module)
 }
 
-/// `120,140p`, `/start/d`: what a line editor is told.
+/// Commands of line editors: `120,140p`, `/start/d`.
 fn is_edit_command(atom: &str) -> bool {
     let is_range = atom.strip_suffix('p').is_some_and(|lines| {
         !lines.is_empty() && lines.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | '$'))
@@ -78,13 +78,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_everybody_knows() {
-        let known = Known::with_list("# a remark\n/testbed\n");
+    fn common_knowledge_is_recognised() {
+        let known = CommonKnowledge::with_list("# a remark\n/testbed\n");
         for atom in ["UTF8", "strings.TrimSpace", "os.path.join", "10,20p", "s/a/b/g", "/testbed"] {
-            assert!(known.has(atom), "{atom}");
+            assert!(known.contains(atom), "{atom}");
         }
         for atom in ["my.module", "os.2", "/testbed/x", "p", "# a remark"] {
-            assert!(!known.has(atom), "{atom}");
+            assert!(!known.contains(atom), "{atom}");
         }
     }
 }

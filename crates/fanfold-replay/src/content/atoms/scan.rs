@@ -1,49 +1,53 @@
-//! Finds atoms in a text: each kind is a run of characters with a condition at either end.
+//! Finds atoms in a text.
 //!
-//! URLs and paths go first and are taken out, so that their parts are not found again as something else.
+//! URLs and paths are found first and removed, so that their parts are not found again as identifiers.
 
 use std::ops::Range;
 
-use super::Class;
+use super::AtomClass;
 use super::names::{dotted, hyphenated, identifiers, is_id, mixed, numbers};
 use super::paths::{files, is_path, paths, paths_with_line, urls};
-use crate::text::{at, before, is_word, n_chars};
+use crate::content::text::{at, before, is_word, n_chars};
 
-/// Finds the places of one kind.
-type Find = fn(&str) -> Vec<Range<usize>>;
+/// Finds the atoms of one class.
+type Finder = fn(&str) -> Vec<Range<usize>>;
 
-/// Calls a function with each atom, by kind and in order.
-pub(super) fn each_atom(text: &str, mut add: impl FnMut(&str, Class)) {
+/// Calls `add` with each atom, class by class.
+pub(super) fn each_atom(text: &str, mut add: impl FnMut(&str, AtomClass)) {
     let mut rest = text.to_owned();
-    let finders: [(Find, Class); 4] =
-        [(urls, Class::Url), (paths_with_line, Class::Path), (paths, Class::Path), (files, Class::Path)];
+    let finders: [(Finder, AtomClass); 4] = [
+        (urls, AtomClass::Url),
+        (paths_with_line, AtomClass::Path),
+        (paths, AtomClass::Path),
+        (files, AtomClass::Path),
+    ];
     for (find, class) in finders {
         let found = find(&rest);
         for range in &found {
             let atom = rest[range.clone()].trim_end_matches(['/', '.', ',', ';', ':']);
-            if class == Class::Url || is_path(atom) {
+            if class == AtomClass::Url || is_path(atom) {
                 add(atom, class);
             }
         }
         rest = without(&rest, &found);
     }
-    quoted(text, |atom| add(atom, Class::Quoted));
+    quoted(text, |atom| add(atom, AtomClass::Quoted));
     for range in numbers(&rest).into_iter().chain(mixed(&rest)) {
         let atom = &rest[range];
         if is_id(atom) {
-            add(atom, Class::Id);
+            add(atom, AtomClass::Id);
         }
     }
     let found = dotted(&rest);
     for range in found.iter().filter(|range| n_chars(&rest[(*range).clone()]) >= 5) {
-        add(&rest[range.clone()], Class::Ident);
+        add(&rest[range.clone()], AtomClass::Ident);
     }
     rest = without(&rest, &found);
     identifiers(&rest, &mut add);
     hyphenated(&rest, &mut add);
 }
 
-/// The text with a blank in the place of each range.
+/// The text with each range replaced by a space.
 fn without(text: &str, ranges: &[Range<usize>]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
@@ -56,7 +60,7 @@ fn without(text: &str, ranges: &[Range<usize>]) -> String {
     out
 }
 
-/// Short texts in quotes that are no plain word.
+/// Short quoted texts, except plain words.
 fn quoted(text: &str, mut add: impl FnMut(&str)) {
     let bytes = text.as_bytes();
     let mut i = 0;
@@ -75,11 +79,11 @@ fn quoted(text: &str, mut add: impl FnMut(&str)) {
             continue;
         }
         i = close + 1;
-        let says_something = atom.contains(|c: char| c.is_ascii_alphanumeric());
+        let has_content = atom.contains(|c: char| c.is_ascii_alphanumeric());
         let is_plain_word = atom.chars().all(char::is_alphabetic)
             && atom.contains(char::is_lowercase)
             && !atom.contains(char::is_uppercase);
-        if says_something && !atom.starts_with('-') && atom.trim() == atom && !is_plain_word {
+        if has_content && !atom.starts_with('-') && atom.trim() == atom && !is_plain_word {
             add(atom);
         }
     }
@@ -98,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_and_paths_go_first() {
+    fn urls_and_paths_are_found_first() {
         check(
             "see https://a.b/c?d=1, src/main.rs:12 and ./a/b.txt or ~/x/y/ but not and/or; run.sh:3 /tmp",
             &expect![[r#"
@@ -112,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_ids_but_no_years_and_measures() {
+    fn numbers_and_ids_are_found_but_not_years_and_measures() {
         check(
             "#12345 1,234,567 1234.5 2024 1500ms 10000 a1b2c3 #4f2e fooBar2 12345,6789a",
             &expect![[r#"
@@ -129,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_what_is_quoted() {
+    fn names_and_quoted_texts_are_found() {
         check(
             "`let x` \"plain\" 'two words' don't mod.func snake_case HTTPServer KeyError multi-part-name utf-16 two-fold",
             &expect![[r#"

@@ -1,8 +1,8 @@
-//! Characters, words and boundaries of text, by byte offsets.
+//! Words and word boundaries, by byte offsets.
 
 use memchr::memmem::Finder;
 
-/// Whether a character is part of a word: a letter, a digit or an underscore.
+/// True for letters, digits and underscores.
 pub(crate) fn is_word(c: char) -> bool {
     if c.is_ascii() { IS_WORD[c as usize] } else { c.is_alphanumeric() }
 }
@@ -25,7 +25,7 @@ pub(crate) fn at(text: &str, at: usize) -> Option<char> {
     }
 }
 
-/// Where the run of such characters that starts at an offset ends.
+/// The end of the run of matching characters that starts at an offset.
 pub(crate) fn run_end(text: &str, from: usize, is_in: impl Fn(char) -> bool) -> usize {
     let mut end = from;
     while let Some(c) = at(text, end).filter(|c| is_in(*c)) {
@@ -34,7 +34,7 @@ pub(crate) fn run_end(text: &str, from: usize, is_in: impl Fn(char) -> bool) -> 
     end
 }
 
-/// Where the run of such characters that ends at an offset starts.
+/// The start of the run of matching characters that ends at an offset.
 pub(crate) fn run_start(text: &str, to: usize, is_in: impl Fn(char) -> bool) -> usize {
     let mut start = to;
     while let Some(c) = before(text, start).filter(|c| is_in(*c)) {
@@ -43,7 +43,7 @@ pub(crate) fn run_start(text: &str, to: usize, is_in: impl Fn(char) -> bool) -> 
     start
 }
 
-/// How many characters a text has.
+/// The number of characters in a text.
 pub(crate) fn n_chars(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.chars().count() }
 }
@@ -73,7 +73,7 @@ pub(crate) fn each_word<'t>(text: &'t str, mut take: impl FnMut(usize, &'t str))
     }
 }
 
-/// Whether each ASCII character is part of a word.
+/// [`is_word`] for ASCII.
 const IS_WORD: [bool; 128] = {
     let mut is_word = [false; 128];
     let mut byte = 0_u8;
@@ -84,14 +84,14 @@ const IS_WORD: [bool; 128] = {
     is_word
 };
 
-/// A text that is looked for on word boundaries: where it begins or ends with a word, that word must be a whole one.
+/// A text to search for on word boundaries: a word at its start or end must match a whole word.
 #[derive(Debug)]
 pub(crate) struct Needle {
     finder: Finder<'static>,
     text: String,
     is_head: bool,
     is_tail: bool,
-    /// Where its longest word stands in it: it occurs only where that word does.
+    /// The range of its longest word; the needle can only occur where that word does.
     pub(crate) key: Option<(usize, usize)>,
 }
 
@@ -122,11 +122,11 @@ impl Needle {
         self.key.map(|(start, end)| &self.text[start..end])
     }
 
-    /// Whether it stands at an offset of a text.
+    /// True if it occurs at an offset of a text.
     pub(crate) fn is_at(&self, text: &str, start: usize) -> bool {
-        let is_there =
+        let is_match =
             text.as_bytes().get(start..).is_some_and(|rest| rest.starts_with(self.text.as_bytes()));
-        is_there && self.is_bounded(text, start)
+        is_match && self.is_bounded(text, start)
     }
 
     fn is_bounded(&self, text: &str, start: usize) -> bool {
@@ -136,14 +136,14 @@ impl Needle {
         !is_cut_before && !is_cut_behind
     }
 
-    /// The first places where it stands, at most so many.
-    pub(crate) fn find_all(&self, text: &str, most: usize) -> Vec<usize> {
+    /// The offsets of its first occurrences, at most `max`.
+    pub(crate) fn find_all(&self, text: &str, max: usize) -> Vec<usize> {
         let mut found = Vec::new();
         let mut from = 0;
         while let Some(start) = self.finder.find(&text.as_bytes()[from..]).map(|n| n + from) {
             if self.is_bounded(text, start) {
                 found.push(start);
-                if found.len() >= most {
+                if found.len() >= max {
                     break;
                 }
             }
@@ -152,37 +152,37 @@ impl Needle {
         found
     }
 
-    /// Whether it stands somewhere on word boundaries.
+    /// True if it occurs in a text on word boundaries.
     pub(crate) fn is_in(&self, text: &str) -> bool {
         !self.find_all(text, 1).is_empty()
     }
 
-    /// Whether it is part of a text, boundaries or not.
+    /// True if a text contains it, on word boundaries or not.
     pub(crate) fn is_part_of(&self, text: &str) -> bool {
         self.finder.find(text.as_bytes()).is_some()
     }
 }
 
-/// Undoes visible escapes (`\n`, `\"`), so that what stands inside a dump of JSON is found, too.
+/// Replaces visible escapes (`\n`, `\"`) by spaces, so that text inside dumped JSON is found.
 ///
-/// A run of backslashes and its `n`, `r` or `t` is a blank, unless it looks like a path (`\new\file`); a run before a
-/// quote is a blank.
-pub(crate) fn plain(text: &str) -> String {
+/// A run of backslashes with its `n`, `r` or `t` becomes a space, unless it looks like a path (`\new\file`); a run before
+/// a quote becomes a space.
+pub(crate) fn unescape(text: &str) -> String {
     let bytes = text.as_bytes();
     let Some(first) = memchr::memchr(b'\\', bytes) else { return text.to_owned() };
     let mut out = String::with_capacity(text.len());
     let (mut done, mut i) = (0, first);
     loop {
         let end = i + bytes[i..].iter().take_while(|byte| **byte == b'\\').count();
-        let taken = match bytes.get(end) {
+        let replaced_to = match bytes.get(end) {
             Some(b'n' | b'r' | b't') if !is_path(&bytes[end + 1..]) => Some(end + 1),
             Some(b'"' | b'\'') => Some(end),
             _ => None,
         };
-        if let Some(taken) = taken {
+        if let Some(replaced_to) = replaced_to {
             out.push_str(&text[done..i]);
             out.push(' ');
-            done = taken;
+            done = replaced_to;
         }
         match memchr::memchr(b'\\', &bytes[end..]) {
             Some(next) => i = end + next,
@@ -203,8 +203,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escapes_become_blanks() {
-        let check = |text: &str, expected: &str| assert_eq!(plain(text), expected);
+    fn escapes_become_spaces() {
+        let check = |text: &str, expected: &str| assert_eq!(unescape(text), expected);
         check("no escape", "no escape");
         check(r"one\ntwo", "one two");
         check(r#"{\"a\": 1}"#, r#"{ "a ": 1}"#);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_needle_stands_on_boundaries() {
+    fn a_needle_is_found_on_word_boundaries() {
         let check = |needle: &str, text: &str, at: &[usize]| {
             assert_eq!(Needle::new(needle).find_all(text, 9), at, "{needle} in {text}");
         };

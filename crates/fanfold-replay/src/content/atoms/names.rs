@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::Class;
-use crate::text::{at, before, each_word, is_word, n_chars, run_end, run_start};
+use super::AtomClass;
+use crate::content::text::{at, before, each_word, is_word, n_chars, run_end, run_start};
 
 /// Numbers of four or more digits: `#12345`, `1,234,567`, `1234.5`.
 pub(super) fn numbers(text: &str) -> Vec<Range<usize>> {
@@ -33,7 +33,7 @@ fn number_end(text: &str, start: usize) -> Option<usize> {
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
     let mut n_digits = 0;
     let mut end = start;
-    // Where it may end if a word follows: before each comma, with the digits up to there.
+    // Possible ends if a word follows: each comma, with the number of digits before it.
     let mut commas = Vec::new();
     loop {
         if is_digit(end) {
@@ -77,7 +77,7 @@ pub(super) fn mixed(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Whether a number, or letters and digits mixed, is no year, no measure and no round number.
+/// True unless it is a year, a measure, a round number or an identifier.
 pub(super) fn is_id(atom: &str) -> bool {
     let bytes = atom.as_bytes();
     let is_year =
@@ -137,7 +137,7 @@ pub(super) fn dotted(text: &str) -> Vec<Range<usize>> {
 }
 
 /// `snake_case`, `camelCase`, `KeyError`.
-pub(super) fn identifiers(text: &str, add: &mut impl FnMut(&str, Class)) {
+pub(super) fn identifiers(text: &str, add: &mut impl FnMut(&str, AtomClass)) {
     each_word(text, |_, word| {
         if !word.starts_with(is_first) || n_chars(word) < 5 {
             return;
@@ -147,15 +147,15 @@ pub(super) fn identifiers(text: &str, add: &mut impl FnMut(&str, Class)) {
                 .iter()
                 .any(|end| word.len() > end.len() && word.ends_with(end));
         if is_error {
-            add(word, Class::Error);
+            add(word, AtomClass::Error);
         } else if word.trim_matches('_').contains('_') || is_camel(word) {
-            add(word, Class::Ident);
+            add(word, AtomClass::Ident);
         }
     });
 }
 
 /// `multi-word-name`, `utf-16`.
-pub(super) fn hyphenated(text: &str, add: &mut impl FnMut(&str, Class)) {
+pub(super) fn hyphenated(text: &str, add: &mut impl FnMut(&str, AtomClass)) {
     let is_in = |c: char| is_word(c) || c == '-';
     let mut done = 0;
     for hyphen in memchr::memchr_iter(b'-', text.as_bytes()) {
@@ -173,7 +173,7 @@ pub(super) fn hyphenated(text: &str, add: &mut impl FnMut(&str, Class)) {
                 || is_camel(run)
         };
         if is_name && n_chars(run) >= 5 && is_special(run) {
-            add(run, Class::Ident);
+            add(run, AtomClass::Ident);
         }
     }
 }

@@ -1,69 +1,69 @@
-//! Writes chat messages as a session tells them, piece by piece.
+//! Writes chat messages from the events of a session.
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::Extent;
-use crate::record::{Record, Reported};
+use super::ReadExtent;
+use crate::record::{Record, ReportedUsage};
 
-/// A conversation in the writing.
+/// A conversation under construction.
 #[derive(Default)]
-pub(super) struct Pen {
-    extent: Extent,
+pub(super) struct ChatWriter {
+    extent: ReadExtent,
     messages: Vec<Value>,
     times: Vec<Option<f64>>,
     pub(super) model: Option<String>,
-    pub(super) reported: Reported,
-    /// What the last message was made from: pieces of one reply carry the same.
+    pub(super) reported: ReportedUsage,
+    /// The id of the reply in the last message. Pieces with the same id are joined.
     reply: Option<String>,
 }
 
-impl Pen {
-    /// Nothing is written yet, but whose replies they will be may be known.
-    pub(super) fn of_model(model: Option<String>) -> Pen {
-        Pen { model, ..Pen::default() }
+impl ChatWriter {
+    /// An empty conversation with the model that writes the replies.
+    pub(super) fn with_model(model: Option<String>) -> ChatWriter {
+        ChatWriter { model, ..ChatWriter::default() }
     }
 
-    /// Nothing is written yet, but it is known how much will be.
-    pub(super) fn of_extent(extent: Extent) -> Pen {
-        Pen { extent, ..Pen::default() }
+    /// An empty conversation of which this much will be written.
+    pub(super) fn with_extent(extent: ReadExtent) -> ChatWriter {
+        ChatWriter { extent, ..ChatWriter::default() }
     }
 
-    /// What the model thought before it said or did something. It is no part of what is measured.
-    pub(super) fn think(&mut self, reply: &str, text: &str, at: Option<f64>) {
-        if self.extent == Extent::Measured || text.is_empty() {
+    /// Adds reasoning to a reply. A replay does not measure it.
+    pub(super) fn add_reasoning(&mut self, reply: &str, text: &str, at: Option<f64>) {
+        if self.extent == ReadExtent::Measured || text.is_empty() {
             return;
         }
-        self.reply(reply, "", Vec::new(), at);
+        self.add_reply(reply, "", Vec::new(), at);
         let Some(message) = self.messages.last_mut() else { return };
         let before = message["reasoning_content"].as_str().unwrap_or_default();
-        let glue = if before.is_empty() { "" } else { "\n" };
-        message["reasoning_content"] = Value::from(format!("{before}{glue}{text}"));
+        let separator = if before.is_empty() { "" } else { "\n" };
+        message["reasoning_content"] = Value::from(format!("{before}{separator}{text}"));
     }
 
-    /// A message that is no reply.
-    pub(super) fn say(&mut self, message: Value, at: Option<f64>) {
+    /// Adds a message that is not a reply.
+    pub(super) fn add_message(&mut self, message: Value, at: Option<f64>) {
         self.messages.push(message);
         self.times.push(at);
         self.reply = None;
     }
 
-    /// The result of a call.
-    pub(super) fn answer(&mut self, call: &str, content: &str, at: Option<f64>) {
-        self.say(json!({ "role": "tool", "tool_call_id": call, "content": content }), at);
+    /// Adds the result of a call.
+    pub(super) fn add_result(&mut self, call: &str, content: &str, at: Option<f64>) {
+        self.add_message(json!({ "role": "tool", "tool_call_id": call, "content": content }), at);
     }
 
-    /// A piece of a reply. Pieces of one reply are put together.
-    pub(super) fn reply(&mut self, reply: &str, text: &str, calls: Vec<Value>, at: Option<f64>) {
+    /// Adds a piece of a reply. Pieces of one reply become one message.
+    pub(super) fn add_reply(&mut self, reply: &str, text: &str, calls: Vec<Value>, at: Option<f64>) {
         if self.reply.as_deref() != Some(reply) {
-            self.say(json!({ "role": "assistant", "content": "" }), at);
+            self.add_message(json!({ "role": "assistant", "content": "" }), at);
             self.reply = Some(reply.to_owned());
         }
         let Some(message) = self.messages.last_mut() else { return };
         if !text.is_empty() {
             let before = message["content"].as_str().unwrap_or_default();
-            let glue = if before.is_empty() { "" } else { "\n" };
-            message["content"] = Value::from(format!("{before}{glue}{text}"));
+            let separator = if before.is_empty() { "" } else { "\n" };
+            message["content"] = Value::from(format!("{before}{separator}{text}"));
         }
         if !calls.is_empty() {
             match message["tool_calls"].as_array_mut() {
@@ -73,12 +73,12 @@ impl Pen {
         }
     }
 
-    /// The conversation, if anything was said and, where it is to be measured, answered.
-    pub(super) fn end(self, id: String, source: &str) -> Option<Record> {
+    /// The conversation; `None` if it is empty or, for a replay, has no reply.
+    pub(super) fn finish(self, id: String, source: &str) -> Option<Record> {
         let has_reply = self.messages.iter().skip(1).any(|message| message["role"] == "assistant");
         let is_enough = match self.extent {
-            Extent::Measured => has_reply,
-            Extent::Whole => !self.messages.is_empty(),
+            ReadExtent::Measured => has_reply,
+            ReadExtent::Whole => !self.messages.is_empty(),
         };
         if !is_enough {
             return None;
@@ -97,12 +97,12 @@ impl Pen {
     }
 }
 
-/// A call as a chat message has it.
+/// A call in the form of a chat message.
 pub(super) fn call(id: &str, name: &str, arguments: &str) -> Value {
     json!({ "id": id, "type": "function", "function": { "name": name, "arguments": arguments } })
 }
 
-/// The text of a content: a string, or the texts of its parts, with a word for what is no text.
+/// The text of a content: a string, or the texts of its parts with `[image]` for images.
 pub(super) fn text_of(content: &Value) -> String {
     let part = |part: &Value| match part["type"].as_str().unwrap_or_default() {
         "image" | "input_image" => Some("[image]".to_owned()),

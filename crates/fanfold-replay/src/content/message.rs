@@ -1,4 +1,4 @@
-//! A chat message as it is measured: its role, its words, its calls.
+//! A parsed chat message: role, text and calls.
 
 use std::hash::Hash as _;
 
@@ -6,14 +6,14 @@ use fanfold_core::Count;
 use serde_json::Value;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::text::plain;
+use super::text::unescape;
 
-/// What a message's role and separators cost beside its text, in tokens.
+/// Tokens of a message's role and separators.
 const PER_MESSAGE: u64 = 4;
-/// What the frame and the id of a call cost.
+/// Tokens of a call's frame and id.
 const PER_CALL: u64 = 8;
 
-/// In whose role a message stands.
+/// The role of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     System,
@@ -23,21 +23,21 @@ pub(crate) enum Role {
     Other,
 }
 
-/// A message taken apart.
+/// A parsed message.
 #[derive(Debug)]
 pub(crate) struct Message {
     pub(crate) role: Role,
-    /// Whether a program wrote it in the user's role.
+    /// True if a program wrote it in the user's role.
     pub(crate) is_harness: bool,
     pub(crate) content: String,
-    /// The texts of the content's parts where it is a list: they are counted one by one.
+    /// The texts of the parts, if the content is a list. They are counted separately.
     parts: Option<Vec<String>>,
     pub(crate) calls: Vec<MessageCall>,
-    /// The call that it is the result of.
+    /// The id of the call whose result it is.
     pub(crate) answers: Option<String>,
 }
 
-/// A call as a message has it.
+/// A call in a message.
 #[derive(Debug)]
 pub(crate) struct MessageCall {
     pub(crate) id: String,
@@ -46,7 +46,7 @@ pub(crate) struct MessageCall {
 }
 
 impl Message {
-    pub(crate) fn read(value: &Value) -> Message {
+    pub(crate) fn parse(value: &Value) -> Message {
         let role = match value["role"].as_str().unwrap_or_default() {
             "system" | "developer" => Role::System,
             "user" => Role::User,
@@ -68,17 +68,17 @@ impl Message {
             is_harness: value["name"] == "harness",
             content,
             parts,
-            calls: calls.iter().map(MessageCall::read).collect(),
+            calls: calls.iter().map(MessageCall::parse).collect(),
             answers: value["tool_call_id"].as_str().map(str::to_owned),
         }
     }
 
-    /// The readable text: the content, then each call's name and the values of its arguments.
+    /// The text: the content, then the name and argument values of each call.
     pub(crate) fn render(&self) -> String {
         let mut parts = vec![self.content.clone()];
         parts.extend(self.calls.iter().map(|call| format!("{}\n{}", call.name, call.values())));
         parts.retain(|part| !part.is_empty());
-        plain(&parts.join("\n"))
+        unescape(&parts.join("\n"))
     }
 
     pub(crate) fn tokens(&self, counter: &dyn Count) -> u64 {
@@ -93,7 +93,7 @@ impl Message {
 }
 
 impl MessageCall {
-    fn read(call: &Value) -> MessageCall {
+    fn parse(call: &Value) -> MessageCall {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let function = &call["function"];
         MessageCall {
@@ -103,7 +103,7 @@ impl MessageCall {
         }
     }
 
-    /// The values of the arguments, one per line; the arguments themselves where they are no JSON.
+    /// The values of the arguments, one per line; the arguments verbatim if they are not JSON.
     pub(crate) fn values(&self) -> String {
         let Ok(value) = serde_json::from_str::<Value>(&self.arguments) else { return self.arguments.clone() };
         let mut out = Vec::new();
@@ -122,7 +122,7 @@ fn leaves(value: &Value, out: &mut Vec<String>) {
     }
 }
 
-/// JSON with a blank after each comma and colon: the way in which tool schemas are counted.
+/// JSON with a space after each comma and colon, as tool schemas are counted.
 pub(crate) fn spaced(value: &Value) -> String {
     let mut out = String::new();
     write_spaced(value, &mut out);
@@ -155,32 +155,32 @@ fn write_spaced(value: &Value, out: &mut String) {
     }
 }
 
-/// A number by which a message is known again, whatever the order of its fields.
-pub(crate) fn print_of(value: &Value) -> u128 {
-    let mut print = Xxh3::new();
-    take_print(value, &mut print);
-    print.digest128()
+/// A hash that does not depend on the order of fields.
+pub(crate) fn fingerprint(value: &Value) -> u128 {
+    let mut hasher = Xxh3::new();
+    hash_value(value, &mut hasher);
+    hasher.digest128()
 }
 
-fn take_print(value: &Value, print: &mut Xxh3) {
+fn hash_value(value: &Value, hasher: &mut Xxh3) {
     match value {
         Value::Object(fields) => {
             let mut fields: Vec<_> = fields.iter().collect();
             fields.sort_by_key(|(key, _)| *key);
-            ('{', fields.len()).hash(print);
+            ('{', fields.len()).hash(hasher);
             for (key, value) in fields {
-                key.hash(print);
-                take_print(value, print);
+                key.hash(hasher);
+                hash_value(value, hasher);
             }
         }
         Value::Array(values) => {
-            ('[', values.len()).hash(print);
-            values.iter().for_each(|value| take_print(value, print));
+            ('[', values.len()).hash(hasher);
+            values.iter().for_each(|value| hash_value(value, hasher));
         }
-        Value::String(text) => ('"', text).hash(print),
-        Value::Number(number) => ('0', number.to_string()).hash(print),
-        Value::Bool(is_true) => ('?', is_true).hash(print),
-        Value::Null => '-'.hash(print),
+        Value::String(text) => ('"', text).hash(hasher),
+        Value::Number(number) => ('0', number.to_string()).hash(hasher),
+        Value::Bool(is_true) => ('?', is_true).hash(hasher),
+        Value::Null => '-'.hash(hasher),
     }
 }
 
@@ -191,21 +191,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_its_words_and_the_values_of_its_arguments() {
+    fn a_message_renders_as_content_and_argument_values() {
         let arguments = r#"{"path": "a.rs", "n": 3, "all": true}"#;
         let call = json!({"id": "1", "function": {"name": "read", "arguments": arguments}});
         let value = json!({"role": "assistant", "content": "I\\nread", "tool_calls": [call]});
-        assert_eq!(Message::read(&value).render(), "I read\nread\na.rs\n3");
+        assert_eq!(Message::parse(&value).render(), "I read\nread\na.rs\n3");
     }
 
     #[test]
-    fn the_order_of_fields_does_not_matter() {
-        assert_eq!(print_of(&json!({"a": 1, "b": 2})), print_of(&json!({"b": 2, "a": 1})));
-        assert_ne!(print_of(&json!({"a": 1})), print_of(&json!({"a": 2})));
+    fn the_fingerprint_ignores_the_order_of_fields() {
+        assert_eq!(fingerprint(&json!({"a": 1, "b": 2})), fingerprint(&json!({"b": 2, "a": 1})));
+        assert_ne!(fingerprint(&json!({"a": 1})), fingerprint(&json!({"a": 2})));
     }
 
     #[test]
-    fn schemas_are_written_with_blanks() {
+    fn schemas_are_written_with_spaces() {
         assert_eq!(spaced(&json!([{"a": [1, null]}, "x"])), r#"[{"a": [1, null]}, "x"]"#);
     }
 }

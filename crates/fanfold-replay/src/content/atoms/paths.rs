@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use crate::text::{at, before, is_word, n_chars, run_end, run_start};
+use crate::content::text::{at, before, is_word, n_chars, run_end, run_start};
 
-/// Whether what looks like a path is one, and not prose such as `input/output`.
+/// True for paths; false for prose such as `input/output`.
 pub(super) fn is_path(atom: &str) -> bool {
     let is_long = n_chars(atom) >= 5 && atom.contains(|c: char| c.is_ascii_alphabetic());
     let n_slashes = atom.matches('/').count();
@@ -91,11 +91,11 @@ pub(super) fn paths(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Where to look on when no path starts at an offset.
+/// Where to continue if no path starts at an offset.
 fn after_no_path(text: &str, start: usize, c: char) -> usize {
     let stop = run_end(text, start, is_in_segment);
     if stop > start && text.as_bytes().get(stop) != Some(&b'/') {
-        // Without a slash behind it, no path starts anywhere in the run.
+        // A run without a slash after it contains no path.
         return stop;
     }
     // Nothing starts inside a word.
@@ -123,7 +123,7 @@ fn path_at(text: &str, start: usize) -> Option<usize> {
     None
 }
 
-/// The end of the last word in segments with slashes between them, of which there are at least two.
+/// The end of the last word in two or more segments separated by slashes.
 fn segments(text: &str, mut from: usize) -> Option<usize> {
     let mut end = None;
     for n in 0.. {
@@ -149,7 +149,7 @@ fn root_path_at(text: &str, start: usize) -> Option<usize> {
     (n_chars(&text[start + 1..end]) >= 3).then_some(end)
 }
 
-/// Endings by which a name is a file's.
+/// Extensions of file names.
 #[rustfmt::skip]
 const ENDINGS: &[&str] = &[
     "c", "cc", "cfg", "cpp", "css", "csv", "docx", "go", "h", "hpp", "htm", "html", "ini", "ipynb", "java",

@@ -1,49 +1,49 @@
-//! What a reply copied from what had been said, whatever it is: a measure that knows of no atoms.
+//! Finds the spans that a reply copied from earlier messages. Unlike atoms, they may be any text.
 //!
-//! A *copied span* is a run of 24 or more characters of a reply (its words, and the values of its calls' arguments) that
-//! stands byte for byte in an earlier message that is not the system's. The reply is read from its beginning; at each
-//! place the longest run wins, among equals the newest; a run is cut after 240 characters, so that a long copy counts as
-//! several; the next one begins behind it. Left out are runs with fewer than twelve letters and digits, and what the
-//! system prompt or the tool schemas say as well, since that is always in view. A span is *old* if its newest copy stands
-//! more than a quarter of the window back, and *there* if one of the messages that hold it is sent as it came, or if
-//! rewritten text holds it whole. Of a text that was said very often only the newest eight copies are looked at.
+//! A *copied span* is a run of 24 or more characters of a reply (its text and argument values) that occurs verbatim in an
+//! earlier message other than the system prompt. Spans are found from the start of the reply, each as long as possible;
+//! runs of more than 240 characters count as several spans. Runs with fewer than twelve letters and digits, and text that
+//! is also in the system prompt or the tool schemas, are ignored. A span is *old* if its newest copy is more than a quarter
+//! of the window back. It is *there* if a message that contains it is sent verbatim, or if rewritten text contains it.
 //!
-//! Every eighth place of what was said is remembered by the sixteen bytes that stand there, so a run of 24 bytes has at
-//! least one such place inside, and a reply costs one look for each of its bytes.
+//! A span whose first copy is the agent's own, such as a command or a file that it wrote, is *coined* and counted
+//! separately, because the agent could produce it again.
 //!
-//! What the agent said first it can say again: its commands, its turns of phrase, the files it wrote. Such spans are
-//! *coined*, and are counted apart, as the atoms are that it coined.
+//! An index maps the sixteen bytes at every eighth offset of earlier messages to their places, so every run of 24 bytes
+//! contains an indexed place, and a reply needs one lookup per byte. Only the newest eight places are compared.
 
 use memchr::memmem;
 use rustc_hash::FxHashMap;
 
-use crate::message::Role;
-use crate::text::n_chars;
-use crate::trajectory::Trajectory;
+use super::message::Role;
+use super::text::n_chars;
+use super::trajectory::Trajectory;
 
+/// In characters.
 const SHORTEST: usize = 24;
 const LONGEST: usize = 240;
 const FEWEST_LETTERS: usize = 12;
-const MOST_COPIES: usize = 8;
-const MOST_LOOKS: usize = 64;
+const MAX_COPIES: usize = 8;
+/// Places compared before the search for the first copy tries other bytes of the span.
+const MAX_COMPARISONS: usize = 64;
 const GRAM: usize = 16;
 const STRIDE: usize = 8;
 
 /// A span that a reply copied.
 #[derive(Debug)]
-pub(crate) struct Copied {
+pub(crate) struct CopiedSpan {
     pub(crate) text: String,
-    /// The messages that hold it.
+    /// The messages that contain it.
     pub(crate) messages: Vec<u32>,
-    /// How many tokens back its newest copy stands.
+    /// The distance of its newest copy, in tokens.
     pub(crate) distance: f64,
-    /// Whether the agent said it before anybody else.
+    /// True if its first copy is the agent's own.
     pub(crate) is_coined: bool,
 }
 
 /// The copied spans of each reply, in the order of replies.
-pub(crate) fn copied_spans(trajectory: &Trajectory<'_>, fixed: &str) -> Vec<Vec<Copied>> {
-    let mut index = Index::default();
+pub(crate) fn copied_spans(trajectory: &Trajectory<'_>, fixed: &str) -> Vec<Vec<CopiedSpan>> {
+    let mut index = CopyIndex::default();
     let mut n_indexed = 0;
     let mut all = Vec::with_capacity(trajectory.replies.len());
     for &reply in &trajectory.replies {
@@ -58,43 +58,43 @@ pub(crate) fn copied_spans(trajectory: &Trajectory<'_>, fixed: &str) -> Vec<Vec<
     all
 }
 
-/// Where sixteen bytes stood.
+/// Maps sixteen bytes to their places in earlier messages.
 #[derive(Default)]
-struct Index {
+struct CopyIndex {
     /// The newest and the oldest place, counted from 1.
     ends: FxHashMap<u64, (u32, u32)>,
-    places: Vec<Place>,
+    places: Vec<CopyPlace>,
 }
 
 #[derive(Clone, Copy)]
-struct Place {
+struct CopyPlace {
     message: u32,
     at: u32,
-    /// The places before and after with the same bytes, counted from 1; 0 is none.
+    /// The previous and next places with the same bytes, counted from 1; 0 if there is none.
     before: u32,
     after: u32,
 }
 
-impl Index {
+impl CopyIndex {
     fn add(&mut self, message: u32, text: &[u8]) {
         for at in (0..text.len().saturating_sub(GRAM - 1)).step_by(STRIDE) {
             let number = self.places.len() as u32 + 1;
             let (newest, _) = self.ends.entry(gram(&text[at..])).or_insert((0, number));
             let before = std::mem::replace(newest, number);
-            self.places.push(Place { message, at: at as u32, before, after: 0 });
+            self.places.push(CopyPlace { message, at: at as u32, before, after: 0 });
             if let Some(before) = (before as usize).checked_sub(1) {
                 self.places[before].after = number;
             }
         }
     }
 
-    /// Where these bytes stood, the newest first.
-    fn places(&self, gram: u64) -> impl Iterator<Item = Place> {
+    /// The places of these bytes, the newest first.
+    fn places(&self, gram: u64) -> impl Iterator<Item = CopyPlace> {
         let (newest, _) = self.ends.get(&gram).copied().unwrap_or_default();
-        self.chain(newest, |place| place.before).take(MOST_COPIES)
+        self.chain(newest, |place| place.before).take(MAX_COPIES)
     }
 
-    fn chain(&self, first: u32, next: impl Fn(Place) -> u32) -> impl Iterator<Item = Place> {
+    fn chain(&self, first: u32, next: impl Fn(CopyPlace) -> u32) -> impl Iterator<Item = CopyPlace> {
         let mut number = first;
         std::iter::from_fn(move || {
             let place = *self.places.get((number as usize).checked_sub(1)?)?;
@@ -103,10 +103,10 @@ impl Index {
         })
     }
 
-    /// The first message that holds a span. Where its bytes stood too often to look at all, bytes further in are looked for;
-    /// nothing where all did.
-    fn first_holder<'t>(&self, span: &[u8], text_of: impl Fn(u32) -> &'t str) -> Option<u32> {
-        // Of as many places in a row, one is remembered.
+    /// The first message that contains a span. If its first bytes have too many places, later bytes are tried; `None` if
+    /// all of them have too many.
+    fn first_message_with<'t>(&self, span: &[u8], text_of: impl Fn(u32) -> &'t str) -> Option<u32> {
+        // One of every `STRIDE` consecutive offsets is indexed.
         let last = span.len() - (GRAM + STRIDE - 1);
         (0..=last).step_by(STRIDE).find_map(|from| {
             let mut first = u32::MAX;
@@ -116,7 +116,7 @@ impl Index {
                     if place.message >= first {
                         break;
                     }
-                    if n == MOST_LOOKS {
+                    if n == MAX_COMPARISONS {
                         return None;
                     }
                     let begin = (place.at as usize).checked_sub(offset);
@@ -139,24 +139,24 @@ fn gram(bytes: &[u8]) -> u64 {
 
 /// A run that a reply shares with a message: where it begins and ends in the reply, and where in the message.
 #[derive(Clone, Copy)]
-struct Run {
+struct CopiedRun {
     start: usize,
     end: usize,
     message: u32,
     at: usize,
 }
 
-fn spans_of(trajectory: &Trajectory<'_>, index: &Index, reply: usize, fixed: &str) -> Vec<Copied> {
+fn spans_of(trajectory: &Trajectory<'_>, index: &CopyIndex, reply: usize, fixed: &str) -> Vec<CopiedSpan> {
     let text = trajectory.text_of(reply as u32);
     let bytes = text.as_bytes();
     let mut spans = Vec::new();
     let (mut i, mut done) = (0, 0);
     while i + GRAM <= bytes.len() {
-        let runs: Vec<Run> = index
+        let runs: Vec<CopiedRun> = index
             .places(gram(&bytes[i..]))
             .filter_map(|place| run_at(bytes, (i, done), trajectory.text_of(place.message).as_bytes(), place))
             .collect();
-        // `max_by_key` gives the last of equals, so the newest goes last.
+        // `max_by_key` returns the last of equals, so the newest run comes last.
         let Some(best) = runs.iter().rev().max_by_key(|run| run.end - run.start) else {
             i += 1;
             continue;
@@ -168,13 +168,13 @@ fn spans_of(trajectory: &Trajectory<'_>, index: &Index, reply: usize, fixed: &st
             continue;
         }
         let span = &text[start..end];
-        if says_something(span) && memmem::find(fixed.as_bytes(), span.as_bytes()).is_none() {
+        if has_content(span) && memmem::find(fixed.as_bytes(), span.as_bytes()).is_none() {
             let whole = runs.iter().filter(|run| run.start <= start && run.end >= end);
             let newest = whole.clone().max_by_key(|run| (run.message, run.at)).unwrap_or(best);
-            let first = index.first_holder(span.as_bytes(), |message| trajectory.text_of(message));
+            let first = index.first_message_with(span.as_bytes(), |message| trajectory.text_of(message));
             let messages: Vec<u32> = whole.map(|run| run.message).collect();
             let first = first.or(messages.iter().min().copied()).unwrap_or(newest.message);
-            spans.push(Copied {
+            spans.push(CopiedSpan {
                 text: span.to_owned(),
                 distance: trajectory.distance(reply, newest.message, newest.at + (start - newest.start)),
                 messages,
@@ -187,17 +187,17 @@ fn spans_of(trajectory: &Trajectory<'_>, index: &Index, reply: usize, fixed: &st
     spans
 }
 
-/// The run around a place where sixteen bytes agree, not before what was taken already.
-fn run_at(reply: &[u8], (i, done): (usize, usize), message: &[u8], place: Place) -> Option<Run> {
+/// The run around a place with equal bytes. It does not extend into the previous span.
+fn run_at(reply: &[u8], (i, done): (usize, usize), message: &[u8], place: CopyPlace) -> Option<CopiedRun> {
     let at = place.at as usize;
-    let is_there = message.get(at..at + GRAM)? == reply.get(i..i + GRAM)?;
+    let is_match = message.get(at..at + GRAM)? == reply.get(i..i + GRAM)?;
     let back =
         reply[done..i].iter().rev().zip(message[..at].iter().rev()).take_while(|(a, b)| a == b).count();
     let ahead = reply[i..].iter().zip(&message[at..]).take_while(|(a, b)| a == b).count();
-    is_there.then_some(Run { start: i - back, end: i + ahead, message: place.message, at: at - back })
+    is_match.then_some(CopiedRun { start: i - back, end: i + ahead, message: place.message, at: at - back })
 }
 
-fn says_something(span: &str) -> bool {
+fn has_content(span: &str) -> bool {
     n_chars(span) >= SHORTEST
         && span.chars().filter(|c| c.is_alphanumeric()).nth(FEWEST_LETTERS - 1).is_some()
 }
@@ -208,20 +208,20 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::atoms::Known;
+    use crate::content::atoms::CommonKnowledge;
     use crate::record::Record;
 
-    /// The spans of the last of these messages.
-    fn spans(messages: &[(&str, &str)]) -> Vec<Copied> {
+    /// The spans of the last message.
+    fn spans(messages: &[(&str, &str)]) -> Vec<CopiedSpan> {
         let messages: Vec<_> =
             messages.iter().map(|(role, content)| json!({ "role": role, "content": content })).collect();
         let line = json!({ "id": "x", "messages": messages }).to_string();
-        let record = Record::parse(&line, "x").expect("it is a record");
-        let mut trajectory = Trajectory::new(&record, &Known::new(), &Words);
-        trajectory.copied.pop().expect("there is a reply")
+        let record = Record::parse(&line, "x").expect("a record");
+        let mut trajectory = Trajectory::new(&record, &CommonKnowledge::new(), &Words);
+        trajectory.copied.pop().expect("a reply")
     }
 
-    /// The spans of the last of these messages, each with the messages that hold it.
+    /// Checks the spans of the last message, each with the messages that contain it.
     fn check(messages: &[(&str, &str)], expected: &[(&str, &[u32])]) {
         let found = spans(messages);
         let found: Vec<(&str, &[u32])> = found.iter().map(|span| (&*span.text, &*span.messages)).collect();
@@ -231,14 +231,14 @@ mod tests {
     const LINE: &str = "the quick brown fox jumps over";
 
     #[test]
-    fn what_stands_in_an_earlier_message_is_copied() {
-        let told = format!("I saw: {LINE}, twice");
-        let said = format!("Well, {LINE}.");
-        check(&[("user", &told), ("assistant", &said)], &[(" the quick brown fox jumps over", &[0])]);
+    fn text_of_an_earlier_message_is_copied() {
+        let prompt = format!("I saw: {LINE}, twice");
+        let reply = format!("Well, {LINE}.");
+        check(&[("user", &prompt), ("assistant", &reply)], &[(" the quick brown fox jumps over", &[0])]);
     }
 
     #[test]
-    fn short_runs_rules_and_what_the_system_says_do_not_count() {
+    fn short_runs_rulers_and_the_system_prompt_do_not_count() {
         check(&[("user", "the quick brown fox jum"), ("assistant", LINE)], &[]);
         let rule = "-".repeat(60);
         check(&[("user", &rule), ("assistant", &rule)], &[]);
@@ -246,18 +246,18 @@ mod tests {
     }
 
     #[test]
-    fn what_the_agent_said_first_it_coined() {
+    fn spans_that_the_agent_wrote_first_are_coined() {
         let is_coined = |messages: &[(&str, &str)]| {
             let found = spans(messages);
             assert_eq!(found.len(), 1, "{messages:?}");
             found[0].is_coined
         };
-        let told = format!("I saw: {LINE}, twice");
-        assert!(!is_coined(&[("user", &told), ("assistant", LINE)]));
-        assert!(is_coined(&[("user", "no"), ("assistant", LINE), ("user", &told), ("assistant", LINE)]));
-        assert!(!is_coined(&[("user", &told), ("assistant", LINE), ("user", LINE), ("assistant", LINE)]));
-        // However often it was said since, and whatever else begins like it.
-        let mut often = vec![("user", &*told)];
+        let prompt = format!("I saw: {LINE}, twice");
+        assert!(!is_coined(&[("user", &prompt), ("assistant", LINE)]));
+        assert!(is_coined(&[("user", "no"), ("assistant", LINE), ("user", &prompt), ("assistant", LINE)]));
+        assert!(!is_coined(&[("user", &prompt), ("assistant", LINE), ("user", LINE), ("assistant", LINE)]));
+        // Also after many more copies, and with other texts that begin like it.
+        let mut often = vec![("user", &*prompt)];
         let other = format!("{}, not", &LINE[..29]);
         (0..300).for_each(|_| often.extend([("assistant", &*other), ("assistant", LINE)]));
         assert!(!is_coined(&often));
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn every_message_that_holds_it_is_known_and_long_copies_are_cut() {
+    fn spans_list_all_their_messages_and_long_copies_are_cut() {
         check(&[("user", LINE), ("user", "no"), ("user", LINE), ("assistant", LINE)], &[(LINE, &[2, 0])]);
         let long: String = (0..100).map(|n| format!("w{n} ")).collect();
         check(&[("user", &long), ("assistant", &long)], &[(&long[..240], &[0]), (&long[240..], &[0])]);

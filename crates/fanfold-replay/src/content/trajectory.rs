@@ -1,4 +1,4 @@
-//! Everything about one recorded conversation that does not depend on how it is folded.
+//! The parts of a measurement that do not depend on the policy.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -7,72 +7,72 @@ use fanfold_core::Count;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
-use crate::atoms::{Class, Known, atoms_of};
-use crate::copied::{Copied, copied_spans};
-use crate::looks::{LookId, Looks};
-use crate::message::{Message, Role, spaced};
-use crate::readable::Stand;
+use super::atoms::{AtomClass, CommonKnowledge, find_atoms};
+use super::contents::{ContentId, Contents};
+use super::copied_spans::{CopiedSpan, copied_spans};
+use super::message::{Message, Role, spaced};
+use super::readability::AtomContext;
+use super::text::{Needle, each_word, n_chars, unescape};
 use crate::record::Record;
-use crate::text::{Needle, each_word, n_chars, plain};
 
 /// The number of an atom in its trajectory.
 pub(crate) type AtomId = u32;
-/// How atoms stand in messages.
-type Stands = FxHashMap<(AtomId, u32), Rc<Vec<Stand>>>;
+/// The contexts of atoms in messages.
+type AtomContexts = FxHashMap<(AtomId, u32), Rc<Vec<AtomContext>>>;
 
-/// One atom that a reply used.
+/// An atom that a reply used.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Used {
+pub(crate) struct UsedAtom {
     pub(crate) atom: AtomId,
-    pub(crate) class: Class,
-    /// How many tokens back it last stood.
+    pub(crate) class: AtomClass,
+    /// The distance of its last occurrence, in tokens.
     pub(crate) distance: f64,
-    /// Whether only results of tools held it.
+    /// True if only tool results contain it.
     pub(crate) is_tool_only: bool,
 }
 
-/// Where an atom stands.
+/// The last occurrence of an atom in a message.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Occurrence {
     pub(crate) message: u32,
-    /// The share of the message after it.
+    /// The share of the message that follows it.
     rest: f64,
 }
 
-/// A recorded conversation, taken apart.
+/// A recorded conversation, analysed.
 pub(crate) struct Trajectory<'r> {
     pub(crate) record: &'r Record,
-    /// What the tool schemas cost.
+    /// Tokens of the tool schemas.
     pub(crate) base: u64,
-    pub(crate) looks: Looks<'r>,
-    /// Which look each message has.
-    pub(crate) look_of: Vec<LookId>,
-    /// What the messages before each one cost.
+    pub(crate) contents: Contents<'r>,
+    /// The content of each message.
+    pub(crate) content_ids: Vec<ContentId>,
+    /// Tokens of the messages before each one.
     pub(crate) before: Vec<u64>,
-    /// The replies that are replayed, by message.
+    /// The positions of the replayed replies.
     pub(crate) replies: Vec<usize>,
-    pub(crate) used: FxHashMap<usize, Vec<Used>>,
+    pub(crate) used: FxHashMap<usize, Vec<UsedAtom>>,
     pub(crate) needles: Vec<Needle>,
     pub(crate) occurrences: Vec<Vec<Occurrence>>,
-    /// The messages that people wrote.
+    /// The positions of messages that people wrote.
     pub(crate) users: Vec<usize>,
-    /// The results of earlier calls that a reply makes again, word for word; by the reply's position among them.
+    /// For each reply, the results of earlier calls that it repeats verbatim.
     pub(crate) repeats: Vec<Vec<u32>>,
-    /// What each reply copied.
-    pub(crate) copied: Vec<Vec<Copied>>,
-    /// How atoms stand in messages, once it was needed.
-    pub(crate) stands: RefCell<Stands>,
+    /// The copied spans of each reply.
+    pub(crate) copied: Vec<Vec<CopiedSpan>>,
+    /// A cache of the contexts of atoms.
+    pub(crate) atom_contexts: RefCell<AtomContexts>,
 }
 
 impl<'r> Trajectory<'r> {
-    pub(crate) fn new(record: &'r Record, known: &Known, counter: &'r dyn Count) -> Trajectory<'r> {
+    pub(crate) fn new(record: &'r Record, known: &CommonKnowledge, counter: &'r dyn Count) -> Trajectory<'r> {
         let tools = record.tools.as_ref().and_then(|tools| serde_json::from_str::<Value>(tools.get()).ok());
         let schemas = tools.as_ref().map(spaced);
         let mut trajectory = Trajectory {
             record,
             base: schemas.as_ref().map_or(0, |schemas| counter.count(schemas).0),
-            looks: Looks::new(counter),
-            look_of: Vec::new(),
+            contents: Contents::new(counter),
+            content_ids: Vec::new(),
             before: vec![0],
             replies: Vec::new(),
             used: FxHashMap::default(),
@@ -81,49 +81,49 @@ impl<'r> Trajectory<'r> {
             users: Vec::new(),
             repeats: Vec::new(),
             copied: Vec::new(),
-            stands: RefCell::default(),
+            atom_contexts: RefCell::default(),
         };
         let mut atoms = Vec::new();
         let mut fixed = Vec::new();
-        let mut made = Made::default();
+        let mut earlier_calls = EarlierCalls::default();
         for (i, raw) in record.messages.iter().enumerate() {
-            let (look, message) = trajectory.looks.recorded(i as u32, raw.get());
-            trajectory.look_of.push(look);
-            let tokens = trajectory.looks[look].tokens;
+            let (content, message) = trajectory.contents.add_recorded(i as u32, raw.get());
+            trajectory.content_ids.push(content);
+            let tokens = trajectory.contents[content].tokens;
             trajectory.before.push(trajectory.before[i] + tokens);
-            let repeats = made.take(i as u32, &message);
+            let repeats = earlier_calls.add(i as u32, &message);
             match message.role {
                 Role::Assistant if i > 0 => {
                     trajectory.replies.push(i);
                     trajectory.repeats.push(repeats);
-                    atoms.push(atoms_of(&message, known));
+                    atoms.push(find_atoms(&message, known));
                 }
                 Role::User if !message.is_harness => trajectory.users.push(i),
-                Role::System => fixed.push(trajectory.looks[look].text.clone()),
+                Role::System => fixed.push(trajectory.contents[content].text.clone()),
                 _ => {}
             }
         }
         fixed.push(schemas.unwrap_or_else(|| "[]".to_owned()));
-        let fixed = plain(&fixed.join("\n"));
-        trajectory.find_atoms(atoms, &fixed);
+        let fixed = unescape(&fixed.join("\n"));
+        trajectory.locate_atoms(atoms, &fixed);
         trajectory.copied = copied_spans(&trajectory, &fixed);
         trajectory
     }
 
-    /// What the first `n` messages cost, with the tool schemas.
+    /// Tokens of the tool schemas and the first `n` messages.
     pub(crate) fn raw(&self, n: usize) -> u64 {
         self.base + self.before[n]
     }
 
-    /// The whole conversation's cost.
+    /// Tokens of the whole conversation.
     pub(crate) fn total(&self) -> u64 {
         self.raw(self.record.messages.len())
     }
 
-    /// Finds out which atoms of each reply stood before it, and where.
-    fn find_atoms(&mut self, atoms: Vec<Vec<(String, Class)>>, fixed: &str) {
+    /// Finds the earlier occurrences of the atoms of each reply.
+    fn locate_atoms(&mut self, atoms: Vec<Vec<(String, AtomClass)>>, fixed: &str) {
         let mut ids: FxHashMap<String, AtomId> = FxHashMap::default();
-        let mut by_reply: Vec<Vec<(AtomId, Class)>> = Vec::new();
+        let mut by_reply: Vec<Vec<(AtomId, AtomClass)>> = Vec::new();
         for reply in atoms {
             let mut list = Vec::with_capacity(reply.len());
             for (text, class) in reply {
@@ -141,18 +141,18 @@ impl<'r> Trajectory<'r> {
                 by_word.entry(word).or_default().push(id as AtomId);
             }
         }
-        // What the system prompt and the tools say is there in every view.
-        let is_fixed: FxHashSet<AtomId> = last_places(&self.needles, &by_word, fixed).into_keys().collect();
+        // The system prompt and the tool schemas are in every view.
+        let is_fixed: FxHashSet<AtomId> = last_offsets(&self.needles, &by_word, fixed).into_keys().collect();
         self.occurrences = vec![Vec::new(); self.needles.len()];
-        for (i, look) in self.look_of.iter().enumerate() {
-            let look = &self.looks[*look];
-            if look.role == Role::System {
+        for (i, content) in self.content_ids.iter().enumerate() {
+            let content = &self.contents[*content];
+            if content.role == Role::System {
                 continue;
             }
-            let length = n_chars(&look.text).max(1) as f64;
-            for (id, place) in last_places(&self.needles, &by_word, &look.text) {
+            let length = n_chars(&content.text).max(1) as f64;
+            for (id, offset) in last_offsets(&self.needles, &by_word, &content.text) {
                 if !is_fixed.contains(&id) {
-                    let rest = 1.0 - n_chars(&look.text[..place]) as f64 / length;
+                    let rest = 1.0 - n_chars(&content.text[..offset]) as f64 / length;
                     self.occurrences[id as usize].push(Occurrence { message: i as u32, rest });
                 }
             }
@@ -163,61 +163,61 @@ impl<'r> Trajectory<'r> {
         }
     }
 
-    fn used(&self, reply: usize, atom: AtomId, class: Class) -> Option<Used> {
+    fn used(&self, reply: usize, atom: AtomId, class: AtomClass) -> Option<UsedAtom> {
         let seen = self.occurrences_before(atom, reply);
         let (first, last) = (seen.first()?, seen.last()?);
         let role = |occurrence: &Occurrence| self.role(occurrence.message as usize);
-        // What the model itself coined it can coin again, file names aside.
-        if role(first) == Role::Assistant && !class.is_clear() {
+        // The model can produce its own texts again, except file names.
+        if role(first) == Role::Assistant && !class.is_self_contained() {
             return None;
         }
-        Some(Used {
+        Some(UsedAtom {
             atom,
             class,
-            distance: self.behind(reply, last.message, last.rest),
+            distance: self.tokens_back(reply, last.message, last.rest),
             is_tool_only: seen.iter().all(|occurrence| role(occurrence) == Role::Tool),
         })
     }
 
-    /// How many tokens before a reply something stands, with so much of its message after it.
-    fn behind(&self, reply: usize, message: u32, rest: f64) -> f64 {
+    /// The tokens between a reply and a point in an earlier message, given the share of the message after the point.
+    fn tokens_back(&self, reply: usize, message: u32, rest: f64) -> f64 {
         let at = message as usize;
-        let tokens = self.looks[self.look_of[at]].tokens as f64;
+        let tokens = self.contents[self.content_ids[at]].tokens as f64;
         (self.before[reply] - self.before[at + 1]) as f64 + rest * tokens
     }
 
-    /// How many tokens before a reply a byte of a message stands.
+    /// The tokens between a reply and a byte of an earlier message.
     pub(crate) fn distance(&self, reply: usize, message: u32, byte: usize) -> f64 {
         let length = self.text_of(message).len().max(1) as f64;
-        self.behind(reply, message, 1.0 - byte as f64 / length)
+        self.tokens_back(reply, message, 1.0 - byte as f64 / length)
     }
 
-    /// Where an atom stands before a message.
+    /// The occurrences of an atom before a message.
     pub(crate) fn occurrences_before(&self, atom: AtomId, message: usize) -> &[Occurrence] {
         let all = &self.occurrences[atom as usize];
         &all[..all.partition_point(|occurrence| (occurrence.message as usize) < message)]
     }
 
     pub(crate) fn role(&self, message: usize) -> Role {
-        self.looks[self.look_of[message]].role
+        self.contents[self.content_ids[message]].role
     }
 
     pub(crate) fn text_of(&self, message: u32) -> &str {
-        &self.looks[self.look_of[message as usize]].text
+        &self.contents[self.content_ids[message as usize]].text
     }
 }
 
-/// The calls made so far, and their results.
+/// The calls so far, and their results.
 #[derive(Default)]
-struct Made {
+struct EarlierCalls {
     /// The id of the newest call with each tool and arguments.
     newest: FxHashMap<(String, String), String>,
     results: FxHashMap<String, u32>,
 }
 
-impl Made {
-    /// Takes note of a message. Gives back the results of earlier calls that it makes again.
-    fn take(&mut self, at: u32, message: &Message) -> Vec<u32> {
+impl EarlierCalls {
+    /// Adds a message. Returns the results of earlier calls that it repeats.
+    fn add(&mut self, at: u32, message: &Message) -> Vec<u32> {
         if let (Role::Tool, Some(id)) = (message.role, &message.answers) {
             self.results.insert(id.clone(), at);
         }
@@ -230,22 +230,22 @@ impl Made {
     }
 }
 
-/// The last place of each atom that stands in a text.
-fn last_places(
+/// The last offset of each atom in a text.
+fn last_offsets(
     needles: &[Needle],
     by_word: &FxHashMap<&str, Vec<AtomId>>,
     text: &str,
 ) -> FxHashMap<AtomId, usize> {
-    let mut places = FxHashMap::default();
+    let mut offsets = FxHashMap::default();
     each_word(text, |start, word| {
         let Some(atoms) = by_word.get(word) else { return };
         for id in atoms {
             let needle = &needles[*id as usize];
-            let offset = needle.key.map_or(0, |(start, _)| start);
-            if let Some(place) = start.checked_sub(offset).filter(|place| needle.is_at(text, *place)) {
-                places.insert(*id, place);
+            let key_start = needle.key.map_or(0, |(start, _)| start);
+            if let Some(offset) = start.checked_sub(key_start).filter(|offset| needle.is_at(text, *offset)) {
+                offsets.insert(*id, offset);
             }
         }
     });
-    places
+    offsets
 }
