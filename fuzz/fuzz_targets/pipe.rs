@@ -1,10 +1,10 @@
-//! Lines into `fanfold pipe`, answers out of it.
+//! Requests to `fanfold pipe` and their answers.
 //!
-//! The program has no library, so its modules are built in here as they are, and what it reads and writes are two files
-//! in memory in the place of stdin and stdout. Nothing is started, so a run takes well under a millisecond.
+//! The program has no library, so its modules are included here, and two files in memory replace stdin and stdout. No
+//! process is started, so a run takes well under a millisecond.
 
 #![no_main]
-#![allow(dead_code, reason = "the other commands of the program are built, too")]
+#![allow(dead_code, reason = "the modules contain all commands of the program")]
 
 #[path = "../../crates/fanfold-cli/src/choose.rs"]
 mod choose;
@@ -61,7 +61,7 @@ fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
     mutate::lines(data, size, max_size, seed)
 });
 
-/// An answer, with its messages as they are: they may hold what is no text of Rust's, such as half a surrogate pair.
+/// An answer. Its messages stay unparsed, because they may contain half a surrogate pair.
 #[derive(serde::Deserialize)]
 struct Answer<'a> {
     #[serde(borrow, default)]
@@ -75,7 +75,8 @@ struct Answer<'a> {
     content: Option<String>,
 }
 
-/// Every line has one answer, no answer breaks a promise, every handle opens, and looking changes nothing.
+/// Checks that every line has one answer, no answer reports a fault, every handle can be recalled, and recalls do not
+/// change the answers.
 fn check(data: &[u8]) {
     let Some((&byte, input)) = data.split_first() else { return };
     let lines: Vec<&[u8]> =
@@ -100,16 +101,16 @@ fn check(data: &[u8]) {
     let mut before = answers.iter();
     for (again, is_probe) in self::answers(&output).iter().zip(is_probe) {
         if is_probe {
-            assert!(again.content.is_some(), "a handle does not open: {}", again.error);
+            assert!(again.content.is_some(), "cannot recall a handle: {}", again.error);
         } else {
             let before = before.next().expect("an answer for each line");
-            assert_eq!(told(before), told(again), "it matters that somebody recalled");
+            assert_eq!(without_line_number(before), without_line_number(again), "a recall changed an answer");
         }
     }
 }
 
-/// All that an answer says but the number of its line.
-fn told<'a>(
+/// The contents of an answer except the line number of an error.
+fn without_line_number<'a>(
     answer: &'a Answer<'_>,
 ) -> (Option<&'a str>, &'a [Value], &'a Value, Value, Option<&'a str>) {
     let mut error = answer.error.clone();
@@ -120,14 +121,14 @@ fn told<'a>(
     (messages, &answer.handles, &answer.report, error, answer.content.as_deref())
 }
 
-/// Recalls of all that an answer has handles for.
+/// Requests that recall every handle of an answer.
 fn probes(line: &[u8], answer: &Answer<'_>) -> Vec<String> {
     #[derive(serde::Deserialize)]
-    struct Of<'a> {
+    struct SessionField<'a> {
         #[serde(borrow)]
         session: Option<&'a RawValue>,
     }
-    let session = serde_json::from_slice::<Of<'_>>(line).ok().and_then(|of| of.session);
+    let session = serde_json::from_slice::<SessionField<'_>>(line).ok().and_then(|field| field.session);
     let session = session.map_or("null", RawValue::get);
     let ids = answer.handles.iter().filter_map(|handle| handle.get("id")?.as_str());
     ids.map(|id| format!(r#"{{"session":{session},"op":"recall","handle":"{id}"}}"#)).collect()
@@ -136,26 +137,25 @@ fn probes(line: &[u8], answer: &Answer<'_>) -> Vec<String> {
 fn answers(output: &str) -> Vec<Answer<'_>> {
     let mut answers = Vec::new();
     for line in output.lines() {
-        let answer: Answer<'_> =
-            serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let answer: Answer<'_> = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
         let fault = answer.report.get("fault");
-        assert!(fault.is_none(), "a promise is broken: {fault:?}");
+        assert!(fault.is_none(), "broken invariant: {fault:?}");
         answers.push(answer);
     }
     answers
 }
 
-/// What the program reads and writes.
-struct Ends {
+/// The files that replace stdin and stdout.
+struct StdioFiles {
     input: File,
     output: File,
 }
 
-/// Stdin and stdout are one each, so one run goes on at a time.
-static ENDS: LazyLock<Mutex<Ends>> = LazyLock::new(|| {
+/// Stdin and stdout belong to the process, so only one run at a time uses them.
+static ENDS: LazyLock<Mutex<StdioFiles>> = LazyLock::new(|| {
     let file =
         |name| File::from(rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::empty()).expect("a file"));
-    let ends = Ends { input: file("input"), output: file("output") };
+    let ends = StdioFiles { input: file("input"), output: file("output") };
     rustix::stdio::dup2_stdin(&ends.input).expect("stdin");
     rustix::stdio::dup2_stdout(&ends.output).expect("stdout");
     Mutex::new(ends)
@@ -176,7 +176,7 @@ fn run(byte: u8, input: &[u8]) -> String {
         unreachable!("the command is pipe");
     };
     let options = Options { policy: Some(policy_name(byte.into()).to_owned()), ..Options::default() };
-    pipe::run(&args, &options, Say { is_quiet: true }).expect("a pipe that goes on");
+    pipe::run(&args, &options, Say { is_quiet: true }).expect("the pipe reads to the end");
     let mut output = String::new();
     ends.output.rewind().expect("a file in memory");
     ends.output.read_to_string(&mut output).expect("UTF-8");

@@ -1,4 +1,4 @@
-//! A request body in one of the formats: untouched it leaves as it came; folded it is still a body, with nothing lost.
+//! Request bodies: an unfolded body is encoded byte for byte, a folded one is still valid and loses nothing.
 
 use fanfold_core::{EntryId, Extent, Item, Refusal, Session, Tokens, View, recount};
 use fanfold_testkit::bodies::Kind;
@@ -9,50 +9,55 @@ use serde_json::value::RawValue;
 
 use crate::choice::{Choice, choice};
 
-/// Decodes, folds, encodes and decodes again. Panics where a promise is broken.
+/// Decodes, folds, encodes and decodes again. Panics if an invariant is broken.
 pub fn check(data: &[u8], format: Format) {
     let Some((&byte, body)) = data.split_first() else { return };
     let Ok(body) = std::str::from_utf8(body) else { return };
     let is_recognised = detect(body).is_some();
-    assert_eq!(is_recognised, Conversation::decode(body, None).is_ok(), "recognised or not");
+    assert_eq!(is_recognised, Conversation::decode(body, None).is_ok(), "detection and decoding disagree");
     let Ok((conversation, changes)) = Conversation::decode(body, Some(format)) else { return };
     let choice = choice(byte);
 
     let mut session = large(&choice);
-    make(&mut session, &conversation, changes.clone(), Watch::No);
-    let view = session.view().expect("it fits").clone();
+    append_all(&mut session, &conversation, changes.clone(), ViewEachStep::No);
+    let view = session.view().expect("everything fits a large window").clone();
     assert_eq!(view.items, whole(session.transcript().len()).items, "nothing is folded in a large window");
-    assert_eq!(conversation.encode(session.transcript(), &view), body, "untouched");
+    assert_eq!(conversation.encode(session.transcript(), &view), body, "an unfolded body changed");
 
     let mut session = Session::new(choice.policy.clone(), choice.budget, choice.counter);
-    make(&mut session, &conversation, changes.clone(), Watch::No);
-    let seen = view_of(&mut session);
+    append_all(&mut session, &conversation, changes.clone(), ViewEachStep::No);
+    let view = view_of(&mut session);
     if choice.is_watched {
         let mut watched = Session::new(choice.policy.clone(), choice.budget, choice.counter);
-        make(&mut watched, &conversation, changes, Watch::Yes);
-        assert_eq!(view_of(&mut watched), seen, "it matters that somebody looked");
+        append_all(&mut watched, &conversation, changes, ViewEachStep::Yes);
+        assert_eq!(view_of(&mut watched), view, "intermediate views changed the last one");
     }
-    let Some(view) = seen else { return };
+    let Some(view) = view else { return };
     check_view(&session, &view);
-    let is_touched = view.items != whole(session.transcript().len()).items;
-    if is_touched {
+    let is_folded = view.items != whole(session.transcript().len()).items;
+    if is_folded {
         check_encoded(body, &conversation, &session, &view);
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Watch {
+enum ViewEachStep {
     No,
     Yes,
 }
 
 fn large(choice: &Choice) -> Session<'static> {
-    // The other policies fold by their own thresholds, some of them always.
+    // Other policies may fold although everything fits.
     let policy = fanfold_core::Policy::fanfold();
     Session::new(policy, fanfold_core::Budget::of_window(Tokens(u64::MAX / 4)), choice.counter)
 }
 
-fn make(session: &mut Session<'_>, conversation: &Conversation, changes: Vec<Change>, watch: Watch) {
+fn append_all(
+    session: &mut Session<'_>,
+    conversation: &Conversation,
+    changes: Vec<Change>,
+    view_each_step: ViewEachStep,
+) {
     let schemas = conversation.tools().map_or(Tokens::ZERO, |tools| session.counter().count(tools));
     session.set_tools(schemas);
     for change in changes {
@@ -61,10 +66,10 @@ fn make(session: &mut Session<'_>, conversation: &Conversation, changes: Vec<Cha
                 session.append(entry);
             }
             Change::Answer(call, outcome) => {
-                assert!(session.answer(call, outcome), "there is no such call");
+                assert!(session.answer(call, outcome), "unknown call");
             }
         }
-        if watch == Watch::Yes {
+        if view_each_step == ViewEachStep::Yes {
             view_of(session);
         }
     }
@@ -74,7 +79,7 @@ fn view_of(session: &mut Session<'_>) -> Option<View> {
     match session.view() {
         Ok(view) => Some(view.clone()),
         Err(Refusal::Overflow(_)) => None,
-        Err(Refusal::Fault(fault)) => panic!("a promise is broken: {fault}"),
+        Err(Refusal::Fault(fault)) => panic!("broken invariant: {fault}"),
     }
 }
 
@@ -82,12 +87,12 @@ fn whole(n_entries: usize) -> View {
     View { items: (0..n_entries).map(|i| Item::Whole(EntryId::from(i))).collect(), ..View::default() }
 }
 
-/// What `check` leaves out because it is dear: the count, and that every handle opens.
+/// Checks that are too expensive for `check` in core: the token count, and the recall of every handle.
 fn check_view(session: &Session<'_>, view: &View) {
     assert_eq!(recount(session.transcript(), view, session.counter()), view.tokens, "the count");
     for &handle in &view.handles {
         let recalled = session.recall(handle, &Extent::Whole);
-        assert!(recalled.is_ok(), "{handle} does not open: {recalled:?}");
+        assert!(recalled.is_ok(), "cannot recall {handle}: {recalled:?}");
     }
 }
 
@@ -106,25 +111,25 @@ fn check_encoded(body: &str, conversation: &Conversation, session: &Session<'_>,
     let kind = kind(conversation.format());
     let is_sound = conversation.repairs().is_empty() && valid::check(kind, body).is_ok();
     if is_sound && let Err(why) = valid::check(kind, &encoded) {
-        panic!("valid before and not after: {why}\n{body}\n{encoded}");
+        panic!("folding made the body invalid: {why}\n{body}\n{encoded}");
     }
 }
 
-/// What people said is there again, line by line: somewhere, for it may be read as something else next time.
+/// Checks that every line of a user message is somewhere in the encoded body.
 fn check_users(session: &Session<'_>, view: &View, encoded: &str) {
-    let mut after = String::new();
+    let mut texts = String::new();
     for value in serde_json::Deserializer::from_str(encoded).into_iter::<Value>() {
-        // Half a surrogate pair is no text of Rust's.
+        // Half a surrogate pair cannot be a Rust string.
         let Ok(value) = value else { return };
-        collect_texts(&value, &mut after);
+        collect_texts(&value, &mut texts);
     }
     for item in &view.items {
         let Item::Whole(id) = item else { continue };
         let entry = session.transcript().entry(*id);
         let Some(prompt) = entry.prompt().filter(|_| entry.is_user()) else { continue };
         for line in prompt.body.as_str().lines() {
-            // A content may also be something else than a text.
-            let is_there = after.contains(line.trim()) || encoded.contains(line.trim());
+            // A content may also be JSON other than a string.
+            let is_there = texts.contains(line.trim()) || encoded.contains(line.trim());
             assert!(is_there, "{line:?} is lost in\n{encoded}");
         }
     }
@@ -142,7 +147,7 @@ fn collect_texts(value: &Value, out: &mut String) {
     }
 }
 
-/// The format by the name it has in the testkit.
+/// The testkit's name of a format.
 pub fn kind(format: Format) -> Kind {
     match format {
         Format::Chat => Kind::Chat,

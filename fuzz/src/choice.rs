@@ -1,25 +1,25 @@
-//! How a conversation is folded, from one byte: policy, counter, window, and whether somebody looks after each message.
+//! The settings of a run, from one byte: policy, counter, window, and whether a view is made after each message.
 
 use fanfold_core::{Budget, Count, Policy, Tokens, Words};
 use fanfold_tokens::o200k;
 
 const WINDOWS: [u64; 8] = [0, 8, 24, 60, 120, 250, 500, 1_000];
-/// A window in words as one in tokens.
+/// Converts windows in words to tokens.
 const TOKENS_PER_WORD: u64 = 6;
 
-/// How a conversation is folded.
+/// The settings of a run.
 pub struct Choice {
-    /// What may be folded.
+    /// The policy.
     pub policy: Policy,
-    /// What text costs.
+    /// The counter.
     pub counter: &'static dyn Count,
-    /// A tiny window.
+    /// A budget with a tiny window.
     pub budget: Budget,
-    /// Whether the view is looked at after each message.
+    /// True if a view is made after each message.
     pub is_watched: bool,
 }
 
-/// The choice that a byte stands for.
+/// The settings for a byte.
 pub fn choice(byte: u8) -> Choice {
     let byte = usize::from(byte);
     let name = policy_name(byte);
@@ -29,14 +29,14 @@ pub fn choice(byte: u8) -> Choice {
     let counter: &'static dyn Count = if is_in_words { &Words } else { o200k() };
     let window = if is_in_words { window } else { window * TOKENS_PER_WORD };
     Choice {
-        policy: Policy::named(name).expect("a policy that comes with fanfold"),
+        policy: Policy::named(name).expect("a preset"),
         counter,
         budget: Budget::of_window(Tokens(window)),
         is_watched: (rest / n / 2).is_multiple_of(2),
     }
 }
 
-/// The name of the policy that a byte stands for.
+/// The name of the policy for a byte.
 pub fn policy_name(byte: usize) -> &'static str {
     Policy::NAMES[byte % Policy::NAMES.len()]
 }

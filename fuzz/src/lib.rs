@@ -1,11 +1,11 @@
-//! What each fuzz target checks, as functions of its input, so that a crash can be looked at without the fuzzer.
+//! The checks of the fuzz targets, as functions of the input, so that a crash can be debugged without the fuzzer.
 //!
-//! The first byte of an input chooses how it is folded; the rest is what came in.
+//! The first byte or two of an input select settings; the rest is the content.
 
-pub mod choice; //   how it is folded, from one byte
-pub mod body; //     a request body in one of the formats
+pub mod choice; //   settings from one byte
+pub mod body; //     request bodies in each format
 pub mod notation; // the text notation
-pub mod texts; //    any text, condensed and told as a deed
-pub mod reply; //    what comes back from a provider
-pub mod refusal; //  errors, read for a refusal for length
-pub mod mutate; //   changes JSON so that it stays JSON
+pub mod texts; //    condensed texts and lines about calls
+pub mod reply; //    answers of providers
+pub mod refusal; //  errors about the length of a request
+pub mod mutate; //   mutates JSON and keeps it valid

@@ -1,14 +1,14 @@
-//! Changes JSON so that it stays JSON: bytes changed at random are seldom a body any more.
+//! Mutates JSON as a tree, because random bytes are rarely valid JSON.
 
 use fanfold_testkit::Rng;
 use libfuzzer_sys::fuzzer_mutate;
 use serde_json::{Value, json};
 
-/// Changes a body behind its first byte, mostly as a tree, else as bytes. Gives the new size.
+/// Mutates the body after the first byte, usually as a tree and sometimes as bytes. Returns the new size.
 pub fn body(data: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize {
     let mut rng = Rng::new(seed.into());
-    let is_by_bytes = size < 2 || rng.percent(30);
-    let changed = if is_by_bytes { None } else { changed(&data[1..size], &mut rng) };
+    let as_bytes = size < 2 || rng.percent(30);
+    let changed = if as_bytes { None } else { mutate(&data[1..size], &mut rng) };
     let Some(changed) = changed.filter(|changed| changed.len() < max_size) else {
         return fuzzer_mutate(data, size, max_size);
     };
@@ -19,7 +19,7 @@ pub fn body(data: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize {
     1 + changed.len()
 }
 
-/// The same for lines of JSON behind a first byte.
+/// Mutates the lines of JSON after the first byte.
 pub fn lines(data: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize {
     let mut rng = Rng::new(seed.into());
     let Some(text) = data[..size].get(1..).and_then(|text| std::str::from_utf8(text).ok()) else {
@@ -34,7 +34,7 @@ pub fn lines(data: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize 
         0 => lines.swap(at, other),
         1 => lines.insert(other, lines[at].clone()),
         2 if lines.len() > 1 => drop(lines.remove(at)),
-        _ => match changed(lines[at].as_bytes(), &mut rng) {
+        _ => match mutate(lines[at].as_bytes(), &mut rng) {
             Some(changed) => lines[at] = changed,
             None => return fuzzer_mutate(data, size, max_size),
         },
@@ -47,7 +47,7 @@ pub fn lines(data: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize 
     1 + changed.len()
 }
 
-fn changed(text: &[u8], rng: &mut Rng) -> Option<String> {
+fn mutate(text: &[u8], rng: &mut Rng) -> Option<String> {
     let mut value: Value = serde_json::from_slice(text).ok()?;
     for _ in 0..=rng.below(3) {
         change(&mut value, rng);
@@ -123,7 +123,7 @@ fn n_nodes(value: &Value) -> usize {
     }
 }
 
-/// The node with that number, counted from the root down.
+/// The node with this number, in depth-first order.
 fn node<'v>(value: &'v mut Value, at: &mut usize) -> Option<&'v mut Value> {
     if *at == 0 {
         return Some(value);

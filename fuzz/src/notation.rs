@@ -1,8 +1,8 @@
-//! The text notation: what parses prints, and what was printed parses to the same.
+//! The text notation: parsed text can be printed, and parsing the print gives the same entries.
 
 use fanfold_core::{EntryId, Item, Transcript, View, Words, parse, print_entries, print_view};
 
-/// Parses and prints. Panics where the two do not agree.
+/// Parses and prints. Panics if the two do not agree.
 pub fn check(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let Ok(entries) = parse(text) else { return };

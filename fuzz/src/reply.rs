@@ -1,6 +1,6 @@
-//! What comes back from a provider: any bytes, split in any way, in one round or several.
+//! Answers of providers: any bytes, split in any way, in one round or several.
 //!
-//! The first byte chooses format, carriage and split; a NUL stands between the answers of one round and the next.
+//! The first byte selects the format, streaming and the size of parts; a NUL separates the answers of rounds.
 
 use fanfold_testkit::bodies::Kind;
 use fanfold_testkit::upstream::{Said, written};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 const FORMATS: [Format; 3] = [Format::Anthropic, Format::Chat, Format::Responses];
 
-/// Answers of each provider, with and without a call of the recall tool, in one round and two.
+/// Answers of each provider with and without recalls, in one round and two.
 pub fn seeds() -> Vec<Vec<u8>> {
     let call = |name: &str| (name.to_owned(), json!({ "handle": "123456", "path": "a\"b" }));
     let said = |calls: &[&str]| {
@@ -36,7 +36,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     all
 }
 
-/// Reads an answer whole, in parts and byte by byte. Panics where anything else comes of it, or a byte is lost.
+/// Reads an answer whole, in parts and byte by byte. Panics if the results differ or a byte is lost.
 pub fn check(data: &[u8]) {
     let Some((choice, rest)) = data.split_first() else { return };
     let choice = usize::from(*choice);
@@ -52,11 +52,11 @@ pub fn check(data: &[u8]) {
     for size in [part, 1] {
         assert_eq!(course(&rounds, size, format, carried), whole, "in parts of {size}");
     }
-    let is_ours = rounds[0].windows(RECALL_TOOL.len()).any(|word| word == RECALL_TOOL.as_bytes());
-    // An escape may spell the name in another way.
-    let may_be_ours = is_ours || rounds[0].contains(&b'\\');
-    if !may_be_ours {
-        assert_eq!(whole.client, rounds[0], "what is not ours passes byte for byte");
+    let has_recall = rounds[0].windows(RECALL_TOOL.len()).any(|word| word == RECALL_TOOL.as_bytes());
+    // The name may be written with escapes.
+    let may_have_recall = has_recall || rounds[0].contains(&b'\\');
+    if !may_have_recall {
+        assert_eq!(whole.client, rounds[0], "an answer without a recall changed");
         assert!(whole.requests.is_empty() && whole.beside.is_empty());
     }
 }
@@ -65,7 +65,7 @@ fn split(bytes: &[u8], size: usize) -> impl Iterator<Item = &[u8]> {
     bytes.chunks(size.min(bytes.len().max(1)))
 }
 
-/// The events one after another are the stream.
+/// Checks that the concatenated events are the stream.
 fn check_events(bytes: &[u8], part: usize) {
     let events = |size: usize| -> Vec<Event> {
         let mut splitter = Splitter::new(1 + part * 16);
@@ -84,21 +84,21 @@ fn check_events(bytes: &[u8], part: usize) {
     }
 }
 
-/// What is read in passing does not depend on how it came.
+/// Checks that the parsed reply does not depend on the split.
 fn check_reading(bytes: &[u8], part: usize, format: Format, carried: Carried) {
-    let said = |size: usize| {
+    let parsed = |size: usize| {
         let mut reply = Reply::new(format, carried);
         split(bytes, size).for_each(|part| reply.feed(part));
         reply.end()
     };
-    let whole = said(usize::MAX);
+    let whole = parsed(usize::MAX);
     let _ = whole.refusal();
     for size in [part, 1] {
-        assert_eq!(said(size), whole, "in parts of {size}");
+        assert_eq!(parsed(size), whole, "in parts of {size}");
     }
 }
 
-/// What happened to an answer on its way.
+/// The results of passing an answer through.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Course {
     client: Vec<u8>,
@@ -114,7 +114,7 @@ fn course(rounds: &[&[u8]], size: usize, format: Format, carried: Carried) -> Co
     let show = |outs: Vec<Out>, course: &mut Course| {
         let mut wanted = None;
         for out in outs {
-            assert!(wanted.is_none(), "nothing comes behind a recall");
+            assert!(wanted.is_none(), "output after a recall");
             match out {
                 Out::ToClient(bytes) => course.client.extend(bytes),
                 Out::Recall(all) => wanted = Some(all),
@@ -133,10 +133,10 @@ fn course(rounds: &[&[u8]], size: usize, format: Format, carried: Carried) -> Co
         let originals = vec!["the \"original\"\n".to_owned(); wanted.len()];
         let Some(request) = held.follow_up(&originals) else { break };
         let is_json = serde_json::from_str::<Value>(&request).is_ok();
-        assert!(is_json, "the request that goes on is no JSON: {request}");
+        assert!(is_json, "the follow-up request is not JSON: {request}");
         course.requests.push(request);
     }
-    // The answer is ended where the model still wants something.
+    // Close the answer if the last round ended with a recall.
     let closed = held.close();
     assert!(show(closed, &mut course).is_none());
     course.n_recalls = held.n_recalls();
@@ -151,5 +151,5 @@ fn request(format: Format) -> String {
         Format::Responses => r#"{"model":"m","store":false,"input":"hi"}"#,
         _ => r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true}"#,
     };
-    with_recall_tool(body, format).expect("it has no such tool yet")
+    with_recall_tool(body, format).expect("the request has no recall tool yet")
 }

@@ -1,16 +1,16 @@
-//! Any text as a result to be condensed, and as a call to be told in a line.
+//! Condenses texts, and describes calls in a line.
 //!
-//! Two bytes give the room; then come a tool's name, its arguments and its result, with a NUL between them.
+//! Two bytes give the room; then follow the name, arguments and result of a tool, separated by NUL.
 
 use fanfold_core::{
-    Body, Call, FileExcerpt, Media, Origin, Outcome, CondenseOptions, condense, condense_input, deed_of, ending_of, detect_kind,
-    line_of, overtakes,
+    Body, Call, CondenseOptions, FileExcerpt, Media, Origin, Outcome, condense, condense_input, deed_of,
+    detect_kind, ending_of, line_of, overtakes,
 };
 
-/// How much a condensed text may be longer than its room: a mark for what is left out.
-const MARK: usize = 64;
+/// A condensed text may exceed its room by a marker for omitted lines.
+const MARKER: usize = 64;
 
-/// Condenses and tells. Panics where a text comes out longer, empty or different the second time.
+/// Panics if a condensed text is too long, empty, or different the second time.
 pub fn check(data: &[u8]) {
     let Some((room, rest)) = data.split_first_chunk::<2>() else { return };
     let room = usize::from(u16::from_le_bytes(*room)) % 4_096;
@@ -28,19 +28,19 @@ pub fn check(data: &[u8]) {
 fn check_condense(text: &str, room: usize) {
     let value = |line: &str| if line.len() % 7 == 3 { 1.5 } else { 0.0 };
     let is_edited = |line: &str| line.len() % 11 == 5;
-    // Any text as a file of any language: what a parser makes of it must do no harm.
+    // Any text may be parsed as any language.
     let path = ["a.rs", "a.py", "a.ts", "a.js", "a.go", "a.java", "a.c", "a.txt"][text.len() % 8];
     let file = FileExcerpt { path, first_line: (room % 2 == 0).then_some(1), is_edited: &is_edited };
-    let wish = CondenseOptions { file: Some(file), ..CondenseOptions::new(room, &value) };
-    if let Some(short) = condense_input(text, &wish) {
-        assert!(short.len() < text.len(), "what was written is not shorter");
+    let options = CondenseOptions { file: Some(file), ..CondenseOptions::new(room, &value) };
+    if let Some(short) = condense_input(text, &options) {
+        assert!(short.len() < text.len(), "a condensed argument is not shorter");
     }
     let _ = detect_kind(text);
-    let Some(short) = condense(text, &wish) else { return };
-    assert!(short.len() <= room + MARK, "{} bytes in a room of {room}:\n{short}", short.len());
+    let Some(short) = condense(text, &options) else { return };
+    assert!(short.len() <= room + MARKER, "{} bytes in a room of {room}:\n{short}", short.len());
     assert!(short.len() < text.len(), "not shorter");
-    assert!(!short.trim().is_empty(), "nothing is left");
-    assert_eq!(condense(text, &wish).as_ref(), Some(&short), "different the second time");
+    assert!(!short.trim().is_empty(), "empty");
+    assert_eq!(condense(text, &options).as_ref(), Some(&short), "different the second time");
 }
 
 fn check_deed(tool: &str, arguments: &str, result: &str) {

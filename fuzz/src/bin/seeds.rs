@@ -1,4 +1,4 @@
-//! Writes the seeds of every target into `corpus/`, from the bodies of the testkit.
+//! Writes seeds for every target into `corpus/`, from the bodies of the testkit.
 
 use std::fs;
 use std::path::Path;
@@ -7,13 +7,13 @@ use fanfold_core::{Transcript, Words, print_entries};
 use fanfold_testkit::bodies::{Kind, hostile, rich};
 use fanfold_testkit::upstream::refusal;
 use fanfold_wire::{Change, Conversation, Format};
-// The crates are built as for the fuzzer, which counts the branches taken.
+// Linked because the crates are instrumented for the fuzzer.
 use libfuzzer_sys as _;
 use serde_json::{Value, json};
 
 const N_SEEDS: u64 = 150;
-/// Longer ones make every run slow and find nothing more.
-const LONGEST: usize = 12 * 1024;
+/// Longer seeds slow down every run and find nothing more.
+const MAX_LEN: usize = 12 * 1024;
 
 fn main() -> std::io::Result<()> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
@@ -46,7 +46,7 @@ fn main() -> std::io::Result<()> {
     write_answers(&corpus)
 }
 
-/// Answers of each provider, and refusals.
+/// Writes answers of each provider, and errors.
 fn write_answers(corpus: &Path) -> std::io::Result<()> {
     for (i, answer) in fanfold_fuzz::reply::seeds().iter().enumerate() {
         write(&corpus.join("reply"), &i.to_string(), &[answer])?;
@@ -58,7 +58,7 @@ fn write_answers(corpus: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Instructions behind each user message: Claude Code sends some.
+/// Adds a system message after each user message, as Claude Code does.
 fn with_late_system(body: &str) -> Option<String> {
     let mut body: Value = serde_json::from_str(body).ok()?;
     let messages = body.get_mut("messages")?.as_array_mut()?;
@@ -72,7 +72,7 @@ fn with_late_system(body: &str) -> Option<String> {
     Some(body.to_string())
 }
 
-/// A conversation sent whole, then what else can be asked; or bit by bit.
+/// The lines that send a conversation whole or message by message, then every operation.
 fn pipe_lines(conversation: &Conversation, seed: u64) -> String {
     let messages: Vec<&str> = conversation.messages().collect();
     let window = 20 + seed * 7;
@@ -128,7 +128,7 @@ fn write_texts(directory: &Path, name: &str, transcript: &Transcript) -> std::io
 
 fn write(directory: &Path, name: &str, parts: &[&[u8]]) -> std::io::Result<()> {
     let content = parts.concat();
-    if content.len() > LONGEST {
+    if content.len() > MAX_LEN {
         return Ok(());
     }
     fs::create_dir_all(directory)?;
