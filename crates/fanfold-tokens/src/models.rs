@@ -78,7 +78,7 @@ impl Models {
         self.own.iter().rev().chain(&BUILT_IN)
     }
 
-    /// Whether an entry is the user's own.
+    /// True if an entry is the user's own.
     pub fn is_own(&self, model: &Model) -> bool {
         self.own.contains(model)
     }

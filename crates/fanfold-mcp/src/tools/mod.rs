@@ -29,13 +29,13 @@ pub(crate) enum Tool {
     Status,
 }
 
-/// What a tool works with.
+/// The environment of a tool call.
 pub(crate) struct ToolContext<'a> {
     pub(crate) engine: &'a Engine,
     /// The session for calls that name none.
     pub(crate) session: Option<&'a str>,
     pub(crate) profiles: &'a dyn Profiles,
-    /// Whether the call timed out or was cancelled.
+    /// Returns true once the call has timed out or was cancelled.
     pub(crate) is_over: &'a dyn Fn() -> bool,
 }
 

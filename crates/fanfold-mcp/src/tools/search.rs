@@ -102,7 +102,7 @@ fn to_json(reply: &SearchReply) -> Value {
     serde_json::to_value(reply).unwrap_or_default()
 }
 
-/// Whether any text in an answer was cut.
+/// True if any text in an answer was cut.
 fn has_cut_text(value: &Value) -> bool {
     match value {
         Value::Object(fields) => fields.contains_key("content_chars") || fields.values().any(has_cut_text),

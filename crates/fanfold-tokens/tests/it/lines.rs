@@ -1,10 +1,10 @@
-//! A text has as many tokens as its lines have together, as `Count::is_cut_at_lines` promises.
+//! The tokens of a text are those of its lines (`Count::is_cut_at_lines`).
 
 use fanfold_core::{Count, Tokens};
 use fanfold_tokens::{cl100k, o200k};
 use proptest::prelude::*;
 
-/// Whether the promise covers a line: it shows something after its blanks, and does not begin with a slash.
+/// True for lines that the property covers: they do not begin with a slash, and are not empty after their blanks.
 fn can_be_counted_alone(line: &str) -> bool {
     let visible = line.trim_start_matches([' ', '\t']);
     !line.starts_with('/') && visible.starts_with(|first: char| !first.is_whitespace())
