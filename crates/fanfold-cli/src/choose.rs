@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use fanfold_core::{Budget, Cadence, Count, Need, Policy, Prices, Strategy, Tokens, ToolFold, ToolRule};
+use fanfold_core::{
+    Budget, Cadence, Count, EngineFactory, Need, Policy, Prices, Strategy, Tokens, ToolFold, ToolRule,
+};
 use fanfold_engine::{Terms, Told};
 use fanfold_replay::{CacheMatch, Cliff, PriceChange, PriceTable};
 use fanfold_tokens::{Models, TokenizerJson, counter_for, o200k};
@@ -45,6 +47,7 @@ pub(crate) fn terms(options: &Options, asked: Asked<'_>) -> anyhow::Result<Terms
     };
     let prices = model.and_then(|model| session_prices(&prices(options), model));
     Ok(Terms {
+        engine: EngineFactory::FANFOLD,
         policy: policy(&with_cadence(options, prices.is_some()))?,
         budget,
         prices,

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use fanfold_core::{Asked, Budget, Feedback, Notice, Place, Pressure, Receipt, Session, Tokens, What};
+use fanfold_core::{Asked, Budget, Engine, Feedback, Notice, Place, Pressure, Receipt, Tokens, What};
 
 use crate::terminal::{paint, style};
 
 /// What every fold of a session did, or why there was none.
-pub(crate) fn session(session: &Session<'_>) -> String {
+pub(crate) fn session(session: &dyn Engine) -> String {
     let receipts = session.ledger().receipts();
     if receipts.is_empty() {
         return why_nothing(session);
@@ -24,10 +24,10 @@ pub(crate) fn session(session: &Session<'_>) -> String {
     out
 }
 
-fn why_nothing(session: &Session<'_>) -> String {
-    let total = session.ledger().total(session.transcript());
+fn why_nothing(session: &dyn Engine) -> String {
+    let total = session.status().tokens;
     let room = session.budget().room();
-    let why = match session.policy().strategy.trigger(session.budget()) {
+    let why = match session.status().threshold {
         None => "the strategy is off".to_owned(),
         Some(trigger) if total <= trigger => match session.weighed() {
             Some(weighed) => weighed.to_string(),
@@ -72,12 +72,12 @@ pub(crate) fn fold(number: usize, receipt: &Receipt) -> String {
 }
 
 /// What became of a conversation that was folded from its first message on.
-pub(crate) fn outcome(session: &Session<'_>, view: Tokens) -> Feedback {
+pub(crate) fn outcome(session: &dyn Engine, view: Tokens) -> Feedback {
     Feedback::of(&Asked {
         before: session.transcript().total(),
         after: view,
         room: session.budget().room(),
-        n_folds: session.ledger().receipts().len(),
+        n_folds: session.status().n_folds,
         ..Asked::default()
     })
 }

@@ -73,7 +73,7 @@ const LABEL: usize = 8;
 
 /// What the parts of a view cost, in the order in which they are drawn.
 fn shares(followed: &Followed, view: &View) -> Vec<(Share, Tokens)> {
-    let session = &followed.session;
+    let session = &*followed.session;
     let transcript = session.transcript();
     let tail_from =
         view.items.iter().rposition(|item| !matches!(item, Item::Whole(_))).map_or(0, |at| at + 1);

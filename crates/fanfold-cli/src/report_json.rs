@@ -81,14 +81,14 @@ pub(crate) fn summary(outcome: &Outcome) -> Value {
 
 /// A folded conversation: its sizes, its folds, its summary if one was asked for, and what is sent, if that is wanted.
 pub(crate) fn folded(followed: &Followed, summary: Option<&Outcome>, body: Option<&str>) -> Value {
-    let session = &followed.session;
+    let session = &*followed.session;
     let (transcript, ledger, budget) = (session.transcript(), session.ledger(), session.budget());
     let mut told = json!({
         "format": followed.conversation.format().to_string(),
         "window": budget.window().0,
         "room": budget.room().0,
         "tokens_whole": transcript.total().0,
-        "tokens": ledger.total(transcript).0,
+        "tokens": session.status().tokens.0,
         "receipts": receipts(ledger),
         "body": body,
     });

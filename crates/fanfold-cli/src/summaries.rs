@@ -61,7 +61,8 @@ fn way(options: &Options, place: Place, window: Option<Size>, timeout: Duration)
         .map_err(|error| Failure::new(error.to_string(), "check [summary] of your settings"))?;
     let known = window.map(|size| Tokens(size.0));
     let known = known.or_else(|| choose::models(options).find(&model).map(|found| found.window));
-    let window = known.or_else(|| client.served_window_blocking().ok().flatten().map(Tokens)).unwrap_or(USUAL_WINDOW);
+    let window =
+        known.or_else(|| client.served_window_blocking().ok().flatten().map(Tokens)).unwrap_or(USUAL_WINDOW);
     Ok(Way { model, place: url, window, writer: Arc::new(client) })
 }
 
@@ -80,7 +81,9 @@ impl Place {
         let (usual_url, usual_variable) = usual(style);
         let is_own = set.url.is_none();
         let key = key(set.key_env, set.key_command, "summary")?;
-        let key = key.unwrap_or_else(|| if is_own { KeySource::Env(usual_variable.to_owned()) } else { KeySource::None });
+        let key = key.unwrap_or_else(|| {
+            if is_own { KeySource::Env(usual_variable.to_owned()) } else { KeySource::None }
+        });
         Ok(Place { style, url: set.url.unwrap_or(usual_url).to_owned(), model: model.to_owned(), key })
     }
 

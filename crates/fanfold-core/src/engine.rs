@@ -1,72 +1,85 @@
-//! The contract by which a host uses an engine, and by which a third party can replace ours.
+//! The contract between a host and an engine, by which a third party can replace ours.
 //!
-//! A host tells what is said and what happens, and asks for a view; it never looks inside. `Session` is our engine, and
-//! `fanfold-engine/examples/other_engine/` another one, which a host of ours runs in its place. The suite that both
-//! pass is `fanfold_testkit::engines::check`.
+//! A host appends entries, reports what happened, and requests views. `Session` is our engine;
+//! `fanfold-engine/examples/other_engine/` is another one, selected by the same setting. Both pass
+//! `fanfold_testkit::engines::check`.
 //!
 //! ```text
-//! append, answer --> preflight --> view --> the host sends it --> on_usage --> append, answer, ...
+//! append, set_result --> preflight --> view --> the host sends it --> report_usage --> append, ...
 //! ```
 
+use std::fmt;
+use std::ops::Range;
+
+use crate::fold::economy::Weighed;
+use crate::fold::ledger::Ledger;
+use crate::fold::policy::Policy;
 use crate::fold::receipt::Notice;
 use crate::model::budget::{Budget, Pressure};
 use crate::model::event::Event;
+use crate::model::handle::Handle;
+use crate::model::parallel::ParallelMap;
+use crate::model::prices::Prices;
 use crate::model::tokens::{Count, Tokens};
 use crate::model::transcript::{CallId, Entry, EntryId, Outcome, Transcript};
 use crate::model::view::View;
 use crate::output::feedback::{Asked, Feedback};
-use crate::output::recall::Extent;
+use crate::output::recall::{Extent, RecallError, recall, recall_within};
 use crate::session::{Refusal, Session};
+use crate::summary::{Errand, Wish};
 
-/// What a provider reported for one request.
+/// The token counts that a provider reported for one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Usage {
-    /// Everything that was sent; nothing where the provider did not say.
-    pub prompt: Tokens,
-    /// Of it, what was read from the cache.
+pub struct ProviderUsage {
+    /// The whole prompt, cache reads and writes included; zero if the provider reported none.
+    pub input: Tokens,
+    /// The part of the prompt that was read from the cache.
     pub cached: Tokens,
-    /// Everything that came back.
-    pub completion: Tokens,
+    /// The part of the prompt that was written to the cache.
+    pub written: Tokens,
+    /// The completion, thoughts included.
+    pub output: Tokens,
 }
 
-/// Whether a fold is due, and why or why not.
+/// Whether a fold is due, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Should {
-    /// Whether it is.
-    pub fold: bool,
+pub struct FoldAdvice {
+    /// Whether it is due.
+    pub is_due: bool,
     /// The reason, for a person.
     pub reason: String,
 }
 
-/// A fold that a host asks for.
+/// The parameters of a fold that a host requests.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Ask {
-    /// What the host knows the request to cost, if it knows better.
+pub struct FoldRequest {
+    /// The size of the next request, if the host knows it better than the engine.
     pub tokens: Option<Tokens>,
-    /// A topic of which more should be kept.
+    /// A topic that is kept in more detail.
     pub focus: Option<String>,
-    /// Whether to fold even if nothing demands it.
+    /// Fold even if no fold is due.
     pub force: bool,
 }
 
-/// What happens to a session as a whole. None of it but a reset takes anything away: some hosts tell an end at each fold
-/// and go on.
+/// A change of the session as a whole.
+///
+/// Only `Reset` discards entries. Some hosts report an end at each fold and continue afterwards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionChange {
-    /// It begins, or goes on after a pause, under this id.
+    /// The session with this id begins or continues.
     Start(String),
-    /// What is known of it should be made safe. It may go on afterwards.
+    /// The session with this id may be over; its state should be saved.
     End(String),
-    /// It begins anew, with nothing said.
+    /// The session restarts without entries.
     Reset,
-    /// The same conversation goes on under another id.
+    /// The conversation continues under this id.
     Switch(String),
 }
 
 /// A tool that the engine offers to the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolOffer {
-    /// Its name.
+    /// The name of the tool.
     pub name: &'static str,
     /// What it does, for the model.
     pub description: &'static str,
@@ -74,94 +87,206 @@ pub struct ToolOffer {
     pub parameters: &'static str,
 }
 
-/// How an engine stands.
+/// The sizes and limits of an engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
-    /// What the view costs.
+    /// The size of the view.
     pub tokens: Tokens,
-    /// What all that was said costs.
+    /// The size of the whole transcript.
     pub transcript: Tokens,
     /// The model's window.
     pub window: Tokens,
-    /// What of it a request may cost.
+    /// The part of the window that a request may use.
     pub room: Tokens,
-    /// From when on it folds, if it does.
+    /// The view size above which the engine folds; none if it never does.
     pub threshold: Option<Tokens>,
     /// How full the room is.
     pub pressure: Pressure,
-    /// How many folds were made.
+    /// The number of folds so far.
     pub n_folds: usize,
-    /// What the provider reported last.
-    pub usage: Option<Usage>,
+    /// The provider's last report.
+    pub usage: Option<ProviderUsage>,
+}
+
+/// Everything that an engine is made from.
+pub struct EngineSetup {
+    /// What may be folded; an engine with rules of its own ignores it.
+    pub policy: Policy,
+    /// The window and the reserve.
+    pub budget: Budget,
+    /// The model's prices, if they are known and should decide when to fold.
+    pub prices: Option<Prices>,
+    /// The token counter.
+    pub counter: &'static dyn Count,
+    /// The host's parallel map.
+    pub parallel: &'static dyn ParallelMap,
+}
+
+/// An engine that the setting `engine` selects by its name.
+#[derive(Clone, Copy)]
+pub struct EngineFactory {
+    /// The name in settings.
+    pub name: &'static str,
+    /// Makes an engine without entries.
+    pub start: fn(EngineSetup) -> Box<dyn Engine>,
+}
+
+impl EngineFactory {
+    /// Our own engine, the default.
+    pub const FANFOLD: EngineFactory = EngineFactory { name: "fanfold", start: start_fanfold };
+
+    /// Finds an engine by its name.
+    pub fn find(known: &[EngineFactory], name: &str) -> Result<EngineFactory, UnknownEngine> {
+        let found = known.iter().find(|factory| factory.name == name).copied();
+        found.ok_or_else(|| UnknownEngine {
+            name: name.to_owned(),
+            known: known.iter().map(|factory| factory.name).collect(),
+        })
+    }
+}
+
+impl fmt::Debug for EngineFactory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("EngineFactory").field(&self.name).finish()
+    }
+}
+
+/// No registered engine has the name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no engine `{name}`")]
+pub struct UnknownEngine {
+    /// The name that was looked up.
+    pub name: String,
+    /// The names of the registered engines.
+    pub known: Vec<&'static str>,
+}
+
+fn start_fanfold(setup: EngineSetup) -> Box<dyn Engine> {
+    let EngineSetup { policy, budget, prices, counter, parallel } = setup;
+    let mut session = Session::new(policy, budget, counter);
+    session.set_parallel(parallel);
+    Box::new(match prices {
+        Some(prices) => session.with_prices(prices),
+        None => session,
+    })
 }
 
 /// An engine that keeps a conversation inside its window.
 ///
-/// What has a body here may be left as it is.
-pub trait Engine {
-    /// Its name, as settings give it.
+/// Methods with a default body are optional.
+pub trait Engine: Send {
+    /// The name by which settings select it.
     fn name(&self) -> &str;
 
-    /// Takes an entry at the end of the conversation.
+    /// Appends an entry.
     fn append(&mut self, entry: Entry) -> EntryId;
 
-    /// Gives a running call its result. Says whether there was such a call.
-    fn answer(&mut self, call: CallId, outcome: Outcome) -> bool;
+    /// Sets the result of a running call. Returns whether there is such a call.
+    fn set_result(&mut self, call: CallId, outcome: Outcome) -> bool;
 
-    /// Tells what the tool schemas cost.
+    /// Sets the size of the tool schemas that are sent with each request.
     fn set_tools(&mut self, schemas: Tokens);
 
-    /// All that was said; a view names entries of it.
+    /// All entries; a view refers to them.
     fn transcript(&self) -> &Transcript;
 
-    /// What it counts with.
+    /// The token counter.
     fn counter(&self) -> &dyn Count;
 
-    /// The view to send, within the room, or why there is none. It is folded first if that is due.
+    /// The current window and reserve.
+    fn budget(&self) -> Budget;
+
+    /// Changes the window and the reserve, effective at once. The provider's cache is assumed to be empty.
+    fn set_budget(&mut self, budget: Budget);
+
+    /// The view to send, folded first if a fold is due; or why there is none.
     fn view(&mut self) -> Result<&View, Refusal>;
 
-    /// Whether a fold is due, by its own count or by what the host knows the request to cost.
-    fn should_fold(&self, tokens: Option<Tokens>) -> Should;
+    /// The view, with the agent's working context at its end if the policy has it and it fits.
+    fn view_with_context(&mut self) -> Result<View, Refusal> {
+        self.view().cloned()
+    }
 
-    /// Folds if that is due or forced, and tells a person what came of it.
-    fn fold(&mut self, ask: &Ask) -> Result<Feedback, Refusal>;
+    /// Whether a fold is due, by the engine's own count or by the given size of the next request.
+    fn should_fold(&self, tokens: Option<Tokens>) -> FoldAdvice;
 
-    /// Takes note of another model with another window: everything follows from it at once.
-    fn on_model(&mut self, budget: Budget);
+    /// Folds if a fold is due or forced. Returns the outcome for a person.
+    fn fold(&mut self, request: &FoldRequest) -> Result<Feedback, Refusal>;
 
-    /// How it stands.
+    /// The current sizes and limits.
     fn status(&self) -> Status;
 
-    /// Whether the conversation as it stands can be sent: asked before each request.
+    /// Checks before a request whether there is a view to send.
     fn preflight(&mut self) -> Result<(), Refusal> {
         self.view().map(|_| ())
     }
 
-    /// Whether there is anything that a fold could win.
+    /// Whether a fold would save anything.
     fn has_something_to_fold(&self) -> bool {
         true
     }
 
-    /// Takes note of what the provider reported for the last view. Told before the reply is appended.
-    fn on_usage(&mut self, _usage: Usage) {}
+    /// Reports the provider's token counts for the last view, before the reply is appended.
+    fn report_usage(&mut self, _usage: ProviderUsage) {}
 
-    /// Takes note of the beginning, end or change of a session. Only a reset changes what there is to send.
-    fn on_session(&mut self, change: &SessionChange);
+    /// Reports the beginning, end or change of a session.
+    fn change_session(&mut self, change: &SessionChange);
 
-    /// Takes note of something that a person wished: a pin, a focus, a fold undone. What it has no use for it leaves.
-    fn on(&mut self, _event: Event) {}
+    /// Applies a pin, a focus, a refusal, a summary and the like. Unsupported events are ignored.
+    fn apply(&mut self, _event: Event) {}
 
-    /// What a person should hear of, since the last time this was asked.
+    /// Removes and returns the notices for people.
     fn take_notices(&mut self) -> Vec<Notice> {
         Vec::new()
     }
+
+    /// The folds and their receipts. An engine that keeps no ledger returns an empty one.
+    fn ledger(&self) -> &Ledger;
+
+    /// The fanfold policy in use; none for an engine with rules of its own.
+    fn policy(&self) -> Option<&Policy> {
+        None
+    }
+
+    /// The name of the policy, or of the engine if it has no policy.
+    fn policy_name(&self) -> &str {
+        self.policy().map_or(self.name(), |policy| policy.name)
+    }
+
+    /// The model's prices; none if they are unknown or not used.
+    fn prices(&self) -> Option<&Prices> {
+        None
+    }
+
+    /// Whether a fold pays for itself now; none if the engine does not fold by price.
+    fn weighed(&self) -> Option<Weighed> {
+        None
+    }
+
+    /// The original behind a handle, or a part of it.
+    fn recall(&self, handle: Handle, extent: &Extent) -> Result<String, RecallError> {
+        recall(self.transcript(), self.ledger(), handle, extent)
+    }
+
+    /// The full texts that contain the original behind a handle, each with the range of its part.
+    fn recall_within(&self, handle: Handle) -> Result<Vec<(String, Range<usize>)>, RecallError> {
+        recall_within(self.transcript(), self.ledger(), handle)
+    }
+
+    /// A summary job for a model; none if the engine takes no summaries or nothing is worth one.
+    fn summary_job(&self, _wish: &Wish) -> Option<Errand<'static>> {
+        None
+    }
+
+    /// An independent copy, for trial folds.
+    fn fork(&self) -> Box<dyn Engine>;
 
     /// The tools it offers to the model.
     fn tools(&self) -> Vec<ToolOffer> {
         Vec::new()
     }
 
-    /// Answers a call of one of its tools; none if the tool is not its own.
+    /// Runs one of its tools; none if the tool is not one of them.
     fn call_tool(&mut self, _name: &str, _arguments: &str) -> Option<String> {
         None
     }
@@ -173,7 +298,7 @@ const RECALL: ToolOffer = ToolOffer {
     parameters: r#"{"type":"object","properties":{"handle":{"type":"string"},"from":{"type":"integer"},"to":{"type":"integer"},"search":{"type":"string"}},"required":["handle"]}"#,
 };
 
-impl Engine for Session<'_> {
+impl Engine for Session<'static> {
     fn name(&self) -> &str {
         "fanfold"
     }
@@ -182,7 +307,7 @@ impl Engine for Session<'_> {
         Session::append(self, entry)
     }
 
-    fn answer(&mut self, call: CallId, outcome: Outcome) -> bool {
+    fn set_result(&mut self, call: CallId, outcome: Outcome) -> bool {
         Session::answer(self, call, outcome)
     }
 
@@ -202,8 +327,9 @@ impl Engine for Session<'_> {
         Session::view(self)
     }
 
-    fn should_fold(&self, tokens: Option<Tokens>) -> Should {
-        let (yes, no) = (|reason| Should { fold: true, reason }, |reason| Should { fold: false, reason });
+    fn should_fold(&self, tokens: Option<Tokens>) -> FoldAdvice {
+        let yes = |reason| FoldAdvice { is_due: true, reason };
+        let no = |reason| FoldAdvice { is_due: false, reason };
         let counted = self.ledger().bare_total(self.transcript());
         let Some(trigger) = self.policy().strategy.trigger(self.budget()) else {
             return no("the strategy is off".to_owned());
@@ -231,16 +357,16 @@ impl Engine for Session<'_> {
         })
     }
 
-    fn fold(&mut self, ask: &Ask) -> Result<Feedback, Refusal> {
+    fn fold(&mut self, request: &FoldRequest) -> Result<Feedback, Refusal> {
         let (before, n_before) = (self.ledger().total(self.transcript()), self.ledger().receipts().len());
         let n_told = self.notices().len();
-        if let Some(topic) = &ask.focus {
+        if let Some(topic) = &request.focus {
             Session::on(self, Event::Focused(topic.clone()));
         }
-        if let Some(tokens) = ask.tokens {
+        if let Some(tokens) = request.tokens {
             Session::on(self, Event::Used { counted: before, reported: tokens });
         }
-        if ask.force {
+        if request.force {
             Session::on(self, Event::FoldAsked { range: None });
         }
         self.preflight()?;
@@ -259,7 +385,11 @@ impl Engine for Session<'_> {
         }))
     }
 
-    fn on_model(&mut self, budget: Budget) {
+    fn budget(&self) -> Budget {
+        Session::budget(self)
+    }
+
+    fn set_budget(&mut self, budget: Budget) {
         Session::on(self, Event::Budget(budget));
         Session::on(self, Event::Cooled);
     }
@@ -284,24 +414,56 @@ impl Engine for Session<'_> {
         trial.ledger().receipts().len() > self.ledger().receipts().len()
     }
 
-    fn on_usage(&mut self, usage: Usage) {
+    fn report_usage(&mut self, usage: ProviderUsage) {
         self.note_usage(usage);
     }
 
-    fn on_session(&mut self, change: &SessionChange) {
+    fn change_session(&mut self, change: &SessionChange) {
         match change {
             SessionChange::Reset => self.reset(),
-            // Nothing is held that could be lost, and a session is told from another by its host.
+            // A session keeps no state outside itself, and its host owns its id.
             SessionChange::Start(_) | SessionChange::End(_) | SessionChange::Switch(_) => {}
         }
     }
 
-    fn on(&mut self, event: Event) {
+    fn apply(&mut self, event: Event) {
         Session::on(self, event);
     }
 
     fn take_notices(&mut self) -> Vec<Notice> {
         Session::take_notices(self)
+    }
+
+    fn view_with_context(&mut self) -> Result<View, Refusal> {
+        if Session::policy(self).working_context {
+            Session::view_with_context(self)
+        } else {
+            Session::view(self).cloned()
+        }
+    }
+
+    fn ledger(&self) -> &Ledger {
+        Session::ledger(self)
+    }
+
+    fn policy(&self) -> Option<&Policy> {
+        Some(Session::policy(self))
+    }
+
+    fn prices(&self) -> Option<&Prices> {
+        Session::prices(self)
+    }
+
+    fn weighed(&self) -> Option<Weighed> {
+        Session::weighed(self)
+    }
+
+    fn summary_job(&self, wish: &Wish) -> Option<Errand<'static>> {
+        Errand::of(self, wish)
+    }
+
+    fn fork(&self) -> Box<dyn Engine> {
+        Box::new(Session::fork(self))
     }
 
     fn tools(&self) -> Vec<ToolOffer> {
@@ -329,4 +491,4 @@ impl Engine for Session<'_> {
 }
 
 #[cfg(test)]
-mod tests; // what our own engine does by it
+mod tests;

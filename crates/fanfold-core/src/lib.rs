@@ -15,7 +15,10 @@ mod engine; //    the contract of an engine
 pub use actions::{
     Deed, Ending, LineRange, Lines, Sight, TestCounts, Verb, Verdict, deed_of, ending_of, line_of, overtakes,
 };
-pub use engine::{Ask, Engine, SessionChange, Should, Status, ToolOffer, Usage};
+pub use engine::{
+    Engine, EngineFactory, EngineSetup, FoldAdvice, FoldRequest, ProviderUsage, SessionChange, Status,
+    ToolOffer, UnknownEngine,
+};
 pub use fold::digest::segment::{Segment, SegmentPart};
 pub use fold::draft::Draft;
 pub use fold::economy::{Economy, Verdict as EconomyVerdict, Weighed};

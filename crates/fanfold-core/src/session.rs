@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::engine::Usage;
+use crate::engine::ProviderUsage;
 use crate::fold::economy::{Weighed, weigh};
 use crate::fold::ledger::Ledger;
 use crate::fold::policy::Policy;
@@ -51,7 +51,7 @@ pub struct Session<'c> {
     viewed: usize,
     is_settled: bool,
     is_rebuilt: bool,
-    usage: Option<Usage>,
+    usage: Option<ProviderUsage>,
     /// The ledger of the last view that was asked for while a call was running.
     provisional: Option<Ledger>,
 }
@@ -104,9 +104,9 @@ impl<'c> Session<'c> {
     /// Takes note of what the provider reported for the last view.
     ///
     /// Where our count is an estimate, what was proven to fit is not folded for it: only what came since is estimated.
-    pub fn note_usage(&mut self, usage: Usage) {
+    pub fn note_usage(&mut self, usage: ProviderUsage) {
         self.usage = Some(usage);
-        let (counted, reported) = (self.view.tokens, usage.prompt);
+        let (counted, reported) = (self.view.tokens, usage.input);
         let tells = counted > Tokens::ZERO && reported > Tokens::ZERO && !self.counter.is_exact();
         if tells {
             self.on(Event::Used { counted, reported });
@@ -114,7 +114,7 @@ impl<'c> Session<'c> {
     }
 
     /// What the provider reported last.
-    pub fn usage(&self) -> Option<Usage> {
+    pub fn usage(&self) -> Option<ProviderUsage> {
         self.usage
     }
 

@@ -56,6 +56,7 @@ fn measure(folder: &Path, n_bytes: usize, client: Client, is_folded: bool) {
     let n_steps = ((n_bytes - n_around) / step(0, n_lines, client, false).len()).max(4);
     let window = if is_folded { n_bytes as u64 / 8 } else { 100_000_000 };
     let terms = Terms {
+        engine: fanfold_core::EngineFactory::FANFOLD,
         policy: Policy::fanfold(),
         budget: Budget::of_window(Tokens(window)),
         prices: None,

@@ -30,7 +30,7 @@ pub use recall::any_session::{Recalled, Sought};
 pub use recall::handles::OpenError;
 pub use request::memory_block::Recollection;
 pub use request::pipeline::{Answer, Ask, Left, Mode, Trouble};
-pub use request::provider_reports::{Refused, Usage};
+pub use request::provider_reports::Refused;
 pub use request::rebuild::{Rebuilt, TermsOf};
 pub use request::recognise::Recognised;
 pub use sessions::checkpoints::{Back, Place as Checkpoint, Step};

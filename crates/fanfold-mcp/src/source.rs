@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use fanfold_engine::{Engine, MachineClock, store_hint, store_words};
-use fanfold_store::search::{SearchSpec, Query};
+use fanfold_store::search::{Query, SearchSpec};
 use fanfold_store::{OpenMode, StoreError, open, store_file};
 
 /// Provides the engine for each tool call.

@@ -9,7 +9,8 @@
 use std::collections::BTreeMap;
 
 use fanfold_core::{
-    Count as _, FileExcerpt, Verb, CondenseOptions, condense, condense_input, deed_of, detect_kind, default_room,
+    CondenseOptions, Count as _, FileExcerpt, Verb, condense, condense_input, deed_of, default_room,
+    detect_kind,
 };
 use fanfold_testkit::marks::marks;
 use fanfold_testkit::trajectories::trajectories;

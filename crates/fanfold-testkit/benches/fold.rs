@@ -97,7 +97,7 @@ fn measure(file: &str, body: String, window: Tokens) -> String {
 }
 
 /// Counts everything and folds as it goes: what a process does that has never seen the conversation.
-fn follow(mut changes: Vec<Change>, window: Tokens, counter: &Exact) -> Session<'_> {
+fn follow(mut changes: Vec<Change>, window: Tokens, counter: &'static Exact) -> Session<'static> {
     let mut session = Session::new(Policy::fanfold(), Budget::of_window(window), counter);
     session.set_parallel(&Threads);
     count_changes(counter, &mut changes);

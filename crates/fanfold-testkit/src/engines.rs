@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 
 use fanfold_core::{
-    Ask, Budget, Ended, Engine, Entry, EntryId, Event, Item, Refusal, SessionChange, Tokens, Usage, View,
-    recount,
+    Budget, Ended, Engine, Entry, EntryId, Event, Extent, FoldRequest, Item, ProviderUsage, Refusal,
+    SessionChange, Tokens, View, recount,
 };
 
 use crate::Rng;
@@ -101,6 +101,12 @@ impl<E: Engine> Host<E> {
         hold(counted == view.tokens, || format!("it costs {counted}, and says {}", view.tokens))?;
         hold(self.engine.status().tokens == view.tokens, || "the status tells of another view".to_owned())?;
         self.check_order(&view)?;
+        for handle in &view.handles {
+            let original = self.engine.recall(*handle, &Extent::Whole);
+            hold(original.is_ok(), || format!("{handle} is in the view and recalls nothing"))?;
+        }
+        let n_receipts = self.engine.ledger().receipts().len();
+        hold(n_receipts <= self.engine.status().n_folds, || "there are more receipts than folds".to_owned())?;
         hold(self.engine.view().ok() == Some(&view), || "looking twice shows two views".to_owned())?;
         hold(by_twin.is_ok_and(|by_twin| by_twin == view), || "what must not matter does".to_owned())
     }
@@ -123,7 +129,7 @@ impl<E: Engine> Host<E> {
             for change in
                 [SessionChange::End(id()), SessionChange::Start(id()), SessionChange::Switch("b".into())]
             {
-                self.engine.on_session(&change);
+                self.engine.change_session(&change);
             }
         }
         let n_said = self.engine.transcript().len();
@@ -132,11 +138,11 @@ impl<E: Engine> Host<E> {
 
     /// A report without a number says nothing; any other may say anything.
     fn reported(&mut self) {
-        self.engine.on_usage(Usage::default());
+        self.engine.report_usage(ProviderUsage::default());
         if self.rng.percent(20) {
-            let prompt = Tokens(self.rng.below(4_000) as u64);
+            let input = Tokens(self.rng.below(4_000) as u64);
             for engine in [&mut self.engine, &mut self.twin] {
-                engine.on_usage(Usage { prompt, ..Usage::default() });
+                engine.report_usage(ProviderUsage { input, ..ProviderUsage::default() });
             }
         }
     }
@@ -144,9 +150,13 @@ impl<E: Engine> Host<E> {
     /// A fold by hand does something or says why not, and never makes more of it.
     fn by_hand(&mut self) -> Checked {
         let (before, has_something) = (self.engine.status(), self.engine.has_something_to_fold());
-        let ask = Ask { force: true, focus: Some("parse_header".to_owned()), tokens: None };
-        let told = self.engine.fold(&ask);
-        let by_twin = self.twin.fold(&ask);
+        let request = FoldRequest { force: true, focus: Some("parse_header".to_owned()), tokens: None };
+        let mut fork = self.engine.fork();
+        let by_fork = fork.fold(&request);
+        hold(self.engine.status() == before, || "folding a fork changes the original".to_owned())?;
+        let told = self.engine.fold(&request);
+        hold(told.is_ok() == by_fork.is_ok(), || "a fork folds differently".to_owned())?;
+        let by_twin = self.twin.fold(&request);
         hold(told.is_ok() == by_twin.is_ok(), || "two engines fold the same differently".to_owned())?;
         let Ok(told) = told else { return Ok(()) };
         let after = self.engine.status();
@@ -170,8 +180,8 @@ impl<E: Engine> Host<E> {
     /// Another window holds at once.
     fn another_model(&mut self) -> Checked {
         self.budget = Budget::with_reserve(Tokens(30 + self.rng.below(2_500) as u64), Tokens::ZERO);
-        self.engine.on_model(self.budget);
-        self.twin.on_model(self.budget);
+        self.engine.set_budget(self.budget);
+        self.twin.set_budget(self.budget);
         let status = self.engine.status();
         hold((status.window, status.room) == (self.budget.window(), self.budget.room()), || {
             format!("the window is {} after a switch to {}", status.window, self.budget.window())
@@ -207,13 +217,13 @@ impl<E: Engine> Host<E> {
             1 => Event::Unpinned(entry),
             _ => Event::Focused("timeout of the worker".to_owned()),
         };
-        self.engine.on(event.clone());
-        self.twin.on(event);
+        self.engine.apply(event.clone());
+        self.twin.apply(event);
     }
 
     /// After a reset it is as new, for the window that it has by now.
     fn reset(&mut self) -> Checked {
-        self.engine.on_session(&SessionChange::Reset);
+        self.engine.change_session(&SessionChange::Reset);
         let status = self.engine.status();
         hold(self.engine.transcript().is_empty(), || "a reset leaves something".to_owned())?;
         hold((status.n_folds, status.window) == (0, self.budget.window()), || {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use fanfold_core::{Cadence, Entry, EntryId, Extent, Handle, Item, Original, Session, View, thousands};
+use fanfold_core::{Cadence, Engine, Entry, EntryId, Extent, Handle, Item, Original, View, thousands};
 use fanfold_engine::{Followed, Wishes, decode};
 
 use super::{Viewed, view};
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
 }
 
 fn page(followed: &Followed, view: &View) -> String {
-    let session = &followed.session;
+    let session = &*followed.session;
     let width = terminal::width();
     let n_messages = followed.conversation.messages().len();
     let n_steps = session.transcript().entries().iter().filter(|entry| entry.step().is_some()).count();
@@ -79,7 +79,7 @@ fn page(followed: &Followed, view: &View) -> String {
 }
 
 /// One fold, as it stands in the view and as it was.
-fn opened(session: &Session<'_>, view: &View, width: usize) -> String {
+fn opened(session: &dyn Engine, view: &View, width: usize) -> String {
     let Some((handle, original)) = worth_opening(session, view) else { return String::new() };
     let Ok(content) = session.recall(handle, &Extent::Whole) else { return String::new() };
     let name = handle.to_string();
@@ -110,7 +110,7 @@ fn opened(session: &Session<'_>, view: &View, width: usize) -> String {
 }
 
 /// The handle in the view that opens to the most text of one step.
-fn worth_opening(session: &Session<'_>, view: &View) -> Option<(Handle, Vec<EntryId>)> {
+fn worth_opening(session: &dyn Engine, view: &View) -> Option<(Handle, Vec<EntryId>)> {
     let size = |entries: &[EntryId]| -> u64 {
         entries.iter().map(|entry| session.transcript().tokens(*entry).0).sum()
     };

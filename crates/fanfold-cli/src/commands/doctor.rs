@@ -1,7 +1,7 @@
 //! `fanfold doctor`: is everything there, and as it was?
 
 use fanfold_engine::{Engine, store_words};
-use fanfold_store::{CheckMode, RepairStatus, SessionFilter, ReadableSessions, SessionId};
+use fanfold_store::{CheckMode, ReadableSessions, RepairStatus, SessionFilter, SessionId};
 use serde_json::{Value, json};
 
 use crate::choose::terms_of;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use fanfold_core::{Ask, Ended, Engine as _, Feedback, Notice, Pressure};
+use fanfold_core::{Ended, Feedback, FoldRequest, Notice, Pressure};
 use fanfold_engine::{Followed, Wishes};
 use serde_json::json;
 
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &FoldArgs, options: &Options, say: Say) -> anyhow::Resul
     let viewed = view(&mut followed);
     tell_repairs(followed.conversation.repairs(), Leaves::of(viewed.as_ref()), say);
     if args.explain {
-        terminal::say(&explain::session(&followed.session));
+        terminal::say(&explain::session(&*followed.session));
         let notices = followed.session.take_notices();
         let is_told = |notice: &&Notice| !matches!(notice, Notice::Pressure(_));
         notices.iter().filter(is_told).for_each(|notice| terminal::say(&explain::notice(notice)));
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &FoldArgs, options: &Options, say: Say) -> anyhow::Resul
             if args.dry_run {
                 terminal::say(&picture::before_and_after(&followed, &view, terminal::width()));
             }
-            let told = explain::outcome(&followed.session, view.tokens);
+            let told = explain::outcome(&*followed.session, view.tokens);
             // What was asked for is answered, also where there was nothing to do.
             let why = by_hand
                 .filter(|feedback| feedback.ended == Ended::Nothing)
@@ -90,7 +90,7 @@ pub(super) fn leave(args: &FoldArgs, text: &str) -> anyhow::Result<()> {
 
 /// Folds by hand. None where nothing fits, which the view tells.
 fn fold_now(followed: &mut Followed) -> Option<Feedback> {
-    followed.session.fold(&Ask { force: true, ..Ask::default() }).ok()
+    followed.session.fold(&FoldRequest { force: true, ..FoldRequest::default() }).ok()
 }
 
 /// Tells that people's words were shortened, each message counted once however often that was.
@@ -103,10 +103,10 @@ pub(super) fn tell_shortened(followed: &Followed, say: Say) {
     }
     let messages = terminal::count(n_user, "user message");
     let were = if n_user == 1 { "was" } else { "were" };
-    let policy = followed.session.policy();
-    let why = match policy.folds_users() {
-        true => format!("folded, as the policy `{}` does with whatever is old", policy.name),
-        false => "shortened, because nothing else fitted".to_owned(),
+    let policy = followed.session.policy().filter(|policy| policy.folds_users());
+    let why = match policy {
+        Some(policy) => format!("folded, as the policy `{}` does with whatever is old", policy.name),
+        None => "shortened, because nothing else fitted".to_owned(),
     };
     say.warn(&format!("{messages} {were} {why}; --user-text never forbids it"));
 }

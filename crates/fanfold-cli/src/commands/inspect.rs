@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use fanfold_core::{Cadence, Ledger, Policy, Pressure, Session, Tokens, WorkingContext, working_context};
+use fanfold_core::{Cadence, Engine, Ledger, Policy, Pressure, Tokens, WorkingContext, working_context};
 use fanfold_engine::{Followed, Wishes};
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &InspectArgs, options: &Options, say: Say) -> anyhow::Re
     if args.session.is_none() {
         tell_repairs(followed.conversation.repairs(), Leaves::of(viewed.as_ref()), say);
     }
-    let session = &followed.session;
+    let session = &*followed.session;
     if args.what.metrics {
         let numbers = metrics::Numbers::of(session, happened);
         return match args.json {
@@ -47,7 +47,8 @@ pub(crate) fn run(args: &InspectArgs, options: &Options, say: Say) -> anyhow::Re
             false => terminal::page(&numbers.page()),
         };
     }
-    let context = || working_context(session.transcript(), session.ledger(), session.policy());
+    let policy = session.policy().cloned().unwrap_or_else(Policy::fanfold);
+    let context = || working_context(session.transcript(), session.ledger(), &policy);
     match (args.what.ledger, args.what.context, args.json) {
         (true, _, true) => terminal::data(&format!("{:#}\n", ledger_json(session.ledger()))),
         (true, _, false) => terminal::page(&ledger_page(session)),
@@ -68,17 +69,17 @@ struct Numbers<'a> {
 
 impl Numbers<'_> {
     fn of(followed: &Followed) -> Numbers<'_> {
-        let session = &followed.session;
+        let session = &*followed.session;
         Numbers {
             followed,
             whole: session.transcript().total(),
-            view: session.ledger().total(session.transcript()),
-            trigger: session.policy().strategy.trigger(session.budget()),
+            view: session.status().tokens,
+            trigger: session.status().threshold,
         }
     }
 
     fn page(&self) -> String {
-        let session = &self.followed.session;
+        let session = &*self.followed.session;
         let (budget, policy, counter) = (session.budget(), session.policy(), session.counter());
         // A counter that estimates says so in its name.
         let exact = if counter.is_exact() { " (exact)" } else { "" };
@@ -87,10 +88,12 @@ impl Numbers<'_> {
         let trigger = self.trigger.map_or_else(|| "never".to_owned(), |at| at.to_string());
         let pressure = Pressure::of(self.view, budget);
         let state = if self.view > room { " — it does not fit".to_owned() } else { String::new() };
-        let n_folds = session.ledger().receipts().len();
+        let n_folds = session.status().n_folds;
         let folds = if n_folds == 1 { "fold" } else { "folds" };
         let entries = session.transcript().len();
         let weighed = session.weighed().map_or_else(String::new, |weighed| weighed.to_string());
+        let low_mark =
+            policy.map_or_else(|| "-".to_owned(), |policy| room.permille(policy.low_mark).to_string());
         let rows = [
             ("window", budget.window().to_string(), String::new()),
             ("reserve", budget.reserve().to_string(), "kept for the answer".to_owned()),
@@ -98,10 +101,15 @@ impl Numbers<'_> {
             (
                 "trigger",
                 trigger,
-                format!("where folding starts: {} (policy {})", policy.strategy, policy.name),
+                match policy {
+                    Some(policy) => {
+                        format!("where folding starts: {} (policy {})", policy.strategy, policy.name)
+                    }
+                    None => format!("where folding starts (engine {})", session.name()),
+                },
             ),
             ("cadence", cadence(session), weighed),
-            ("low mark", room.permille(policy.low_mark).to_string(), "how far a fold goes down".to_owned()),
+            ("low mark", low_mark, "how far a fold goes down".to_owned()),
             (
                 "transcript",
                 self.whole.to_string(),
@@ -125,12 +133,12 @@ impl Numbers<'_> {
     }
 
     fn json(&self) -> Value {
-        let session = &self.followed.session;
+        let session = &*self.followed.session;
         let (budget, policy, counter) = (session.budget(), session.policy(), session.counter());
         json!({
             "format": self.followed.conversation.format().to_string(),
-            "policy": policy.name,
-            "strategy": policy.strategy.to_string(),
+            "policy": session.policy_name(),
+            "strategy": policy.map(|policy| policy.strategy.to_string()),
             "counter": counter.name(),
             "exact": counter.is_exact(),
             "window": budget.window().0,
@@ -139,28 +147,28 @@ impl Numbers<'_> {
             "cadence": cadence(session),
             "weighed": session.weighed().map(|weighed| weighed.to_string()),
             "trigger": self.trigger.map(|at| at.0),
-            "low_mark": budget.room().permille(policy.low_mark).0,
+            "low_mark": policy.map(|policy| budget.room().permille(policy.low_mark).0),
             "transcript": self.whole.0,
             "tools": session.transcript().tools().0,
             "view": self.view.0,
             "fits": self.view <= budget.room(),
             "pressure": Pressure::of(self.view, budget).to_string(),
             "entries": session.transcript().len(),
-            "folds": session.ledger().receipts().len(),
+            "folds": session.status().n_folds,
         })
     }
 }
 
 /// What it is folded for, beside the trigger.
-fn cadence(session: &Session<'_>) -> String {
+fn cadence(session: &dyn Engine) -> String {
     match session.weighed() {
         Some(_) => Cadence::Cost.to_string(),
-        None if session.policy().name == Policy::NAMES[0] => Cadence::Window.to_string(),
+        None if session.policy_name() == Policy::NAMES[0] => Cadence::Window.to_string(),
         None => "-".to_owned(),
     }
 }
 
-fn ledger_page(session: &Session<'_>) -> String {
+fn ledger_page(session: &dyn Engine) -> String {
     let ledger = session.ledger();
     if ledger.receipts().is_empty() {
         return explain::session(session);
@@ -196,7 +204,7 @@ fn ledger_page(session: &Session<'_>) -> String {
         );
     }
     summaries(&mut out, ledger);
-    let (whole, view) = (session.transcript().total(), ledger.total(session.transcript()));
+    let (whole, view) = (session.transcript().total(), session.status().tokens);
     let _ = writeln!(out, "in {whole} tokens, out {view}");
     out
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fanfold_memory::{MemoryFile, EntryChange, ChangeError, MemoryFiles, entries, used_chars};
+use fanfold_memory::{ChangeError, EntryChange, MemoryFile, MemoryFiles, entries, used_chars};
 use serde_json::{Value, json};
 
 use super::{Say, provider};

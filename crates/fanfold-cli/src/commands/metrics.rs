@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use fanfold_core::{Metrics, Session, Tokens};
+use fanfold_core::{Engine, Metrics, Tokens};
 use fanfold_store::EventRow;
 use serde_json::{Value, json};
 
@@ -88,7 +88,7 @@ impl Happened {
 }
 
 impl Numbers {
-    pub(crate) fn of(session: &Session<'_>, happened: Option<Happened>) -> Numbers {
+    pub(crate) fn of(session: &dyn Engine, happened: Option<Happened>) -> Numbers {
         Numbers { metrics: Metrics::of(session.transcript(), session.ledger()), happened }
     }
 

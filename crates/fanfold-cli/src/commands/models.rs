@@ -1,6 +1,6 @@
 //! `fanfold models`: how long a prompt a model takes, by the table and by its server.
 
-use fanfold_provider::{Client, Endpoint, KeySource, Style, ServerWindow, WindowKind};
+use fanfold_provider::{Client, Endpoint, KeySource, ServerWindow, Style, WindowKind};
 use fanfold_tokens::{Family, Model, Models};
 use serde_json::{Value, json};
 
@@ -75,7 +75,12 @@ fn table(models: &Models) -> String {
     page
 }
 
-fn one(name: &str, known: Option<&Model>, models: &Models, asked: Option<(&str, Option<ServerWindow>)>) -> String {
+fn one(
+    name: &str,
+    known: Option<&Model>,
+    models: &Models,
+    asked: Option<(&str, Option<ServerWindow>)>,
+) -> String {
     let mut lines = vec![("model", name.to_owned())];
     match known {
         Some(known) => {

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use fanfold_core::Tokens;
-use fanfold_memory::{ProviderCheck, MemoryError, MemoryClient, ProviderKey, MemoryLimits, MemoryFiles, EventCallback, ProviderAddress, MemoryProvider, ToolSelection};
+use fanfold_memory::{
+    EventCallback, MemoryClient, MemoryError, MemoryFiles, MemoryLimits, MemoryProvider, ProviderAddress,
+    ProviderCheck, ProviderKey, ToolSelection,
+};
 use serde_json::json;
 
 use super::memory::folder;
@@ -15,7 +18,10 @@ use crate::terminal::{self, paint, style};
 const TOKENS: u64 = 1_500;
 
 /// Memory as the settings have it, for a host that gives a turn so long at most; none where they have none.
-pub(crate) fn keeper(options: &Options, on_deed: Option<EventCallback>) -> Result<Option<MemoryClient>, Failure> {
+pub(crate) fn keeper(
+    options: &Options,
+    on_deed: Option<EventCallback>,
+) -> Result<Option<MemoryClient>, Failure> {
     let set = &options.memory;
     let provider = provider(set)?;
     let files = if set.files == Some(true) { Some(MemoryFiles::new(&folder(options)?)) } else { None };
@@ -161,8 +167,11 @@ fn as_json(checked: &ProviderCheck, deadline: Duration) -> serde_json::Value {
         .iter()
         .map(|(name, arguments)| json!({ "name": name, "arguments": arguments }))
         .collect();
-    let refused: Vec<_> =
-        checked.rejected_tools.iter().map(|(name, why)| json!({ "name": name, "why": why.describe() })).collect();
+    let refused: Vec<_> = checked
+        .rejected_tools
+        .iter()
+        .map(|(name, why)| json!({ "name": name, "why": why.describe() }))
+        .collect();
     let (took, n_found) = checked.search;
     json!({
         "name": checked.name,

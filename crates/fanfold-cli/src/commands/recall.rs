@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fanfold_core::{Extent, Handle, RecallError, Session, find_by_content};
+use fanfold_core::{Engine, Extent, Handle, RecallError, find_by_content};
 use fanfold_engine::Wishes;
 use serde_json::json;
 
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &RecallArgs, options: &Options, say: Say) -> anyhow::Res
     let mut followed = open(Path::new(&args.first), options, &Wishes::default(), quiet)?;
     // Asking for the view takes the last step, so that the newest folds are known, too.
     let _ = followed.view();
-    let content = content(&followed.session, handle, &extent)?;
+    let content = content(&*followed.session, handle, &extent)?;
     tell_if_nothing(&content, &extent, say);
     print(args, handle, &content)
 }
@@ -50,7 +50,7 @@ pub(super) fn tell_if_nothing(content: &str, extent: &Extent, say: Say) {
 }
 
 /// What a handle opens: by the folds as they were made, or else by its content alone.
-pub(crate) fn content(session: &Session<'_>, handle: Handle, extent: &Extent) -> Result<String, Failure> {
+pub(crate) fn content(session: &dyn Engine, handle: Handle, extent: &Extent) -> Result<String, Failure> {
     match session.recall(handle, extent) {
         Ok(content) => Ok(content),
         Err(RecallError::Unknown(_)) => match find_by_content(session.transcript(), handle) {
@@ -65,7 +65,7 @@ fn no_such_lines(error: &RecallError) -> Failure {
     Failure::new(error.to_string(), "leave out the lines to get all of it")
 }
 
-fn unknown(session: &Session<'_>, handle: Handle) -> Failure {
+fn unknown(session: &dyn Engine, handle: Handle) -> Failure {
     let wanted = handle.to_string();
     let mut known: Vec<String> = session.ledger().originals().map(|(handle, _)| handle.to_string()).collect();
     if known.is_empty() {

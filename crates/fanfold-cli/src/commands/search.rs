@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use fanfold_engine::Engine;
 use fanfold_store::search::{
-    BrowseReply, DiscoverReply, DiscoveredSession, LiveMessages, Profiles, ReadReply, SearchReply, SearchRequest, ScrollReply, Searcher, SearchError, DisplayMessage,
-    DateOrder,
+    BrowseReply, DateOrder, DiscoverReply, DiscoveredSession, DisplayMessage, LiveMessages, Profiles,
+    ReadReply, ScrollReply, SearchError, SearchReply, SearchRequest, Searcher,
 };
 use fanfold_store::{Millis, OpenMode, Store, StoreError, open};
 

@@ -24,7 +24,7 @@ pub(super) fn print(followed: &mut Followed, args: &ShowArgs, say: Say) -> anyho
     if let Some(viewed) = &viewed {
         tell_repairs(followed.conversation.repairs(), Leaves::of(viewed.as_ref()), say);
     }
-    let session = &followed.session;
+    let session = &*followed.session;
     if args.explain {
         terminal::say(&explain::session(session));
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fanfold_core::{Feedback, Handle, Notice, Session, Tokens, thousands};
+use fanfold_core::{Feedback, Handle, Notice, Tokens, thousands};
 use fanfold_engine::{Answer, Ask, Engine, Followed, Left, Note, OpenError, Trouble, Wishes, decode};
 use fanfold_proxy::meter::level_to_tell;
 use fanfold_store::SessionId;
@@ -156,11 +156,11 @@ fn tell(
             terminal::say(&picture::before_and_after(followed, &view, terminal::width()));
         }
         if args.explain {
-            terminal::say(&explain::session(&followed.session));
+            terminal::say(&explain::session(&*followed.session));
             let is_told = |notice: &&Notice| !matches!(notice, Notice::Pressure(_));
             answer.notices.iter().filter(is_told).for_each(|notice| terminal::say(&explain::notice(notice)));
         }
-        tell_folded(&followed.session, args, answer, say);
+        tell_folded(&*followed.session, args, answer, say);
         if matches!(answer.left, Left::Folded(_)) {
             tell_shortened(followed, say);
         }
@@ -181,7 +181,7 @@ fn tell(
 }
 
 /// Tells what became of it, and how full it is where it has not been told since the last fold.
-fn tell_folded(session: &Session<'_>, args: &FoldArgs, answer: &Answer, say: Say) {
+fn tell_folded(session: &dyn fanfold_core::Engine, args: &FoldArgs, answer: &Answer, say: Say) {
     let view = match &answer.left {
         Left::Folded(tokens) => *tokens,
         Left::Whole => session.transcript().total(),

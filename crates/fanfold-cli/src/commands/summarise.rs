@@ -29,15 +29,15 @@ pub(super) fn alone(followed: &mut Followed, options: &Options, say: Say) -> any
     let focus = options.focus.as_deref().unwrap_or_default();
     let mut flaws = Vec::new();
     let (summary, ended) =
-        summarise_alone(&followed.session, focus, &ways, MachineClock.now(), &mut |progress| {
+        summarise_alone(&*followed.session, focus, &ways, MachineClock.now(), &mut |progress| {
             hear(progress, &mut flaws, say);
         });
     go_on_unless(&ended)?;
     if let Some(summary) = summary {
-        followed.session.on(Event::Summarised(summary));
+        followed.session.apply(Event::Summarised(summary));
     }
     if !matches!(ended, Ended::Nothing) {
-        followed.session.on(Event::FoldAsked { range: None });
+        followed.session.apply(Event::FoldAsked { range: None });
     }
     let is_placed = sizes.tell(followed, &ended, say);
     Ok(Outcome { ended, flaws, is_placed })
@@ -127,7 +127,7 @@ impl Sizes {
     fn of(followed: &mut Followed) -> Sizes {
         let _ = followed.view();
         let ledger = followed.session.ledger();
-        Sizes { before: ledger.total(followed.session.transcript()), n_folds: ledger.receipts().len() }
+        Sizes { before: followed.session.status().tokens, n_folds: ledger.receipts().len() }
     }
 
     /// Tells what came of it. Says whether a summary that was written stands in the view.

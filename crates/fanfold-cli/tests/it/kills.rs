@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fanfold_engine::{Engine, MachineClock};
-use fanfold_store::{CheckMode, EndReason, SessionFilter, NodeId, Relation, SessionId, SqliteStore, Store};
+use fanfold_store::{CheckMode, EndReason, NodeId, Relation, SessionFilter, SessionId, SqliteStore, Store};
 use fanfold_testkit::Rng;
 use serde_json::{Value, json};
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fanfold_engine::{Engine, MachineClock, Standing};
-use fanfold_store::{SessionFilter, OpenMode, SessionId, open};
+use fanfold_store::{OpenMode, SessionFilter, SessionId, open};
 use tempfile::TempDir;
 
 /// `fanfold serve`, ended with this.

@@ -31,16 +31,16 @@ fn say(engine: &mut dyn Engine, text: &str) {
 fn a_host_can_use_it_without_knowing_it() {
     let mut engine = session(3);
     let engine: &mut dyn Engine = &mut engine;
-    assert!(!engine.should_fold(None).fold);
+    assert!(!engine.should_fold(None).is_due);
     assert!(engine.has_something_to_fold());
-    let feedback = engine.fold(&Ask { force: true, ..Ask::default() }).expect("it fits");
+    let feedback = engine.fold(&FoldRequest { force: true, ..FoldRequest::default() }).expect("it fits");
     assert_eq!((feedback.ended, engine.status().n_folds), (Ended::Folded, 1));
-    let again = engine.fold(&Ask { force: true, ..Ask::default() }).expect("it fits");
+    let again = engine.fold(&FoldRequest { force: true, ..FoldRequest::default() }).expect("it fits");
     assert_eq!(again.ended, Ended::Nothing);
     assert!(again.note.expect("it says why").contains("within the low mark"), "{}", again.headline);
-    engine.on_model(Budget::with_reserve(Tokens(30), Tokens::ZERO));
+    engine.set_budget(Budget::with_reserve(Tokens(30), Tokens::ZERO));
     assert!(engine.status().tokens <= Tokens(30) || engine.preflight().is_err());
-    engine.on_session(&SessionChange::Reset);
+    engine.change_session(&SessionChange::Reset);
     assert_eq!(engine.status().tokens, Tokens::ZERO);
 }
 
@@ -105,9 +105,9 @@ fn what_the_provider_proved_to_fit_is_not_folded_for_an_estimate() {
     let without = grow(&mut estimated(&Guess));
     let mut told = estimated(&Guess);
     let counted = told.status().tokens;
-    told.on_usage(Usage { prompt: Tokens(counted.0 / 2), ..Usage::default() });
+    told.report_usage(ProviderUsage { input: Tokens(counted.0 / 2), ..ProviderUsage::default() });
     let should = told.should_fold(Some(Tokens(601)));
-    assert!(should.fold, "what the host knows counts: {}", should.reason);
+    assert!(should.is_due, "what the host knows counts: {}", should.reason);
     let mut replayed = told.fork();
     let with = grow(&mut told);
     // It waits for as much as the estimate was wrong by, and no longer.
@@ -115,10 +115,10 @@ fn what_the_provider_proved_to_fit_is_not_folded_for_an_estimate() {
     assert_eq!(grow(&mut replayed), with);
     // A count that is the provider's own is not doubted, and a report of nothing says nothing.
     let mut exact = estimated(&Words);
-    exact.on_usage(Usage { prompt: Tokens(100), ..Usage::default() });
+    exact.report_usage(ProviderUsage { input: Tokens(100), ..ProviderUsage::default() });
     assert_eq!(grow(&mut exact), without);
     let mut silent = estimated(&Guess);
-    silent.on_usage(Usage::default());
+    silent.report_usage(ProviderUsage::default());
     assert_eq!(grow(&mut silent), without);
 }
 
@@ -126,12 +126,12 @@ fn what_the_provider_proved_to_fit_is_not_folded_for_an_estimate() {
 fn the_reason_tells_that_the_estimate_waits() {
     let mut session = estimated(&Guess);
     let counted = session.status().tokens;
-    session.on_usage(Usage { prompt: Tokens(counted.0 / 2), ..Usage::default() });
+    session.report_usage(ProviderUsage { input: Tokens(counted.0 / 2), ..ProviderUsage::default() });
     say(&mut session, &format!("call    read more.rs\nresult  {}", LONG.repeat(9)));
     let should = session.should_fold(None);
-    assert!(session.status().tokens > Tokens(600) && !should.fold, "{}", should.reason);
+    assert!(session.status().tokens > Tokens(600) && !should.is_due, "{}", should.reason);
     assert!(should.reason.contains("the provider counted less"), "{}", should.reason);
-    assert_eq!(session.fold(&Ask::default()).expect("it fits").ended, Ended::Nothing);
+    assert_eq!(session.fold(&FoldRequest::default()).expect("it fits").ended, Ended::Nothing);
     // Whatever was reported, what is over the room by our own count is folded.
     say(&mut session, &format!("call    read most.rs\nresult  {}", LONG.repeat(40)));
     session.view().expect("it fits");
@@ -141,7 +141,8 @@ fn the_reason_tells_that_the_estimate_waits() {
 #[test]
 fn what_the_host_knows_to_cost_more_is_folded_at_once() {
     let mut session = estimated(&Words);
-    let feedback = session.fold(&Ask { tokens: Some(Tokens(900)), ..Ask::default() }).expect("it fits");
+    let feedback =
+        session.fold(&FoldRequest { tokens: Some(Tokens(900)), ..FoldRequest::default() }).expect("it fits");
     assert_eq!(feedback.ended, Ended::Folded, "{feedback}");
 }
 
@@ -160,16 +161,16 @@ fn folds_that_win_nothing_come_to_rest_whatever_a_host_tells() {
         if session.view().is_err() {
             break;
         }
-        session.on_usage(Usage { prompt: Tokens(990), ..Usage::default() });
-        let folded = session.fold(&Ask { tokens: Some(Tokens(990)), ..Ask::default() });
+        session.report_usage(ProviderUsage { input: Tokens(990), ..ProviderUsage::default() });
+        let folded = session.fold(&FoldRequest { tokens: Some(Tokens(990)), ..FoldRequest::default() });
         n_folds += usize::from(folded.is_ok_and(|feedback| feedback.ended == Ended::Folded));
-        session.on_session(&SessionChange::End("s".to_owned()));
-        session.on_session(&SessionChange::Start("s".to_owned()));
+        session.change_session(&SessionChange::End("s".to_owned()));
+        session.change_session(&SessionChange::Start("s".to_owned()));
     }
     assert!(
         n_folds + session.ledger().receipts().len() <= 6,
         "{n_folds} {}",
         session.ledger().receipts().len()
     );
-    assert!(!session.should_fold(Some(Tokens(990))).fold);
+    assert!(!session.should_fold(Some(Tokens(990))).is_due);
 }

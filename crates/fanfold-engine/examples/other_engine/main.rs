@@ -1,7 +1,7 @@
-//! Folds a conversation by another engine than ours, in the host that ours runs in.
+//! Folds a conversation with another engine, in the host that ours runs in.
 //!
 //! ```text
-//! cargo run -p fanfold-engine --example other_engine -- chat.json 8000 > folded.json
+//! cargo run -p fanfold-engine --example other_engine -- chat.json 8000 newest > folded.json
 //! ```
 
 mod newest; // the other engine
@@ -9,21 +9,33 @@ mod newest; // the other engine
 use std::error::Error;
 use std::io::Write as _;
 
-use fanfold_core::{Budget, Engine as _, Tokens};
-use fanfold_engine::{Followed, Wishes, decode};
+use fanfold_core::{Budget, EngineFactory, Policy, Tokens};
+use fanfold_engine::{Followed, Terms, Wishes, decode};
 
-use newest::Newest;
+/// The engines that this program knows.
+const ENGINES: [EngineFactory; 2] = [EngineFactory::FANFOLD, newest::NEWEST];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let (Some(path), Some(window)) = (arguments.next(), arguments.next()) else {
-        return Err("give a conversation and a window: chat.json 8000".into());
+        return Err("usage: other_engine chat.json 8000 [newest|fanfold]".into());
+    };
+    let engine = arguments.next().unwrap_or_else(|| "newest".to_owned());
+    let terms = Terms {
+        engine: EngineFactory::find(&ENGINES, &engine)?,
+        policy: Policy::fanfold(),
+        budget: Budget::of_window(Tokens(window.parse()?)),
+        prices: None,
+        counter: fanfold_tokens::o200k(),
+        format: None,
+        focus: String::new(),
+        assumed: Vec::new(),
+        described: String::new(),
     };
     let body = std::fs::read_to_string(path)?;
     let (conversation, changes) = decode(&body, None)?;
-    let engine = Newest::new(Budget::of_window(Tokens(window.parse()?)), fanfold_tokens::o200k());
-    let mut followed = Followed::body_by(engine, conversation, changes, &Wishes::default());
-    let view = followed.plain_view()?.clone();
+    let mut followed = Followed::body(conversation, changes, &terms, &Wishes::default());
+    let view = followed.view()?;
     let status = followed.session.status();
     eprintln!("{}: {} → {} tokens", followed.session.name(), status.transcript, status.tokens);
     let mut out = std::io::stdout().lock();

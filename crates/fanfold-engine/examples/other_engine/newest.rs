@@ -1,38 +1,46 @@
-//! A whole other engine in a page: the newest entries that fit, and a line for what is left out before them.
+//! A complete engine on one page: it keeps the newest entries that fit and a note about those before them.
 //!
-//! It keeps nothing for a recall and minds neither prices nor caches. It shows what an engine has to do, and no more.
+//! It has no recall, and ignores prices and caches: it shows the least that an engine has to do.
 
 use fanfold_core::{
-    Ask, Asked, Budget, CallId, Contributor, Count, Engine, Entry, EntryId, Feedback, Item, Outcome,
-    Overflow, Pressure, Refusal, SessionChange, Should, Status, Tokens, Transcript, View, Voice,
+    Asked, Budget, CallId, Contributor, Count, Engine, EngineFactory, Entry, EntryId, Feedback, FoldAdvice,
+    FoldRequest, Item, Ledger, Outcome, Overflow, Pressure, Refusal, SessionChange, Status, Tokens,
+    Transcript, View, Voice,
 };
 
+/// The entry for a host's list of engines.
+pub(crate) const NEWEST: EngineFactory =
+    EngineFactory { name: "newest", start: |setup| Box::new(Newest::new(setup.budget, setup.counter)) };
+
 /// Keeps system text and the newest entries.
+#[derive(Clone)]
 pub(crate) struct Newest {
     counter: &'static dyn Count,
     budget: Budget,
     transcript: Transcript,
-    /// The first entry that is sent, beside system text. It only ever moves on, so that a view stays as it was.
+    /// The first entry in the view after the system text. It only increases, so that views keep their beginning.
     first: usize,
     n_folds: usize,
     view: View,
+    /// Always empty: this engine explains nothing and recalls nothing.
+    ledger: Ledger,
 }
 
 impl Newest {
-    /// An engine for a budget.
+    /// An engine without entries.
     pub(crate) fn new(budget: Budget, counter: &'static dyn Count) -> Newest {
         let (transcript, view) = (Transcript::new(), View::default());
-        Newest { counter, budget, transcript, first: 0, n_folds: 0, view }
+        Newest { counter, budget, transcript, first: 0, n_folds: 0, view, ledger: Ledger::default() }
     }
 
-    /// What is sent if the entries before one are left out.
+    /// The view without the entries before `first`.
     fn from(&self, first: usize) -> View {
         let is_sent = |i: usize| i >= first || self.transcript.entries()[i].is_system();
-        let n_gone = (0..first).filter(|i| !is_sent(*i)).count();
+        let n_dropped = (0..first).filter(|i| !is_sent(*i)).count();
         let mut view = View::default();
         for i in 0..self.transcript.len() {
-            if i == first && n_gone > 0 {
-                let text = format!("[{n_gone} earlier entries are left out]");
+            if i == first && n_dropped > 0 {
+                let text = format!("[{n_dropped} earlier entries are left out]");
                 view.tokens += self.counter.frame().message + self.counter.count(&text);
                 view.items.push(Item::Note { text: text.into(), voice: Voice::Fanfold });
             }
@@ -45,7 +53,7 @@ impl Newest {
         view
     }
 
-    /// Where to begin to get to half of the room, or as near to it as that goes; none if nothing would be won.
+    /// The first entry of a view that fills half of the room, or as nearly as possible; none if nothing would be saved.
     fn next_first(&self) -> Option<usize> {
         let goal = self.budget.room().permille(500);
         let now = self.from(self.first).tokens;
@@ -56,7 +64,7 @@ impl Newest {
         reached.or(shorter.iter().min()).map(|(_, first)| *first)
     }
 
-    fn leave_out(&mut self) {
+    fn drop_entries(&mut self) {
         if let Some(first) = self.next_first() {
             self.n_folds += 1;
             self.first = first;
@@ -73,7 +81,7 @@ impl Engine for Newest {
         self.transcript.append(entry, self.counter)
     }
 
-    fn answer(&mut self, call: CallId, outcome: Outcome) -> bool {
+    fn set_result(&mut self, call: CallId, outcome: Outcome) -> bool {
         self.transcript.answer(call, outcome, self.counter)
     }
 
@@ -92,8 +100,8 @@ impl Engine for Newest {
     fn view(&mut self) -> Result<&View, Refusal> {
         let room = self.budget.room();
         if self.from(self.first).tokens > room {
-            // Half of the room, so that the next few views only grow.
-            self.leave_out();
+            // Down to half of the room, so that the next views only grow.
+            self.drop_entries();
         }
         self.view = self.from(self.first);
         if self.view.tokens <= room {
@@ -105,19 +113,18 @@ impl Engine for Newest {
         Err(Overflow { smallest: self.view.tokens, room, is_folded: true, contributors, remedy }.into())
     }
 
-    fn should_fold(&self, tokens: Option<Tokens>) -> Should {
+    fn should_fold(&self, tokens: Option<Tokens>) -> FoldAdvice {
         let (tokens, room) = (tokens.unwrap_or_else(|| self.from(self.first).tokens), self.budget.room());
-        let fold = tokens > room;
-        Should { fold, reason: format!("{tokens} tokens for a room of {room}") }
+        FoldAdvice { is_due: tokens > room, reason: format!("{tokens} tokens for a room of {room}") }
     }
 
-    fn fold(&mut self, ask: &Ask) -> Result<Feedback, Refusal> {
+    fn fold(&mut self, request: &FoldRequest) -> Result<Feedback, Refusal> {
         let (before, n_before) = (self.from(self.first).tokens, self.n_folds);
-        if ask.force || self.should_fold(ask.tokens).fold {
-            self.leave_out();
+        if request.force || self.should_fold(request.tokens).is_due {
+            self.drop_entries();
         }
         let after = self.view()?.tokens;
-        let why_nothing = Some("leaving out more would win nothing".to_owned());
+        let why_nothing = Some("dropping more entries would save nothing".to_owned());
         let (room, n_folds) = (self.budget.room(), self.n_folds - n_before);
         Ok(Feedback::of(&Asked { before, after, room, n_folds, why_nothing, ..Asked::default() }))
     }
@@ -126,11 +133,23 @@ impl Engine for Newest {
         self.next_first().is_some()
     }
 
-    fn on_model(&mut self, budget: Budget) {
+    fn budget(&self) -> Budget {
+        self.budget
+    }
+
+    fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    fn fork(&self) -> Box<dyn Engine> {
+        Box::new(self.clone())
+    }
+
+    fn set_budget(&mut self, budget: Budget) {
         self.budget = budget;
     }
 
-    fn on_session(&mut self, change: &SessionChange) {
+    fn change_session(&mut self, change: &SessionChange) {
         if *change == SessionChange::Reset {
             *self = Newest::new(self.budget, self.counter);
         }

@@ -1,8 +1,8 @@
-//! A conversation and its session, followed together: bytes in, a view out.
+//! A conversation and the engine that folds it: changes in, a view out.
 //!
-//! What follows it may be any engine that keeps to the contract; ours is `Session`.
+//! The engine is the one that the terms name; nothing here depends on which it is.
 
-use fanfold_core::{Budget, Count, Engine, Entry, EntryId, Event, Refusal, Session, Tokens, View};
+use fanfold_core::{Count, Engine, EngineSetup, Entry, EntryId, Event, Refusal, Tokens, View};
 use fanfold_wire::{Change, Conversation, DecodeError, Format};
 use serde_json::value::RawValue;
 
@@ -10,44 +10,44 @@ use crate::follow::parallel::Threads;
 use crate::follow::room::Room;
 use crate::follow::terms::Terms;
 
-/// From this many bytes of text on, counting on several threads pays for their memory.
-const MANY_BYTES: usize = 256 * 1024;
+/// Minimum text size in bytes for counting on several threads.
+const MIN_PARALLEL_BYTES: usize = 256 * 1024;
 
-/// A conversation being followed, by our engine or another one.
-pub struct Followed<E = Session<'static>> {
-    /// As its client writes it.
+/// A conversation and the engine that folds it.
+pub struct Followed {
+    /// The conversation in the client's format.
     pub conversation: Conversation,
-    /// As it is folded.
-    pub session: E,
-    /// The sizes of transcript and view after each entry, if they are wanted.
+    /// The engine.
+    pub session: Box<dyn Engine>,
+    /// The sizes of transcript and view after each entry, if they are recorded.
     pub course: Option<Vec<Sizes>>,
-    /// How much room there is, as its provider counts.
+    /// The budget, corrected by what the provider reports.
     pub(crate) room: Room,
-    /// The tool schemas as they were counted last.
+    /// The tool schemas that were counted last, as JSON.
     schemas: String,
-    /// A tool that leaves with every request.
-    added: Option<String>,
-    /// Entries that must stay as they are.
+    /// The tool that is added to each request.
+    added_tool: Option<String>,
+    /// Entries that must not be folded.
     pins: Vec<EntryId>,
 }
 
-/// What transcript and view cost at one moment.
+/// The sizes of transcript and view at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
-    /// All that was said.
+    /// The whole transcript.
     pub transcript: Tokens,
-    /// What is sent.
+    /// The view.
     pub view: Tokens,
-    /// How many folds there were.
+    /// The number of folds so far.
     pub n_folds: usize,
 }
 
-/// What to do beside folding.
+/// Options for following a conversation.
 #[derive(Debug, Clone, Default)]
 pub struct Wishes {
-    /// Messages that must stay as they are, by their numbers from 0.
+    /// Messages that must not be folded, by their numbers from 0.
     pub pins: Vec<u32>,
-    /// Whether the sizes are noted after each entry.
+    /// Whether the sizes are recorded after each entry.
     pub has_course: bool,
 }
 
@@ -62,7 +62,7 @@ impl Followed {
         Followed::body_watched(conversation, changes, terms, wishes, &mut || ())
     }
 
-    /// The same, with a call after each change for somebody who waits.
+    /// The same, with a call after each change to report progress.
     pub fn body_watched(
         conversation: Conversation,
         changes: Vec<Change>,
@@ -70,106 +70,75 @@ impl Followed {
         wishes: &Wishes,
         watch: &mut dyn FnMut(),
     ) -> Followed {
-        Followed::start(conversation, terms).through(changes, wishes, watch)
+        let mut followed = Followed::start(conversation, terms);
+        let tools = followed.conversation.tools().map(str::to_owned);
+        followed.set_tools(tools.as_deref());
+        followed.pins = pinned_entries(&changes, &wishes.pins);
+        followed.course = wishes.has_course.then(Vec::new);
+        followed.make(changes, watch);
+        followed.end_entry();
+        followed
     }
 
-    /// A conversation without messages yet.
+    /// A conversation without messages.
     pub fn empty(format: Format, terms: &Terms) -> Followed {
         Followed::start(Conversation::of_messages(format), terms)
     }
 
-    /// A conversation of which nothing has been followed yet.
+    /// A conversation with a new engine that has seen none of its messages.
     pub(crate) fn start(conversation: Conversation, terms: &Terms) -> Followed {
-        let mut session = Session::new(terms.policy.clone(), terms.budget, terms.counter);
-        session.set_parallel(&Threads);
-        if let Some(prices) = &terms.prices {
-            session = session.with_prices(prices.clone());
-        }
+        let mut session = (terms.engine.start)(EngineSetup {
+            policy: terms.policy.clone(),
+            budget: terms.budget,
+            prices: terms.prices.clone(),
+            counter: terms.counter,
+            parallel: &Threads,
+        });
         if !terms.focus.is_empty() {
-            session.on(Event::Focused(terms.focus.clone()));
+            session.apply(Event::Focused(terms.focus.clone()));
         }
-        Followed { room: Room::of(terms.budget), ..Followed::by(session, conversation) }
-    }
-
-    /// The view to send, or why there is none.
-    pub fn view(&mut self) -> Result<View, Refusal> {
-        if self.session.policy().working_context {
-            return self.session.view_with_context();
-        }
-        self.session.view().cloned()
-    }
-}
-
-impl<E: Engine> Followed<E> {
-    /// A conversation that another engine follows, from its first message to its last.
-    ///
-    /// `session` is the engine as it is before anything was said.
-    pub fn body_by(
-        session: E,
-        conversation: Conversation,
-        changes: Vec<Change>,
-        wishes: &Wishes,
-    ) -> Followed<E> {
-        Followed::by(session, conversation).through(changes, wishes, &mut || ())
-    }
-
-    /// A conversation of which an engine has followed nothing yet.
-    fn by(session: E, conversation: Conversation) -> Followed<E> {
-        let status = session.status();
-        let budget = Budget::with_reserve(status.window, status.window - status.room);
         Followed {
             conversation,
             session,
             course: None,
-            room: Room::of(budget),
+            room: Room::of(terms.budget),
             schemas: String::new(),
-            added: None,
+            added_tool: None,
             pins: Vec::new(),
         }
     }
 
-    /// Follows it to its last message.
-    fn through(mut self, changes: Vec<Change>, wishes: &Wishes, watch: &mut dyn FnMut()) -> Followed<E> {
-        let tools = self.conversation.tools().map(str::to_owned);
-        self.set_tools(tools.as_deref());
-        self.pins = pinned_entries(&changes, &wishes.pins);
-        self.course = wishes.has_course.then(Vec::new);
-        self.make(changes, watch);
-        self.end_entry();
-        self
+    /// The view to send, or why there is none.
+    pub fn view(&mut self) -> Result<View, Refusal> {
+        self.session.view_with_context()
     }
 
-    /// The view to send as the engine makes it, or why there is none.
-    pub fn plain_view(&mut self) -> Result<&View, Refusal> {
-        self.session.view()
-    }
-
-    /// Has a tool leave with every request, beside those of the client.
+    /// Adds a tool to every request, in addition to the client's own.
     pub(crate) fn add_tool(&mut self, tool: Option<&str>) {
         self.conversation.add_tool(tool);
-        // It is counted whether a body has a place for it or not, so that what was decided follows from what was noted.
-        self.added = tool.map(str::to_owned);
+        // Counted even where a body has no place for it, so that a replay from the log decides the same.
+        self.added_tool = tool.map(str::to_owned);
         self.count_tools();
     }
 
     fn count_tools(&mut self) {
         let counter = self.session.counter();
-        let added = self.added.as_deref().map_or(Tokens::ZERO, |tool| counter.count(tool));
+        let added = self.added_tool.as_deref().map_or(Tokens::ZERO, |tool| counter.count(tool));
         let schemas = counter.count(&self.schemas) + added;
         self.session.set_tools(schemas);
     }
 
-    /// Tells what the tool schemas are, as JSON.
+    /// Sets the client's tool schemas, as JSON.
     pub fn set_tools(&mut self, schemas: Option<&str>) {
-        let is_there = |schemas: &&str| !matches!(schemas.trim(), "[]" | "{}" | "null");
-        let schemas = schemas.filter(is_there).unwrap_or_default();
+        let is_empty = |schemas: &&str| matches!(schemas.trim(), "[]" | "{}" | "null");
+        let schemas = schemas.filter(|schemas| !is_empty(schemas)).unwrap_or_default();
         if schemas != self.schemas {
             schemas.clone_into(&mut self.schemas);
             self.count_tools();
         }
     }
 
-    /// Takes messages that came after those held.
+    /// Appends messages.
     pub fn append(&mut self, messages: &[&RawValue]) {
         let changes = self.conversation.append(messages);
         self.make(changes, &mut || ());
@@ -183,7 +152,7 @@ impl<E: Engine> Followed<E> {
         }
     }
 
-    /// Makes one change.
+    /// Applies one change.
     pub(crate) fn make_one(&mut self, change: Change) {
         match change {
             Change::Append(entry) => {
@@ -191,20 +160,20 @@ impl<E: Engine> Followed<E> {
                 self.session.append(entry);
             }
             Change::Answer(call, outcome) => {
-                self.session.answer(call, outcome);
+                self.session.set_result(call, outcome);
             }
         }
     }
 
-    /// Does what a request that left did beside leaving: the step for the newest entry was taken then, with the tools
-    /// of then, and what its view named while a call was running stays named.
+    /// Repeats the effect of a recorded request on the engine: it folded then, with the tools of that time, and the
+    /// handles in its view keep their names.
     pub(crate) fn look(&mut self) {
-        // That nothing fitted was told when it was asked for, and so was what people should hear of.
+        // Overflows and notices were reported when the request was made.
         let _ = self.session.view();
         let _ = self.session.take_notices();
     }
 
-    /// Does what is due when the last entry is complete: the step for it is taken now in any case.
+    /// Pins the last entry if it should be, and records the sizes now that the entry is complete.
     fn end_entry(&mut self) {
         let n_entries = self.session.transcript().len();
         if n_entries == 0 {
@@ -212,14 +181,14 @@ impl<E: Engine> Followed<E> {
         }
         let last = EntryId::from(n_entries - 1);
         if self.pins.contains(&last) {
-            self.session.on(Event::Pinned(last));
+            self.session.apply(Event::Pinned(last));
         }
-        self.note_sizes();
+        self.record_sizes();
     }
 
-    fn note_sizes(&mut self) {
+    fn record_sizes(&mut self) {
         let Some(course) = &mut self.course else { return };
-        // An overflow has no view; its smallest try is noted instead.
+        // After an overflow there is no view; the status has the smallest attempt.
         let view = self.session.view().ok().map(|view| view.tokens);
         let status = self.session.status();
         let (transcript, view) = (status.transcript, view.unwrap_or(status.tokens));
@@ -237,10 +206,10 @@ impl<E: Engine> Followed<E> {
     }
 }
 
-/// Counts many changes on several threads; few are counted as they are made.
+/// Counts many changes on several threads. A few are counted when they are applied.
 pub fn count_changes(counter: &dyn Count, changes: &mut [Change]) {
     let n_bytes: usize = changes.iter().map(n_bytes).sum();
-    if n_bytes >= MANY_BYTES {
+    if n_bytes >= MIN_PARALLEL_BYTES {
         Threads.count_all(changes, counter);
     }
 }

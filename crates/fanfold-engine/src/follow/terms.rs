@@ -1,26 +1,28 @@
-//! What a conversation is folded by.
+//! What a conversation is folded by: policy, budget, counter, prices, engine.
 
-use fanfold_core::{Budget, Count, Policy, Prices};
+use fanfold_core::{Budget, Count, EngineFactory, Policy, Prices};
 use fanfold_wire::Format;
 
-/// What a conversation is folded by.
+/// Everything that decides how a conversation is folded.
 #[derive(Clone)]
 pub struct Terms {
+    /// The engine that folds it.
+    pub engine: EngineFactory,
     /// What may be folded.
     pub policy: Policy,
-    /// How much room there is.
+    /// The window and the reserve.
     pub budget: Budget,
-    /// What the model is charged at, if that is known and counts.
+    /// The model's prices, if they are known and should decide when to fold.
     pub prices: Option<Prices>,
-    /// Counters are few and live as long as the program.
+    /// The token counter. Counters are few and are never freed.
     pub counter: &'static dyn Count,
-    /// The format of the conversation, if it is known.
+    /// The format of the conversation, if the settings name one.
     pub format: Option<Format>,
-    /// A topic of which more is kept; none if it is empty.
+    /// A topic that is kept in more detail; empty for none.
     pub focus: String,
-    /// What was assumed because nobody said it, for a person.
+    /// Notes about defaults that were assumed, for a person.
     pub assumed: Vec<String>,
-    /// What a host makes these terms of again, all but the budget. It is kept with the session and means nothing to
-    /// the engine but this: the same words are the same terms.
+    /// The host's settings in a form from which it can restore these terms, except for the budget. It is stored with
+    /// the session; the engine only compares it for equality.
     pub described: String,
 }

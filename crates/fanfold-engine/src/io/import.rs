@@ -1,8 +1,8 @@
 //! Sessions brought here: what others wrote down, and what we did ourselves.
 
 use fanfold_store::{
-    Batch, SessionChange, EndReason, EventRow, SessionFilter, IdError, Millis, NewEvent, NewMessage, NewSession, NodeId,
-    Op, Relation, SessionId, SessionRow, StoreError,
+    Batch, EndReason, EventRow, IdError, Millis, NewEvent, NewMessage, NewSession, NodeId, Op, Relation,
+    SessionChange, SessionFilter, SessionId, SessionRow, StoreError,
 };
 use fanfold_wire::{Conversation, Dress, Format, undress};
 use serde_json::Value;

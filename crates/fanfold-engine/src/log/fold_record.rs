@@ -23,7 +23,7 @@ pub(crate) fn record(followed: &Followed, past: &Past, sent: &Sent) -> Vec<Note>
         let content = session.recall(handle, &Extent::Whole).unwrap_or_default();
         handles.push((digits, originals::write(original), print_of(&content)));
     }
-    let n_folds = ledger.receipts().len();
+    let n_folds = session.status().n_folds;
     let tokens = ledger.receipts().last().map_or((0, 0), |receipt| (receipt.before.0, receipt.after.0));
     let fold = FoldMade {
         tip: sent.tip.clone().unwrap_or_default(),

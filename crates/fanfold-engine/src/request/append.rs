@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use fanfold_core::Budget;
 use fanfold_store::{
-    Batch, BlobId, SessionChange as Alter, Millis, NewMessage, NewSession, NodeId, Op, Relation, SessionRow,
+    Batch, BlobId, Millis, NewMessage, NewSession, NodeId, Op, Relation, SessionChange as Alter, SessionRow,
     StoreError,
 };
 use fanfold_wire::{Conversation, Format, Incoming, same_system};

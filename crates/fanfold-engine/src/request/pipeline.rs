@@ -248,7 +248,7 @@ impl Engine {
             Ok(view) => view,
             Err(Refusal::Overflow(overflow)) => {
                 let (transcript, view) = (state.followed.session.transcript().total(), overflow.smallest);
-                let n_folds = state.followed.session.ledger().receipts().len();
+                let n_folds = state.followed.session.status().n_folds;
                 progress.sizes = Some(Sizes { transcript, view, n_folds });
                 return Err(Trouble::Overflow(Box::new(overflow)));
             }
@@ -270,7 +270,7 @@ impl Engine {
         let n_new = progress.n_new + n_new;
         let notices = state.followed.session.take_notices();
         let session = &state.followed.session;
-        let (transcript, n_folds) = (session.transcript().total(), session.ledger().receipts().len());
+        let (transcript, n_folds) = (session.transcript().total(), session.status().n_folds);
         let format = state.followed.conversation.format();
         let mut answer = Answer {
             body,
@@ -370,7 +370,7 @@ fn sent_of(state: &State, body: &str) -> Sent {
         seen: state.past.n_own,
         frame: state.frame.as_ref().map(|(frame, _)| frame.to_string()).unwrap_or_default(),
         format: conversation.format().to_string(),
-        policy: session.policy().name.to_owned(),
+        policy: session.policy_name().to_owned(),
         counter: session.counter().name().to_owned(),
         tokens: None,
         dress: Dresses::of(conversation.dresses()),

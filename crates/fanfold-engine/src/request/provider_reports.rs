@@ -1,7 +1,7 @@
 //! What the provider says of a request: that it is too long, or what it counted. Both are noted, so that a replay
 //! arrives at the same view.
 
-use fanfold_core::Tokens;
+use fanfold_core::{ProviderUsage, Tokens};
 use fanfold_store::{Op, SessionId};
 
 use crate::engine::{Engine, OpError};
@@ -19,19 +19,6 @@ pub struct Refused {
     pub limit: Option<Tokens>,
     /// What it counted, if it said so.
     pub size: Option<Tokens>,
-}
-
-/// What the provider counted for a request that it answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Usage {
-    /// All that was sent: what was read from its cache and what was written to it are part of it.
-    pub input: Tokens,
-    /// Of it, what was read from its cache.
-    pub cached: Tokens,
-    /// Of it, what was written to its cache.
-    pub written: Tokens,
-    /// All that came back.
-    pub output: Tokens,
 }
 
 /// From this share of the room on a count tells something: in short requests what providers add weighs too much.
@@ -73,7 +60,7 @@ impl Engine {
 
     /// Takes note of what the provider counted for a request of which `counted` was counted here. Nothing is written
     /// unless that changes something.
-    pub fn used(&self, session: &SessionId, counted: Tokens, usage: &Usage) -> Result<(), OpError> {
+    pub fn used(&self, session: &SessionId, counted: Tokens, usage: &ProviderUsage) -> Result<(), OpError> {
         let known = self.known(session)?;
         let mut notes = Vec::new();
         let is_telling = usage.input > Tokens::ZERO && counted.0.saturating_mul(TELLING) >= known.room.0;

@@ -183,7 +183,8 @@ impl Engine {
 
     fn go(&self, row: &SessionRow, to: Option<NodeId>, moved: Moved) -> Result<(), OpError> {
         // Noted before the move, so that what is left behind is what the note comes after, and is kept for it.
-        let ops = vec![Op::AddEvent(row.id.clone(), Note::Moved(moved).event()), Op::MoveTip(row.id.clone(), to)];
+        let ops =
+            vec![Op::AddEvent(row.id.clone(), Note::Moved(moved).event()), Op::MoveTip(row.id.clone(), to)];
         let expect = vec![(row.id.clone(), row.tip)];
         self.store.commit(&Batch { at: self.clock.now(), expected_tips: expect, ops })?;
         Ok(())

@@ -1,6 +1,6 @@
 //! What people say about a session: its title, its goal, what must not be folded.
 
-use fanfold_store::{Batch, SessionChange, Op, SessionId};
+use fanfold_store::{Batch, Op, SessionChange, SessionId};
 
 use crate::engine::{Engine, OpError};
 use crate::log::notes::Note;

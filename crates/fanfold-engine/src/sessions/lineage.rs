@@ -1,8 +1,8 @@
 //! Sessions that come from others: forks, rotations, and the newest of a line.
 
 use fanfold_store::{
-    Batch, SessionChange, EndReason, SessionFilter, NewSession, NodeId, Op, ReadableSessions, Relation, SessionId, SessionRow,
-    StoreError, readable_sessions,
+    Batch, EndReason, NewSession, NodeId, Op, ReadableSessions, Relation, SessionChange, SessionFilter,
+    SessionId, SessionRow, StoreError, readable_sessions,
 };
 
 use crate::engine::{Engine, OpError};
@@ -132,7 +132,9 @@ impl Engine {
     /// The session that goes on where another one was: the newest leaf of its rotations.
     pub fn newest(&self, session: &SessionId) -> Result<SessionRow, OpError> {
         let mut row = self.row(session)?;
-        let line = self.store.sessions(&SessionFilter { root: Some(row.root.clone()), ..SessionFilter::default() })?;
+        let line = self
+            .store
+            .sessions(&SessionFilter { root: Some(row.root.clone()), ..SessionFilter::default() })?;
         // Each step goes to another child, and there are only so many.
         for _ in 0..line.len() {
             let children = line.iter().filter(

@@ -1,6 +1,6 @@
 //! Sessions that go, and what of them stays with those that came from them.
 
-use fanfold_store::{Batch, SessionFilter, Millis, Op, SessionId, SessionRow, readable_sessions};
+use fanfold_store::{Batch, Millis, Op, SessionFilter, SessionId, SessionRow, readable_sessions};
 
 use crate::engine::{Engine, OpError};
 use crate::log::notes::{Note, Noted};
@@ -35,8 +35,11 @@ impl Engine {
 
     /// The sessions that a retention would let go.
     pub fn outdated(&self, retention: &Retention) -> Result<Vec<SessionRow>, OpError> {
-        let filter =
-            SessionFilter { before: Some(retention.before), source: retention.source.clone(), ..SessionFilter::default() };
+        let filter = SessionFilter {
+            before: Some(retention.before),
+            source: retention.source.clone(),
+            ..SessionFilter::default()
+        };
         // One that can't be read stays, and does not keep the others here.
         let mut rows = readable_sessions(&*self.store, &filter).rows;
         rows.retain(|row| row.ended.is_some() || !retention.only_ended);
@@ -54,8 +57,9 @@ impl Engine {
     fn delete_all(&self, sessions: &[SessionId]) -> Result<Pruned, OpError> {
         for session in sessions {
             let mut ops = Vec::new();
-            let children =
-                self.store.sessions(&SessionFilter { parent: Some(session.clone()), ..SessionFilter::default() })?;
+            let children = self
+                .store
+                .sessions(&SessionFilter { parent: Some(session.clone()), ..SessionFilter::default() })?;
             for child in children.iter().filter(|child| !sessions.contains(&child.id)) {
                 ops.extend(self.inherit(session, child)?);
             }

@@ -229,7 +229,7 @@ fn apply(followed: &mut Followed, noted: &Noted, frames: &mut Frames<'_>) -> Res
         }
         _ => return Ok(()),
     };
-    followed.session.on(event);
+    followed.session.apply(event);
     Ok(())
 }
 
@@ -309,6 +309,7 @@ mod tests {
         past.notes.push(noted(0, None, Note::Began(began)));
         let ids = ids_of(None, conversation.messages());
         let terms = Terms {
+            engine: fanfold_core::EngineFactory::FANFOLD,
             policy: Policy::fanfold(),
             budget: Budget::of_window(Tokens(900)),
             prices: None,

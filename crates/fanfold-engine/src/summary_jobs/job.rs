@@ -1,7 +1,7 @@
 //! A summary of a session that is kept: written beside the turns, noted when it is there.
 
-use fanfold_core::summary::{Errand, Summary, Wish};
-use fanfold_core::{Event, Session, Tokens};
+use fanfold_core::summary::{Summary, Wish};
+use fanfold_core::{Event, Tokens};
 use fanfold_redact::redact;
 use fanfold_store::{Batch, Millis, NodeId, Op, SessionId, StoreError};
 
@@ -31,7 +31,7 @@ pub struct Wanted<'a> {
 
 /// A conversation that is to be summarised.
 struct Held {
-    session: Session<'static>,
+    session: Box<dyn fanfold_core::Engine>,
     /// The newest summary of it, which may have come since.
     previous: Option<Summary>,
 }
@@ -41,7 +41,7 @@ pub struct Pending {
     tried: Tried,
     /// Who rested before.
     rests: Vec<Option<Rest>>,
-    session: Session<'static>,
+    session: Box<dyn fanfold_core::Engine>,
 }
 
 impl Past {
@@ -123,7 +123,7 @@ impl Engine {
             Ok(asked) => asked,
             Err(ended) => return Ok((ended, None)),
         };
-        match (ended(&pending.tried, ways, &pending.session).1, row) {
+        match (ended(&pending.tried, ways, &*pending.session).1, row) {
             (ended @ Ended::Aborted(_), None) => Ok((ended, None)),
             (Ended::Aborted(_), Some(row)) => Ok((self.keep_tried(wanted, ways, &pending, row.tip)?, None)),
             (ended, _) => Ok((ended, Some(pending))),
@@ -160,7 +160,7 @@ impl Engine {
         };
         let Held { mut session, previous } = held;
         if wanted.is_by_hand {
-            session.on(Event::FoldAsked { range: None });
+            session.apply(Event::FoldAsked { range: None });
         }
         let lock = match ErrandLock::take(&*self.store, &*self.clock, wanted.session)? {
             Ok(lock) => lock,
@@ -170,7 +170,7 @@ impl Engine {
         let is_anew = wanted.is_by_hand && !wanted.focus.trim().is_empty();
         let job = |window| {
             let wish = wish_of(wanted.focus, &today, window);
-            Errand::of(&session, &Wish { previous: previous.clone(), is_anew, ..wish })
+            session.summary_job(&Wish { previous: previous.clone(), is_anew, ..wish })
         };
         let mut tell = |progress: &Progress| {
             lock.prolong(&*self.clock);
@@ -210,7 +210,7 @@ impl Engine {
                 flaws: tried.flaws.iter().map(|flaw| flaw.name().to_owned()).collect(),
             });
         }
-        let mut ended = ended(tried, ways, session).1;
+        let mut ended = ended(tried, ways, &**session).1;
         let has_changed = matches!(ended, Ended::Written(_) | Ended::Digest(_));
         if wanted.is_by_hand && has_changed {
             notes.push(Note::FoldAsked { from: None, to: None });
@@ -236,7 +236,7 @@ impl Engine {
 
 /// A conversation that is not kept: its summary, if one was written, and how it ended. A person waits for it.
 pub fn summarise_alone(
-    session: &Session<'_>,
+    session: &dyn fanfold_core::Engine,
     focus: &str,
     ways: &Ways,
     now: Millis,
@@ -249,11 +249,11 @@ pub fn summarise_alone(
     let nobody_rests = vec![None; ways.ways.len()];
     let Ok(chain) = Chain::begin(&nobody_rests, rules, now) else { return (None, Ended::NotSet) };
     let mut session = session.fork();
-    session.on(Event::FoldAsked { range: None });
+    session.apply(Event::FoldAsked { range: None });
     let today = now.to_string();
-    let job = |window| Errand::of(&session, &wish_of(focus, &today, window));
+    let job = |window| session.summary_job(&wish_of(focus, &today, window));
     match drive(&job, ways, chain, tell) {
-        Some(tried) => ended(&tried, ways, &session),
+        Some(tried) => ended(&tried, ways, &*session),
         None => (None, Ended::Nothing),
     }
 }
@@ -265,7 +265,7 @@ fn wish_of(focus: &str, today: &str, window: Tokens) -> Wish {
     Wish { focus, today, veil: redact, ..Wish::of(window) }
 }
 
-fn ended(tried: &Tried, ways: &Ways, session: &Session<'_>) -> (Option<Summary>, Ended) {
+fn ended(tried: &Tried, ways: &Ways, session: &dyn fanfold_core::Engine) -> (Option<Summary>, Ended) {
     let missed: Vec<Missed> = tried.missed.iter().map(|(_, missed)| missed.clone()).collect();
     match &tried.outcome {
         Err(Stop::Abort) => (None, Ended::Aborted(missed)),

@@ -28,7 +28,9 @@ impl<'a> ErrandLock<'a> {
         for _ in 0..2 {
             match store.lock(&lock.key, &lock.holder, LEASE_MS, clock.now())? {
                 LockOutcome::Acquired(_) => return Ok(Ok(lock)),
-                LockOutcome::HeldByOther(theirs) if is_dead(&theirs.holder) => store.unlock(&lock.key, &theirs.holder)?,
+                LockOutcome::HeldByOther(theirs) if is_dead(&theirs.holder) => {
+                    store.unlock(&lock.key, &theirs.holder)?
+                }
                 LockOutcome::HeldByOther(theirs) => return Ok(Err(theirs.holder)),
             }
         }

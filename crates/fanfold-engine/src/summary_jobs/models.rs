@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fanfold_core::Tokens;
-use fanfold_provider::{ModelAnswer, Client, ProviderError, Prompt};
+use fanfold_provider::{Client, ModelAnswer, Prompt, ProviderError};
 
 /// Writes what it is asked for: one question, one answer.
 pub trait Writer: Send + Sync {

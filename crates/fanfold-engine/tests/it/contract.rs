@@ -1,23 +1,23 @@
-//! The contract of engines: ours and another one pass one suite, and one host runs both.
+//! The contract of engines: ours and another one pass one suite, and the same host runs both.
 
-use fanfold_core::{Budget, Engine, Policy, Session, Tokens, Words};
-use fanfold_engine::{Followed, Wishes, decode};
+use fanfold_core::{Budget, Engine, EngineFactory, Policy, Session, Tokens, Words};
+use fanfold_engine::{Followed, Terms, Wishes, decode};
 use fanfold_testkit::engines::check;
 use fanfold_testkit::valid;
 
 use crate::setting::{chat, long_chat, terms};
-use newest::Newest;
+use newest::{NEWEST, Newest};
 
 #[path = "../../examples/other_engine/newest.rs"]
 #[allow(dead_code, reason = "the example uses all of it")]
-mod newest;
+pub(crate) mod newest;
 
 fn seeds() -> std::ops::Range<u64> {
     if std::env::var_os("FANFOLD_MANY").is_some() { 0..2_000 } else { 0..60 }
 }
 
 #[test]
-fn ours_keeps_it() {
+fn our_engine_keeps_the_contract() {
     for policy in ["fanfold", "hermes", "mask", "window"] {
         let make = |budget| Session::new(Policy::named(policy).unwrap(), budget, &Words);
         assert_eq!(check(seeds(), make), Ok(()), "{policy}");
@@ -25,11 +25,11 @@ fn ours_keeps_it() {
 }
 
 #[test]
-fn another_one_keeps_it() {
+fn the_example_engine_keeps_the_contract() {
     assert_eq!(check(seeds(), |budget| Newest::new(budget, &Words)), Ok(()));
 }
 
-/// An engine that forgets at an end of a session, as hosts that tell one at each fold would have it.
+/// An engine that resets at the end of a session, which some hosts report at each fold.
 struct Forgetful(Newest);
 
 macro_rules! passed_on {
@@ -41,15 +41,27 @@ macro_rules! passed_on {
 impl Engine for Forgetful {
     passed_on! {
         append(entry: fanfold_core::Entry) -> fanfold_core::EntryId;
-        answer(call: fanfold_core::CallId, outcome: fanfold_core::Outcome) -> bool;
+        set_result(call: fanfold_core::CallId, outcome: fanfold_core::Outcome) -> bool;
         set_tools(schemas: Tokens) -> ();
         view() -> Result<&fanfold_core::View, fanfold_core::Refusal>;
-        fold(ask: &fanfold_core::Ask) -> Result<fanfold_core::Feedback, fanfold_core::Refusal>;
-        on_model(budget: Budget) -> ();
+        fold(request: &fanfold_core::FoldRequest) -> Result<fanfold_core::Feedback, fanfold_core::Refusal>;
+        set_budget(budget: Budget) -> ();
     }
 
     fn name(&self) -> &str {
         "forgetful"
+    }
+
+    fn budget(&self) -> Budget {
+        self.0.budget()
+    }
+
+    fn ledger(&self) -> &fanfold_core::Ledger {
+        self.0.ledger()
+    }
+
+    fn fork(&self) -> Box<dyn Engine> {
+        Box::new(Forgetful(self.0.clone()))
     }
 
     fn transcript(&self) -> &fanfold_core::Transcript {
@@ -60,7 +72,7 @@ impl Engine for Forgetful {
         self.0.counter()
     }
 
-    fn should_fold(&self, tokens: Option<Tokens>) -> fanfold_core::Should {
+    fn should_fold(&self, tokens: Option<Tokens>) -> fanfold_core::FoldAdvice {
         self.0.should_fold(tokens)
     }
 
@@ -68,37 +80,66 @@ impl Engine for Forgetful {
         self.0.status()
     }
 
-    fn on_session(&mut self, _: &fanfold_core::SessionChange) {
-        self.0.on_session(&fanfold_core::SessionChange::Reset);
+    fn change_session(&mut self, _: &fanfold_core::SessionChange) {
+        self.0.change_session(&fanfold_core::SessionChange::Reset);
     }
 }
 
 #[test]
-fn one_that_forgets_at_an_end_does_not() {
+fn an_engine_that_resets_at_a_session_end_breaks_the_contract() {
     let broken = check(seeds(), |budget| Forgetful(Newest::new(budget, &Words))).unwrap_err();
     assert!(broken.what.contains("entries are left"), "{}", broken.what);
 }
 
-/// The host that reads, counts and writes bodies does not know which engine it has.
 #[test]
-fn one_host_runs_both() {
+fn the_terms_select_the_engine() {
     let body = chat(&long_chat(40));
     let (conversation, changes) = decode(&body, None).unwrap();
-    let budget = Budget::with_reserve(Tokens(900), Tokens::ZERO);
     let wishes = Wishes { has_course: true, ..Wishes::default() };
-    let engine = Newest::new(budget, &Words);
-    let mut other = Followed::body_by(engine, conversation.clone(), changes.clone(), &wishes);
-    let view = other.plain_view().unwrap().clone();
-    let folded = other.encode(&view);
+    let terms = Terms { engine: NEWEST, ..terms("fanfold", 900) };
+    let mut followed = Followed::body(conversation, changes, &terms, &wishes);
+    let view = followed.view().unwrap();
+    let folded = followed.encode(&view);
+    assert_eq!(followed.session.name(), "newest");
     assert!(view.tokens <= Tokens(900) && folded.len() * 3 < body.len(), "{}", view.tokens);
     assert_eq!(valid::check(fanfold_testkit::bodies::Kind::Chat, &folded), Ok(()));
     assert!(folded.contains("earlier entries are left out") && folded.contains("stage 39 line 11"));
-    let course = other.course.unwrap();
-    assert_eq!(course.len(), other.session.transcript().len());
+    let course = followed.course.unwrap();
+    assert_eq!(course.len(), followed.session.transcript().len());
     assert!(course.iter().all(|sizes| sizes.view <= Tokens(900)) && course.last().unwrap().n_folds > 1);
-    let session = Session::new(Policy::fanfold(), budget, &Words);
-    let mut ours = Followed::body_by(session, conversation.clone(), changes.clone(), &wishes);
-    let ours = ours.plain_view().unwrap().clone();
-    let usual = Followed::body(conversation, changes, &terms("fanfold", 900), &wishes).view().unwrap();
-    assert_eq!(ours, usual, "ours is one of them");
+}
+
+/// Requests of a stored session go through the selected engine, and are replayed and rebuilt by it.
+#[test]
+fn requests_use_the_selected_engine() {
+    let engine = crate::setting::engine();
+    let id = fanfold_store::SessionId("s".to_owned());
+    let terms = Terms { engine: NEWEST, described: "newest".to_owned(), ..terms("fanfold", 900) };
+    let mut bodies = Vec::new();
+    for n_turns in [10, 38, 40] {
+        let body = chat(&long_chat(n_turns));
+        let answer = engine.request(&fanfold_engine::Ask::new(&id, &body, &terms, "test"));
+        assert!(answer.is_kept && answer.sizes.unwrap().view <= Tokens(900), "{:?}", answer.left);
+        bodies.push(answer.body);
+        // The next request is replayed from the store.
+        engine.forget();
+    }
+    assert!(bodies[2].contains("earlier entries are left out"));
+    let terms_of = |described: &str, budget: Budget| {
+        assert_eq!(described, "newest");
+        Ok(Terms { budget, ..terms.clone() })
+    };
+    for (i, body) in bodies.iter().enumerate() {
+        let rebuilt = engine.rebuild(&id, i + 1, &terms_of).unwrap();
+        assert_eq!((&rebuilt.body, rebuilt.is_same), (body, true));
+    }
+}
+
+#[test]
+fn an_unknown_engine_is_an_error_that_names_the_known_ones() {
+    let known = [EngineFactory::FANFOLD, NEWEST];
+    assert_eq!(EngineFactory::find(&known, "newest").unwrap().name, "newest");
+    let error = EngineFactory::find(&known, "newer").unwrap_err();
+    assert_eq!(error.to_string(), "there is no engine `newer`");
+    assert_eq!(error.known, ["fanfold", "newest"]);
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fanfold_core::Extent;
 use fanfold_engine::{Engine, Import, Left, Trouble};
-use fanfold_store::{EndReason, SessionFilter, MemoryStore, Store};
+use fanfold_store::{EndReason, MemoryStore, SessionFilter, Store};
 
 use crate::faulty::{Faulty, When};
 use crate::setting::{chat, engine, engine_on, id, long_chat, request, terms};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fanfold_store::{
-    Batch, BlobId, CommitSummary, EventRow, SessionFilter, LockOutcome, Millis, Node, NodeId, SessionId, SessionRow, StoreSize,
-    Store, StoreError,
+    Batch, BlobId, CommitSummary, EventRow, LockOutcome, Millis, Node, NodeId, SessionFilter, SessionId,
+    SessionRow, Store, StoreError, StoreSize,
 };
 
 /// When the failure comes.
@@ -49,7 +49,10 @@ impl Faulty {
 }
 
 impl Store for Faulty {
-    fn search(&self, find: &fanfold_store::search::SearchSpec) -> Result<fanfold_store::search::SearchHits, StoreError> {
+    fn search(
+        &self,
+        find: &fanfold_store::search::SearchSpec,
+    ) -> Result<fanfold_store::search::SearchHits, StoreError> {
         self.ask(|store| store.search(find))
     }
 

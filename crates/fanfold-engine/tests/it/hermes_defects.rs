@@ -5,7 +5,7 @@
 
 use fanfold_core::{Budget, Extent, Policy, Session, Strategy, Tokens, Words, parse};
 use fanfold_engine::{Back, Left, Note, Noted};
-use fanfold_store::search::{SearchSpec, LiveMessages, Query, SearchRequest, Searcher};
+use fanfold_store::search::{LiveMessages, Query, SearchRequest, SearchSpec, Searcher};
 use fanfold_store::{SessionFilter, SessionId};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -233,7 +233,11 @@ fn defect_12_forks_are_results_of_their_own() {
     let reply = ask(SearchRequest { query: Some("zebra".into()), ..SearchRequest::default() });
     let number = reply["results"][0]["match_message_id"].as_i64();
     assert_eq!(reply["results"][0]["session_id"], fork.0.as_str(), "{reply}");
-    let around = ask(SearchRequest { session_id: Some(fork.0), around_message_id: number, ..SearchRequest::default() });
+    let around = ask(SearchRequest {
+        session_id: Some(fork.0),
+        around_message_id: number,
+        ..SearchRequest::default()
+    });
     let shown = around["messages"].to_string();
     assert!(shown.contains("zebra") && shown.contains("batch_0_3"), "{around}");
     assert!(!shown.contains("okapi") && !shown.contains("batch_1_3"), "{around}");

@@ -2,7 +2,7 @@
 
 use fanfold_core::Extent;
 use fanfold_engine::{Back, Engine, Left, Retention};
-use fanfold_store::{EndReason, SessionFilter, Millis, NodeId, SessionId};
+use fanfold_store::{EndReason, Millis, NodeId, SessionFilter, SessionId};
 use fanfold_wire::Conversation;
 use serde_json::{Value, json};
 

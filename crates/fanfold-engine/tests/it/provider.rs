@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use fanfold_core::{Prices, Tokens};
-use fanfold_engine::{Ask, Engine, Left, Note, Refused, Terms, Trouble, Usage};
+use fanfold_core::{Prices, ProviderUsage, Tokens};
+use fanfold_engine::{Ask, Engine, Left, Note, Refused, Terms, Trouble};
 use fanfold_store::{MemoryStore, Store};
 use fanfold_testkit::Rng;
 
@@ -100,7 +100,7 @@ fn check_counts(permille: u64, seed: u64) {
         let counted = answer.sizes.unwrap().view;
         let theirs = Tokens((counted.0 * permille).div_ceil(1000));
         assert!(theirs.0 <= window, "{permille} {seed}: {counted} are {theirs} of {window} after {n}");
-        let usage = Usage { input: theirs, cached: theirs, ..Usage::default() };
+        let usage = ProviderUsage { input: theirs, cached: theirs, ..ProviderUsage::default() };
         for engine in [&with, &without] {
             engine.used(&id("s"), counted, &usage).unwrap();
         }
@@ -136,12 +136,16 @@ fn counts_that_waver_do_not_move_the_budget() {
         let answer = request(&engine, "s", &agent_body(&messages[..n]), &terms);
         let counted = answer.sizes.unwrap().view;
         let input = Tokens(counted.0 * (1190 - rng.below(30) as u64) / 1000);
-        engine.used(&id("s"), counted, &Usage { input, cached: input, ..Usage::default() }).unwrap();
+        engine
+            .used(&id("s"), counted, &ProviderUsage { input, cached: input, ..ProviderUsage::default() })
+            .unwrap();
     }
     assert!(notes(&engine, "corrected") <= 2, "{}", notes(&engine, "corrected"));
     // What fills less than an eighth of the room tells nothing.
     let n_before = notes(&engine, "corrected");
-    engine.used(&id("s"), Tokens(100), &Usage { input: Tokens(300), ..Usage::default() }).unwrap();
+    engine
+        .used(&id("s"), Tokens(100), &ProviderUsage { input: Tokens(300), ..ProviderUsage::default() })
+        .unwrap();
     assert_eq!(notes(&engine, "corrected"), n_before);
 }
 
@@ -156,7 +160,12 @@ fn a_cache_that_should_have_been_warm_is_noted_as_cold() {
         let session = id("s");
         let answer = engine.request(&Ask::new(&session, &agent_body(&messages[..n]), &terms, "test"));
         let input = answer.sizes.unwrap().view;
-        let usage = Usage { input, cached: Tokens(cached), written: Tokens(written), ..Usage::default() };
+        let usage = ProviderUsage {
+            input,
+            cached: Tokens(cached),
+            written: Tokens(written),
+            ..ProviderUsage::default()
+        };
         engine.used(&session, input, &usage).unwrap();
         cold.push(notes(&engine, "cooled"));
     }
@@ -180,7 +189,7 @@ fn a_cache_that_a_fold_broke_is_not_called_cold() {
         let has_folded = notes(&engine, "fold") > n_folds;
         // Nothing was read from the cache after a fold; else all of it was.
         let cached = if has_folded { Tokens::ZERO } else { input };
-        engine.used(&id("s"), input, &Usage { input, cached, ..Usage::default() }).unwrap();
+        engine.used(&id("s"), input, &ProviderUsage { input, cached, ..ProviderUsage::default() }).unwrap();
         assert_eq!(notes(&engine, "cooled"), n_cold, "after {n}");
         n_breaks += usize::from(has_folded);
     }
@@ -198,7 +207,9 @@ fn a_body_that_is_sent_again_is_sent_as_it_was_whatever_was_counted() {
         let first = request(&engine, "s", &body, &terms);
         let Some(sizes) = first.sizes else { continue };
         let input = Tokens(sizes.view.0 * (1100 + 10 * n as u64) / 1000);
-        engine.used(&id("s"), sizes.view, &Usage { input, cached: input, ..Usage::default() }).unwrap();
+        engine
+            .used(&id("s"), sizes.view, &ProviderUsage { input, cached: input, ..ProviderUsage::default() })
+            .unwrap();
         assert_eq!(request(&engine, "s", &body, &terms).body, first.body, "after {n}");
         engine.forget();
         assert_eq!(request(&engine, "s", &body, &terms).body, first.body, "after {n}, replayed");
@@ -219,7 +230,7 @@ fn a_cold_cache_that_is_told_late_changes_nothing_that_was_sent() {
     for n in (21..messages.len() - 2).step_by(4) {
         let body = agent_body(&messages[..n]);
         let first = request(&engine, "s", &body, &terms);
-        let cold = Usage { input: first.sizes.unwrap().view, ..Usage::default() };
+        let cold = ProviderUsage { input: first.sizes.unwrap().view, ..ProviderUsage::default() };
         // Meanwhile another program has gone on, or nobody has.
         let is_overtaken = n % 8 == 1;
         let next = agent_body(&messages[..n + 2]);
@@ -263,7 +274,9 @@ fn how_full_it_is_is_told_by_the_numbers_that_decide() {
         let counted = request(&engine, "s", &chat(&messages[..n]), &terms).sizes.unwrap().view;
         windows.insert(check(&format!("{n} messages are sent")));
         let input = Tokens(counted.0 * (1100 + n as u64) / 1000);
-        engine.used(&id("s"), counted, &Usage { input, cached: input, ..Usage::default() }).unwrap();
+        engine
+            .used(&id("s"), counted, &ProviderUsage { input, cached: input, ..ProviderUsage::default() })
+            .unwrap();
         check(&format!("{n} messages are counted"));
     }
     assert!(windows.len() > 1, "it was corrected: {windows:?}");

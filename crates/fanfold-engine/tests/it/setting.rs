@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use fanfold_core::{Budget, Policy, Tokens, Words};
+use fanfold_core::{Budget, EngineFactory, Policy, Tokens, Words};
 use fanfold_engine::{Answer, Ask, Clock, Engine, Terms};
 use fanfold_store::{MemoryStore, Millis, SessionId, Store};
 pub(crate) use fanfold_testkit::stages::long_chat_in_turns as long_chat;
@@ -35,6 +35,7 @@ pub(crate) fn engine_on(store: Arc<dyn Store>) -> Engine {
 /// Terms of a policy and a window, counted in words.
 pub(crate) fn terms(policy: &str, window: u64) -> Terms {
     Terms {
+        engine: EngineFactory::FANFOLD,
         policy: Policy::named(policy).unwrap(),
         budget: Budget::with_reserve(Tokens(window), Tokens::ZERO),
         prices: None,

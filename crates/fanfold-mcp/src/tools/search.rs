@@ -1,7 +1,7 @@
 //! Finds messages. The answers are those of `fanfold search --json`, shortened for a model.
 
 use fanfold_store::Millis;
-use fanfold_store::search::{LiveMessages, SearchReply, SearchRequest, Searcher, DateOrder};
+use fanfold_store::search::{DateOrder, LiveMessages, SearchReply, SearchRequest, Searcher};
 use serde_json::{Value, json};
 
 use super::ToolContext;

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use fanfold_core::{
-    Budget, Call, CallId, Entry, EntryId, Ledger, Place, Pressure, Receipt, Session, Step, Transcript,
+    Budget, Call, CallId, Engine, Entry, EntryId, Ledger, Place, Pressure, Receipt, Step, Transcript,
 };
 use fanfold_engine::{Followed, Sizes, messages_of, opening_words};
 
@@ -68,12 +68,12 @@ impl Glance {
         let entries = followed.session.transcript().entries();
         let is_new = |entry: &Entry| messages_of(entry).iter().any(|message| *message >= first_new);
         let n_old = || entries.iter().position(is_new).unwrap_or(entries.len());
-        Glance::at(&followed.session, n_old, before)
+        Glance::at(&*followed.session, n_old, before)
     }
 
-    fn at(session: &Session<'_>, n_old: impl FnOnce() -> usize, before: Option<&Seen>) -> Glance {
+    fn at(session: &dyn Engine, n_old: impl FnOnce() -> usize, before: Option<&Seen>) -> Glance {
         let (transcript, ledger) = (session.transcript(), session.ledger());
-        let (budget, receipts) = (session.budget(), ledger.receipts());
+        let (budget, receipts, view) = (session.budget(), ledger.receipts(), session.status().tokens);
         // A session that went back has less than was seen: there is nothing to go on from.
         let is_on_the_way =
             |seen: &&Seen| seen.n_entries <= transcript.len() && seen.n_receipts <= receipts.len();
@@ -96,7 +96,7 @@ impl Glance {
         };
         Glance {
             came: transcript.total().0,
-            sent: ledger.total(transcript).0,
+            sent: view.0,
             shared: new.iter().map(kept).min(),
             window: budget.window().0,
             room: budget.room().0,
@@ -105,7 +105,7 @@ impl Glance {
             folded_away: new.iter().map(won).sum(),
             folds: new.iter().map(|receipt| (receipt.before.0, receipt.after.0)).collect(),
             n_new_turns: transcript.turns().iter().filter(|turn| turn.prompts.end > n_seen).count() as u64,
-            pressure: Pressure::of(ledger.total(transcript), budget),
+            pressure: Pressure::of(view, budget),
             needs: None,
             words: if before.is_none() { first_words(transcript) } else { String::new() },
             n_misses,
@@ -139,7 +139,7 @@ fn n_misses(transcript: &Transcript, seen: &Seen) -> u64 {
 }
 
 /// The calls whose newest results are not in the view.
-fn folded_calls(session: &Session<'_>) -> Vec<u64> {
+fn folded_calls(session: &dyn Engine) -> Vec<u64> {
     let (transcript, ledger) = (session.transcript(), session.ledger());
     let mut newest = HashSet::new();
     let mut folded = Vec::new();
@@ -213,7 +213,7 @@ pub(super) fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fanfold_core::{Budget, Policy, Tokens, Words, parse};
+    use fanfold_core::{Budget, Policy, Session, Tokens, Words, parse};
 
     /// A step that reads a file of forty words.
     fn read(name: &str) -> String {
@@ -225,7 +225,7 @@ mod tests {
         Session::new(Policy::named("mask").unwrap(), Budget::with_reserve(Tokens(400), Tokens(100)), &Words)
     }
 
-    fn say(session: &mut Session<'_>, text: &str) {
+    fn say(session: &mut Session<'static>, text: &str) {
         for entry in parse(text).unwrap() {
             session.append(entry);
         }

@@ -344,6 +344,7 @@ mod tests {
     #[test]
     fn what_a_provider_takes_has_the_reserve_of_its_size() {
         let terms = |budget| Terms {
+            engine: fanfold_core::EngineFactory::FANFOLD,
             policy: Policy::named("fanfold").unwrap(),
             budget,
             prices: None,

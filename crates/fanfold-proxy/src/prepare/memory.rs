@@ -10,7 +10,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use fanfold_core::{Handle, Tokens};
 use fanfold_engine::Engine;
-use fanfold_memory::{MemoryClient, PendingRecall, MemoryTurn};
+use fanfold_memory::{MemoryClient, MemoryTurn, PendingRecall};
 use fanfold_redact::redact_within;
 use fanfold_store::SessionId;
 use fanfold_wire::reply::{Carried, Reply, Scrubbed};

@@ -106,7 +106,8 @@ impl Desk {
         if self.state().trouble.is_none() {
             return Ok(());
         }
-        let batch = Batch { at: Millis(0), expected_tips: Vec::new(), ops: vec![Op::PutBlob(b"ready".to_vec())] };
+        let batch =
+            Batch { at: Millis(0), expected_tips: Vec::new(), ops: vec![Op::PutBlob(b"ready".to_vec())] };
         let written = engine.store().commit(&batch);
         self.told(written.as_ref().err());
         written.map(drop).map_err(|error| store_words(&error))

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
+use fanfold_core::ProviderUsage;
 use fanfold_core::Tokens;
-use fanfold_engine::{Mode, Refused, Usage};
+use fanfold_engine::{Mode, Refused};
 use fanfold_store::SessionId;
 use fanfold_wire::Format;
 use fanfold_wire::reply::{self, Carried, Filled, Held, Refusal, Reply};
@@ -321,7 +322,7 @@ impl Ledger {
     /// Tells the engine what the provider counted for what was sent first, beside what else is done.
     fn correct(&mut self, usage: reply::Usage) {
         let Some((session, counted)) = self.counted.take() else { return };
-        let usage = Usage {
+        let usage = ProviderUsage {
             input: Tokens(usage.input),
             cached: Tokens(usage.cached),
             written: Tokens(usage.written),

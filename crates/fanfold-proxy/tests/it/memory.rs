@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fanfold_core::Tokens;
-use fanfold_memory::{MemoryEvent, MemoryClient, MemoryLimits, ProviderAddress, MemoryProvider};
+use fanfold_memory::{MemoryClient, MemoryEvent, MemoryLimits, MemoryProvider, ProviderAddress};
 use fanfold_proxy::Remember;
 use fanfold_store::{SessionId, SqliteStore, Store as _};
 use fanfold_testkit::memory::{Manner, Memories, arguments, environment, serve_stdio};
@@ -264,11 +264,16 @@ async fn a_provider_that_hangs_crashes_floods_or_lies_delays_a_turn_by_its_deadl
     for manner in [Manner::Hangs, Manner::Crashes, Manner::Floods, Manner::Lies] {
         let server = Memories::start(manner, &[FACT]);
         let log = folder.path().join("log");
-        let places =
-            [over_http(&server), ProviderAddress::Mcp { url: server.mcp_url(), key: None }, program(manner, &log)];
+        let places = [
+            over_http(&server),
+            ProviderAddress::Mcp { url: server.mcp_url(), key: None },
+            program(manner, &log),
+        ];
         for place in places {
-            let name =
-                format!("{manner:?} {}", if let ProviderAddress::Program { .. } = place { "stdio" } else { "http" });
+            let name = format!(
+                "{manner:?} {}",
+                if let ProviderAddress::Program { .. } = place { "stdio" } else { "http" }
+            );
             let memory = remember(place, DEADLINE);
             let stage = Stage::new(Wish { memory: Some(memory), ..Wish::default() }).await;
             let mut most = Duration::ZERO;

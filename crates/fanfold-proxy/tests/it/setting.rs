@@ -52,6 +52,7 @@ impl Host for TestHost {
             return Err("there are no terms for it".to_owned());
         }
         Ok(Terms {
+            engine: fanfold_core::EngineFactory::FANFOLD,
             policy: Policy::named("fanfold").unwrap(),
             budget: Budget::with_reserve(Tokens(self.window), Tokens::ZERO),
             prices: None,

@@ -226,6 +226,7 @@ fn format_of(kind: Kind) -> Format {
 
 fn terms(policy: &str, window: u64) -> Terms {
     Terms {
+        engine: fanfold_core::EngineFactory::FANFOLD,
         policy: Policy::named(policy).unwrap(),
         budget: Budget::with_reserve(Tokens(window), Tokens::ZERO),
         prices: None,

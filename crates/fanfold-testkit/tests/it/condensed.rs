@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use fanfold_core::{
     Body, Budget, Call, Entry, Extent, Origin, Outcome, Place, Policy, Session, Step, Tokens, Words,
-    condense, condense_input, detect_kind, default_room,
+    condense, condense_input, default_room, detect_kind,
 };
-use fanfold_core::{FileExcerpt, ContentKind, CondenseOptions};
+use fanfold_core::{CondenseOptions, ContentKind, FileExcerpt};
 use fanfold_testkit::Rng;
 use fanfold_testkit::kinds::{KINDS, text_of};
 use fanfold_testkit::marks::marks;
@@ -26,8 +26,7 @@ fn check(text: &str, path: Option<&str>) -> Verdict {
     let value = |line: &str| if line.len() % 5 == 2 { 1.0 } else { 0.0 };
     for room in [default_room(text), 80, text.len() / 2] {
         let wish = CondenseOptions { file, ..CondenseOptions::new(room, &value) };
-        for (name, short) in [("condense", condense(text, &wish)), ("written", condense_input(text, &wish))]
-        {
+        for (name, short) in [("condense", condense(text, &wish)), ("written", condense_input(text, &wish))] {
             let Some(short) = short else { continue };
             if short.len() >= text.len() || short.len() > room + 64 {
                 return no(format!("{name}: {} bytes of {} in a room of {room}", short.len(), text.len()));
@@ -35,8 +34,7 @@ fn check(text: &str, path: Option<&str>) -> Verdict {
             if short.trim().is_empty() {
                 return no(format!("{name}: nothing is left of {} bytes", text.len()));
             }
-            let again =
-                if name == "condense" { condense(text, &wish) } else { condense_input(text, &wish) };
+            let again = if name == "condense" { condense(text, &wish) } else { condense_input(text, &wish) };
             if again.as_ref() != Some(&short) {
                 return no(format!("{name}: different the second time"));
             }
@@ -117,8 +115,8 @@ fn errors_are_kept_where_there_is_room() {
     for kind in [ContentKind::Log, ContentKind::Trace, ContentKind::Tests] {
         for seed in 0..40 {
             let (text, _) = text_of(kind, &mut Rng::new(seed));
-            let short =
-                condense(&text, &CondenseOptions::new(default_room(&text), &|_| 0.0)).unwrap_or_else(|| text.clone());
+            let short = condense(&text, &CondenseOptions::new(default_room(&text), &|_| 0.0))
+                .unwrap_or_else(|| text.clone());
             let [(all, kept), ..] = marks(&text).kept_in(&short);
             assert!(kept * 10 >= all * 9, "{kind:?}, seed {seed}: {kept} of {all} errors in\n{short}");
         }
@@ -235,7 +233,9 @@ fn the_lines_of_the_shell_stay() {
                 (format!("cd /srv && cat > {path} <<'END_{seed}'"), format!("make {path} && ./check --all"));
             let command = format!("{before}\n{}\nEND_{seed}\n{after}", content.trim_end());
             for room in [before.len() + after.len() + 100, command.len() / 2] {
-                let Some(short) = condense_input(&command, &CondenseOptions::new(room, &|_| 0.0)) else { continue };
+                let Some(short) = condense_input(&command, &CondenseOptions::new(room, &|_| 0.0)) else {
+                    continue;
+                };
                 for line in [before.as_str(), &format!("END_{seed}"), &after] {
                     assert!(
                         short.lines().any(|other| other == line),
@@ -288,7 +288,8 @@ fn a_text_in_no_language_is_given_up_soon() {
     for path in ["a.java", "a.cc", "a.ts", "a.rs"] {
         let file = FileExcerpt { path, first_line: Some(1), is_edited: &|_| false };
         let start = Instant::now();
-        let short = condense(&text, &CondenseOptions { file: Some(file), ..CondenseOptions::new(200, &|_| 0.0) });
+        let short =
+            condense(&text, &CondenseOptions { file: Some(file), ..CondenseOptions::new(200, &|_| 0.0) });
         assert!(short.is_some(), "{path}");
         // Some milliseconds within the limit, six seconds without.
         assert!(start.elapsed() < Duration::from_secs(2), "{path}: {:?}", start.elapsed());

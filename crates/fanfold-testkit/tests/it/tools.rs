@@ -1,7 +1,7 @@
 //! What a policy says of single tools: which arguments name their target, and what their results are.
 
 use fanfold_core::{
-    Budget, Entry, Item, ContentKind, Policy, Session, Tokens, ToolFold, ToolRule, Words, parse, print_view,
+    Budget, ContentKind, Entry, Item, Policy, Session, Tokens, ToolFold, ToolRule, Words, parse, print_view,
 };
 use fanfold_testkit::Rng;
 use fanfold_testkit::kinds::KINDS;

@@ -41,7 +41,7 @@ pub(crate) fn failure(failure: &Failure, line: usize) -> String {
 /// How full it is, and the folds since the last answer.
 fn news(held: &mut Held, leaves: Leaves) -> Value {
     let told = held.told;
-    held.told.n_folds = held.followed.session.ledger().receipts().len();
+    held.told.n_folds = held.followed.session.status().n_folds;
     held.told.n_repairs = held.followed.conversation.repairs().len();
     let mut report = report(&mut held.followed, told, leaves);
     let assumed = std::mem::take(&mut held.assumed).into_iter();
@@ -62,7 +62,7 @@ pub(crate) fn whole_report(followed: &mut Followed) -> Value {
 
 fn report(followed: &mut Followed, told: Told, leaves: Leaves) -> Value {
     let notices: Value = followed.session.take_notices().iter().map(report_json::notice).collect();
-    let session = &followed.session;
+    let session = &*followed.session;
     let (transcript, ledger, budget) = (session.transcript(), session.ledger(), session.budget());
     let receipts = ledger.receipts().iter().skip(told.n_folds);
     let repairs = followed.conversation.repairs().iter().skip(told.n_repairs).map(|repair| match leaves {
@@ -71,12 +71,12 @@ fn report(followed: &mut Followed, told: Told, leaves: Leaves) -> Value {
     });
     json!({
         "format": followed.conversation.format().to_string(),
-        "policy": session.policy().name,
+        "policy": session.policy_name(),
         "counter": session.counter().name(),
         "exact": session.counter().is_exact(),
         "window": budget.window().0,
         "room": budget.room().0,
-        "tokens": ledger.total(transcript).0,
+        "tokens": session.status().tokens.0,
         "tokens_whole": transcript.total().0,
         "folds": ledger.receipts().len(),
         "receipts": receipts.map(report_json::receipt).collect::<Value>(),

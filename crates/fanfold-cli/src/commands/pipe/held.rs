@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use fanfold_core::{Ask, Engine as _, Event, Extent, Feedback, Refusal};
+use fanfold_core::{Event, Extent, Feedback, FoldRequest, Refusal};
 use fanfold_engine::{Followed, Terms};
 use fanfold_wire::{Format, detect};
 use serde_json::json;
@@ -95,12 +95,12 @@ impl Sessions {
         held.wanted = sent.wanted;
         let session = &mut held.followed.session;
         if session.budget() != sent.terms.budget {
-            session.on(Event::Budget(sent.terms.budget));
+            session.apply(Event::Budget(sent.terms.budget));
         }
         let lifetime = session.prices().and_then(|prices| prices.lifetime);
         let is_cold = request.idle.zip(lifetime).is_some_and(|(idle, lifetime)| idle > lifetime as f64);
         if is_cold {
-            session.on(Event::Cooled);
+            session.apply(Event::Cooled);
         }
         let answer = answer_of(&mut held);
         self.keep(name, held);
@@ -195,18 +195,18 @@ impl Sessions {
         let session = &mut held.followed.session;
         match op {
             "expand" => {
-                let content = recall::content(session, request.handle()?, &Extent::Whole)?;
+                let content = recall::content(&**session, request.handle()?, &Extent::Whole)?;
                 return Ok(json!({ "content": content }).to_string());
             }
             "recall" => {
-                let content = recall::content(session, request.handle()?, &extent(request)?)?;
+                let content = recall::content(&**session, request.handle()?, &extent(request)?)?;
                 return Ok(json!({ "content": content }).to_string());
             }
             "report" => return Ok(json!({ "report": answer::whole_report(&mut held.followed) }).to_string()),
             _ => {}
         }
         if op == "fold" && request.from.is_none() && request.to.is_none() {
-            let ask = Ask { force: true, focus: request.topic.clone(), tokens: None };
+            let ask = FoldRequest { force: true, focus: request.topic.clone(), tokens: None };
             // Where nothing fits, the view tells it.
             held.feedback = session.fold(&ask).ok();
             return Ok(answer_of(held));
@@ -215,7 +215,7 @@ impl Sessions {
         if let Event::Focused(topic) = &event {
             held.wanted.focus = Some(topic.clone());
         }
-        session.on(event);
+        session.apply(event);
         Ok(answer_of(held))
     }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use fanfold_core::thousands;
 use fanfold_engine::{Engine, Note, store_words};
-use fanfold_store::{EventRow, SessionFilter, Millis, ReadableSessions, Relation, Role, SessionRow};
+use fanfold_store::{EventRow, Millis, ReadableSessions, Relation, Role, SessionFilter, SessionRow};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -20,7 +20,8 @@ const SHOWN: usize = 1000;
 
 pub(crate) fn list(args: &ListArgs, options: &Options) -> anyhow::Result<()> {
     let engine = engine_to_read(options)?;
-    let filter = SessionFilter { source: args.source.clone(), limit: Some(args.limit), ..SessionFilter::default() };
+    let filter =
+        SessionFilter { source: args.source.clone(), limit: Some(args.limit), ..SessionFilter::default() };
     let ReadableSessions { rows, broken } = engine.readable(&filter);
     match broken.first() {
         Some(error) if rows.is_empty() => return Err(store_failed(error).into()),

@@ -58,6 +58,7 @@ fn fill(kept: &Kept, wanted: usize) -> (usize, usize) {
     let store = Arc::new(SqliteStore::open(&kept.store()).unwrap());
     let engine = Engine::new(store, Arc::new(MachineClock));
     let terms = Terms {
+        engine: fanfold_core::EngineFactory::FANFOLD,
         policy: Policy::fanfold(),
         budget: Budget::of_window(Tokens(2_000)),
         prices: None,

@@ -46,7 +46,9 @@ fn odd_input_is_answered_or_passed_over_and_the_next_is_served() {
     assert!(tool["error"]["message"].as_str().unwrap().contains("search, recall and status"), "{tool}");
     // What is asked wrongly of a tool is the tool's to answer.
     assert!(client.call("recall", json!({})).error().contains("no handle is given"));
-    assert!(client.call("search", json!({ "limit": "many" })).error().contains("`limit` is not a whole number"));
+    assert!(
+        client.call("search", json!({ "limit": "many" })).error().contains("`limit` is not a whole number")
+    );
     assert!(client.call("search", json!({ "qurey": "x" })).error().contains("there is no argument `qurey`"));
     assert!(client.call("status", json!({ "session_id": "nobody" })).error().contains("no session nobody"));
     let without = client.ask("tools/call", json!({ "name": "status" }));

@@ -63,7 +63,7 @@ fn result(n: usize, secret: &str) -> String {
 }
 
 /// All that a model was shown, and the summary.
-fn sent_and_written(session: &Session<'_>, window: u64) -> (String, String) {
+fn sent_and_written(session: &Session<'static>, window: u64) -> (String, String) {
     let left = Arc::new(Mutex::new(String::new()));
     let seen = Arc::clone(&left);
     let mut ways: Ways = ways(move |prompt| {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fanfold_core::Tokens;
 use fanfold_engine::{Ended, Note, Noted, Wanted, Way, Ways, Writer};
-use fanfold_provider::{ModelAnswer, ErrorClass, ProviderError as Failed, Prompt};
+use fanfold_provider::{ErrorClass, ModelAnswer, Prompt, ProviderError as Failed};
 use fanfold_testkit::summaries::careful;
 use fanfold_testkit::upstream::Fault;
 

@@ -3,7 +3,7 @@
 use fanfold_core::{Extent, Handle};
 use fanfold_engine::Engine;
 use fanfold_store::Millis;
-use fanfold_store::search::{SearchRequest, Searcher, DateOrder};
+use fanfold_store::search::{DateOrder, SearchRequest, Searcher};
 use serde_json::{Value, json};
 
 use super::refused::Refused;

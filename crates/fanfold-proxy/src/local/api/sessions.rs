@@ -13,8 +13,12 @@ const MOST: u32 = 1_000;
 pub(super) fn list(engine: &Engine, asked: &Asked) -> Result<Value, Refused> {
     let limit = asked.count("limit")?.unwrap_or(50).clamp(1, MOST);
     let offset = asked.count("offset")?.unwrap_or(0) as usize;
-    let filter =
-        SessionFilter { source: asked.text("source"), limit: Some(limit as usize), offset, ..SessionFilter::default() };
+    let filter = SessionFilter {
+        source: asked.text("source"),
+        limit: Some(limit as usize),
+        offset,
+        ..SessionFilter::default()
+    };
     let rows = engine.store().sessions(&filter)?;
     Ok(json!({ "sessions": rows.iter().map(session).collect::<Vec<_>>() }))
 }

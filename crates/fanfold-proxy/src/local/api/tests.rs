@@ -20,6 +20,7 @@ use super::{Engines, PATH, router};
 fn engine() -> Arc<Engine> {
     let engine = Engine::new(Arc::new(MemoryStore::default()), Arc::new(MachineClock));
     let terms = Terms {
+        engine: fanfold_core::EngineFactory::FANFOLD,
         policy: Policy::fanfold(),
         budget: Budget::of_window(Tokens(600)),
         prices: None,
