@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fanfold_core::{
-    Budget, Cadence, Count, EngineFactory, Need, Policy, Prices, Strategy, Tokens, ToolFold, ToolRule,
+    Budget, Cadence, Count, EngineFactory, Policy, Prices, Strategy, Tokens, ToolFold, ToolRule,
 };
 use fanfold_engine::{Terms, Told};
 use fanfold_replay::{CacheMatch, Cliff, PriceChange, PriceTable};
@@ -221,9 +221,6 @@ pub(crate) fn policy(options: &Options) -> anyhow::Result<Policy> {
     // The first rule that matches a tool counts, so the user's come before the policy's.
     policy.tools.splice(0..0, options.tools.iter().map(tool_rule));
     policy.working_context |= options.working_context.unwrap_or_default();
-    if let Some(is_on) = options.need {
-        policy.need = is_on.then(Need::default);
-    }
     if options.user_text == Some(UserText::Never) {
         policy = policy.without_user_text();
     }

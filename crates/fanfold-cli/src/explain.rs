@@ -16,11 +16,6 @@ pub(crate) fn session(session: &dyn Engine) -> String {
     if let Some(weighed) = session.weighed() {
         let _ = writeln!(out, "since then {weighed}");
     }
-    for (behind, excerpt) in session.ledger().excerpts() {
-        let (tokens, behind) = (excerpt.tokens, behind.0);
-        let _ =
-            writeln!(out, "an excerpt of {tokens} tokens stands behind entry {behind}, which mentions it");
-    }
     out
 }
 
@@ -96,7 +91,6 @@ pub(crate) fn what(what: What) -> String {
         What::Place(place) => self::place(place),
         What::Entries(first, last) if first == last => format!("entry {}", first.0),
         What::Entries(first, last) => format!("entries {}–{}", first.0, last.0),
-        What::Excerpt(behind) => format!("the excerpt behind entry {}", behind.0),
     }
 }
 

@@ -115,7 +115,6 @@ fn what(what: What) -> Value {
     match what {
         What::Place(place) => self::place(place),
         What::Entries(first, last) => json!({ "entries": [first.0, last.0] }),
-        What::Excerpt(behind) => json!({ "excerpt_behind": behind.0 }),
     }
 }
 

@@ -22,11 +22,8 @@ pub use engine::{
 pub use fold::digest::segment::{Segment, SegmentPart};
 pub use fold::draft::Draft;
 pub use fold::economy::{Economy, Verdict as EconomyVerdict, Weighed};
-pub use fold::excerpts::{Excerpt, Need};
 pub use fold::ledger::{Fold, Ledger, Original};
 pub use fold::passes::{ALL as ALL_PASSES, Pass};
-#[doc(hidden)]
-pub use fold::policy::{Choice, Scorer};
 pub use fold::policy::{
     Digest, Head, LateSystem, Policy, Reach, Stage, SummaryCounts, Tail, ToolFold, ToolRule, Users,
 };
@@ -51,8 +48,6 @@ pub use output::recall::{Extent, RecallError, find_by_content, open, recall, rec
 pub use output::recount::recount;
 pub use output::working_context::{FileSeen, WorkingContext, working_context};
 pub use presets::Rules;
-#[doc(hidden)]
-pub use select::scorer::study;
 pub use session::{Refusal, Session};
 pub use summary::Summary;
 pub use text::condense::{

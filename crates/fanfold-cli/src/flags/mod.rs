@@ -181,7 +181,6 @@ impl Cli {
         }
         if let Command::Replay(args) = &self.command {
             options.cadence.clone_from(&args.cadence);
-            options.need = args.need.then_some(true);
         }
         options
     }

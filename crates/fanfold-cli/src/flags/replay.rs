@@ -23,9 +23,6 @@ pub(crate) struct ReplayArgs {
     /// What it is folded for: cost (when that pays), window (only when it no longer fits)
     #[arg(long, value_name = "NAME", value_parser = Cadence::NAMES, hide_possible_values = true)]
     pub(crate) cadence: Option<String>,
-    /// Bring a few lines of something folded back when a message mentions it
-    #[arg(long)]
-    pub(crate) need: bool,
     /// Use a conversation at a window if it is so many times as long [default: 1.5; for sessions 0]
     #[arg(long, value_name = "RATIO")]
     pub(crate) min_ratio: Option<f64>,
@@ -41,9 +38,6 @@ pub(crate) struct ReplayArgs {
     /// All but that fifth
     #[arg(long, conflicts_with = "only_aside")]
     pub(crate) without_aside: bool,
-    /// Leave one mechanism of the policies out, to see what it adds
-    #[arg(long, value_name = "MECHANISM", hide = true)]
-    pub(crate) without: Option<String>,
     /// A list of texts that models know anyway, one per line
     #[arg(long, value_name = "FILE")]
     pub(crate) known: Option<PathBuf>,

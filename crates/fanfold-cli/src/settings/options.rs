@@ -77,9 +77,6 @@ settings! {
         /// Append a summary of the agent's work to each view: files, verdicts, errors
         working_context: bool [long, num_args = 0, default_missing_value = "true"]
             = "false", SettingDefault::Policy(|policy| policy.working_context.to_string());
-        /// Recall a few lines of a fold when a new message mentions it
-        need: bool [long, num_args = 0, default_missing_value = "true"]
-            = "false", SettingDefault::Policy(|policy| policy.need.is_some().to_string());
     }
 
     /// Where sessions are stored.

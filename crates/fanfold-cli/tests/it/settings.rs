@@ -89,7 +89,6 @@ fn values_are_shown_with_their_sources() {
         low_mark        0.5                  HERE/.fanfold.toml
         tail            0                    default
         working_context false                default
-        need            false                default
         store           HERE/.local/share/fanfold/default.db default
         profile         default              default
         tools           todo (fold never)    HERE/.fanfold.toml

@@ -459,7 +459,7 @@ impl<'a> Draft<'a> {
         let is_there = |id: &EntryId| stays(*id) && !self.ledger.is_in_segment(*id);
         let tail: Vec<_> = (self.tail..self.transcript.len()).map(EntryId::from).filter(is_there).collect();
         let tail: Vec<_> = tail.into_iter().map(|id| self.scan_as_it_stands(id)).collect();
-        Relevance::new(&tail, &self.ledger.focus, self.policy.choice)
+        Relevance::new(&tail, &self.ledger.focus)
     }
 
     /// Runs the stage's passes until the view costs no more than the target.

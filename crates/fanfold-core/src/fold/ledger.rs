@@ -7,7 +7,6 @@ use std::sync::Arc;
 use crate::actions::Deed;
 use crate::fold::digest::segment::Segment;
 use crate::fold::economy::account::Account;
-use crate::fold::excerpts::Excerpt;
 use crate::fold::passes::Facts;
 use crate::fold::policy::{Policy, ToolRule};
 use crate::fold::receipt::Receipt;
@@ -107,12 +106,8 @@ pub struct Ledger {
     pub(crate) lexicon: Arc<Lexicon>,
     /// What atoms are worth at the choice that is being made.
     pub(crate) values: AtomValues,
-    /// Excerpts of what is folded, by the entry that they stand behind.
-    pub(crate) excerpts: BTreeMap<EntryId, Excerpt>,
     /// What a model wrote about what is folded. Nothing that is folded depends on it.
     pub(crate) board: Board,
-    /// How many entries there were when it was last looked whether something folded is needed.
-    pub(crate) looked: usize,
     /// What the view costs less than the transcript.
     pub(crate) saved: i64,
     /// What calls did, once it was needed.
@@ -157,11 +152,6 @@ impl Ledger {
     /// The segments that stand in the view now.
     pub fn live_segments(&self) -> impl Iterator<Item = &Segment> {
         self.live.iter().map(|&i| &self.segments[i as usize])
-    }
-
-    /// The excerpts that stand in the view now, each with the entry it stands behind.
-    pub fn excerpts(&self) -> impl Iterator<Item = (EntryId, &Excerpt)> {
-        self.excerpts.iter().map(|(behind, excerpt)| (*behind, excerpt))
     }
 
     /// A receipt for each fold, oldest first.
@@ -235,7 +225,6 @@ impl Ledger {
             }
         }
         handles.extend(self.live_segments().flat_map(|segment| &segment.handles));
-        handles.extend(self.excerpts.values().flat_map(|excerpt| &excerpt.handles));
         handles.extend(self.board.placed().iter().flat_map(|placed| &placed.handles));
         handles
     }
@@ -282,13 +271,8 @@ impl Ledger {
         }
     }
 
-    /// What an entry costs as it stands, with the excerpt behind it; nothing if it is inside a segment.
+    /// What an entry costs as it stands; nothing if it is inside a segment.
     pub(crate) fn cost(&self, transcript: &Transcript, entry: EntryId) -> Tokens {
-        let excerpt = self.excerpts.get(&entry).map_or(Tokens::ZERO, |excerpt| excerpt.tokens);
-        excerpt + self.cost_alone(transcript, entry)
-    }
-
-    fn cost_alone(&self, transcript: &Transcript, entry: EntryId) -> Tokens {
         match &self.standing[entry.index()] {
             Standing::Whole => transcript.tokens(entry),
             Standing::Segment(_) => Tokens::ZERO,

@@ -8,6 +8,5 @@ pub(crate) mod protected_ranges;
 pub(crate) mod passes;
 pub(crate) mod digest;
 pub(crate) mod economy;
-pub(crate) mod excerpts;
 pub(crate) mod receipt;
 pub(crate) mod overflow;

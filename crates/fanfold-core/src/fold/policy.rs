@@ -1,11 +1,8 @@
 //! What may be folded, from when on, and in which order: plain data.
 
-mod without; // a policy without one of its mechanisms
-
 use std::borrow::Cow;
 
 use crate::fold::economy::Economy;
-use crate::fold::excerpts::Need;
 use crate::fold::passes::Pass;
 use crate::model::budget::{Cadence, Strategy};
 use crate::model::tokens::Tokens;
@@ -49,45 +46,6 @@ pub struct Policy {
     pub working_context: bool,
     /// The sentence that tells the model how to open a fold; empty where it can't.
     pub recall: Cow<'static, str>,
-    /// What is recalled when a new entry mentions something folded; none recalls nothing by itself.
-    pub need: Option<Need>,
-    /// How the lines of a segment are chosen. Only a study of what each part adds changes it.
-    #[doc(hidden)]
-    pub choice: Choice,
-}
-
-/// How the lines of a segment are chosen.
-#[doc(hidden)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Choice {
-    /// What an atom is worth.
-    pub scorer: Scorer,
-    /// Whether an atom that stands in a chosen line adds nothing in the next.
-    pub is_once: bool,
-    /// Whether what was done, what went wrong and what people said first is worth something by itself.
-    pub has_tellings: bool,
-    /// Whether lines of files are worth something by themselves.
-    pub has_copies: bool,
-}
-
-/// What an atom is worth.
-#[doc(hidden)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scorer {
-    /// What was learnt from recorded conversations.
-    Learnt,
-    /// More, the more often the agent used it.
-    ByUses,
-    /// More, the newer it is.
-    ByAge,
-    /// All the same.
-    Even,
-}
-
-impl Default for Choice {
-    fn default() -> Choice {
-        Choice { scorer: Scorer::Learnt, is_once: true, has_tellings: true, has_copies: true }
-    }
 }
 
 /// The newest entries, which stay as they are.

@@ -78,15 +78,13 @@ pub struct Left {
     pub after: Tokens,
 }
 
-/// What left the view: a place, a number of entries, or an excerpt.
+/// What left the view: a place or a range of entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// One place of an entry.
     Place(Place),
     /// Entries from the first to the last.
     Entries(EntryId, EntryId),
-    /// An excerpt of something folded that stood behind an entry.
-    Excerpt(EntryId),
 }
 
 /// What one fold did.

@@ -8,12 +8,11 @@ use std::sync::Arc;
 use crate::fold::draft::{Draft, Terms};
 use crate::fold::economy;
 use crate::fold::economy::account::{Backlog, may_go};
-use crate::fold::excerpts::{self, drop_excerpts};
 use crate::fold::ledger::{Ledger, Standing};
 use crate::fold::overflow::{contributors, overflow};
 use crate::fold::passes;
 use crate::fold::policy::{Policy, Reach, Stage};
-use crate::fold::receipt::{Left, Notice, Overflow, PassReport, Reason, Receipt, What};
+use crate::fold::receipt::{Left, Notice, Overflow, PassReport, Reason, Receipt};
 use crate::model::budget::{Budget, Pressure};
 use crate::model::event::Event;
 use crate::model::parallel::ParallelMap;
@@ -106,9 +105,6 @@ pub fn step(mut ledger: Ledger, now: &Moment<'_>) -> (Ledger, Outlook) {
         fold(&mut ledger, now, &Order { reason, stages: &stages }, &mut outlook);
     } else if let Some(prices) = now.prices {
         fold_if_it_pays(&mut ledger, now, prices, &mut outlook);
-    }
-    if let Some(need) = &now.policy.need {
-        outlook.is_changed |= need.look(&mut ledger, now);
     }
     let total = ledger.bare_total(now.transcript);
     ledger.account.close(total, now.transcript.total());
@@ -265,10 +261,6 @@ pub(crate) enum Pin {
 /// Brings entries back into the view as they came.
 pub(crate) fn unfold(ledger: &mut Ledger, transcript: &Transcript, entries: &[EntryId], pin: Pin) -> bool {
     let mut is_changed = false;
-    // What comes back needs no excerpt, and changes the view before all of them.
-    if entries.iter().any(|entry| !ledger.is_whole(*entry)) {
-        drop_excerpts(ledger, 0);
-    }
     for &entry in entries {
         let before = ledger.cost(transcript, entry);
         ledger.cuts.remove(&entry);
@@ -392,20 +384,10 @@ fn fold_in(
     let room = now.budget.room();
     let before = ledger.bare_total(now.transcript);
     ledger.account.close(before, now.transcript.total());
-    // What is written anew from here on is written without them; a cap is for what was not sent yet.
-    let from = if reason.is_of_newest() {
-        now.transcript.len()
-    } else {
-        range.map_or(0, |(first, _)| first.index())
-    };
-    let mut left = drop_excerpts(ledger, from);
-    let first_excerpt = left.iter().find_map(|left| match left.what {
-        What::Excerpt(behind) => Some(behind.index()),
-        What::Place(_) | What::Entries(..) => None,
-    });
-    let mut first_changed = first_excerpt.unwrap_or(now.transcript.len());
+    let mut left = Vec::new();
+    let mut first_changed = now.transcript.len();
     let mut user_text = Vec::new();
-    let mut reached = if left.is_empty() { "" } else { excerpts::NAME };
+    let mut reached = "";
     for stage in order.stages {
         let is_over = ledger.bare_total(now.transcript) > room.permille(stage.above);
         if stage.above > 0 && !is_over {

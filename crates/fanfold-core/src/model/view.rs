@@ -117,9 +117,6 @@ pub(crate) fn grow(view: &mut View, transcript: &Transcript, ledger: &Ledger, fr
                 }
             }
         }
-        if let Some(excerpt) = ledger.excerpts.get(&id) {
-            view.items.push(Item::Note { text: Arc::clone(&excerpt.text), voice: Voice::Fanfold });
-        }
         if let Some(summary) = ledger.summary_in_view().filter(|summary| summary.behind == id) {
             view.items.push(Item::Note { text: Arc::clone(&summary.text), voice: Voice::Fanfold });
         }

@@ -8,7 +8,7 @@ pub(crate) mod mask;
 use crate::fold::economy::Economy;
 use crate::fold::passes;
 use crate::fold::policy::{
-    Choice, Digest, Head, LateSystem, Policy, Reach, Stage, SummaryCounts, Tail, ToolFold, ToolRule, Users,
+    Digest, Head, LateSystem, Policy, Reach, Stage, SummaryCounts, Tail, ToolFold, ToolRule, Users,
 };
 use crate::model::budget::Strategy;
 use crate::model::tokens::Tokens;
@@ -172,8 +172,6 @@ impl Policy {
             rests: true,
             working_context: false,
             recall: Policy::RECALL.into(),
-            need: None,
-            choice: Choice::default(),
         }
     }
 
@@ -211,8 +209,6 @@ impl Policy {
             rests: false,
             working_context: false,
             recall: Policy::RECALL.into(),
-            need: None,
-            choice: Choice::default(),
         }
     }
 
@@ -267,8 +263,6 @@ impl Policy {
             rests: false,
             working_context: false,
             recall: Policy::RECALL.into(),
-            need: None,
-            choice: Choice::default(),
         }
     }
 
@@ -319,8 +313,6 @@ impl Policy {
             rests: false,
             working_context: false,
             recall: Policy::RECALL.into(),
-            need: None,
-            choice: Choice::default(),
         }
     }
 
@@ -355,8 +347,6 @@ impl Policy {
             rests: false,
             working_context: false,
             recall: Policy::RECALL.into(),
-            need: None,
-            choice: Choice::default(),
         }
     }
 
@@ -383,8 +373,6 @@ impl Policy {
             rests: false,
             working_context: false,
             recall: Policy::RECALL.into(),
-            need: None,
-            choice: Choice::default(),
         }
     }
 }

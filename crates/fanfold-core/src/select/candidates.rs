@@ -78,7 +78,7 @@ pub(crate) fn lines_of<'a>(sources: &'a [EntrySource], relevance: &Relevance) ->
             hash: 0,
             cost: None,
         }));
-        let lines = source.scan.lines().enumerate().map(|(i, line)| source.line(&line, i == 0, relevance));
+        let lines = source.scan.lines().enumerate().map(|(i, line)| source.line(&line, i == 0));
         // A line without atoms is never chosen, unless something else gives it a value.
         let may_stay = |line: &CandidateLine<'_>| {
             let has_value = line.kind != CandidateKind::Other || line.copied > 0.0;
@@ -93,10 +93,9 @@ pub(crate) fn lines_of<'a>(sources: &'a [EntrySource], relevance: &Relevance) ->
 pub(crate) fn lines_of_result<'a>(
     source: &'a EntrySource,
     call: u16,
-    relevance: &Relevance,
 ) -> Vec<CandidateLine<'a>> {
     let of_result = source.scan.lines().filter(|line| line.part() == EntryPart::Result(call));
-    of_result.map(|line| source.line(&line, false, relevance)).filter(is_not_blank).collect()
+    of_result.map(|line| source.line(&line, false)).filter(is_not_blank).collect()
 }
 
 /// Whether a line is not blank.
@@ -105,7 +104,7 @@ fn is_not_blank(line: &CandidateLine<'_>) -> bool {
 }
 
 impl EntrySource {
-    fn line<'a>(&'a self, line: &ScanLine<'a>, is_first: bool, relevance: &Relevance) -> CandidateLine<'a> {
+    fn line<'a>(&'a self, line: &ScanLine<'a>, is_first: bool) -> CandidateLine<'a> {
         let is_failure = self.has_failures && severity_of(line.text()) == Severity::Error;
         let kind = match (self.is_user, is_first, is_failure) {
             (true, true, _) => CandidateKind::User,
@@ -118,7 +117,7 @@ impl EntrySource {
             EntryPart::Text => (0.0, ""),
         };
         let text = if copied > 0.0 { line.code() } else { line.text() };
-        let is_copied = copied > 0.0 && relevance.choice.has_copies && line.hash() != 0;
+        let is_copied = copied > 0.0 && line.hash() != 0;
         let (copied, hash) = if is_copied { (copied, line.hash()) } else { (0.0, 0) };
         let (entry, at, atoms) = (self.entry, line.at(), line.atoms);
         CandidateLine { entry, at, text, atoms, source, kind, worth: 0.0, copied, hash, cost: None }
@@ -137,7 +136,7 @@ pub(crate) fn weigh(
     is_visible: impl Fn(LineHash) -> bool,
 ) {
     for line in lines {
-        let own = if relevance.choice.has_tellings { line.kind.worth() } else { 0.0 };
+        let own = line.kind.worth();
         line.worth = own + relevance.n_focus_words(line.text) as f32 * 0.1;
         if line.copied > 0.0 && !is_visible(line.hash) {
             // The older a line is, the more likely its file has changed since.

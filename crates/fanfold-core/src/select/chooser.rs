@@ -76,8 +76,6 @@ pub(crate) struct Chooser<'a> {
     values: &'a mut [f32],
     /// The value of each line as a whole.
     whole: Vec<f32>,
-    /// Whether an atom adds value only once.
-    pub(crate) is_once: bool,
     is_open: Vec<bool>,
     is_chosen: Vec<bool>,
     queue: Queue,
@@ -101,7 +99,6 @@ impl<'a> Chooser<'a> {
             counter,
             values,
             whole: whole_worth(lines),
-            is_once: true,
             is_open: vec![false; of_stretch.last().map_or(0, |last| *last as usize + 1)],
             is_chosen: vec![false; lines.len()],
             queue: Queue::default(),
@@ -152,10 +149,9 @@ impl<'a> Chooser<'a> {
         let i = chosen.line;
         self.is_chosen[i] = true;
         self.chosen.push(chosen);
-        if self.is_once {
-            for &atom in self.lines[i].atoms {
-                self.values[atom as usize] = 0.0;
-            }
+        // An atom adds value only once.
+        for &atom in self.lines[i].atoms {
+            self.values[atom as usize] = 0.0;
         }
         let stretch = self.of_stretch[i];
         if !std::mem::replace(&mut self.is_open[stretch as usize], true) {

@@ -283,7 +283,7 @@ fn own_worth(kind: AtomKind) -> f32 {
 fn chosen(ledger: &Ledger, showing: &Showing<'_>, sources: &[Source]) -> String {
     let lexicon = &ledger.lexicon;
     let topic_words = Topic::of(showing, sources);
-    let mut chances = lexicon.chances(crate::fold::policy::Choice::default().scorer);
+    let mut chances = lexicon.chances();
     let mut values = vec![0.0; lexicon.len()];
     for &atom in sources.iter().flat_map(|source| &source.scan.atoms) {
         values[atom as usize] = own_worth(lexicon.kind(atom)) + chances.get(atom);

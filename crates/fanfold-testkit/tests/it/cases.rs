@@ -5,7 +5,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
 use fanfold_core::{
-    Body, Budget, CacheEnds, Economy, Entry, Need, Policy, Prices, Prompt, Session, Tokens, Words, parse,
+    Body, Budget, CacheEnds, Economy, Entry, Policy, Prices, Prompt, Session, Tokens, Words, parse,
     print_entries,
 };
 use fanfold_testkit::Rng;
@@ -23,9 +23,6 @@ pub(crate) struct Case {
     pub(crate) window: u64,
     pub(crate) entries: Vec<Entry>,
 }
-
-/// Recalls much and abstains seldom.
-pub(crate) const EAGER: Need = Need { share: 200, most: Tokens(100), sum: 300, mentions: 20, promise: 0 };
 
 impl Case {
     fn of(seed: u64, policies: &[&'static str]) -> Case {
@@ -51,10 +48,7 @@ impl Case {
     }
 
     pub(crate) fn policy(&self) -> Policy {
-        let policy = Policy::named(self.policy).unwrap();
-        // Every second one of ours recalls what is mentioned, whatever that promises.
-        let recalls = policy.need.is_none() && self.policy == "fanfold" && self.seed / 6 % 2 == 1;
-        Policy { need: if recalls { Some(EAGER) } else { policy.need }, ..policy }
+        Policy::named(self.policy).unwrap()
     }
 
     /// Most of the time all of the window is room; some keep an eighth of it for the answer.

@@ -15,7 +15,6 @@ mod lossless; //      4: every handle opens
 mod stable; //        5: a view begins with the last one
 mod settled; //       6: folds stay
 mod deterministic; // 7: the same values give the same bytes
-mod needed; //        what is mentioned comes back
 mod running; //       8: live calls
 mod newest; //        what is new stays as it is
 mod arrival; //       but for what is large

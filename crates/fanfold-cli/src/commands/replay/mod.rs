@@ -118,11 +118,7 @@ fn terms(args: &ReplayArgs, options: &Options) -> anyhow::Result<ReplayOptions> 
         names.push(options.policy.as_deref().unwrap_or(Policy::NAMES[0]));
     }
     let policy = |name: &str| -> anyhow::Result<Policy> {
-        let policy = choose::policy(&Options { policy: Some(name.to_owned()), ..options.clone() })?;
-        let Some(mechanism) = &args.without else { return Ok(policy) };
-        let hint = format!("it has {}", policy.mechanisms().join(", "));
-        let without = policy.without(mechanism);
-        without.ok_or_else(|| Failure::new(format!("`{name}` has no `{mechanism}`"), hint).into())
+        choose::policy(&Options { policy: Some(name.to_owned()), ..options.clone() })
     };
     let mut windows: Vec<u64> = args.window.iter().map(|window| window.0).collect();
     if windows.is_empty() {

@@ -27,7 +27,7 @@ pub(crate) fn gist(
 ) -> Option<String> {
     let relevance = draft.worth_beside(call.step);
     let source = sources(draft, &[call.step]).pop()?;
-    let mut lines = lines_of_result(&source, call.call, &relevance);
+    let mut lines = lines_of_result(&source, call.call);
     let lexicon = &draft.ledger.lexicon;
     weigh(&mut lines, &relevance, lexicon, |line| relevance.has_line(line));
     let is_edited: Vec<bool> = lines.iter().map(|line| edited.contains(line.text)).collect();
@@ -41,7 +41,6 @@ pub(crate) fn gist(
     let atoms = lines.iter().map(|line| line.atoms);
     let values = draft.ledger.values.compute(lexicon, atoms, &relevance, std::iter::empty());
     let mut chooser = Chooser::new(&lines, &of_stretch, values, draft.counter);
-    chooser.is_once = relevance.choice.is_once;
     chooser.choose(most.0 as usize);
     let mut best = chooser.chosen;
     while !best.is_empty() {

@@ -130,11 +130,6 @@ impl Segment {
         self.parts.iter().map(|part| part.tokens).sum()
     }
 
-    /// The atoms of its lines.
-    pub(crate) fn atoms(&self) -> &[AtomId] {
-        &self.kept.atoms
-    }
-
     /// The first and the last entry.
     pub fn span(&self) -> (EntryId, EntryId) {
         let first = self.entries.first().expect("a segment covers something");
@@ -205,7 +200,6 @@ fn compose(
     let values =
         draft.ledger.values.compute(lexicon, atoms, relevance, stays.iter().map(|kept| &kept.atoms[..]));
     let mut chooser = Chooser::new(lines, &of_stretch, values, draft.counter);
-    chooser.is_once = relevance.choice.is_once;
     // The number of handles depends on the chosen lines, so choose again with the remaining budget.
     for _ in 0..3 {
         let n_handles = n_joined(&stretches, &with_lines(&chooser.chosen));

@@ -43,11 +43,6 @@ impl Stretch {
         name
     }
 
-    /// Its handle, if it has one.
-    pub(crate) fn handle(&self) -> Option<Handle> {
-        if let [name] = self.handles[..] { Some(name) } else { None }
-    }
-
     /// Joins this stretch with the next one, unless visible entries are between them.
     fn joined(&self, next: &Stretch) -> Option<Stretch> {
         let is_adjacent = next.first.0 <= self.last.0 + 1;

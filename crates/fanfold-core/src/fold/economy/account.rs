@@ -134,11 +134,6 @@ impl Account {
         self.wait = Tokens::ZERO;
     }
 
-    /// Takes note that the newest entry became longer than it came.
-    pub(crate) fn lengthen(&mut self) {
-        self.is_fresh = false;
-    }
-
     /// Takes note that anything may have changed.
     pub(crate) fn forget(&mut self) {
         self.ends.clear();

@@ -38,31 +38,6 @@ pub(super) enum Feature {
     UserWords,
 }
 
-/// The names of the features in the order of the weights.
-pub(super) const FEATURES: [&str; Feature::COUNT] = [
-    "base",
-    "a path",
-    "a number",
-    "quoted",
-    "coined by the agent",
-    "a path coined by the agent",
-    "used by the agent",
-    "its uses",
-    "from reading",
-    "from listing",
-    "from searching",
-    "from running",
-    "from another result",
-    "since it appeared",
-    "fewest atoms in a part with it",
-    "lines of its part with it",
-    "since its part was used",
-    "its part belongs to a call",
-    "uses of the call's target",
-    "since the target was used",
-    "words that users wrote",
-];
-
 impl Feature {
     /// The number of features.
     pub(super) const COUNT: usize = Feature::UserWords as usize + 1;

@@ -5,13 +5,11 @@
 
 mod feature; // the inputs of the model
 mod weights; // its coefficients
-pub mod study; // training data for `cargo xtask weights`
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
-use crate::fold::policy::{Choice, Scorer};
 use crate::model::transcript::{Entry, EntryId, Prompt, Speaker, Transcript};
 use crate::select::scan::{EntryPart, LocalAtom, Scan};
 use crate::text::atoms::{Atom, AtomKind, each_atom};
@@ -173,18 +171,6 @@ impl Lexicon {
         atoms.iter().find(is_path).or(atoms.first()).copied()
     }
 
-    /// The entry that contained an atom last.
-    pub(crate) fn last_seen(&self, atom: AtomId) -> Option<EntryId> {
-        let stats = &self.atoms[atom as usize];
-        let at = self.part_of(stats).at;
-        (stats.part > 0).then(|| EntryId::from(self.ends.partition_point(|end| *end < at)))
-    }
-
-    /// Whether an atom appears in a system prompt or a user message, which stay visible.
-    pub(crate) fn is_in_prompt(&self, atom: AtomId) -> bool {
-        self.atoms[atom as usize].is_in_prompt
-    }
-
     /// The kind of an atom.
     pub(crate) fn kind(&self, atom: AtomId) -> AtomKind {
         self.atoms[atom as usize].atom.kind()
@@ -202,8 +188,8 @@ impl Lexicon {
 
     /// Computes the probability that the agent writes an atom before it appears again in a prompt or a result. Caches
     /// the share that each part contributes.
-    pub(crate) fn chances(&self, scorer: Scorer) -> UseChances<'_> {
-        UseChances { scorer, lexicon: self, parts: vec![None; self.parts.len()] }
+    pub(crate) fn chances(&self) -> UseChances<'_> {
+        UseChances { lexicon: self, parts: vec![None; self.parts.len()] }
     }
 
     /// The probability for one atom, given the score of its part.
@@ -214,18 +200,6 @@ impl Lexicon {
         let mut score = part_score;
         self.each_feature(stats, |feature, value| score += WEIGHTS[feature as usize] * value);
         chance(score)
-    }
-
-    /// A rule of thumb for ablation, of about the same total.
-    fn simple_chance(&self, stats: &AtomStats, scorer: Scorer) -> f32 {
-        const USUAL: f32 = 0.02;
-        let thousands = (self.now() - self.part_of(stats).at) as f32 / 1000.0;
-        match scorer {
-            _ if stats.is_in_prompt => 0.0,
-            Scorer::ByUses => USUAL * (0.5 + f32::from(stats.n_uses)),
-            Scorer::ByAge => USUAL * 8.0 / (1.0 + thousands),
-            Scorer::Learnt | Scorer::Even => USUAL,
-        }
     }
 
     fn score_of_part(&self, part: &PartStats) -> f32 {
@@ -291,7 +265,6 @@ impl Lexicon {
 /// Probabilities of atoms, with a cache of part scores.
 pub(crate) struct UseChances<'a> {
     lexicon: &'a Lexicon,
-    scorer: Scorer,
     /// The score of each part, computed on demand.
     parts: Vec<Option<f32>>,
 }
@@ -299,11 +272,8 @@ pub(crate) struct UseChances<'a> {
 impl UseChances<'_> {
     /// The probability that the agent writes an atom before it appears again in a prompt or a result.
     pub(crate) fn get(&mut self, atom: AtomId) -> f32 {
-        let UseChances { lexicon, scorer, parts } = self;
+        let UseChances { lexicon, parts } = self;
         let stats = &lexicon.atoms[atom as usize];
-        if *scorer != Scorer::Learnt {
-            return lexicon.simple_chance(stats, *scorer);
-        }
         let part_score = parts.get_mut(stats.part as usize).map_or(0.0, |part| {
             *part.get_or_insert_with(|| lexicon.score_of_part(&lexicon.parts[stats.part as usize]))
         });
@@ -340,12 +310,11 @@ pub(crate) struct Relevance {
     lines: LineSet,
     /// The words of the topic that the user wants to keep.
     pub(crate) focus: Vec<String>,
-    pub(crate) choice: Choice,
 }
 
 impl Relevance {
     /// Collects the atoms and result lines of the visible entries.
-    pub(crate) fn new(stays: &[Arc<Scan>], focus: &str, choice: Choice) -> Relevance {
+    pub(crate) fn new(stays: &[Arc<Scan>], focus: &str) -> Relevance {
         let mut atoms: Vec<AtomId> = stays.iter().flat_map(|scan| scan.atoms.iter().copied()).collect();
         atoms.sort_unstable();
         atoms.dedup();
@@ -354,7 +323,7 @@ impl Relevance {
             .flat_map(|scan| scan.lines())
             .filter(|line| matches!(line.part(), EntryPart::Result(_)));
         let lines = of_results.map(|line| hash_of(line.text())).collect();
-        Relevance { atoms, lines, focus: focus_words(focus), choice }
+        Relevance { atoms, lines, focus: focus_words(focus) }
     }
 
     /// Whether a line is visible.
@@ -414,7 +383,7 @@ impl AtomValues {
         for &atom in stays.flatten().chain(&relevance.atoms) {
             self.set(atom, 0.0);
         }
-        let mut chances = lexicon.chances(relevance.choice.scorer);
+        let mut chances = lexicon.chances();
         for &atom in lines.flatten() {
             if self.by_atom[atom as usize] == AtomValues::UNKNOWN {
                 self.set(atom, chances.get(atom));
@@ -481,7 +450,6 @@ mod tests {
             atoms: atoms.to_vec(),
             lines: LineSet::default(),
             focus: Vec::new(),
-            choice: Choice::default(),
         };
         let none = std::iter::empty::<&[AtomId]>;
         let lines = || [&atoms[..]].into_iter();
