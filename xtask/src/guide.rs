@@ -28,13 +28,13 @@ pub(crate) fn pages(root: &Path) -> anyhow::Result<Vec<(String, String)>> {
 
 fn passes(root: &Path) -> anyhow::Result<String> {
     let folder = root.join("crates/fanfold-core/src");
-    let list = fs::read_to_string(folder.join("fold/passes/mod.rs"))?;
+    let list = fs::read_to_string(folder.join("presets/mod.rs"))?;
     let mut page = String::from(
         "# The passes\n\nEach pass is one way to make a conversation shorter. They run in the order of their loss; which of \
          them run at all is the policy's word. The examples are run as tests.\n\n\
          (This page is made from the headers in `crates/fanfold-core/src/fold/passes/` and `presets/` by `cargo xtask guide`.)\n",
     );
-    let start = list.find("pub const ALL").context("passes/mod.rs has no list")?;
+    let start = list.find("pub const ALL_PASSES").context("presets/mod.rs has no list of passes")?;
     let end = start + list[start..].find("];").context("the list has no end")?;
     for line in list[start..end].lines().filter(|line| line.starts_with("    ")) {
         let name = line.trim().split(',').next().unwrap_or_default().to_lowercase();

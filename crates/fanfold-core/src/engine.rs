@@ -22,24 +22,12 @@ use crate::model::parallel::ParallelMap;
 use crate::model::prices::Prices;
 use crate::model::tokens::{Count, Tokens};
 use crate::model::transcript::{CallId, Entry, EntryId, Outcome, Transcript};
+use crate::model::usage::ProviderUsage;
 use crate::model::view::View;
 use crate::output::feedback::{Asked, Feedback};
 use crate::output::recall::{Extent, RecallError, recall, recall_within};
 use crate::session::{Refusal, Session};
 use crate::summary::{Errand, Wish};
-
-/// The token counts that a provider reported for one request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ProviderUsage {
-    /// The whole prompt, cache reads and writes included; zero if the provider reported none.
-    pub input: Tokens,
-    /// The part of the prompt that was read from the cache.
-    pub cached: Tokens,
-    /// The part of the prompt that was written to the cache.
-    pub written: Tokens,
-    /// The completion, thoughts included.
-    pub output: Tokens,
-}
 
 /// Whether a fold is due, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,44 +12,47 @@ mod session; //   a conversation and its ledger
 pub mod summary; // summaries written by a model
 mod engine; //    the contract of an engine
 
+pub use actions::tool_rule::{ToolFold, ToolRule};
 pub use actions::{
     Deed, Ending, LineRange, Lines, Sight, TestCounts, Verb, Verdict, deed_of, ending_of, line_of, overtakes,
 };
 pub use engine::{
-    Engine, EngineFactory, EngineSetup, FoldAdvice, FoldRequest, ProviderUsage, SessionChange, Status,
-    ToolOffer, UnknownEngine,
+    Engine, EngineFactory, EngineSetup, FoldAdvice, FoldRequest, SessionChange, Status, ToolOffer,
+    UnknownEngine,
 };
 pub use fold::digest::segment::{Segment, SegmentPart};
 pub use fold::draft::Draft;
 pub use fold::economy::{Economy, Verdict as EconomyVerdict, Weighed};
-pub use fold::ledger::{Fold, Ledger, Original};
-pub use fold::passes::{ALL as ALL_PASSES, Pass};
-pub use fold::policy::{
-    Digest, Head, LateSystem, Policy, Reach, Stage, SummaryCounts, Tail, ToolFold, ToolRule, Users,
-};
+pub use fold::ledger::{Fold, Ledger};
+pub use fold::originals::Original;
+pub use fold::passes::Pass;
+pub use fold::policy::{Digest, Head, LateSystem, Policy, Reach, Stage, SummaryCounts, Tail, Users};
 pub use fold::receipt::{Contributor, Left, Notice, Overflow, PassReport, Reason, Receipt, What};
 pub use fold::step::{Moment, Outlook, step};
 pub use model::budget::{Budget, Cadence, CadenceError, Pressure, Strategy, StrategyError};
 pub use model::event::Event;
 pub use model::handle::{Handle, HandleError};
+pub use model::location::Place;
 pub use model::parallel::{ParallelMap, Sequential, Task, parallel_map};
 pub use model::prices::{CacheEnds, PriceCliff, Prices};
+pub use model::summary::Summary;
 pub use model::tokens::{Count, Frame, Tokens, Words, thousands};
 pub use model::transcript::{
     Body, Call, CallId, Entry, EntryId, Media, NO_RESULT, OPENING, Origin, Outcome, Prompt, Speaker, Step,
     Transcript, Turn,
 };
-pub use model::view::{Edit, Item, Place, View, Voice, assemble};
+pub use model::usage::ProviderUsage;
+pub use model::view::{Edit, Item, View, Voice};
 pub use notation::{NotationError, parse, print_entries, print_view};
+pub use output::assemble::assemble;
 pub use output::check::{Fault, check, check_deeply};
 pub use output::feedback::{Asked, Ended, Feedback, Written};
 pub use output::metrics::Metrics;
 pub use output::recall::{Extent, RecallError, find_by_content, open, recall, recall_within};
 pub use output::recount::recount;
 pub use output::working_context::{FileSeen, WorkingContext, working_context};
-pub use presets::Rules;
+pub use presets::{ALL_PASSES, Rules};
 pub use session::{Refusal, Session};
-pub use summary::Summary;
 pub use text::condense::{
     CondenseOptions, ContentKind, FileExcerpt, Outlines, condense, condense_input, default_room, detect_kind,
 };

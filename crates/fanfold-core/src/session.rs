@@ -5,7 +5,6 @@
 
 use std::ops::Range;
 
-use crate::engine::ProviderUsage;
 use crate::fold::economy::{Weighed, weigh};
 use crate::fold::ledger::Ledger;
 use crate::fold::policy::Policy;
@@ -18,7 +17,9 @@ use crate::model::parallel::{ParallelMap, Sequential};
 use crate::model::prices::Prices;
 use crate::model::tokens::{Count, Tokens};
 use crate::model::transcript::{CallId, Entry, EntryId, Outcome, Transcript};
-use crate::model::view::{Item, View, Voice, assemble, grow};
+use crate::model::usage::ProviderUsage;
+use crate::model::view::{Item, View, Voice};
+use crate::output::assemble::{assemble, grow};
 use crate::output::check::{Fault, check, check_growth};
 use crate::output::recall::{Extent, RecallError, recall, recall_within};
 use crate::output::working_context::working_context;

@@ -5,6 +5,7 @@
 //! bash {"command": "cd src && sed -n 10,80p a.rs"}             ->  Read src/a.rs, lines 10 to 80
 //! ```
 
+pub(crate) mod tool_rule;
 mod path; //    paths in one form
 mod shell; //   a command's pieces
 mod command; // what a command did
@@ -17,7 +18,7 @@ pub use ending::{Ending, TestCounts, Verdict, ending_of};
 pub use line::line_of;
 pub(crate) use line::{line_and_failure, source_of};
 
-use crate::fold::policy::ToolRule;
+use crate::actions::tool_rule::ToolRule;
 use crate::model::transcript::Call;
 
 /// What kind of thing a call did.

@@ -6,25 +6,23 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::actions::tool_rule::ToolFold;
 use crate::actions::{Deed, deed_by, line_and_failure};
 use crate::fold::digest::segment::Segment;
-use crate::fold::ledger::{Fold, Ledger, Original, Standing};
+use crate::fold::ledger::{Fold, Ledger, Standing};
+use crate::fold::originals::Original;
 use crate::fold::passes::AGAIN;
-use crate::fold::policy::{LateSystem, Policy, Stage, ToolFold, Users};
+use crate::fold::policy::{LateSystem, Policy, Stage, Users};
 use crate::fold::protected_ranges::{head_end, tail_start};
 use crate::fold::receipt::{Left, What};
 use crate::model::handle::{Handle, Hash};
+use crate::model::location::{Place, original_at, places_of};
 use crate::model::parallel::ParallelMap;
 use crate::model::tokens::{Count, Tokens};
 use crate::model::transcript::{Body, Call, CallId, Entry, EntryId, Speaker, Transcript};
-use crate::model::view::Place;
-use crate::output::recall::{original_at, places_of};
 use crate::select::scan::{Scan, scan_entry};
 use crate::select::scorer::Relevance;
-use crate::text::slices::slices;
-
-/// What one handle opens at most, so that a recall does not fill the window again.
-pub(crate) const SLICE: Tokens = Tokens(650);
+use crate::text::slices::{SLICE, slices};
 
 /// A stub names no more parts of its original than this.
 const MOST_PARTS: u64 = 48;

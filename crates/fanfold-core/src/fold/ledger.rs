@@ -1,26 +1,28 @@
 //! The folds of a session, append-only, and how each entry stands because of them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::sync::Arc;
 
 use crate::actions::Deed;
+use crate::actions::tool_rule::ToolRule;
 use crate::fold::digest::segment::Segment;
 use crate::fold::economy::account::Account;
-use crate::fold::passes::Facts;
-use crate::fold::policy::{Policy, ToolRule};
+use crate::fold::originals::{Original, Originals, content_of};
+use crate::fold::policy::Policy;
 use crate::fold::receipt::Receipt;
+use crate::fold::summary_placement::{Board, Placed, Placing};
 use crate::model::budget::Pressure;
 use crate::model::handle::{Handle, Hash};
+use crate::model::location::{Place, body_at};
 use crate::model::parallel::ParallelMap;
+use crate::model::script::write_script;
+use crate::model::summary::Summary;
 use crate::model::tokens::Tokens;
 use crate::model::transcript::{Body, Call, CallId, EntryId, Transcript};
-use crate::model::view::Place;
-use crate::output::recall::{body_at, content_of, write_script};
+use crate::presets::hermes::summary::Facts;
 use crate::select::scan::{LocalScan, Scan, scan_entries, scan_entry};
 use crate::select::scorer::{AtomValues, Lexicon};
 use crate::select::visible_lines::{RepeatedRun, VisibleLines};
-use crate::summary::{Board, Placed, Placing, Summary};
 use crate::text::condense::CachedOutlines;
 
 /// A stub standing for an original.
@@ -49,39 +51,6 @@ pub(crate) enum Standing {
     /// Inside a segment, by its position in the ledger.
     Segment(u32),
 }
-
-/// What a handle opens.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Original {
-    /// One place, whole.
-    Place(Place),
-    /// Some bytes of one place.
-    PlaceSlice(Place, Range<usize>),
-    /// Entries, written one after another.
-    Entries(Vec<EntryId>),
-    /// Some bytes of one entry as it is written in a script.
-    EntrySlice(EntryId, Range<usize>),
-    /// What several handles open, one after another; the entries are those they are in.
-    Several(Vec<EntryId>, Vec<Handle>),
-    /// The words themselves, where the entries have changed since: a result came late.
-    Words(Vec<EntryId>, Arc<str>),
-}
-
-impl Original {
-    /// The entries that the original is in.
-    pub fn entries(&self) -> Vec<EntryId> {
-        match self {
-            Original::Place(place) | Original::PlaceSlice(place, _) => vec![place.entry()],
-            Original::Entries(entries) | Original::Several(entries, _) | Original::Words(entries, _) => {
-                entries.clone()
-            }
-            Original::EntrySlice(entry, _) => vec![*entry],
-        }
-    }
-}
-
-/// Every handle ever given, with what it opens and the hash of that.
-pub(crate) type Originals = BTreeMap<Handle, (Original, Hash)>;
 
 /// The folds of a session and all that follows from them.
 #[derive(Debug, Clone, Default)]

@@ -5,9 +5,9 @@ use std::fmt;
 use crate::fold::economy::Weighed;
 use crate::model::budget::Pressure;
 use crate::model::handle::Handle;
+use crate::model::location::Place;
 use crate::model::tokens::Tokens;
 use crate::model::transcript::EntryId;
-use crate::model::view::Place;
 
 /// Why a fold was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

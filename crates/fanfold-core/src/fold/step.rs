@@ -6,20 +6,19 @@
 use std::sync::Arc;
 
 use crate::fold::draft::{Draft, Terms};
-use crate::fold::economy;
 use crate::fold::economy::account::{Backlog, may_go};
 use crate::fold::ledger::{Ledger, Standing};
 use crate::fold::overflow::{contributors, overflow};
-use crate::fold::passes;
 use crate::fold::policy::{Policy, Reach, Stage};
 use crate::fold::receipt::{Left, Notice, Overflow, PassReport, Reason, Receipt};
+use crate::fold::summary_placement::{Chance, settle};
+use crate::fold::{economy, passes};
 use crate::model::budget::{Budget, Pressure};
 use crate::model::event::Event;
 use crate::model::parallel::ParallelMap;
 use crate::model::prices::Prices;
 use crate::model::tokens::{Count, Tokens};
 use crate::model::transcript::{Entry, EntryId, Transcript};
-use crate::summary::{self, Chance};
 
 /// What a step looks at beside the ledger.
 #[derive(Clone, Copy)]
@@ -117,7 +116,7 @@ pub fn step(mut ledger: Ledger, now: &Moment<'_>) -> (Ledger, Outlook) {
         None if is_asked => Chance::Asked,
         None => Chance::None,
     };
-    if summary::settle(&mut ledger, now, chance) {
+    if settle(&mut ledger, now, chance) {
         outlook.is_changed = true;
         // A summary that came in was something to do.
         outlook.notices.retain(|notice| !matches!(notice, Notice::NothingToFold(_)));

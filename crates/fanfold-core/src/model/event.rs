@@ -2,9 +2,9 @@
 
 use crate::model::budget::Budget;
 use crate::model::handle::Handle;
+use crate::model::summary::Summary;
 use crate::model::tokens::Tokens;
 use crate::model::transcript::EntryId;
-use crate::summary::Summary;
 
 /// Something that happened beside the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]

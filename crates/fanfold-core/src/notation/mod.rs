@@ -116,9 +116,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::model::location::Place;
     use crate::model::tokens::Words;
     use crate::model::transcript::*;
-    use crate::model::view::{Edit, Item, Place, View, Voice};
+    use crate::model::view::{Edit, Item, View, Voice};
 
     fn check(text: &str) {
         let entries = parse(text).expect("a conversation");

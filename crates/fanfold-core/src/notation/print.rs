@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::model::location::Place;
 use crate::model::transcript::{Body, Entry, Media, Outcome, Speaker, Step, Transcript};
-use crate::model::view::{Edit, Item, Place, View, Voice};
+use crate::model::view::{Edit, Item, View, Voice};
 use crate::notation::{COLUMN, Keyword, Reached};
 
 /// Writes entries, so that `parse` gives them back.

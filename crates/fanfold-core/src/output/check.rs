@@ -2,10 +2,11 @@
 
 use crate::fold::ledger::{Ledger, Standing};
 use crate::model::budget::Budget;
+use crate::model::location::{Place, original_at};
 use crate::model::tokens::{Count, Tokens};
 use crate::model::transcript::{EntryId, Transcript};
-use crate::model::view::{Item, Place, View};
-use crate::output::recall::{Extent, original_at, recall};
+use crate::model::view::{Item, View};
+use crate::output::recall::{Extent, recall};
 
 /// A promise that a view breaks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

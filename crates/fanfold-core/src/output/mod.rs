@@ -1,5 +1,6 @@
 //! The result: checked views, recalled originals, metrics.
 
+pub(crate) mod assemble;
 pub(crate) mod check;
 pub(crate) mod recount;
 pub(crate) mod recall;

@@ -5,11 +5,12 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::fold::ledger::{Ledger, Original, Originals};
+use crate::fold::ledger::Ledger;
+use crate::fold::originals::{Original, Originals, content_of};
 use crate::model::handle::{Handle, Hash};
-use crate::model::transcript::{Body, Entry, EntryId, Speaker, Transcript};
-use crate::model::view::Place;
-use crate::select::scan::EntryPart;
+use crate::model::location::{Place, original_at, places_of};
+use crate::model::script::write_script;
+use crate::model::transcript::{EntryId, Transcript};
 
 /// How much of an original is wanted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -222,130 +223,6 @@ fn search(content: &str, text: &str, around: usize) -> String {
         shown_to = to.max(shown_to);
     }
     out
-}
-
-/// The places of an entry that hold something.
-pub(crate) fn places_of(entry: &Entry, id: EntryId) -> Vec<Place> {
-    let mut places = vec![Place::Text(id)];
-    match entry {
-        Entry::Prompt(prompt) => {
-            places.extend((0..prompt.media.len()).map(|i| Place::PromptMedia(id, i as u16)));
-        }
-        Entry::Step(step) => {
-            places.push(Place::Reasoning(id));
-            for (i, call) in step.calls.iter().enumerate() {
-                let call_id = crate::model::transcript::CallId { step: id, call: i as u16 };
-                places.push(Place::Arguments(call_id));
-                if let Some(outcome) = &call.result {
-                    places.push(Place::Result(call_id));
-                    places.extend((0..outcome.media.len()).map(|i| Place::ResultMedia(call_id, i as u16)));
-                }
-            }
-        }
-    }
-    places
-}
-
-/// The text at a place; media have none.
-pub(crate) fn body_at(transcript: &Transcript, place: Place) -> Option<&Body> {
-    match place {
-        Place::Text(entry) => Some(match transcript.entry(entry) {
-            Entry::Prompt(prompt) => &prompt.body,
-            Entry::Step(step) => &step.text,
-        }),
-        Place::Reasoning(entry) => transcript.entry(entry).step().map(|step| &step.reasoning),
-        Place::Arguments(call) => Some(&transcript.call(call).arguments),
-        Place::Result(call) => transcript.call(call).result.as_ref().map(|outcome| &outcome.body),
-        Place::PromptMedia(..) | Place::ResultMedia(..) => None,
-    }
-}
-
-/// The original at a place, byte for byte.
-pub(crate) fn original_at(transcript: &Transcript, place: Place) -> Option<Arc<str>> {
-    if let Some(body) = body_at(transcript, place) {
-        return Some(Arc::clone(body.original()));
-    }
-    let media = match place {
-        Place::PromptMedia(entry, i) => transcript.entry(entry).prompt()?.media.get(usize::from(i)),
-        Place::ResultMedia(call, i) => transcript.call(call).result.as_ref()?.media.get(usize::from(i)),
-        _ => None,
-    };
-    media.map(|media| Arc::clone(&media.raw))
-}
-
-/// What a handle opens, as text.
-pub(crate) fn content_of(transcript: &Transcript, named: &Originals, original: &Original) -> String {
-    let whole = |place: Place| original_at(transcript, place).expect("a fold stands for something");
-    match original {
-        Original::Place(place) => whole(*place).to_string(),
-        Original::Words(_, words) => words.to_string(),
-        Original::Several(_, handles) => {
-            let of_handle =
-                |handle: &Handle| named.get(handle).map(|(one, _)| content_of(transcript, named, one));
-            handles.iter().filter_map(of_handle).collect()
-        }
-        Original::PlaceSlice(place, bytes) => whole(*place)[bytes.clone()].to_owned(),
-        Original::Entries(entries) => {
-            let mut out = String::new();
-            for &entry in entries {
-                write_script(transcript.entry(entry), &mut out);
-            }
-            out
-        }
-        Original::EntrySlice(entry, bytes) => {
-            let mut out = String::new();
-            write_script(transcript.entry(*entry), &mut out);
-            out[bytes.clone()].to_owned()
-        }
-    }
-}
-
-/// Writes an entry out as text, every original in it byte for byte.
-pub(crate) fn write_script(entry: &Entry, out: &mut String) {
-    each_part(entry, |_, label, text| {
-        out.push_str(label);
-        out.push_str(text);
-        if !text.ends_with('\n') {
-            out.push('\n');
-        }
-    });
-}
-
-/// Calls back with each piece of an entry: whose words it is, its label, its text.
-pub(crate) fn each_part(entry: &Entry, mut found: impl FnMut(EntryPart, &str, &str)) {
-    match entry {
-        Entry::Prompt(prompt) => {
-            let label = match prompt.speaker {
-                Speaker::System => "system: ",
-                Speaker::User => "user: ",
-                Speaker::Harness => "harness: ",
-                Speaker::Provider => "sealed: ",
-            };
-            found(EntryPart::Text, label, prompt.body.original());
-        }
-        Entry::Step(step) => {
-            if says_something(&step.reasoning) {
-                found(EntryPart::Text, "thought: ", step.reasoning.original());
-            }
-            if says_something(&step.text) {
-                found(EntryPart::Text, "", step.text.original());
-            }
-            let mut label = String::new();
-            for (i, call) in step.calls.iter().enumerate() {
-                label.clear();
-                label.extend(["call ", &call.tool, ": "]);
-                found(EntryPart::Arguments(i as u16), &label, call.arguments.original());
-                if let Some(outcome) = &call.result {
-                    found(EntryPart::Result(i as u16), "", outcome.body.original());
-                }
-            }
-        }
-    }
-}
-
-/// Whether there is anything in a body: words, or an original that has none, such as sealed reasoning.
-fn says_something(body: &Body) -> bool {
-    !body.is_empty() || !matches!(body.original().trim(), "" | "null" | "\"\"" | "[]")
 }
 
 #[cfg(test)]

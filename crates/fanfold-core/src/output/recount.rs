@@ -1,9 +1,9 @@
 //! Counts a view from its pieces, without trusting the ledger's sums.
 
+use crate::model::location::{Place, body_at};
 use crate::model::tokens::{Count, Tokens};
 use crate::model::transcript::{Body, Transcript};
-use crate::model::view::{Edit, Item, Place, View};
-use crate::output::recall::body_at;
+use crate::model::view::{Edit, Item, View};
 
 /// What a view costs, counted anew.
 pub fn recount(transcript: &Transcript, view: &View, counter: &dyn Count) -> Tokens {

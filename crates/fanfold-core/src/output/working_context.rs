@@ -8,8 +8,8 @@ use std::fmt;
 use crate::actions::{Deed, LineRange, Lines, Verb, Verdict, deed_by, ending_of};
 use crate::fold::ledger::Ledger;
 use crate::fold::policy::Policy;
+use crate::model::location::Place;
 use crate::model::transcript::{CallId, EntryId, Transcript};
-use crate::model::view::Place;
 
 /// What the agent has seen and done so far.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -4,14 +4,48 @@ pub(crate) mod hermes;
 pub(crate) mod rules;
 pub(crate) mod hamr;
 pub(crate) mod mask;
+#[cfg(test)]
+mod tests;
 
+use crate::actions::tool_rule::{ToolFold, ToolRule};
 use crate::fold::economy::Economy;
-use crate::fold::passes;
-use crate::fold::policy::{
-    Digest, Head, LateSystem, Policy, Reach, Stage, SummaryCounts, Tail, ToolFold, ToolRule, Users,
-};
+use crate::fold::passes::{self, *};
+use crate::fold::policy::{Digest, Head, LateSystem, Policy, Reach, Stage, SummaryCounts, Tail, Users};
 use crate::model::budget::Strategy;
 use crate::model::tokens::Tokens;
+use hamr::stubs::PASS as STUBS;
+use hermes::summary::PASS as SUMMARY;
+use mask::placeholders::PASS as MASK;
+use rules::call_lines::PASS as CALL_LINES;
+use rules::collapse::PASS as COLLAPSE;
+use rules::late_system::PASS as LATE_SYSTEM;
+use rules::truncate::PASS as TRUNCATE;
+
+/// Every pass, in the order of loss: ours from the cheapest to the dearest, then those of the presets.
+pub const ALL_PASSES: &[Pass] = &[
+    TOOL_RULES,  // results of tools that the policy names
+    DEDUPE,      // results that come again later, word for word
+    OVERTAKEN,   // results that a later call made stale
+    MEDIA,       // old images and files
+    REASONING,   // what the model thought long ago
+    ARGUMENTS,   // long arguments of old calls
+    CONDENSE,    // long results, by what they are
+    ONE_LINE,    // old results to one informative line
+    ANCHOR,      // results beside the newest thing the agent said
+    DIGEST,      // whole old steps into a segment
+    AGAIN,       // lines of the newest results that stand above already
+    ARRIVAL,     // results of the newest step, to its share of the room
+    SQUEEZE,     // anything long, also new: the last thing before people's words
+    USER_TEXT,   // people's words: pasted blocks, old messages, the newest; told loudly
+    SUMMARY,     // hermes, hamr: all old entries into one static summary
+    LATE_SYSTEM, // rules: system text behind the first turn
+    COLLAPSE,    // rules: several assistant messages in a row to the last
+    CALL_LINES,  // rules: succeeded steps to a line for each call
+    TRUNCATE,    // rules: long outputs to 10 + 5 lines
+    STUBS,       // hamr: old results to a few facts
+    MASK,        // mask: old results to a placeholder
+    DROP,        // window: the oldest entries out
+];
 
 /// The settings of the rule middleware, by the names they have in its own file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -193,7 +227,7 @@ impl Policy {
                 Stage {
                     name: "normal",
                     tail: 1000,
-                    passes: vec![passes::MEDIA, passes::REASONING, passes::SUMMARY],
+                    passes: vec![passes::MEDIA, passes::REASONING, SUMMARY],
                     reach: freely(),
                     above: 0,
                     goal: None,
@@ -219,9 +253,9 @@ impl Policy {
 
     /// The rule middleware: succeeded calls to a line, long outputs to 10 + 5 lines, users never touched.
     pub fn rules_with(rules: &Rules) -> Policy {
-        let mut passes = vec![passes::LATE_SYSTEM, passes::COLLAPSE, passes::CALL_LINES, passes::TRUNCATE];
+        let mut passes = vec![LATE_SYSTEM, COLLAPSE, CALL_LINES, TRUNCATE];
         if !rules.collapse_consecutive_assistant {
-            passes.retain(|pass| pass.name != passes::COLLAPSE.name);
+            passes.retain(|pass| pass.name != COLLAPSE.name);
         }
         let late_system = match rules.drop_system_after_turn {
             Some(_) => LateSystem::Folds,
@@ -271,7 +305,7 @@ impl Policy {
         let summary = |name, tail| Stage {
             name,
             tail,
-            passes: vec![passes::STUBS, passes::SUMMARY],
+            passes: vec![STUBS, SUMMARY],
             reach: freely(),
             above: 1000,
             goal: Some(1000),
@@ -293,7 +327,7 @@ impl Policy {
                 Stage {
                     name: "stubs",
                     tail: 0,
-                    passes: vec![passes::STUBS],
+                    passes: vec![STUBS],
                     reach: Reach::default(),
                     above: 0,
                     goal: None,
@@ -331,7 +365,7 @@ impl Policy {
                 Stage {
                     name: "normal",
                     tail: 1000,
-                    passes: vec![passes::MASK],
+                    passes: vec![MASK],
                     reach: Reach::default(),
                     above: 0,
                     goal: None,

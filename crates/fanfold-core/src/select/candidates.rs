@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use crate::actions::Deed;
 use crate::fold::draft::Draft;
+use crate::model::script::EntryPart;
 use crate::model::tokens::Tokens;
 use crate::model::transcript::EntryId;
 use crate::select::chooser::{CandidateKind, CandidateLine};
-use crate::select::scan::{EntryPart, Scan, ScanLine, words_of};
+use crate::select::scan::{Scan, ScanLine, words_of};
 use crate::select::scorer::{AtomId, Lexicon, Relevance};
 use crate::text::atoms::each_atom;
 use crate::text::condense::signs::{Severity, severity_of};
@@ -90,10 +91,7 @@ pub(crate) fn lines_of<'a>(sources: &'a [EntrySource], relevance: &Relevance) ->
 }
 
 /// The candidate lines of one result in order, with a worth of zero.
-pub(crate) fn lines_of_result<'a>(
-    source: &'a EntrySource,
-    call: u16,
-) -> Vec<CandidateLine<'a>> {
+pub(crate) fn lines_of_result<'a>(source: &'a EntrySource, call: u16) -> Vec<CandidateLine<'a>> {
     let of_result = source.scan.lines().filter(|line| line.part() == EntryPart::Result(call));
     of_result.map(|line| source.line(&line, false)).filter(is_not_blank).collect()
 }

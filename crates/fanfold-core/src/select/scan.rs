@@ -6,18 +6,17 @@ use std::ops::Range;
 
 use memchr::{memchr_iter, memmem, memrchr2};
 
+use crate::actions::tool_rule::ToolRule;
 use crate::actions::{Deed, deed_by, line_and_failure, source_of};
-use crate::fold::draft::SLICE;
-use crate::fold::policy::ToolRule;
 use crate::model::handle::Hash;
 use crate::model::parallel::{ParallelMap, parallel_map};
+use crate::model::script::{EntryPart, each_part};
 use crate::model::tokens::Tokens;
 use crate::model::transcript::{Call, Entry};
-use crate::output::recall::each_part;
 use crate::select::scorer::{AtomId, AtomIds, Lexicon};
 use crate::text::atoms::{Atom, AtomKind, each_atom};
 use crate::text::copied_lines::{LineHash, hash_of_unnumbered, is_copyable, without_number};
-use crate::text::slices::slices;
+use crate::text::slices::{SLICE, slices};
 use crate::text::spacing::CompactJson;
 use crate::text::words::{Word, last_words};
 
@@ -51,17 +50,6 @@ struct LineSpan {
     code_at: u32,
     /// The hash of a line of a file, if it is long enough to be copied; otherwise zero.
     hash: LineHash,
-}
-
-/// The part of an entry that a line belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum EntryPart {
-    /// The text of a prompt, or the text or reasoning of a reply.
-    Text,
-    /// The arguments of a call.
-    Arguments(u16),
-    /// The result of a call.
-    Result(u16),
 }
 
 /// A line of a scanned entry. Most callers read only its metadata, not its text.

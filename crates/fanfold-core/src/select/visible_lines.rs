@@ -11,8 +11,8 @@ use std::ops::Range;
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::model::location::Place;
 use crate::model::transcript::{Call, CallId, EntryId, Outcome, Step};
-use crate::model::view::Place;
 use crate::text::copied_lines::{IdentityHasher, LineHash, LineSet, without_number};
 
 /// The minimum length of a run: its first and last line are sent anyway.

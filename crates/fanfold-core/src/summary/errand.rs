@@ -4,11 +4,10 @@
 //! asks what comes next. An answer that can't be used is asked for again once, with what is wrong with it; then it is given up, and all
 //! is as it was.
 
+use crate::model::summary::Summary;
 use crate::model::tokens::{Count, Tokens};
 use crate::model::transcript::{Entry, EntryId, Transcript};
 use crate::session::Session;
-use crate::summary::Summary;
-use crate::summary::clean::{bare, clean};
 use crate::summary::complete::{complete, task_of};
 use crate::summary::critical::{Kind, Reference, critical};
 use crate::summary::judge::{Flaw, Measure, judge};
@@ -17,6 +16,7 @@ use crate::summary::quotes::normal;
 use crate::summary::sections::{FILES, HEADINGS, Sections, TASK};
 use crate::summary::veil::{Veil, nothing, veiled};
 use crate::summary::wording::{Question, SYSTEM, question};
+use crate::text::clean::{bare, clean};
 
 /// What a summary should be like.
 #[derive(Debug, Clone)]

@@ -6,14 +6,14 @@
 
 use std::sync::Arc;
 
+use crate::actions::tool_rule::ToolRule;
 use crate::fold::ledger::Ledger;
-use crate::fold::policy::ToolRule;
 use crate::model::parallel::ParallelMap;
+use crate::model::script::{EntryPart, each_part};
 use crate::model::tokens::{Count, Tokens};
 use crate::model::transcript::{Entry, EntryId, Speaker, Transcript};
-use crate::output::recall::each_part;
 use crate::select::chooser::{CandidateKind, CandidateLine, Chooser};
-use crate::select::scan::{EntryPart, Scan};
+use crate::select::scan::Scan;
 use crate::select::scorer::focus_words;
 use crate::text::atoms::AtomKind;
 use crate::text::condense::signs::{Severity, severity_of};

@@ -4,7 +4,6 @@
 //! done with its answer, and where the words stand if they are good. If no answer ever comes, nothing is missing.
 
 mod sections; // the thirteen headings
-mod clean; //    a model's words made harmless
 mod veil; //     what must not leave, taken out first
 mod material; // what is shown to the model, in chunks
 mod critical; // what must not be missing in its answer
@@ -14,27 +13,11 @@ mod quotes; //   words in an answer that are said to be the user's
 mod judge; //    what is wrong with an answer
 mod complete; // what is added to a good one
 mod errand; //   the questions, one after another
-mod place; //    where a summary stands in the view
 
-use std::sync::Arc;
-
-use crate::model::transcript::EntryId;
-
+pub use crate::fold::summary_placement::{Placed, Placing};
 pub use errand::{Asked, Errand, Next, Wish};
 pub use judge::Flaw;
-pub use place::{Placed, Placing};
 pub use sections::HEADINGS;
 pub use veil::Veil;
 
-pub(crate) use place::{Board, Chance, settle};
-
-/// What a model wrote about the beginning of a conversation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Summary {
-    /// Its sections, without what stands around them in a view.
-    pub text: Arc<str>,
-    /// The last entry that it tells of.
-    pub upto: EntryId,
-    /// The day on which it was written, as it should be read; empty where nobody said.
-    pub day: String,
-}
+pub use crate::model::summary::Summary;

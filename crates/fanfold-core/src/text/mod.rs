@@ -6,4 +6,5 @@ pub(crate) mod copied_lines;
 pub(crate) mod counted_lines;
 pub(crate) mod slices;
 pub(crate) mod spacing;
+pub(crate) mod clean;
 pub(crate) mod condense;

@@ -4,6 +4,9 @@ use std::ops::Range;
 
 use crate::model::tokens::Tokens;
 
+/// What one handle opens at most, so that a recall does not fill the window again.
+pub(crate) const SLICE: Tokens = Tokens(650);
+
 /// Cuts a text of `tokens` tokens into slices of about `most` tokens each, at line ends where possible.
 pub(crate) fn slices(text: &str, tokens: Tokens, most: Tokens) -> Vec<Range<usize>> {
     let n = tokens.0.div_ceil(most.0.max(1)) as usize;

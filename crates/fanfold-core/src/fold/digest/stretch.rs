@@ -8,11 +8,12 @@
 
 use std::ops::Range;
 
-use crate::fold::draft::{Draft, SLICE};
-use crate::fold::ledger::Original;
+use crate::fold::draft::Draft;
+use crate::fold::originals::Original;
 use crate::model::handle::Handle;
 use crate::model::tokens::Tokens;
 use crate::model::transcript::EntryId;
+use crate::text::slices::SLICE;
 
 /// A run of entries, a slice of a long entry, or several of these.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,9 +3,10 @@
 //! A step of the model's tells that a request was made before it. So the account follows from the conversation, and a
 //! replay arrives at the same figures as following it.
 
+use crate::actions::tool_rule::ToolFold;
 use crate::fold::economy::Economy;
 use crate::fold::ledger::{Ledger, Standing};
-use crate::fold::policy::{Policy, ToolFold};
+use crate::fold::policy::Policy;
 use crate::model::prices::{CacheEnds, Prices};
 use crate::model::tokens::Tokens;
 use crate::model::transcript::{Entry, EntryId, Speaker, Transcript};

@@ -33,8 +33,8 @@
 use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
 use crate::fold::passes::last_resort::squeeze::squeeze;
+use crate::model::location::Place;
 use crate::model::tokens::Tokens;
-use crate::model::view::Place;
 
 /// Shortens the results beside the newest thing that the agent said.
 pub(crate) const PASS: Pass = Pass { name: "anchor", run };

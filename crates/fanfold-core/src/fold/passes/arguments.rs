@@ -17,8 +17,8 @@ use serde_json::Value;
 use crate::actions::Verb;
 use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
+use crate::model::location::Place;
 use crate::model::tokens::Tokens;
-use crate::model::view::Place;
 use crate::text::condense::{CondenseOptions, FileExcerpt, Outlines, condense_input};
 
 /// Shortens long arguments.

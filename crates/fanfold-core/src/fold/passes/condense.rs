@@ -45,8 +45,8 @@ use crate::actions::{Sight, Verb};
 use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
 use crate::fold::passes::arguments::lines;
+use crate::model::location::Place;
 use crate::model::tokens::Tokens;
-use crate::model::view::Place;
 use crate::select::edited_lines::EditedLines;
 use crate::text::condense::{
     CondenseOptions, ContentKind, FileExcerpt, Outlines, condense, default_room_for, detect_kind,

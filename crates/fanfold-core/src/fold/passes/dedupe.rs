@@ -19,8 +19,8 @@ use std::collections::BTreeSet;
 
 use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
+use crate::model::location::Place;
 use crate::model::tokens::Tokens;
-use crate::model::view::Place;
 
 /// Folds results that come again later.
 pub(crate) const PASS: Pass = Pass { name: "dedupe", run };

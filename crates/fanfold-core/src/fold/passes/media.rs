@@ -19,9 +19,9 @@
 
 use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
+use crate::model::location::Place;
 use crate::model::tokens::Tokens;
 use crate::model::transcript::{Entry, Media};
-use crate::model::view::Place;
 
 /// Folds old images and files.
 pub(crate) const PASS: Pass = Pass { name: "media", run };

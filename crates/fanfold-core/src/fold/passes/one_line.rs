@@ -14,8 +14,8 @@
 
 use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
+use crate::model::location::Place;
 use crate::model::tokens::Tokens;
-use crate::model::view::Place;
 
 /// Folds old results to a line.
 pub(crate) const PASS: Pass = Pass { name: "one_line", run };

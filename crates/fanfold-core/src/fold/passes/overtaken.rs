@@ -21,8 +21,8 @@ use std::sync::Arc;
 use crate::actions::{Deed, Verb, overtakes};
 use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
+use crate::model::location::Place;
 use crate::model::tokens::Tokens;
-use crate::model::view::Place;
 
 /// Folds results that were overtaken.
 pub(crate) const PASS: Pass = Pass { name: "overtaken", run };

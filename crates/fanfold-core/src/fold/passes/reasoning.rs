@@ -13,9 +13,9 @@
 
 use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
+use crate::model::location::Place;
 use crate::model::tokens::Tokens;
 use crate::model::transcript::{Entry, EntryId};
-use crate::model::view::Place;
 
 /// Folds old reasoning.
 pub(crate) const PASS: Pass = Pass { name: "reasoning", run };

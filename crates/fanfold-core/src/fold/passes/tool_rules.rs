@@ -13,12 +13,12 @@
 //! say     First the parser.
 //! ```
 
+use crate::actions::tool_rule::ToolFold;
 use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
 use crate::fold::passes::condense::fold_condensed;
-use crate::fold::policy::ToolFold;
+use crate::model::location::Place;
 use crate::model::tokens::Tokens;
-use crate::model::view::Place;
 
 /// Folds what the policy says of single tools.
 pub(crate) const PASS: Pass = Pass { name: "tool_rules", run };

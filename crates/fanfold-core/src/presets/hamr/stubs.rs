@@ -16,8 +16,8 @@
 use crate::actions::Verb;
 use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
+use crate::model::location::Place;
 use crate::model::tokens::Tokens;
-use crate::model::view::Place;
 
 /// Folds old results to facts.
 pub(crate) const PASS: Pass = Pass { name: "stubs", run };

@@ -38,12 +38,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use crate::actions::tool_rule::ToolRule;
 use crate::actions::{deed_by, has_failed};
 use crate::fold::digest::segment::{part, runs, seal};
 use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
 use crate::fold::passes::last_resort::squeeze::ends;
-use crate::fold::policy::{Digest, SummaryCounts, ToolRule};
+use crate::fold::policy::{Digest, SummaryCounts};
 use crate::model::tokens::Tokens;
 use crate::model::transcript::{Entry, EntryId, Speaker};
 use crate::model::view::Voice;

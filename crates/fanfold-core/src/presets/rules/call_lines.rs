@@ -21,9 +21,10 @@ use crate::actions::has_failed;
 use crate::fold::digest::segment::{part, runs, seal};
 use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
+use crate::model::location::Place;
 use crate::model::tokens::Tokens;
 use crate::model::transcript::{Call, CallId, Entry, Step};
-use crate::model::view::{Place, Voice};
+use crate::model::view::Voice;
 
 /// Turns succeeded steps into lines.
 pub(crate) const PASS: Pass = Pass { name: "call_lines", run };

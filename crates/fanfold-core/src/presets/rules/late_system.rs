@@ -14,8 +14,8 @@
 
 use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
+use crate::model::location::Place;
 use crate::model::tokens::Tokens;
-use crate::model::view::Place;
 
 /// Folds late system text.
 pub(crate) const PASS: Pass = Pass { name: "late_system", run };

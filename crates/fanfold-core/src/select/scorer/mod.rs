@@ -10,8 +10,9 @@ use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
+use crate::model::script::EntryPart;
 use crate::model::transcript::{Entry, EntryId, Prompt, Speaker, Transcript};
-use crate::select::scan::{EntryPart, LocalAtom, Scan};
+use crate::select::scan::{LocalAtom, Scan};
 use crate::text::atoms::{Atom, AtomKind, each_atom};
 use crate::text::copied_lines::{CopiedLines, IdentityHasher, LineHash, LineSet, hash_of};
 use crate::text::words::{Word, WordSet, each_word};

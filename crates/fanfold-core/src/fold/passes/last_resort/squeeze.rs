@@ -13,17 +13,17 @@
 //! ```
 
 use crate::fold::digest::gist::gist;
-use crate::fold::draft::{Draft, SLICE};
+use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
 use crate::fold::passes::arguments::{lines, squeeze_arguments, told_as_json};
 use crate::fold::passes::condense::{file_read, fold_condensed, kind_said};
 use crate::fold::policy::Digest;
+use crate::model::location::{Place, body_at};
 use crate::model::tokens::Tokens;
 use crate::model::transcript::CallId;
-use crate::model::view::Place;
-use crate::output::recall::body_at;
 use crate::select::edited_lines::EditedLines;
 use crate::text::condense::{ContentKind, detect_kind};
+use crate::text::slices::SLICE;
 
 /// Shortens anything long.
 pub(crate) const PASS: Pass = Pass { name: "squeeze", run };

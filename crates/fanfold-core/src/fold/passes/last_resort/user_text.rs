@@ -31,8 +31,8 @@ use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
 use crate::fold::passes::last_resort::squeeze::ends_of;
 use crate::fold::policy::Users;
+use crate::model::location::Place;
 use crate::model::tokens::Tokens;
-use crate::model::view::Place;
 
 /// Shortens people's words.
 pub(crate) const PASS: Pass = Pass { name: "user_text", run };

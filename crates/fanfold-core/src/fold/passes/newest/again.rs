@@ -103,9 +103,9 @@ use std::fmt::Write;
 use crate::actions::source_of;
 use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
+use crate::model::location::Place;
 use crate::model::tokens::Tokens;
 use crate::model::transcript::{Body, Call, CallId, Entry, EntryId};
-use crate::model::view::Place;
 use crate::select::visible_lines::{RepeatedRun, calls};
 
 /// Leaves out what stands in view.

@@ -84,8 +84,8 @@
 use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
 use crate::fold::passes::last_resort::squeeze::{level, squeeze};
+use crate::model::location::Place;
 use crate::model::tokens::Tokens;
-use crate::model::view::Place;
 
 /// Cuts the newest results.
 pub(crate) const PASS: Pass = Pass { name: "arrival", run };

@@ -10,10 +10,10 @@ use crate::fold::economy::account::behind_segments;
 use crate::fold::ledger::Ledger;
 use crate::fold::step::{Moment, cost_from};
 use crate::model::handle::Handle;
+use crate::model::summary::Summary;
 use crate::model::tokens::Tokens;
 use crate::model::transcript::EntryId;
-use crate::summary::Summary;
-use crate::summary::clean::clean;
+use crate::text::clean::clean;
 
 /// A summary as it stands in the view.
 #[derive(Debug, Clone, PartialEq, Eq)]

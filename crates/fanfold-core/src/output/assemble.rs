@@ -1,0 +1,43 @@
+//! Builds the view of a transcript from its ledger.
+
+use std::sync::Arc;
+
+use crate::fold::ledger::{Ledger, Standing};
+use crate::model::transcript::{EntryId, Transcript};
+use crate::model::view::{Edit, Item, View, Voice};
+
+/// The view of a transcript as its ledger shows it.
+pub fn assemble(transcript: &Transcript, ledger: &Ledger) -> View {
+    let mut view = View { tokens: ledger.total(transcript), ..View::default() };
+    grow(&mut view, transcript, ledger, 0);
+    view.handles = ledger.handles_in_view();
+    view
+}
+
+/// Adds the entries from `from` on to a view.
+pub(crate) fn grow(view: &mut View, transcript: &Transcript, ledger: &Ledger, from: usize) {
+    for i in from..transcript.len() {
+        let id = EntryId::from(i);
+        match ledger.standing.get(i).unwrap_or(&Standing::Whole) {
+            Standing::Whole => view.items.push(Item::Whole(id)),
+            Standing::Edited(folds) => {
+                let edit = |&fold: &u32| {
+                    let fold = &ledger.folds[fold as usize];
+                    Edit { place: fold.place, stub: Arc::clone(&fold.stub) }
+                };
+                view.items.push(Item::Edited(id, folds.iter().map(edit).collect()));
+            }
+            Standing::Segment(segment) => {
+                let segment = &ledger.segments[*segment as usize];
+                if let Ok(n) = segment.parts.binary_search_by_key(&id, |part| part.at) {
+                    let part = &segment.parts[n];
+                    view.items.push(Item::Note { text: Arc::clone(&part.text), voice: segment.voice });
+                }
+            }
+        }
+        if let Some(summary) = ledger.summary_in_view().filter(|summary| summary.behind == id) {
+            view.items.push(Item::Note { text: Arc::clone(&summary.text), voice: Voice::Fanfold });
+        }
+    }
+    view.tokens = ledger.total(transcript);
+}

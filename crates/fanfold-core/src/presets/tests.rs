@@ -1,0 +1,169 @@
+//! Runs the examples in the headers of the passes.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::fold::draft::{Draft, Terms};
+use crate::fold::economy::Economy;
+use crate::fold::ledger::{Ledger, Standing};
+use crate::fold::policy::{Head, LateSystem, Policy, Reach, Stage, Tail, Users};
+use crate::model::budget::Budget;
+use crate::model::parallel::Sequential;
+use crate::model::tokens::{Count, Frame};
+use crate::model::transcript::{EntryId, Transcript};
+use crate::notation::{parse, print_view};
+use crate::output::assemble::assemble;
+
+/// Each pass with its file, the policy it belongs to, and how many of the newest steps stay.
+const SOURCES: &[(Pass, &str, &str, usize)] = &[
+    (TOOL_RULES, include_str!("../fold/passes/tool_rules.rs"), "fanfold", 0),
+    (DEDUPE, include_str!("../fold/passes/dedupe.rs"), "fanfold", 0),
+    (OVERTAKEN, include_str!("../fold/passes/overtaken.rs"), "fanfold", 0),
+    (MEDIA, include_str!("../fold/passes/media.rs"), "fanfold", 0),
+    (REASONING, include_str!("../fold/passes/reasoning.rs"), "fanfold", 0),
+    (ARGUMENTS, include_str!("../fold/passes/arguments.rs"), "fanfold", 0),
+    (CONDENSE, include_str!("../fold/passes/condense.rs"), "fanfold", 0),
+    (ONE_LINE, include_str!("../fold/passes/one_line.rs"), "fanfold", 0),
+    (ANCHOR, include_str!("../fold/passes/anchor.rs"), "fanfold", 1),
+    (DIGEST, include_str!("../fold/passes/digest.rs"), "fanfold", 1),
+    (AGAIN, include_str!("../fold/passes/newest/again.rs"), "fanfold", 0),
+    (ARRIVAL, include_str!("../fold/passes/newest/arrival.rs"), "fanfold", 0),
+    (SQUEEZE, include_str!("../fold/passes/last_resort/squeeze.rs"), "fanfold", 0),
+    (USER_TEXT, include_str!("../fold/passes/last_resort/user_text.rs"), "fanfold", 0),
+    (SUMMARY, include_str!("hermes/summary.rs"), "hermes", 1),
+    (LATE_SYSTEM, include_str!("rules/late_system.rs"), "rules", 0),
+    (COLLAPSE, include_str!("rules/collapse.rs"), "rules", 0),
+    (CALL_LINES, include_str!("rules/call_lines.rs"), "rules", 1),
+    (TRUNCATE, include_str!("rules/truncate.rs"), "rules", 0),
+    (STUBS, include_str!("hamr/stubs.rs"), "hamr", 0),
+    (MASK, include_str!("mask/placeholders.rs"), "mask", 0),
+    (DROP, include_str!("../fold/passes/last_resort/drop.rs"), "window", 1),
+];
+
+/// Four characters, one token: examples can be short lines of real text.
+struct Quarters;
+
+impl Count for Quarters {
+    fn count(&self, text: &str) -> Tokens {
+        Tokens(text.len().div_ceil(4) as u64)
+    }
+
+    fn frame(&self) -> Frame {
+        Frame { message: Tokens(1), call: Tokens(1), media: Tokens(50) }
+    }
+
+    fn name(&self) -> &str {
+        "quarters"
+    }
+
+    fn is_exact(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn every_pass_has_an_example() {
+    let sources: Vec<_> = SOURCES.iter().map(|(pass, ..)| pass.name).collect();
+    let all: Vec<_> = ALL_PASSES.iter().map(|pass| pass.name).collect();
+    assert_eq!(sources, all);
+}
+
+#[test]
+fn examples_in_the_headers_are_true() {
+    let mut wrong = String::new();
+    for (pass, source, policy, steps) in SOURCES {
+        let (before, after) = example(source).unwrap_or_else(|| panic!("{} has no example", pass.name));
+        let shown = run_on(*pass, policy, *steps, &before);
+        if shown.trim_end() != after.trim_end() {
+            wrong.push_str(&format!("--- {}\n{shown}\n", pass.name));
+        }
+    }
+    assert!(wrong.is_empty(), "these examples should read:\n{wrong}");
+}
+
+#[test]
+fn short_arguments_stay() {
+    let call = r#"call    read {"path":"src/parser/tests/headers.rs","lines":[115,121],"why":"to see which line it is"}"#;
+    let before = format!("{call}\nresult  ok");
+    assert_eq!(run_on(ARGUMENTS, "fanfold", 0, &before).trim_end(), before);
+}
+
+/// The conversation after the pass ran on all of it, but for the newest steps.
+fn run_on(pass: Pass, policy: &str, steps: usize, before: &str) -> String {
+    let mut policy = Policy::named(policy).expect("a policy of ours");
+    policy.tail = Tail { share: 0, steps, results: 0, ceiling: 1000 };
+    policy.anchors = pass.name == "anchor";
+    policy.long_result = 40;
+    policy.arrival = 700;
+    policy.economy = policy.economy.map(|economy| Economy { again: Tokens(40), ..economy });
+    policy.head =
+        if pass.name == "summary" { Head::Messages(0) } else { Head::FirstTurn { steps: 0, share: 0 } };
+    let users = match pass.name {
+        "user_text" => Users::Pastes,
+        "summary" | "drop" => Users::Freely,
+        _ => Users::Never,
+    };
+    let tail = matches!(pass.name, "squeeze" | "arrival" | "again");
+    let late_system = match pass.name {
+        "late_system" => LateSystem::Folds,
+        "summary" | "drop" => LateSystem::Goes,
+        _ => LateSystem::Stays,
+    };
+    let reach = Reach { tail, users, images: false, late_system };
+    // What is shortened last is shortened as far as it must.
+    let tail = if pass.name == "squeeze" { 0 } else { 1000 };
+    let stage = Stage { name: "test", tail, passes: vec![pass], reach, above: 0, goal: None, keep: None };
+    let mut transcript = Transcript::new();
+    for entry in parse(before).expect("the example is in the notation") {
+        transcript.append(entry, &Quarters);
+    }
+    let mut ledger = Ledger { media: Quarters.frame().media, ..Ledger::default() };
+    ledger.standing.resize(transcript.len(), Standing::Whole);
+    let steps = transcript.entries().iter().enumerate().filter_map(|(i, entry)| Some((i, entry.step()?)));
+    for (i, step) in steps {
+        let shown = Arc::make_mut(&mut ledger.shown);
+        shown.add_arguments(EntryId::from(i), step);
+        if i + 1 < transcript.len() {
+            shown.add_results(EntryId::from(i), step, |_| true);
+        }
+    }
+    let room = Budget::with_reserve(Tokens(400), Tokens::ZERO).room();
+    let terms = Terms {
+        counter: &Quarters,
+        parallel: &Sequential,
+        policy: &policy,
+        stage: &stage,
+        room,
+        range: None,
+    };
+    let mut draft = Draft::new(&transcript, &mut ledger, &terms);
+    // Some fill what room they are given; the others fold what they can.
+    let target = match pass.name {
+        "digest" => draft.total().permille(800),
+        "squeeze" => draft.total().permille(300),
+        _ => Tokens::ZERO,
+    };
+    draft.run(target);
+    draft.finish();
+    print_view(&transcript, &assemble(&transcript, &ledger))
+}
+
+/// The two sides of the example in a file's header: above and below a lone `->`, or left and right of one.
+fn example(source: &str) -> Option<(String, String)> {
+    let header = source.lines().take_while(|line| line.starts_with("//!"));
+    let header: Vec<_> = header.map(|line| line.strip_prefix("//! ").unwrap_or("")).collect();
+    let start = header.iter().position(|line| *line == "```text")? + 1;
+    let end = start + header[start..].iter().position(|line| *line == "```")?;
+    let lines = &header[start..end];
+    if let Some(arrow) = lines.iter().position(|line| *line == "->") {
+        return Some((lines[..arrow].join("\n"), lines[arrow + 1..].join("\n")));
+    }
+    let arrow = lines.iter().find_map(|line| line.find(" ->  "))? + 1;
+    let right = arrow + 4;
+    let cut = |line: &&str| {
+        let (left, right) = line.split_at_checked(right).unwrap_or((line, ""));
+        (left.replace(" ->  ", "").trim_end().to_owned(), right.to_owned())
+    };
+    let (left, right): (Vec<_>, Vec<_>) = lines.iter().map(cut).unzip();
+    Some((left.join("\n"), right.join("\n")))
+}
