@@ -6,7 +6,7 @@ use fanfold_testkit::bodies::Kind;
 use fanfold_testkit::upstream::{Said, written};
 use fanfold_wire::Format;
 use fanfold_wire::reply::sse::{Event, Splitter};
-use fanfold_wire::reply::{Carried, Held, Out, RECALL_TOOL, Reply, with_recall_tool};
+use fanfold_wire::reply::{Transport, ReplyJoiner, RoundEffect, RECALL_TOOL, ReplyReader, add_recall_tool};
 use serde_json::{Value, json};
 
 const FORMATS: [Format; 3] = [Format::Anthropic, Format::Chat, Format::Responses];
@@ -41,7 +41,7 @@ pub fn check(data: &[u8]) {
     let Some((choice, rest)) = data.split_first() else { return };
     let choice = usize::from(*choice);
     let format = FORMATS[choice % 3];
-    let carried = if choice / 3 % 2 == 0 { Carried::Stream } else { Carried::Whole };
+    let carried = if choice / 3 % 2 == 0 { Transport::Stream } else { Transport::Whole };
     let part = 1 + choice / 6;
     let rounds: Vec<&[u8]> = rest.split(|byte| *byte == 0).collect();
     for round in &rounds {
@@ -85,9 +85,9 @@ fn check_events(bytes: &[u8], part: usize) {
 }
 
 /// Checks that the parsed reply does not depend on the split.
-fn check_reading(bytes: &[u8], part: usize, format: Format, carried: Carried) {
+fn check_reading(bytes: &[u8], part: usize, format: Format, carried: Transport) {
     let parsed = |size: usize| {
-        let mut reply = Reply::new(format, carried);
+        let mut reply = ReplyReader::new(format, carried);
         split(bytes, size).for_each(|part| reply.feed(part));
         reply.end()
     };
@@ -107,18 +107,18 @@ struct Course {
     n_recalls: usize,
 }
 
-fn course(rounds: &[&[u8]], size: usize, format: Format, carried: Carried) -> Course {
+fn course(rounds: &[&[u8]], size: usize, format: Format, carried: Transport) -> Course {
     let request = request(format);
-    let mut held = Held::new(format, carried, &request).expect("a provider's format");
+    let mut held = ReplyJoiner::new(format, carried, &request).expect("a provider's format");
     let mut course = Course::default();
-    let show = |outs: Vec<Out>, course: &mut Course| {
+    let show = |outs: Vec<RoundEffect>, course: &mut Course| {
         let mut wanted = None;
         for out in outs {
             assert!(wanted.is_none(), "output after a recall");
             match out {
-                Out::ToClient(bytes) => course.client.extend(bytes),
-                Out::Recall(all) => wanted = Some(all),
-                Out::Beside { ours, theirs } => {
+                RoundEffect::ToClient(bytes) => course.client.extend(bytes),
+                RoundEffect::Recall(all) => wanted = Some(all),
+                RoundEffect::Hidden { recalls: ours, client_calls: theirs } => {
                     course.beside.extend(ours.into_iter().map(|call| call.arguments));
                     course.beside.extend(theirs);
                 }
@@ -127,7 +127,7 @@ fn course(rounds: &[&[u8]], size: usize, format: Format, carried: Carried) -> Co
         wanted
     };
     for round in rounds {
-        let mut outs: Vec<Out> = split(round, size).flat_map(|part| held.feed(part)).collect();
+        let mut outs: Vec<RoundEffect> = split(round, size).flat_map(|part| held.feed(part)).collect();
         outs.extend(held.end());
         let Some(wanted) = show(outs, &mut course) else { return course };
         let originals = vec!["the \"original\"\n".to_owned(); wanted.len()];
@@ -151,5 +151,5 @@ fn request(format: Format) -> String {
         Format::Responses => r#"{"model":"m","store":false,"input":"hi"}"#,
         _ => r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true}"#,
     };
-    with_recall_tool(body, format).expect("the request has no recall tool yet")
+    add_recall_tool(body, format).expect("the request has no recall tool yet")
 }

@@ -26,6 +26,5 @@ pub use local::api;
 pub use prepare::memory::Remember;
 pub use prepare::prepared_body::Reason;
 pub use prepare::recall_offer::Recall;
-pub use receive::route::Style;
 pub use send::upstream::{Upstream, UpstreamError, Upstreams};
 pub use server::{Running, ServeError, serve};

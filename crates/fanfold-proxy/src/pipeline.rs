@@ -110,8 +110,8 @@ async fn forward(shared: &Arc<Shared>, request: Request) -> Response {
         return local_routes::error(StatusCode::LOOP_DETECTED, "a request that left here came back", hint);
     }
     let path = parts.uri.path();
-    let style = route::style(path, &parts.headers, shared.upstreams.usual);
-    let upstream = match shared.upstreams.choose(&parts.headers, style) {
+    let provider = route::provider(path, &parts.headers, shared.upstreams.usual);
+    let upstream = match shared.upstreams.choose(&parts.headers, provider) {
         Ok(upstream) => upstream,
         Err(named) => {
             let hint = "add it to `allowed` in [serve] of the settings";
@@ -119,6 +119,13 @@ async fn forward(shared: &Arc<Shared>, request: Request) -> Response {
             return local_routes::error(StatusCode::FORBIDDEN, &what, hint);
         }
     };
+    let format = route::folded(&parts.method, path);
+    // A client may mean a provider that is not known here. Its key must not be sent to another one.
+    if format.is_none() && !upstream.accepts(&parts.method, path) {
+        let what = format!("{} {path} is not in the API of {}", parts.method, upstream.address());
+        let hint = "name the provider that serves it with --upstream URL";
+        return local_routes::error(StatusCode::NOT_FOUND, &what, hint);
+    }
     let Some(url) = parts.uri.path_and_query().and_then(|path| upstream.target(path)) else {
         return local_routes::error(StatusCode::BAD_REQUEST, "the path is no path", "begin it with a slash");
     };
@@ -129,7 +136,7 @@ async fn forward(shared: &Arc<Shared>, request: Request) -> Response {
     let (upstream, method) = (upstream.clone(), parts.method.clone());
     let call = Call { shared: Arc::clone(shared), upstream, method, url, headers };
     let visit = parts.extensions.get::<Arc<Visit>>();
-    let Some(format) = route::folded(&call.method, path) else {
+    let Some(format) = format else {
         return pass_through(&call, &parts, body, visit).await;
     };
     let limits = &shared.limits;

@@ -107,7 +107,7 @@ pub fn replay(
             runs.push(PolicyRun::new((i, window), session, Meter::new(price.clone()), options.has_receipts));
         }
     }
-    let mut conversation = Conversation::of_messages(Format::Chat);
+    let mut conversation = Conversation::empty(Format::Chat);
     let mut n_applied = 0;
     let mut originals = Originals::default();
     let lifetime = price.lifetime;

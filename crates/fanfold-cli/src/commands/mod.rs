@@ -157,7 +157,7 @@ fn tell_repairs(repairs: &[Repair], leaves: Leaves, say: Say) {
             n_more => format!(" (and {n_more} times more)"),
         };
         let told = match leaves {
-            Leaves::AsItCame => first.left_alone(),
+            Leaves::AsItCame => first.describe_unchanged(),
             Leaves::Folded => first.to_string(),
         };
         say.note(&format!("{note} {told}{more}\n"));

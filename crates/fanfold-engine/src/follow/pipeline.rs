@@ -82,7 +82,7 @@ impl Followed {
 
     /// A conversation without messages.
     pub fn empty(format: Format, terms: &Terms) -> Followed {
-        Followed::start(Conversation::of_messages(format), terms)
+        Followed::start(Conversation::empty(format), terms)
     }
 
     /// A conversation with a new engine that has seen none of its messages.

@@ -4,7 +4,7 @@ use fanfold_store::{
     Batch, EndReason, EventRow, IdError, Millis, NewEvent, NewMessage, NewSession, NodeId, Op, Relation,
     SessionChange, SessionFilter, SessionId, SessionRow, StoreError,
 };
-use fanfold_wire::{Conversation, Dress, Format, undress};
+use fanfold_wire::{Conversation, MessageStyle, Format, strip_style};
 use serde_json::Value;
 
 use crate::engine::{Engine, OpError};
@@ -276,11 +276,11 @@ fn rename_parents(events: &mut [Happened], brought: &Brought) {
 }
 
 /// The messages of a conversation to be brought here as they are kept, and how they were dressed.
-fn undressed(import: &Import) -> (Vec<NewMessage>, Vec<Dress>) {
+fn undressed(import: &Import) -> (Vec<NewMessage>, Vec<MessageStyle>) {
     let format: Option<Format> = import.format.parse().ok();
     let one = |(json, at): &(String, Option<Millis>)| {
         let (plain, dress) =
-            format.map_or_else(|| (json.into(), Dress::default()), |format| undress(format, json));
+            format.map_or_else(|| (json.into(), MessageStyle::default()), |format| strip_style(format, json));
         (NewMessage { json: plain.into_owned(), at: *at }, dress)
     };
     import.messages.iter().map(one).unzip()

@@ -57,7 +57,7 @@ impl Skeleton {
                 (bytes.start >= end).then(|| Span::After(bytes.start - end, bytes.end - end))
             }
         };
-        let [tools, system] = conversation.beside();
+        let [tools, system] = conversation.ranges_outside_list();
         (skeleton.tools, skeleton.system) = (tools.and_then(span), system.and_then(span));
         skeleton
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use fanfold_wire::{Dress, dress};
+use fanfold_wire::{MessageStyle, restore_style};
 use serde::{Deserialize, Serialize};
 
 /// How the messages of a request were written beside what they say.
@@ -18,12 +18,12 @@ pub struct Dresses {
 
 impl Dresses {
     /// Writes down how messages were dressed.
-    pub(crate) fn of(worn: &[Dress]) -> Dresses {
+    pub(crate) fn of(worn: &[MessageStyle]) -> Dresses {
         let mut dresses = Dresses::default();
         // A run goes on over messages that have no text to be written so or so.
         let mut is_open = false;
         for (i, one) in (0..).zip(worn) {
-            dresses.marks.extend(one.marks.iter().map(|(at, mark)| (i, *at, mark.clone())));
+            dresses.marks.extend(one.markers.iter().map(|(at, marker)| (i, *at, marker.clone())));
             if !one.is_text {
                 continue;
             }
@@ -54,12 +54,12 @@ impl Dresses {
     pub(crate) fn dress<'m>(&self, message: u32, plain: &'m str) -> Cow<'m, str> {
         let run = self.around.iter().find(|(first, last, ..)| (*first..=*last).contains(&message));
         let marks = self.marks.iter().filter(|(of, ..)| *of == message);
-        let worn = Dress {
+        let worn = MessageStyle {
             around: run.map(|(_, _, before, after)| (before.clone(), after.clone())),
-            marks: marks.map(|(_, at, mark)| (*at, mark.clone())).collect(),
+            markers: marks.map(|(_, at, mark)| (*at, mark.clone())).collect(),
             is_text: true,
         };
-        if worn.is_plain() { Cow::Borrowed(plain) } else { dress(plain, &worn).into_owned().into() }
+        if worn.is_plain() { Cow::Borrowed(plain) } else { restore_style(plain, &worn).into_owned().into() }
     }
 }
 
@@ -73,7 +73,7 @@ mod tests {
     fn check(messages: &[String]) -> Dresses {
         let body = format!("[{}]", messages.join(","));
         let (conversation, _) = Conversation::decode(&body, Some(Format::Anthropic)).unwrap();
-        let dresses = Dresses::of(conversation.dresses());
+        let dresses = Dresses::of(conversation.styles());
         let text = serde_json::to_string(&dresses).unwrap();
         let dresses: Dresses = serde_json::from_str(&text).unwrap();
         for (i, (plain, raw)) in conversation.plain_messages(0).zip(messages).enumerate() {

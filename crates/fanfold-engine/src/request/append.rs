@@ -117,7 +117,7 @@ impl Engine {
         }
         if when != When::WithTheNext {
             let (frame, overflow) = (frame.0.to_string(), when == When::NothingFits);
-            let dress = Dresses::of(arrived.conversation.dresses());
+            let dress = Dresses::of(arrived.conversation.styles());
             writing.note(&Note::Came { frame, dress, overflow });
         }
         let is_news = writing.is_news;
@@ -175,7 +175,7 @@ impl Engine {
             policy: ask.terms.policy.name.to_owned(),
             counter: ask.terms.counter.name().to_owned(),
             tokens: None,
-            dress: Dresses::of(conversation.dresses()),
+            dress: Dresses::of(conversation.styles()),
             hash: blake3::hash(ask.body.as_bytes()).to_string(),
             n_bytes: ask.body.len() as u64,
             original: Some(Trouble::Continued.to_string()),

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use fanfold_store::{Op, SessionId, SessionRow, StoreError};
 use fanfold_wire::Format;
-use fanfold_wire::reply::{self, Called, RECALL_TOOL, with_recalls};
+use fanfold_wire::reply::{self, ToolCall, RECALL_TOOL, insert_hidden_recalls};
 
 use crate::engine::{Engine, OpError};
 use crate::log::notes::{Beside, Note};
@@ -27,14 +27,14 @@ impl Engine {
         body: &str,
         format: Format,
     ) -> Result<Option<String>, StoreError> {
-        Ok(with_recalls(body, format, &self.besides_in(session)?))
+        Ok(insert_hidden_recalls(body, format, &self.besides_in(session)?))
     }
 
     /// The recalls that some sessions have.
-    pub(crate) fn besides_of(&self, rows: &[SessionRow]) -> Result<Vec<reply::Beside>, StoreError> {
+    pub(crate) fn besides_of(&self, rows: &[SessionRow]) -> Result<Vec<reply::HiddenRecalls>, StoreError> {
         let mut rows: Vec<&SessionRow> = rows.iter().collect();
         rows.sort_by_key(|row| Reverse(row.updated_at));
-        let mut besides: Vec<reply::Beside> = Vec::new();
+        let mut besides: Vec<reply::HiddenRecalls> = Vec::new();
         for row in rows.into_iter().take(MOST_ASKED) {
             for beside in self.besides_in(&row.id)? {
                 // A fork has those of the session that it came from.
@@ -46,7 +46,7 @@ impl Engine {
         Ok(besides)
     }
 
-    fn besides_in(&self, session: &SessionId) -> Result<Vec<reply::Beside>, StoreError> {
+    fn besides_in(&self, session: &SessionId) -> Result<Vec<reply::HiddenRecalls>, StoreError> {
         // What another program wrote since comes with the next request; an answer of ours is noted before its end.
         let held = self.cache.peek(session, |state| {
             let n_read = state.past.n_own;
@@ -67,7 +67,7 @@ impl Engine {
 }
 
 impl Past {
-    fn besides(&self) -> Vec<reply::Beside> {
+    fn besides(&self) -> Vec<reply::HiddenRecalls> {
         if self.n_besides == 0 {
             return Vec::new();
         }
@@ -79,10 +79,10 @@ impl Past {
     }
 }
 
-fn read(beside: &Beside) -> reply::Beside {
+fn read(beside: &Beside) -> reply::HiddenRecalls {
     let ours = beside.ours.iter().map(|opened| {
         let (id, arguments) = (opened.call.clone(), opened.arguments.clone());
-        (Called { id, name: RECALL_TOOL.to_owned(), arguments }, opened.result.clone())
+        (ToolCall { id, name: RECALL_TOOL.to_owned(), arguments }, opened.result.clone())
     });
-    reply::Beside { theirs: beside.theirs.clone(), ours: ours.collect() }
+    reply::HiddenRecalls { client_calls: beside.theirs.clone(), recalls: ours.collect() }
 }

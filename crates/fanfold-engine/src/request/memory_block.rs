@@ -2,7 +2,7 @@
 //! does not have it, and a request that is made again comes without.
 
 use fanfold_core::{Budget, Count, Tokens};
-use fanfold_wire::{Format, fence, may_recollect, with_memory};
+use fanfold_wire::{Format, fence, accepts_memory_block, append_memory_block};
 
 use crate::follow::terms::Terms;
 use crate::request::pipeline::{Answer, Ask};
@@ -34,11 +34,11 @@ pub(crate) fn within(terms: &Terms, memory: Recollection<'_>) -> Terms {
 
 /// Puts what is recalled at the end of an answer's body.
 pub(crate) fn recollect(ask: &Ask<'_>, answer: &mut Answer, format: Format) {
-    let Some(memory) = ask.memory.filter(|_| may_recollect(ask.body, format)) else { return };
+    let Some(memory) = ask.memory.filter(|_| accepts_memory_block(ask.body, format)) else { return };
     let Some(text) = (memory.recall)().filter(|text| !text.trim().is_empty()) else { return };
     let counter = ask.terms.counter;
     let Some(block) = fitting(&text, memory.room_in(ask.terms.budget), counter) else { return };
-    if let Some(body) = with_memory(&answer.body, format, &block) {
+    if let Some(body) = append_memory_block(&answer.body, format, &block) {
         answer.body = body;
         answer.memory = Some(counter.count(&block));
     }

@@ -373,7 +373,7 @@ fn sent_of(state: &State, body: &str) -> Sent {
         policy: session.policy_name().to_owned(),
         counter: session.counter().name().to_owned(),
         tokens: None,
-        dress: Dresses::of(conversation.dresses()),
+        dress: Dresses::of(conversation.styles()),
         hash: blake3::hash(body.as_bytes()).to_string(),
         n_bytes: body.len() as u64,
         original: None,

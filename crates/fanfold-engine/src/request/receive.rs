@@ -22,7 +22,7 @@ impl Engine {
         let Some(mut state) = held else { return Ok((whole(open(ask.terms.format)?), None)) };
         // The first messages of a chat may be those of any format: what comes later tells.
         let format = match (ask.terms.format, state.followed.conversation.format()) {
-            (None, Format::Chat) => None,
+            (None, held) if held == Format::default() => None,
             (given, held) => given.or(Some(held)),
         };
         // What can't be read as going on may be read as it stands.
@@ -38,9 +38,9 @@ impl Engine {
         if !is_between || incoming.is_continued() {
             return as_it_stands(Some(incoming));
         }
-        let empty = Conversation::of_messages(Format::Chat);
+        let empty = Conversation::empty(Format::default());
         let mut conversation = std::mem::replace(&mut state.followed.conversation, empty);
-        let changes = match conversation.go_on(incoming) {
+        let changes = match conversation.continue_from(incoming) {
             Ok(changes) => changes,
             Err(incoming) => return as_it_stands(Some(*incoming)),
         };

@@ -12,7 +12,7 @@
 use std::cmp::Reverse;
 
 use fanfold_store::{NodeId, Role, SessionId, SessionRow, StoreError, role_of};
-use fanfold_wire::reply::{Beside, with_recalls};
+use fanfold_wire::reply::{HiddenRecalls, insert_hidden_recalls};
 use fanfold_wire::{DecodeError, Format, Incoming, same_system};
 
 use crate::engine::{Engine, OpError};
@@ -64,7 +64,7 @@ impl Engine {
     /// with them, if there are any.
     pub fn recognise_whole(&self, incoming: Incoming) -> Result<(Recognised, Option<String>), Trouble> {
         let (recognised, besides) = self.recognise_in(&incoming)?;
-        let Some(whole) = with_recalls(incoming.text(), incoming.format(), &besides) else {
+        let Some(whole) = insert_hidden_recalls(incoming.text(), incoming.format(), &besides) else {
             self.expect(incoming);
             return Ok((recognised, None));
         };
@@ -85,7 +85,7 @@ impl Engine {
     }
 
     /// Also gives recalls that the sessions have which it could belong to, where it parts from all of them.
-    fn recognise_in(&self, incoming: &Incoming) -> Result<(Recognised, Vec<Beside>), StoreError> {
+    fn recognise_in(&self, incoming: &Incoming) -> Result<(Recognised, Vec<HiddenRecalls>), StoreError> {
         // A list that only goes on with what the provider holds does not say what it goes on with.
         if incoming.is_continued() {
             return Ok((Recognised::New, Vec::new()));

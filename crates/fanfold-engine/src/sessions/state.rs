@@ -162,7 +162,8 @@ pub(crate) fn places_of(ids: &[NodeId]) -> Places {
 /// together.
 pub(crate) fn is_between_replies(format: Format, last: Option<&str>, next: Option<&str>) -> bool {
     let is_the_models = |message: &str| matches!(role_of(message), Role::Assistant | Role::Other);
-    format != Format::Responses || !(last.is_some_and(is_the_models) && next.is_some_and(is_the_models))
+    !format.has_replies_of_many_messages()
+        || !(last.is_some_and(is_the_models) && next.is_some_and(is_the_models))
 }
 
 /// Makes changes and lets things happen between them, each after its message.
@@ -281,7 +282,7 @@ pub(crate) fn decode_as(
         Ok(incoming) if incoming.format().to_string() == format => incoming,
         _ => Incoming::open(body, format.parse().ok())?,
     };
-    Ok(Conversation::read(if frame.is_plain() { incoming } else { incoming.as_it_came() }))
+    Ok(Conversation::read(if frame.is_plain() { incoming } else { incoming.keep_style() }))
 }
 
 #[cfg(test)]

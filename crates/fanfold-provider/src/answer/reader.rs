@@ -4,7 +4,7 @@
 //! name of a stream. So the first letter of an answer decides what it is read as.
 
 use fanfold_wire::Format;
-use fanfold_wire::reply::{Carried, Reply, Spoken, Usage, error_words};
+use fanfold_wire::reply::{Transport, ReplyReader, TextReader, Usage, error_text};
 
 use crate::answer::thinking::{ThinkingFilter, strip_unopened_thinking};
 use crate::error::classify::error_from_body;
@@ -42,9 +42,9 @@ enum BodyKind {
     /// Nothing but white space has come.
     Unknown,
     Answer {
-        reply: Box<Reply>,
-        spoken: Box<Spoken>,
-        carried: Carried,
+        reply: Box<ReplyReader>,
+        spoken: Box<TextReader>,
+        carried: Transport,
         start: Vec<u8>,
     },
     /// It is neither JSON nor a stream.
@@ -95,7 +95,7 @@ impl AnswerReader {
 
     /// Whether the model has come to its end, even if the usage may still follow.
     pub(crate) fn is_ended(&self) -> bool {
-        matches!(&self.kind, BodyKind::Answer { reply, carried: Carried::Stream, .. } if reply.so_far().is_ended)
+        matches!(&self.kind, BodyKind::Answer { reply, carried: Transport::Stream, .. } if reply.so_far().is_ended)
     }
 
     /// How many bytes have come.
@@ -108,7 +108,7 @@ impl AnswerReader {
         let (reply, spoken, carried, start) = match self.kind {
             BodyKind::Unknown => return Err(ProviderError::new(ErrorClass::Empty, "the answer has no body")),
             BodyKind::Page(page) => {
-                let words = format!("it is neither JSON nor a stream: {}", error_words(&page));
+                let words = format!("it is neither JSON nor a stream: {}", error_text(&page));
                 return Err(ProviderError::new(ErrorClass::Broken, words));
             }
             BodyKind::Answer { reply, spoken, carried, start } => (reply, spoken, carried, start),
@@ -128,8 +128,8 @@ impl AnswerReader {
         }
         if !said.is_ended {
             let words = match carried {
-                Carried::Stream => format!("the stream closed before its end, after {} bytes", self.n_bytes),
-                Carried::Whole => format!("its JSON is broken, after {} bytes", self.n_bytes),
+                Transport::Stream => format!("the stream closed before its end, after {} bytes", self.n_bytes),
+                Transport::Whole => format!("its JSON is broken, after {} bytes", self.n_bytes),
             };
             return Err(ProviderError::new(ErrorClass::Broken, words).transient());
         }
@@ -165,20 +165,20 @@ impl AnswerReader {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let carried = match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
             None => return BodyKind::Unknown,
-            Some(b'{' | b'[') => Carried::Whole,
+            Some(b'{' | b'[') => Transport::Whole,
             // `data:`, `event:`, `id:`, `retry:`, and a comment.
-            Some(b'd' | b'e' | b'i' | b'r' | b':') => Carried::Stream,
+            Some(b'd' | b'e' | b'i' | b'r' | b':') => Transport::Stream,
             Some(_) => return BodyKind::Page(Vec::new()),
         };
-        let reply = Box::new(Reply::new(self.format, carried));
-        let spoken = Box::new(Spoken::new(self.format, carried));
+        let reply = Box::new(ReplyReader::new(self.format, carried));
+        let spoken = Box::new(TextReader::new(self.format, carried));
         BodyKind::Answer { reply, spoken, carried, start: Vec::new() }
     }
 }
 
 /// JSON of status 200 in which nothing answers: perhaps an error without its name.
 fn body_without_answer(start: &[u8]) -> ProviderError {
-    let words = error_words(start);
+    let words = error_text(start);
     match classify_message(&words.to_lowercase()) {
         Some(class) => ProviderError::new(class, words),
         None => ProviderError::new(ErrorClass::Broken, format!("there is no answer in it: {words}")),

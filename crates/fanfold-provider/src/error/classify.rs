@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fanfold_wire::reply::{Filled, Refusal, error_words, refusal, too_much_output};
+use fanfold_wire::reply::{PromptFill, Refusal, error_text, refusal, too_much_output};
 use serde_json::Value;
 
 use crate::error::phrases::{classify_message, contains_in_order};
@@ -21,10 +21,10 @@ pub(crate) struct Rejection<'a> {
 /// The fault that an answer is.
 pub(crate) fn error_from_response(rejection: &Rejection<'_>) -> ProviderError {
     let Rejection { status, body, .. } = *rejection;
-    let words = error_words(body);
+    let words = error_text(body);
     let small = words.to_lowercase();
     // What is not said is not taken for a refusal for length: nobody knows here how full the window is.
-    let too_long = refusal(status, body, Filled::NOTHING);
+    let too_long = refusal(status, body, PromptFill::UNKNOWN);
     let class = match too_long {
         Some(_) => ErrorClass::Overflow,
         None => class(status, &small),

@@ -30,6 +30,7 @@ pub struct Arrival<'a> {
 pub struct Passage {
     meter: Arc<Meter>,
     format: &'static str,
+    reports_cache_writes: bool,
     model: String,
     /// The row of the table of prices that holds for the model, or `other`.
     family: String,
@@ -61,7 +62,8 @@ impl Passage {
         let place = meter.exporter.is_some().then(|| Place::below(parent));
         let mut passage = Passage {
             meter,
-            format: name_of(arrival.format),
+            format: arrival.format.name(),
+            reports_cache_writes: arrival.format.reports_cache_writes(),
             model: String::new(),
             family: "other".to_owned(),
             began: Instant::now(),
@@ -209,9 +211,7 @@ impl Passage {
     }
 
     fn told(&self, used: Used) -> Used {
-        // Anthropic tells what it wrote to its cache: if it tells nothing, it wrote nothing.
-        let is_told = self.format == name_of(Format::Anthropic);
-        let written = used.written.or(is_told.then_some(0));
+        let written = used.written.or(self.reports_cache_writes.then_some(0));
         Used { written, ..used }
     }
 
@@ -262,16 +262,5 @@ impl Passage {
 impl Drop for Passage {
     fn drop(&mut self) {
         self.end(Exit::ClientGone);
-    }
-}
-
-/// A format's name, as labels have it.
-fn name_of(format: Format) -> &'static str {
-    match format {
-        Format::Chat => "chat",
-        Format::Responses => "responses",
-        Format::Anthropic => "anthropic",
-        Format::ShareGpt => "sharegpt",
-        Format::Hermes => "hermes",
     }
 }

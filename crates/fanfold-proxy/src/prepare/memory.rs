@@ -13,8 +13,8 @@ use fanfold_engine::Engine;
 use fanfold_memory::{MemoryClient, MemoryTurn, PendingRecall};
 use fanfold_redact::redact_within;
 use fanfold_store::SessionId;
-use fanfold_wire::reply::{Carried, Reply, Scrubbed};
-use fanfold_wire::{Format, may_recollect, prompts};
+use fanfold_wire::reply::{Transport, ReplyReader, ReplyScrubber};
+use fanfold_wire::{Format, accepts_memory_block, user_prompts};
 use futures_util::{Stream, StreamExt as _, stream};
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 
@@ -53,10 +53,10 @@ impl Remember {
         deadline: Duration,
         meter: &Arc<Meter>,
     ) -> Option<Minded> {
-        if !may_recollect(body, format) {
+        if !accepts_memory_block(body, format) {
             return None;
         }
-        let turn = MemoryTurn::from_prompts(&prompts(body, format), named)?;
+        let turn = MemoryTurn::from_prompts(&user_prompts(body, format), named)?;
         let recalling = self.keeper.recall(&turn, deadline / 2);
         Some(Minded { remember: self.clone(), meter: Arc::clone(meter), turn, recalling })
     }
@@ -96,19 +96,19 @@ impl Minded {
         if !response.status().is_success() || !is_readable {
             return response;
         }
-        let carried = Carried::of(headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()));
+        let carried = Transport::from_content_type(headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()));
         let chunks = std::mem::take(response.body_mut()).into_data_stream();
         let mut listening = Listening {
             chunks,
-            scrubbed: Scrubbed::new(format, carried),
-            reply: Some(Reply::new(format, carried)),
+            scrubbed: ReplyScrubber::new(format, carried),
+            reply: Some(ReplyReader::new(format, carried)),
             minded: self,
             is_over: false,
-            is_blank: carried == Carried::Whole,
+            is_blank: carried == Transport::Whole,
         };
         // It may become shorter.
         response.headers_mut().remove(CONTENT_LENGTH);
-        if carried == Carried::Stream {
+        if carried == Transport::Stream {
             return response.map(|_| Body::from_stream(listening.stream()));
         }
         let mut whole = Vec::new();
@@ -137,9 +137,9 @@ impl Minded {
 /// An answer that is listened to on its way.
 struct Listening {
     chunks: BodyDataStream,
-    scrubbed: Scrubbed,
+    scrubbed: ReplyScrubber,
     /// None once it has ended.
-    reply: Option<Reply>,
+    reply: Option<ReplyReader>,
     minded: Minded,
     is_over: bool,
     /// Whether all that came of a whole answer is white space, by which a provider keeps the connection alive.
@@ -188,13 +188,13 @@ impl Listening {
 
     /// The answer has ended: if it is one, and no call that the client answers first, the turn is told.
     fn end(&mut self) {
-        let Some(said) = self.reply.take().map(Reply::end) else { return };
+        let Some(said) = self.reply.take().map(ReplyReader::end) else { return };
         if self.scrubbed.n_scrubbed() > 0 {
             self.minded.meter.remembered("scrubbed");
         }
         let is_answer = said.is_ended && said.failure.is_none() && said.calls.is_empty();
         if is_answer {
-            self.minded.remember.keeper.turn_answered(&self.minded.turn, self.scrubbed.said());
+            self.minded.remember.keeper.turn_answered(&self.minded.turn, self.scrubbed.shown_text());
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
-use fanfold_wire::reply::{Beside, with_recalls};
+use fanfold_wire::reply::{HiddenRecalls, insert_hidden_recalls};
 use fanfold_wire::{Format, Incoming};
 
 /// So many are held; the oldest go first.
@@ -15,12 +15,12 @@ const MOST_KEPT: usize = 256;
 #[derive(Default)]
 pub(crate) struct Waiting {
     /// Guards the list; held for a look through it.
-    besides: Mutex<VecDeque<Beside>>,
+    besides: Mutex<VecDeque<HiddenRecalls>>,
 }
 
 impl Waiting {
     /// Takes up recalls of an answer. They stay, because a request may be sent again.
-    pub(crate) fn add(&self, beside: Beside) {
+    pub(crate) fn add(&self, beside: HiddenRecalls) {
         let mut besides = self.besides.lock().unwrap_or_else(PoisonError::into_inner);
         if besides.len() >= MOST_KEPT {
             besides.pop_front();
@@ -30,12 +30,12 @@ impl Waiting {
 
     /// A body that goes on with what the provider holds, with the results that it waits for; none if it waits for none.
     pub(crate) fn put_into(&self, body: &Bytes, format: Format) -> Option<Bytes> {
-        if format != Format::Responses {
+        if !format.can_continue() {
             return None;
         }
         let text = std::str::from_utf8(body).ok()?;
         let mut besides = self.besides.lock().unwrap_or_else(PoisonError::into_inner);
-        let whole = with_recalls(text, format, besides.make_contiguous())?;
+        let whole = insert_hidden_recalls(text, format, besides.make_contiguous())?;
         drop(besides);
         let is_continued = Incoming::open(text, Some(format)).is_ok_and(|incoming| incoming.is_continued());
         is_continued.then(|| whole.into())
@@ -44,14 +44,14 @@ impl Waiting {
 
 #[cfg(test)]
 mod tests {
-    use fanfold_wire::reply::{Called, RECALL_TOOL};
+    use fanfold_wire::reply::{ToolCall, RECALL_TOOL};
 
     use super::*;
 
-    fn beside(theirs: &str) -> Beside {
+    fn beside(theirs: &str) -> HiddenRecalls {
         let (id, name) = (format!("ours of {theirs}"), RECALL_TOOL.to_owned());
-        let call = Called { id, name, arguments: "{}".to_owned() };
-        Beside { theirs: vec![theirs.to_owned()], ours: vec![(call, "said".to_owned())] }
+        let call = ToolCall { id, name, arguments: "{}".to_owned() };
+        HiddenRecalls { client_calls: vec![theirs.to_owned()], recalls: vec![(call, "said".to_owned())] }
     }
 
     fn body(key: &str, call: &str) -> Bytes {

@@ -6,7 +6,7 @@ use fanfold_core::{Extent, Handle, thousands};
 use fanfold_engine::{Engine, Offer};
 use fanfold_store::SessionId;
 use fanfold_wire::Format;
-use fanfold_wire::reply::{Wanted, may_offer_recall, recall_tool};
+use fanfold_wire::reply::{RecallRequest, accepts_recall_tool, recall_tool};
 
 /// How a model opens folds. A session keeps the way that it began with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,7 +39,7 @@ impl Recall {
         let words = |words: &str| Some(words.to_owned());
         match self {
             // A conversation without tools has little to fold, and its answers may not expect a call.
-            Recall::Tool if may_offer_recall(body, format) && has_tools(body) => Offer {
+            Recall::Tool if accepts_recall_tool(body, format) && has_tools(body) => Offer {
                 tool: recall_tool(format).map(str::to_owned),
                 words: words("Call fanfold_recall with a [handle] for the original."),
             },
@@ -68,14 +68,14 @@ pub(crate) fn has_tools(body: &str) -> bool {
 pub(crate) fn originals(
     engine: &Arc<Engine>,
     session: &SessionId,
-    wanted: &[Wanted],
+    wanted: &[RecallRequest],
     n_room: usize,
 ) -> Vec<String> {
     let each = (n_room.min(MOST) / wanted.len().max(1)).max(LEAST);
     wanted.iter().map(|wanted| original(engine, session, wanted, each)).collect()
 }
 
-fn original(engine: &Engine, session: &SessionId, wanted: &Wanted, most: usize) -> String {
+fn original(engine: &Engine, session: &SessionId, wanted: &RecallRequest, most: usize) -> String {
     let Ok(handle) = wanted.handle.parse::<Handle>() else {
         return format!("`{}` is no handle: give the digits that stand in brackets.", wanted.handle);
     };

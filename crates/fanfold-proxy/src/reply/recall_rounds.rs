@@ -11,7 +11,7 @@ use bytes::Bytes;
 use fanfold_engine::{Beside, Engine, Opened};
 use fanfold_store::SessionId;
 use fanfold_wire::Format;
-use fanfold_wire::reply::{self, Called, Failure, Filled, Held, Out, Wanted};
+use fanfold_wire::reply::{self, ToolCall, Failure, PromptFill, ReplyJoiner, RoundEffect, RecallRequest};
 use futures_util::{Stream, StreamExt as _, stream};
 use http::header::{CONTENT_LENGTH, HeaderMap, RETRY_AFTER};
 
@@ -37,7 +37,7 @@ pub(crate) struct Rounds {
     pub(crate) call: Call,
     /// The headers of each request.
     pub(crate) headers: HeaderMap,
-    pub(crate) held: Held,
+    pub(crate) held: ReplyJoiner,
     pub(crate) format: Format,
     pub(crate) session: SessionId,
     /// How many bytes originals may take.
@@ -77,7 +77,7 @@ impl Rounds {
     pub(crate) fn new(
         call: Call,
         headers: HeaderMap,
-        (held, format): (Held, Format),
+        (held, format): (ReplyJoiner, Format),
         session: SessionId,
         n_room: usize,
         ledger: Ledger,
@@ -173,19 +173,19 @@ impl Rounds {
         self.ledger.end(self.held.rounds().last().and_then(|said| said.usage), exit);
     }
 
-    async fn take(&mut self, outs: Vec<Out>) -> Option<Next> {
+    async fn take(&mut self, outs: Vec<RoundEffect>) -> Option<Next> {
         for out in outs {
             match out {
-                Out::ToClient(bytes) => self.ready.push_back(bytes.into()),
-                Out::Recall(wanted) => return Some(self.recall(wanted).await),
-                Out::Beside { ours, theirs } => self.note(ours, theirs).await,
+                RoundEffect::ToClient(bytes) => self.ready.push_back(bytes.into()),
+                RoundEffect::Recall(wanted) => return Some(self.recall(wanted).await),
+                RoundEffect::Hidden { recalls, client_calls } => self.note(recalls, client_calls).await,
             }
         }
         None
     }
 
     /// Recalls what the model wants and asks the provider on.
-    async fn recall(&mut self, wanted: Vec<Wanted>) -> Next {
+    async fn recall(&mut self, wanted: Vec<RecallRequest>) -> Next {
         self.ledger.recalled(self.held.rounds().last().and_then(|said| said.usage));
         let n_wanted = wanted.len();
         let answers = if self.held.n_recalls() > MOST_RECALLS {
@@ -230,7 +230,7 @@ impl Rounds {
         let response = response.map_err(NotAnswered::NotSent)?;
         // What was sent before it was taken, so an error without a word is about what was added.
         let opened =
-            response_start::open(response, self.format, Filled::ALL, self.call.shared.limits.body).await;
+            response_start::open(response, self.format, PromptFill::FULL, self.call.shared.limits.body).await;
         if opened.refusal.is_some() {
             return Err(NotAnswered::TooLong(Box::new(opened.response)));
         }
@@ -267,9 +267,9 @@ impl Rounds {
         Next::End(exit)
     }
 
-    fn show(&mut self, outs: Vec<Out>) {
+    fn show(&mut self, outs: Vec<RoundEffect>) {
         for out in outs {
-            if let Out::ToClient(bytes) = out {
+            if let RoundEffect::ToClient(bytes) = out {
                 self.ready.push_back(bytes.into());
             }
         }
@@ -286,20 +286,20 @@ impl Rounds {
         done.ok().and_then(Result::ok).flatten()
     }
 
-    async fn originals(&mut self, wanted: Vec<Wanted>) -> Vec<String> {
+    async fn originals(&mut self, wanted: Vec<RecallRequest>) -> Vec<String> {
         let (session, n_room, n_wanted) = (self.session.clone(), self.n_room, wanted.len());
         let found = self.with_engine(move |engine| originals(engine, &session, &wanted, n_room)).await;
         found.unwrap_or_else(|| vec!["It can't be recalled now: go on without it.".to_owned(); n_wanted])
     }
 
     /// Notes what the model wants beside the client's calls, before the client can send their results.
-    async fn note(&mut self, ours: Vec<Called>, theirs: Vec<String>) {
+    async fn note(&mut self, ours: Vec<ToolCall>, theirs: Vec<String>) {
         self.ledger.recalled(None);
-        let results = self.originals(ours.iter().map(Wanted::read).collect()).await;
+        let results = self.originals(ours.iter().map(RecallRequest::read).collect()).await;
         let opened =
-            |(call, result): (Called, String)| Opened { call: call.id, arguments: call.arguments, result };
+            |(call, result): (ToolCall, String)| Opened { call: call.id, arguments: call.arguments, result };
         let made = ours.iter().cloned().zip(results.iter().cloned()).collect();
-        self.call.shared.folder.waiting.add(reply::Beside { theirs: theirs.clone(), ours: made });
+        self.call.shared.folder.waiting.add(reply::HiddenRecalls { client_calls: theirs.clone(), recalls: made });
         let beside = Beside { theirs, ours: ours.into_iter().zip(results).map(opened).collect() };
         let session = self.session.clone();
         let noted = self.with_engine(move |engine| engine.recalled_beside(&session, beside)).await;

@@ -10,7 +10,7 @@ use fanfold_core::Tokens;
 use fanfold_engine::{Mode, Refused};
 use fanfold_store::SessionId;
 use fanfold_wire::Format;
-use fanfold_wire::reply::{self, Carried, Filled, Held, Refusal, Reply};
+use fanfold_wire::reply::{self, Transport, PromptFill, ReplyJoiner, Refusal, ReplyReader};
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
 
 use crate::admission::body_quota::Space;
@@ -164,7 +164,7 @@ impl Call {
         let body = made.body.as_ref().unwrap_or(&came.body).clone();
         passage.sending(body.len());
         let response = self.send(self.headers_for(made, passage), Some(body.into())).await?;
-        let filled = made.counted.map_or(Filled::ALL, |c| Filled::of(c.tokens.0, c.window.0));
+        let filled = made.counted.map_or(PromptFill::FULL, |c| PromptFill::new(c.tokens.0, c.window.0));
         Ok(response_start::open(response, came.format, filled, self.shared.limits.body).await)
     }
 
@@ -217,7 +217,7 @@ impl Call {
         tell(&mut response, &made);
         let is_read = response.status().is_success() && is_readable(response.headers());
         let carried = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-        let carried = Carried::of(carried);
+        let carried = Transport::from_content_type(carried);
         let ledger = Ledger {
             shared: Arc::clone(&self.shared),
             passage: Some(passage),
@@ -225,18 +225,18 @@ impl Call {
         };
         let request = made.body.as_ref().filter(|_| made.has_tool && is_read);
         let request = request.and_then(|body| std::str::from_utf8(body).ok());
-        let held = request.and_then(|request| Held::new(came.format, carried, request));
+        let held = request.and_then(|request| ReplyJoiner::new(came.format, carried, request));
         if let (Some(held), Some(session)) = (held, made.session.clone()) {
             let rounds = Rounds::new(self, headers, (held, came.format), session, n_room(&made), ledger);
             return match carried {
-                Carried::Stream => {
+                Transport::Stream => {
                     response.headers_mut().remove(CONTENT_LENGTH);
                     response.map(|body| Body::from_stream(rounds.stream(body)))
                 }
-                Carried::Whole => rounds.whole(response).await,
+                Transport::Whole => rounds.whole(response).await,
             };
         }
-        let seen = Seen { reply: is_read.then(|| Reply::new(came.format, carried)), ledger };
+        let seen = Seen { reply: is_read.then(|| ReplyReader::new(came.format, carried)), ledger };
         response.map(|body| Body::new(Passing::new(body, seen)))
     }
 }
@@ -263,7 +263,7 @@ fn is_readable(headers: &HeaderMap) -> bool {
 
 /// Sees an answer pass.
 struct Seen {
-    reply: Option<Reply>,
+    reply: Option<ReplyReader>,
     ledger: Ledger,
 }
 
@@ -275,7 +275,7 @@ impl Watch for Seen {
     }
 
     fn ended(&mut self, end: End) {
-        let said = self.reply.take().map(Reply::end);
+        let said = self.reply.take().map(ReplyReader::end);
         let usage = said.as_ref().and_then(|said| said.usage);
         // A client that has what it wanted may close before the last byte is asked for.
         let is_complete = said.is_some_and(|said| said.is_ended);

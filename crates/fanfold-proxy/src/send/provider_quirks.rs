@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use axum::body::Body;
 use bytes::Bytes;
 use fanfold_store::SessionId;
-use fanfold_wire::reply::without_recall_tool;
-use fanfold_wire::{Format, alternating};
+use fanfold_wire::reply::remove_recall_tool;
+use fanfold_wire::{Format, alternate_roles};
 
 use crate::meter::Passage;
 use crate::prepare::prepared_body::{Made, Reason, Sent};
@@ -58,9 +58,9 @@ impl Form {
         }
         let text = std::str::from_utf8(body).ok()?;
         let is_left_out = made.has_tool && matches!(self, Form::WithoutTool | Form::Bare);
-        let bare = if is_left_out { Some(without_recall_tool(text, came.format)?) } else { None };
+        let bare = if is_left_out { Some(remove_recall_tool(text, came.format)?) } else { None };
         let alternates = match self {
-            Form::Alternating | Form::Bare => alternating(bare.as_deref().unwrap_or(text), came.format),
+            Form::Alternating | Form::Bare => alternate_roles(bare.as_deref().unwrap_or(text), came.format),
             Form::Made | Form::WithoutTool | Form::AsItCame => None,
         };
         let body = Bytes::from(alternates.or(bare)?);

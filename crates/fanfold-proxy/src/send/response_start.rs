@@ -6,8 +6,8 @@ use std::time::Duration;
 use axum::body::{Body, BodyDataStream};
 use bytes::Bytes;
 use fanfold_wire::Format;
-use fanfold_wire::reply::sse::{Event, Splitter};
-use fanfold_wire::reply::{Carried, Filled, Refusal, Reply, refusal, refusal_in_answer};
+use fanfold_wire::reply::sse::Splitter;
+use fanfold_wire::reply::{Transport, PromptFill, Refusal, ReplyReader, refusal, refusal_in_reply};
 use futures_util::{StreamExt as _, stream};
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use tokio::time::{Instant, timeout_at};
@@ -22,8 +22,6 @@ const LONGEST_REFUSAL: usize = 16 << 10;
 const PATIENCE: Duration = Duration::from_millis(150);
 /// An error is waited for longer: no client shows a half of it.
 const PATIENCE_WITH_ERRORS: Duration = Duration::from_secs(2);
-/// Of Responses: what comes before anything is said.
-const PREAMBLE: [&str; 3] = ["response.created", "response.in_progress", "response.queued"];
 
 /// An answer whose beginning was looked at.
 pub(crate) struct Opened {
@@ -38,7 +36,7 @@ pub(crate) struct Opened {
 pub(crate) async fn open(
     response: http::Response<reqwest::Body>,
     format: Format,
-    filled: Filled,
+    filled: PromptFill,
     limit: usize,
 ) -> Opened {
     let response = unpacked(response.map(Body::new), limit);
@@ -49,7 +47,7 @@ pub(crate) async fn open(
         let text = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
         let is_readable = text(CONTENT_ENCODING).is_none_or(|encoding| encoding == "identity");
         let n_told = text(CONTENT_LENGTH).and_then(|length| length.parse::<usize>().ok());
-        (Carried::of(text(CONTENT_TYPE)), is_readable, n_told)
+        (Transport::from_content_type(text(CONTENT_TYPE)), is_readable, n_told)
     };
     let whole = |body| http::Response::from_parts(parts, body);
     if !is_readable || !(status.is_success() || is_error) {
@@ -61,11 +59,11 @@ pub(crate) async fn open(
         return Opened { response: whole(body), refusal };
     }
     let (body, refusal) = match carried {
-        Carried::Stream => first_events(body, format).await,
-        Carried::Whole if n_told.is_some_and(|told| told > LONGEST_REFUSAL) => (body, None),
-        Carried::Whole => {
+        Transport::Stream => first_events(body, format).await,
+        Transport::Whole if n_told.is_some_and(|told| told > LONGEST_REFUSAL) => (body, None),
+        Transport::Whole => {
             let (body, answer) = read(body, LONGEST_REFUSAL, PATIENCE).await;
-            (body, answer.and_then(|answer| refusal_in_answer(&answer)))
+            (body, answer.and_then(|answer| refusal_in_reply(&answer)))
         }
     };
     Opened { response: whole(body), refusal }
@@ -183,40 +181,19 @@ async fn read(body: Body, most: usize, patience: Duration) -> (Body, Option<Vec<
 /// Holds a stream back until it says something or fails.
 async fn first_events(body: Body, format: Format) -> (Body, Option<Refusal>) {
     let mut holding = Holding::new(body, PATIENCE);
-    let mut reply = Reply::new(format, Carried::Stream);
+    let mut reply = ReplyReader::new(format, Transport::Stream);
     let mut splitter = Splitter::default();
     let mut refusal = None;
     while let Next::Piece(bytes) = holding.next().await {
         reply.feed(&bytes);
         let events = splitter.feed(&bytes);
         refusal = reply.so_far().refusal();
-        let says_nothing = events.iter().all(|event| is_silent(event, format));
+        let says_nothing = events.iter().all(|event| format.is_preamble(event));
         if refusal.is_some() || !says_nothing || holding.n_bytes > LONGEST_ERROR {
             break;
         }
     }
     (holding.into_body(), refusal)
-}
-
-/// Whether an event only says that an answer begins.
-fn is_silent(event: &Event, format: Format) -> bool {
-    let Some(data) = event.data() else { return true };
-    match format {
-        Format::Responses => event.name().is_some_and(|name| PREAMBLE.contains(&name)),
-        Format::Anthropic => event.name().is_some_and(|name| matches!(name, "message_start" | "ping")),
-        Format::Chat | Format::ShareGpt | Format::Hermes => is_first_chunk(&data),
-    }
-}
-
-/// Whether a chunk of Chat Completions has a role, and nothing said.
-fn is_first_chunk(data: &str) -> bool {
-    let Ok(chunk) = serde_json::from_str::<serde_json::Value>(data) else { return false };
-    let choice = &chunk["choices"][0];
-    let is_empty = |value: &serde_json::Value| value.is_null() || value.as_str() == Some("");
-    let delta = choice["delta"].as_object();
-    let says_nothing =
-        delta.is_some_and(|delta| delta.iter().all(|(key, value)| key == "role" || is_empty(value)));
-    says_nothing && choice["finish_reason"].is_null() && chunk["error"].is_null()
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
-//! Where requests go, and how: one upstream for all, one for each style, or one that a client names from a list.
+//! Where requests go, and how: one upstream for all, one for each provider, or one that a client names from a list.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use http::HeaderMap;
+use fanfold_wire::Provider;
+use http::{HeaderMap, Method};
 use http::uri::PathAndQuery;
 use reqwest::Url;
 
 use crate::config::Limits;
-use crate::receive::route::Style;
 use crate::server::ServeError;
 
 /// The header by which a client names its upstream.
@@ -18,6 +18,8 @@ pub(crate) const HEADER: &str = "x-fanfold-upstream";
 #[derive(Debug, Clone)]
 pub struct Upstream {
     base: Url,
+    /// The provider whose default address it is; `None` for an address that a person chose.
+    default_of: Option<&'static Provider>,
 }
 
 /// Why a text is no upstream.
@@ -50,7 +52,18 @@ impl Upstream {
         if base.query().is_some() || base.fragment().is_some() {
             return Err(wrong("it ends with its path"));
         }
-        Ok(Upstream { base })
+        Ok(Upstream { base, default_of: None })
+    }
+
+    /// The default address of a provider. It receives only requests that belong to the provider's API.
+    pub fn default_of(provider: &'static Provider) -> Upstream {
+        let base = Url::parse(provider.address).expect("the addresses of providers are URLs");
+        Upstream { base, default_of: Some(provider) }
+    }
+
+    /// Whether a request may be sent here. A chosen address receives every request.
+    pub(crate) fn accepts(&self, method: &Method, path: &str) -> bool {
+        self.default_of.is_none_or(|provider| provider.serves(method.as_str(), path))
     }
 
     /// The address, without a slash at its end.
@@ -103,39 +116,50 @@ fn is_version(segment: &str) -> bool {
 /// The upstreams of a proxy.
 #[derive(Debug, Clone)]
 pub struct Upstreams {
-    /// For OpenAI's routes.
-    pub openai: Upstream,
-    /// For Anthropic's routes.
-    pub anthropic: Upstream,
+    by_provider: Vec<(&'static Provider, Upstream)>,
     /// Others that a client may name.
     pub allowed: Vec<Upstream>,
-    /// Whose a request is that says nothing about it.
-    pub usual: Style,
+    /// The provider of requests whose path and headers do not name one.
+    pub usual: &'static Provider,
 }
 
 impl Upstreams {
-    /// One for everything.
+    /// One upstream for all providers.
     pub fn one(upstream: &Upstream) -> Upstreams {
-        Upstreams {
-            openai: upstream.clone(),
-            anthropic: upstream.clone(),
-            allowed: Vec::new(),
-            usual: Style::default(),
+        Upstreams::new(|_| upstream.clone())
+    }
+
+    /// An upstream for each provider.
+    pub fn new(upstream_of: impl Fn(&'static Provider) -> Upstream) -> Upstreams {
+        let all = Provider::all();
+        let usual = all[0];
+        let by_provider = all.into_iter().map(|provider| (provider, upstream_of(provider))).collect();
+        Upstreams { by_provider, allowed: Vec::new(), usual }
+    }
+
+    /// Replaces the upstream of a provider.
+    pub fn set(&mut self, provider: &Provider, upstream: Upstream) {
+        if let Some((_, known)) = self.by_provider.iter_mut().find(|(of, _)| **of == *provider) {
+            *known = upstream;
         }
+    }
+
+    /// The upstreams of the providers, in the order of the registry.
+    pub fn of_providers(&self) -> impl Iterator<Item = &Upstream> {
+        self.by_provider.iter().map(|(_, upstream)| upstream)
     }
 
     /// Each of them, some perhaps twice.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Upstream> {
-        [&self.openai, &self.anthropic].into_iter().chain(&self.allowed)
+        self.of_providers().chain(&self.allowed)
     }
 
     /// The upstream of a request; the name that a client gave, if it is not in the list.
-    pub(crate) fn choose(&self, headers: &HeaderMap, style: Style) -> Result<&Upstream, String> {
-        let usual = match style {
-            Style::OpenAi => &self.openai,
-            Style::Anthropic => &self.anthropic,
+    pub(crate) fn choose(&self, headers: &HeaderMap, provider: &Provider) -> Result<&Upstream, String> {
+        let Some(named) = headers.get(HEADER) else {
+            let found = self.by_provider.iter().find(|(of, _)| **of == *provider);
+            return Ok(&found.expect("every provider has an upstream").1);
         };
-        let Some(named) = headers.get(HEADER) else { return Ok(usual) };
         let named = named.to_str().unwrap_or_default().trim_end_matches('/');
         self.all().find(|known| known.address() == named).ok_or_else(|| named.to_owned())
     }
@@ -248,7 +272,7 @@ mod tests {
         upstreams.allowed.push(of("https://b/v1/"));
         let named = |name: &str| {
             let headers = HeaderMap::from_iter([(HEADER.parse().unwrap(), name.parse().unwrap())]);
-            upstreams.choose(&headers, Style::OpenAi).map(|found| found.address().to_owned())
+            upstreams.choose(&headers, upstreams.usual).map(|found| found.address().to_owned())
         };
         assert_eq!(named("https://b/v1").as_deref(), Ok("https://b/v1"));
         assert_eq!(named("https://b/v1/").as_deref(), Ok("https://b/v1"));

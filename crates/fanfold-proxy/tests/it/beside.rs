@@ -6,7 +6,7 @@ use fanfold_store::SessionId;
 use fanfold_testkit::bodies::Kind;
 use fanfold_testkit::upstream::{Said, Script};
 use fanfold_wire::Format;
-use fanfold_wire::reply::{Called, Carried, Reply};
+use fanfold_wire::reply::{ToolCall, Transport, ReplyReader};
 use serde_json::{Value, json};
 
 use crate::setting::{Stage, Wish, left, session};
@@ -53,7 +53,7 @@ impl Api {
     }
 
     /// A call with its result, as a client sends them back.
-    fn step(self, call: &Called, result: &str) -> Vec<Value> {
+    fn step(self, call: &ToolCall, result: &str) -> Vec<Value> {
         let (id, arguments) = (&call.id, &call.arguments);
         let input: Value = serde_json::from_str(arguments).unwrap();
         match self.format {
@@ -79,7 +79,7 @@ impl Api {
         let mut messages = vec![self.prompt("Find out why the night run loses every hundredth record.")];
         for i in 0..n_steps {
             let arguments = json!({ "path": format!("src/stage_{i}.py") }).to_string();
-            let call = Called { id: format!("call_{i}"), name: "read".to_owned(), arguments };
+            let call = ToolCall { id: format!("call_{i}"), name: "read".to_owned(), arguments };
             let lines: String =
                 (0..12).map(|n| format!("stage {i} line {n} takes batch_{i}_{n} of it\n")).collect();
             messages.extend(self.step(&call, &lines));
@@ -107,18 +107,18 @@ impl Api {
     }
 
     /// What the client hears: the calls that it is to make, and all of the answer.
-    async fn ask(self, stage: &Stage, messages: &[Value], wish: Asking) -> (Vec<Called>, String, String) {
+    async fn ask(self, stage: &Stage, messages: &[Value], wish: Asking) -> (Vec<ToolCall>, String, String) {
         let mut request = stage.post(self.path, self.body(messages, wish.is_stream));
         if let Some(name) = wish.named {
             request = request.header("x-fanfold-session", name);
         }
         let response = request.send().await.unwrap();
         let (status, left, session) = (response.status(), left(&response), session(&response));
-        let carried = Carried::of(response.headers().get("content-type").and_then(|kind| kind.to_str().ok()));
+        let carried = Transport::from_content_type(response.headers().get("content-type").and_then(|kind| kind.to_str().ok()));
         let answer = response.text().await.unwrap();
         assert_eq!(status, 200, "{}: {left}: {answer}", self.format);
         assert!(!answer.contains("fanfold_recall"), "{}: {answer}", self.format);
-        let mut reply = Reply::new(self.format, carried);
+        let mut reply = ReplyReader::new(self.format, carried);
         reply.feed(answer.as_bytes());
         let said = reply.end();
         assert!(said.is_ended && said.failure.is_none(), "{}: {answer}", self.format);
@@ -179,7 +179,7 @@ async fn check(api: Api, wish: Asking) {
     // What comes next folds it like anything else.
     for i in 40..60 {
         let arguments = json!({ "path": format!("src/late_{i}.py") }).to_string();
-        let call = Called { id: format!("call_{i}"), name: "read".to_owned(), arguments };
+        let call = ToolCall { id: format!("call_{i}"), name: "read".to_owned(), arguments };
         messages.extend(api.step(&call, &format!("late {i} takes it all the same\n").repeat(12)));
         let (_, _, named) = api.ask(&stage, &messages, wish).await;
         assert_eq!(named, first, "{what}: step {i}");
@@ -217,7 +217,7 @@ async fn a_client_that_goes_back_before_it_is_not_given_it() {
     messages.extend(api.step(&calls[0], "more of it"));
     api.ask(&stage, &messages, wish).await;
     // What the model said last is tried again: its answer has other calls, and nothing is put beside those.
-    let theirs = Called { id: "call_other".to_owned(), ..calls[0].clone() };
+    let theirs = ToolCall { id: "call_other".to_owned(), ..calls[0].clone() };
     other.extend(api.step(&theirs, "something else"));
     api.ask(&stage, &other, wish).await;
     assert!(!api.arrived(&stage).join("").contains(OUR_CALL));

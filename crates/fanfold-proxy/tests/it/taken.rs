@@ -2,7 +2,7 @@
 
 use fanfold_proxy::Recall;
 use fanfold_testkit::upstream::{Fault, Limit};
-use fanfold_wire::{Format, alternating};
+use fanfold_wire::{Format, alternate_roles};
 use serde_json::{Value, json};
 
 use crate::setting::{Stage, Wish, chat, left, long_chat};
@@ -46,7 +46,7 @@ async fn one_that_wants_roles_to_alternate_gets_them_so() {
     }
     let seen = bodies(&stage);
     assert_eq!(seen.len(), 4, "it is found out once");
-    assert_eq!(alternating(&seen[0], Format::Chat).as_ref(), Some(&seen[1]), "the same words");
+    assert_eq!(alternate_roles(&seen[0], Format::Chat).as_ref(), Some(&seen[1]), "the same words");
     // What people wrote stands in it word for word, and what was said is kept whole.
     let first = messages[1]["content"].as_str().unwrap();
     for body in &seen[1..] {

@@ -88,6 +88,27 @@ async fn a_client_sends_nobody_elsewhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn requests_of_an_unknown_provider_are_not_sent_to_another_one() {
+    let stage = Stage::new(Wish::default()).await;
+    let config = Config {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        upstreams: Upstreams::new(Upstream::default_of),
+        ..stage.config.clone()
+    };
+    let running = serve(config).await.unwrap();
+    let path = "/v1beta/models/gemini-pro:generateContent";
+    let request = stage.client.post(format!("http://{}{path}?alt=sse", running.address()));
+    let response = request.header("x-goog-api-key", "the-clients-own").body("{}").send().await.unwrap();
+    assert_eq!((response.status().as_u16(), response.headers()["x-fanfold"].as_bytes()), (404, &b"error"[..]));
+    let error = response.text().await.unwrap();
+    assert!(error.contains(path) && error.contains("--upstream"), "{error}");
+    // An upstream that a person chose gets every path.
+    let chosen = stage.client.post(stage.url(path)).body("{}").send().await.unwrap();
+    assert!(!chosen.headers().contains_key("x-fanfold"), "{chosen:?}");
+    assert_eq!(stage.upstream.n_seen(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn clients_that_stand_still_lose_their_place() {
     let limits = Limits { client_idle: Duration::from_millis(200), connections: 2, ..Limits::default() };
     let stage = Stage::new(Wish { limits, ..Wish::default() }).await;

@@ -15,8 +15,8 @@ use fanfold_testkit::Rng;
 use fanfold_testkit::bodies::Kind;
 use fanfold_testkit::rules::{broken, missing_words, user_texts, worse};
 use fanfold_testkit::talks::Talk;
-use fanfold_wire::reply::{may_offer_recall, recall_tool};
-use fanfold_wire::{Conversation, Format, alternating};
+use fanfold_wire::reply::{accepts_recall_tool, recall_tool};
+use fanfold_wire::{Conversation, Format, alternate_roles};
 use rayon::prelude::*;
 use serde_json::Value;
 
@@ -136,7 +136,7 @@ fn talk_through(kind: Kind, seed: u64) -> Result<Sums, String> {
         if let Some(why) = worse(kind, body, &answer.body) {
             return Err(wrong(why));
         }
-        if let Some(other) = alternating(&answer.body, format_of(kind)).filter(|_| answer.body != *body) {
+        if let Some(other) = alternate_roles(&answer.body, format_of(kind)).filter(|_| answer.body != *body) {
             sums.n_alternating += 1;
             if let Some(why) = worse(kind, body, &other) {
                 return Err(wrong(format!("{why}, with roles that alternate: {other}")));
@@ -169,7 +169,7 @@ fn offer(kind: Kind, body: &str) -> Option<Offer> {
     let parsed: Value = serde_json::from_str(body).unwrap();
     let has_tools = parsed["tools"].as_array().is_some_and(|tools| !tools.is_empty());
     let format = format_of(kind);
-    let tool = recall_tool(format).filter(|_| has_tools && may_offer_recall(body, format))?;
+    let tool = recall_tool(format).filter(|_| has_tools && accepts_recall_tool(body, format))?;
     Some(Offer { tool: Some(tool.to_owned()), words: None })
 }
 

@@ -199,7 +199,7 @@ fn what_is_sent_with_a_summary_is_valid() {
             .map(|message| RawValue::from_string(message.to_string()).unwrap())
             .collect();
         let (mut rng, mut session) = (case.rng(), case.session());
-        let mut conversation = Conversation::of_messages(Format::Chat);
+        let mut conversation = Conversation::empty(Format::Chat);
         for message in &messages {
             for change in conversation.append(&[message]) {
                 apply(&mut session, change);

@@ -84,7 +84,7 @@ fn check(trajectory: &Trajectory, policy: &str, window: u64) -> Verdict {
     let mut followed = walk_chat(&messages, session(), |sent| seen.check(sent))?;
     seen.remembered.check(&followed)?;
     // 7: a process that has never seen it arrives at the same bytes.
-    let mut conversation = Conversation::of_messages(Format::Chat);
+    let mut conversation = Conversation::empty(Format::Chat);
     let mut replayed = session();
     conversation.append(&messages).into_iter().for_each(|change| apply(&mut replayed, change));
     match (followed.view().ok(), replayed.view().ok()) {

@@ -49,7 +49,7 @@ pub(crate) fn walk_chat<'c>(
     mut session: Session<'c>,
     mut see: impl FnMut(&Sent<'_>) -> Verdict,
 ) -> Result<Session<'c>, String> {
-    let mut conversation = Conversation::of_messages(Format::Chat);
+    let mut conversation = Conversation::empty(Format::Chat);
     let mut memo = Memo::default();
     for (i, message) in messages.iter().enumerate() {
         for change in conversation.append(&[message]) {

@@ -1,40 +1,38 @@
-//! Refusals for length, by every phrasing that is known.
+//! Recognises refusals of requests that are too long.
 //!
-//! A provider that finds a request too long says so in its own words, with its own status, and sometimes not at all.
-//! What it says of its limit and of what it counted is read where it is said. What only sounds alike, a minute whose
-//! tokens are used up, a quota, an image, is none.
+//! Providers report them with different statuses and phrases, and some without any text. The limit and the counted size
+//! are read if the text has them. Similar errors (rate limits, quotas, image sizes) are not refusals for length.
 
-use super::words::{after, before, words_of};
+use crate::reply::error_text::{after, before, words_of};
 use crate::json::{self, Object};
 
-/// A request was refused because it is too long.
+/// A provider refused a request because it is too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Refusal {
-    /// What was too long.
+    /// The part that was too long.
     pub cause: Cause,
-    /// How many tokens the provider takes.
+    /// The provider's limit in tokens.
     pub limit: Option<u64>,
-    /// How many tokens it counted in the prompt.
+    /// The tokens that it counted in the prompt.
     pub size: Option<u64>,
-    /// How many tokens it added to them for the answer.
+    /// The output tokens that it added to them.
     pub output: Option<u64>,
 }
 
 impl Refusal {
-    /// Whether nothing was said, and it may be about something else.
+    /// Whether the error has no text, so that it may have another cause.
     pub fn is_guess(&self) -> bool {
-        self.cause == Cause::Unsaid
+        self.cause == Cause::Unknown
     }
 
-    /// How many tokens the prompt alone was counted as. Where the output may be counted in, that is not known.
+    /// The counted size of the prompt alone. Unknown if the size may include the output.
     pub fn prompt_size(&self) -> Option<u64> {
         self.size.filter(|_| self.cause != Cause::Total || self.output.is_some())
     }
 
-    /// How many tokens a prompt may have that asks for as much output, if that was said.
+    /// The room for a prompt that requests the same output, if the error has a limit.
     ///
-    /// This, and not the limit, is what to fold into: where the output is counted in, the prompt alone was often short
-    /// enough.
+    /// Fold into this instead of the limit: if the output counts, the prompt alone often fits the limit.
     pub fn room(&self) -> Option<u64> {
         let limit = self.limit.filter(|_| self.cause != Cause::Body)?;
         let left = limit.saturating_sub(self.output.unwrap_or(0));
@@ -42,70 +40,70 @@ impl Refusal {
     }
 }
 
-/// What was too long.
+/// The part of a request that was too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Cause {
     /// The prompt.
     Prompt,
-    /// The prompt together with the output that was asked for.
+    /// The prompt together with the requested output.
     Total,
-    /// The body: its bytes, one of its strings, or its number of messages. There is no limit in tokens.
+    /// The body: its bytes, one of its strings, or its number of messages. Has no limit in tokens.
     Body,
-    /// It was not said.
+    /// The error does not say.
     #[default]
-    Unsaid,
+    Unknown,
 }
 
-/// More output was asked for than the model gives: a shorter prompt does not help.
+/// A request exceeds the model's output limit. A shorter prompt does not help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooMuchOutput {
-    /// How many tokens the model gives.
+    /// The model's output limit in tokens.
     pub limit: Option<u64>,
 }
 
-/// How much a request fills, by our own count.
+/// The size of a request by fanfold's own count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Filled {
+pub struct PromptFill {
     tokens: u64,
-    /// Of the model's window, as far as that is known.
+    /// Of the model's window, if it is known.
     percent: u64,
 }
 
-impl Filled {
-    /// Nothing that is known of.
-    pub const NOTHING: Filled = Filled { tokens: 0, percent: 0 };
-    /// All of its window.
-    pub const ALL: Filled = Filled { tokens: u64::MAX, percent: 100 };
+impl PromptFill {
+    /// An unknown size.
+    pub const UNKNOWN: PromptFill = PromptFill { tokens: 0, percent: 0 };
+    /// The whole window.
+    pub const FULL: PromptFill = PromptFill { tokens: u64::MAX, percent: 100 };
 
-    /// So many tokens of a window.
-    pub fn of(tokens: u64, window: u64) -> Filled {
-        Filled { tokens, percent: tokens.saturating_mul(100) / window.max(1) }
+    /// A number of tokens in a window.
+    pub fn new(tokens: u64, window: u64) -> PromptFill {
+        PromptFill { tokens, percent: tokens.saturating_mul(100) / window.max(1) }
     }
 
-    /// Whether a 400 without a word may be about the length. One who takes less than the table says is the one who
-    /// says so without a word, so what the table says does not decide alone.
+    /// Whether a status 400 without text may be a refusal for length. The window of the model table does not decide
+    /// alone, because providers with smaller windows send such errors.
     fn may_be_too_long(self) -> bool {
         self.tokens >= LONG || self.percent >= NEARLY_FULL
     }
 }
 
-/// From so many tokens on there are providers for whom it is too long.
+/// Some providers refuse requests from this number of tokens.
 const LONG: u64 = 8_000;
-/// And from so many hundredths of a known window on, however small that is.
+/// Requests from this percentage of a known window may be too long.
 const NEARLY_FULL: u64 = 75;
 
-/// Statuses that refusals for length come with. Some servers say 500, and some say 200 and mean an error.
+/// Statuses of refusals for length. Some servers send errors with status 500 or 200.
 const STATUSES: &[u16] = &[200, 400, 413, 422, 500, 502, 503];
 
-/// The refusal for length that an answer is, if it is one.
+/// Reads an error reply as a refusal for length, if it is one.
 ///
-/// How much the request fills decides about an answer without a word.
-pub fn refusal(status: u16, body: &[u8], filled: Filled) -> Option<Refusal> {
+/// The size of the request decides if the reply has no text.
+pub fn refusal(status: u16, body: &[u8], fill: PromptFill) -> Option<Refusal> {
     let words = words_of(body);
-    let is_wordless = words.is_empty() || matches!(&*words, "bad request" | "status 400" | "400 bad request");
+    let is_without_text = words.is_empty() || matches!(&*words, "bad request" | "status 400" | "400 bad request");
     match status {
-        413 if is_wordless => Some(Refusal { cause: Cause::Body, ..Refusal::default() }),
-        400 if is_wordless => filled.may_be_too_long().then(Refusal::default),
+        413 if is_without_text => Some(Refusal { cause: Cause::Body, ..Refusal::default() }),
+        400 if is_without_text => fill.may_be_too_long().then(Refusal::default),
         429 => long_tier(&words).or_else(|| over_a_rate(&words)),
         413 => over_a_rate(&words).or_else(|| in_words(&words)).or_else(|| {
             let is_other = NOT_LENGTH.iter().any(|phrase| words.contains(phrase));
@@ -116,31 +114,34 @@ pub fn refusal(status: u16, body: &[u8], filled: Filled) -> Option<Refusal> {
     }
 }
 
-/// The refusal for length that an answer of status 200 is, if it is one: an error where an answer should be.
-///
-/// What a model says is not read.
-pub fn refusal_in_answer(body: &[u8]) -> Option<Refusal> {
+/// Reads a reply with status 200 as a refusal for length, if it has an error instead of content.
+pub fn refusal_in_reply(body: &[u8]) -> Option<Refusal> {
     let object = std::str::from_utf8(body).ok().and_then(Object::parse)?;
-    let has_said = |key: &str| object.some(key).and_then(json::array).is_some_and(|all| !all.is_empty());
-    let is_answer = ["choices", "content", "output"].into_iter().any(has_said);
+    let has_items = |key: &str| object.some(key).and_then(json::array).is_some_and(|all| !all.is_empty());
+    let has_content = ["choices", "content", "output"].into_iter().any(has_items);
     let is_error = object.some("error").is_some() || object.text("type").as_deref() == Some("error");
-    let words = if is_answer && !is_error { return None } else { words_of(body) };
-    long_tier(&words).or_else(|| over_a_rate(&words)).or_else(|| in_words(&words))
+    if has_content && !is_error {
+        return None;
+    }
+    in_any_words(&words_of(body))
 }
 
-/// The refusal for length that an error's JSON tells, whatever it came in: a stream has no status of its own.
-pub(super) fn told(error: &str) -> Option<Refusal> {
-    let words = words_of(error.as_bytes());
-    long_tier(&words).or_else(|| over_a_rate(&words)).or_else(|| in_words(&words))
+/// Reads the JSON of an error in a stream, which has no status, as a refusal for length.
+pub(crate) fn refusal_in_error(error: &str) -> Option<Refusal> {
+    in_any_words(&words_of(error.as_bytes()))
 }
 
-/// Whether an answer refuses the output that was asked for, and not the prompt.
+fn in_any_words(words: &str) -> Option<Refusal> {
+    long_tier(words).or_else(|| over_a_rate(words)).or_else(|| in_words(words))
+}
+
+/// Reads an error reply as a refusal of the requested output, if it is one.
 pub fn too_much_output(status: u16, body: &[u8]) -> Option<TooMuchOutput> {
     let is_refusal = matches!(status, 400 | 422);
     if is_refusal { output_in_words(&words_of(body)) } else { None }
 }
 
-/// Phrases, each of which says that a prompt is too long. All words of a phrase stand in the text, in their order.
+/// Phrases of refusals for length. A text matches if it has all parts of a phrase in order.
 const TOO_LONG: &[(&[&str], Cause)] = &[
     (&["input length and max_tokens exceed context limit"], Cause::Total),
     (&["inputs tokens + max_new_tokens must be"], Cause::Total),
@@ -204,7 +205,7 @@ const TOO_LONG: &[(&[&str], Cause)] = &[
     (&["payload too large"], Cause::Body),
 ];
 
-/// Phrases of refusals that only sound like one for length.
+/// Phrases of errors that resemble refusals for length.
 const NOT_LENGTH: &[&str] = &[
     "tokens per min",
     "tokens per day",
@@ -232,14 +233,14 @@ fn in_words(words: &str) -> Option<Refusal> {
     if is_other || output_in_words(words).is_some() {
         return None;
     }
-    let (_, cause) = TOO_LONG.iter().find(|(phrase, _)| stands(words, phrase))?;
+    let (_, cause) = TOO_LONG.iter().find(|(phrase, _)| matches_phrase(words, phrase))?;
     match cause {
         Cause::Prompt | Cause::Total => Some(measured(words, *cause)),
-        Cause::Body | Cause::Unsaid => Some(Refusal { cause: *cause, ..Refusal::default() }),
+        Cause::Body | Cause::Unknown => Some(Refusal { cause: *cause, ..Refusal::default() }),
     }
 }
 
-fn stands(words: &str, phrase: &[&str]) -> bool {
+fn matches_phrase(words: &str, phrase: &[&str]) -> bool {
     let mut rest = Some(words);
     for part in phrase {
         rest = rest.and_then(|rest| rest.split_once(part)).map(|(_, rest)| rest);
@@ -247,14 +248,14 @@ fn stands(words: &str, phrase: &[&str]) -> bool {
     rest.is_some()
 }
 
-/// Anthropic's refusal of a prompt that is over the edge of its long tier. The edge is documented, not said.
+/// Anthropic's refusal of a prompt beyond its standard tier. The limit is documented, and not in the error.
 fn long_tier(words: &str) -> Option<Refusal> {
     let is_tier = words.contains("extra usage is required for long context");
     is_tier.then_some(Refusal { cause: Cause::Prompt, limit: Some(200_000), ..Refusal::default() })
 }
 
-/// The refusal of one request that alone is more than a minute's tokens: it is refused however long one waits, and so it
-/// is one for length. Where others of the same minute are counted in, waiting helps.
+/// A rate limit that a single request exceeds: a refusal for length, because a retry would fail too. If other requests
+/// of the same minute count, a retry helps.
 fn over_a_rate(words: &str) -> Option<Refusal> {
     let (_, rest) = words.split_once("request too large for")?;
     let is_shared = rest.contains(", used");
@@ -264,7 +265,7 @@ fn over_a_rate(words: &str) -> Option<Refusal> {
 }
 
 fn output_in_words(words: &str) -> Option<TooMuchOutput> {
-    // vLLM's words for a prompt that leaves too little room begin in the same way.
+    // vLLM has the same phrase for a prompt that leaves too little room.
     if words.contains("maximum context length") {
         return None;
     }
@@ -287,7 +288,7 @@ fn output_in_words(words: &str) -> Option<TooMuchOutput> {
     (is_known || is_google).then_some(TooMuchOutput { limit })
 }
 
-/// Words before a limit.
+/// Phrases before a limit.
 const LIMITS: &[&str] = &[
     "maximum context length is",
     "maximum context length of",
@@ -325,7 +326,7 @@ const LIMITS: &[&str] = &[
     "tokens >",
 ];
 
-/// Words before the size of a prompt.
+/// Phrases before the size of a prompt.
 const SIZES: &[&str] = &[
     "prompt is too long:",
     "resulted in",
@@ -355,7 +356,7 @@ const SIZES: &[&str] = &[
     "input length",
 ];
 
-/// What a refusal says of limit and size.
+/// Reads limit and size.
 fn measured(words: &str, cause: Cause) -> Refusal {
     // "178959 + 64000 > 200000" is Anthropic's.
     if let Some(size) = after(words, "exceed context limit:") {
@@ -376,7 +377,7 @@ fn measured(words: &str, cause: Cause) -> Refusal {
     let size = in_parts.or_else(|| SIZES.iter().find_map(|phrase| after(words, phrase)));
     let total = ["you requested a total of", "you requested"].iter().find_map(|phrase| after(words, phrase));
     let size = size.or_else(|| total.map(|total| total.saturating_sub(output.unwrap_or(0))));
-    // Where the output was counted in and the prompt alone would fit, both together were too long.
+    // If the output counts and the prompt alone would fit, their sum was too long.
     let is_sum =
         output.is_some_and(|output| output > 0) && size.zip(limit).is_none_or(|(size, limit)| size <= limit);
     Refusal { cause: if is_sum { Cause::Total } else { cause }, limit, size, output }

@@ -1,44 +1,44 @@
-//! A stream of bytes to server-sent events, each with the very bytes it came in.
+//! Splits a stream into server-sent events that keep their bytes.
 //!
 //! ```text
 //! feed "data: a\n\nda", feed "ta: b\n\n"   gives   "data: a\n\n", "data: b\n\n"
 //! ```
 //!
-//! The events one after another are the stream, byte for byte, however it was split on its way. What ends a line is
-//! LF, CR or both; an event that ends in a lone CR is complete when the next byte has shown that no LF belongs to it.
+//! The concatenated events are the stream, byte for byte. Lines end with LF, CR or both. An event that ends with CR is
+//! complete when the next byte is not LF.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// The longest event that is held: beyond it an event comes in pieces, which nobody reads.
-pub const LONGEST_EVENT: usize = 16 << 20;
+/// The size limit of an event. A longer event is passed on in pieces and not read.
+pub const MAX_EVENT: usize = 16 << 20;
 
-/// One event of a stream, or what stands between two of them: a comment, a blank line.
+/// An event of a stream, or a comment or blank line between events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     raw: Vec<u8>,
-    /// Whether this is a piece of an event that is too long to be held.
+    /// Whether it is a piece of an event beyond the size limit.
     is_piece: bool,
 }
 
 impl Event {
-    /// The bytes it came in, its blank line included.
+    /// Its bytes, including the blank line.
     pub fn raw(&self) -> &[u8] {
         &self.raw
     }
 
-    /// The bytes it came in.
+    /// Its bytes.
     pub fn into_raw(self) -> Vec<u8> {
         self.raw
     }
 
-    /// Its name, if it has one that can be read.
+    /// Its name, if it has one in valid UTF-8.
     pub fn name(&self) -> Option<&str> {
         let line = self.lines().filter(|line| line.field(&self.raw) == b"event").last()?;
         std::str::from_utf8(&self.raw[line.value]).ok()
     }
 
-    /// Its data: the data lines, joined by line feeds. None where there are none, or they are no text.
+    /// Its data lines, joined by line feeds. `None` if there are none or they are not UTF-8.
     pub fn data(&self) -> Option<Cow<'_, str>> {
         let mut lines = self.data_lines();
         let first = std::str::from_utf8(&self.raw[lines.next()?.value]).ok()?;
@@ -52,14 +52,14 @@ impl Event {
         Some(joined)
     }
 
-    /// The event with other data, which is JSON: every other byte stays.
+    /// The event with other data, which is JSON. Every other byte is kept.
     pub(crate) fn with_data(&self, json: &str) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.raw.len() + json.len());
         let mut at = 0;
         for (i, line) in self.data_lines().enumerate() {
             if i == 0 {
                 out.extend_from_slice(&self.raw[at..line.value.start]);
-                // A line break of JSON is white space, and one of a stream would end the line.
+                // A line break is white space in JSON, and would end the line in the stream.
                 out.extend(json.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));
                 at = line.value.end;
             } else {
@@ -89,7 +89,7 @@ impl Event {
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// A line of an event: where its field, its value and its end are.
+/// The ranges of a line in an event.
 struct Line {
     start: usize,
     name_end: usize,
@@ -121,31 +121,31 @@ impl Line {
     }
 }
 
-/// Splits a stream into events, as its bytes come.
+/// Splits a stream into events.
 #[derive(Debug)]
 pub struct Splitter {
     held: Vec<u8>,
     limit: usize,
-    /// Whether the line that is being read has nothing in it yet.
+    /// Whether the current line is empty so far.
     is_line_empty: bool,
-    /// Whether the last byte was a CR: an LF now belongs to the same line break.
+    /// Whether the last byte was a CR, so that an LF belongs to the same line break.
     is_after_cr: bool,
-    /// Whether the event that is being read has ended, but for an LF that may still belong to it.
+    /// Whether the current event has ended, but for an LF that may follow.
     is_ended: bool,
-    /// Whether the event that is being read has already given pieces.
+    /// Whether the current event has been split into pieces.
     is_long: bool,
-    /// How much of a byte order mark the stream has begun with; its end makes the line empty again.
+    /// The number of bytes of a byte order mark read so far. After the mark, the line is empty again.
     n_mark: Option<usize>,
 }
 
 impl Default for Splitter {
     fn default() -> Splitter {
-        Splitter::new(LONGEST_EVENT)
+        Splitter::new(MAX_EVENT)
     }
 }
 
 impl Splitter {
-    /// A splitter that holds events of at most so many bytes.
+    /// A splitter with a size limit for events.
     pub fn new(limit: usize) -> Splitter {
         Splitter {
             held: Vec::new(),
@@ -158,7 +158,7 @@ impl Splitter {
         }
     }
 
-    /// Takes bytes and gives the events that they complete.
+    /// Takes the next bytes and returns the events that they complete.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<Event> {
         let mut events = Vec::new();
         let mut rest = bytes;
@@ -167,26 +167,26 @@ impl Splitter {
                 if *first == b'\n' {
                     rest = self.take(rest, 1, &mut events);
                 }
-                self.give(&mut events);
+                self.finish_event(&mut events);
                 continue;
             }
             let n = self.scan(rest);
             rest = self.take(rest, n, &mut events);
             if self.is_ended && !self.is_after_cr {
-                self.give(&mut events);
+                self.finish_event(&mut events);
             }
         }
         events
     }
 
-    /// What is left when the stream has ended: an event without its blank line.
+    /// Ends the stream and returns the last event if it has no blank line.
     pub fn end(&mut self) -> Option<Event> {
         let mut events = Vec::new();
-        self.give(&mut events);
+        self.finish_event(&mut events);
         events.pop()
     }
 
-    /// How many of the next bytes belong to the event: up to its end, or all of them.
+    /// The number of next bytes that belong to the current event.
     fn scan(&mut self, bytes: &[u8]) -> usize {
         let mut at = 0;
         while at < bytes.len() {
@@ -220,7 +220,7 @@ impl Splitter {
         at
     }
 
-    /// Holds some bytes; what is too long leaves in pieces of the limit's size.
+    /// Adds bytes to the current event. Beyond the size limit it is split into pieces.
     fn take<'a>(&mut self, bytes: &'a [u8], n: usize, events: &mut Vec<Event>) -> &'a [u8] {
         let (mut taken, rest) = bytes.split_at(n);
         while self.held.len() + taken.len() > self.limit {
@@ -234,7 +234,7 @@ impl Splitter {
         rest
     }
 
-    fn give(&mut self, events: &mut Vec<Event>) {
+    fn finish_event(&mut self, events: &mut Vec<Event>) {
         if !self.held.is_empty() {
             events.push(Event { raw: std::mem::take(&mut self.held), is_piece: self.is_long });
         }
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn any_split_gives_the_same_events_and_all_the_bytes() {
         for stream in STREAMS {
-            for limit in [7, 16, LONGEST_EVENT] {
+            for limit in [7, 16, MAX_EVENT] {
                 let whole = split_at(stream, &[], limit);
                 let joined: Vec<u8> = whole.iter().flat_map(|event| event.raw.clone()).collect();
                 assert_eq!(&joined, stream);
@@ -293,7 +293,7 @@ mod tests {
     }
 
     fn shown(stream: &[u8]) -> Vec<(Option<String>, Option<String>)> {
-        let events = split_at(stream, &[], LONGEST_EVENT);
+        let events = split_at(stream, &[], MAX_EVENT);
         events
             .iter()
             .map(|event| (event.name().map(str::to_owned), event.data().map(Cow::into_owned)))
@@ -325,7 +325,7 @@ mod tests {
     #[test]
     fn data_is_replaced_in_its_place() {
         let replaced = |stream: &[u8]| {
-            let events = split_at(stream, &[], LONGEST_EVENT);
+            let events = split_at(stream, &[], MAX_EVENT);
             String::from_utf8(events[0].with_data("{\n}")).unwrap()
         };
         assert_eq!(

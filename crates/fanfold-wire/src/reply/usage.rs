@@ -1,23 +1,22 @@
-//! What a provider says that a request cost, in every provider's way of saying it.
+//! The usage that a provider reports for a request, under any provider's names.
 
-use crate::format::Format;
 use crate::json::Object;
 
-/// What a provider counted for one request, in tokens.
+/// Token counts of one request, as its provider reports them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// Everything that it read: what came from its cache and what went into it are part of this.
+    /// All input, including cache reads and cache writes.
     pub input: u64,
-    /// Of the input, what was read from the cache.
+    /// The part of the input that was read from the cache.
     pub cached: u64,
-    /// Of the input, what was written to the cache.
+    /// The part of the input that was written to the cache.
     pub written: u64,
-    /// Everything that the model wrote, thoughts included.
+    /// All output, including thoughts.
     pub output: u64,
 }
 
 impl Usage {
-    /// The sum of two requests: what both together are billed for.
+    /// The sum of two requests.
     pub fn plus(self, other: Usage) -> Usage {
         Usage {
             input: self.input + other.input,
@@ -28,57 +27,55 @@ impl Usage {
     }
 }
 
-/// A usage as it is being told: a stream may say its parts in several events.
+/// The counts read so far: a stream may spread them over several events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Told {
+pub(crate) struct UsageCounts {
     input: Option<u64>,
     cached: Option<u64>,
     written: Option<u64>,
     output: Option<u64>,
 }
 
-impl Told {
-    /// Takes in the JSON of a `usage`. Counts only grow while an answer comes, so the larger one is the newer one.
-    pub(super) fn read(&mut self, usage: &str) {
+impl UsageCounts {
+    /// Reads the JSON of a `usage`. Counts never decrease during a reply, so the larger of two is the newer one.
+    pub(crate) fn read(&mut self, usage: &str) {
         let Some(usage) = Object::parse(usage) else { return };
         let details = usage.some("prompt_tokens_details").or_else(|| usage.some("input_tokens_details"));
         let details = details.and_then(Object::parse);
-        let of_details = |keys: &[&str]| details.as_ref().and_then(|details| first(details, keys));
-        grow(&mut self.input, first(&usage, &["prompt_tokens", "input_tokens"]));
-        grow(&mut self.output, first(&usage, &["completion_tokens", "output_tokens"]));
-        let cached = of_details(&["cached_tokens"]);
+        let in_details = |keys: &[&str]| details.as_ref().and_then(|details| first_number(details, keys));
+        grow(&mut self.input, first_number(&usage, &["prompt_tokens", "input_tokens"]));
+        grow(&mut self.output, first_number(&usage, &["completion_tokens", "output_tokens"]));
+        let cached = in_details(&["cached_tokens"]);
         let cached = cached.or_else(|| {
-            first(&usage, &["cache_read_input_tokens", "prompt_cache_hit_tokens", "cached_tokens"])
+            first_number(&usage, &["cache_read_input_tokens", "prompt_cache_hit_tokens", "cached_tokens"])
         });
         grow(&mut self.cached, cached);
-        let written = of_details(&["cache_write_tokens", "cache_creation_tokens"]);
-        grow(&mut self.written, written.or_else(|| first(&usage, &["cache_creation_input_tokens"])));
+        let written = in_details(&["cache_write_tokens", "cache_creation_tokens"]);
+        grow(&mut self.written, written.or_else(|| first_number(&usage, &["cache_creation_input_tokens"])));
     }
 
-    /// What was told, if anything was.
-    pub(super) fn usage(self, format: Format) -> Option<Usage> {
+    /// The usage, if any count was read. `is_separate` if the input leaves out cache reads and writes.
+    pub(crate) fn usage(self, is_separate: bool) -> Option<Usage> {
         let (cached, written) = (self.cached.unwrap_or(0), self.written.unwrap_or(0));
-        if self == Told::default() {
+        if self == UsageCounts::default() {
             return None;
         }
         let input = self.input.unwrap_or(0);
-        // Anthropic counts what the cache took part in beside the input, everybody else within it.
-        let is_beside = format == Format::Anthropic;
-        let input = if is_beside { input + cached + written } else { input };
+        let input = if is_separate { input + cached + written } else { input };
         Some(Usage { input, cached, written, output: self.output.unwrap_or(0) })
     }
 }
 
-fn grow(count: &mut Option<u64>, told: Option<u64>) {
-    *count = (*count).max(told);
+fn grow(count: &mut Option<u64>, new: Option<u64>) {
+    *count = (*count).max(new);
 }
 
-fn first(object: &Object<'_>, keys: &[&str]) -> Option<u64> {
+fn first_number(object: &Object<'_>, keys: &[&str]) -> Option<u64> {
     keys.iter().find_map(|key| number(object.get(key)?))
 }
 
-/// A count, also where it is written as `12.0` or as a string.
-pub(super) fn number(json: &str) -> Option<u64> {
+/// A count, also if it is written as `12.0` or as a string.
+pub(crate) fn number(json: &str) -> Option<u64> {
     let digits = json.trim_matches('"');
     digits.parse().ok().or_else(|| {
         let number: f64 = digits.parse().ok()?;
@@ -89,13 +86,14 @@ pub(super) fn number(json: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Format;
 
     fn check(format: Format, told: &[&str], expected: Option<[u64; 4]>) {
-        let mut counts = Told::default();
+        let mut counts = UsageCounts::default();
         for usage in told {
             counts.read(usage);
         }
-        let usage = counts.usage(format).map(|u| [u.input, u.cached, u.written, u.output]);
+        let usage = counts.usage(format == Format::Anthropic).map(|u| [u.input, u.cached, u.written, u.output]);
         assert_eq!(usage, expected, "{told:?}");
     }
 

@@ -622,9 +622,9 @@ fn calls_that_were_never_answered_are_told() {
     let (conversation, _) = Conversation::decode(format!("[{}]", messages.join(",")), None).unwrap();
     assert_eq!(told(&conversation), [never]);
     let left_alone = "message 1: a call that was never answered (a); left as it came";
-    assert_eq!(conversation.repairs()[0].left_alone(), left_alone);
+    assert_eq!(conversation.repairs()[0].describe_unchanged(), left_alone);
     // Message by message it is told when something else comes, and a late result is told of by itself.
-    let mut conversation = Conversation::of_messages(Format::Chat);
+    let mut conversation = Conversation::empty(Format::Chat);
     let late = [result("a"), result("c")];
     for (i, message) in messages.iter().chain(&late).enumerate() {
         conversation.append(&[&RawValue::from_string(message.clone()).unwrap()]);

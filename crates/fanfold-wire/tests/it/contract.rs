@@ -402,7 +402,7 @@ fn messages_that_come_one_by_one_say_the_same() {
             return;
         }
         let (conversation, all) = open(kind, body);
-        let mut slow = Conversation::of_messages(format(kind));
+        let mut slow = Conversation::empty(format(kind));
         let mut changes = Vec::new();
         for message in conversation.messages() {
             let raw: &RawValue = serde_json::from_str(message).unwrap();

@@ -2,7 +2,7 @@
 
 use fanfold_testkit::Rng;
 use fanfold_wire::Format;
-use fanfold_wire::reply::{Carried, Failure, Held, Out, RECALL_TOOL, Wanted, with_recall_tool};
+use fanfold_wire::reply::{Transport, Failure, ReplyJoiner, RoundEffect, RECALL_TOOL, RecallRequest, add_recall_tool};
 
 use crate::seen::{self, Seen};
 use crate::streams::{Answer, Part};
@@ -19,7 +19,7 @@ fn request(format: Format) -> String {
         Format::Chat => r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true}"#,
         _ => r#"{"model":"m","input":"hi","store":false,"include":["reasoning.encrypted_content"]}"#,
     };
-    with_recall_tool(body, format).unwrap()
+    add_recall_tool(body, format).unwrap()
 }
 
 /// What happened to an answer on its way.
@@ -33,8 +33,8 @@ struct Course {
 
 /// Answers go through in rounds, split as told; each original is `the original of` its handle.
 fn run(format: Format, is_stream: bool, answers: &[Answer], split: &dyn Fn(&[u8]) -> Vec<Vec<u8>>) -> Course {
-    let carried = if is_stream { Carried::Stream } else { Carried::Whole };
-    let mut held = Held::new(format, carried, &request(format)).unwrap();
+    let carried = if is_stream { Transport::Stream } else { Transport::Whole };
+    let mut held = ReplyJoiner::new(format, carried, &request(format)).unwrap();
     let mut course = Course::default();
     for answer in answers {
         let bytes = answer.write(format, is_stream).into_bytes();
@@ -44,16 +44,16 @@ fn run(format: Format, is_stream: bool, answers: &[Answer], split: &dyn Fn(&[u8]
         for out in outs {
             assert!(originals.is_none(), "nothing comes behind a recall");
             match out {
-                Out::ToClient(bytes) => course.client.extend(bytes),
-                Out::Recall(wanted) => {
+                RoundEffect::ToClient(bytes) => course.client.extend(bytes),
+                RoundEffect::Recall(wanted) => {
                     originals = Some(
                         wanted.iter().map(|w| format!("the original of {}", w.handle)).collect::<Vec<_>>(),
                     );
                     course.recalled.extend(wanted.into_iter().map(|wanted| wanted.handle));
                 }
-                Out::Beside { ours, theirs } => {
+                RoundEffect::Hidden { recalls: ours, client_calls: theirs } => {
                     assert!(!theirs.is_empty() && theirs.iter().all(|id| !id.is_empty()), "{theirs:?}");
-                    course.noted.extend(ours.iter().map(|call| Wanted::read(call).handle));
+                    course.noted.extend(ours.iter().map(|call| RecallRequest::read(call).handle));
                 }
             }
         }
@@ -113,7 +113,7 @@ fn answers_without_our_tool_pass_byte_for_byte() {
                 assert!(course.recalled.is_empty() && course.noted.is_empty());
             }
             let crlf = answers[0].write(format, true).replace('\n', "\r\n");
-            let mut held = Held::new(format, Carried::Stream, "{}").unwrap();
+            let mut held = ReplyJoiner::new(format, Transport::Stream, "{}").unwrap();
             let seen: Vec<u8> =
                 held.feed(crlf.as_bytes()).into_iter().flat_map(|out| to_client(&out)).collect();
             assert_eq!(String::from_utf8_lossy(&seen), crlf);
@@ -127,7 +127,7 @@ fn a_last_event_without_its_blank_line_passes_too() {
         let stream = answers(&[&[Text("hello"), Theirs("x")]])[0].write(format, true);
         for cut in [1, 2, 9] {
             let stream = &stream.as_bytes()[..stream.len() - cut];
-            let mut held = Held::new(format, Carried::Stream, &request(format)).unwrap();
+            let mut held = ReplyJoiner::new(format, Transport::Stream, &request(format)).unwrap();
             let outs: Vec<_> = held.feed(stream).into_iter().chain(held.end()).collect();
             let seen: Vec<u8> = outs.iter().flat_map(to_client).collect();
             assert_eq!(String::from_utf8_lossy(&seen), String::from_utf8_lossy(stream), "{format}");
@@ -135,15 +135,15 @@ fn a_last_event_without_its_blank_line_passes_too() {
     }
 }
 
-fn to_client(out: &Out) -> Vec<u8> {
-    if let Out::ToClient(bytes) = out { bytes.clone() } else { Vec::new() }
+fn to_client(out: &RoundEffect) -> Vec<u8> {
+    if let RoundEffect::ToClient(bytes) = out { bytes.clone() } else { Vec::new() }
 }
 
 #[test]
 fn what_is_not_ours_leaves_with_the_bytes_that_complete_it() {
     let answer = &answers(&[&[Thinking("hm"), Text("a"), Ours("111111"), Theirs("x")]])[0];
     for format in FORMATS {
-        let mut held = Held::new(format, Carried::Stream, &request(format)).unwrap();
+        let mut held = ReplyJoiner::new(format, Transport::Stream, &request(format)).unwrap();
         for event in answer.write(format, true).split_inclusive("\n\n") {
             let seen: Vec<u8> = held.feed(event.as_bytes()).iter().flat_map(to_client).collect();
             let is_ours = event.contains(RECALL_TOOL)
@@ -295,12 +295,12 @@ fn drawn_answers_are_valid_whatever_they_hold() {
 fn an_answer_can_be_ended_without_what_was_wanted() {
     for format in FORMATS {
         for is_stream in [true, false] {
-            let carried = if is_stream { Carried::Stream } else { Carried::Whole };
-            let mut held = Held::new(format, carried, &request(format)).unwrap();
+            let carried = if is_stream { Transport::Stream } else { Transport::Whole };
+            let mut held = ReplyJoiner::new(format, carried, &request(format)).unwrap();
             let answer = &answers(&[&[Text("a"), Ours("111111")]])[0];
             let mut outs = held.feed(answer.write(format, is_stream).as_bytes());
             outs.extend(held.end());
-            assert!(matches!(outs.pop(), Some(Out::Recall(_))));
+            assert!(matches!(outs.pop(), Some(RoundEffect::Recall(_))));
             outs.extend(held.close());
             let bytes: Vec<u8> = outs.iter().flat_map(to_client).collect();
             let seen = seen::read(format, &bytes, is_stream).unwrap();
@@ -312,15 +312,15 @@ fn an_answer_can_be_ended_without_what_was_wanted() {
 
 #[test]
 fn a_stream_that_fails_in_the_middle_says_so_in_the_formats_way() {
-    use fanfold_wire::reply::Reply;
+    use fanfold_wire::reply::ReplyReader;
     for format in FORMATS {
-        let mut held = Held::new(format, Carried::Stream, &request(format)).unwrap();
+        let mut held = ReplyJoiner::new(format, Transport::Stream, &request(format)).unwrap();
         let answer = &answers(&[&[Text("a"), Ours("111111")]])[0];
         let mut outs = held.feed(answer.write(format, true).as_bytes());
         held.follow_up(&["x".to_owned()]).unwrap();
         let message = "the provider did not answer".to_owned();
         outs.extend(held.fail(&Failure { kind: "overloaded_error".to_owned(), message, raw: String::new() }));
-        let mut reply = Reply::new(format, Carried::Stream);
+        let mut reply = ReplyReader::new(format, Transport::Stream);
         outs.iter().for_each(|out| reply.feed(&to_client(out)));
         let said = reply.end();
         let failure = said.failure.unwrap();
@@ -335,16 +335,16 @@ fn garbage_passes_and_nothing_panics() {
         let mut bytes = rounds[0].write(format, true).into_bytes();
         for i in 0..bytes.len() {
             let kept = std::mem::replace(&mut bytes[i], if i % 2 == 0 { b'"' } else { 0xff });
-            let mut held = Held::new(format, Carried::Stream, &request(format)).unwrap();
+            let mut held = ReplyJoiner::new(format, Transport::Stream, &request(format)).unwrap();
             let outs: Vec<_> = held.feed(&bytes).into_iter().chain(held.end()).collect();
-            if outs.iter().any(|out| matches!(out, Out::Recall(_))) {
+            if outs.iter().any(|out| matches!(out, RoundEffect::Recall(_))) {
                 let _ = held.follow_up(&["x".to_owned()]);
             }
             let _ = held.close();
             bytes[i] = kept;
         }
         for body in ["", "{", "[]", "null", "{\"content\":7}", "\u{feff}{}"] {
-            let mut held = Held::new(format, Carried::Whole, &request(format)).unwrap();
+            let mut held = ReplyJoiner::new(format, Transport::Whole, &request(format)).unwrap();
             let outs: Vec<_> = held.feed(body.as_bytes()).into_iter().chain(held.end()).collect();
             let seen: Vec<u8> = outs.iter().flat_map(to_client).collect();
             assert_eq!(seen, body.as_bytes());
@@ -372,7 +372,7 @@ fn thoughts_that_nobody_keeps_are_not_sent_back_nor_the_ids_of_what_followed() {
         (&request(Format::Responses), &answer, true),
         (&stored, &without, true),
     ] {
-        let mut held = Held::new(Format::Responses, Carried::Stream, request).unwrap();
+        let mut held = ReplyJoiner::new(Format::Responses, Transport::Stream, request).unwrap();
         held.feed(answer.as_bytes());
         let follow_up = held.follow_up(&["x".to_owned()]).unwrap();
         assert_eq!(follow_up.contains(r#""type":"reasoning""#), is_kept, "{follow_up}");
@@ -387,9 +387,9 @@ fn the_id_is_the_one_that_a_client_can_go_on_from() {
     let rounds = answers(&[&[Ours("111111")], &[Text("b")]]);
     for (store, expected) in [("true", "resp_1"), ("false", "resp_0")] {
         let request = request(Format::Responses).replace(r#""store":false"#, &format!(r#""store":{store}"#));
-        let mut held = Held::new(Format::Responses, Carried::Whole, &request).unwrap();
+        let mut held = ReplyJoiner::new(Format::Responses, Transport::Whole, &request).unwrap();
         held.feed(rounds[0].write(Format::Responses, false).as_bytes());
-        assert!(matches!(held.end()[..], [Out::Recall(_)]));
+        assert!(matches!(held.end()[..], [RoundEffect::Recall(_)]));
         held.follow_up(&["x".to_owned()]).unwrap();
         held.feed(rounds[1].write(Format::Responses, false).as_bytes());
         let body: Vec<u8> = held.end().iter().flat_map(to_client).collect();
@@ -402,12 +402,12 @@ fn the_id_is_the_one_that_a_client_can_go_on_from() {
 fn an_error_instead_of_the_second_answer_passes_as_it_is() {
     let error = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
     for format in FORMATS {
-        let mut held = Held::new(format, Carried::Whole, &request(format)).unwrap();
+        let mut held = ReplyJoiner::new(format, Transport::Whole, &request(format)).unwrap();
         held.feed(answers(&[&[Text("a"), Ours("111111")]])[0].write(format, false).as_bytes());
-        assert!(matches!(held.end()[..], [Out::Recall(_)]));
+        assert!(matches!(held.end()[..], [RoundEffect::Recall(_)]));
         held.follow_up(&["x".to_owned()]).unwrap();
         held.feed(error.as_bytes());
-        assert_eq!(held.end(), [Out::ToClient(error.as_bytes().to_vec())], "{format}");
+        assert_eq!(held.end(), [RoundEffect::ToClient(error.as_bytes().to_vec())], "{format}");
         assert_eq!((held.n_recalls(), held.rounds().len()), (1, 2));
     }
 }
@@ -428,14 +428,14 @@ fn calls_are_told_apart_by_servers_that_number_them_oddly() {
         })
         .collect();
     for stream in [&usual, &alike, &renamed] {
-        let mut held = Held::new(Format::Chat, Carried::Stream, &request(Format::Chat)).unwrap();
+        let mut held = ReplyJoiner::new(Format::Chat, Transport::Stream, &request(Format::Chat)).unwrap();
         let outs: Vec<_> = held.feed(stream.as_bytes()).into_iter().chain(held.end()).collect();
         let bytes: Vec<u8> = outs.iter().flat_map(to_client).collect();
         let seen = seen::read(Format::Chat, &bytes, true).unwrap();
         assert_eq!(seen.calls.len(), 2, "{stream}");
         assert!(seen.calls[0].contains("\"x\"") && seen.calls[1].contains("\"y\""), "{:?}", seen.calls);
         let told = outs.iter().position(
-            |out| matches!(out, Out::Beside { ours, theirs } if ours.len() == 1 && theirs.len() == 2),
+            |out| matches!(out, RoundEffect::Hidden { recalls: ours, client_calls: theirs } if ours.len() == 1 && theirs.len() == 2),
         );
         assert!(told.is_some_and(|told| told + 1 < outs.len()), "it is told before the end: {outs:?}");
     }
@@ -443,7 +443,7 @@ fn calls_are_told_apart_by_servers_that_number_them_oddly() {
     let theirs = answers(&[&[Theirs("x"), Theirs("y")]])[0]
         .write(Format::Chat, true)
         .replace(r#"[{"index":1,"#, r#"[{"index":0,"#);
-    let mut held = Held::new(Format::Chat, Carried::Stream, &request(Format::Chat)).unwrap();
+    let mut held = ReplyJoiner::new(Format::Chat, Transport::Stream, &request(Format::Chat)).unwrap();
     let bytes: Vec<u8> = held.feed(theirs.as_bytes()).iter().flat_map(to_client).collect();
     assert_eq!(String::from_utf8_lossy(&bytes), theirs);
 }

@@ -2,7 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-mod contract; // each promise, against bodies from seeds
+mod contract; // properties of all dialects, on generated bodies
+mod dialects; // the contract of a dialect, on samples of each
 mod valid; //    what each provider accepts, by its documentation
 mod cases; //    whole bodies, by eye
 mod speed; //    time that grows with the bytes and not faster

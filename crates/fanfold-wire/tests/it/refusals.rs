@@ -1,7 +1,7 @@
 //! What providers and servers really say, with other numbers: refusals for length, and what only sounds like one. Where
 //! somebody has written one down in public, the issue is named.
 
-use fanfold_wire::reply::{Filled, refusal, too_much_output};
+use fanfold_wire::reply::{PromptFill, refusal, too_much_output};
 
 /// Who says it, the status, the body, and what is read: cause, limit, size, output.
 type Case = (&'static str, u16, &'static str, &'static str);
@@ -734,7 +734,7 @@ const OUTPUTS: &[(&str, &str, Option<u64>)] = &[
     ),
 ];
 
-fn shown(status: u16, body: &str, filled: Filled) -> Option<String> {
+fn shown(status: u16, body: &str, filled: PromptFill) -> Option<String> {
     let refusal = refusal(status, body.as_bytes(), filled)?;
     let cause = format!("{:?}", refusal.cause).to_lowercase();
     let number = |n: Option<u64>| n.map_or("-".to_owned(), |n| n.to_string());
@@ -746,7 +746,7 @@ fn every_known_phrasing_is_recognised_with_its_numbers() {
     assert!(REFUSALS.len() >= 60);
     let mut wrong = Vec::new();
     for (who, status, body, expected) in REFUSALS {
-        let found = shown(*status, body, Filled::NOTHING);
+        let found = shown(*status, body, PromptFill::UNKNOWN);
         if found.as_deref() != Some(expected) {
             wrong.push(format!("{who}: {expected} expected, {found:?} found"));
         }
@@ -758,7 +758,7 @@ fn every_known_phrasing_is_recognised_with_its_numbers() {
 fn the_room_for_a_prompt_leaves_out_what_was_asked_for_as_output() {
     let room = |who: &str| {
         let (_, status, body, _) = REFUSALS.iter().find(|(there, ..)| *there == who).unwrap();
-        refusal(*status, body.as_bytes(), Filled::NOTHING).unwrap().room()
+        refusal(*status, body.as_bytes(), PromptFill::UNKNOWN).unwrap().room()
     };
     assert_eq!(room("Anthropic"), Some(200_000));
     assert_eq!(room("Anthropic, with the output"), Some(136_000));
@@ -774,7 +774,7 @@ fn the_room_for_a_prompt_leaves_out_what_was_asked_for_as_output() {
 fn the_size_of_a_prompt_is_known_where_the_output_is_told_apart() {
     let size = |who: &str| {
         let (_, status, body, _) = REFUSALS.iter().find(|(there, ..)| *there == who).unwrap();
-        refusal(*status, body.as_bytes(), Filled::NOTHING).unwrap().prompt_size()
+        refusal(*status, body.as_bytes(), PromptFill::UNKNOWN).unwrap().prompt_size()
     };
     assert_eq!(size("Anthropic"), Some(213_462));
     assert!(size("Anthropic, with the output").is_some());
@@ -785,7 +785,7 @@ fn the_size_of_a_prompt_is_known_where_the_output_is_told_apart() {
 fn what_only_sounds_alike_is_none() {
     assert!(OTHERS.len() >= 15);
     for (who, status, body) in OTHERS {
-        assert_eq!(shown(*status, body, Filled::ALL), None, "{who}");
+        assert_eq!(shown(*status, body, PromptFill::FULL), None, "{who}");
         assert_eq!(too_much_output(*status, body.as_bytes()), None, "{who}");
     }
 }
@@ -793,7 +793,7 @@ fn what_only_sounds_alike_is_none() {
 #[test]
 fn too_much_output_is_told_apart() {
     for (who, body, limit) in OUTPUTS {
-        assert_eq!(shown(400, body, Filled::ALL), None, "{who}");
+        assert_eq!(shown(400, body, PromptFill::FULL), None, "{who}");
         let found = too_much_output(400, body.as_bytes());
         assert_eq!(found.map(|found| found.limit), Some(*limit), "{who}");
     }
@@ -806,10 +806,10 @@ fn too_much_output_is_told_apart() {
 fn a_400_without_a_word_counts_where_a_request_is_long() {
     for body in ["", " \n", "{}", "Bad Request"] {
         // A window that is nearly full, however small, and one of which only the table says that it is far from full.
-        for filled in [Filled::of(3_000, 4_000), Filled::of(38_000, 128_000)] {
-            assert_eq!(shown(400, body, filled).as_deref(), Some("unsaid - - -"));
+        for filled in [PromptFill::new(3_000, 4_000), PromptFill::new(38_000, 128_000)] {
+            assert_eq!(shown(400, body, filled).as_deref(), Some("unknown - - -"));
         }
-        assert_eq!(shown(400, body, Filled::of(7_000, 128_000)), None);
+        assert_eq!(shown(400, body, PromptFill::new(7_000, 128_000)), None);
     }
-    assert_eq!(shown(500, "", Filled::ALL), None);
+    assert_eq!(shown(500, "", PromptFill::FULL), None);
 }

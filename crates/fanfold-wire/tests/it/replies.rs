@@ -1,7 +1,7 @@
 //! What is read from answers, whole and streamed, however they are split.
 
 use fanfold_wire::Format;
-use fanfold_wire::reply::{Carried, Reply, Said};
+use fanfold_wire::reply::{Transport, ReplyReader, ParsedReply};
 
 const ANTHROPIC: &str = "event: message_start
 data: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"m\",\"content\":[],\"stop_reason\":null,\"usage\":{\"input_tokens\":4,\"cache_creation_input_tokens\":10,\"cache_read_input_tokens\":100,\"output_tokens\":1}}}
@@ -73,15 +73,15 @@ data: {"type":"response.completed","sequence_number":4,"response":{"id":"r1","mo
 
 "#;
 
-fn said(format: Format, carried: Carried, parts: &[&[u8]]) -> Said {
-    let mut reply = Reply::new(format, carried);
+fn said(format: Format, carried: Transport, parts: &[&[u8]]) -> ParsedReply {
+    let mut reply = ReplyReader::new(format, carried);
     for part in parts {
         reply.feed(part);
     }
     reply.end()
 }
 
-fn shown(said: &Said) -> String {
+fn shown(said: &ParsedReply) -> String {
     let calls: Vec<_> = said.calls.iter().map(|c| format!("{} {}({})", c.id, c.name, c.arguments)).collect();
     let usage = said.usage.map(|u| format!("{}/{}/{}/{}", u.input, u.cached, u.written, u.output));
     format!(
@@ -96,7 +96,7 @@ fn shown(said: &Said) -> String {
     )
 }
 
-fn check(format: Format, carried: Carried, answer: &str, expected: &str) {
+fn check(format: Format, carried: Transport, answer: &str, expected: &str) {
     let bytes = answer.as_bytes();
     assert_eq!(shown(&said(format, carried, &[bytes])), expected);
     for cut in 0..=bytes.len() {
@@ -111,26 +111,26 @@ fn check(format: Format, carried: Carried, answer: &str, expected: &str) {
 fn streams_are_read_however_they_are_split() {
     check(
         Format::Anthropic,
-        Carried::Stream,
+        Transport::Stream,
         ANTHROPIC,
         "msg_1 m | 114/100/10/57 | tool_use | t1 read({\"path\": \"é\"}) |  | ended",
     );
     check(
         Format::Chat,
-        Carried::Stream,
+        Transport::Stream,
         CHAT,
         "c1 m | 12/8/0/5 | tool_calls | t1 read({\"path\": \"é\"}), t2 ls({}) |  | ended",
     );
     check(
         Format::Responses,
-        Carried::Stream,
+        Transport::Stream,
         RESPONSES,
         "r1 m | 12/8/0/5 | completed | t1 read({\"path\": \"é\"}) |  | ended",
     );
     // Line ends of any kind, and events without names.
     check(
         Format::Anthropic,
-        Carried::Stream,
+        Transport::Stream,
         &ANTHROPIC.replace('\n', "\r\n"),
         "msg_1 m | 114/100/10/57 | tool_use | t1 read({\"path\": \"é\"}) |  | ended",
     );
@@ -138,7 +138,7 @@ fn streams_are_read_however_they_are_split() {
         ANTHROPIC.lines().filter(|line| !line.starts_with("event")).flat_map(|line| [line, "\n"]).collect();
     check(
         Format::Anthropic,
-        Carried::Stream,
+        Transport::Stream,
         &nameless,
         "msg_1 m | 114/100/10/57 | tool_use | t1 read({\"path\": \"é\"}) |  | ended",
     );
@@ -148,19 +148,19 @@ fn streams_are_read_however_they_are_split() {
 fn whole_answers_are_read() {
     check(
         Format::Anthropic,
-        Carried::Whole,
+        Transport::Whole,
         r#"{"id":"msg_1","model":"m","content":[{"type":"text","text":"a"},{"type":"tool_use","id":"t1","name":"read","input":{"path":"x"}}],"stop_reason":"tool_use","usage":{"input_tokens":4,"output_tokens":5}}"#,
         r#"msg_1 m | 4/0/0/5 | tool_use | t1 read({"path":"x"}) |  | ended"#,
     );
     check(
         Format::Chat,
-        Carried::Whole,
+        Transport::Whole,
         r#"{"id":"c1","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"t1","type":"function","function":{"name":"read","arguments":"{\"path\":1}"}},{"id":"t2","function":{"name":"ls","arguments":{"a":1}}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":4,"completion_tokens":5}}"#,
         r#"c1 m | 4/0/0/5 | tool_calls | t1 read({"path":1}), t2 ls({"a":1}) |  | ended"#,
     );
     check(
         Format::Responses,
-        Carried::Whole,
+        Transport::Whole,
         r#"{"id":"r1","model":"m","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[{"type":"reasoning","id":"rs"},{"type":"custom_tool_call","call_id":"t1","name":"patch","input":"*** Begin"}],"usage":{"input_tokens":4,"output_tokens":5}}"#,
         "r1 m | 4/0/0/5 | max_output_tokens | t1 patch(*** Begin) |  | ended",
     );
@@ -202,7 +202,7 @@ fn errors_in_a_stream_are_read_and_refusals_for_length_recognised() {
         (Format::Chat, "data: {\"error\":\"it broke\"}\n\n", ": it broke", None),
     ];
     for (format, stream, failure, limit) in cases {
-        let said = said(format, Carried::Stream, &[stream.as_bytes()]);
+        let said = said(format, Transport::Stream, &[stream.as_bytes()]);
         let found = said.failure.as_ref().map(|f| format!("{}: {}", f.kind, f.message));
         assert_eq!(found.as_deref(), Some(failure));
         assert_eq!(said.refusal().map(|refusal| refusal.limit), limit, "{failure}");
@@ -212,9 +212,9 @@ fn errors_in_a_stream_are_read_and_refusals_for_length_recognised() {
 #[test]
 fn an_answer_that_says_only_that_the_window_was_full_is_a_refusal() {
     let full = r#"{"id":"c1","choices":[{"index":0,"message":{"role":"assistant","content":""},"finish_reason":"model_context_window_exceeded"}],"usage":{"prompt_tokens":4,"completion_tokens":0}}"#;
-    assert!(said(Format::Chat, Carried::Whole, &[full.as_bytes()]).refusal().is_some());
+    assert!(said(Format::Chat, Transport::Whole, &[full.as_bytes()]).refusal().is_some());
     let cut = full.replace("\"completion_tokens\":0", "\"completion_tokens\":900");
-    assert!(said(Format::Chat, Carried::Whole, &[cut.as_bytes()]).refusal().is_none());
+    assert!(said(Format::Chat, Transport::Whole, &[cut.as_bytes()]).refusal().is_none());
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn what_breaks_off_has_not_ended_and_garbage_is_passed_over() {
     {
         for cut in 0..stream.len() - 120 {
             let Some(head) = stream.get(..cut) else { continue };
-            let half = said(format, Carried::Stream, &[head.as_bytes()]);
+            let half = said(format, Transport::Stream, &[head.as_bytes()]);
             assert!(!half.is_ended || half.stop.is_some());
         }
         // Every byte replaced once: nothing panics.
@@ -232,11 +232,11 @@ fn what_breaks_off_has_not_ended_and_garbage_is_passed_over() {
         for i in 0..bytes.len() {
             for byte in [b'"', b'{', b'\\', 0xff, b'\n'] {
                 let kept = std::mem::replace(&mut bytes[i], byte);
-                let _ = said(format, Carried::Stream, &[&bytes]);
+                let _ = said(format, Transport::Stream, &[&bytes]);
                 bytes[i] = kept;
             }
         }
     }
-    let broken = said(Format::Chat, Carried::Whole, &[b"{\"id\":\"c1\",\"choices\":["]);
+    let broken = said(Format::Chat, Transport::Whole, &[b"{\"id\":\"c1\",\"choices\":["]);
     assert!(!broken.is_ended && broken.id.is_none());
 }

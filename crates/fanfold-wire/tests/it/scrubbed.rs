@@ -1,6 +1,6 @@
 //! Answers in which a model repeats its memory: people see none of it, and every other byte as it came.
 
-use fanfold_wire::reply::{Carried, Scrubbed, scrub};
+use fanfold_wire::reply::{Transport, ReplyScrubber, scrub};
 use fanfold_wire::{Format, fence};
 use serde_json::{Value, json};
 
@@ -101,11 +101,11 @@ fn whole(format: Format, text: &str) -> String {
 }
 
 /// The bytes that come out, however they come in, and the text that was seen.
-fn passed(format: Format, carried: Carried, chunks: &[&[u8]]) -> (String, String) {
-    let mut scrubbed = Scrubbed::new(format, carried);
+fn passed(format: Format, carried: Transport, chunks: &[&[u8]]) -> (String, String) {
+    let mut scrubbed = ReplyScrubber::new(format, carried);
     let mut out: Vec<u8> = chunks.iter().flat_map(|chunk| scrubbed.feed(chunk)).collect();
     out.extend(scrubbed.end());
-    (String::from_utf8(out).unwrap(), scrubbed.said().trim_end().to_owned())
+    (String::from_utf8(out).unwrap(), scrubbed.shown_text().trim_end().to_owned())
 }
 
 /// The texts that a client puts together of a stream: of its pieces, and of what says all of it.
@@ -152,7 +152,7 @@ fn every_split_of_every_text_in_every_format() {
             for at in &places {
                 let (a, b) = text.split_at(*at);
                 let came = stream(format, &[a, b]);
-                let (out, said) = passed(format, Carried::Stream, &[came.as_bytes()]);
+                let (out, said) = passed(format, Transport::Stream, &[came.as_bytes()]);
                 for got in texts(format, &out) {
                     assert_eq!(got, seen, "{format} {text:?} at {at}");
                 }
@@ -164,7 +164,7 @@ fn every_split_of_every_text_in_every_format() {
             let letters: Vec<String> = text.chars().map(String::from).collect();
             let letters: Vec<&str> = letters.iter().map(String::as_str).collect();
             let came = stream(format, &letters);
-            let (out, _) = passed(format, Carried::Stream, &[came.as_bytes()]);
+            let (out, _) = passed(format, Transport::Stream, &[came.as_bytes()]);
             assert!(texts(format, &out).iter().all(|got| *got == seen), "{format} {text:?} letter by letter");
             assert!(!out.contains("8443\\n</") && !out.contains("Recalled from memory"), "{out}");
             assert!(seen != text || out == came, "{format}: as it came");
@@ -178,10 +178,10 @@ fn every_split_of_every_text_in_every_format() {
 fn bytes_may_be_split_anywhere() {
     for format in FORMATS {
         let came = stream(format, &["Sure.\n<fanfold-", "memory>\nport\n</fanfold", "-memory>\nIt is é."]);
-        let expected = passed(format, Carried::Stream, &[came.as_bytes()]);
+        let expected = passed(format, Transport::Stream, &[came.as_bytes()]);
         for at in 0..came.len() {
             let (a, b) = came.as_bytes().split_at(at);
-            assert_eq!(passed(format, Carried::Stream, &[a, b]), expected, "{format} at {at}");
+            assert_eq!(passed(format, Transport::Stream, &[a, b]), expected, "{format} at {at}");
         }
     }
 }
@@ -191,7 +191,7 @@ fn whole_answers_are_scrubbed_and_others_are_left_alone() {
     for format in FORMATS {
         for text in vectors() {
             let came = whole(format, &text);
-            let (out, said) = passed(format, Carried::Whole, &[came.as_bytes()]);
+            let (out, said) = passed(format, Transport::Whole, &[came.as_bytes()]);
             assert_eq!(said, scrub(&text).trim_end());
             match scrub(&text) == text {
                 true => assert_eq!(out, came),
@@ -211,8 +211,8 @@ fn whole_answers_are_scrubbed_and_others_are_left_alone() {
             }
         }
         for odd in ["", "{", "no JSON", "{\"error\":{}}", "\u{feff}"] {
-            assert_eq!(passed(format, Carried::Whole, &[odd.as_bytes()]).0, odd);
-            assert_eq!(passed(format, Carried::Stream, &[odd.as_bytes()]).0, odd);
+            assert_eq!(passed(format, Transport::Whole, &[odd.as_bytes()]).0, odd);
+            assert_eq!(passed(format, Transport::Stream, &[odd.as_bytes()]).0, odd);
         }
     }
 }
@@ -222,7 +222,7 @@ fn what_may_be_a_tag_does_not_hold_others_up_for_long() {
     let came = stream(Format::Chat, &["a\n<fan", "cy that"]);
     let at = came.find("cy that").unwrap();
     let at = came[..at].rfind("data:").unwrap();
-    let mut scrubbed = Scrubbed::new(Format::Chat, Carried::Stream);
+    let mut scrubbed = ReplyScrubber::new(Format::Chat, Transport::Stream);
     let first = scrubbed.feed(&came.as_bytes()[..at]);
     assert!(!String::from_utf8_lossy(&first).contains("fan"), "it waits for the next piece");
     let next = scrubbed.feed(&came.as_bytes()[at..]);

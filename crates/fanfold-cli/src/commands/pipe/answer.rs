@@ -66,7 +66,7 @@ fn report(followed: &mut Followed, told: Told, leaves: Leaves) -> Value {
     let (transcript, ledger, budget) = (session.transcript(), session.ledger(), session.budget());
     let receipts = ledger.receipts().iter().skip(told.n_folds);
     let repairs = followed.conversation.repairs().iter().skip(told.n_repairs).map(|repair| match leaves {
-        Leaves::AsItCame => repair.left_alone(),
+        Leaves::AsItCame => repair.describe_unchanged(),
         Leaves::Folded => repair.to_string(),
     });
     json!({

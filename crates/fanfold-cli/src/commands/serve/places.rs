@@ -4,7 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
 
-use fanfold_proxy::{Style, Upstream, Upstreams};
+use fanfold_proxy::{Upstream, Upstreams};
+use fanfold_wire::Provider;
 
 use super::Say;
 use super::client::{ANTHROPIC_VARIABLES, OPENAI_VARIABLES};
@@ -12,11 +13,6 @@ use super::codex::{Codex, is_same};
 use crate::failure::Failure;
 use crate::flags::{DEFAULT_LISTEN, ServeArgs};
 use crate::settings::Options;
-
-/// OpenAI's own address.
-const OPENAI: &str = "https://api.openai.com/v1";
-/// Anthropic's own address.
-const ANTHROPIC: &str = "https://api.anthropic.com";
 
 /// Where to listen. With a command, on a port that the system chooses.
 pub(crate) fn listen(args: &ServeArgs, options: &Options) -> Result<SocketAddr, Failure> {
@@ -78,17 +74,24 @@ pub(crate) fn upstreams(
     let its_own = || codex.and_then(|codex| codex.address.clone()).or_else(|| elsewhere(&OPENAI_VARIABLES));
     let its_own = if openai.is_some() { None } else { its_own() };
     let openai_path = its_own.as_deref().map_or("/v1", version).to_owned();
-    let openai = openai.or(its_own).unwrap_or_else(|| OPENAI.to_owned());
+    let openai = openai.or(its_own);
     if let Some(codex) = codex {
-        codex.tell(&openai, say);
+        codex.tell(openai.as_deref().unwrap_or(provider("openai").address), say);
     }
     let anthropic = given(set.anthropic.as_ref()).or_else(|| elsewhere(&ANTHROPIC_VARIABLES));
-    let upstreams = Upstreams {
-        openai: upstream(&openai)?,
-        anthropic: upstream(&anthropic.unwrap_or_else(|| ANTHROPIC.to_owned()))?,
-        allowed: set.allowed.iter().map(|address| upstream(address)).collect::<Result<_, _>>()?,
-        usual: usual(args.command.first().map(OsString::as_os_str)),
-    };
+    let mut upstreams = Upstreams::new(Upstream::default_of);
+    for provider in Provider::all() {
+        let address = match provider.name {
+            "openai" => openai.clone(),
+            "anthropic" => anthropic.clone(),
+            _ => given(None),
+        };
+        if let Some(address) = address {
+            upstreams.set(provider, upstream(&address)?);
+        }
+    }
+    upstreams.allowed = set.allowed.iter().map(|address| upstream(address)).collect::<Result<_, _>>()?;
+    upstreams.usual = usual(args.command.first().map(OsString::as_os_str));
     Ok(Chosen { upstreams, openai_path })
 }
 
@@ -103,9 +106,13 @@ fn version(address: &str) -> &str {
 }
 
 /// Whose a request of a client is that says nothing about it: Claude Code first looks whether anybody is there.
-fn usual(program: Option<&OsStr>) -> Style {
+fn usual(program: Option<&OsStr>) -> &'static Provider {
     let name = program.and_then(|program| Path::new(program).file_stem());
-    if name.is_some_and(|name| name == "claude") { Style::Anthropic } else { Style::OpenAi }
+    provider(if name.is_some_and(|name| name == "claude") { "anthropic" } else { "openai" })
+}
+
+fn provider(name: &str) -> &'static Provider {
+    Provider::find(name).expect("the registry has the provider")
 }
 
 /// Where the variables of a client send it.
@@ -139,8 +146,9 @@ fn upstream(address: &str) -> Result<Upstream, Failure> {
 
 /// The upstreams as a person is told of them.
 pub(crate) fn told(upstreams: &Upstreams) -> String {
-    let (openai, anthropic) = (upstreams.openai.address(), upstreams.anthropic.address());
-    if openai == anthropic { openai.to_owned() } else { format!("{openai} and {anthropic}") }
+    let mut addresses: Vec<&str> = upstreams.of_providers().map(Upstream::address).collect();
+    addresses.dedup();
+    addresses.join(" and ")
 }
 
 #[cfg(test)]
@@ -151,8 +159,8 @@ mod tests {
     fn what_claude_code_asks_is_anthropics() {
         let of = |program: &str| usual(Some(OsStr::new(program)));
         assert_eq!(
-            (of("/usr/bin/claude"), of("codex"), usual(None)),
-            (Style::Anthropic, Style::OpenAi, Style::OpenAi)
+            [of("/usr/bin/claude"), of("codex"), usual(None)].map(|provider| provider.name),
+            ["anthropic", "openai", "openai"]
         );
     }
 

@@ -1,0 +1,184 @@
+//! Anthropic Messages as an HTTP interface, and what is edited in its requests.
+
+use std::borrow::Cow;
+
+use super::{blocks, reply, rounds};
+use crate::dialects::api::{is_below, last_span};
+use crate::dialects::{Api, EventTexts, Headers, Provider, RecallPositions, append_to_content};
+use crate::json::{self, Object, Splices};
+use crate::reply::reader::Reading;
+use crate::reply::rounds::JoinRounds;
+use crate::reply::sse::Event;
+use crate::reply::text::TextReader;
+use crate::request::HiddenRecalls;
+use crate::request::recall_tool::{description, parameters};
+
+pub(crate) static ANTHROPIC: Provider = Provider {
+    name: "anthropic",
+    address: "https://api.anthropic.com",
+    owns_path: |path| path.contains("/v1/messages") || path.contains("/v1/complete"),
+    owns_headers,
+    serves: |_, path| is_below(path, RESOURCES),
+};
+
+/// `api` has the paths of Claude Code that are outside of the public API.
+const RESOURCES: &[&str] = &[
+    "agents",
+    "api",
+    "batches",
+    "complete",
+    "environments",
+    "files",
+    "messages",
+    "models",
+    "organizations",
+    "sessions",
+    "skills",
+];
+
+/// The prefix of the provider's keys.
+const KEY_PREFIX: &str = "sk-ant-";
+
+fn owns_headers(headers: &dyn Headers) -> bool {
+    let is_key = |value: &str| value.trim_start().starts_with(KEY_PREFIX);
+    let (authorization, key) = (headers.get("authorization"), headers.get("x-api-key"));
+    let bearer = authorization.and_then(|value| value.split_once(' ')).map(|(_, key)| key);
+    headers.get("anthropic-version").is_some()
+        || bearer.is_some_and(is_key)
+        || key.is_some_and(is_key)
+        || (key.is_some() && authorization.is_none())
+}
+
+/// The HTTP interface of Anthropic Messages.
+pub(super) struct Messages;
+
+impl Api for Messages {
+    fn provider(&self) -> &'static Provider {
+        &ANTHROPIC
+    }
+
+    /// A path that ends with `/messages` alone may belong to a thread of OpenAI's.
+    fn serves(&self, path: &str) -> bool {
+        path.ends_with("/v1/messages")
+    }
+
+    fn alternate_roles<'a>(&self, messages: &[&'a str]) -> Option<Vec<Cow<'a, str>>> {
+        Some(blocks::alternate_roles(messages))
+    }
+
+    fn append_text(
+        &self,
+        splices: &mut Splices,
+        body: &str,
+        object: &Object<'_>,
+        list: &str,
+        text: &str,
+    ) -> Option<()> {
+        let last = Object::parse(json::array(list)?.last()?)?;
+        let content = last.some("content").filter(|_| last.text("role").as_deref() == Some("user"))?;
+        let Some(marker) = object.some("cache_control") else {
+            return append_to_content(splices, body, content, "text", text);
+        };
+        // The provider applies a marker of the whole request to the last block. Move the marker to the client's last
+        // block, because the appended one differs in each request.
+        if content.starts_with('"') {
+            let quoted = json::quote(text);
+            let marked = format!(
+                r#"[{{"type":"text","text":{content},"cache_control":{marker}}},{{"type":"text","text":{quoted}}}]"#
+            );
+            splices.replace(json::span(body, content), marked);
+        } else {
+            let block = Object::parse(json::array(content)?.last()?)?;
+            if block.some("cache_control").is_none() {
+                let end = json::span(body, block.raw).end.checked_sub(1)?;
+                splices.replace(end..end, format!(r#","cache_control":{marker}"#));
+            }
+            append_to_content(splices, body, content, "text", text)?;
+        }
+        splices.cut_fields(object, json::span(body, object.raw).start, |key| key == "cache_control");
+        Some(())
+    }
+
+    fn recall_tool(&self) -> &'static str {
+        concat!(r#"{"name":"fanfold_recall","#, description!(), r#","input_schema":"#, parameters!(), "}")
+    }
+
+    fn print_call(&self, id: &str, name: &str, arguments: &str) -> String {
+        format!(r#"{{"type":"tool_use","id":{id},"name":"{name}","input":{arguments}}}"#)
+    }
+
+    fn print_result(&self, id: &str, text: &str) -> String {
+        format!(r#"{{"type":"tool_result","tool_use_id":{id},"content":{text}}}"#)
+    }
+
+    /// The provider requires all results of a reply in one message.
+    fn wrap_results(&self, results: Vec<String>) -> Vec<String> {
+        vec![format!(r#"{{"role":"user","content":[{}]}}"#, results.join(","))]
+    }
+
+    fn recall_positions(
+        &self,
+        body: &str,
+        messages: &[&str],
+        recalls: &HiddenRecalls,
+    ) -> Option<RecallPositions> {
+        let last_call = |message: &&str| {
+            last_span(body, &content_blocks(message)?, |block| recalls.is_client_call(block.text("id")))
+        };
+        let (at, call) =
+            messages.iter().enumerate().find_map(|(i, message)| Some((i, last_call(message)?)))?;
+        let results = content_blocks(messages.get(at + 1)?)?;
+        let result = last_span(body, &results, |block| recalls.is_client_call(block.text("tool_use_id")))?;
+        Some(RecallPositions { call: Some(call.end), result: result.end })
+    }
+
+    fn read_event(&self, reading: &mut Reading, event: &Event) {
+        reply::read_event(reading, event);
+    }
+
+    fn read_whole(&self, reading: &mut Reading, body: &Object<'_>) {
+        reply::read_whole(reading, body);
+    }
+
+    fn is_preamble(&self, event: &Event, _data: &str) -> bool {
+        matches!(event.name(), Some("message_start" | "ping"))
+    }
+
+    fn counts_cache_separately(&self) -> bool {
+        true
+    }
+
+    fn text_of_event(&self, reader: &mut TextReader, kind: &str, event: &Object<'_>) -> String {
+        let key = match kind {
+            "content_block_start" => "content_block",
+            "content_block_delta" => "delta",
+            "message_stop" => {
+                reader.is_done = true;
+                return String::new();
+            }
+            _ => return String::new(),
+        };
+        event.some(key).map_or_else(String::new, |part| reader.part(part))
+    }
+
+    fn text_of_whole(&self, reader: &mut TextReader, body: &Object<'_>) -> String {
+        reader.content(body.some("content"))
+    }
+
+    fn texts_of_event<'d>(&self, kind: &str, event: &Object<'d>) -> EventTexts<'d> {
+        reply::texts_of_event(kind, event)
+    }
+
+    fn texts_of_whole<'d>(&self, body: &Object<'d>) -> Vec<&'d str> {
+        let blocks = body.some("content").and_then(json::array).unwrap_or_default();
+        blocks.into_iter().filter_map(|block| json::text_of_type(block, "text")).collect()
+    }
+
+    fn join_rounds(&self, _request: &str) -> Box<dyn JoinRounds + Send> {
+        Box::new(rounds::JoinedMessages::default())
+    }
+}
+
+fn content_blocks(message: &str) -> Option<Vec<&str>> {
+    json::array(Object::parse(message)?.some("content")?)
+}

@@ -1,0 +1,234 @@
+//! What a provider of a dialect expects in requests and sends in replies.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::json::{self, Object, Splices};
+use crate::reply::reader::Reading;
+use crate::reply::rounds::JoinRounds;
+use crate::reply::sse::Event;
+use crate::reply::text::TextReader;
+use crate::request::HiddenRecalls;
+
+/// The HTTP interface of a dialect: its requests as clients send them, its replies as they stream.
+pub(crate) trait Api: Sync {
+    fn provider(&self) -> &'static Provider;
+
+    /// Whether requests to a path, given without a slash at its end, carry conversations in this dialect.
+    fn serves(&self, path: &str) -> bool;
+
+    /// Messages in which roles alternate; `None` if providers of the dialect accept any order.
+    fn alternate_roles<'a>(&self, _messages: &[&'a str]) -> Option<Vec<Cow<'a, str>>> {
+        None
+    }
+
+    /// Puts a text at the end of a request. `None` where the request has no place for one.
+    fn append_text(
+        &self,
+        splices: &mut Splices,
+        body: &str,
+        object: &Object<'_>,
+        list: &str,
+        text: &str,
+    ) -> Option<()>;
+
+    /// The declaration of the recall tool.
+    fn recall_tool(&self) -> &'static str;
+
+    /// A recall made by the model, with arguments that are a JSON object.
+    fn print_call(&self, id: &str, name: &str, arguments: &str) -> String;
+
+    /// The result of a call, with its id and its text as JSON strings.
+    fn print_result(&self, id: &str, text: &str) -> String;
+
+    /// Puts results into messages.
+    fn wrap_results(&self, results: Vec<String>) -> Vec<String> {
+        results
+    }
+
+    /// Where hidden recalls and their results belong in the messages of a body.
+    fn recall_positions(
+        &self,
+        body: &str,
+        messages: &[&str],
+        recalls: &HiddenRecalls,
+    ) -> Option<RecallPositions>;
+
+    /// Reads an event of a streamed reply.
+    fn read_event(&self, reading: &mut Reading, event: &Event);
+
+    /// Reads a whole reply: the stop reason and the calls.
+    fn read_whole(&self, reading: &mut Reading, body: &Object<'_>);
+
+    /// Whether an event only announces that a reply begins.
+    fn is_preamble(&self, event: &Event, data: &str) -> bool;
+
+    /// Whether `input` in a usage leaves out what the cache took part in, and cache writes are always reported.
+    fn counts_cache_separately(&self) -> bool {
+        false
+    }
+
+    /// The text that an event adds to the reply.
+    fn text_of_event(&self, reader: &mut TextReader, kind: &str, event: &Object<'_>) -> String;
+
+    /// The text of a whole reply.
+    fn text_of_whole(&self, reader: &mut TextReader, body: &Object<'_>) -> String;
+
+    /// The visible texts that an event continues, repeats or ends.
+    fn texts_of_event<'d>(&self, kind: &str, event: &Object<'d>) -> EventTexts<'d>;
+
+    /// The visible texts of a whole reply, as JSON strings.
+    fn texts_of_whole<'d>(&self, body: &Object<'d>) -> Vec<&'d str>;
+
+    /// The joiner for the replies to a request and its follow-ups.
+    fn join_rounds(&self, request: &str) -> Box<dyn JoinRounds + Send>;
+}
+
+/// Offsets in a body, each behind the last call or result of the client.
+pub(crate) struct RecallPositions {
+    /// `None` where the provider stores the calls.
+    pub(crate) call: Option<usize>,
+    pub(crate) result: usize,
+}
+
+/// The visible texts of one event.
+#[derive(Default)]
+pub(crate) struct EventTexts<'d> {
+    pub(crate) fragments: Vec<TextFragment<'d>>,
+    /// The texts that end before the event.
+    pub(crate) ended_before: Vec<String>,
+    /// The texts that end with the event.
+    pub(crate) ended_after: Vec<String>,
+    /// Whether every text ends before the event.
+    pub(crate) ends_all: bool,
+}
+
+impl<'d> EventTexts<'d> {
+    /// One fragment that continues a text, if the event has one.
+    pub(crate) fn continuing(text: String, value: Option<&'d str>) -> EventTexts<'d> {
+        let fragment = value.map(|value| TextFragment { text, value, is_whole: false });
+        EventTexts { fragments: fragment.into_iter().collect(), ..EventTexts::default() }
+    }
+
+    /// Texts that are repeated as a whole.
+    pub(crate) fn repeating(values: impl IntoIterator<Item = &'d str>) -> EventTexts<'d> {
+        let fragments = values.into_iter().map(|value| TextFragment {
+            text: String::new(),
+            value,
+            is_whole: true,
+        });
+        EventTexts { fragments: fragments.collect(), ..EventTexts::default() }
+    }
+
+    pub(crate) fn end_all() -> EventTexts<'d> {
+        EventTexts { ends_all: true, ..EventTexts::default() }
+    }
+}
+
+/// Visible text within an event.
+pub(crate) struct TextFragment<'d> {
+    /// The name of the text that it continues.
+    pub(crate) text: String,
+    /// Its JSON string.
+    pub(crate) value: &'d str,
+    /// Whether it repeats a whole text instead of continuing one.
+    pub(crate) is_whole: bool,
+}
+
+/// A provider of models. One provider may offer several dialects.
+pub struct Provider {
+    /// The name in settings and labels.
+    pub name: &'static str,
+    /// The base address of its service.
+    pub address: &'static str,
+    pub(crate) owns_path: fn(&str) -> bool,
+    pub(crate) owns_headers: fn(&dyn Headers) -> bool,
+    pub(crate) serves: fn(&str, &str) -> bool,
+}
+
+/// The headers of a request, by their names in lower case.
+pub trait Headers {
+    /// The value of a header that is text; an empty text for any other value.
+    fn get(&self, name: &str) -> Option<&str>;
+}
+
+impl Provider {
+    /// All providers in the registry, in its order.
+    pub fn all() -> Vec<&'static Provider> {
+        let mut all: Vec<&'static Provider> = Vec::new();
+        for provider in crate::Format::ALL.iter().filter_map(|format| format.provider()) {
+            if !all.contains(&provider) {
+                all.push(provider);
+            }
+        }
+        all
+    }
+
+    /// The provider of a name.
+    pub fn find(name: &str) -> Option<&'static Provider> {
+        Provider::all().into_iter().find(|provider| provider.name == name)
+    }
+
+    /// The provider that a request is meant for, by its path or else by its headers.
+    pub fn of_request(path: &str, headers: &dyn Headers) -> Option<&'static Provider> {
+        let all = Provider::all();
+        let by_path = all.iter().find(|provider| (provider.owns_path)(path));
+        by_path.or_else(|| all.iter().find(|provider| (provider.owns_headers)(headers))).copied()
+    }
+
+    /// Whether a request belongs to the API of the provider.
+    pub fn serves(&self, method: &str, path: &str) -> bool {
+        (self.serves)(method, path)
+    }
+}
+
+impl PartialEq for Provider {
+    fn eq(&self, other: &Provider) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Provider {}
+
+impl fmt::Debug for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// Whether the first segment of a path, after a version, is one of some resources. The root belongs to every API.
+pub(crate) fn is_below(path: &str, resources: &[&str]) -> bool {
+    let path = path.trim_matches('/');
+    let path = path.strip_prefix("v1").filter(|rest| rest.is_empty() || rest.starts_with('/')).unwrap_or(path);
+    let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
+    first.is_empty() || resources.contains(&first)
+}
+
+/// Puts a text after a content that is a string or a list of parts.
+pub(crate) fn append_to_content(
+    splices: &mut Splices,
+    body: &str,
+    content: &str,
+    part_type: &str,
+    text: &str,
+) -> Option<()> {
+    let end = json::span(body, content).end.checked_sub(1)?;
+    if content.starts_with('"') {
+        let quoted = json::quote(&format!("\n\n{text}"));
+        splices.replace(end..end, &quoted[1..quoted.len() - 1]);
+        return Some(());
+    }
+    let comma = if json::array(content)?.is_empty() { "" } else { "," };
+    splices.replace(end..end, format!(r#"{comma}{{"type":"{part_type}","text":{}}}"#, json::quote(text)));
+    Some(())
+}
+
+/// The span of the last value that matches.
+pub(crate) fn last_span(
+    body: &str,
+    values: &[&str],
+    matches: impl Fn(&Object<'_>) -> bool,
+) -> Option<std::ops::Range<usize>> {
+    let last = values.iter().rev().find(|value| Object::parse(value).is_some_and(|value| matches(&value)));
+    last.map(|last| json::span(body, last))
+}

@@ -1,0 +1,40 @@
+//! Session files of Hermes: chat messages with a system text and a message count around them.
+
+use crate::conversation::outgoing::{OutMessage, SendItem, EncodeSource};
+use crate::conversation::entry_map::EntryMap;
+use crate::dialects::MessageEncoder;
+use crate::dialects::chat::{self, Layout};
+use crate::json::Object;
+
+pub(crate) struct Dialect;
+
+impl crate::dialects::Dialect for Dialect {
+    fn name(&self) -> &'static str {
+        "hermes"
+    }
+
+    fn system_key(&self) -> Option<&'static str> {
+        Some("system_prompt")
+    }
+
+    fn count_key(&self) -> Option<&'static str> {
+        Some("message_count")
+    }
+
+    fn recognises_body(&self, body: &Object<'_>) -> bool {
+        let has = |key: &str| body.some(key).is_some();
+        has("session_id") && ["platform", "system_prompt", "session_start"].into_iter().any(has)
+    }
+
+    fn decode(&self, map: &mut EntryMap, messages: &[&str]) {
+        messages.iter().for_each(|message| chat::decode(map, Layout::OpenAi, message));
+    }
+
+    fn encode<'a>(&self, source: &EncodeSource<'a, '_>, sends: &[SendItem<'_>], _: usize) -> Vec<OutMessage<'a>> {
+        chat::encode(Layout::OpenAi, source, sends)
+    }
+
+    fn message_encoder(&self) -> Option<MessageEncoder> {
+        Some(|source, send| chat::encode_message(Layout::OpenAi, source, send))
+    }
+}

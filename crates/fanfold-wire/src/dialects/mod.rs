@@ -1,0 +1,54 @@
+//! Dialects: the wire formats of providers, and the file formats of other programs.
+//!
+//! A dialect is a folder here, its `mod` line and its row in the registry. No other module or crate matches on
+//! [`Format`]: decisions that depend on the dialect are methods of [`Dialect`] and [`Api`].
+
+mod dialect;
+mod api;
+mod format;
+mod chat;
+mod responses;
+mod anthropic;
+mod sharegpt;
+mod hermes;
+
+pub(crate) use api::{Api, EventTexts, RecallPositions, TextFragment, append_to_content};
+pub use api::{Headers, Provider};
+pub(crate) use chat::StreamedCalls;
+pub(crate) use dialect::{Dialect, MessageEncoder};
+pub use format::{FormatError, detect};
+pub(crate) use format::{allows_text_for_list, list_keys, of_body, of_messages};
+
+macro_rules! registry {
+    ($($(#[$doc:meta])* $name:ident = $module:ident,)*) => {
+        /// The name of a dialect. The first one is assumed where nothing distinguishes it from the others.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Format {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Format {
+            /// All formats, in the order used by help texts.
+            pub const ALL: [Format; [$(Format::$name),*].len()] = [$(Format::$name),*];
+
+            pub(crate) fn dialect(self) -> &'static dyn Dialect {
+                match self {
+                    $(Format::$name => &$module::Dialect,)*
+                }
+            }
+        }
+    };
+}
+
+registry! {
+    /// OpenAI Chat Completions.
+    Chat = chat,
+    /// OpenAI Responses.
+    Responses = responses,
+    /// Anthropic Messages.
+    Anthropic = anthropic,
+    /// ShareGPT trajectories.
+    ShareGpt = sharegpt,
+    /// Session files of Hermes.
+    Hermes = hermes,
+}

@@ -1,0 +1,35 @@
+//! ShareGPT trajectories: chat messages with `from` and `value`.
+
+use crate::conversation::outgoing::{OutMessage, SendItem, EncodeSource};
+use crate::conversation::entry_map::EntryMap;
+use crate::dialects::MessageEncoder;
+use crate::dialects::chat::{self, Layout};
+use crate::json::Object;
+
+pub(crate) struct Dialect;
+
+impl crate::dialects::Dialect for Dialect {
+    fn name(&self) -> &'static str {
+        "sharegpt"
+    }
+
+    fn list_key(&self) -> &'static str {
+        "conversations"
+    }
+
+    fn recognises_message(&self, message: &Object<'_>) -> bool {
+        message.get("from").is_some() && message.get("value").is_some()
+    }
+
+    fn decode(&self, map: &mut EntryMap, messages: &[&str]) {
+        messages.iter().for_each(|message| chat::decode(map, Layout::ShareGpt, message));
+    }
+
+    fn encode<'a>(&self, source: &EncodeSource<'a, '_>, sends: &[SendItem<'_>], _: usize) -> Vec<OutMessage<'a>> {
+        chat::encode(Layout::ShareGpt, source, sends)
+    }
+
+    fn message_encoder(&self) -> Option<MessageEncoder> {
+        Some(|source, send| chat::encode_message(Layout::ShareGpt, source, send))
+    }
+}

@@ -1,0 +1,177 @@
+//! The text of a reply while it arrives, without the model's thoughts.
+
+use crate::dialects::Format;
+use crate::json::{self, Object};
+use crate::reply::reader::Transport;
+use crate::reply::sse::{Event, Splitter};
+
+/// Reads the text of a reply, whole or streamed, in chunks of any size.
+#[derive(Debug)]
+pub struct TextReader {
+    format: Format,
+    transport: Transport,
+    splitter: Splitter,
+    body: Vec<u8>,
+    pub(crate) ending: TextEnding,
+    pub(crate) is_done: bool,
+}
+
+/// The rest of a reply's text, and facts about the reply.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TextEnding {
+    /// Text that arrived at the end.
+    pub rest: String,
+    /// The text in the field for refusals.
+    pub refusal: String,
+    /// Whether the reply has thoughts.
+    pub has_thought: bool,
+}
+
+impl TextReader {
+    /// A reader of one reply.
+    pub fn new(format: Format, transport: Transport) -> TextReader {
+        TextReader {
+            format,
+            transport,
+            splitter: Splitter::default(),
+            body: Vec::new(),
+            ending: TextEnding::default(),
+            is_done: false,
+        }
+    }
+
+    /// Reads the next bytes and returns their text. A whole reply returns its text at its end.
+    pub fn feed(&mut self, bytes: &[u8]) -> String {
+        match self.transport {
+            Transport::Whole => {
+                self.body.extend_from_slice(bytes);
+                String::new()
+            }
+            Transport::Stream => {
+                let events = self.splitter.feed(bytes);
+                events.iter().map(|event| self.event(event)).collect()
+            }
+        }
+    }
+
+    /// Whether a stream has sent its last event.
+    pub fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// Ends the reply.
+    pub fn end(mut self) -> TextEnding {
+        if let Some(event) = self.splitter.end() {
+            let rest = self.event(&event);
+            self.ending.rest.push_str(&rest);
+        }
+        let body = std::mem::take(&mut self.body);
+        let object = std::str::from_utf8(&body).ok().and_then(Object::parse);
+        if let (Some(api), Some(object)) = (self.format.api(), object) {
+            let rest = api.text_of_whole(&mut self, &object);
+            self.ending.rest.push_str(&rest);
+        }
+        self.ending
+    }
+
+    fn event(&mut self, event: &Event) -> String {
+        let Some(data) = event.data() else { return String::new() };
+        if data.trim() == "[DONE]" {
+            self.is_done = true;
+            return String::new();
+        }
+        let (Some(api), Some(object)) = (self.format.api(), Object::parse(&data)) else { return String::new() };
+        let kind = object.text("type");
+        api.text_of_event(self, kind.as_deref().or(event.name()).unwrap_or_default(), &object)
+    }
+
+    /// The text of a content: a string, or parts.
+    pub(crate) fn content(&mut self, content: Option<&str>) -> String {
+        let Some(content) = content else { return String::new() };
+        if let Some(parts) = json::array(content) {
+            return parts.into_iter().map(|part| self.part(part)).collect();
+        }
+        json::string(content).map(|content| content.text.into_owned()).unwrap_or_default()
+    }
+
+    pub(crate) fn part(&mut self, part: &str) -> String {
+        let Some(part) = Object::parse(part) else { return String::new() };
+        let kind = part.text("type").unwrap_or_default();
+        match &*kind {
+            "thinking" | "thinking_delta" | "redacted_thinking" | "reasoning" => {
+                self.ending.has_thought = true;
+            }
+            "refusal" => self.ending.refusal.push_str(&part.text("refusal").unwrap_or_default()),
+            "text" | "text_delta" | "output_text" | "" => {
+                return part.text("text").unwrap_or_default().into_owned();
+            }
+            _ => {}
+        }
+        String::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(format: Format, carried: Transport, answer: &str, words: &str, has_thought: bool) {
+        for cut in 0..=answer.len() {
+            let bytes = answer.as_bytes();
+            let mut spoken = TextReader::new(format, carried);
+            let mut heard = spoken.feed(&bytes[..cut]) + &spoken.feed(&bytes[cut..]);
+            let rest = spoken.end();
+            heard.push_str(&rest.rest);
+            assert_eq!((heard.as_str(), rest.has_thought), (words, has_thought), "{answer} cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn words_are_told_from_thoughts() {
+        let whole = r#"{"choices":[{"index":0,"message":{"reasoning_content":"Hm.","content":"Dé one."}}]}"#;
+        check(Format::Chat, Transport::Whole, whole, "Dé one.", true);
+        let parts = r#"{"choices":[{"message":{"content":[{"type":"thinking","thinking":[]},{"type":"text","text":"Done."}]}}]}"#;
+        check(Format::Chat, Transport::Whole, parts, "Done.", true);
+        let stream = "data: {\"choices\":[{\"delta\":{\"reasoning\":\"Hm\"}}]}\n\n: ping\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"D\u{e9}\"}}]}\r\n\r\n\
+                      data: {\"choices\":[{\"delta\":{\"content\":\" one\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]";
+        check(Format::Chat, Transport::Stream, stream, "Dé one", true);
+        let whole = r#"{"content":[{"type":"thinking","thinking":"Hm."},{"type":"text","text":"Do"},{"type":"text","text":"ne."}]}"#;
+        check(Format::Anthropic, Transport::Whole, whole, "Done.", true);
+        let stream = "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n\
+                      event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Done.\"}}\n\n\
+                      event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
+        check(Format::Anthropic, Transport::Stream, stream, "Done.", false);
+        let stream = "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"Done.\"}\n\n";
+        check(Format::Responses, Transport::Stream, stream, "Done.", false);
+        let whole = r#"{"output":[{"type":"reasoning"},{"type":"message","content":[{"type":"output_text","text":"Done."}]}]}"#;
+        check(Format::Responses, Transport::Whole, whole, "Done.", false);
+    }
+
+    #[test]
+    fn what_is_odd_says_nothing() {
+        for answer in [
+            "",
+            "{",
+            "data: {\n\n",
+            "data: 7\n\n",
+            "{\"choices\":[{\"message\":{\"content\":7}}]}",
+            "\u{feff}",
+        ] {
+            for carried in [Transport::Whole, Transport::Stream] {
+                check(Format::Chat, carried, answer, "", false);
+                check(Format::Anthropic, carried, answer, "", false);
+            }
+        }
+    }
+
+    #[test]
+    fn a_refusal_has_a_field_of_its_own() {
+        let mut spoken = TextReader::new(Format::Chat, Transport::Stream);
+        assert_eq!(
+            spoken.feed(b"data: {\"choices\":[{\"delta\":{\"refusal\":\"I won't\"}}]}\n\ndata: [DONE]\n\n"),
+            ""
+        );
+        assert!(spoken.is_done());
+        assert_eq!(spoken.end().refusal, "I won't");
+    }
+}
