@@ -7,7 +7,7 @@ pub(crate) const MAX_BYTES: usize = 24_000;
 
 /// The part of a text that a call requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LineRange {
+pub(crate) struct ExcerptRange {
     /// The first line, counted from one.
     pub(crate) from: usize,
     /// The last line.
@@ -25,7 +25,7 @@ pub(crate) struct Excerpt {
 }
 
 /// The lines of a text, up to the length limit. `None` if the text has no such line.
-pub(crate) fn excerpt(text: &str, range: LineRange) -> Option<Excerpt> {
+pub(crate) fn excerpt(text: &str, range: ExcerptRange) -> Option<Excerpt> {
     let n_lines = text.bytes().filter(|byte| *byte == b'\n').count() + 1;
     if range.from < 1 || range.from > n_lines || range.from > range.to {
         return None;
@@ -89,7 +89,7 @@ fn newlines(text: &str) -> usize {
 mod tests {
     use super::*;
 
-    const ALL: LineRange = LineRange { from: 1, to: usize::MAX, offset: 0 };
+    const ALL: ExcerptRange = ExcerptRange { from: 1, to: usize::MAX, offset: 0 };
 
     /// Reads a whole text by following the note of each excerpt.
     fn read_through(text: &str) -> (String, usize) {
@@ -107,7 +107,7 @@ mod tests {
             if offset == 0 {
                 whole.push('\n');
             }
-            range = LineRange { from, offset, ..ALL };
+            range = ExcerptRange { from, offset, ..ALL };
         }
     }
 
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn excerpts_are_verbatim_lines() {
-        let at = |from, to| excerpt("a\nb\n\nd", LineRange { from, to, offset: 0 }).map(|part| part.text);
+        let at = |from, to| excerpt("a\nb\n\nd", ExcerptRange { from, to, offset: 0 }).map(|part| part.text);
         assert_eq!(at(1, 1).as_deref(), Some("a"));
         assert_eq!(at(2, 3).as_deref(), Some("b\n"));
         assert_eq!(at(4, 90).as_deref(), Some("d"));
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn an_excerpt_stays_within_the_requested_lines() {
         let lines: String = (0..9_000).map(|i| format!("line {i}\n")).collect();
-        let part = excerpt(&lines, LineRange { from: 10, to: 8_000, offset: 0 }).expect("the lines exist");
+        let part = excerpt(&lines, ExcerptRange { from: 10, to: 8_000, offset: 0 }).expect("the lines exist");
         let rest = part.rest.expect("there is more");
         assert!(rest.contains("-8000\"") && rest.starts_with("lines 10 to "), "{rest}");
     }

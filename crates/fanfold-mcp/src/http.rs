@@ -47,7 +47,7 @@ const ORIGINS: [&str; 6] = [
 
 /// Decides which requests are accepted.
 #[derive(Clone)]
-pub struct Access {
+pub struct AccessRules {
     is_loopback: bool,
     token: Option<Arc<str>>,
 }
@@ -59,7 +59,7 @@ pub enum AccessError {
     #[error("{0} can be reached from other machines, and no token is set")]
     NoToken(SocketAddr),
     /// The token could be guessed.
-    #[error("the token is shorter than {} characters", Access::MIN_TOKEN)]
+    #[error("the token is shorter than {} characters", AccessRules::MIN_TOKEN)]
     ShortToken,
 }
 
@@ -73,24 +73,24 @@ impl AccessError {
     }
 }
 
-impl Access {
+impl AccessRules {
     /// The shortest token.
     const MIN_TOKEN: usize = 16;
 
-    /// Access to a server on `address`: from this machine, or with the token.
-    pub fn new(address: SocketAddr, token: Option<String>) -> Result<Access, AccessError> {
+    /// Rules for a server on `address`: from this machine, or with the token.
+    pub fn new(address: SocketAddr, token: Option<String>) -> Result<AccessRules, AccessError> {
         let is_loopback = address.ip().to_canonical().is_loopback();
         match &token {
             None if !is_loopback => return Err(AccessError::NoToken(address)),
-            Some(token) if token.len() < Access::MIN_TOKEN => return Err(AccessError::ShortToken),
+            Some(token) if token.len() < AccessRules::MIN_TOKEN => return Err(AccessError::ShortToken),
             _ => {}
         }
-        Ok(Access { is_loopback, token: token.map(Arc::from) })
+        Ok(AccessRules { is_loopback, token: token.map(Arc::from) })
     }
 
-    /// Access to a service inside a server that has already checked the token.
-    pub fn checked(is_loopback: bool) -> Access {
-        Access { is_loopback, token: None }
+    /// Rules for a service inside a server that has already checked the token.
+    pub fn checked(is_loopback: bool) -> AccessRules {
+        AccessRules { is_loopback, token: None }
     }
 
     fn allows(&self, headers: &HeaderMap) -> bool {
@@ -109,7 +109,7 @@ fn is_equal(a: &[u8], b: &[u8]) -> bool {
 }
 
 /// The server as an HTTP service, for any path of a router.
-pub fn http_service(server: Server, access: Access) -> Router {
+pub fn http_service(server: Server, access: AccessRules) -> Router {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
@@ -128,7 +128,11 @@ pub fn http_service(server: Server, access: Access) -> Router {
 }
 
 /// Checks the token and limits the duration of a request.
-async fn guard(State(guarded): State<Arc<(Access, Duration)>>, request: Request, next: Next) -> Response {
+async fn guard(
+    State(guarded): State<Arc<(AccessRules, Duration)>>,
+    request: Request,
+    next: Next,
+) -> Response {
     let (access, timeout) = &*guarded;
     if !access.allows(request.headers()) {
         let message = "the token is missing or wrong\n\nhint: send it as `Authorization: Bearer TOKEN`\n";
@@ -143,7 +147,7 @@ async fn guard(State(guarded): State<Arc<(Access, Duration)>>, request: Request,
 /// Serves clients on a listener until `stop` completes, then finishes the open requests.
 pub async fn listen(
     server: Server,
-    access: Access,
+    access: AccessRules,
     listener: TcpListener,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
@@ -167,21 +171,21 @@ mod tests {
 
     #[test]
     fn other_machines_need_a_token() {
-        assert!(Access::new(address("127.0.0.1:1"), None).is_ok());
-        assert!(Access::new(address("[::1]:1"), None).is_ok());
-        assert!(Access::new(address("[::ffff:127.0.0.1]:1"), None).is_ok());
+        assert!(AccessRules::new(address("127.0.0.1:1"), None).is_ok());
+        assert!(AccessRules::new(address("[::1]:1"), None).is_ok());
+        assert!(AccessRules::new(address("[::ffff:127.0.0.1]:1"), None).is_ok());
         for open in ["0.0.0.0:1", "[::]:1", "192.168.1.2:1"] {
-            assert!(matches!(Access::new(address(open), None), Err(AccessError::NoToken(_))), "{open}");
-            assert!(Access::new(address(open), Some("x".repeat(16))).is_ok());
+            assert!(matches!(AccessRules::new(address(open), None), Err(AccessError::NoToken(_))), "{open}");
+            assert!(AccessRules::new(address(open), Some("x".repeat(16))).is_ok());
         }
-        let short = Access::new(address("127.0.0.1:1"), Some("short".into()));
+        let short = AccessRules::new(address("127.0.0.1:1"), Some("short".into()));
         assert!(matches!(short, Err(AccessError::ShortToken)));
     }
 
     #[test]
     fn a_token_is_accepted_in_two_headers() {
         let token = "0123456789abcdef";
-        let access = Access::new(address("0.0.0.0:1"), Some(token.into())).unwrap();
+        let access = AccessRules::new(address("0.0.0.0:1"), Some(token.into())).unwrap();
         let with = |name: &'static str, value: String| {
             let mut headers = HeaderMap::new();
             headers.insert(name, value.parse().unwrap());

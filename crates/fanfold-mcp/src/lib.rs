@@ -20,6 +20,6 @@ mod stdio; //         JSON lines on stdin and stdout
 mod listener; //      limits connections and idle time
 mod http; //          streamable HTTP and access control
 
-pub use http::{Access, AccessError, PATHS, http_service, listen};
-pub use server::{Server, Settings};
+pub use http::{AccessError, AccessRules, PATHS, http_service, listen};
+pub use server::{Server, ServerSettings};
 pub use stdio::stdio;

@@ -28,10 +28,10 @@ impl BoundedListener {
 }
 
 impl Listener for BoundedListener {
-    type Io = Connection;
+    type Io = TimedConnection;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (Connection, SocketAddr) {
+    async fn accept(&mut self) -> (TimedConnection, SocketAddr) {
         loop {
             // The semaphore is never closed.
             let permit = Arc::clone(&self.permits).acquire_owned().await.ok();
@@ -39,7 +39,7 @@ impl Listener for BoundedListener {
             // Without this, small answers wait for the client's acknowledgement of earlier packets.
             if stream.set_nodelay(true).is_ok() {
                 let timer = Box::pin(sleep(self.idle));
-                return (Connection { stream, timer, idle: self.idle, _permit: permit }, address);
+                return (TimedConnection { stream, timer, idle: self.idle, _permit: permit }, address);
             }
         }
     }
@@ -50,14 +50,14 @@ impl Listener for BoundedListener {
 }
 
 /// A connection that times out when it is idle.
-pub(crate) struct Connection {
+pub(crate) struct TimedConnection {
     stream: TcpStream,
     timer: Pin<Box<Sleep>>,
     idle: Duration,
     _permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Connection {
+impl TimedConnection {
     /// Restarts the timer after a read or write.
     fn touch<T>(&mut self, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if polled.is_ready() {
@@ -67,7 +67,7 @@ impl Connection {
     }
 }
 
-impl AsyncRead for Connection {
+impl AsyncRead for TimedConnection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -81,7 +81,7 @@ impl AsyncRead for Connection {
     }
 }
 
-impl AsyncWrite for Connection {
+impl AsyncWrite for TimedConnection {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
         self.touch(polled)

@@ -24,7 +24,7 @@ const MAX_RUNNING: usize = 8;
 
 /// How calls are answered.
 #[derive(Clone)]
-pub struct Settings {
+pub struct ServerSettings {
     /// The session for calls that name none: its id, a prefix of the id, or its title.
     pub session: Option<String>,
     /// Other stores of the user.
@@ -35,35 +35,35 @@ pub struct Settings {
     pub on_recall: Option<Arc<dyn Fn() + Send + Sync>>,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
+impl Default for ServerSettings {
+    fn default() -> ServerSettings {
         let deadline = Duration::from_secs(20);
-        Settings { session: None, profiles: Arc::new(NoProfiles), deadline, on_recall: None }
+        ServerSettings { session: None, profiles: Arc::new(NoProfiles), deadline, on_recall: None }
     }
 }
 
 /// An MCP server for any number of clients. Clones share their state.
 #[derive(Clone)]
 pub struct Server {
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
 }
 
-struct Shared {
+struct ServerState {
     source: Box<dyn EngineSource>,
-    settings: Settings,
+    settings: ServerSettings,
     /// Limits the running calls. A call keeps its permit until its thread ends, even after it was cancelled.
     permits: Arc<Semaphore>,
 }
 
 impl Server {
     /// A server on the sessions of a store, which need not exist yet.
-    pub fn new(store_address: &str, settings: Settings) -> Server {
+    pub fn new(store_address: &str, settings: ServerSettings) -> Server {
         Server::with_source(StoreSource::new(store_address), settings)
     }
 
-    fn with_source(source: impl EngineSource + 'static, settings: Settings) -> Server {
+    fn with_source(source: impl EngineSource + 'static, settings: ServerSettings) -> Server {
         let permits = Arc::new(Semaphore::new(MAX_RUNNING));
-        Server { shared: Arc::new(Shared { source: Box::new(source), settings, permits }) }
+        Server { shared: Arc::new(ServerState { source: Box::new(source), settings, permits }) }
     }
 
     pub(crate) fn deadline(&self) -> Duration {
@@ -122,7 +122,7 @@ impl Drop for AbandonOnDrop {
     }
 }
 
-impl Shared {
+impl ServerState {
     fn run(
         &self,
         tool: Tool,
@@ -215,7 +215,8 @@ mod tests {
     }
 
     fn slow_server(source_ms: u64, deadline_ms: u64) -> Server {
-        let settings = Settings { deadline: Duration::from_millis(deadline_ms), ..Settings::default() };
+        let settings =
+            ServerSettings { deadline: Duration::from_millis(deadline_ms), ..ServerSettings::default() };
         Server::with_source(SlowSource(Duration::from_millis(source_ms)), settings)
     }
 

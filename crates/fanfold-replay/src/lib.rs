@@ -17,11 +17,13 @@ mod table; //       totals of many conversations
 
 pub use content::atoms::{AtomClass, CommonKnowledge};
 pub use prices::{
-    Bill, CacheMatch, Charge, Cliff, Meter, Piece, Price, PriceChange, PriceLookup, PriceMatch, PriceSource,
-    PriceTable, Request,
+    Bill, CacheMatch, ChargedRequest, Cliff, CostMeter, Price, PriceChange, PriceLookup, PriceMatch,
+    PriceSource, PriceTable, RequestCharge, RequestPiece,
 };
 pub use record::{Record, RecordError, ReportedUsage, sample, without_prefixes};
-pub use replay::{DEFAULT_PRICE, Outcome, ReplayOptions, ReplayedFold, replay};
-pub use sources::{FileContents, FileKind, Origin, SourceConversation, detect_kind, read, read_whole};
-pub use sums::{DISTANCES, ReplySums, Sums, share};
-pub use table::{Row, Shares, rows};
+pub use replay::{DEFAULT_PRICE, ReplayOptions, ReplayOutcome, ReplayedFold, replay};
+pub use sources::{
+    ConversationOrigin, FileContents, FileKind, SourceConversation, detect_kind, read, read_whole,
+};
+pub use sums::{DISTANCES, ReplayTotals, ReplyTotals, share};
+pub use table::{ReplayRow, Shares, rows};

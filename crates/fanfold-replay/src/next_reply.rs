@@ -1,8 +1,8 @@
 //! The reply to be replayed next, and the request for it.
 
+use crate::content::analysis::RecordAnalysis;
 use crate::content::contents::ContentId;
-use crate::content::trajectory::Trajectory;
-use crate::prices::Piece;
+use crate::prices::RequestPiece;
 
 /// A reply of the recorded conversation.
 pub(crate) struct NextReply {
@@ -19,26 +19,26 @@ pub(crate) struct NextReply {
 }
 
 impl NextReply {
-    pub(crate) fn new(trajectory: &Trajectory<'_>, n: usize) -> NextReply {
-        let reply = trajectory.replies[n];
-        let before = n.checked_sub(1).map_or(0, |n| trajectory.replies[n]);
-        let times = &trajectory.record.times;
+    pub(crate) fn new(analysis: &RecordAnalysis<'_>, n: usize) -> NextReply {
+        let reply = analysis.replies[n];
+        let before = n.checked_sub(1).map_or(0, |n| analysis.replies[n]);
+        let times = &analysis.record.times;
         NextReply {
             n,
             reply,
-            new: trajectory.before[reply] - trajectory.before[before],
-            output: trajectory.before[reply + 1] - trajectory.before[reply],
+            new: analysis.before[reply] - analysis.before[before],
+            output: analysis.before[reply + 1] - analysis.before[reply],
             at: times.get(reply.saturating_sub(1)).or(times.get(reply)).copied(),
         }
     }
 }
 
 /// The pieces of a request: the tool schemas, then the messages.
-pub(crate) fn pieces(trajectory: &Trajectory<'_>, contents: &[ContentId]) -> Vec<Piece> {
-    let tools = Piece { print: u64::MAX, tokens: trajectory.base };
-    let piece = |content: &ContentId| Piece {
+pub(crate) fn pieces(analysis: &RecordAnalysis<'_>, contents: &[ContentId]) -> Vec<RequestPiece> {
+    let tools = RequestPiece { print: u64::MAX, tokens: analysis.base };
+    let piece = |content: &ContentId| RequestPiece {
         print: u64::from(*content),
-        tokens: trajectory.contents[*content].tokens,
+        tokens: analysis.contents[*content].tokens,
     };
     std::iter::once(tools).chain(contents.iter().map(piece)).collect()
 }

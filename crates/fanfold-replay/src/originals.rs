@@ -6,34 +6,34 @@ use fanfold_core::{Count, Extent, Handle, Session, find_by_content};
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_128;
 
+use crate::content::analysis::{RecordAnalysis, ReplyAtomId};
 use crate::content::text::unescape;
-use crate::content::trajectory::{AtomId, Trajectory};
 
 /// The originals of one conversation, shared by all policies.
 #[derive(Default)]
-pub(crate) struct Originals {
+pub(crate) struct OriginalCache {
     by_hash: FxHashMap<u128, usize>,
-    all: Vec<Original>,
+    all: Vec<RecalledOriginal>,
 }
 
-struct Original {
+struct RecalledOriginal {
     content: String,
     /// The content without visible escapes, if it has any.
     unescaped: Option<String>,
     tokens: Option<u64>,
     /// A lower bound of its tokens, from counting its beginning.
     at_least: u64,
-    contains: FxHashMap<AtomId, bool>,
+    contains: FxHashMap<ReplyAtomId, bool>,
 }
 
 /// Maps the handles of one session to originals.
 pub(crate) type HandleMap = FxHashMap<Handle, usize>;
 
-impl Originals {
+impl OriginalCache {
     /// The tokens of the original behind a handle, if it contains the atom and has at most `max` tokens.
     pub(crate) fn tokens_with_atom(
         &mut self,
-        (trajectory, atom): (&Trajectory<'_>, AtomId),
+        (analysis, atom): (&RecordAnalysis<'_>, ReplyAtomId),
         (session, handles): (&Session<'_>, &mut HandleMap),
         handle: Handle,
         max: u64,
@@ -48,7 +48,7 @@ impl Originals {
         }
         let text = original.unescaped.as_ref().unwrap_or(&original.content);
         let contains = original.contains.entry(atom);
-        if !*contains.or_insert_with(|| trajectory.needles[atom as usize].is_in(text)) {
+        if !*contains.or_insert_with(|| analysis.needles[atom as usize].is_in(text)) {
             return None;
         }
         Some(original.tokens(session.counter())).filter(|tokens| *tokens <= max)
@@ -60,13 +60,13 @@ impl Originals {
         if at == next {
             let unescaped = content.contains('\\').then(|| unescape(&content));
             let contains = FxHashMap::default();
-            self.all.push(Original { content, unescaped, tokens: None, at_least: 0, contains });
+            self.all.push(RecalledOriginal { content, unescaped, tokens: None, at_least: 0, contains });
         }
         at
     }
 }
 
-impl Original {
+impl RecalledOriginal {
     fn tokens(&mut self, counter: &dyn Count) -> u64 {
         *self.tokens.get_or_insert_with(|| counter.count(&self.content).0)
     }
@@ -119,8 +119,14 @@ mod tests {
         }
     }
 
-    fn original(content: String) -> Original {
-        Original { content, unescaped: None, tokens: None, at_least: 0, contains: FxHashMap::default() }
+    fn original(content: String) -> RecalledOriginal {
+        RecalledOriginal {
+            content,
+            unescaped: None,
+            tokens: None,
+            at_least: 0,
+            contains: FxHashMap::default(),
+        }
     }
 
     #[test]

@@ -4,16 +4,16 @@ use fanfold_core::{Entry, Event, Handle, Receipt, Refusal, Session, View};
 use fanfold_wire::{Change, Conversation, Memo};
 use rustc_hash::FxHashMap;
 
+use crate::content::analysis::RecordAnalysis;
 use crate::content::atoms::AtomClass;
 use crate::content::contents::ContentId;
 use crate::content::readability::RewrittenText;
 use crate::content::text::Needle;
-use crate::content::trajectory::Trajectory;
 use crate::next_reply::{NextReply, pieces};
-use crate::originals::{HandleMap, Originals};
-use crate::prices::{Bill, Meter, Request};
+use crate::originals::{HandleMap, OriginalCache};
+use crate::prices::{Bill, ChargedRequest, CostMeter};
 use crate::replay::ReplayedFold;
-use crate::sums::{DISTANCES, ReplyTally, Sums};
+use crate::sums::{DISTANCES, ReplayTotals, ReplyTally};
 use crate::validity::{is_valid, n_shared};
 
 /// The prices of `billed_a` and `billed_o`: the unchanged prefix, and the rest at two prices.
@@ -29,10 +29,10 @@ pub(crate) struct PolicyRun {
     policy: usize,
     window: u64,
     session: Session<'static>,
-    meter: Meter,
+    meter: CostMeter,
     has_receipts: bool,
     folds: Vec<ReplayedFold>,
-    sums: Sums,
+    sums: ReplayTotals,
     /// The last view.
     before: Option<Vec<ContentId>>,
     handles: Vec<Handle>,
@@ -55,7 +55,7 @@ impl PolicyRun {
     pub(crate) fn new(
         (policy, window): (usize, u64),
         session: Session<'static>,
-        meter: Meter,
+        meter: CostMeter,
         has_receipts: bool,
     ) -> PolicyRun {
         PolicyRun {
@@ -65,7 +65,7 @@ impl PolicyRun {
             meter,
             has_receipts,
             folds: Vec::new(),
-            sums: Sums::default(),
+            sums: ReplayTotals::default(),
             before: None,
             handles: Vec::new(),
             handle_map: HandleMap::default(),
@@ -106,16 +106,16 @@ impl PolicyRun {
     pub(crate) fn view(
         &mut self,
         conversation: &Conversation,
-        trajectory: &mut Trajectory<'_>,
+        analysis: &mut RecordAnalysis<'_>,
         reply: usize,
     ) -> SentView {
         let view = match view_of(&mut self.session) {
             Ok(view) => view,
             Err(_) => {
-                return SentView { contents: trajectory.content_ids[..reply].to_vec(), handles: Vec::new() };
+                return SentView { contents: analysis.content_ids[..reply].to_vec(), handles: Vec::new() };
             }
         };
-        let Trajectory { content_ids, contents, .. } = trajectory;
+        let RecordAnalysis { content_ids, contents, .. } = analysis;
         let sent = conversation.encode_with(
             self.session.transcript(),
             &view,
@@ -129,26 +129,26 @@ impl PolicyRun {
     /// Measures a view: its size, how much of what the reply used it contains, and its price.
     pub(crate) fn measure(
         &mut self,
-        trajectory: &Trajectory<'_>,
-        originals: &mut Originals,
+        analysis: &RecordAnalysis<'_>,
+        originals: &mut OriginalCache,
         next: &NextReply,
         sent: SentView,
     ) {
         let reply = next.reply;
-        let is_pressed = trajectory.raw(reply) > self.window;
-        let n_sent = self.add_size(trajectory, &sent.contents);
-        self.charge(trajectory, next, &sent.contents);
-        self.mark_messages(trajectory, reply, &sent.contents);
+        let is_pressed = analysis.raw(reply) > self.window;
+        let n_sent = self.add_size(analysis, &sent.contents);
+        self.charge(analysis, next, &sent.contents);
+        self.mark_messages(analysis, reply, &sent.contents);
         self.handles = sent.handles;
         self.before = Some(sent.contents);
-        self.count_repeats(trajectory, next);
+        self.count_repeats(analysis, next);
         if is_pressed {
-            self.count_users(trajectory, reply);
-            self.count_copied(trajectory, next);
+            self.count_users(analysis, reply);
+            self.count_copied(analysis, next);
         }
         let mut tally = ReplyTally::default();
-        for i in 0..trajectory.used[&reply].len() {
-            self.count_atom(trajectory, originals, (reply, i, is_pressed), &mut tally);
+        for i in 0..analysis.used[&reply].len() {
+            self.count_atom(analysis, originals, (reply, i, is_pressed), &mut tally);
         }
         let part = if is_pressed { &mut self.sums.pressed } else { &mut self.sums.early };
         part.calls += 1;
@@ -157,22 +157,22 @@ impl PolicyRun {
     }
 
     /// The policy and window, the totals, and the folds.
-    pub(crate) fn finish(mut self) -> ((usize, u64), Sums, Vec<ReplayedFold>) {
+    pub(crate) fn finish(mut self) -> ((usize, u64), ReplayTotals, Vec<ReplayedFold>) {
         self.sums.folds = self.session.ledger().receipts().len() as u64;
         self.sums.bill = self.meter.bill();
         ((self.policy, self.window), self.sums, self.folds)
     }
 
     /// Charges the request, and the price of a break with the previous one.
-    fn charge(&mut self, trajectory: &Trajectory<'_>, next: &NextReply, contents: &[ContentId]) {
+    fn charge(&mut self, analysis: &RecordAnalysis<'_>, next: &NextReply, contents: &[ContentId]) {
         let is_segment = |content: &ContentId| {
-            let text = &trajectory.contents[*content].text;
+            let text = &analysis.contents[*content].text;
             text.starts_with("<fanfold>") && !text.starts_with(CONTEXT_PREFIX)
         };
         // The tool schemas are a piece before the messages.
         let mark = contents.iter().rposition(is_segment).map(|last| last + 2);
-        let pieces = pieces(trajectory, contents);
-        let request = Request { pieces, mark, output: next.output, at: next.at };
+        let pieces = pieces(analysis, contents);
+        let request = ChargedRequest { pieces, mark, output: next.output, at: next.at };
         let charge = self.meter.charge(&request);
         let is_broken = self.before.as_ref().is_some_and(|before| n_shared(before, contents) < before.len());
         if is_broken {
@@ -180,7 +180,7 @@ impl PolicyRun {
             self.sums.break_tokens += rewritten;
             self.sums.break_dollars += rewritten as f64 * charge.per_rewritten;
         }
-        let removed = trajectory.raw(next.reply).saturating_sub(charge.tokens);
+        let removed = analysis.raw(next.reply).saturating_sub(charge.tokens);
         self.sums.removed_gross += removed;
         self.sums.removed_unique = removed;
         if self.has_receipts {
@@ -194,19 +194,19 @@ impl PolicyRun {
         }
     }
 
-    fn count_repeats(&mut self, trajectory: &Trajectory<'_>, next: &NextReply) {
-        for &result in &trajectory.repeats[next.n] {
+    fn count_repeats(&mut self, analysis: &RecordAnalysis<'_>, next: &NextReply) {
+        for &result in &analysis.repeats[next.n] {
             self.sums.repeats += 1;
             self.sums.repeats_folded += u64::from(!self.is_in_view(result as usize));
         }
     }
 
-    fn count_copied(&mut self, trajectory: &Trajectory<'_>, next: &NextReply) {
+    fn count_copied(&mut self, analysis: &RecordAnalysis<'_>, next: &NextReply) {
         let is_old = |distance: f64| distance > 0.25 * self.window as f64;
-        for span in trajectory.copied[next.n].iter().filter(|span| is_old(span.distance)) {
+        for span in analysis.copied[next.n].iter().filter(|span| is_old(span.distance)) {
             let is_there = span.messages.iter().any(|message| self.is_in_view(*message as usize))
                 || memchr::memmem::find(self.rewritten.text.as_bytes(), span.text.as_bytes()).is_some();
-            let Sums { copied, copied_there, coined, coined_there, .. } = &mut self.sums;
+            let ReplayTotals { copied, copied_there, coined, coined_there, .. } = &mut self.sums;
             let (n, n_there) = if span.is_coined { (coined, coined_there) } else { (copied, copied_there) };
             *n += 1;
             *n_there += u64::from(is_there);
@@ -214,17 +214,17 @@ impl PolicyRun {
     }
 
     /// Counts the size of a view, and whether a provider would accept it.
-    fn add_size(&mut self, trajectory: &Trajectory<'_>, contents: &[ContentId]) -> u64 {
+    fn add_size(&mut self, analysis: &RecordAnalysis<'_>, contents: &[ContentId]) -> u64 {
         let tokens = |contents: &[ContentId]| -> u64 {
-            contents.iter().map(|content| trajectory.contents[*content].tokens).sum()
+            contents.iter().map(|content| analysis.contents[*content].tokens).sum()
         };
-        let n_sent = trajectory.base + tokens(contents);
+        let n_sent = analysis.base + tokens(contents);
         let sums = &mut self.sums;
         let mut n_cached = 0;
         if let Some(before) = &self.before {
             let n_shared = n_shared(before, contents);
             sums.rewrites += u64::from(n_shared < before.len());
-            n_cached = trajectory.base + tokens(&contents[..n_shared]);
+            n_cached = analysis.base + tokens(&contents[..n_shared]);
         }
         let (cached, new) = (n_cached as f64, (n_sent - n_cached) as f64);
         sums.billed_a += READ * cached + WRITE_A * new;
@@ -234,17 +234,17 @@ impl PolicyRun {
         sums.sent += n_sent;
         sums.peak = sums.peak.max(n_sent);
         sums.over += u64::from(n_sent > self.window);
-        sums.invalid += u64::from(!is_valid(trajectory, contents));
+        sums.invalid += u64::from(!is_valid(analysis, contents));
         n_sent
     }
 
     /// Marks the messages of the conversation that are in the view, and collects the rewritten texts.
-    fn mark_messages(&mut self, trajectory: &Trajectory<'_>, reply: usize, contents: &[ContentId]) {
-        self.last_view.resize(trajectory.content_ids.len(), 0);
+    fn mark_messages(&mut self, analysis: &RecordAnalysis<'_>, reply: usize, contents: &[ContentId]) {
+        self.last_view.resize(analysis.content_ids.len(), 0);
         self.n_views += 1;
         let mut new = Vec::new();
         for content in contents {
-            let positions = &trajectory.contents[*content].positions;
+            let positions = &analysis.contents[*content].positions;
             if positions.first().is_some_and(|first| (*first as usize) < reply) {
                 positions.iter().for_each(|position| self.last_view[*position as usize] = self.n_views);
             } else {
@@ -252,7 +252,7 @@ impl PolicyRun {
             }
         }
         if new != self.rewritten.contents {
-            self.rewritten = RewrittenText::new(trajectory, new);
+            self.rewritten = RewrittenText::new(analysis, new);
             self.is_shown.clear();
         }
     }
@@ -261,11 +261,11 @@ impl PolicyRun {
         self.last_view[message] == self.n_views
     }
 
-    fn count_users(&mut self, trajectory: &Trajectory<'_>, reply: usize) {
-        for &user in trajectory.users.iter().take_while(|user| **user < reply) {
+    fn count_users(&mut self, analysis: &RecordAnalysis<'_>, reply: usize) {
+        for &user in analysis.users.iter().take_while(|user| **user < reply) {
             let is_there = self.is_in_view(user)
                 || *self.rewritten.users.entry(user).or_insert_with(|| {
-                    let text = trajectory.text_of(user as u32).trim();
+                    let text = analysis.text_of(user as u32).trim();
                     self.rewritten.text.contains(text)
                 });
             self.sums.users += 1;
@@ -275,15 +275,15 @@ impl PolicyRun {
 
     fn count_atom(
         &mut self,
-        trajectory: &Trajectory<'_>,
-        originals: &mut Originals,
+        analysis: &RecordAnalysis<'_>,
+        originals: &mut OriginalCache,
         (reply, i, is_pressed): (usize, usize, bool),
         tally: &mut ReplyTally,
     ) {
-        let used = trajectory.used[&reply][i];
-        let needle = &trajectory.needles[used.atom as usize];
+        let used = analysis.used[&reply][i];
+        let needle = &analysis.needles[used.atom as usize];
         let is_old = used.distance > 0.25 * self.window as f64;
-        let seen = trajectory.occurrences_before(used.atom, reply);
+        let seen = analysis.occurrences_before(used.atom, reply);
         let mut is_there = seen.iter().any(|occurrence| self.is_in_view(occurrence.message as usize));
         if used.class == AtomClass::Line {
             if is_old {
@@ -303,7 +303,7 @@ impl PolicyRun {
             let rewritten = &mut self.rewritten;
             is_there = *rewritten.contains.entry(used.atom).or_insert_with(|| needle.is_in(&rewritten.text));
             is_read = is_there
-                && (used.class.is_self_contained() || rewritten.is_readable(trajectory, reply, used.atom));
+                && (used.class.is_self_contained() || rewritten.is_readable(analysis, reply, used.atom));
         }
         tally.atoms += 1;
         tally.there += u64::from(is_there);
@@ -321,7 +321,7 @@ impl PolicyRun {
         tally.old += 1;
         tally.old_there += u64::from(is_there);
         tally.old_read += u64::from(is_read);
-        let is_recalled = is_read || self.is_recalled(trajectory, originals, used.atom);
+        let is_recalled = is_read || self.is_recalled(analysis, originals, used.atom);
         tally.old_recalled += u64::from(is_recalled);
         if used.is_tool_only {
             tally.tool_only += 1;
@@ -330,7 +330,12 @@ impl PolicyRun {
     }
 
     /// True if a handle in the view recalls an atom without filling the window.
-    fn is_recalled(&mut self, trajectory: &Trajectory<'_>, originals: &mut Originals, atom: u32) -> bool {
+    fn is_recalled(
+        &mut self,
+        analysis: &RecordAnalysis<'_>,
+        originals: &mut OriginalCache,
+        atom: u32,
+    ) -> bool {
         let max = (self.window / 4).max(2000);
         for at in 0..self.handles.len() {
             let handle = self.handles[at];
@@ -339,13 +344,13 @@ impl PolicyRun {
                 let needle = Needle::new(&handle.to_string());
                 let mut contents = self.before.iter().flatten();
                 needle.is_in(&self.rewritten.text)
-                    || contents.any(|content| needle.is_in(&trajectory.contents[*content].text))
+                    || contents.any(|content| needle.is_in(&analysis.contents[*content].text))
             });
             if !is_shown {
                 continue;
             }
             let tokens = originals.tokens_with_atom(
-                (trajectory, atom),
+                (analysis, atom),
                 (&self.session, &mut self.handle_map),
                 handle,
                 max,

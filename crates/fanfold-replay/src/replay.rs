@@ -7,15 +7,15 @@ use fanfold_core::{Budget, Count, Policy, Receipt, Session, Tokens};
 use fanfold_wire::{Conversation, Format};
 use serde_json::value::RawValue;
 
+use crate::content::analysis::RecordAnalysis;
 use crate::content::atoms::CommonKnowledge;
 use crate::content::contents::CachingCounter;
-use crate::content::trajectory::Trajectory;
 use crate::next_reply::{NextReply, pieces};
-use crate::originals::Originals;
+use crate::originals::OriginalCache;
 use crate::policy_run::PolicyRun;
-use crate::prices::{Meter, Price, PriceTable, Request};
+use crate::prices::{ChargedRequest, CostMeter, Price, PriceTable};
 use crate::record::Record;
-use crate::sums::Sums;
+use crate::sums::ReplayTotals;
 
 /// The options of a replay.
 #[derive(Debug, Clone)]
@@ -53,7 +53,7 @@ pub const DEFAULT_PRICE: &str = "anthropic";
 
 /// The result of one conversation under one policy and window.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub struct ReplayOutcome {
     /// The conversation.
     pub id: String,
     /// The collection it belongs to.
@@ -65,7 +65,7 @@ pub struct Outcome {
     /// The length of the whole conversation, in tokens.
     pub raw: u64,
     /// The totals.
-    pub sums: Sums,
+    pub sums: ReplayTotals,
     /// The folds, if the options ask for receipts.
     pub folds: Vec<ReplayedFold>,
 }
@@ -87,7 +87,7 @@ pub fn replay(
     options: &ReplayOptions,
     known: &CommonKnowledge,
     counter: &'static dyn Count,
-) -> Vec<Outcome> {
+) -> Vec<ReplayOutcome> {
     let is_long = |tokens: u64, window: u64| {
         tokens >= options.min_tokens && tokens as f64 >= options.min_ratio * window as f64
     };
@@ -96,31 +96,36 @@ pub fn replay(
         return Vec::new();
     }
     let caching = CachingCounter::new(counter);
-    let mut trajectory = Trajectory::new(record, known, &caching);
+    let mut analysis = RecordAnalysis::new(record, known, &caching);
     let price = options.price_of(record);
     let mut runs = Vec::new();
-    for &window in options.windows.iter().filter(|window| is_long(trajectory.total(), **window)) {
+    for &window in options.windows.iter().filter(|window| is_long(analysis.total(), **window)) {
         for (i, policy) in options.policies.iter().enumerate() {
             let budget = Budget::with_reserve(Tokens(window), Tokens(options.reserve));
             let mut session = Session::new(policy.clone(), budget, counter).with_prices(price.for_session());
-            session.set_tools(Tokens(trajectory.base));
-            runs.push(PolicyRun::new((i, window), session, Meter::new(price.clone()), options.has_receipts));
+            session.set_tools(Tokens(analysis.base));
+            runs.push(PolicyRun::new(
+                (i, window),
+                session,
+                CostMeter::new(price.clone()),
+                options.has_receipts,
+            ));
         }
     }
     let mut conversation = Conversation::empty(Format::Chat);
     let mut n_applied = 0;
-    let mut originals = Originals::default();
+    let mut originals = OriginalCache::default();
     let lifetime = price.lifetime;
-    let mut untouched = Meter::new(price);
+    let mut untouched = CostMeter::new(price);
     let mut last: Option<f64> = None;
-    for n in 0..if runs.is_empty() { 0 } else { trajectory.replies.len() } {
-        let next = NextReply::new(&trajectory, n);
+    for n in 0..if runs.is_empty() { 0 } else { analysis.replies.len() } {
+        let next = NextReply::new(&analysis, n);
         let new: Vec<&RawValue> = record.messages[n_applied..next.reply].iter().map(|raw| &**raw).collect();
         let mut changes = conversation.append(&new);
         changes.iter_mut().for_each(|change| change.count(&caching));
         n_applied = next.reply;
-        let pieces = pieces(&trajectory, &trajectory.content_ids[..next.reply]);
-        untouched.charge(&Request { pieces, mark: None, output: next.output, at: next.at });
+        let pieces = pieces(&analysis, &analysis.content_ids[..next.reply]);
+        untouched.charge(&ChargedRequest { pieces, mark: None, output: next.output, at: next.at });
         let idle = next.at.zip(last).map(|(now, last)| now - last);
         let is_cold = idle.zip(lifetime).is_some_and(|(idle, lifetime)| idle > lifetime as f64);
         last = next.at.or(last);
@@ -129,17 +134,17 @@ pub fn replay(
             if is_cold {
                 run.expire_cache();
             }
-            let sent = run.view(&conversation, &mut trajectory, next.reply);
-            run.measure(&trajectory, &mut originals, &next, sent);
+            let sent = run.view(&conversation, &mut analysis, next.reply);
+            run.measure(&analysis, &mut originals, &next, sent);
             run.compare(untouched.bill());
         }
     }
-    let raw = trajectory.total();
+    let raw = analysis.total();
     let outcome = |run: PolicyRun| {
         let ((policy, window), mut sums, folds) = run.finish();
         sums.bill_raw = untouched.bill();
         let (id, source) = (record.id.clone(), record.source.clone());
-        Outcome { id, source, policy, window, raw, sums, folds }
+        ReplayOutcome { id, source, policy, window, raw, sums, folds }
     };
     runs.into_iter().map(outcome).collect()
 }

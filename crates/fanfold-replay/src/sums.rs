@@ -11,7 +11,7 @@ pub const DISTANCES: [u64; 6] = [2_000, 4_000, 8_000, 16_000, 32_000, 64_000];
 
 /// The totals of replies under pressure, when the conversation exceeds the window, or of those before.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct ReplySums {
+pub struct ReplyTotals {
     /// Replies.
     pub calls: u64,
     /// Tokens of the views.
@@ -52,7 +52,7 @@ pub struct ReplySums {
 
 /// The totals of one conversation under one policy and window.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Sums {
+pub struct ReplayTotals {
     /// Replies.
     pub calls: u64,
     /// Messages sent.
@@ -108,17 +108,17 @@ pub struct Sums {
     /// Old spans copied from the agent itself that were in the view.
     pub coined_there: u64,
     /// Replies under pressure.
-    pub pressed: ReplySums,
+    pub pressed: ReplyTotals,
     /// The other replies.
-    pub early: ReplySums,
+    pub early: ReplyTotals,
     /// Atoms and readable atoms under pressure, by distance.
     pub by_distance: [(u64, u64); 7],
     /// Old atoms and readable old atoms, by class.
     pub by_class: BTreeMap<&'static str, (u64, u64)>,
 }
 
-impl ReplySums {
-    fn add(&mut self, other: &ReplySums) {
+impl ReplyTotals {
+    fn add(&mut self, other: &ReplyTotals) {
         self.calls += other.calls;
         self.sent += other.sent;
         self.atoms += other.atoms;
@@ -140,9 +140,9 @@ impl ReplySums {
     }
 }
 
-impl Sums {
+impl ReplayTotals {
     /// Adds the totals of another conversation.
-    pub fn add(&mut self, other: &Sums) {
+    pub fn add(&mut self, other: &ReplayTotals) {
         self.calls += other.calls;
         self.messages += other.messages;
         self.sent += other.sent;
@@ -200,7 +200,7 @@ pub(crate) struct ReplyTally {
 
 impl ReplyTally {
     /// Adds the counts of this reply to the totals.
-    pub(crate) fn add_to(&self, sums: &mut ReplySums) {
+    pub(crate) fn add_to(&self, sums: &mut ReplyTotals) {
         sums.atoms += self.atoms;
         sums.there += self.there;
         sums.read += self.read;

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use crate::replay::Outcome;
-use crate::sums::{Sums, share};
+use crate::replay::ReplayOutcome;
+use crate::sums::{ReplayTotals, share};
 
 /// The totals of one policy and window.
 #[derive(Debug, Clone, Serialize)]
-pub struct Row {
+pub struct ReplayRow {
     /// The policy, by its position in the options.
     #[serde(skip)]
     pub policy: usize,
@@ -16,7 +16,7 @@ pub struct Row {
     /// The number of conversations.
     pub trajectories: u64,
     /// The totals.
-    pub sums: Sums,
+    pub sums: ReplayTotals,
     /// Shares computed from the totals.
     pub shares: Shares,
 }
@@ -65,21 +65,21 @@ pub struct Shares {
 }
 
 /// One row for each window and policy, in that order, of the selected outcomes.
-pub fn rows(outcomes: &[Outcome], is_selected: impl Fn(&Outcome) -> bool) -> Vec<Row> {
-    let mut groups: std::collections::BTreeMap<(u64, usize), Vec<&Outcome>> = Default::default();
+pub fn rows(outcomes: &[ReplayOutcome], is_selected: impl Fn(&ReplayOutcome) -> bool) -> Vec<ReplayRow> {
+    let mut groups: std::collections::BTreeMap<(u64, usize), Vec<&ReplayOutcome>> = Default::default();
     for outcome in outcomes.iter().filter(|outcome| is_selected(outcome)) {
         groups.entry((outcome.window, outcome.policy)).or_default().push(outcome);
     }
-    let row = |((window, policy), outcomes): ((u64, usize), Vec<&Outcome>)| {
-        let mut sums = Sums::default();
+    let row = |((window, policy), outcomes): ((u64, usize), Vec<&ReplayOutcome>)| {
+        let mut sums = ReplayTotals::default();
         outcomes.iter().for_each(|outcome| sums.add(&outcome.sums));
         let shares = shares(&sums, &outcomes);
-        Row { policy, window, trajectories: outcomes.len() as u64, sums, shares }
+        ReplayRow { policy, window, trajectories: outcomes.len() as u64, sums, shares }
     };
     groups.into_iter().map(row).collect()
 }
 
-fn shares(sums: &Sums, outcomes: &[&Outcome]) -> Shares {
+fn shares(sums: &ReplayTotals, outcomes: &[&ReplayOutcome]) -> Shares {
     let pressed = &sums.pressed;
     Shares {
         tokens_pressed: share(pressed.sent, pressed.calls),
@@ -108,7 +108,7 @@ fn shares(sums: &Sums, outcomes: &[&Outcome]) -> Shares {
 const N_SAMPLES: usize = 400;
 
 /// The 95 % confidence interval of the share of readable old atoms, resampling whole conversations.
-fn interval(outcomes: &[&Outcome]) -> Option<(f64, f64)> {
+fn interval(outcomes: &[&ReplayOutcome]) -> Option<(f64, f64)> {
     let mut state = 7_u64;
     let mut shares = Vec::with_capacity(N_SAMPLES);
     for _ in 0..N_SAMPLES {

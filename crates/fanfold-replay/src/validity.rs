@@ -1,14 +1,14 @@
 //! Checks whether a provider accepts a list of messages, and compares it with the previous one.
 
-use crate::content::contents::{Content, ContentId};
-use crate::content::message::Role;
-use crate::content::trajectory::Trajectory;
+use crate::content::analysis::RecordAnalysis;
+use crate::content::contents::{ContentId, MessageContent};
+use crate::content::message::ChatRole;
 
 /// True if a provider would accept these messages: the first one is the user's, and each call is followed by its result.
-pub(crate) fn is_valid(trajectory: &Trajectory<'_>, sent: &[ContentId]) -> bool {
-    let content = |at: usize| -> &Content { &trajectory.contents[sent[at]] };
-    let first = (0..sent.len()).map(content).find(|content| content.role != Role::System);
-    if first.is_none_or(|first| first.role != Role::User) {
+pub(crate) fn is_valid(analysis: &RecordAnalysis<'_>, sent: &[ContentId]) -> bool {
+    let content = |at: usize| -> &MessageContent { &analysis.contents[sent[at]] };
+    let first = (0..sent.len()).map(content).find(|content| content.role != ChatRole::System);
+    if first.is_none_or(|first| first.role != ChatRole::User) {
         return false;
     }
     let mut i = 0;
@@ -16,14 +16,14 @@ pub(crate) fn is_valid(trajectory: &Trajectory<'_>, sent: &[ContentId]) -> bool 
     while i < sent.len() {
         let message = content(i);
         i += 1;
-        if message.role == Role::Tool {
+        if message.role == ChatRole::Tool {
             return false;
         }
-        if message.role != Role::Assistant || message.calls.is_empty() {
+        if message.role != ChatRole::Assistant || message.calls.is_empty() {
             continue;
         }
         answered.clear();
-        while i < sent.len() && content(i).role == Role::Tool {
+        while i < sent.len() && content(i).role == ChatRole::Tool {
             answered.push(content(i).answers);
             i += 1;
         }

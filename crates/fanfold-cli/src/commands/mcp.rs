@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use fanfold_mcp::{Access, PATHS, Server, Settings};
+use fanfold_mcp::{AccessRules, PATHS, Server, ServerSettings};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
@@ -26,8 +26,11 @@ const ENDING: Duration = Duration::from_secs(5);
 pub(crate) fn run(args: &McpArgs, options: &Options, say: Say) -> anyhow::Result<()> {
     log::start(args.log, args.talk);
     let address = store::address(options)?;
-    let settings =
-        Settings { session: args.session.clone(), profiles: Arc::new(OtherProfiles), ..Settings::default() };
+    let settings = ServerSettings {
+        session: args.session.clone(),
+        profiles: Arc::new(OtherProfiles),
+        ..ServerSettings::default()
+    };
     let server = Server::new(&address, settings);
     let runtime = Runtime::new().context("the runtime could not be started")?;
     let done = match &args.listen {
@@ -52,8 +55,8 @@ async fn on_stdio(server: Server, say: Say) -> anyhow::Result<()> {
 
 async fn on_http(server: Server, args: &McpArgs, listen: &str, store: &str, say: Say) -> anyhow::Result<()> {
     let address = address(listen)?;
-    let access =
-        Access::new(address, token(args)?).map_err(|error| Failure::new(error.to_string(), error.hint()))?;
+    let access = AccessRules::new(address, token(args)?)
+        .map_err(|error| Failure::new(error.to_string(), error.hint()))?;
     let listener = TcpListener::bind(address).await.map_err(|error| {
         let hint = "choose another port; 0 lets the system choose one";
         Failure::new(format!("{address} can't be listened on: {error}"), hint)

@@ -6,8 +6,8 @@ use fanfold_store::search::message_text;
 use serde_json::Value;
 
 use super::ToolContext;
-use crate::arguments::Arguments;
-use crate::excerpt::{Excerpt, LineRange, excerpt, matching_lines};
+use crate::arguments::ToolArguments;
+use crate::excerpt::{Excerpt, ExcerptRange, excerpt, matching_lines};
 use crate::recall_target::RecallTarget;
 use crate::tool_error::ToolError;
 
@@ -15,13 +15,13 @@ use crate::tool_error::ToolError;
 const CONTEXT_LINES: usize = 2;
 
 /// An original with its name and a note on its origin.
-struct Original {
+struct RecalledOriginal {
     name: String,
     content: String,
     remark: Option<String>,
 }
 
-pub(super) fn run(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Vec<String>, ToolError> {
+pub(super) fn run(context: &ToolContext<'_>, arguments: &ToolArguments) -> Result<Vec<String>, ToolError> {
     let Some(handle) = arguments.value("handle") else {
         return Err(ToolError::new(
             "no handle is given",
@@ -42,8 +42,8 @@ pub(super) fn run(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Ve
     Ok(vec![text, format!("[{}: {}]", original.name, notes.join("; "))])
 }
 
-fn select_part(original: &Original, arguments: &Arguments) -> Result<Excerpt, ToolError> {
-    let Original { name, content, .. } = original;
+fn select_part(original: &RecalledOriginal, arguments: &ToolArguments) -> Result<Excerpt, ToolError> {
+    let RecalledOriginal { name, content, .. } = original;
     let n_lines = content.split('\n').count();
     let lines = arguments.value("lines").map(lines).transpose()?.flatten();
     if let Some(text) = arguments.text("search")? {
@@ -64,7 +64,7 @@ fn select_part(original: &Original, arguments: &Arguments) -> Result<Excerpt, To
     }
     let (from, to) = lines.unwrap_or((1, usize::MAX));
     let offset = usize::try_from(arguments.number("offset")?.unwrap_or(0)).unwrap_or(0);
-    excerpt(content, LineRange { from, to, offset }).ok_or_else(|| {
+    excerpt(content, ExcerptRange { from, to, offset }).ok_or_else(|| {
         ToolError::new(
             format!("{name} has {n_lines} lines, so there is no line {from}"),
             "leave lines out to get the whole text",
@@ -98,14 +98,18 @@ fn lines(value: &Value) -> Result<Option<(usize, usize)>, ToolError> {
 }
 
 /// The original behind a handle, in the named session or in any.
-fn open(context: &ToolContext<'_>, handle: Handle, session: Option<&str>) -> Result<Original, ToolError> {
+fn open(
+    context: &ToolContext<'_>,
+    handle: Handle,
+    session: Option<&str>,
+) -> Result<RecalledOriginal, ToolError> {
     if let Some(name) = session {
         let row = context.engine.find(name)?;
         let content = context
             .engine
             .recall(&row.id, handle, &Extent::Whole)
             .map_err(|error| recall_error(error, true))?;
-        return Ok(Original { name: handle.to_string(), content, remark: None });
+        return Ok(RecalledOriginal { name: handle.to_string(), content, remark: None });
     }
     let default_session = context.session(None)?.map(|row| row.id);
     let sought = context
@@ -126,7 +130,7 @@ fn open(context: &ToolContext<'_>, handle: Handle, session: Option<&str>) -> Res
             found.session
         )
     });
-    Ok(Original { name: handle.to_string(), content: found.content, remark })
+    Ok(RecalledOriginal { name: handle.to_string(), content: found.content, remark })
 }
 
 fn recall_error(error: OpenError, is_named: bool) -> ToolError {
@@ -149,7 +153,7 @@ fn recall_error(error: OpenError, is_named: bool) -> ToolError {
 }
 
 /// The text of a message, unless it was rewound.
-fn message(context: &ToolContext<'_>, number: u64) -> Result<Original, ToolError> {
+fn message(context: &ToolContext<'_>, number: u64) -> Result<RecalledOriginal, ToolError> {
     let store = context.engine.store();
     let node = match store.node_by_number(number)? {
         Some(node) if !store.owners(node.id)?.is_empty() => node,
@@ -160,7 +164,11 @@ fn message(context: &ToolContext<'_>, number: u64) -> Result<Original, ToolError
             ));
         }
     };
-    Ok(Original { name: format!("message {number}"), content: message_text(&node.json), remark: None })
+    Ok(RecalledOriginal {
+        name: format!("message {number}"),
+        content: message_text(&node.json),
+        remark: None,
+    })
 }
 
 #[cfg(test)]

@@ -168,7 +168,7 @@ fn is_written(price: &Price, tokens: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fanfold_replay::{Meter, Piece, PriceTable, Request};
+    use fanfold_replay::{ChargedRequest, CostMeter, PriceTable, RequestPiece};
 
     /// A price of one dollar a token, written at 1.25 and read at 0.1.
     fn price(matching: CacheMatch) -> Price {
@@ -178,9 +178,9 @@ mod tests {
     }
 
     /// Each message is a letter and a hundred tokens long.
-    fn request(text: &str) -> Request {
-        let piece = |c: char| Piece { print: u64::from(u32::from(c)), tokens: 100 };
-        Request { pieces: text.chars().map(piece).collect(), ..Request::default() }
+    fn request(text: &str) -> ChargedRequest {
+        let piece = |c: char| RequestPiece { print: u64::from(u32::from(c)), tokens: 100 };
+        ChargedRequest { pieces: text.chars().map(piece).collect(), ..ChargedRequest::default() }
     }
 
     fn n_shared(before: &str, now: &str) -> usize {
@@ -199,8 +199,8 @@ mod tests {
 
     /// Charges the story, told or not told what a provider reports of it, whose cache is like that of `fanfold replay`.
     fn check(price: &Price, went: Way, is_told: bool) {
-        let mut came = Meter::new(price.clone());
-        let mut sent = Meter::new(price.clone());
+        let mut came = CostMeter::new(price.clone());
+        let mut sent = CostMeter::new(price.clone());
         let mut account = Account::default();
         let mut sum = Money::default();
         let mut before = "";

@@ -8,15 +8,15 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::message::{Message, Role, fingerprint};
+use super::message::{ChatMessage, ChatRole, fingerprint};
 
 /// The id of a message's content. Equal messages have the same id.
 pub(crate) type ContentId = u32;
 
 /// A distinct message.
 #[derive(Debug)]
-pub(crate) struct Content {
-    pub(crate) role: Role,
+pub(crate) struct MessageContent {
+    pub(crate) role: ChatRole,
     pub(crate) tokens: u64,
     /// The text with its escapes removed.
     pub(crate) text: String,
@@ -29,16 +29,16 @@ pub(crate) struct Content {
 }
 
 /// The distinct messages of one conversation, including those that fanfold wrote.
-pub(crate) struct Contents<'c> {
+pub(crate) struct MessageContents<'c> {
     counter: &'c dyn Count,
-    all: Vec<Content>,
+    all: Vec<MessageContent>,
     by_fingerprint: FxHashMap<u128, ContentId>,
     call_ids: FxHashMap<String, u32>,
 }
 
-impl<'c> Contents<'c> {
-    pub(crate) fn new(counter: &'c dyn Count) -> Contents<'c> {
-        Contents {
+impl<'c> MessageContents<'c> {
+    pub(crate) fn new(counter: &'c dyn Count) -> MessageContents<'c> {
+        MessageContents {
             counter,
             all: Vec::new(),
             by_fingerprint: FxHashMap::default(),
@@ -52,15 +52,15 @@ impl<'c> Contents<'c> {
     }
 
     /// Adds the message at a position of the recorded conversation.
-    pub(crate) fn add_recorded(&mut self, at: u32, json: &str) -> (ContentId, Message) {
+    pub(crate) fn add_recorded(&mut self, at: u32, json: &str) -> (ContentId, ChatMessage) {
         let (content, message) = self.add_parsed(json);
         self.all[content as usize].positions.push(at);
         (content, message)
     }
 
-    fn add_parsed(&mut self, json: &str) -> (ContentId, Message) {
+    fn add_parsed(&mut self, json: &str) -> (ContentId, ChatMessage) {
         let value: Value = serde_json::from_str(json).unwrap_or_default();
-        let message = Message::parse(&value);
+        let message = ChatMessage::parse(&value);
         let fingerprint = fingerprint(&value);
         if let Some(content) = self.by_fingerprint.get(&fingerprint) {
             return (*content, message);
@@ -69,7 +69,7 @@ impl<'c> Contents<'c> {
         calls.sort_unstable();
         let answers = message.answers.as_ref().map(|id| self.call_id(id));
         let content = self.all.len() as ContentId;
-        self.all.push(Content {
+        self.all.push(MessageContent {
             role: message.role,
             tokens: message.tokens(self.counter),
             text: message.render(),
@@ -87,10 +87,10 @@ impl<'c> Contents<'c> {
     }
 }
 
-impl Index<ContentId> for Contents<'_> {
-    type Output = Content;
+impl Index<ContentId> for MessageContents<'_> {
+    type Output = MessageContent;
 
-    fn index(&self, content: ContentId) -> &Content {
+    fn index(&self, content: ContentId) -> &MessageContent {
         &self.all[content as usize]
     }
 }

@@ -15,9 +15,9 @@
 use memchr::memmem;
 use rustc_hash::FxHashMap;
 
-use super::message::Role;
+use super::analysis::RecordAnalysis;
+use super::message::ChatRole;
 use super::text::n_chars;
-use super::trajectory::Trajectory;
 
 /// In characters.
 const SHORTEST: usize = 24;
@@ -42,18 +42,18 @@ pub(crate) struct CopiedSpan {
 }
 
 /// The copied spans of each reply, in the order of replies.
-pub(crate) fn copied_spans(trajectory: &Trajectory<'_>, fixed: &str) -> Vec<Vec<CopiedSpan>> {
+pub(crate) fn copied_spans(analysis: &RecordAnalysis<'_>, fixed: &str) -> Vec<Vec<CopiedSpan>> {
     let mut index = CopyIndex::default();
     let mut n_indexed = 0;
-    let mut all = Vec::with_capacity(trajectory.replies.len());
-    for &reply in &trajectory.replies {
+    let mut all = Vec::with_capacity(analysis.replies.len());
+    for &reply in &analysis.replies {
         for message in n_indexed..reply {
-            if trajectory.role(message) != Role::System {
-                index.add(message as u32, trajectory.text_of(message as u32).as_bytes());
+            if analysis.role(message) != ChatRole::System {
+                index.add(message as u32, analysis.text_of(message as u32).as_bytes());
             }
         }
         n_indexed = reply;
-        all.push(spans_of(trajectory, &index, reply, fixed));
+        all.push(spans_of(analysis, &index, reply, fixed));
     }
     all
 }
@@ -146,15 +146,15 @@ struct CopiedRun {
     at: usize,
 }
 
-fn spans_of(trajectory: &Trajectory<'_>, index: &CopyIndex, reply: usize, fixed: &str) -> Vec<CopiedSpan> {
-    let text = trajectory.text_of(reply as u32);
+fn spans_of(analysis: &RecordAnalysis<'_>, index: &CopyIndex, reply: usize, fixed: &str) -> Vec<CopiedSpan> {
+    let text = analysis.text_of(reply as u32);
     let bytes = text.as_bytes();
     let mut spans = Vec::new();
     let (mut i, mut done) = (0, 0);
     while i + GRAM <= bytes.len() {
         let runs: Vec<CopiedRun> = index
             .places(gram(&bytes[i..]))
-            .filter_map(|place| run_at(bytes, (i, done), trajectory.text_of(place.message).as_bytes(), place))
+            .filter_map(|place| run_at(bytes, (i, done), analysis.text_of(place.message).as_bytes(), place))
             .collect();
         // `max_by_key` returns the last of equals, so the newest run comes last.
         let Some(best) = runs.iter().rev().max_by_key(|run| run.end - run.start) else {
@@ -171,14 +171,14 @@ fn spans_of(trajectory: &Trajectory<'_>, index: &CopyIndex, reply: usize, fixed:
         if has_content(span) && memmem::find(fixed.as_bytes(), span.as_bytes()).is_none() {
             let whole = runs.iter().filter(|run| run.start <= start && run.end >= end);
             let newest = whole.clone().max_by_key(|run| (run.message, run.at)).unwrap_or(best);
-            let first = index.first_message_with(span.as_bytes(), |message| trajectory.text_of(message));
+            let first = index.first_message_with(span.as_bytes(), |message| analysis.text_of(message));
             let messages: Vec<u32> = whole.map(|run| run.message).collect();
             let first = first.or(messages.iter().min().copied()).unwrap_or(newest.message);
             spans.push(CopiedSpan {
                 text: span.to_owned(),
-                distance: trajectory.distance(reply, newest.message, newest.at + (start - newest.start)),
+                distance: analysis.distance(reply, newest.message, newest.at + (start - newest.start)),
                 messages,
-                is_coined: trajectory.role(first as usize) == Role::Assistant,
+                is_coined: analysis.role(first as usize) == ChatRole::Assistant,
             });
         }
         i = end;
@@ -217,8 +217,8 @@ mod tests {
             messages.iter().map(|(role, content)| json!({ "role": role, "content": content })).collect();
         let line = json!({ "id": "x", "messages": messages }).to_string();
         let record = Record::parse(&line, "x").expect("a record");
-        let mut trajectory = Trajectory::new(&record, &CommonKnowledge::new(), &Words);
-        trajectory.copied.pop().expect("a reply")
+        let mut analysis = RecordAnalysis::new(&record, &CommonKnowledge::new(), &Words);
+        analysis.copied.pop().expect("a reply")
     }
 
     /// Checks the spans of the last message, each with the messages that contain it.

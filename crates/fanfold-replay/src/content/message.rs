@@ -15,7 +15,7 @@ const PER_CALL: u64 = 8;
 
 /// The role of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum ChatRole {
     System,
     User,
     Assistant,
@@ -25,34 +25,34 @@ pub(crate) enum Role {
 
 /// A parsed message.
 #[derive(Debug)]
-pub(crate) struct Message {
-    pub(crate) role: Role,
+pub(crate) struct ChatMessage {
+    pub(crate) role: ChatRole,
     /// True if a program wrote it in the user's role.
     pub(crate) is_harness: bool,
     pub(crate) content: String,
     /// The texts of the parts, if the content is a list. They are counted separately.
     parts: Option<Vec<String>>,
-    pub(crate) calls: Vec<MessageCall>,
+    pub(crate) calls: Vec<ChatCall>,
     /// The id of the call whose result it is.
     pub(crate) answers: Option<String>,
 }
 
 /// A call in a message.
 #[derive(Debug)]
-pub(crate) struct MessageCall {
+pub(crate) struct ChatCall {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) arguments: String,
 }
 
-impl Message {
-    pub(crate) fn parse(value: &Value) -> Message {
+impl ChatMessage {
+    pub(crate) fn parse(value: &Value) -> ChatMessage {
         let role = match value["role"].as_str().unwrap_or_default() {
-            "system" | "developer" => Role::System,
-            "user" => Role::User,
-            "assistant" => Role::Assistant,
-            "tool" => Role::Tool,
-            _ => Role::Other,
+            "system" | "developer" => ChatRole::System,
+            "user" => ChatRole::User,
+            "assistant" => ChatRole::Assistant,
+            "tool" => ChatRole::Tool,
+            _ => ChatRole::Other,
         };
         let parts = value["content"].as_array().map(|parts| {
             let text = |part: &Value| part["text"].as_str().unwrap_or_default().to_owned();
@@ -63,12 +63,12 @@ impl Message {
             None => value["content"].as_str().unwrap_or_default().to_owned(),
         };
         let calls = value["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
-        Message {
+        ChatMessage {
             role,
             is_harness: value["name"] == "harness",
             content,
             parts,
-            calls: calls.iter().map(MessageCall::parse).collect(),
+            calls: calls.iter().map(ChatCall::parse).collect(),
             answers: value["tool_call_id"].as_str().map(str::to_owned),
         }
     }
@@ -87,16 +87,16 @@ impl Message {
             Some(parts) => parts.iter().map(|part| count(part)).sum(),
             None => count(&self.content),
         };
-        let call = |call: &MessageCall| PER_CALL + count(&call.name) + count(&call.arguments);
+        let call = |call: &ChatCall| PER_CALL + count(&call.name) + count(&call.arguments);
         PER_MESSAGE + content + self.calls.iter().map(call).sum::<u64>()
     }
 }
 
-impl MessageCall {
-    fn parse(call: &Value) -> MessageCall {
+impl ChatCall {
+    fn parse(call: &Value) -> ChatCall {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let function = &call["function"];
-        MessageCall {
+        ChatCall {
             id: text(&call["id"]),
             name: text(&function["name"]),
             arguments: text(&function["arguments"]),
@@ -195,7 +195,7 @@ mod tests {
         let arguments = r#"{"path": "a.rs", "n": 3, "all": true}"#;
         let call = json!({"id": "1", "function": {"name": "read", "arguments": arguments}});
         let value = json!({"role": "assistant", "content": "I\\nread", "tool_calls": [call]});
-        assert_eq!(Message::parse(&value).render(), "I read\nread\na.rs\n3");
+        assert_eq!(ChatMessage::parse(&value).render(), "I read\nread\na.rs\n3");
     }
 
     #[test]

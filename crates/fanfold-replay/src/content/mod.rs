@@ -5,5 +5,5 @@ pub(crate) mod message; //      a parsed chat message
 pub(crate) mod contents; //     each distinct message once
 pub(crate) mod atoms; //        paths, identifiers and values in a reply
 pub(crate) mod copied_spans; // longer copies from earlier messages
-pub(crate) mod trajectory; //   everything that does not depend on the policy
-pub(crate) mod readability; //  whether an atom can be read in rewritten text
+pub(crate) mod analysis; //     everything that does not depend on the policy
+pub(crate) mod readability; //  decides whether an atom can be read in rewritten text

@@ -8,8 +8,8 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::analysis::{RecordAnalysis, ReplyAtomId};
 use super::text::{Needle, at, before, is_word, run_end};
-use super::trajectory::{AtomId, Trajectory};
 
 /// The context of an atom, in characters before and after it.
 const REACH: usize = 90;
@@ -37,36 +37,41 @@ pub(crate) struct RewrittenText {
     pub(crate) contents: Vec<u32>,
     pub(crate) text: String,
     /// True for atoms that it contains; lines may be parts of longer ones.
-    pub(crate) contains: FxHashMap<AtomId, bool>,
+    pub(crate) contains: FxHashMap<ReplyAtomId, bool>,
     /// True for user messages that it contains.
     pub(crate) users: FxHashMap<usize, bool>,
     /// True for readable atoms, by the number of earlier occurrences.
-    readable: FxHashMap<(AtomId, usize), bool>,
-    atom_contexts: FxHashMap<AtomId, Rc<Vec<AtomContext>>>,
+    readable: FxHashMap<(ReplyAtomId, usize), bool>,
+    atom_contexts: FxHashMap<ReplyAtomId, Rc<Vec<AtomContext>>>,
 }
 
 impl RewrittenText {
     /// The rewritten texts of a view, one per line.
-    pub(crate) fn new(trajectory: &Trajectory<'_>, contents: Vec<u32>) -> RewrittenText {
-        let texts: Vec<_> = contents.iter().map(|content| &*trajectory.contents[*content].text).collect();
+    pub(crate) fn new(analysis: &RecordAnalysis<'_>, contents: Vec<u32>) -> RewrittenText {
+        let texts: Vec<_> = contents.iter().map(|content| &*analysis.contents[*content].text).collect();
         RewrittenText { text: texts.join("\n"), contents, ..RewrittenText::default() }
     }
 
     /// True if an atom that the text contains is readable there, compared with its occurrences before a reply.
-    pub(crate) fn is_readable(&mut self, trajectory: &Trajectory<'_>, reply: usize, atom: AtomId) -> bool {
-        let seen = trajectory.occurrences_before(atom, reply);
+    pub(crate) fn is_readable(
+        &mut self,
+        analysis: &RecordAnalysis<'_>,
+        reply: usize,
+        atom: ReplyAtomId,
+    ) -> bool {
+        let seen = analysis.occurrences_before(atom, reply);
         if let Some(is_readable) = self.readable.get(&(atom, seen.len())) {
             return *is_readable;
         }
-        let needle = &trajectory.needles[atom as usize];
+        let needle = &analysis.needles[atom as usize];
         let contexts = self.atom_contexts.entry(atom);
         let mine = Rc::clone(
             contexts.or_insert_with(|| Rc::new(contexts_in(&self.text, needle, MAX_NEW_OCCURRENCES))),
         );
         let newest = seen.iter().rev().take(MAX_MESSAGES);
         let is_readable = newest.into_iter().any(|occurrence| {
-            let text = trajectory.text_of(occurrence.message);
-            let mut cache = trajectory.atom_contexts.borrow_mut();
+            let text = analysis.text_of(occurrence.message);
+            let mut cache = analysis.atom_contexts.borrow_mut();
             let theirs = cache
                 .entry((atom, occurrence.message))
                 .or_insert_with(|| Rc::new(contexts_in(text, needle, MAX_OCCURRENCES)));

@@ -18,7 +18,7 @@ use super::{CacheMatch, Price};
 
 /// One message of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Piece {
+pub struct RequestPiece {
     /// A hash of the message.
     pub print: u64,
     /// Its length.
@@ -27,9 +27,9 @@ pub struct Piece {
 
 /// One request: tool schemas first, then the messages in order.
 #[derive(Debug, Clone, Default)]
-pub struct Request {
+pub struct ChargedRequest {
     /// Tool schemas and messages.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<RequestPiece>,
     /// The number of pieces before the breakpoint after a fold.
     pub mark: Option<usize>,
     /// The length of the answer.
@@ -40,7 +40,7 @@ pub struct Request {
 
 /// The charge for one request.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Charge {
+pub struct RequestCharge {
     /// Its length.
     pub tokens: u64,
     /// Tokens read from the cache.
@@ -76,17 +76,17 @@ impl Bill {
 
 /// Charges requests one by one.
 #[derive(Debug, Clone)]
-pub struct Meter {
+pub struct CostMeter {
     price: Price,
     /// The last use of each prefix that can be matched.
     cached: FxHashMap<u64, f64>,
     bill: Bill,
 }
 
-impl Meter {
+impl CostMeter {
     /// A meter before the first request.
-    pub fn new(price: Price) -> Meter {
-        Meter { price, cached: FxHashMap::default(), bill: Bill::default() }
+    pub fn new(price: Price) -> CostMeter {
+        CostMeter { price, cached: FxHashMap::default(), bill: Bill::default() }
     }
 
     /// The total of all charges.
@@ -100,7 +100,7 @@ impl Meter {
     }
 
     /// Charges a request.
-    pub fn charge(&mut self, request: &Request) -> Charge {
+    pub fn charge(&mut self, request: &ChargedRequest) -> RequestCharge {
         let price = &self.price;
         let now = request.at.unwrap_or_default();
         let is_alive =
@@ -136,7 +136,7 @@ impl Meter {
         let (base, output) = price.at(tokens);
         let write = if is_written { price.write } else { 1.0 };
         let input = price.read * read as f64 + write * (tokens - read) as f64;
-        let charge = Charge {
+        let charge = RequestCharge {
             tokens,
             read,
             dollars: (base * input + output * request.output as f64) / 1e6,
@@ -165,17 +165,20 @@ mod tests {
     }
 
     /// Each request is a list of messages, each named by a letter and a hundred tokens long.
-    fn requests(texts: &[&str]) -> Vec<Request> {
-        let piece = |c: char| Piece { print: u64::from(u32::from(c)), tokens: 100 };
+    fn requests(texts: &[&str]) -> Vec<ChargedRequest> {
+        let piece = |c: char| RequestPiece { print: u64::from(u32::from(c)), tokens: 100 };
         texts
             .iter()
-            .map(|text| Request { pieces: text.chars().map(piece).collect(), ..Request::default() })
+            .map(|text| ChargedRequest {
+                pieces: text.chars().map(piece).collect(),
+                ..ChargedRequest::default()
+            })
             .collect()
     }
 
     /// The charges for a sequence of requests.
-    fn cost(price: &Price, requests: &[Request]) -> Bill {
-        let mut meter = Meter::new(price.clone());
+    fn cost(price: &Price, requests: &[ChargedRequest]) -> Bill {
+        let mut meter = CostMeter::new(price.clone());
         requests.iter().for_each(|request| {
             meter.charge(request);
         });
@@ -232,10 +235,10 @@ mod tests {
     #[test]
     fn an_expired_prefix_is_written_again_and_a_hit_renews_it() {
         let price = Price { lifetime: Some(300), ..price(CacheMatch::Prefix) };
-        let mut meter = Meter::new(price);
+        let mut meter = CostMeter::new(price);
         let mut read = Vec::new();
         for (request, at) in requests(&["a", "a", "a", "a"]).into_iter().zip([0.0, 200.0, 400.0, 701.0]) {
-            read.push(meter.charge(&Request { at: Some(at), ..request }).read);
+            read.push(meter.charge(&ChargedRequest { at: Some(at), ..request }).read);
         }
         assert_eq!(read, [0, 100, 100, 0]);
     }
@@ -244,8 +247,10 @@ mod tests {
     fn a_cliff_and_the_output_are_charged() {
         let cliffs = vec![Cliff { above: 150, base: 2e6, output: 10e6 }];
         let price = Price { cliffs, ..price(CacheMatch::Prefix) };
-        let requests: Vec<_> =
-            requests(&["a", "ab"]).into_iter().map(|request| Request { output: 10, ..request }).collect();
+        let requests: Vec<_> = requests(&["a", "ab"])
+            .into_iter()
+            .map(|request| ChargedRequest { output: 10, ..request })
+            .collect();
         // 125 + 50, then twice (10 + 125) + 100
         assert!((cost(&price, &requests).dollars - (175.0 + 370.0)).abs() < 1e-6);
     }

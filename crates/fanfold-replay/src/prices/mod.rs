@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use fanfold_core::{CacheEnds, PriceCliff, Tokens};
 use serde::{Deserialize, Serialize};
 
-pub use cost::{Bill, Charge, Meter, Piece, Request};
+pub use cost::{Bill, ChargedRequest, CostMeter, RequestCharge, RequestPiece};
 
 /// The price of one model, or of all models whose names share a prefix.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -129,7 +129,7 @@ pub struct PriceChange {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Provider {
+struct PriceList {
     provider: String,
     #[serde(default)]
     source: PriceSource,
@@ -180,7 +180,7 @@ pub enum PriceMatch {
 impl PriceTable {
     /// The built-in table.
     pub fn built_in() -> PriceTable {
-        let table: BTreeMap<String, Provider> =
+        let table: BTreeMap<String, PriceList> =
             toml::from_str(include_str!("table.toml")).expect("a test reads the embedded table");
         let mut built_in = Vec::new();
         for (name, provider) in table {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::chat_writer::{ChatWriter, call, text_of};
 use super::time::seconds;
-use super::{Origin, ReadExtent, SourceConversation};
+use super::{ConversationOrigin, ReadExtent, SourceConversation};
 use crate::record::Record;
 
 pub(super) fn read(lines: &[Value], name: &str, extent: ReadExtent) -> Vec<SourceConversation> {
@@ -22,7 +22,7 @@ pub(super) fn read(lines: &[Value], name: &str, extent: ReadExtent) -> Vec<Sourc
         let id = if n_mains > 1 { format!("{name}#{n}") } else { name.to_owned() };
         // All of them have the same session id in the file.
         let own_id = session_id.map(|own| if n > 0 { format!("{own}#{}", n + 1) } else { own.to_owned() });
-        let origin = (n > 0).then_some(Origin::Continuation);
+        let origin = (n > 0).then_some(ConversationOrigin::Continuation);
         conversations.extend(write_chain(lines, &chain, id, extent).map(|record| SourceConversation {
             record,
             id: own_id,
@@ -36,7 +36,7 @@ pub(super) fn read(lines: &[Value], name: &str, extent: ReadExtent) -> Vec<Sourc
         for (n, chain) in chains(&lines, is_message).into_iter().enumerate() {
             let agent = chain.first().and_then(|at| lines[*at]["agentId"].as_str());
             let agent = agent.map_or_else(|| format!("agent-{}", n + 1), str::to_owned);
-            let origin = session_id.map(|id| Origin::SubagentOf(id.to_owned()));
+            let origin = session_id.map(|id| ConversationOrigin::SubagentOf(id.to_owned()));
             let own_id = session_id.map(|id| format!("{id}-{agent}"));
             conversations.extend(
                 write_chain(&lines, &chain, format!("{name} {agent}"), extent)

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::chat_writer::{ChatWriter, call, text_of};
 use super::time::seconds;
-use super::{Origin, ReadExtent, SourceConversation};
+use super::{ConversationOrigin, ReadExtent, SourceConversation};
 use crate::record::ReportedUsage;
 
 /// Prefixes of texts that the program writes in the user's role.
@@ -66,7 +66,7 @@ pub(super) fn read(lines: &[Value], name: &str, extent: ReadExtent) -> Vec<Sourc
             record,
             id: own_id,
             title: None,
-            origin: (n > 0).then_some(Origin::Continuation),
+            origin: (n > 0).then_some(ConversationOrigin::Continuation),
         })
     };
     writers.into_iter().enumerate().filter_map(conversation).collect()

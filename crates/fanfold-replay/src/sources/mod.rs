@@ -45,12 +45,12 @@ pub struct SourceConversation {
     /// The title that its program gave it.
     pub title: Option<String>,
     /// Its relation to another conversation.
-    pub origin: Option<Origin>,
+    pub origin: Option<ConversationOrigin>,
 }
 
 /// The relation of a conversation to another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum ConversationOrigin {
     /// It continues the previous one in the file after a compaction.
     Continuation,
     /// It is a subagent of the conversation with this id.

@@ -1,12 +1,12 @@
 //! The figures of a replay as JSON.
 
-use fanfold_replay::{Outcome, ReplayOptions, ReplayedFold, rows};
+use fanfold_replay::{ReplayOptions, ReplayOutcome, ReplayedFold, rows};
 use serde_json::{Value, json};
 
 use crate::report_json;
 
 /// A summary for each policy and window, and the sums of each conversation.
-pub(crate) fn all(terms: &ReplayOptions, outcomes: &[Outcome]) -> String {
+pub(crate) fn all(terms: &ReplayOptions, outcomes: &[ReplayOutcome]) -> String {
     let name = |policy: usize| terms.policies[policy].name;
     let summary: Value = rows(outcomes, |_| true)
         .iter()

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use fanfold_replay::{Outcome, ReplayOptions, Row, rows};
+use fanfold_replay::{ReplayOptions, ReplayOutcome, ReplayRow, rows};
 
 const PANEL: (f64, f64) = (300.0, 190.0);
 const MARGIN: (f64, f64) = (52.0, 44.0);
@@ -18,7 +18,7 @@ const COLOURS: [&str; 6] = ["#0a7d6c", "#b3541e", "#5b62c9", "#a33a7f", "#7a7f1d
 /// What a panel shows along its lower side.
 struct Axis {
     name: &'static str,
-    value: fn(&Row) -> Option<f64>,
+    value: fn(&ReplayRow) -> Option<f64>,
     written: fn(f64) -> String,
 }
 
@@ -36,7 +36,7 @@ const AXES: [Axis; 2] = [
 ];
 
 /// The whole picture.
-pub(crate) fn svg(terms: &ReplayOptions, outcomes: &[Outcome]) -> String {
+pub(crate) fn svg(terms: &ReplayOptions, outcomes: &[ReplayOutcome]) -> String {
     let mut sources: Vec<&str> = outcomes.iter().map(|outcome| outcome.source.as_str()).collect();
     sources.sort_unstable();
     sources.dedup();
@@ -83,9 +83,9 @@ fn panel(
     out: &mut String,
     at: (f64, f64),
     (source, axis): (&str, &Axis),
-    (terms, rows): (&ReplayOptions, &[Row]),
+    (terms, rows): (&ReplayOptions, &[ReplayRow]),
 ) {
-    let points: Vec<(&Row, f64, f64)> =
+    let points: Vec<(&ReplayRow, f64, f64)> =
         rows.iter().filter_map(|row| Some((row, (axis.value)(row)?, row.shares.old?))).collect();
     let most = points.iter().map(|(_, x, _)| *x).fold(0.0, f64::max);
     let most = if most > 0.0 { most * 1.08 } else { 1.0 };

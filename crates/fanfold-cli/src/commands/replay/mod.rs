@@ -8,7 +8,7 @@ mod drawing; // the picture
 use std::path::Path;
 
 use fanfold_core::{Policy, thousands};
-use fanfold_replay::{CommonKnowledge, DEFAULT_PRICE, Outcome, Record, ReplayOptions, replay, rows};
+use fanfold_replay::{CommonKnowledge, DEFAULT_PRICE, Record, ReplayOptions, ReplayOutcome, replay, rows};
 use fanfold_tokens::o200k;
 use rayon::prelude::*;
 
@@ -82,7 +82,7 @@ fn check_picture(args: &ReplayArgs) -> Result<(), Failure> {
 }
 
 /// Tells what the tables do not show: windows for which nothing is long enough, and prices that were assumed.
-fn tell_left_out(terms: &ReplayOptions, records: &[Record], outcomes: &[Outcome], say: Say) {
+fn tell_left_out(terms: &ReplayOptions, records: &[Record], outcomes: &[ReplayOutcome], say: Say) {
     let is_missing = |window: &&u64| !outcomes.iter().any(|outcome| outcome.window == **window);
     for window in terms.windows.iter().filter(is_missing) {
         let window = thousands(*window);
@@ -151,14 +151,14 @@ fn replay_all(
     known: &CommonKnowledge,
     args: &ReplayArgs,
     say: Say,
-) -> anyhow::Result<Vec<Outcome>> {
+) -> anyhow::Result<Vec<ReplayOutcome>> {
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(args.jobs.unwrap_or(0))
         .build()
         .map_err(|error| Failure::new(format!("no threads could be started: {error}"), "try --jobs 1"))?;
     let n_all: usize = records.iter().map(n_bytes).sum();
     let progress = Progress::new("replaying", n_all as u64, say);
-    let mut outcomes: Vec<Outcome> = pool.install(|| {
+    let mut outcomes: Vec<ReplayOutcome> = pool.install(|| {
         let one = |record: &Record| {
             let outcomes = replay(record, terms, known, o200k());
             progress.add(n_bytes(record) as u64);

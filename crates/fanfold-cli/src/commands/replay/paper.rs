@@ -1,17 +1,17 @@
 //! The tables of a replay.
 
 use fanfold_core::thousands;
-use fanfold_replay::{Outcome, Record, ReplayOptions, Row};
+use fanfold_replay::{Record, ReplayOptions, ReplayOutcome, ReplayRow};
 
 use crate::terminal::{paint, style};
 
 /// What was sent and held, and what it cost: one row each for each policy and window.
-pub(crate) fn tables(terms: &ReplayOptions, rows: &[Row]) -> String {
+pub(crate) fn tables(terms: &ReplayOptions, rows: &[ReplayRow]) -> String {
     format!("{}\n{}", held(terms, rows), costs(terms, rows))
 }
 
 /// The same for one source.
-pub(crate) fn of_source(source: &str, terms: &ReplayOptions, rows: &[Row]) -> String {
+pub(crate) fn of_source(source: &str, terms: &ReplayOptions, rows: &[ReplayRow]) -> String {
     format!("\n{}\n{}", paint(style::BOLD, source), tables(terms, rows))
 }
 
@@ -45,8 +45,8 @@ const HELD: [&str; 23] = [
     "suff", "old-suff", "user",
 ];
 
-fn held(terms: &ReplayOptions, rows: &[Row]) -> String {
-    let row = |row: &Row| {
+fn held(terms: &ReplayOptions, rows: &[ReplayRow]) -> String {
+    let row = |row: &ReplayRow| {
         let (sums, shares) = (&row.sums, &row.shares);
         vec![
             terms.policies[row.policy].name.to_string(),
@@ -84,8 +84,8 @@ const COSTS: [&str; 15] = [
     "repeats", "folded", "recall tok", "recall all", "copied",
 ];
 
-fn costs(terms: &ReplayOptions, rows: &[Row]) -> String {
-    let row = |row: &Row| {
+fn costs(terms: &ReplayOptions, rows: &[ReplayRow]) -> String {
+    let row = |row: &ReplayRow| {
         let (sums, shares) = (&row.sums, &row.shares);
         let saved = sums.bill_raw.dollars - sums.bill.dollars;
         vec![
@@ -110,7 +110,7 @@ fn costs(terms: &ReplayOptions, rows: &[Row]) -> String {
 }
 
 /// What a person's sessions were, what they cost, and what the cheapest way would have saved.
-pub(crate) fn sessions(terms: &ReplayOptions, records: &[Record], rows: &[Row]) -> String {
+pub(crate) fn sessions(terms: &ReplayOptions, records: &[Record], rows: &[ReplayRow]) -> String {
     let n_messages: usize = records.iter().map(|record| record.messages.len()).sum();
     let reported: f64 = records.iter().map(|record| record.reported.dollars(&terms.price_of(record))).sum();
     let told = match reported > 0.0 {
@@ -147,7 +147,7 @@ pub(crate) fn sessions(terms: &ReplayOptions, records: &[Record], rows: &[Row]) 
 }
 
 /// Each fold with what it won and what it cost.
-pub(crate) fn receipts(terms: &ReplayOptions, outcomes: &[Outcome]) -> String {
+pub(crate) fn receipts(terms: &ReplayOptions, outcomes: &[ReplayOutcome]) -> String {
     const HEAD: [&str; 10] =
         ["conversation", "policy", "window", "reply", "stage", "before", "after", "won", "rewritten", "cost"];
     let mut rows = Vec::new();

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use fanfold_engine::Mode;
-use fanfold_mcp::{Access, Server as McpServer, Settings as McpSettings, http_service};
+use fanfold_mcp::{AccessRules, Server as McpServer, ServerSettings, http_service};
 use fanfold_memory::EventCallback;
 use fanfold_proxy::meter::{Collector, Meter};
 use fanfold_proxy::{Config, Limits, Recall, Remember, Running, ServeError, Token, serve};
@@ -65,13 +65,13 @@ async fn serve_until_asked(
     let meter = Arc::new(meter(args, options)?);
     let token = token(args)?;
     let counted = Arc::clone(&meter);
-    let mcp_settings = McpSettings {
+    let mcp_settings = ServerSettings {
         profiles: Arc::new(OtherProfiles),
         on_recall: Some(Arc::new(move || counted.recalled(None, "mcp"))),
-        ..McpSettings::default()
+        ..ServerSettings::default()
     };
     let mcp = McpServer::new(host.address(), mcp_settings);
-    let access = Access::checked(listen.ip().is_loopback());
+    let access = AccessRules::checked(listen.ip().is_loopback());
     let remember = memory(options, &meter)?;
     let config = Config {
         listen,

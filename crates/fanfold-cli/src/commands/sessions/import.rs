@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fanfold_engine::{Brought, Engine, Import, Imported, decode};
-use fanfold_replay::{FileKind, Origin, SourceConversation, detect_kind, read_whole};
+use fanfold_replay::{ConversationOrigin, FileKind, SourceConversation, detect_kind, read_whole};
 use fanfold_store::{Millis, Relation, SessionId};
 
 use super::hermes;
@@ -152,10 +152,10 @@ fn of_program(
         FileKind::Codex => "codex",
         FileKind::Records | FileKind::ShareGpt | FileKind::Body => record.source.as_str(),
     };
-    let usual = if matches!(origin, Some(Origin::SubagentOf(_))) { "subagent" } else { usual };
+    let usual = if matches!(origin, Some(ConversationOrigin::SubagentOf(_))) { "subagent" } else { usual };
     let parent = match origin {
-        Some(Origin::Continuation) => before.map(|before| (before, Relation::Rotation)),
-        Some(Origin::SubagentOf(id)) => Some((SessionId(id), Relation::Subagent)),
+        Some(ConversationOrigin::Continuation) => before.map(|before| (before, Relation::Rotation)),
+        Some(ConversationOrigin::SubagentOf(id)) => Some((SessionId(id), Relation::Subagent)),
         None => None,
     };
     let at = |i: usize| record.times.get(i).map(|seconds| Millis((seconds * 1000.0) as i64));

@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use common_knowledge::CommonKnowledge;
 
-use super::message::Message;
+use super::message::ChatMessage;
 use super::text::{n_chars, unescape};
 
 /// The kind of an atom.
@@ -59,15 +59,15 @@ impl AtomClass {
 const MAX_PER_REPLY: usize = 400;
 
 /// The distinct atoms of a reply in the order they are found, then its lines.
-pub(crate) fn find_atoms(reply: &Message, known: &CommonKnowledge) -> Vec<(String, AtomClass)> {
+pub(crate) fn find_atoms(reply: &ChatMessage, known: &CommonKnowledge) -> Vec<(String, AtomClass)> {
     let mut parts = vec![reply.content.as_str()];
     let calls: Vec<String> = reply.calls.iter().map(|call| call.values()).collect();
     parts.extend(calls.iter().map(String::as_str));
     parts.retain(|part| !part.is_empty());
     let text = unescape(&parts.join("\n"));
-    let mut collector = Collector { known, classes: FxHashMap::default(), order: Vec::new() };
+    let mut collector = AtomCollector { known, classes: FxHashMap::default(), order: Vec::new() };
     scan::each_atom(&text, |atom, class| collector.add(atom, class));
-    let Collector { mut classes, mut order, .. } = collector;
+    let AtomCollector { mut classes, mut order, .. } = collector;
     for line in lines_of(&calls) {
         if classes.insert(line.clone(), AtomClass::Line).is_none() {
             order.push((line, AtomClass::Line));
@@ -76,13 +76,13 @@ pub(crate) fn find_atoms(reply: &Message, known: &CommonKnowledge) -> Vec<(Strin
     order
 }
 
-struct Collector<'k> {
+struct AtomCollector<'k> {
     known: &'k CommonKnowledge,
     classes: FxHashMap<String, AtomClass>,
     order: Vec<(String, AtomClass)>,
 }
 
-impl Collector<'_> {
+impl AtomCollector<'_> {
     fn add(&mut self, found: &str, class: AtomClass) {
         let atom = found.trim().trim_matches(['.', ',', ';', ':', '!', '?']);
         let is_short = n_chars(atom) < 4;

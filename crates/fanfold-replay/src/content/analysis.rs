@@ -8,22 +8,22 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
 use super::atoms::{AtomClass, CommonKnowledge, find_atoms};
-use super::contents::{ContentId, Contents};
+use super::contents::{ContentId, MessageContents};
 use super::copied_spans::{CopiedSpan, copied_spans};
-use super::message::{Message, Role, spaced};
+use super::message::{ChatMessage, ChatRole, spaced};
 use super::readability::AtomContext;
 use super::text::{Needle, each_word, n_chars, unescape};
 use crate::record::Record;
 
-/// The number of an atom in its trajectory.
-pub(crate) type AtomId = u32;
+/// The id of an atom within one conversation.
+pub(crate) type ReplyAtomId = u32;
 /// The contexts of atoms in messages.
-type AtomContexts = FxHashMap<(AtomId, u32), Rc<Vec<AtomContext>>>;
+type AtomContexts = FxHashMap<(ReplyAtomId, u32), Rc<Vec<AtomContext>>>;
 
 /// An atom that a reply used.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UsedAtom {
-    pub(crate) atom: AtomId,
+    pub(crate) atom: ReplyAtomId,
     pub(crate) class: AtomClass,
     /// The distance of its last occurrence, in tokens.
     pub(crate) distance: f64,
@@ -40,11 +40,11 @@ pub(crate) struct Occurrence {
 }
 
 /// A recorded conversation, analysed.
-pub(crate) struct Trajectory<'r> {
+pub(crate) struct RecordAnalysis<'r> {
     pub(crate) record: &'r Record,
     /// Tokens of the tool schemas.
     pub(crate) base: u64,
-    pub(crate) contents: Contents<'r>,
+    pub(crate) contents: MessageContents<'r>,
     /// The content of each message.
     pub(crate) content_ids: Vec<ContentId>,
     /// Tokens of the messages before each one.
@@ -64,14 +64,18 @@ pub(crate) struct Trajectory<'r> {
     pub(crate) atom_contexts: RefCell<AtomContexts>,
 }
 
-impl<'r> Trajectory<'r> {
-    pub(crate) fn new(record: &'r Record, known: &CommonKnowledge, counter: &'r dyn Count) -> Trajectory<'r> {
+impl<'r> RecordAnalysis<'r> {
+    pub(crate) fn new(
+        record: &'r Record,
+        known: &CommonKnowledge,
+        counter: &'r dyn Count,
+    ) -> RecordAnalysis<'r> {
         let tools = record.tools.as_ref().and_then(|tools| serde_json::from_str::<Value>(tools.get()).ok());
         let schemas = tools.as_ref().map(spaced);
-        let mut trajectory = Trajectory {
+        let mut analysis = RecordAnalysis {
             record,
             base: schemas.as_ref().map_or(0, |schemas| counter.count(schemas).0),
-            contents: Contents::new(counter),
+            contents: MessageContents::new(counter),
             content_ids: Vec::new(),
             before: vec![0],
             replies: Vec::new(),
@@ -87,27 +91,27 @@ impl<'r> Trajectory<'r> {
         let mut fixed = Vec::new();
         let mut earlier_calls = EarlierCalls::default();
         for (i, raw) in record.messages.iter().enumerate() {
-            let (content, message) = trajectory.contents.add_recorded(i as u32, raw.get());
-            trajectory.content_ids.push(content);
-            let tokens = trajectory.contents[content].tokens;
-            trajectory.before.push(trajectory.before[i] + tokens);
+            let (content, message) = analysis.contents.add_recorded(i as u32, raw.get());
+            analysis.content_ids.push(content);
+            let tokens = analysis.contents[content].tokens;
+            analysis.before.push(analysis.before[i] + tokens);
             let repeats = earlier_calls.add(i as u32, &message);
             match message.role {
-                Role::Assistant if i > 0 => {
-                    trajectory.replies.push(i);
-                    trajectory.repeats.push(repeats);
+                ChatRole::Assistant if i > 0 => {
+                    analysis.replies.push(i);
+                    analysis.repeats.push(repeats);
                     atoms.push(find_atoms(&message, known));
                 }
-                Role::User if !message.is_harness => trajectory.users.push(i),
-                Role::System => fixed.push(trajectory.contents[content].text.clone()),
+                ChatRole::User if !message.is_harness => analysis.users.push(i),
+                ChatRole::System => fixed.push(analysis.contents[content].text.clone()),
                 _ => {}
             }
         }
         fixed.push(schemas.unwrap_or_else(|| "[]".to_owned()));
         let fixed = unescape(&fixed.join("\n"));
-        trajectory.locate_atoms(atoms, &fixed);
-        trajectory.copied = copied_spans(&trajectory, &fixed);
-        trajectory
+        analysis.locate_atoms(atoms, &fixed);
+        analysis.copied = copied_spans(&analysis, &fixed);
+        analysis
     }
 
     /// Tokens of the tool schemas and the first `n` messages.
@@ -122,31 +126,32 @@ impl<'r> Trajectory<'r> {
 
     /// Finds the earlier occurrences of the atoms of each reply.
     fn locate_atoms(&mut self, atoms: Vec<Vec<(String, AtomClass)>>, fixed: &str) {
-        let mut ids: FxHashMap<String, AtomId> = FxHashMap::default();
-        let mut by_reply: Vec<Vec<(AtomId, AtomClass)>> = Vec::new();
+        let mut ids: FxHashMap<String, ReplyAtomId> = FxHashMap::default();
+        let mut by_reply: Vec<Vec<(ReplyAtomId, AtomClass)>> = Vec::new();
         for reply in atoms {
             let mut list = Vec::with_capacity(reply.len());
             for (text, class) in reply {
                 let id = *ids.entry(text).or_insert_with_key(|text| {
                     self.needles.push(Needle::new(text));
-                    self.needles.len() as AtomId - 1
+                    self.needles.len() as ReplyAtomId - 1
                 });
                 list.push((id, class));
             }
             by_reply.push(list);
         }
-        let mut by_word: FxHashMap<&str, Vec<AtomId>> = FxHashMap::default();
+        let mut by_word: FxHashMap<&str, Vec<ReplyAtomId>> = FxHashMap::default();
         for (id, needle) in self.needles.iter().enumerate() {
             if let Some(word) = needle.key_word() {
-                by_word.entry(word).or_default().push(id as AtomId);
+                by_word.entry(word).or_default().push(id as ReplyAtomId);
             }
         }
         // The system prompt and the tool schemas are in every view.
-        let is_fixed: FxHashSet<AtomId> = last_offsets(&self.needles, &by_word, fixed).into_keys().collect();
+        let is_fixed: FxHashSet<ReplyAtomId> =
+            last_offsets(&self.needles, &by_word, fixed).into_keys().collect();
         self.occurrences = vec![Vec::new(); self.needles.len()];
         for (i, content) in self.content_ids.iter().enumerate() {
             let content = &self.contents[*content];
-            if content.role == Role::System {
+            if content.role == ChatRole::System {
                 continue;
             }
             let length = n_chars(&content.text).max(1) as f64;
@@ -163,19 +168,19 @@ impl<'r> Trajectory<'r> {
         }
     }
 
-    fn used(&self, reply: usize, atom: AtomId, class: AtomClass) -> Option<UsedAtom> {
+    fn used(&self, reply: usize, atom: ReplyAtomId, class: AtomClass) -> Option<UsedAtom> {
         let seen = self.occurrences_before(atom, reply);
         let (first, last) = (seen.first()?, seen.last()?);
         let role = |occurrence: &Occurrence| self.role(occurrence.message as usize);
         // The model can produce its own texts again, except file names.
-        if role(first) == Role::Assistant && !class.is_self_contained() {
+        if role(first) == ChatRole::Assistant && !class.is_self_contained() {
             return None;
         }
         Some(UsedAtom {
             atom,
             class,
             distance: self.tokens_back(reply, last.message, last.rest),
-            is_tool_only: seen.iter().all(|occurrence| role(occurrence) == Role::Tool),
+            is_tool_only: seen.iter().all(|occurrence| role(occurrence) == ChatRole::Tool),
         })
     }
 
@@ -193,12 +198,12 @@ impl<'r> Trajectory<'r> {
     }
 
     /// The occurrences of an atom before a message.
-    pub(crate) fn occurrences_before(&self, atom: AtomId, message: usize) -> &[Occurrence] {
+    pub(crate) fn occurrences_before(&self, atom: ReplyAtomId, message: usize) -> &[Occurrence] {
         let all = &self.occurrences[atom as usize];
         &all[..all.partition_point(|occurrence| (occurrence.message as usize) < message)]
     }
 
-    pub(crate) fn role(&self, message: usize) -> Role {
+    pub(crate) fn role(&self, message: usize) -> ChatRole {
         self.contents[self.content_ids[message]].role
     }
 
@@ -217,8 +222,8 @@ struct EarlierCalls {
 
 impl EarlierCalls {
     /// Adds a message. Returns the results of earlier calls that it repeats.
-    fn add(&mut self, at: u32, message: &Message) -> Vec<u32> {
-        if let (Role::Tool, Some(id)) = (message.role, &message.answers) {
+    fn add(&mut self, at: u32, message: &ChatMessage) -> Vec<u32> {
+        if let (ChatRole::Tool, Some(id)) = (message.role, &message.answers) {
             self.results.insert(id.clone(), at);
         }
         let mut repeats = Vec::new();
@@ -233,9 +238,9 @@ impl EarlierCalls {
 /// The last offset of each atom in a text.
 fn last_offsets(
     needles: &[Needle],
-    by_word: &FxHashMap<&str, Vec<AtomId>>,
+    by_word: &FxHashMap<&str, Vec<ReplyAtomId>>,
     text: &str,
-) -> FxHashMap<AtomId, usize> {
+) -> FxHashMap<ReplyAtomId, usize> {
     let mut offsets = FxHashMap::default();
     each_word(text, |start, word| {
         let Some(atoms) = by_word.get(word) else { return };
