@@ -28,6 +28,7 @@ pub use log::message_styles::Dresses;
 pub use log::notes::{Began, Beside, FoldMade, Moved, Note, Noted, Opened, Sent, Summarised, Why};
 pub use recall::any_session::{Recalled, Sought};
 pub use recall::handles::OpenError;
+pub use request::body_edits::{BodyEdits, BodyForm, ProviderRules, RefusedBody, Resend};
 pub use request::memory_block::Recollection;
 pub use request::pipeline::{Answer, Ask, Left, Mode, Trouble};
 pub use request::provider_reports::Refused;

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::follow::recall_offer::Offer;
 use crate::log::message_styles::Dresses;
+use crate::request::body_edits::BodyEdits;
 use crate::summary_jobs::Rest;
 
 /// Something that happened to a session.
@@ -230,6 +231,9 @@ pub struct Sent {
     /// Why it left as it came, if it did though it was looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original: Option<String>,
+    /// Edits of the encoded body; part of the bytes that the hash is of.
+    #[serde(default, skip_serializing_if = "BodyEdits::is_empty")]
+    pub edits: BodyEdits,
 }
 
 /// Recalls that a model made in one answer with calls of its client's.

@@ -16,6 +16,7 @@ use crate::log::body_frame::Skeleton;
 use crate::log::message_styles::Dresses;
 use crate::log::notes::{Began, Moved, Note, Sent, Why};
 use crate::log::session_log::Past;
+use crate::request::body_edits::BodyEdits;
 use crate::request::pipeline::{Ask, Trouble};
 use crate::request::receive::{frame_of, ids_of, whole};
 use crate::sessions::state::{Arrived, State, places_of, read_frame};
@@ -179,6 +180,7 @@ impl Engine {
             hash: blake3::hash(ask.body.as_bytes()).to_string(),
             n_bytes: ask.body.len() as u64,
             original: Some(Trouble::Continued.to_string()),
+            edits: BodyEdits::default(),
         }));
         self.write_kept(Some(writing.batch()))?;
         Err(Trouble::Continued)

@@ -1,11 +1,12 @@
-//! What was recalled from memory, in a request: at its end, within a reserve of its own, and nowhere else. The store
-//! does not have it, and a request that is made again comes without.
+//! The memory block of a request: recalled text at the end of its last message, within a token reserve of its own.
+//!
+//! It is no message: the store has it among the edits of the request that it was sent with, and nowhere else.
 
 use fanfold_core::{Budget, Count, Tokens};
 use fanfold_wire::{Format, fence, accepts_memory_block, append_memory_block};
 
 use crate::follow::terms::Terms;
-use crate::request::pipeline::{Answer, Ask};
+use crate::request::pipeline::Ask;
 
 /// Memory for a request.
 #[derive(Clone, Copy)]
@@ -32,26 +33,30 @@ pub(crate) fn within(terms: &Terms, memory: Recollection<'_>) -> Terms {
     Terms { budget: Budget::with_reserve(terms.budget.window(), reserve), ..terms.clone() }
 }
 
-/// Puts what is recalled at the end of an answer's body.
-pub(crate) fn recollect(ask: &Ask<'_>, answer: &mut Answer, format: Format) {
-    let Some(memory) = ask.memory.filter(|_| accepts_memory_block(ask.body, format)) else { return };
-    let Some(text) = (memory.recall)().filter(|text| !text.trim().is_empty()) else { return };
-    let counter = ask.terms.counter;
-    let Some(block) = fitting(&text, memory.room_in(ask.terms.budget), counter) else { return };
-    if let Some(body) = append_memory_block(&answer.body, format, &block) {
-        answer.body = body;
-        answer.memory = Some(counter.count(&block));
-    }
+/// A memory block and the body that it was added to.
+pub(crate) struct WithMemory {
+    pub(crate) body: String,
+    pub(crate) block: String,
+    pub(crate) tokens: Tokens,
 }
 
-/// A text in its fence, cut to a room at the end of a line; none if there is no room for any of it.
-fn fitting(text: &str, room: Tokens, counter: &dyn Count) -> Option<String> {
+/// Adds recalled text to the end of an encoded body. Returns `None` if nothing is recalled or the body has no place for it.
+pub(crate) fn add_memory(ask: &Ask<'_>, encoded: &str, format: Format) -> Option<WithMemory> {
+    let memory = ask.memory.filter(|_| accepts_memory_block(ask.body, format))?;
+    let text = (memory.recall)().filter(|text| !text.trim().is_empty())?;
+    let (block, tokens) = fitting(&text, memory.room_in(ask.terms.budget), ask.terms.counter)?;
+    let body = append_memory_block(encoded, format, &block)?;
+    Some(WithMemory { body, block, tokens })
+}
+
+/// A text in its fence, cut at the end of a line to fit a room, with its size. `None` if not even one line fits.
+fn fitting(text: &str, room: Tokens, counter: &dyn Count) -> Option<(String, Tokens)> {
     let mut text = text.trim();
     loop {
         let block = fence(text);
         let tokens = counter.count(&block);
         if tokens <= room {
-            return Some(block);
+            return Some((block, tokens));
         }
         // A little less than its share, so that it comes to an end soon.
         let share = text.len() as u64 * room.0 / tokens.0.max(1) * 9 / 10;
@@ -74,7 +79,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_cut_at_a_line() {
         let text: String = (0..200).map(|i| format!("- fact number {i}\n")).collect();
-        let block = fitting(&text, Tokens(120), &Words).unwrap();
+        let (block, _) = fitting(&text, Tokens(120), &Words).unwrap();
         assert!(Words.count(&block) <= Tokens(120) && block.contains("number 1\n"), "{block}");
         assert!(block.lines().all(|line| !line.starts_with("- fact") || line.split(' ').count() == 4));
         assert_eq!(fitting(&text, Tokens(10), &Words), None);

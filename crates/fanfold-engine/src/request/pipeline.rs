@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use fanfold_core::{Fault, Handle, Notice, Overflow, Refusal, Tokens, View};
 use fanfold_store::{Batch, Op, SessionId, StoreError};
-use fanfold_wire::DecodeError;
+use fanfold_wire::{DecodeError, Format};
 
 use crate::engine::{Engine, store_hint, store_words};
 use crate::follow::pipeline::{Followed, Sizes};
@@ -28,8 +28,9 @@ use crate::log::message_styles::Dresses;
 use crate::log::notes::{Note, Sent};
 use crate::log::session_log::Past;
 use crate::request::append::{Kept, MOST_TRIES, When};
+use crate::request::body_edits::{BodyEdits, BodyForm, REJECTED};
 use crate::request::fold_lock::{FoldLock, Got};
-use crate::request::memory_block::{Recollection, recollect, within};
+use crate::request::memory_block::{Recollection, add_memory, within};
 use crate::sessions::state::{Arrived, State};
 
 /// What a client wants to send.
@@ -56,6 +57,10 @@ pub struct Ask<'a> {
     pub until: Option<Instant>,
     /// What is recalled from memory, at the end of what leaves folded or whole.
     pub memory: Option<Recollection<'a>>,
+    /// The body as the client sent it, where `body` differs because hidden recalls were put back.
+    pub received: Option<&'a str>,
+    /// The form in which the provider accepts bodies that fanfold has changed.
+    pub form: BodyForm,
 }
 
 impl<'a> Ask<'a> {
@@ -73,6 +78,8 @@ impl<'a> Ask<'a> {
             mode: Mode::Fold,
             until: None,
             memory: None,
+            received: None,
+            form: BodyForm::default(),
         }
     }
 }
@@ -110,6 +117,12 @@ pub struct Answer {
     pub memory: Option<Tokens>,
     /// The handles of what this request folded first.
     pub new_handles: Vec<Handle>,
+    /// Edits of the encoded body.
+    pub edits: BodyEdits,
+    /// The body before the rules of its provider were applied, if they changed it.
+    pub unruled: Option<String>,
+    /// Whether the body is the client's only because the provider refuses others.
+    pub is_rejected: bool,
 }
 
 /// How a body leaves.
@@ -208,6 +221,9 @@ impl Engine {
             has_tool: false,
             memory: None,
             new_handles: Vec::new(),
+            edits: BodyEdits::default(),
+            unruled: None,
+            is_rejected: false,
         }
     }
 
@@ -258,36 +274,36 @@ impl Engine {
             Mode::Fold if !view.is_untouched() => Left::Folded(view.tokens),
             Mode::Fold | Mode::Observe => Left::Whole,
         };
-        let body = match ask.mode {
-            Mode::Observe => ask.body.to_owned(),
-            Mode::Fold => state.followed.encode(&view),
+        let edited = match ask.mode {
+            Mode::Observe => EditedBody { text: ask.body.to_owned(), ..EditedBody::default() },
+            Mode::Fold => edit(ask, state.followed.encode(&view), state.followed.conversation.format()),
         };
         if ask.until.is_some_and(|until| Instant::now() > until) {
             return Err(Trouble::Late);
         }
         state.frame = Some(frame);
-        let (n_new, new_handles) = self.note_request(ask, &mut state, deferred, &view, &body)?;
+        let (n_new, new_handles) = self.note_request(ask, &mut state, deferred, &view, &edited)?;
         let n_new = progress.n_new + n_new;
         let notices = state.followed.session.take_notices();
         let session = &state.followed.session;
         let (transcript, n_folds) = (session.transcript().total(), session.status().n_folds);
-        let format = state.followed.conversation.format();
-        let mut answer = Answer {
-            body,
+        let has_added_tool = ask.mode == Mode::Fold && state.followed.conversation.has_added_tool();
+        let answer = Answer {
+            body: edited.text,
             left,
             is_kept: true,
             n_new,
             n_left: progress.n_left,
             sizes: Some(Sizes { transcript, view: view.tokens, n_folds }),
             notices,
-            has_tool: ask.mode == Mode::Fold && state.followed.conversation.has_added_tool(),
-            memory: None,
+            has_tool: has_added_tool && !edited.is_rejected && !edited.edits.rules.without_recall_tool,
+            memory: edited.memory_tokens,
             new_handles,
+            edits: edited.edits,
+            unruled: edited.unruled,
+            is_rejected: edited.is_rejected,
         };
         self.cache.put(ask.session.clone(), state);
-        if ask.mode == Mode::Fold {
-            recollect(ask, &mut answer, format);
-        }
         Ok(answer)
     }
 
@@ -301,11 +317,15 @@ impl Engine {
         state: &mut State,
         deferred: Option<Batch>,
         view: &View,
-        body: &str,
+        body: &EditedBody,
     ) -> Result<(usize, Vec<Handle>), Trouble> {
-        let mut sent = sent_of(state, body);
+        let mut sent = sent_of(state, &body.text);
+        sent.edits.clone_from(&body.edits);
         sent.tokens = Some(view.tokens.0);
-        sent.original = (ask.mode == Mode::Observe).then(|| OBSERVED.to_owned());
+        sent.original = match ask.mode {
+            Mode::Observe => Some(OBSERVED.to_owned()),
+            Mode::Fold => body.is_rejected.then(|| REJECTED.to_owned()),
+        };
         state.has_new_fold = !state.has_noted_all();
         if !state.has_new_fold {
             let mut batch = deferred.unwrap_or_else(|| self.batch());
@@ -377,7 +397,43 @@ fn sent_of(state: &State, body: &str) -> Sent {
         hash: blake3::hash(body.as_bytes()).to_string(),
         n_bytes: body.len() as u64,
         original: None,
+        edits: BodyEdits::default(),
     }
+}
+
+/// An encoded body with all edits applied.
+#[derive(Default)]
+struct EditedBody {
+    text: String,
+    edits: BodyEdits,
+    memory_tokens: Option<Tokens>,
+    /// The body before provider rules were applied, if they changed it.
+    unruled: Option<String>,
+    is_rejected: bool,
+}
+
+/// Adds the memory block to an encoded body, then applies the rules of the provider if the body is no longer the client's.
+fn edit(ask: &Ask<'_>, encoded: String, format: Format) -> EditedBody {
+    let mut edited = EditedBody { text: encoded, ..EditedBody::default() };
+    if let Some(memory) = add_memory(ask, &edited.text, format) {
+        edited.text = memory.body;
+        edited.edits.memory = Some(memory.block);
+        edited.memory_tokens = Some(memory.tokens);
+    }
+    let received = ask.received.unwrap_or(ask.body);
+    match ask.form {
+        _ if edited.text == received => {}
+        BodyForm::Verbatim => {
+            return EditedBody { text: received.to_owned(), is_rejected: true, ..EditedBody::default() };
+        }
+        BodyForm::Edited(rules) => {
+            if let Some((body, rules)) = rules.apply(&edited.text, format) {
+                edited.unruled = Some(std::mem::replace(&mut edited.text, body));
+                edited.edits.rules = rules;
+            }
+        }
+    }
+    edited
 }
 
 /// How far a request came.

@@ -126,7 +126,8 @@ impl Engine {
                 "its settings or its fanfold were others then",
             )
         })?;
-        let body = state.followed.encode(&view);
+        let encoded = state.followed.encode(&view);
+        let body = sent.edits.apply(encoded, state.followed.conversation.format());
         Ok((body, Some(state.followed)))
     }
 
