@@ -1,4 +1,4 @@
-//! What a proxy is told, once, before it starts.
+//! Settings of a proxy.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,86 +12,86 @@ use fanfold_wire::Format;
 
 use crate::admission::token::Token;
 use crate::meter::Meter;
-use crate::prepare::memory::Remember;
 use crate::prepare::recall_offer::Recall;
-use crate::send::upstream::Upstreams;
+use crate::receive::turn_memory::Remember;
+use crate::receive::upstream::Upstreams;
 
-/// Everything that a proxy is told.
+/// The settings of a proxy.
 #[derive(Clone)]
 pub struct Config {
-    /// Where it listens; port 0 lets the system choose.
+    /// Address to listen on; port 0 lets the system choose.
     pub listen: SocketAddr,
-    /// Where requests go.
+    /// Where requests are sent.
     pub upstreams: Upstreams,
-    /// Where sessions are kept, and what they are folded by.
+    /// Opens the store and chooses the fold settings.
     pub host: Arc<dyn Host>,
-    /// Whether anything is changed.
+    /// Whether requests are folded or only observed.
     pub mode: Mode,
-    /// How models open folds.
+    /// How models recall folded originals.
     pub recall: Recall,
-    /// What is remembered from one session to the next, if anything is.
+    /// Memory across sessions.
     pub memory: Option<Remember>,
-    /// Counts what passes.
+    /// Counts requests.
     pub meter: Arc<Meter>,
-    /// Answers below `/fanfold/mcp`, if anything does.
+    /// Serves `/fanfold/mcp`.
     pub mcp: Option<Router>,
-    /// Certificates of authorities that upstreams are trusted by, beside those of this machine, as PEM.
+    /// Additional certificate authorities for upstreams, as PEM.
     pub ca: Option<Vec<u8>>,
-    /// What a client must know; needed wherever others than this machine can reach us.
+    /// Required from clients; mandatory if the address can be reached from other machines.
     pub token: Option<Token>,
-    /// How much of everything.
+    /// Timeouts and size limits.
     pub limits: Limits,
 }
 
-/// Opens stores and chooses terms: what differs between the programs that have a proxy in them.
+/// The program that embeds the proxy: it opens stores and chooses fold settings.
 pub trait Host: Send + Sync {
-    /// Opens the store, which is made if it is not there.
+    /// Opens the store, and creates it if it does not exist.
     fn open(&self) -> Result<Engine, StoreError>;
 
-    /// The file of the store, if it is a file: one that is gone or another is opened anew.
+    /// The file of the store, if it is a file. It is reopened if it was deleted or replaced.
     fn file(&self) -> Option<PathBuf>;
 
-    /// What a conversation is folded by.
+    /// The fold settings for a model.
     fn terms(&self, model: Option<&str>, format: Format) -> Result<Terms, String>;
 
-    /// Whether the window in those terms is known. Where it is only assumed, the server is asked for it.
+    /// Whether the window of a model is known. If it is assumed, the model server is asked for it.
     fn knows_window(&self, _model: &str) -> bool {
         true
     }
 
-    /// Whether summaries are to be written of what is folded.
+    /// Whether folded steps are to be summarised by a model.
     fn wants_summaries(&self) -> bool {
         false
     }
 
-    /// Who writes them. A server may be asked how much it reads, so this may take a while.
+    /// The models that write summaries. This may block, because a server may be asked for its window.
     fn ways(&self) -> Ways {
         Ways::default()
     }
 }
 
-/// How much of everything, and for how long.
+/// Timeouts and size limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// What our own work before the upstream call may take.
+    /// Time for all work before the call to the provider.
     pub deadline: Duration,
-    /// The largest body that is looked at; a larger one goes through as it comes.
+    /// The largest body, in bytes, that is read; larger ones are streamed unchanged.
     pub body: usize,
-    /// Connections at once, and answers under way. When they are all taken, those that do nothing go first.
+    /// Connections and responses in progress. At the limit, inactive connections are closed first.
     pub connections: usize,
-    /// How long the first request of a connection may take to be named.
+    /// Time until the headers of the first request of a connection.
     pub greeting: Duration,
-    /// Bytes of large bodies that are held at once; more of them wait, and then go through as they come.
+    /// Bytes of large bodies held at once; further ones wait, and are then streamed unchanged.
     pub held: usize,
-    /// Bodies that are worked on at once; more of them wait, within their deadline.
+    /// Bodies folded at once; further ones wait within their deadline.
     pub folding: usize,
-    /// How long a client may be silent: between requests, in its headers, in its body, or not reading its answer.
+    /// How long a client may be silent: between requests, in headers or body, or without reading its response.
     pub client_idle: Duration,
-    /// How long a connection upstream may take to be made.
+    /// Time to connect to the provider.
     pub connect: Duration,
-    /// How long upstream may be silent; a stream that goes on has no limit.
+    /// How long the provider may be silent; a stream that sends data has no limit.
     pub upstream_idle: Duration,
-    /// How long streams are waited for at the end.
+    /// Time for running streams at shutdown.
     pub farewell: Duration,
 }
 

@@ -1,30 +1,36 @@
-//! HTTP in front of a model provider: folds what passes, and never makes a request worse.
+//! HTTP in front of a model provider: folds conversations, and sends a request unchanged if anything fails.
 //!
 //! ```text
-//! client --> route --> engine (a blocking thread, a deadline) --> upstream --> client
-//!              |           | anything of ours fails
-//!              +-----------+--------> the body as it came ------^
+//! client --> admission --> receive --> prepare --> send --> reply --> client
+//!                             |                     ^
+//!                             +-- bypass: unchanged-+
 //! ```
+//!
+//! [`pipeline`] has the stages in order. Each takes a value and returns one.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may fail"))]
 
-mod config; //       settings of a proxy
-mod watched_body; // a response body with a callback for its bytes and its end
-pub mod meter; //    counts requests: status, Prometheus, log lines, spans
-mod admission; //    which clients may connect, and how much memory their bodies may use
-mod receive; //      routes, headers and bodies of requests
-mod prepare; //      what is sent instead of a body
-mod send; //         calls to the provider
-mod reply; //        the provider's answer on its way to the client
-mod local; //        routes that the proxy answers itself
-mod pipeline; //     a request from acceptance to the last byte
-mod server; //       listener and shutdown
+mod config; //        settings
+mod outcome; //       folded, whole, or unchanged for a reason
+mod error_reply; //   errors of the proxy itself
+mod reconnecting_engine; // the engine on a store that may be replaced
+mod observed_body; // a body that reports its bytes and its end
+pub mod meter; //     counters, status, logs and spans
+mod admission; //     who may connect, and how much is held in memory
+mod receive; //       route, headers and body of a request
+mod prepare; //       the body to send
+mod send; //          calls to the provider, with retries
+mod reply; //         the answer on its way to the client
+mod local; //         routes that the proxy answers itself
+mod shared; //        state shared by all requests
+mod pipeline; //      one request through all stages
+mod server; //        listener and shutdown
 
 pub use admission::token::Token;
 pub use config::{Config, Host, Limits};
 pub use local::api;
-pub use prepare::memory::Remember;
-pub use prepare::prepared_body::Reason;
+pub use outcome::{BypassReason, Outcome};
 pub use prepare::recall_offer::Recall;
-pub use send::upstream::{Upstream, UpstreamError, Upstreams};
+pub use receive::turn_memory::Remember;
+pub use receive::upstream::{Upstream, UpstreamError, Upstreams};
 pub use server::{Running, ServeError, serve};

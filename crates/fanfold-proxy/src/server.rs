@@ -1,4 +1,4 @@
-//! Listening, and ending in good order: nobody new is let in, streams go on to their end, and then that is that.
+//! Listener and shutdown: at the end no connection is accepted, and running streams get time to finish.
 
 use std::convert::Infallible;
 use std::io;
@@ -16,55 +16,59 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::admission::connections::{Door, Seat};
-use crate::admission::write_timeout::Watched;
+use crate::admission::connections::{ConnectionGuard, ConnectionLimit};
+use crate::admission::write_timeout::WriteTimeout;
 use crate::config::Config;
-use crate::local::local_routes;
-use crate::pipeline::{Shared, exchange};
-use crate::watched_body::Passing;
+use crate::local;
+use crate::observed_body::ObservedBody;
+use crate::pipeline;
+use crate::shared::Shared;
 
-/// After a failed accept, for lack of files say, others are let go on first.
+/// Pause after a failed accept, so that file descriptors can be released.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// The largest header list of an HTTP/2 request.
+const MAX_HEADER_BYTES: u32 = 256 << 10;
+const HTTP2_KEEP_ALIVE: Duration = Duration::from_secs(30);
 
 /// Why a proxy did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The address is not to be had.
-    #[error("{address} can't be listened on: {error}")]
+    /// The address cannot be bound.
+    #[error("cannot listen on {address}: {error}")]
     Listen {
         /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The cause.
         #[source]
         error: io::Error,
     },
-    /// Others could reach it, and it has no token.
+    /// Other machines could use it without a token.
     #[error("{0} can be reached from other machines, and there is no token")]
     Open(SocketAddr),
-    /// It would send requests to itself.
-    #[error("{0} is where it listens itself: requests would go round for ever")]
+    /// The upstream is the proxy itself.
+    #[error("the upstream {0} is the proxy's own address: requests would loop")]
     Itself(String),
-    /// What was given as certificates of authorities are none.
-    #[error("there is no certificate among the authorities that were given")]
+    /// The CA file has no certificate.
+    #[error("the CA file contains no certificate")]
     Authorities,
-    /// The HTTP client could not be made.
-    #[error("requests can't be sent from here: {}", cause(.0))]
+    /// The HTTP client could not be created.
+    #[error("cannot create an HTTP client: {}", root_cause(.0))]
     Sender(#[from] reqwest::Error),
 }
 
-/// What is at the bottom of an error: the rest says little.
-fn cause(error: &reqwest::Error) -> String {
+/// The innermost cause of an error, which is the informative one.
+fn root_cause(error: &reqwest::Error) -> String {
     let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
     causes.last().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-/// A proxy that runs.
+/// A running proxy.
 pub struct Running {
     address: SocketAddr,
     shared: Arc<Shared>,
-    /// Told when nobody new is let in.
+    /// Cancelled when no more connections are accepted.
     closing: CancellationToken,
-    /// Told when those who are still there are dropped.
+    /// Cancelled when open connections are dropped.
     dropping: CancellationToken,
     connections: TaskTracker,
 }
@@ -74,7 +78,7 @@ pub async fn serve(config: Config) -> Result<Running, ServeError> {
     if !config.listen.ip().is_loopback() && config.token.is_none() {
         return Err(ServeError::Open(config.listen));
     }
-    // Whoever was first has chosen; all that matters is that there is one.
+    // Fails if a crypto provider is already installed, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let failed = |error| ServeError::Listen { address: config.listen, error };
     let listener = TcpListener::bind(config.listen).await.map_err(failed)?;
@@ -90,17 +94,17 @@ pub async fn serve(config: Config) -> Result<Running, ServeError> {
         dropping: CancellationToken::new(),
         connections: TaskTracker::new(),
     };
-    tokio::spawn(running.accepting(listener));
+    tokio::spawn(running.accept_loop(listener));
     Ok(running)
 }
 
 impl Running {
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Lets nobody new in, waits for what is under way up to its limit, and ends. Says whether everybody was done.
+    /// Stops accepting, waits for open connections up to a limit, and drops the rest. Returns whether all had finished.
     pub async fn stop(&self) -> bool {
         self.closing.cancel();
         self.connections.close();
@@ -114,41 +118,42 @@ impl Running {
         is_done
     }
 
-    /// Whether sessions can be kept now, or why not. Requests go through either way.
+    /// Whether the store works. Requests are forwarded either way.
     pub async fn is_ready(&self) -> Result<(), String> {
-        local_routes::is_ready(&self.shared).await
+        local::is_ready(&self.shared).await
     }
 
-    /// How many connections there are.
+    /// The number of open connections.
     pub fn n_connections(&self) -> usize {
         self.connections.len()
     }
 
-    fn accepting(&self, listener: TcpListener) -> impl Future<Output = ()> + use<> {
+    fn accept_loop(&self, listener: TcpListener) -> impl Future<Output = ()> + use<> {
         let (shared, connections) = (Arc::clone(&self.shared), self.connections.clone());
         let (closing, dropping) = (self.closing.clone(), self.dropping.clone());
         async move {
-            let door = Door::new(shared.limits.connections);
+            let limit = ConnectionLimit::new(shared.limits.connections);
             loop {
                 let accepted = tokio::select! {
                     accepted = listener.accept() => accepted,
                     () = closing.cancelled() => return,
                 };
                 let Ok((stream, peer)) = accepted else {
-                    door.make_room();
+                    limit.make_room();
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                     continue;
                 };
-                let Some(seat) = door.let_in(peer.ip().to_canonical()).map(Arc::new) else {
-                    tracing::debug!("a connection is closed at once: all places are taken");
+                let Some(guard) = limit.accept(peer.ip().to_canonical()).map(Arc::new) else {
+                    tracing::debug!("connection closed at once: the connection limit is reached");
                     continue;
                 };
-                let connection = serve_one(stream, Arc::clone(&seat), Arc::clone(&shared), closing.clone());
+                let connection =
+                    serve_connection(stream, Arc::clone(&guard), Arc::clone(&shared), closing.clone());
                 let dropping = dropping.clone();
                 connections.spawn(async move {
                     tokio::select! {
                         () = connection => {}
-                        () = seat.goes() => tracing::debug!("a connection goes to make room for another"),
+                        () = guard.evicted() => tracing::debug!("connection closed to make room for another"),
                         () = dropping.cancelled() => {}
                     }
                 });
@@ -157,47 +162,43 @@ impl Running {
     }
 }
 
-/// Serves one connection to its end.
-async fn serve_one(stream: TcpStream, seat: Arc<Seat>, shared: Arc<Shared>, closing: CancellationToken) {
-    // Small pieces of a stream leave at once.
+async fn serve_connection(
+    stream: TcpStream,
+    guard: Arc<ConnectionGuard>,
+    shared: Arc<Shared>,
+    closing: CancellationToken,
+) {
+    // Small events of a stream are sent at once.
     let _ = stream.set_nodelay(true);
     let idle = shared.limits.client_idle;
-    let greeting = tokio::time::sleep(shared.limits.greeting.min(idle));
-    let is_greeted = Arc::new(AtomicBool::new(false));
-    let greeted = Arc::clone(&is_greeted);
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(idle);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .keep_alive_interval(Duration::from_secs(30))
-        .keep_alive_timeout(Duration::from_secs(30))
-        .adaptive_window(true)
-        .max_header_list_size(256 << 10);
+    let first_request = tokio::time::sleep(shared.limits.greeting.min(idle));
+    let has_requested = Arc::new(AtomicBool::new(false));
+    let requested = Arc::clone(&has_requested);
     let service = service_fn(move |request: http::Request<Incoming>| {
-        greeted.store(true, Ordering::Relaxed);
-        let (shared, visit) = (Arc::clone(&shared), Arc::new(seat.asks()));
+        requested.store(true, Ordering::Relaxed);
+        let (shared, active) = (Arc::clone(&shared), Arc::new(guard.start_request()));
         async move {
             let mut request = request.map(Body::new);
-            request.extensions_mut().insert(Arc::clone(&visit));
-            let response = exchange(shared, request).await;
-            visit.is_heard();
-            Ok::<_, Infallible>(response.map(|body| Passing::new(body, visit)))
+            request.extensions_mut().insert(Arc::clone(&active));
+            let response = pipeline::handle(shared, request).await;
+            active.mark_received();
+            Ok::<_, Infallible>(response.map(|body| ObservedBody::new(body, active)))
         }
     });
-    let connection = builder.serve_connection(TokioIo::new(Watched::new(stream, idle)), service);
+    let builder = http_builder(idle);
+    let connection = builder.serve_connection(TokioIo::new(WriteTimeout::new(stream, idle)), service);
     tokio::pin!(connection);
-    // Who has a request under way, or had one, looks after its silences in other ways.
-    let late = async {
-        greeting.await;
-        if is_greeted.load(Ordering::Relaxed) {
+    // Only the first request has this timeout; later silences have timeouts of their own.
+    let first_request_timeout = async {
+        first_request.await;
+        if has_requested.load(Ordering::Relaxed) {
             std::future::pending::<()>().await;
         }
     };
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
-        () = late => {
-            tracing::debug!("a connection is closed: its first request did not come");
+        () = first_request_timeout => {
+            tracing::debug!("connection closed: no request within the timeout");
             return;
         }
         () = closing.cancelled() => {
@@ -206,6 +207,19 @@ async fn serve_one(stream: TcpStream, seat: Arc<Seat>, shared: Arc<Shared>, clos
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "a connection broke");
+        tracing::debug!(%error, "connection failed");
     }
+}
+
+fn http_builder(idle: Duration) -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(idle);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(HTTP2_KEEP_ALIVE)
+        .keep_alive_timeout(HTTP2_KEEP_ALIVE)
+        .adaptive_window(true)
+        .max_header_list_size(MAX_HEADER_BYTES);
+    builder
 }

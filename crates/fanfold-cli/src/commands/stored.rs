@@ -4,7 +4,7 @@ use std::path::Path;
 
 use fanfold_core::{Feedback, Handle, Notice, Tokens, thousands};
 use fanfold_engine::{Answer, Ask, Engine, Followed, Left, Note, OpenError, Trouble, Wishes, decode};
-use fanfold_proxy::meter::level_to_tell;
+use fanfold_proxy::meter::new_pressure_level;
 use fanfold_store::SessionId;
 use serde_json::json;
 
@@ -197,7 +197,7 @@ fn tell_folded(session: &dyn fanfold_core::Engine, args: &FoldArgs, answer: &Ans
         say.note(&format!("{}\n", Feedback { note: told.note.clone().or(why), ..told }));
     }
     let budget = session.budget();
-    if let Some(level) = level_to_tell(&answer.notices, view, budget.room()) {
+    if let Some(level) = new_pressure_level(&answer.notices, view, budget.room()) {
         say.pressure(level, view, budget);
     }
 }

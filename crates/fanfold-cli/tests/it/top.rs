@@ -112,7 +112,7 @@ fn a_token_is_sent_where_one_is_wanted() {
     let without = sandbox.run(&format!("top --url {address}"));
     assert_eq!(without.code, 1);
     assert!(
-        without.err.contains("wants a token") && without.err.contains("hint: give it with --token"),
+        without.err.contains("requires a token") && without.err.contains("hint: give it with --token"),
         "{}",
         without.err
     );
@@ -135,7 +135,7 @@ fn nobody_there_is_told_with_the_address_and_what_to_do() {
     expect![[r#"
         error: no proxy answers at ADDRESS: connection refused
 
-        hint: start one with `fanfold serve`, or name where it is with --url
+        hint: start one with `fanfold serve`, or give its address with --url
     "#]]
     .assert_eq(&ran.err.replace(&address, "ADDRESS"));
     let other = serve("<html>".to_owned(), None);

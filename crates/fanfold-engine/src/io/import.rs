@@ -4,7 +4,7 @@ use fanfold_store::{
     Batch, EndReason, EventRow, IdError, Millis, NewEvent, NewMessage, NewSession, NodeId, Op, Relation,
     SessionChange, SessionFilter, SessionId, SessionRow, StoreError,
 };
-use fanfold_wire::{Conversation, MessageStyle, Format, strip_style};
+use fanfold_wire::{Conversation, Format, MessageStyle, strip_style};
 use serde_json::Value;
 
 use crate::engine::{Engine, OpError};

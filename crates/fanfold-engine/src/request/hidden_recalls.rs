@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use fanfold_store::{Op, SessionId, SessionRow, StoreError};
 use fanfold_wire::Format;
-use fanfold_wire::reply::{self, ToolCall, RECALL_TOOL, insert_hidden_recalls};
+use fanfold_wire::reply::{self, RECALL_TOOL, ToolCall, insert_hidden_recalls};
 
 use crate::engine::{Engine, OpError};
 use crate::log::notes::{Beside, Note};

@@ -3,7 +3,7 @@
 //! It is no message: the store has it among the edits of the request that it was sent with, and nowhere else.
 
 use fanfold_core::{Budget, Count, Tokens};
-use fanfold_wire::{Format, fence, accepts_memory_block, append_memory_block};
+use fanfold_wire::{Format, accepts_memory_block, append_memory_block, fence};
 
 use crate::follow::terms::Terms;
 use crate::request::pipeline::Ask;

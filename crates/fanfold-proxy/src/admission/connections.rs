@@ -1,256 +1,298 @@
-//! Who is let in, and who goes when it is full: a slow or hostile client can't shut out the others.
+//! Connection limit: a slow or hostile client cannot shut out the others.
 //!
 //! ```text
-//! greeting --headers--> sending --body--> served --answer's end--> resting --headers--> sending ...
+//! idle --headers--> receiving --body--> serving --end of response--> resting --headers--> receiving ...
 //! ```
 //!
-//! When every place is taken, whoever has been greeting, resting or sending for longest goes, in this order. Who is
-//! served stays, unless its peer has more than its share and the newcomer's has not. A few more are let in than there
-//! are places: our own routes answer them, and all else waits a moment for a place.
+//! When all slots are taken, the connection that has been idle, resting or receiving for longest is closed, in this
+//! order. Serving connections stay, unless their peer exceeds its share and the new peer does not. A few extra connections
+//! are accepted beyond the limit: local routes serve them, and other requests wait briefly for a slot.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use axum::body::Body;
+use http::StatusCode;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use crate::watched_body::{End, Watch};
+use crate::error_reply::ErrorReply;
+use crate::observed_body::{BodyEnd, BodyObserver};
+use crate::receive::read_body::ReadBody;
 
-/// So many are let in beyond the places that there are.
-const ASIDE: usize = 64;
-/// A peer has its share when it has one of so many parts of all places. This machine has no share: all may be its.
+/// Connections accepted beyond the limit.
+const EXTRA: usize = 64;
+/// A peer may hold 1/PARTS of all connections; loopback is exempt.
 const PARTS: usize = 4;
 
-/// Lets clients in.
-pub(crate) struct Door {
-    most: usize,
-    /// Answers that are under way at once.
-    places: Arc<Semaphore>,
-    /// Guards who is here; held for a look at each of them at most.
-    guests: Mutex<Guests>,
+/// Accepts connections up to a limit.
+pub(crate) struct ConnectionLimit {
+    limit: usize,
+    /// Responses in progress.
+    slots: Arc<Semaphore>,
+    /// Guards the table of connections; held while it is scanned once.
+    table: Mutex<ConnectionTable>,
 }
 
 #[derive(Default)]
-struct Guests {
-    n_ever: u64,
-    here: BTreeMap<u64, Guest>,
+struct ConnectionTable {
+    n_accepted: u64,
+    open: BTreeMap<u64, Connection>,
 }
 
-/// A connection that was let in.
-struct Guest {
+struct Connection {
     peer: IpAddr,
-    has_asked: bool,
-    n_sending: usize,
-    n_served: usize,
-    /// Since when it does what it does.
+    has_requested: bool,
+    n_receiving: usize,
+    n_serving: usize,
+    /// When it entered its current phase.
     since: Instant,
-    /// Told when it must go.
-    goes: CancellationToken,
+    evicted: CancellationToken,
 }
 
-/// What a guest does. Whoever is named first goes first.
+/// The phase of a connection. Earlier phases are evicted first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Doing {
-    /// It has not asked for anything yet.
-    Greeting,
-    /// It may ask for something more.
+enum Phase {
+    /// It has sent no request yet.
+    Idle,
+    /// It is between requests.
     Resting,
-    /// It sends what it asks.
-    Sending,
-    /// It waits for an answer, or gets it.
-    Served,
+    /// A request is being received.
+    Receiving,
+    /// A response is awaited or being sent.
+    Serving,
 }
 
-impl Guest {
-    fn doing(&self) -> Doing {
-        match (self.n_served, self.n_sending, self.has_asked) {
-            (0, 0, false) => Doing::Greeting,
-            (0, 0, true) => Doing::Resting,
-            (0, _, _) => Doing::Sending,
-            (_, _, _) => Doing::Served,
+impl Connection {
+    fn phase(&self) -> Phase {
+        match (self.n_serving, self.n_receiving, self.has_requested) {
+            (0, 0, false) => Phase::Idle,
+            (0, 0, true) => Phase::Resting,
+            (0, _, _) => Phase::Receiving,
+            (_, _, _) => Phase::Serving,
         }
     }
 }
 
-impl Door {
-    /// A door with so many places behind it.
-    pub(crate) fn new(most: usize) -> Arc<Door> {
-        let places = Arc::new(Semaphore::new(most));
-        Arc::new(Door { most, places, guests: Mutex::default() })
+impl ConnectionLimit {
+    pub(crate) fn new(limit: usize) -> Arc<ConnectionLimit> {
+        let slots = Arc::new(Semaphore::new(limit));
+        Arc::new(ConnectionLimit { limit, slots, table: Mutex::default() })
     }
 
-    /// Lets a connection in, or says that it can't be: then nobody is here who could go for it.
-    pub(crate) fn let_in(self: &Arc<Door>, peer: IpAddr) -> Option<Seat> {
-        let mut guests = self.guests();
-        let is_full = guests.here.len() >= self.most;
-        if is_full && !guests.make_room(Some(peer), self.most) && guests.here.len() >= self.most + ASIDE {
+    /// Accepts a connection, after evicting another if necessary. Returns `None` if none can be evicted.
+    pub(crate) fn accept(self: &Arc<ConnectionLimit>, peer: IpAddr) -> Option<ConnectionGuard> {
+        let mut table = self.table();
+        let is_full = table.open.len() >= self.limit;
+        if is_full && !table.evict(Some(peer), self.limit) && table.open.len() >= self.limit + EXTRA {
             return None;
         }
-        guests.n_ever += 1;
-        let (id, goes) = (guests.n_ever, CancellationToken::new());
-        let guest = Guest {
+        table.n_accepted += 1;
+        let (id, evicted) = (table.n_accepted, CancellationToken::new());
+        let connection = Connection {
             peer,
-            has_asked: false,
-            n_sending: 0,
-            n_served: 0,
+            has_requested: false,
+            n_receiving: 0,
+            n_serving: 0,
             since: Instant::now(),
-            goes: goes.clone(),
+            evicted: evicted.clone(),
         };
-        guests.here.insert(id, guest);
-        Some(Seat { door: Arc::clone(self), id, goes })
+        table.open.insert(id, connection);
+        Some(ConnectionGuard { owner: Arc::clone(self), id, evicted })
     }
 
-    /// Lets somebody go who is not served: there is no room for a newcomer, for lack of files say.
+    /// Evicts a connection that is not serving, for example because the process is out of file descriptors.
     pub(crate) fn make_room(&self) {
-        self.guests().make_room(None, self.most);
+        self.table().evict(None, self.limit);
     }
 
-    fn guests(&self) -> MutexGuard<'_, Guests> {
-        self.guests.lock().unwrap_or_else(PoisonError::into_inner)
+    fn table(&self) -> MutexGuard<'_, ConnectionTable> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes what a guest does.
-    fn change(&self, id: u64, change: impl FnOnce(&mut Guest)) {
-        if let Some(guest) = self.guests().here.get_mut(&id) {
-            let before = guest.doing();
-            change(guest);
-            if guest.doing() != before {
-                guest.since = Instant::now();
+    fn update(&self, id: u64, update: impl FnOnce(&mut Connection)) {
+        if let Some(connection) = self.table().open.get_mut(&id) {
+            let before = connection.phase();
+            update(connection);
+            if connection.phase() != before {
+                connection.since = Instant::now();
             }
         }
     }
 }
 
-impl Guests {
-    /// Lets one go, and says whether there was one.
-    fn make_room(&mut self, newcomer: Option<IpAddr>, most: usize) -> bool {
-        let share = (most / PARTS).max(1);
-        let n_of = |peer: IpAddr| self.here.values().filter(|guest| guest.peer == peer).count();
-        let has_more = |peer: IpAddr| !peer.is_loopback() && n_of(peer) > share;
-        let idle = self.here.iter().filter(|(_, guest)| guest.doing() < Doing::Served);
-        let longest = idle.min_by_key(|(_, guest)| (guest.doing(), guest.since)).map(|(id, _)| *id);
-        let goes = longest.or_else(|| {
-            let newcomer = newcomer.filter(|newcomer| !has_more(*newcomer))?;
-            let mut by_age: Vec<_> = self.here.iter().filter(|(_, guest)| guest.peer != newcomer).collect();
-            by_age.sort_by_key(|(_, guest)| guest.since);
-            // Whoever has most of all is asked for once, not for each of its guests.
+impl ConnectionTable {
+    /// Evicts a connection in favour of a new peer. Returns whether there was one to evict.
+    fn evict(&mut self, new_peer: Option<IpAddr>, limit: usize) -> bool {
+        let share = (limit / PARTS).max(1);
+        let n_of = |peer: IpAddr| self.open.values().filter(|connection| connection.peer == peer).count();
+        let exceeds_share = |peer: IpAddr| !peer.is_loopback() && n_of(peer) > share;
+        let inactive = self.open.iter().filter(|(_, connection)| connection.phase() < Phase::Serving);
+        let longest =
+            inactive.min_by_key(|(_, connection)| (connection.phase(), connection.since)).map(|(id, _)| *id);
+        let victim = longest.or_else(|| {
+            let new_peer = new_peer.filter(|new_peer| !exceeds_share(*new_peer))?;
+            let mut by_age: Vec<_> =
+                self.open.iter().filter(|(_, connection)| connection.peer != new_peer).collect();
+            by_age.sort_by_key(|(_, connection)| connection.since);
+            // Count the connections of each peer once.
             let mut known = BTreeMap::new();
-            let mut is_asked = |peer: IpAddr| *known.entry(peer).or_insert_with(|| has_more(peer));
-            by_age.into_iter().find(|(_, guest)| is_asked(guest.peer)).map(|(id, _)| *id)
+            let mut exceeds = |peer: IpAddr| *known.entry(peer).or_insert_with(|| exceeds_share(peer));
+            by_age.into_iter().find(|(_, connection)| exceeds(connection.peer)).map(|(id, _)| *id)
         });
-        let Some(guest) = goes.and_then(|id| self.here.remove(&id)) else { return false };
-        guest.goes.cancel();
+        let Some(connection) = victim.and_then(|id| self.open.remove(&id)) else { return false };
+        connection.evicted.cancel();
         true
     }
 }
 
-/// A connection's place; free again when it is dropped.
-pub(crate) struct Seat {
-    door: Arc<Door>,
+/// An accepted connection; leaves the table when it is dropped.
+pub(crate) struct ConnectionGuard {
+    owner: Arc<ConnectionLimit>,
     id: u64,
-    goes: CancellationToken,
+    evicted: CancellationToken,
 }
 
-impl Seat {
-    /// Waits until the connection must go.
-    pub(crate) async fn goes(&self) {
-        self.goes.cancelled().await;
+impl ConnectionGuard {
+    /// Waits until the connection is evicted.
+    pub(crate) async fn evicted(&self) {
+        self.evicted.cancelled().await;
     }
 
-    /// A request of it begins.
-    pub(crate) fn asks(self: &Arc<Seat>) -> Visit {
-        self.door.change(self.id, |guest| {
-            guest.has_asked = true;
-            guest.n_sending += 1;
+    /// Starts a request on this connection.
+    pub(crate) fn start_request(self: &Arc<ConnectionGuard>) -> ActiveRequest {
+        self.owner.update(self.id, |connection| {
+            connection.has_requested = true;
+            connection.n_receiving += 1;
         });
-        Visit { seat: Arc::clone(self), heard: OnceLock::new(), place: OnceLock::new() }
+        ActiveRequest { connection: Arc::clone(self), received: OnceLock::new(), slot: OnceLock::new() }
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
-        self.door.guests().here.remove(&self.id);
+        self.owner.table().open.remove(&self.id);
     }
 }
 
-/// A request from its headers to the end of its answer.
-pub(crate) struct Visit {
-    seat: Arc<Seat>,
-    heard: OnceLock<()>,
-    /// Given back at the end.
-    place: OnceLock<OwnedSemaphorePermit>,
+/// A request from its headers to the end of its response.
+pub(crate) struct ActiveRequest {
+    connection: Arc<ConnectionGuard>,
+    received: OnceLock<()>,
+    /// Released when the request ends.
+    slot: OnceLock<OwnedSemaphorePermit>,
 }
 
-impl Visit {
-    /// All of it has come.
-    pub(crate) fn is_heard(&self) {
-        if self.heard.set(()).is_ok() {
-            self.seat.door.change(self.seat.id, |guest| {
-                guest.n_sending -= 1;
-                guest.n_served += 1;
+impl ActiveRequest {
+    /// Marks the request as received in full.
+    pub(crate) fn mark_received(&self) {
+        if self.received.set(()).is_ok() {
+            self.connection.owner.update(self.connection.id, |connection| {
+                connection.n_receiving -= 1;
+                connection.n_serving += 1;
             });
         }
     }
 
-    /// Waits for a place, for so long at most, and says whether there was one.
-    pub(crate) async fn has_place(&self, most: Duration) -> bool {
-        let place = Arc::clone(&self.seat.door.places).acquire_owned();
-        match tokio::time::timeout(most, place).await {
-            Ok(Ok(place)) => self.place.set(place).is_ok(),
+    /// Waits for a slot. Returns whether one was free in time.
+    async fn take_slot(&self, timeout: Duration) -> bool {
+        let slot = Arc::clone(&self.connection.owner.slots).acquire_owned();
+        match tokio::time::timeout(timeout, slot).await {
+            Ok(Ok(slot)) => self.slot.set(slot).is_ok(),
             Ok(Err(_)) | Err(_) => false,
         }
     }
 }
 
-impl Drop for Visit {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
-        let was_heard = self.heard.get().is_some();
-        self.seat.door.change(self.seat.id, |guest| match was_heard {
-            true => guest.n_served -= 1,
-            false => guest.n_sending -= 1,
+        let was_received = self.received.get().is_some();
+        self.connection.owner.update(self.connection.id, |connection| {
+            let n = if was_received { &mut connection.n_serving } else { &mut connection.n_receiving };
+            *n -= 1;
         });
     }
 }
 
-/// A visit ends with its answer.
-impl Watch for Arc<Visit> {
-    fn saw(&mut self, _bytes: &[u8]) {}
+/// A request lasts as long as its response body.
+impl BodyObserver for Arc<ActiveRequest> {
+    fn on_bytes(&mut self, _bytes: &[u8]) {}
 
-    fn ended(&mut self, _end: End) {}
+    fn on_end(&mut self, _end: BodyEnd) {}
+}
+
+/// The right of a request to be sent upstream.
+pub(crate) struct RequestSlot {
+    /// `None` in a server that does not limit connections.
+    pub(crate) request: Option<Arc<ActiveRequest>>,
+    pub(crate) timeout: Duration,
+    /// Number of slots, for the error message.
+    pub(crate) n_slots: usize,
+}
+
+impl RequestSlot {
+    /// Waits for a slot for a body that is streamed upstream.
+    pub(crate) fn wait_for_stream<'s>(
+        &'s self,
+        body: &Body,
+    ) -> impl Future<Output = Result<(), ErrorReply>> + use<'s> {
+        self.wait(hyper::body::Body::is_end_stream(body))
+    }
+
+    /// Waits for a slot for a body that was read.
+    pub(crate) fn wait_for_body<'s>(
+        &'s self,
+        body: &ReadBody,
+    ) -> impl Future<Output = Result<(), ErrorReply>> + use<'s> {
+        self.wait(matches!(body, ReadBody::Whole(_)))
+    }
+
+    async fn wait(&self, is_received: bool) -> Result<(), ErrorReply> {
+        let Some(request) = &self.request else { return Ok(()) };
+        if is_received {
+            request.mark_received();
+        }
+        if request.take_slot(self.timeout).await {
+            return Ok(());
+        }
+        let message = format!("all {} slots are taken", self.n_slots);
+        let error = ErrorReply::new(StatusCode::SERVICE_UNAVAILABLE, message, "try again in a moment");
+        Err(ErrorReply { is_temporary: true, ..error })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const HERE: [u8; 4] = [127, 0, 0, 1];
+    const LOCAL: [u8; 4] = [127, 0, 0, 1];
     const ONE: [u8; 4] = [10, 0, 0, 1];
     const OTHER: [u8; 4] = [10, 0, 0, 2];
 
-    fn enter(door: &Arc<Door>, peer: [u8; 4]) -> Option<Arc<Seat>> {
-        door.let_in(IpAddr::from(peer)).map(Arc::new)
+    fn connect(limit: &Arc<ConnectionLimit>, peer: [u8; 4]) -> Option<Arc<ConnectionGuard>> {
+        limit.accept(IpAddr::from(peer)).map(Arc::new)
     }
 
-    fn served(seat: &Arc<Seat>) -> Visit {
-        let visit = seat.asks();
-        visit.is_heard();
-        visit
+    fn serving(connection: &Arc<ConnectionGuard>) -> ActiveRequest {
+        let request = connection.start_request();
+        request.mark_received();
+        request
     }
 
-    fn must_go(seat: &Arc<Seat>) -> bool {
-        seat.goes.is_cancelled()
+    fn is_evicted(connection: &Arc<ConnectionGuard>) -> bool {
+        connection.evicted.is_cancelled()
     }
 
     #[test]
-    fn who_does_nothing_goes_first_and_who_is_served_stays() {
-        let door = Door::new(4);
-        let seats: Vec<_> = (0..4).map(|_| enter(&door, HERE).unwrap()).collect();
-        let _served = served(&seats[0]);
-        let _sending = seats[1].asks();
-        drop(served(&seats[2]));
-        let who_went = || seats.iter().map(must_go).collect::<Vec<_>>();
+    fn inactive_connections_are_evicted_in_order_of_phase() {
+        let limit = ConnectionLimit::new(4);
+        let connections: Vec<_> = (0..4).map(|_| connect(&limit, LOCAL).unwrap()).collect();
+        let _serving = serving(&connections[0]);
+        let _receiving = connections[1].start_request();
+        drop(serving(&connections[2]));
+        let evicted = || connections.iter().map(is_evicted).collect::<Vec<_>>();
         let mut late = Vec::new();
         let expected = [
             [false, false, false, true],
@@ -259,52 +301,52 @@ mod tests {
             [false, true, true, true],
         ];
         for expected in expected {
-            let newcomer = enter(&door, HERE).unwrap();
-            late.push((served(&newcomer), newcomer));
-            assert_eq!(who_went(), expected);
+            let connection = connect(&limit, LOCAL).unwrap();
+            late.push((serving(&connection), connection));
+            assert_eq!(evicted(), expected);
         }
     }
 
     #[test]
-    fn a_few_are_let_in_beyond_it_and_then_nobody() {
-        let door = Door::new(2);
-        let all: Vec<_> = (0..2 + ASIDE)
+    fn accepts_a_few_connections_beyond_the_limit() {
+        let limit = ConnectionLimit::new(2);
+        let all: Vec<_> = (0..2 + EXTRA)
             .map(|_| {
-                let seat = enter(&door, HERE).unwrap();
-                (served(&seat), seat)
+                let connection = connect(&limit, LOCAL).unwrap();
+                (serving(&connection), connection)
             })
             .collect();
-        assert!(enter(&door, HERE).is_none(), "all are served");
+        assert!(connect(&limit, LOCAL).is_none(), "all of them are serving");
         drop(all);
-        assert!(enter(&door, HERE).is_some());
-        assert!(door.guests().here.is_empty(), "nobody is left behind");
+        assert!(connect(&limit, LOCAL).is_some());
+        assert!(limit.table().open.is_empty(), "closed connections leave the table");
     }
 
     #[test]
-    fn a_peer_with_more_than_its_share_makes_room_for_others() {
-        let door = Door::new(8);
+    fn evicts_a_peer_that_exceeds_its_share() {
+        let limit = ConnectionLimit::new(8);
         let all: Vec<_> = (0..8)
             .map(|_| {
-                let seat = enter(&door, ONE).unwrap();
-                (served(&seat), seat)
+                let connection = connect(&limit, ONE).unwrap();
+                (serving(&connection), connection)
             })
             .collect();
-        let n_gone = || all.iter().filter(|(_, seat)| must_go(seat)).count();
-        let aside = enter(&door, ONE).unwrap();
-        assert_eq!(n_gone(), 0, "not for itself");
-        drop(aside);
-        let _other = enter(&door, OTHER).unwrap();
-        assert_eq!((n_gone(), must_go(&all[0].1)), (1, true), "its oldest goes for another");
+        let n_evicted = || all.iter().filter(|(_, connection)| is_evicted(connection)).count();
+        let extra = connect(&limit, ONE).unwrap();
+        assert_eq!(n_evicted(), 0, "a peer does not evict its own connections");
+        drop(extra);
+        let _other = connect(&limit, OTHER).unwrap();
+        assert_eq!((n_evicted(), is_evicted(&all[0].1)), (1, true), "the oldest is evicted for another peer");
     }
 
     #[tokio::test]
-    async fn more_answers_than_places_wait() {
-        let door = Door::new(1);
-        let (one, other) = (enter(&door, HERE).unwrap(), enter(&door, HERE).unwrap());
-        let (first, second) = (served(&one), served(&other));
+    async fn requests_beyond_the_slots_wait() {
+        let limit = ConnectionLimit::new(1);
+        let (one, other) = (connect(&limit, LOCAL).unwrap(), connect(&limit, LOCAL).unwrap());
+        let (first, second) = (serving(&one), serving(&other));
         let moment = Duration::from_millis(20);
-        assert!(first.has_place(moment).await && !second.has_place(moment).await);
+        assert!(first.take_slot(moment).await && !second.take_slot(moment).await);
         drop(first);
-        assert!(second.has_place(moment).await);
+        assert!(second.take_slot(moment).await);
     }
 }

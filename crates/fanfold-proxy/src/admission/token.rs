@@ -1,28 +1,28 @@
-//! Who may ask: anybody on this machine, and elsewhere who knows the token.
+//! The access token. Without one, the proxy serves only this machine.
 
 use std::fmt;
 
 use http::header::{AUTHORIZATION, HOST, HeaderMap, ORIGIN};
 
-/// The header with the token.
+/// The header that carries the token.
 pub(crate) const HEADER: &str = "x-fanfold-token";
 
-/// What a client must know.
+/// A secret that clients must send.
 #[derive(Clone)]
 pub struct Token(String);
 
 impl Token {
-    /// The shortest that is taken.
+    /// The minimum length of a token.
     pub const LEAST: usize = 16;
 
-    /// A token; none if it is too short to be one.
+    /// Parses a token. Returns `None` if it is too short.
     pub fn new(text: &str) -> Option<Token> {
         let text = text.trim();
         (text.len() >= Token::LEAST).then(|| Token(text.to_owned()))
     }
 
-    /// Whether a text is the token. It takes as long for a near miss as for any other.
-    fn is(&self, text: &[u8]) -> bool {
+    /// Compares in constant time.
+    fn matches(&self, text: &[u8]) -> bool {
         let ours = self.0.as_bytes();
         let differing = ours
             .iter()
@@ -38,31 +38,31 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Whether a request has the token. It is taken out of the headers: what is ours goes no further.
-pub(crate) fn has_token(token: &Token, headers: &mut HeaderMap) -> bool {
+/// Whether a request has the token, which is removed from its headers.
+pub(crate) fn take_token(token: &Token, headers: &mut HeaderMap) -> bool {
     let own = headers.remove(HEADER);
-    if own.is_some_and(|own| token.is(own.as_bytes())) {
+    if own.is_some_and(|own| token.matches(own.as_bytes())) {
         return true;
     }
-    // A client that can set no other header, and whose credentials for the provider are in another one.
+    // Some clients can set no header but this one, and send the credentials of the provider in `x-api-key`.
     let bearer = headers.get(AUTHORIZATION).map(|value| value.as_bytes());
     let bearer = bearer.and_then(|value| value.strip_prefix(b"Bearer "));
-    let is_ours = bearer.is_some_and(|bearer| token.is(bearer));
+    let is_ours = bearer.is_some_and(|bearer| token.matches(bearer));
     if is_ours {
         headers.remove(AUTHORIZATION);
     }
     is_ours
 }
 
-/// Whether a request to our own routes comes from a page that a browser was led to: its names are not this machine's.
-pub(crate) fn is_from_a_page(headers: &HeaderMap) -> bool {
+/// Whether a request comes from a web page: its `host` or `origin` is not this machine.
+pub(crate) fn is_from_web_page(headers: &HeaderMap) -> bool {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     let origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
     let origin = origin.map(|origin| origin.split_once("://").map_or(origin, |(_, host)| host));
-    [host, origin].into_iter().flatten().any(|name| !is_near(name))
+    [host, origin].into_iter().flatten().any(|name| !is_local_authority(name))
 }
 
-fn is_near(authority: &str) -> bool {
+fn is_local_authority(authority: &str) -> bool {
     let name = match authority.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
         None => authority.split(':').next().unwrap_or_default(),
@@ -82,9 +82,9 @@ mod tests {
     }
 
     #[test]
-    fn only_the_whole_token_opens() {
+    fn only_the_exact_token_is_accepted() {
         let token = Token::new("a-long-enough-token\n").unwrap();
-        let opens = |all: &[(&str, &str)]| has_token(&token, &mut headers(all));
+        let opens = |all: &[(&str, &str)]| take_token(&token, &mut headers(all));
         assert!(opens(&[(HEADER, "a-long-enough-token")]));
         assert!(opens(&[("authorization", "Bearer a-long-enough-token")]));
         for wrong in ["", "a-long-enough-toke", "a-long-enough-token2", "b-long-enough-token"] {
@@ -96,24 +96,24 @@ mod tests {
     }
 
     #[test]
-    fn the_token_goes_no_further_and_other_credentials_stay() {
+    fn removes_the_token_and_keeps_other_credentials() {
         let token = Token::new("a-long-enough-token").unwrap();
         let mut all = headers(&[("authorization", "Bearer a-long-enough-token"), ("x-api-key", "key")]);
-        assert!(has_token(&token, &mut all));
+        assert!(take_token(&token, &mut all));
         assert_eq!(all, headers(&[("x-api-key", "key")]));
         let mut all = headers(&[(HEADER, "a-long-enough-token"), ("authorization", "Bearer provider")]);
-        assert!(has_token(&token, &mut all));
+        assert!(take_token(&token, &mut all));
         assert_eq!(all, headers(&[("authorization", "Bearer provider")]));
     }
 
     #[test]
-    fn pages_of_other_names_are_told_from_this_machine() {
+    fn distinguishes_web_pages_from_this_machine() {
         for near in ["localhost:1", "127.0.0.1:8377", "[::1]:8377", "127.3.2.1"] {
-            assert!(!is_from_a_page(&headers(&[("host", near)])), "{near}");
+            assert!(!is_from_web_page(&headers(&[("host", near)])), "{near}");
         }
-        assert!(is_from_a_page(&headers(&[("host", "evil.example:8377")])));
-        assert!(is_from_a_page(&headers(&[("host", "localhost:1"), ("origin", "https://evil.example")])));
-        assert!(!is_from_a_page(&headers(&[("host", "localhost:1"), ("origin", "http://localhost:3000")])));
-        assert!(is_from_a_page(&headers(&[("host", "localhost:1"), ("origin", "null")])));
+        assert!(is_from_web_page(&headers(&[("host", "evil.example:8377")])));
+        assert!(is_from_web_page(&headers(&[("host", "localhost:1"), ("origin", "https://evil.example")])));
+        assert!(!is_from_web_page(&headers(&[("host", "localhost:1"), ("origin", "http://localhost:3000")])));
+        assert!(is_from_web_page(&headers(&[("host", "localhost:1"), ("origin", "null")])));
     }
 }

@@ -1,4 +1,4 @@
-//! Clients that do not read: whoever takes nothing of an answer for too long loses it.
+//! A write timeout: a client that stops reading its response loses the connection.
 
 use std::io;
 use std::pin::Pin;
@@ -8,27 +8,27 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// A connection that is given up when nothing can be written to it for too long.
-pub(crate) struct Watched<T> {
+/// A connection that fails if no bytes can be written to it for too long.
+pub(crate) struct WriteTimeout<T> {
     io: T,
     idle: Duration,
-    /// Runs while what was written is not taken.
-    writing: Option<Pin<Box<Sleep>>>,
+    /// Runs while a write is pending.
+    timer: Option<Pin<Box<Sleep>>>,
 }
 
-impl<T> Watched<T> {
-    pub(crate) fn new(io: T, idle: Duration) -> Watched<T> {
-        Watched { io, idle, writing: None }
+impl<T> WriteTimeout<T> {
+    pub(crate) fn new(io: T, idle: Duration) -> WriteTimeout<T> {
+        WriteTimeout { io, idle, timer: None }
     }
 
-    /// Looks at the time while a write waits.
+    /// Checks the timer while a write is pending.
     fn on_write<R>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<R>>) -> Poll<io::Result<R>> {
         if written.is_ready() {
-            self.writing = None;
+            self.timer = None;
             return written;
         }
         let idle = self.idle;
-        let timer = self.writing.get_or_insert_with(|| Box::pin(sleep(idle)));
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(idle)));
         if timer.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read")));
         }
@@ -36,7 +36,7 @@ impl<T> Watched<T> {
     }
 }
 
-impl<T: AsyncRead + Unpin> AsyncRead for Watched<T> {
+impl<T: AsyncRead + Unpin> AsyncRead for WriteTimeout<T> {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -46,7 +46,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Watched<T> {
     }
 }
 
-impl<T: AsyncWrite + Unpin> AsyncWrite for Watched<T> {
+impl<T: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<T> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let written = Pin::new(&mut this.io).poll_write(cx, bytes);

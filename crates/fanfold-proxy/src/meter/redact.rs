@@ -1,10 +1,10 @@
-//! What may be written down of a request's outside: names and a few harmless values, never a key.
+//! The parts of a request that may be logged: header names and a few harmless values, never a key.
 
 use std::fmt::Write as _;
 
 use http::{HeaderMap, Uri};
 
-/// Headers whose values may be shown. All others may hold a key, now or in a later version of some client.
+/// Headers whose values may be logged. Any other header may hold a key in some client.
 const SHOWN: [&str; 9] = [
     "accept",
     "accept-encoding",
@@ -17,15 +17,15 @@ const SHOWN: [&str; 9] = [
     "user-agent",
 ];
 
-/// A shown value is cut after so many characters.
-const MOST: usize = 120;
+/// Values are cut to this many characters.
+const MAX_CHARS: usize = 120;
 
-/// The names of headers, with the values of those that hold no secrets.
+/// Header names, with the values of harmless ones.
 pub fn shown_headers(headers: &HeaderMap) -> String {
     let mut shown = String::new();
     for (name, value) in headers {
         let value = match value.to_str() {
-            Ok(value) if SHOWN.contains(&name.as_str()) => value.chars().take(MOST).collect(),
+            Ok(value) if SHOWN.contains(&name.as_str()) => value.chars().take(MAX_CHARS).collect(),
             _ => "…".to_owned(),
         };
         let space = if shown.is_empty() { "" } else { " " };
@@ -34,9 +34,9 @@ pub fn shown_headers(headers: &HeaderMap) -> String {
     shown
 }
 
-/// The path of an address, without its query: some clients put their keys there.
+/// The path of a URL without its query, where some clients put their keys.
 pub fn shown_path(uri: &Uri) -> String {
-    let path: String = uri.path().chars().filter(|c| !c.is_control()).take(MOST).collect();
+    let path: String = uri.path().chars().filter(|c| !c.is_control()).take(MAX_CHARS).collect();
     if uri.query().is_some() { format!("{path}?…") } else { path }
 }
 
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_shown_only_if_they_are_known_to_be_harmless() {
+    fn shows_only_harmless_values() {
         let mut headers = HeaderMap::new();
         for (name, value) in [
             ("content-type", "application/json"),
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_is_not_shown() {
+    fn hides_the_query() {
         let uri: Uri = "/v1/models?key=sk-secret".parse().unwrap();
         assert_eq!(shown_path(&uri), "/v1/models?…");
     }

@@ -1,119 +1,118 @@
-//! All that is counted, as JSON. `docs/guide/status.schema.json` is made of these types.
+//! All counts as JSON. `docs/guide/status.schema.json` is generated from these types.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::money::Money;
-use super::sessions::Known;
+use super::Meter;
+use super::cost::BothCosts;
+use super::sessions::{SessionEntry, SessionTable};
 use super::summaries::SummaryTotals;
-use super::sums::{FamilySums, Sums, mean};
-use super::{Book, Meter};
 
-/// What a proxy has counted since it started.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// All counts of a proxy since it started.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Status {
     /// The version of fanfold.
     pub version: String,
-    /// `fold`, or `observe` where nothing is changed: what is told as folded and saved then is what would have been.
+    /// `fold`, or `observe` if nothing is changed: folds and savings are then those that would have been made.
     pub mode: String,
     /// Seconds since the start.
     pub uptime_seconds: f64,
     /// Requests that have not ended.
     pub requests_in_flight: u64,
-    /// Over all requests.
+    /// Totals of all requests.
     pub totals: Totals,
-    /// For each family of models: a row of the table of prices, or `other`.
+    /// Totals per model family: a row of the table of prices, or `other`.
     pub models: Vec<ModelStatus>,
-    /// The sessions used last, at most 300, the last one first.
+    /// The sessions used last, at most 300, newest first.
     pub sessions: Vec<SessionStatus>,
 }
 
-/// Figures over all requests.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// Totals of all requests.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Totals {
-    /// Requests for a model that have ended.
+    /// Conversation requests that have ended.
     pub requests: u64,
     /// Requests on other routes.
     pub passed_through: u64,
-    /// How bodies left: `whole`, `folded`, `observed`, `as_it_came`.
+    /// Requests by outcome of the body: `whole`, `folded`, `observed`, `as_it_came`.
     pub outcomes: BTreeMap<String, u64>,
-    /// Why bodies left as they came.
+    /// Requests sent unchanged, by reason.
     pub as_it_came: BTreeMap<String, u64>,
-    /// How requests ended: `done`, `client_gone`, `unreachable`, `stalled`, `broken_off`.
+    /// Requests by end: `done`, `client_gone`, `unreachable`, `stalled`, `broken_off`.
     pub ended: BTreeMap<String, u64>,
-    /// Requests that a provider refused for their length.
+    /// Requests refused by a provider for their length.
     pub refused: u64,
     /// Requests folded harder and sent again.
     pub retried: u64,
     /// Folds made.
     pub folds: u64,
-    /// Folds opened.
+    /// Originals recalled.
     pub recalls: u64,
-    /// Calls made again, word for word, although their results had been folded.
+    /// Identical calls repeated after their results had been folded.
     pub misses: u64,
-    /// What folds do.
+    /// Averages of folds.
     #[serde(default)]
     pub folding: FoldTotals,
     /// Summaries by a model.
     #[serde(default)]
     pub summaries: SummaryTotals,
-    /// In tokens.
+    /// Token counts.
     pub tokens: TokenTotals,
-    /// In dollars.
+    /// Costs.
     pub dollars: Dollars,
-    /// Requests whose cost is in `dollars`.
+    /// Requests with a known cost.
     pub requests_priced: u64,
-    /// Requests that are not: no price is known, nothing was counted, or there was no answer.
+    /// Requests without a known cost: no price, no token count, or no answer.
     pub requests_unpriced: u64,
 }
 
-/// What folds do, on average.
+/// Averages of folds.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FoldTotals {
-    /// Turns: what people said, with the steps that answer it.
+    /// Turns: user prompts with the steps that answer them.
     pub turns: u64,
-    /// Folds for a hundred turns.
+    /// Folds per 100 turns.
     pub folds_per_100_turns: f64,
-    /// What a fold takes out, in tokens.
+    /// Tokens removed per fold.
     pub saved_per_fold: f64,
-    /// What a fold leaves of its view: 0.4 is two fifths. One where nothing was folded.
+    /// View size after folds divided by the size before; 1 if nothing was folded.
     pub ratio: f64,
 }
 
-/// Figures in tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// Token counts.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TokenTotals {
-    /// Requests as they came, by our count.
+    /// Requests before folding, by the local counter.
     pub came: u64,
-    /// Requests as they were folded, by our count.
+    /// Requests after folding, by the local counter.
     pub sent: u64,
-    /// What folds took out, each token once, however many requests it was left out of.
+    /// Tokens removed by folds, each counted once.
     pub folded_away: u64,
-    /// Input, as providers report it.
+    /// Input tokens reported by providers.
     pub input: u64,
-    /// Of that, read from caches.
+    /// Input tokens read from caches.
     pub read: u64,
-    /// Of that, written to caches, where providers tell.
+    /// Input tokens written to caches, where providers report them.
     pub written: u64,
-    /// Output, as providers report it.
+    /// Output tokens reported by providers.
     pub output: u64,
 }
 
-/// What requests cost both ways.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// Costs of requests in dollars, unfolded and folded.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Dollars {
-    /// As they came.
+    /// The cost without folding.
     pub came: f64,
-    /// As they were folded.
+    /// The cost with folding.
     pub sent: f64,
-    /// The difference; below zero where folding cost more.
+    /// The difference; negative if folding cost more.
     pub saved: f64,
 }
 
-/// Figures of a family of models.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// Totals of a model family.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ModelStatus {
     /// The row of the table of prices, or `other`.
     pub family: String,
@@ -121,47 +120,47 @@ pub struct ModelStatus {
     pub requests: u64,
     /// Requests that were folded, or would have been.
     pub folded: u64,
-    /// Tokens of requests as they came.
+    /// Tokens of requests before folding.
     pub came: u64,
-    /// Tokens of requests as they were folded.
+    /// Tokens of requests after folding.
     pub sent: u64,
-    /// Tokens that folds took out, each once.
+    /// Tokens removed by folds, each counted once.
     pub folded_away: u64,
-    /// What requests cost; none if no price is known.
+    /// Costs of requests; absent if no price is known.
     pub dollars: Option<Dollars>,
 }
 
-/// A session.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// Counts of a session.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SessionStatus {
     /// Its id.
     pub id: String,
     /// The first words of its first prompt.
     pub words: String,
-    /// How it is written.
+    /// Its format.
     pub format: String,
-    /// The model it asked last.
+    /// The model of its last request.
     pub model: String,
-    /// When it was first seen here, in seconds since 1970.
+    /// When its first request arrived, in seconds since 1970.
     pub since: u64,
-    /// Seconds since its last request came or ended.
+    /// Seconds since its last request arrived or ended.
     pub idle_seconds: f64,
     /// Requests.
     pub requests: u64,
-    /// Of those, not ended yet.
+    /// Requests that have not ended.
     pub in_flight: u64,
-    /// The model's window, in tokens.
+    /// The context window of the model, in tokens.
     pub window: u64,
-    /// What of it is for the request.
+    /// The part of the window for the request, in tokens.
     pub room: u64,
-    /// The last request as it came, in tokens.
+    /// The last request before folding, in tokens.
     pub came: u64,
-    /// The last request as it was folded, in tokens.
+    /// The last request after folding, in tokens.
     pub sent: u64,
-    /// What the smallest view needs, in tokens, where none fits and the request left as it came.
+    /// Size of the smallest possible view, in tokens, if no view fits.
     #[serde(default)]
     pub needs: Option<u64>,
-    /// How full its room is: `none`, or from 60 % on `info`, 75 % `notice`, 85 % `warning`, 95 % `critical`.
+    /// Fill level: `none`, `info` from 60 % of the room, `notice` from 75 %, `warning` from 85 %, `critical` from 95 %.
     #[serde(default)]
     pub pressure: String,
     /// Turns since the start.
@@ -170,131 +169,106 @@ pub struct SessionStatus {
     /// Summaries written since the start.
     #[serde(default)]
     pub summaries: u64,
-    /// Folds it has had.
+    /// Folds in all.
     pub folds: u64,
-    /// Of those, made since the start.
+    /// Folds since the start.
     pub folds_here: u64,
-    /// Folds opened.
+    /// Originals recalled.
     pub recalls: u64,
-    /// Calls made again although their results had been folded.
+    /// Identical calls repeated after their results had been folded.
     pub misses: u64,
-    /// Tokens that folds made since the start took out, each once.
+    /// Tokens removed by folds since the start, each counted once.
     pub folded_away: u64,
-    /// What its requests cost since the start; none if no price is known.
+    /// Costs of its requests since the start; absent if no price is known.
     pub dollars: Option<Dollars>,
 }
 
+/// Counts since the start.
+#[derive(Default)]
+pub(super) struct Book {
+    /// Totals. Averages and dollars are filled in when the status is read.
+    pub(super) totals: Totals,
+    /// Tokens of views before and after their folds.
+    pub(super) folded_views: (u64, u64),
+    pub(super) cost: BothCosts,
+    /// There are no more families than rows in the table of prices.
+    pub(super) families: BTreeMap<String, FamilyTotals>,
+    pub(super) sessions: SessionTable,
+}
+
+/// Counts of a model family.
+#[derive(Default)]
+pub(super) struct FamilyTotals {
+    pub(super) status: ModelStatus,
+    pub(super) cost: BothCosts,
+    pub(super) n_priced: u64,
+}
+
 impl Status {
-    pub(super) fn of(meter: &Meter, book: &Book) -> Status {
-        let sums = &book.sums;
-        let named = |counts: &BTreeMap<&'static str, u64>| {
-            counts.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect()
+    pub(super) fn new(meter: &Meter, book: &Book) -> Status {
+        let now = meter.started.elapsed();
+        let idle_seconds = |entry: &SessionEntry| tenths(now.saturating_sub(entry.last).as_secs_f64());
+        let session = |entry: &SessionEntry| SessionStatus {
+            idle_seconds: idle_seconds(entry),
+            dollars: entry.has_price.then(|| Dollars::new(entry.cost)),
+            ..entry.status.clone()
         };
-        let now = meter.began.elapsed();
+        let model = |(name, family): (&String, &FamilyTotals)| ModelStatus {
+            family: name.clone(),
+            dollars: (family.n_priced > 0).then(|| Dollars::new(family.cost)),
+            ..family.status.clone()
+        };
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             mode: if meter.is_observing { "observe" } else { "fold" }.to_owned(),
-            uptime_seconds: (now.as_secs_f64() * 10.0).round() / 10.0,
+            uptime_seconds: tenths(now.as_secs_f64()),
             requests_in_flight: meter.n_in_flight(),
             totals: Totals {
-                requests: sums.n_requests,
-                passed_through: sums.n_passed_through,
-                outcomes: named(&sums.outcomes),
-                as_it_came: named(&sums.reasons),
-                ended: named(&sums.exits),
-                refused: sums.n_refused,
-                retried: sums.n_retried,
-                folds: sums.n_folds,
-                recalls: sums.n_recalls,
-                misses: sums.n_misses,
-                folding: FoldTotals::of(sums),
-                summaries: sums.summaries.totals(),
-                tokens: TokenTotals {
-                    came: sums.tokens.came,
-                    sent: sums.tokens.sent,
-                    folded_away: sums.tokens.folded_away,
-                    input: sums.tokens.input,
-                    read: sums.tokens.read,
-                    written: sums.tokens.written,
-                    output: sums.tokens.output,
-                },
-                dollars: Dollars::of(sums.money),
-                requests_priced: sums.n_priced,
-                requests_unpriced: sums.n_unpriced,
+                folding: FoldTotals::new(&book.totals, book.folded_views),
+                summaries: book.totals.summaries.with_average(),
+                dollars: Dollars::new(book.cost),
+                ..book.totals.clone()
             },
-            models: book.families.iter().map(|(name, sums)| ModelStatus::of(name, sums)).collect(),
-            sessions: book
-                .sessions
-                .by_use()
-                .into_iter()
-                .map(|(id, known)| {
-                    SessionStatus::of(&id.0, known, now.saturating_sub(known.last).as_secs_f64())
-                })
-                .collect(),
+            models: book.families.iter().map(model).collect(),
+            sessions: book.sessions.by_use().into_iter().map(session).collect(),
         }
     }
 }
 
 impl FoldTotals {
-    fn of(sums: &Sums) -> FoldTotals {
-        let ratio = if sums.before == 0 { 1.0 } else { sums.after as f64 / sums.before as f64 };
+    fn new(totals: &Totals, (before, after): (u64, u64)) -> FoldTotals {
+        let turns = totals.folding.turns;
+        let ratio = if before == 0 { 1.0 } else { after as f64 / before as f64 };
         FoldTotals {
-            turns: sums.n_turns,
-            folds_per_100_turns: mean(sums.n_folds * 100, sums.n_turns),
-            saved_per_fold: mean(sums.before.saturating_sub(sums.after), sums.n_folds),
+            turns,
+            folds_per_100_turns: mean(totals.folds * 100, turns),
+            saved_per_fold: mean(before.saturating_sub(after), totals.folds),
             ratio: (ratio * 1000.0).round() / 1000.0,
         }
     }
 }
 
 impl Dollars {
-    fn of(money: Money) -> Dollars {
+    fn new(cost: BothCosts) -> Dollars {
         let round = |dollars: f64| (dollars * 1e6).round() / 1e6;
-        Dollars { came: round(money.came), sent: round(money.sent), saved: round(money.saved()) }
+        Dollars { came: round(cost.unfolded), sent: round(cost.folded), saved: round(cost.saved()) }
     }
 }
 
-impl ModelStatus {
-    fn of(family: &str, sums: &FamilySums) -> ModelStatus {
-        ModelStatus {
-            family: family.to_owned(),
-            requests: sums.n_requests,
-            folded: sums.n_folded,
-            came: sums.came,
-            sent: sums.sent,
-            folded_away: sums.folded_away,
-            dollars: (sums.n_priced > 0).then(|| Dollars::of(sums.money)),
-        }
-    }
+/// An average, rounded to a tenth; 0 if there is nothing to average.
+pub(super) fn mean(sum: u64, n: u64) -> f64 {
+    if n == 0 { 0.0 } else { tenths(sum as f64 / n as f64) }
 }
 
-impl SessionStatus {
-    fn of(id: &str, known: &Known, idle_seconds: f64) -> SessionStatus {
-        let since = known.since.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        SessionStatus {
-            id: id.to_owned(),
-            words: known.words.clone(),
-            format: known.format.to_owned(),
-            model: known.model.clone(),
-            since: since.as_secs(),
-            idle_seconds: (idle_seconds * 10.0).round() / 10.0,
-            requests: known.n_requests,
-            in_flight: known.n_in_flight,
-            window: known.window,
-            room: known.room,
-            came: known.came,
-            sent: known.sent,
-            needs: known.needs,
-            pressure: known.pressure.name().to_owned(),
-            turns: known.n_turns,
-            summaries: known.n_summaries,
-            folds: known.n_folds,
-            folds_here: known.n_folds_here,
-            recalls: known.n_recalls,
-            misses: known.n_misses,
-            folded_away: known.folded_away,
-            dollars: known.has_price.then(|| Dollars::of(known.money)),
-        }
+fn tenths(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}
+
+/// Adds one to a count by name.
+pub(super) fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
+    match counts.get_mut(name) {
+        Some(n) => *n += 1,
+        None => drop(counts.insert(name.to_owned(), 1)),
     }
 }
 
@@ -303,16 +277,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_schema_in_the_guide_is_that_of_the_status() {
+    fn the_schema_in_the_guide_is_current() {
         let schema = serde_json::to_string_pretty(&schemars::schema_for!(Status)).unwrap();
         expect_test::expect_file!["../../../../docs/guide/status.schema.json"]
             .assert_eq(&format!("{schema}\n"));
     }
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn status_round_trips_as_json() {
         let meter = Meter::new(fanfold_replay::PriceTable::built_in());
-        meter.passed_through();
+        meter.count_pass_through();
         let status = meter.status();
         let text = serde_json::to_string(&status).unwrap();
         assert_eq!(serde_json::from_str::<Status>(&text).unwrap(), status);

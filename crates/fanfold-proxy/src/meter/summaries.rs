@@ -1,11 +1,9 @@
-//! Summaries by a model: who wrote them, how long they are, and what came instead.
-//!
-//! Whoever has one written tells it here, at three moments:
+//! Summaries by a model: by writer, with their sizes, flaws and fallbacks.
 //!
 //! ```text
-//! ask a model --> summary_flawed (an answer that is none)    --> ask again, or the next
-//!             --> summary_fell_back (no answer, or no good one) --> the main model, or the digest
-//!             --> summary_written
+//! call a model --> summary_flawed (not a valid summary)       --> call it again, or the next one
+//!              --> summary_fell_back (no answer, or none valid) --> the main model, or the digest
+//!              --> summary_written
 //! ```
 
 use std::collections::BTreeMap;
@@ -16,20 +14,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Meter;
+use super::status::{count, mean};
 
-/// Who writes a summary, or stands in for it.
+/// The writer of a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Writer {
-    /// The model that is set for summaries.
+    /// The model configured for summaries.
     Summary,
     /// The model of the conversation.
     Main,
-    /// Nobody: the digest needs no model.
+    /// No model: the digest is used.
     Digest,
 }
 
 impl Writer {
-    /// The word for it, as labels have it.
+    /// The name in metric labels.
     pub fn name(self) -> &'static str {
         match self {
             Writer::Summary => "summary",
@@ -39,74 +38,54 @@ impl Writer {
     }
 }
 
-/// Figures of summaries, by the words of their labels.
-#[derive(Debug, Clone, Default)]
-pub(super) struct SummarySums {
-    by: BTreeMap<&'static str, u64>,
-    tokens: u64,
-    flaws: BTreeMap<&'static str, u64>,
-    fallbacks: BTreeMap<&'static str, u64>,
-    failures: BTreeMap<&'static str, u64>,
-}
-
-/// Figures of summaries by a model.
+/// Counts of summaries by a model.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SummaryTotals {
-    /// Summaries written, by who wrote them: `summary`, `main`.
+    /// Summaries by writer: `summary`, `main`.
     pub by: BTreeMap<String, u64>,
-    /// What they cost in tokens, added up.
+    /// Their sizes in tokens, added up.
     pub tokens: u64,
-    /// What a summary costs in tokens, on average.
+    /// The average size in tokens.
     pub tokens_each: f64,
-    /// Answers that were no good summary, by what was wrong with them.
+    /// Answers that were not valid summaries, by flaw.
     pub flaws: BTreeMap<String, u64>,
-    /// How often another had to stand in: `main`, `digest`.
+    /// Fallbacks by replacement: `main`, `digest`.
     pub fallbacks: BTreeMap<String, u64>,
-    /// Why, by the class of the fault.
+    /// Fallbacks by class of the fault.
     pub failures: BTreeMap<String, u64>,
 }
 
 impl Meter {
-    /// A summary was written and holds: by whom, and what it costs.
-    pub fn summary_written(&self, session: &SessionId, by: Writer, tokens: Tokens) {
-        self.counters.summary_written(by.name(), tokens.0);
+    /// Counts a summary that was written.
+    pub fn summary_written(&self, session: &SessionId, writer: Writer, tokens: Tokens) {
+        self.counters.summary_written(writer.name(), tokens.0);
         let mut book = self.book();
-        *book.sums.summaries.by.entry(by.name()).or_default() += 1;
-        book.sums.summaries.tokens += tokens.0;
-        if let Some(known) = book.sessions.get(session) {
-            known.n_summaries += 1;
+        count(&mut book.totals.summaries.by, writer.name());
+        book.totals.summaries.tokens += tokens.0;
+        if let Some(entry) = book.sessions.get(session) {
+            entry.status.summaries += 1;
         }
     }
 
-    /// An answer was no good summary: what was wrong with it, in one of a few fixed words.
+    /// Counts an answer that was not a valid summary, by the name of its flaw.
     pub fn summary_flawed(&self, flaw: &'static str) {
         self.counters.summary_flawed(flaw);
-        *self.book().sums.summaries.flaws.entry(flaw).or_default() += 1;
+        count(&mut self.book().totals.summaries.flaws, flaw);
     }
 
-    /// No summary came from whom it was asked of: why, in one of a few fixed words, and who stands in.
+    /// Counts a writer that failed, by the name of the fault and the writer that replaces it.
     pub fn summary_fell_back(&self, why: &'static str, to: Writer) {
         self.counters.summary_fell_back(why, to.name());
-        let mut book = self.book();
-        *book.sums.summaries.fallbacks.entry(to.name()).or_default() += 1;
-        *book.sums.summaries.failures.entry(why).or_default() += 1;
+        let summaries = &mut self.book().totals.summaries;
+        count(&mut summaries.fallbacks, to.name());
+        count(&mut summaries.failures, why);
     }
 }
 
-impl SummarySums {
-    pub(super) fn totals(&self) -> SummaryTotals {
-        let named = |counts: &BTreeMap<&'static str, u64>| {
-            counts.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect()
-        };
-        let n_written: u64 = self.by.values().sum();
-        SummaryTotals {
-            by: named(&self.by),
-            tokens: self.tokens,
-            tokens_each: super::sums::mean(self.tokens, n_written),
-            flaws: named(&self.flaws),
-            fallbacks: named(&self.fallbacks),
-            failures: named(&self.failures),
-        }
+impl SummaryTotals {
+    pub(super) fn with_average(&self) -> SummaryTotals {
+        let tokens_each = mean(self.tokens, self.by.values().sum());
+        SummaryTotals { tokens_each, ..self.clone() }
     }
 }
 
@@ -115,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_became_of_summaries_is_counted() {
+    fn counts_summaries_flaws_and_fallbacks() {
         let meter = Meter::new(fanfold_replay::PriceTable::built_in());
         let session = SessionId("s".to_owned());
         meter.summary_flawed("refusal");

@@ -1,47 +1,55 @@
-//! The meter as a whole.
+//! Tests of the whole meter.
+
+use fanfold_wire::Format;
 
 use super::*;
-use fanfold_wire::Format;
+use crate::outcome::{BypassReason, Outcome};
 
 fn meter() -> Arc<Meter> {
     Arc::new(Meter::new(PriceTable::built_in()))
 }
 
-fn arrival(model: Option<&str>) -> Arrival<'_> {
-    Arrival { format: Format::Chat, model, traceparent: None }
+fn request(model: Option<&str>) -> RequestInfo<'_> {
+    RequestInfo { format: Format::Chat, model, traceparent: None }
 }
 
-fn glance(came: u64, sent: u64) -> Glance {
-    Glance { came, sent, window: 200_000, room: 190_000, ..Glance::default() }
+fn snapshot(came: u64, sent: u64) -> FoldSnapshot {
+    FoldSnapshot { came, sent, window: 200_000, room: 190_000, ..FoldSnapshot::default() }
 }
 
-fn used(input: u64, read: u64) -> Used {
-    Used { input, read, written: None, output: 100 }
+fn usage(input: u64, read: u64) -> ReportedUsage {
+    ReportedUsage { input, read, written: None, output: 100 }
 }
 
 /// One request of a session from start to end.
-fn pass(meter: &Arc<Meter>, session: &str, glance: Glance, used: Option<Used>) {
-    let outcome = if glance.sent < glance.came { Outcome::Folded } else { Outcome::Whole };
-    let mut passage = meter.came(&arrival(Some("gpt-5")));
-    passage.looked(&SessionId(session.to_owned()), Some(glance));
-    passage.left(outcome);
-    passage.sending(1000);
-    passage.first_byte(200);
-    used.into_iter().for_each(|used| passage.used(used));
-    passage.ended(Exit::Done);
+fn run_request(meter: &Arc<Meter>, session: &str, snapshot: FoldSnapshot, usage: Option<ReportedUsage>) {
+    let outcome = if snapshot.sent < snapshot.came { Outcome::Folded } else { Outcome::Whole };
+    let mut request_meter = meter.start_request(&request(Some("gpt-5")));
+    request_meter.set_session(&SessionId(session.to_owned()), Some(snapshot));
+    request_meter.set_outcome(outcome);
+    request_meter.start_call(1000);
+    request_meter.first_byte(200);
+    usage.into_iter().for_each(|usage| request_meter.add_usage(usage));
+    request_meter.end(Exit::Done);
 }
 
 #[test]
 fn a_request_is_counted_everywhere() {
     let meter = meter();
-    pass(
+    run_request(
         &meter,
         "a",
-        Glance { n_new_folds: 2, n_folds: 2, folded_away: 60_000, n_misses: 1, ..glance(100_000, 40_000) },
-        Some(used(40_000, 0)),
+        FoldSnapshot {
+            n_new_folds: 2,
+            n_folds: 2,
+            folded_away: 60_000,
+            n_misses: 1,
+            ..snapshot(100_000, 40_000)
+        },
+        Some(usage(40_000, 0)),
     );
-    meter.passed_through();
-    meter.recalled(Some(&SessionId("a".to_owned())), "mcp");
+    meter.count_pass_through();
+    meter.count_recall(Some(&SessionId("a".to_owned())), "mcp");
     let status = meter.status();
     let totals = &status.totals;
     assert_eq!(
@@ -62,60 +70,63 @@ fn a_request_is_counted_everywhere() {
 }
 
 #[test]
-fn a_client_that_goes_away_is_counted_as_gone() {
+fn a_dropped_request_counts_as_client_gone() {
     let meter = meter();
-    let mut passage = meter.came(&arrival(None));
-    passage.looked(&SessionId("a".to_owned()), None);
+    let mut request_meter = meter.start_request(&request(None));
+    request_meter.set_session(&SessionId("a".to_owned()), None);
     assert_eq!((meter.n_in_flight(), meter.status().sessions[0].in_flight), (1, 1));
-    drop(passage);
+    drop(request_meter);
     let status = meter.status();
     assert_eq!((meter.n_in_flight(), status.sessions[0].in_flight), (0, 0));
     assert_eq!(status.totals.ended.get("client_gone"), Some(&1));
 }
 
 #[test]
-fn what_leaves_as_it_came_saves_nothing() {
+fn unchanged_requests_save_nothing() {
     let meter = meter();
-    let mut passage = meter.came(&arrival(Some("gpt-5")));
-    passage.looked(&SessionId("a".to_owned()), Some(glance(100_000, 40_000)));
-    passage.left(Outcome::AsItCame("late"));
-    passage.sending(1000);
-    passage.first_byte(200);
-    passage.used(used(100_000, 0));
-    passage.ended(Exit::Done);
+    let mut request_meter = meter.start_request(&request(Some("gpt-5")));
+    request_meter.set_session(&SessionId("a".to_owned()), Some(snapshot(100_000, 40_000)));
+    request_meter.set_outcome(Outcome::Unchanged(BypassReason::Deadline));
+    request_meter.start_call(1000);
+    request_meter.first_byte(200);
+    request_meter.add_usage(usage(100_000, 0));
+    request_meter.end(Exit::Done);
     let totals = meter.status().totals;
-    assert_eq!((totals.dollars.saved, totals.as_it_came.get("late")), (0.0, Some(&1)));
+    assert_eq!((totals.dollars.saved, totals.as_it_came.get("deadline")), (0.0, Some(&1)));
 }
 
 #[test]
-fn a_recall_inside_the_proxy_costs_what_it_cost() {
+fn recalls_are_a_cost_of_folding() {
     let meter = meter();
-    let mut passage = meter.came(&arrival(Some("gpt-5")));
-    passage.looked(&SessionId("a".to_owned()), Some(glance(1_000, 1_000)));
-    passage.sending(10);
-    passage.first_byte(200);
-    passage.recalled(Some(Used { input: 1_000, ..Used::default() }));
-    // What was recalled is in the second call, and is no part of what came.
-    passage.used(Used { input: 100_000, ..Used::default() });
-    passage.ended(Exit::Done);
+    let mut request_meter = meter.start_request(&request(Some("gpt-5")));
+    request_meter.set_session(&SessionId("a".to_owned()), Some(snapshot(1_000, 1_000)));
+    request_meter.start_call(10);
+    request_meter.first_byte(200);
+    request_meter.count_recall(Some(ReportedUsage { input: 1_000, ..ReportedUsage::default() }));
+    // The original is in the second call, and is not part of the request of the client.
+    request_meter.add_usage(ReportedUsage { input: 100_000, ..ReportedUsage::default() });
+    request_meter.end(Exit::Done);
     let status = meter.status();
     assert_eq!((status.totals.dollars.saved, status.totals.recalls), (-0.125, 1));
     assert_eq!(status.sessions[0].dollars.map(|money| money.saved), Some(-0.125));
 }
 
 #[test]
-fn an_observing_meter_tells_what_would_have_been_saved() {
+fn an_observing_meter_reports_possible_savings() {
     let meter = Arc::new(Meter::new(PriceTable::built_in()).observing());
     for (came, sent) in [(100_000, 40_000), (110_000, 50_000)] {
-        let mut passage = meter.came(&arrival(Some("gpt-5")));
+        let mut request_meter = meter.start_request(&request(Some("gpt-5")));
         let folded_away = if came == 100_000 { 60_000 } else { 0 };
-        passage.looked(&SessionId("a".to_owned()), Some(Glance { folded_away, ..glance(came, sent) }));
-        passage.left(Outcome::Observed);
-        passage.sending(10);
-        passage.first_byte(200);
+        request_meter.set_session(
+            &SessionId("a".to_owned()),
+            Some(FoldSnapshot { folded_away, ..snapshot(came, sent) }),
+        );
+        request_meter.set_outcome(Outcome::Observed);
+        request_meter.start_call(10);
+        request_meter.first_byte(200);
         // The second one finds the first in the cache.
-        passage.used(used(came, if came == 100_000 { 0 } else { 100_000 }));
-        passage.ended(Exit::Done);
+        request_meter.add_usage(usage(came, if came == 100_000 { 0 } else { 100_000 }));
+        request_meter.end(Exit::Done);
     }
     let status = meter.status();
     // 60,000 fewer written, then 60,000 fewer read at a tenth.
@@ -128,13 +139,13 @@ fn an_observing_meter_tells_what_would_have_been_saved() {
 }
 
 #[test]
-fn any_number_of_sessions_and_models_takes_the_same_room() {
+fn memory_is_bounded_for_any_number_of_sessions() {
     let meter = meter();
     for n in 0..2_000 {
         let model = format!("model-{n}");
-        let mut passage = meter.came(&arrival(Some(&model)));
-        passage.looked(&SessionId(format!("s{n}")), Some(glance(10, 10)));
-        passage.ended(Exit::Done);
+        let mut request_meter = meter.start_request(&request(Some(&model)));
+        request_meter.set_session(&SessionId(format!("s{n}")), Some(snapshot(10, 10)));
+        request_meter.end(Exit::Done);
     }
     let status = meter.status();
     assert_eq!((status.sessions.len(), status.models.len()), (300, 1));
@@ -144,21 +155,21 @@ fn any_number_of_sessions_and_models_takes_the_same_room() {
 }
 
 #[test]
-fn prometheus_text_follows_the_rules() {
+fn prometheus_text_is_valid() {
     let meter = meter();
-    pass(&meter, "a", glance(100_000, 40_000), Some(used(40_000, 0)));
-    meter.passed_through();
-    meter.recalled(None, "mcp");
-    let mut refused = meter.came(&arrival(Some("x")));
-    refused.left(Outcome::AsItCame("store"));
-    refused.refused();
-    refused.retried();
-    refused.ended(Exit::Stalled);
+    run_request(&meter, "a", snapshot(100_000, 40_000), Some(usage(40_000, 0)));
+    meter.count_pass_through();
+    meter.count_recall(None, "mcp");
+    let mut refused = meter.start_request(&request(Some("x")));
+    refused.set_outcome(Outcome::Unchanged(BypassReason::Store));
+    refused.count_refusal();
+    refused.count_harder_fold();
+    refused.end(Exit::Stalled);
     check_prometheus(&meter.prometheus());
 }
 
-/// What `promtool check metrics` looks at: each family has help and a type, names end in their units, counters in
-/// `_total` and nothing else does, labels are plain words, histograms are whole.
+/// The rules of `promtool check metrics`: each family has a help text and a type, names end in their units, only counters
+/// end in `_total`, and histograms are complete.
 fn check_prometheus(text: &str) {
     use std::collections::{BTreeMap, BTreeSet};
     let mut types = BTreeMap::new();
@@ -168,10 +179,10 @@ fn check_prometheus(text: &str) {
         if let Some(rest) = line.strip_prefix("# HELP ") {
             let (name, words) = rest.split_once(' ').unwrap();
             assert!(words.ends_with('.'), "{line}");
-            assert!(helped.insert(name.to_owned()), "{line} comes twice");
+            assert!(helped.insert(name.to_owned()), "{line} is repeated");
         } else if let Some(rest) = line.strip_prefix("# TYPE ") {
             let (name, kind) = rest.split_once(' ').unwrap();
-            assert!(types.insert(name.to_owned(), kind.to_owned()).is_none(), "{line} comes twice");
+            assert!(types.insert(name.to_owned(), kind.to_owned()).is_none(), "{line} is repeated");
             assert!(name.starts_with("fanfold_") && name.chars().all(|c| c.is_ascii_lowercase() || c == '_'));
             assert_eq!(kind == "counter", name.ends_with("_total"), "{line}");
             if kind == "histogram" {
@@ -184,7 +195,7 @@ fn check_prometheus(text: &str) {
             assert!(types.contains_key(family), "{line} has no type");
             assert!(helped.contains(family), "{line} has no help");
             assert!(line.rsplit(' ').next().unwrap().parse::<f64>().is_ok(), "{line}");
-            assert!(seen.insert(line.rsplit_once(' ').unwrap().0.to_owned()), "{line} comes twice");
+            assert!(seen.insert(line.rsplit_once(' ').unwrap().0.to_owned()), "{line} is repeated");
         }
     }
     for (name, kind) in &types {

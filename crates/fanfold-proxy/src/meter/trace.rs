@@ -1,82 +1,81 @@
-//! Where a request belongs among those of other programs: W3C `traceparent` in and out, and spans as OpenTelemetry has
-//! them.
+//! W3C trace context (`traceparent`), and spans in the JSON form of OTLP.
 
 use std::fmt;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
-/// The place of a span: which trace it is in, and its own id.
+/// The identity of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct SpanContext {
     pub(super) trace: u128,
     pub(super) span: u64,
-    /// Whether whoever began the trace wants it kept.
-    pub(super) is_kept: bool,
+    /// Whether the trace is recorded.
+    pub(super) is_sampled: bool,
 }
 
-impl Place {
-    /// Reads a `traceparent` header; none if it is not one.
-    pub(super) fn parse(header: &str) -> Option<Place> {
+impl SpanContext {
+    /// Parses a `traceparent` header.
+    pub(super) fn parse(header: &str) -> Option<SpanContext> {
         let mut parts = header.trim().split('-');
         let version = hex(parts.next()?, 2)?;
         let trace = hex(parts.next()?, 32)?;
         let span = hex(parts.next()?, 16)?;
         let flags = hex(parts.next()?, 2)?;
-        // Later versions may have more behind; the first one has not. The version ff is not one.
+        // Later versions may have further fields. Version ff is invalid.
         let is_known = version != 0xff && (version > 0 || parts.next().is_none());
         let is_set = trace != 0 && span != 0;
-        (is_known && is_set).then_some(Place { trace, span: span as u64, is_kept: flags & 1 == 1 })
+        (is_known && is_set).then_some(SpanContext { trace, span: span as u64, is_sampled: flags & 1 == 1 })
     }
 
-    /// A place below another one, or at the top of a new trace.
-    pub(super) fn below(parent: Option<Place>) -> Place {
+    /// A child of another span, or the root of a new trace.
+    pub(super) fn child_of(parent: Option<SpanContext>) -> SpanContext {
         let span = fastrand::u64(1..);
         match parent {
-            Some(parent) => Place { span, ..parent },
-            None => Place { trace: fastrand::u128(1..), span, is_kept: true },
+            Some(parent) => SpanContext { span, ..parent },
+            None => SpanContext { trace: fastrand::u128(1..), span, is_sampled: true },
         }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SpanContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "00-{:032x}-{:016x}-{:02x}", self.trace, self.span, u8::from(self.is_kept))
+        write!(f, "00-{:032x}-{:016x}-{:02x}", self.trace, self.span, u8::from(self.is_sampled))
     }
 }
 
-/// Exactly so many lower-case hexadecimal digits.
+/// Parses exactly `n_digits` lower-case hexadecimal digits.
 fn hex(text: &str, n_digits: usize) -> Option<u128> {
     let is_hex = text.len() == n_digits && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
     if is_hex { u128::from_str_radix(text, 16).ok() } else { None }
 }
 
-/// Something that took a while.
+/// A span.
 #[derive(Debug, Clone)]
 pub(super) struct Span {
-    pub(super) place: Place,
+    pub(super) context: SpanContext,
     pub(super) parent: Option<u64>,
     pub(super) name: String,
-    pub(super) kind: Kind,
-    pub(super) began: SystemTime,
-    pub(super) took: Duration,
+    pub(super) kind: SpanKind,
+    pub(super) started: SystemTime,
+    pub(super) duration: Duration,
     pub(super) attributes: Vec<(&'static str, Value)>,
     pub(super) is_error: bool,
 }
 
-/// What a span is of.
+/// The kind of a span, with its number in OTLP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// Work of ours.
+pub(super) enum SpanKind {
+    /// Work of the proxy.
     Internal = 1,
-    /// A request that came.
+    /// A request to the proxy.
     Server = 2,
-    /// A call upstream.
+    /// A call to the provider.
     Client = 3,
 }
 
 impl Span {
-    /// As OTLP writes it in JSON.
+    /// The JSON form of OTLP.
     pub(super) fn json(&self) -> Value {
         let nanos = |at: SystemTime| at.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos().to_string();
         let attributes: Vec<Value> = self
@@ -85,12 +84,12 @@ impl Span {
             .filter_map(|(key, value)| Some(json!({ "key": key, "value": attribute(value)? })))
             .collect();
         let mut span = json!({
-            "traceId": format!("{:032x}", self.place.trace),
-            "spanId": format!("{:016x}", self.place.span),
+            "traceId": format!("{:032x}", self.context.trace),
+            "spanId": format!("{:016x}", self.context.span),
             "name": self.name,
             "kind": self.kind as u8,
-            "startTimeUnixNano": nanos(self.began),
-            "endTimeUnixNano": nanos(self.began + self.took),
+            "startTimeUnixNano": nanos(self.started),
+            "endTimeUnixNano": nanos(self.started + self.duration),
             "attributes": attributes,
             "status": if self.is_error { json!({ "code": 2 }) } else { json!({}) },
         });
@@ -105,15 +104,15 @@ fn attribute(value: &Value) -> Option<Value> {
     match value {
         Value::String(text) if !text.is_empty() => Some(json!({ "stringValue": text })),
         Value::Number(number) if number.is_f64() => Some(json!({ "doubleValue": number })),
-        // Whole numbers are texts in OTLP's JSON.
+        // OTLP writes integers as JSON strings.
         Value::Number(number) => Some(json!({ "intValue": number.to_string() })),
         Value::Bool(is) => Some(json!({ "boolValue": is })),
         _ => None,
     }
 }
 
-/// When a moment was, by the clock on the wall.
-pub(super) fn wall(moment: Instant) -> SystemTime {
+/// The wall clock time of an instant.
+pub(super) fn wall_time(moment: Instant) -> SystemTime {
     SystemTime::now().checked_sub(moment.elapsed()).unwrap_or(UNIX_EPOCH)
 }
 
@@ -122,18 +121,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_reads_back_as_it_was_written() {
+    fn traceparent_round_trips() {
         let header = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-        let place = Place::parse(header).unwrap();
-        assert!(place.is_kept);
-        assert_eq!(place.to_string(), header);
-        let child = Place::below(Some(place));
-        assert_eq!((child.trace, child.is_kept), (place.trace, true));
-        assert_ne!(child.span, place.span);
+        let context = SpanContext::parse(header).unwrap();
+        assert!(context.is_sampled);
+        assert_eq!(context.to_string(), header);
+        let child = SpanContext::child_of(Some(context));
+        assert_eq!((child.trace, child.is_sampled), (context.trace, true));
+        assert_ne!(child.span, context.span);
     }
 
     #[test]
-    fn what_is_no_header_begins_a_trace_of_its_own() {
+    fn ignores_invalid_headers() {
         let wrong = [
             "",
             "00",
@@ -145,9 +144,9 @@ mod tests {
             "00-+bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
         ];
         for header in wrong {
-            assert_eq!(Place::parse(header), None, "{header}");
+            assert_eq!(SpanContext::parse(header), None, "{header}");
         }
         let later = "01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00-more";
-        assert!(Place::parse(later).is_some_and(|place| !place.is_kept));
+        assert!(SpanContext::parse(later).is_some_and(|context| !context.is_sampled));
     }
 }

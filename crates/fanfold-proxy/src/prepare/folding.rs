@@ -1,4 +1,4 @@
-//! A body folded on a blocking thread, within a deadline. Whatever goes wrong, there is a body to send: the one that came.
+//! Folds a conversation on a blocking thread, within a deadline. If anything fails, the received body is sent.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -6,332 +6,369 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use fanfold_core::Tokens;
 use fanfold_engine::{
-    Ask, Engine, Left, Mode, Recognised, Recollection, Refused, Terms, Trouble, store_words,
+    Answer, Ask, Engine, Left, Mode, Recognised, Recollection, Terms, Trouble, store_words,
 };
-use fanfold_store::SessionId;
+use fanfold_store::{SessionId, StoreError};
+use fanfold_wire::Incoming;
 use fanfold_wire::reply::is_summary_request;
-use fanfold_wire::{Format, Incoming};
-use tokio::sync::Semaphore;
 
-use crate::admission::body_quota::Space;
+use crate::admission::fold_slots::FoldSlots;
 use crate::config::Config;
 use crate::meter::Meter;
-use crate::prepare::learnt_windows::Windows;
-use crate::prepare::memory::Minded;
-use crate::prepare::pending_recalls::Waiting;
-use crate::prepare::prepared_body::{Counted, Made, Reason, Sent};
-use crate::prepare::recall_offer::{Recall, has_tools};
-use crate::prepare::reconnecting_engine::Desk;
-use crate::prepare::subagents::{Asker, Crew};
-use crate::prepare::summary_jobs::Errands;
-use crate::prepare::window_probe::Unknown;
+use crate::outcome::{BypassReason, Outcome};
+use crate::prepare::learnt_windows::LearntWindows;
+use crate::prepare::prepared_body::{Counted, PreparedBody};
+use crate::prepare::provider_quirks::{Form, ProviderQuirks};
+use crate::prepare::recall_offer::Recall;
+use crate::prepare::subagents::Subagents;
+use crate::prepare::summary_jobs::SummaryJobs;
+use crate::prepare::{Attempt, Conversation};
+use crate::receive::turn_memory::TurnMemory;
+use crate::reconnecting_engine::ReconnectingEngine;
 
-/// Who asks, as sessions have it.
+/// Source of sessions, as recorded in the store.
 const SOURCE: &str = "proxy";
-/// And who asks for another agent.
-const SUBAGENT: &str = "subagent";
-/// A body that was refused waits so many times as long for its fold: without one there is nothing to send.
-const PATIENCE: u32 = 5;
-/// So many bytes of a body are worked on at one place: what is made of them takes several times as much memory.
-const PER_PLACE: usize = 4 << 20;
+const SUBAGENT_SOURCE: &str = "subagent";
+/// The deadline is multiplied by this after a refusal, when the received body is known to be too long.
+const DEADLINE_FACTOR_AFTER_REFUSAL: u32 = 5;
 
-/// A body that is to be folded.
-#[derive(Clone)]
-pub(crate) struct Wanted {
-    /// The body, unpacked.
-    pub(crate) body: Bytes,
-    pub(crate) format: Format,
-    /// The model that it names.
-    pub(crate) model: Option<String>,
-    /// The session that the client named.
-    pub(crate) named: Option<String>,
-    /// Who asks, as the client tells it.
-    pub(crate) asker: Asker,
-    /// The address that it goes to.
-    pub(crate) upstream: String,
-    /// What the provider said, just now, that it takes of this model at most.
-    pub(crate) told: Option<Tokens>,
-    /// What its server says of its window, if no table has it.
-    pub(crate) unknown: Option<Unknown>,
-    /// Whether the provider takes the tool that opens folds, as far as that is known.
-    pub(crate) takes_tool: bool,
-    /// What the provider said when it refused the body.
-    pub(crate) refused: Option<Refused>,
-    /// What is remembered for it.
-    pub(crate) memory: Option<Minded>,
-    /// Where it is held, if unpacking made it larger.
-    pub(crate) _space: Arc<Space>,
-    /// What was spent of its deadline before.
-    pub(crate) spent: Duration,
+/// Folds conversations.
+pub(crate) struct Folder {
+    deadline: Duration,
+    context: Arc<FoldContext>,
 }
 
-/// Folds bodies.
-pub(crate) struct Folder {
-    pub(crate) desk: Arc<Desk>,
-    errands: Arc<Errands>,
+/// What folding needs, shared with its threads.
+struct FoldContext {
+    engine: Arc<ReconnectingEngine>,
+    summary_jobs: SummaryJobs,
     meter: Arc<Meter>,
-    windows: Arc<Windows>,
-    crew: Arc<Crew>,
-    pub(crate) waiting: Waiting,
+    windows: LearntWindows,
+    subagents: Subagents,
+    quirks: Arc<ProviderQuirks>,
     mode: Mode,
     recall: Recall,
-    deadline: Duration,
-    /// How many are worked on at once. One that is late keeps its place until it is done, and a large one has several.
-    pub(crate) places: Arc<Semaphore>,
-    n_places: usize,
 }
 
 impl Folder {
-    pub(crate) fn new(config: &Config) -> Folder {
-        let desk = Arc::new(Desk::new(Arc::clone(&config.host)));
-        Folder {
-            errands: Arc::new(Errands::new(Arc::clone(&desk), Arc::clone(&config.meter))),
-            desk,
+    pub(crate) fn new(
+        config: &Config,
+        engine: &Arc<ReconnectingEngine>,
+        quirks: &Arc<ProviderQuirks>,
+    ) -> Folder {
+        let context = FoldContext {
+            summary_jobs: SummaryJobs::new(Arc::clone(engine), Arc::clone(&config.meter)),
+            engine: Arc::clone(engine),
             meter: Arc::clone(&config.meter),
-            windows: Arc::default(),
-            crew: Arc::default(),
-            waiting: Waiting::default(),
+            windows: LearntWindows::default(),
+            subagents: Subagents::default(),
+            quirks: Arc::clone(quirks),
             mode: config.mode,
             recall: config.recall,
-            deadline: config.limits.deadline,
-            places: Arc::new(Semaphore::new(config.limits.folding)),
-            n_places: config.limits.folding,
-        }
+        };
+        Folder { deadline: config.limits.deadline, context: Arc::new(context) }
     }
 
     pub(crate) fn mode(&self) -> Mode {
-        self.mode
+        self.context.mode
     }
 
-    /// Folds a body, or says why it leaves as it came.
-    pub(crate) async fn fold(&self, wanted: Wanted) -> Made {
-        let most = match wanted.refused {
-            Some(_) => self.deadline * PATIENCE,
-            None => self.deadline.saturating_sub(wanted.spent),
+    /// Folds a conversation, or says why its body is sent unchanged.
+    pub(crate) async fn fold(
+        &self,
+        slots: &FoldSlots,
+        conversation: &Arc<Conversation>,
+        attempt: Attempt,
+    ) -> PreparedBody {
+        let timeout = match attempt.refused {
+            Some(_) => self.deadline * DEADLINE_FACTOR_AFTER_REFUSAL,
+            None => self.deadline.saturating_sub(conversation.elapsed),
         };
-        let n_places = u32::try_from((1 + wanted.body.len() / PER_PLACE).min(self.n_places)).unwrap_or(1);
-        let until = Instant::now() + most;
-        let (body, format) = (wanted.body.clone(), wanted.format);
-        let work = async {
-            let Ok(place) = Arc::clone(&self.places).acquire_many_owned(n_places).await else {
-                return Made::as_it_came(Reason::Deadline);
-            };
-            let (desk, meter, windows) =
-                (Arc::clone(&self.desk), Arc::clone(&self.meter), Arc::clone(&self.windows));
-            let (crew, errands) = (Arc::clone(&self.crew), Arc::clone(&self.errands));
-            let (mode, recall) = (self.mode, self.recall);
-            let work = tokio::task::spawn_blocking(move || {
-                let folding = Folding {
-                    desk: &desk,
-                    errands: &errands,
-                    meter: &meter,
-                    windows: &windows,
-                    crew: &crew,
-                    mode,
-                    recall,
-                    until,
-                };
-                let made = folding.fold(&wanted);
-                drop(place);
-                made
-            });
-            work.await.unwrap_or_else(|_| Made::as_it_came(Reason::Panicked))
-        };
-        let made = tokio::time::timeout(most, work).await;
-        let mut made = made.unwrap_or_else(|_| Made::as_it_came(Reason::Deadline));
-        // Whatever became of it: without the results that it waits for, the provider would refuse it.
-        made.body = made.body.or_else(|| self.waiting.put_into(&body, format));
-        made
+        let until = Instant::now() + timeout;
+        let (context, for_thread) = (Arc::clone(&self.context), Arc::clone(conversation));
+        let work = slots.run(conversation.text.len(), move || {
+            FoldRun { context: &context, conversation: &for_thread, until }.run(attempt)
+        });
+        let folded = tokio::time::timeout(timeout, work).await.unwrap_or(Err(BypassReason::Deadline));
+        let mut prepared = folded.unwrap_or_else(PreparedBody::unchanged);
+        // Without its pending recalls the provider would refuse the body, so it gets them even if folding failed.
+        let has_recalls = conversation.text != conversation.received;
+        if prepared.body.is_none() && has_recalls {
+            prepared.body = Some(conversation.text.clone());
+            prepared.unruled.clone_from(&prepared.body);
+        }
+        prepared
     }
 }
 
-/// One body being folded.
-struct Folding<'a> {
-    desk: &'a Desk,
-    errands: &'a Errands,
-    meter: &'a Meter,
-    windows: &'a Windows,
-    crew: &'a Crew,
-    mode: Mode,
-    recall: Recall,
+/// One conversation being folded.
+struct FoldRun<'a> {
+    context: &'a FoldContext,
+    conversation: &'a Conversation,
     until: Instant,
 }
 
-impl Folding<'_> {
-    fn fold(&self, wanted: &Wanted) -> Made {
-        let Ok(body) = std::str::from_utf8(&wanted.body) else {
-            return Made::as_it_came(Reason::NotDecoded);
-        };
-        let engine = self.desk.engine();
-        let opened = match &engine {
-            Ok(engine) => engine.open(body, wanted.format),
-            Err(_) => Incoming::open(body, Some(wanted.format)),
-        };
-        let incoming = match opened {
-            Ok(incoming) => incoming,
-            Err(error) => return self.trouble(&error.into(), None),
-        };
-        // It wants all of it; only where that is too long, it gets what there is room for.
-        if wanted.refused.is_none() && is_summary_request(&incoming) {
-            return Made::as_it_came(Reason::Summary);
-        }
-        let terms = match self.desk.host().terms(wanted.model.as_deref(), wanted.format) {
-            Ok(terms) => terms,
-            Err(why) => {
-                tracing::warn!(why, "a body leaves as it came: there are no terms");
-                return Made::as_it_came(Reason::Terms);
-            }
-        };
-        let engine = match engine {
-            Ok(engine) => engine,
-            Err(why) => {
-                tracing::warn!(why, "a body leaves as it came: the store could not be opened");
-                return Made::as_it_came(Reason::Store);
-            }
-        };
-        let model = wanted.model.as_deref();
-        if let Some(told) = wanted.told {
-            self.windows.learn(&wanted.upstream, model, told, &engine);
-        }
-        let terms = within(terms, self.windows.of(&wanted.upstream, model, &engine));
-        match self.ask(&engine, wanted, (body, incoming), &terms) {
-            Ok(made) => made,
-            Err(trouble) => self.trouble(&trouble, None),
+/// The session of a conversation.
+struct FoundSession {
+    id: SessionId,
+    is_new: bool,
+    /// The body with the hidden recalls of the session, if it has any.
+    with_recalls: Option<String>,
+}
+
+impl FoldRun<'_> {
+    fn run(&self, attempt: Attempt) -> PreparedBody {
+        match self.try_run(attempt) {
+            Ok(prepared) => prepared,
+            Err(Bypass::Reason(reason)) => PreparedBody::unchanged(reason),
+            Err(Bypass::Trouble(trouble)) => PreparedBody::unchanged(self.report(&trouble, None)),
         }
     }
 
-    fn ask(
+    fn try_run(&self, mut attempt: Attempt) -> Result<PreparedBody, Bypass> {
+        let Conversation { upstream, model, format, .. } = self.conversation;
+        let engine = self.context.engine.get();
+        let parsed = match attempt.parsed.take() {
+            Some(parsed) => parsed,
+            None => self.parse_again()?,
+        };
+        // A summary needs the whole conversation. It is folded only if that is too long.
+        if attempt.refused.is_none() && is_summary_request(&parsed) {
+            return Err(Bypass::Reason(BypassReason::Summary));
+        }
+        let terms = self.context.engine.host().terms(model.as_deref(), *format).map_err(|why| {
+            tracing::warn!(why, "body sent unchanged: no fold settings for the model");
+            BypassReason::Terms
+        })?;
+        let engine = engine.map_err(|why| {
+            tracing::warn!(why, "body sent unchanged: the store could not be opened");
+            BypassReason::Store
+        })?;
+        if let Some(limit) = attempt.reported_limit {
+            self.context.windows.learn(upstream, model.as_deref(), limit, &engine);
+        }
+        let terms = narrowed(terms, self.learnt_window(&engine));
+        self.fold(&engine, parsed, &attempt, &terms)
+    }
+
+    fn parse_again(&self) -> Result<Incoming, Bypass> {
+        let Conversation { text, format, .. } = self.conversation;
+        let text = std::str::from_utf8(text).map_err(|_| BypassReason::NotDecoded)?;
+        Ok(Incoming::open(text, Some(*format)).map_err(Trouble::from)?)
+    }
+
+    fn fold(
         &self,
         engine: &Arc<Engine>,
-        wanted: &Wanted,
-        (body, incoming): (&str, Incoming),
+        parsed: Incoming,
+        attempt: &Attempt,
         terms: &Terms,
-    ) -> Result<Made, Trouble> {
-        let began = Instant::now();
-        // What the model recalled beside calls of the client's is put back first: it belongs to the conversation.
-        let (session, is_new, whole) = match &wanted.named {
-            Some(named) => {
-                let session = SessionId(named.clone());
-                let is_new = engine.store().session(&session)?.is_none();
-                let whole = match is_new {
-                    true => None,
-                    false => engine.with_recalls_of(&session, body, wanted.format)?,
-                };
-                if whole.is_none() {
-                    engine.expect(incoming);
-                }
-                (session, is_new, whole)
-            }
-            None => {
-                let (recognised, whole) = engine.recognise_whole(incoming)?;
-                (engine.take_up(&recognised)?, recognised == Recognised::New, whole)
-            }
-        };
-        let has_recalls = whole.is_some();
-        let body = whole.as_deref().unwrap_or(body);
-        let settled = wanted
-            .unknown
-            .as_ref()
-            .map(|unknown| unknown.settle(engine, &session, is_new, terms))
-            .transpose()?;
-        let most = || self.windows.of(&wanted.upstream, wanted.model.as_deref(), engine);
-        let settled = settled.map(|terms| within(terms, most()));
-        let terms = settled.as_ref().unwrap_or(terms);
-        let recognised = Instant::now();
-        if let Some(refused) = &wanted.refused
-            && let Err(error) = engine.refused(&session, refused)
+    ) -> Result<PreparedBody, Bypass> {
+        let started = Instant::now();
+        let has_tools = parsed.has_tools();
+        let conversation = self.conversation;
+        let received = std::str::from_utf8(&conversation.received).map_err(|_| BypassReason::NotDecoded)?;
+        let text = std::str::from_utf8(&conversation.text).map_err(|_| BypassReason::NotDecoded)?;
+        let name = conversation.session_name.as_ref().or(attempt.session.as_ref());
+        let session = find_session(engine, parsed, name)?;
+        let terms = self.settle_window(engine, &session, terms)?;
+        let found = Instant::now();
+        if let Some(refused) = &attempt.refused
+            && let Err(error) = engine.refused(&session.id, refused)
         {
-            tracing::warn!(%session, %error, "a refusal could not be noted");
+            tracing::warn!(session = %session.id, %error, "a refusal could not be recorded");
         }
-        let parent = if is_new { self.crew.parent(&wanted.asker) } else { None };
-        // One that is gone is nobody's parent.
-        let parent = match parent {
-            Some(parent) => engine.store().session(&parent)?.map(|row| row.id),
-            None => None,
+        let body = session.with_recalls.as_deref().unwrap_or(text);
+        let form = self.context.quirks.form(&conversation.provider, Some(&session.id));
+        let parent = self.parent(engine, session.is_new)?;
+        let recall = match conversation.accepts_tool {
+            true => self.context.recall,
+            false => self.context.recall.without_tool(),
         };
-        let source = if wanted.asker.is_subagent { SUBAGENT } else { SOURCE };
-        let mut ask = Ask::new(&session, body, terms, source);
-        ask.parent = parent.as_ref();
-        (ask.mode, ask.until) = (self.mode, Some(self.until));
-        let recall = if wanted.takes_tool { self.recall } else { self.recall.without_tool() };
-        let offer = is_new.then(|| recall.offer(body, wanted.format));
-        ask.offer = offer.as_ref();
-        let recall = || wanted.memory.as_ref().and_then(Minded::text);
-        ask.memory =
-            wanted.memory.as_ref().map(|memory| Recollection { room: memory.room(), recall: &recall });
-        let answer = engine.request(&ask);
-        let steps =
-            vec![("recognise", began, recognised - began), ("fold", recognised, recognised.elapsed())];
-        let left = match &answer.left {
-            Left::AsItCame(trouble) => {
-                let mut made = self.trouble(trouble, Some(&session));
-                let overflow = answer.sizes.map(|sizes| (sizes, terms.budget));
-                made.glance =
-                    overflow.map(|(sizes, budget)| self.meter.glance_at_overflow(&session, sizes, budget));
-                made.session = Some(session);
-                return Ok(made);
-            }
-            Left::Folded(_) => Sent::Folded,
-            Left::Whole
-                if self.mode == Mode::Observe && answer.sizes.is_some_and(|sizes| sizes.n_folds > 0) =>
+        let offer = session.is_new.then(|| recall.offer(body, conversation.format, has_tools));
+        let recall_memory = || conversation.memory.as_ref().and_then(TurnMemory::text);
+        let memory = conversation.memory.as_ref();
+        let source = if conversation.caller.is_subagent { SUBAGENT_SOURCE } else { SOURCE };
+        let answer = engine.request(&Ask {
+            parent: parent.as_ref(),
+            mode: self.context.mode,
+            until: Some(self.until),
+            offer: offer.as_ref(),
+            memory: memory.map(|memory| Recollection { room: memory.room(), recall: &recall_memory }),
+            received: Some(received),
+            form: form.body_form(),
+            ..Ask::new(&session.id, body, &terms, source)
+        });
+        if let Left::AsItCame(trouble) = &answer.left {
+            return Ok(self.unchanged(trouble, session.id, &answer, &terms));
+        }
+        self.context.engine.report(None);
+        // Requests without tools, for a title for example, start no subagents.
+        if has_tools {
+            self.context.subagents.insert(&conversation.caller, &session.id);
+        }
+        if let Some(memory) = memory {
+            memory.offer(engine, &session.id, &answer.new_handles);
+        }
+        if matches!(answer.left, Left::Folded(_)) {
+            self.context.summary_jobs.start(engine, &session.id, &terms.focus);
+        }
+        let timings = vec![("recognise", started, found - started), ("fold", found, found.elapsed())];
+        let prepared = self.prepared(engine, session.id, answer, form, &terms);
+        Ok(PreparedBody { timings, ..prepared })
+    }
+
+    /// The body as the engine made it, and what the meter needs to know of it.
+    fn prepared(
+        &self,
+        engine: &Engine,
+        session: SessionId,
+        answer: Answer,
+        form: Form,
+        terms: &Terms,
+    ) -> PreparedBody {
+        let outcome = match &answer.left {
+            _ if answer.is_rejected => Outcome::Unchanged(BypassReason::NotTaken),
+            Left::Folded(_) => Outcome::Folded,
+            _ if self.context.mode == Mode::Observe
+                && answer.sizes.is_some_and(|sizes| sizes.n_folds > 0) =>
             {
-                Sent::Observed
+                Outcome::Observed
             }
-            Left::Whole => Sent::Whole,
+            _ => Outcome::Whole,
         };
-        self.desk.told(None);
-        // What asks for a title, say, has no tools, and starts no other agents.
-        if has_tools(body) {
-            self.crew.is_at(&wanted.asker, &session);
-        }
-        let counted = answer.sizes.map(|sizes| {
-            let tokens = if left == Sent::Folded { sizes.view } else { sizes.transcript };
+        let counted = answer.sizes.filter(|_| !answer.is_rejected).map(|sizes| {
+            let tokens = if outcome == Outcome::Folded { sizes.view } else { sizes.transcript };
             let tokens = tokens + answer.memory.unwrap_or_default();
             Counted { tokens, window: terms.budget.window() }
         });
-        let n_new = answer.n_new;
-        let glance = engine.look(&session, |followed| self.meter.glance(&session, followed, n_new));
-        if let Some(glance) = &glance {
-            self.meter.noticed(&session, &answer.notices, Tokens(glance.sent), Tokens(glance.room));
+        let meter = &self.context.meter;
+        let snapshot = engine.look(&session, |followed| meter.snapshot(&session, followed, answer.n_new));
+        if let Some(snapshot) = &snapshot {
+            meter.report_pressure(&session, &answer.notices, Tokens(snapshot.sent), Tokens(snapshot.room));
         }
-        if let Some(memory) = &wanted.memory {
-            memory.offer(engine, &session, &answer.new_handles);
+        let is_received = |body: &Bytes| *body == self.conversation.received;
+        let body = Bytes::from(answer.body);
+        let unruled = answer.unruled.map_or_else(|| body.clone(), Bytes::from);
+        PreparedBody {
+            body: Some(body).filter(|body| !is_received(body)),
+            unruled: Some(unruled).filter(|unruled| !is_received(unruled)),
+            form,
+            session: Some(session),
+            outcome,
+            has_tool: answer.has_tool,
+            lost_tool: answer.edits.rules.without_recall_tool,
+            counted,
+            snapshot,
+            timings: Vec::new(),
         }
-        let is_changed = left == Sent::Folded || answer.has_tool || has_recalls || answer.memory.is_some();
-        if left == Sent::Folded {
-            self.errands.after(engine, &session, &terms.focus);
-        }
-        let body = is_changed.then(|| Bytes::from(answer.body));
-        let has_tool = answer.has_tool;
-        Ok(Made { body, session: Some(session), left, has_tool, counted, glance, steps })
     }
 
-    /// What something that did not work means for the body.
-    fn trouble(&self, trouble: &Trouble, session: Option<&SessionId>) -> Made {
-        if let Trouble::Store(error) = trouble {
-            self.desk.told(Some(error));
-        }
+    /// The received body, where the engine could not fold it.
+    fn unchanged(
+        &self,
+        trouble: &Trouble,
+        session: SessionId,
+        answer: &Answer,
+        terms: &Terms,
+    ) -> PreparedBody {
+        let reason = self.report(trouble, Some(&session));
+        let meter = &self.context.meter;
+        let snapshot = answer.sizes.map(|sizes| meter.snapshot_of_overflow(&session, sizes, terms.budget));
+        PreparedBody { snapshot, session: Some(session), ..PreparedBody::unchanged(reason) }
+    }
+
+    /// The settings with the window of the session, where it was unknown when the session began.
+    fn settle_window(
+        &self,
+        engine: &Engine,
+        session: &FoundSession,
+        terms: &Terms,
+    ) -> Result<Terms, StoreError> {
+        let Some(unknown) = &self.conversation.unknown_window else { return Ok(terms.clone()) };
+        let settled = unknown.settle(engine, &session.id, session.is_new, terms)?;
+        Ok(narrowed(settled, self.learnt_window(engine)))
+    }
+
+    fn learnt_window(&self, engine: &Engine) -> Option<Tokens> {
+        let Conversation { upstream, model, .. } = self.conversation;
+        self.context.windows.find(upstream, model.as_deref(), engine)
+    }
+
+    /// The session of the agent that started this one. A deleted parent is ignored.
+    fn parent(&self, engine: &Engine, is_new: bool) -> Result<Option<SessionId>, StoreError> {
+        let parent = self.context.subagents.parent(&self.conversation.caller).filter(|_| is_new);
+        let Some(parent) = parent else { return Ok(None) };
+        Ok(engine.store().session(&parent)?.map(|row| row.id))
+    }
+
+    /// Logs why a body is sent unchanged. Errors may quote the body, so only sizes and errors of the store are logged.
+    fn report(&self, trouble: &Trouble, session: Option<&SessionId>) -> BypassReason {
         let session = session.map_or("", |session| &session.0);
-        let reason = Reason::from(trouble);
-        // What is wrong with a body may quote it, so only a store's words and sizes are told.
+        let why = BypassReason::from(trouble);
         match trouble {
             Trouble::Store(error) => {
+                self.context.engine.report(Some(error));
                 let store = store_words(error);
-                tracing::warn!(session, why = %reason, store, "a body leaves as it came");
+                tracing::warn!(session, %why, store, "body sent unchanged");
             }
             Trouble::Overflow(overflow) => {
                 let (needs, has) = (overflow.smallest.0, overflow.room.0);
-                tracing::warn!(session, why = %reason, needs, has, "a body leaves as it came: a larger --window would do");
+                tracing::warn!(session, %why, needs, has, "body sent unchanged: it needs a larger --window");
             }
-            _ => tracing::warn!(session, why = %reason, "a body leaves as it came"),
+            _ => tracing::warn!(session, %why, "body sent unchanged"),
         }
-        Made::as_it_came(reason)
+        why
     }
 }
 
-/// Terms within what the provider takes.
-fn within(terms: Terms, most: Option<Tokens>) -> Terms {
-    let Some(window) = most.filter(|most| *most < terms.budget.window()) else { return terms };
+/// Why a body is not folded.
+enum Bypass {
+    Reason(BypassReason),
+    /// The engine failed; this is logged.
+    Trouble(Trouble),
+}
+
+impl From<BypassReason> for Bypass {
+    fn from(reason: BypassReason) -> Bypass {
+        Bypass::Reason(reason)
+    }
+}
+
+impl From<Trouble> for Bypass {
+    fn from(trouble: Trouble) -> Bypass {
+        Bypass::Trouble(trouble)
+    }
+}
+
+impl From<StoreError> for Bypass {
+    fn from(error: StoreError) -> Bypass {
+        Bypass::Trouble(error.into())
+    }
+}
+
+/// Finds the session that the client names, or recognises it by its messages.
+fn find_session(engine: &Engine, parsed: Incoming, name: Option<&String>) -> Result<FoundSession, Trouble> {
+    let Some(name) = name else {
+        let (recognised, with_recalls) = engine.recognise_whole(parsed)?;
+        let (id, is_new) = (engine.take_up(&recognised)?, recognised == Recognised::New);
+        return Ok(FoundSession { id, is_new, with_recalls });
+    };
+    let id = SessionId(name.clone());
+    let is_new = engine.store().session(&id)?.is_none();
+    let with_recalls = match is_new {
+        true => None,
+        false => engine.with_recalls_of(&id, parsed.text(), parsed.format())?,
+    };
+    if with_recalls.is_none() {
+        engine.expect(parsed);
+    }
+    Ok(FoundSession { id, is_new, with_recalls })
+}
+
+/// Fold settings with a window that is not larger than the provider accepts.
+fn narrowed(terms: Terms, limit: Option<Tokens>) -> Terms {
+    let Some(window) = limit.filter(|limit| *limit < terms.budget.window()) else { return terms };
     Terms { budget: terms.budget.narrowed(window), ..terms }
 }
 
@@ -342,7 +379,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_provider_takes_has_the_reserve_of_its_size() {
+    fn a_narrowed_window_gets_the_reserve_of_its_size() {
         let terms = |budget| Terms {
             engine: fanfold_core::EngineFactory::FANFOLD,
             policy: Policy::named("fanfold").unwrap(),
@@ -355,12 +392,12 @@ mod tests {
             described: String::new(),
         };
         for limit in [4_000, 8_000, 10_000, 32_000].map(Tokens) {
-            let narrowed = within(terms(Budget::of_window(Tokens(400_000))), Some(limit)).budget;
+            let narrowed = narrowed(terms(Budget::of_window(Tokens(400_000))), Some(limit)).budget;
             assert_eq!(narrowed, Budget::of_window(limit));
             assert!(narrowed.room() > Tokens(limit.0 / 2), "there is room in {limit}");
         }
         let wide = Budget::of_window(Tokens(400_000));
-        assert_eq!(within(terms(wide), None).budget, wide);
-        assert_eq!(within(terms(wide), Some(Tokens(500_000))).budget, wide);
+        assert_eq!(narrowed(terms(wide), None).budget, wide);
+        assert_eq!(narrowed(terms(wide), Some(Tokens(500_000))).budget, wide);
     }
 }

@@ -1,12 +1,121 @@
-//! Preparing: the body that is sent instead of the one that was received.
+//! Preparing: the body that is sent to the provider, folded where necessary, edited, checked and recorded.
 
 pub(crate) mod prepared_body;
-pub(crate) mod reconnecting_engine;
+pub(crate) mod folding;
 pub(crate) mod learnt_windows;
 pub(crate) mod window_probe;
 pub(crate) mod subagents;
 pub(crate) mod recall_offer;
-pub(crate) mod pending_recalls;
-pub(crate) mod memory;
+pub(crate) mod provider_quirks;
 pub(crate) mod summary_jobs;
-pub(crate) mod folding;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use fanfold_core::Tokens;
+use fanfold_engine::Refused;
+use fanfold_wire::{Format, Incoming};
+
+use crate::admission::body_quota::QuotaShare;
+use crate::meter::RequestMeter;
+use crate::prepare::prepared_body::PreparedBody;
+use crate::prepare::provider_quirks::{Form, ProviderKey};
+use crate::prepare::subagents::CallerId;
+use crate::prepare::window_probe::UnknownWindow;
+use crate::receive::decode::DecodedBody;
+use crate::receive::turn_memory::TurnMemory;
+use crate::send::call::ProviderCall;
+use crate::shared::Shared;
+
+/// A decoded conversation, with everything that is known about its client and its provider.
+pub(crate) struct Conversation {
+    /// The decompressed body.
+    pub(crate) received: Bytes,
+    /// The same with pending recalls.
+    pub(crate) text: Bytes,
+    pub(crate) format: Format,
+    pub(crate) model: Option<String>,
+    /// The session that the client named.
+    pub(crate) session_name: Option<String>,
+    pub(crate) caller: CallerId,
+    /// The address of the provider.
+    pub(crate) upstream: String,
+    pub(crate) provider: ProviderKey,
+    /// Set if the window of the model is not known.
+    pub(crate) unknown_window: Option<UnknownWindow>,
+    /// Whether a new session may be offered the recall tool.
+    pub(crate) accepts_tool: bool,
+    pub(crate) memory: Option<TurnMemory>,
+    /// How much of the deadline was used before folding.
+    pub(crate) elapsed: Duration,
+    _share: QuotaShare,
+}
+
+/// What differs between the first attempt to fold a conversation and a harder one.
+#[derive(Default)]
+pub(crate) struct Attempt {
+    /// The parsed body, where it is still at hand.
+    pub(crate) parsed: Option<Incoming>,
+    /// How the provider refused the last attempt for its length.
+    pub(crate) refused: Option<Refused>,
+    /// The limit that it reported.
+    pub(crate) reported_limit: Option<Tokens>,
+    /// The session of the last attempt.
+    pub(crate) session: Option<String>,
+}
+
+impl Attempt {
+    pub(crate) fn first(parsed: Incoming) -> Attempt {
+        Attempt { parsed: Some(parsed), ..Attempt::default() }
+    }
+}
+
+/// Collects what is known about a conversation. An unknown window is probed in the background.
+pub(crate) fn conversation(
+    call: &ProviderCall,
+    meter: &mut RequestMeter,
+    decoded: DecodedBody,
+    session_name: Option<String>,
+) -> (Arc<Conversation>, Incoming) {
+    let DecodedBody { received, text, parsed, model, memory, share, elapsed } = decoded;
+    if let Some(model) = &model {
+        meter.set_model(model);
+    }
+    let provider = ProviderKey::new(call.upstream.address(), model.as_deref(), parsed.format());
+    let conversation = Conversation {
+        received,
+        text,
+        format: parsed.format(),
+        unknown_window: window_probe::unknown_window(call, model.as_deref()),
+        model,
+        session_name,
+        caller: CallerId::from_headers(&call.headers),
+        upstream: call.upstream.address().to_owned(),
+        accepts_tool: call.shared.quirks.accepts_tool(&provider),
+        provider,
+        memory,
+        elapsed,
+        _share: share,
+    };
+    (Arc::new(conversation), parsed)
+}
+
+/// Folds a conversation, edits the result for its provider, and records it.
+pub(crate) async fn fold(
+    shared: &Arc<Shared>,
+    conversation: &Arc<Conversation>,
+    attempt: Attempt,
+) -> PreparedBody {
+    shared.folder.fold(&shared.fold_slots, conversation, attempt).await
+}
+
+/// Builds a refused body again in another form, and records it. Returns `None` if the form does not change the body.
+pub(crate) async fn reshape(
+    shared: &Arc<Shared>,
+    conversation: &Arc<Conversation>,
+    refused: &PreparedBody,
+    form: Form,
+) -> Option<PreparedBody> {
+    provider_quirks::reshape(shared, conversation, refused, form).await
+}

@@ -1,5 +1,6 @@
-//! Summaries written beside the turns: begun after a fold, a few at once, on threads of their own. No request waits for
-//! one, and a proxy that ends leaves none half done.
+//! Summaries written in the background: started after a fold, a few at once, on blocking threads.
+//!
+//! No request waits for a summary, and none is left half written when the proxy stops.
 
 use std::sync::Arc;
 
@@ -9,86 +10,78 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use crate::meter::{Meter, Writer};
-use crate::prepare::reconnecting_engine::Desk;
+use crate::reconnecting_engine::ReconnectingEngine;
 
-/// So many are written at once; a fold that finds no place is summarised with the next.
-const AT_ONCE: usize = 4;
+/// Jobs that run at once. A fold that finds no slot is summarised with the next one.
+const MAX_JOBS: usize = 4;
 
-/// Has summaries written.
-pub(crate) struct Errands {
-    desk: Arc<Desk>,
+/// Starts summary jobs.
+pub(crate) struct SummaryJobs {
+    engine: Arc<ReconnectingEngine>,
     meter: Arc<Meter>,
-    places: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
 }
 
-impl Errands {
-    pub(crate) fn new(desk: Arc<Desk>, meter: Arc<Meter>) -> Errands {
-        Errands { desk, meter, places: Arc::new(Semaphore::new(AT_ONCE)) }
+impl SummaryJobs {
+    pub(crate) fn new(engine: Arc<ReconnectingEngine>, meter: Arc<Meter>) -> SummaryJobs {
+        SummaryJobs { engine, meter, slots: Arc::new(Semaphore::new(MAX_JOBS)) }
     }
 
-    /// Has a summary written of what a request has just folded, if it folded something and summaries are wanted.
-    pub(crate) fn after(&self, engine: &Arc<Engine>, session: &SessionId, focus: &str) {
-        if !self.desk.host().wants_summaries() || !engine.has_just_folded(session) {
+    /// Starts a summary of what a request has folded, if it folded something and summaries are wanted.
+    pub(crate) fn start(&self, engine: &Arc<Engine>, session: &SessionId, focus: &str) {
+        if !self.engine.host().wants_summaries() || !engine.has_just_folded(session) {
             return;
         }
-        let (Ok(place), Ok(runtime)) = (Arc::clone(&self.places).try_acquire_owned(), Handle::try_current())
+        let (Ok(slot), Ok(runtime)) = (Arc::clone(&self.slots).try_acquire_owned(), Handle::try_current())
         else {
             return;
         };
-        let (desk, meter, engine) = (Arc::clone(&self.desk), Arc::clone(&self.meter), Arc::clone(engine));
+        let (owner, meter, engine) = (Arc::clone(&self.engine), Arc::clone(&self.meter), Arc::clone(engine));
         let (session, focus) = (session.clone(), focus.to_owned());
         runtime.spawn_blocking(move || {
-            let wanted = Wanted { session: &session, focus: &focus, is_by_hand: false };
+            let job = Wanted { session: &session, focus: &focus, is_by_hand: false };
             let mut count_flaws = |progress: &Progress| {
                 if let Progress::Flawed(flaws) = progress {
                     flaws.iter().for_each(|flaw| meter.summary_flawed(flaw.name()));
                 }
             };
-            let ended = engine.summarise(&wanted, &desk.host().ways(), &mut count_flaws);
-            match ended {
+            match engine.summarise(&job, &owner.host().ways(), &mut count_flaws) {
                 Ok(ended) => {
                     count(&meter, &session, &ended);
-                    tell(&session, &ended);
+                    log(&session, &ended);
                 }
-                Err(error) => tracing::warn!(%session, %error, "a summary could not be kept"),
+                Err(error) => tracing::warn!(%session, %error, "a summary could not be stored"),
             }
-            drop(place);
+            drop(slot);
         });
     }
 }
 
-/// Counts what came of it: who wrote it, and who stood in for whom.
+/// Counts the summary, and the models that failed to write it.
 fn count(meter: &Meter, session: &SessionId, ended: &Ended) {
-    let (missed, last) = match ended {
+    let (failed, last) = match ended {
         Ended::Written(written) => {
-            let by = if written.at == 0 { Writer::Summary } else { Writer::Main };
-            meter.summary_written(session, by, written.tokens);
-            (&written.missed, by)
+            let writer = if written.at == 0 { Writer::Summary } else { Writer::Main };
+            meter.summary_written(session, writer, written.tokens);
+            (&written.missed, writer)
         }
-        Ended::Digest(missed) | Ended::Aborted(missed) => (missed, Writer::Digest),
+        Ended::Digest(failed) | Ended::Aborted(failed) => (failed, Writer::Digest),
         Ended::Nothing | Ended::NotSet | Ended::Resting { .. } | Ended::Busy(_) | Ended::Overtaken => return,
     };
-    for (i, missed) in missed.iter().enumerate() {
-        // There are two at most: who stood in for the first is the second, if there was one.
-        meter.summary_fell_back(
-            missed.name(),
-            if i == 0 && missed_again(ended) { Writer::Main } else { last },
-        );
+    // At most two models fail. After the first, the second one is called if there is one.
+    let both_failed = matches!(ended, Ended::Digest(failed) | Ended::Aborted(failed) if failed.len() > 1);
+    for (i, failure) in failed.iter().enumerate() {
+        meter.summary_fell_back(failure.name(), if i == 0 && both_failed { Writer::Main } else { last });
     }
 }
 
-/// Whether the model that stood in failed, too.
-fn missed_again(ended: &Ended) -> bool {
-    matches!(ended, Ended::Digest(missed) | Ended::Aborted(missed) if missed.len() > 1)
-}
-
-/// Tells what came of it. What models and providers say was redacted; the summary itself is not told.
-fn tell(session: &SessionId, ended: &Ended) {
+/// Logs the result. Errors of models and providers are redacted; the summary itself is not logged.
+fn log(session: &SessionId, ended: &Ended) {
     match ended {
         Ended::Written(written) => {
             let (model, tokens) = (&written.model, written.tokens.0);
-            if let Some(missed) = written.missed.first() {
-                tracing::warn!(%session, why = %missed, hint = missed.hint(), "another model wrote the summary");
+            if let Some(failure) = written.missed.first() {
+                tracing::warn!(%session, why = %failure, hint = failure.hint(), "another model wrote the summary");
             }
             tracing::info!(%session, model, tokens, "a summary was written");
         }

@@ -1,7 +1,7 @@
-//! Windows that servers tell when they are asked, for models that no table has.
+//! Context windows probed from model servers, for models that are not in the table of models.
 //!
-//! A server is asked beside the first request for such a model, which waits for nothing. What it says holds for sessions
-//! that begin after it: one that has begun keeps the window it was told, also in a proxy that was started anew.
+//! The first request for such a model starts a probe and does not wait for it. The result applies to sessions that begin
+//! later: a session keeps the window it began with, also after a restart of the proxy.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,69 +14,64 @@ use fanfold_store::{SessionId, StoreError};
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 
-use crate::send::call::Call;
+use crate::send::call::ProviderCall;
 
-/// All that a server is asked takes at most so long.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// One that did not say anything is asked again after so long: a model may not have been loaded yet.
+/// Timeout of a probe.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// Pause after a probe without a result. The model may not have been loaded yet.
 const PAUSE: Duration = Duration::from_secs(60);
-/// So many models and sessions are remembered; names come from clients.
-const MOST_KEPT: usize = 4096;
-/// A smaller one is no window.
-const LEAST: Tokens = Tokens(1024);
+/// The maximum number of models and of sessions; names come from clients.
+const MAX_ENTRIES: usize = 4096;
+/// Smaller numbers are not windows.
+const MIN_WINDOW: Tokens = Tokens(1024);
 
-/// What was asked, and what was said.
+/// An address and a model.
+type ModelKey = (String, String);
+
+/// Probes and their results.
 #[derive(Debug, Default)]
-pub(crate) struct Inquiries {
-    /// Guards what is known of each model at each upstream; whole values go in and out.
-    asked: Mutex<HashMap<(String, String), Inquiry>>,
-    /// Guards the windows of sessions that go on, so that the store is asked once for each.
-    kept: Mutex<HashMap<(SessionId, String), Tokens>>,
+pub(crate) struct WindowProbes {
+    /// Guards the state of each probe; whole values are inserted.
+    probes: Mutex<HashMap<ModelKey, Probe>>,
+    /// Guards the windows of running sessions, which are read from the store once.
+    sessions: Mutex<HashMap<(SessionId, String), Tokens>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Inquiry {
-    UnderWay,
-    Told(Tokens),
-    /// Since when nothing is known.
-    Silent(Instant),
+enum Probe {
+    Running,
+    Window(Tokens),
+    /// When a probe ended without a result.
+    Failed(Instant),
 }
 
-/// A model that no table has, and what its server has said of its window so far.
+/// A model with an unknown window, and the result of its probe if there is one.
 #[derive(Debug, Clone)]
-pub(crate) struct Unknown {
-    told: Option<Tokens>,
-    inquiries: Arc<Inquiries>,
+pub(crate) struct UnknownWindow {
+    probed: Option<Tokens>,
+    probes: Arc<WindowProbes>,
     model: String,
 }
 
-impl Call {
-    /// What the server says of the window of a model that no table has. It is asked beside this, if that is still to do.
-    pub(crate) fn unknown(&self, model: Option<&str>) -> Option<Unknown> {
-        let model = model?;
-        if self.shared.folder.desk.host().knows_window(model) {
-            return None;
-        }
-        let inquiries = Arc::clone(&self.shared.inquiries);
-        let key = (self.upstream.address().to_owned(), model.to_owned());
-        let told = match inquiries.begin(&key) {
-            Next::Known(told) => told,
-            Next::Ask => {
-                let asking = Arc::clone(&inquiries);
-                let endpoint = endpoint(&key, &self.headers);
-                self.shared.tasks.spawn(async move {
-                    let told = ask(endpoint).await;
-                    asking.end(key, told);
-                });
-                None
-            }
-        };
-        Some(Unknown { told, inquiries, model: model.to_owned() })
+/// Returns `None` for a model with a known window. Otherwise starts a probe in the background if one is due.
+pub(crate) fn unknown_window(call: &ProviderCall, model: Option<&str>) -> Option<UnknownWindow> {
+    let model = model?;
+    let shared = &call.shared;
+    if shared.engine.host().knows_window(model) {
+        return None;
     }
+    let probes = Arc::clone(&shared.window_probes);
+    let key = (call.upstream.address().to_owned(), model.to_owned());
+    if probes.start(&key) {
+        let (running, endpoint) = (Arc::clone(&probes), endpoint(&key, &call.headers));
+        let ended = key.clone();
+        shared.tasks.spawn(async move { running.end(ended, probe(endpoint).await) });
+    }
+    Some(UnknownWindow { probed: probes.result(&key), probes, model: model.to_owned() })
 }
 
-/// The endpoint of a model at an upstream, with the key that the client has for it.
-fn endpoint((address, model): &(String, String), headers: &HeaderMap) -> Endpoint {
+/// The endpoint of a model, with the API key of the client.
+fn endpoint((address, model): &ModelKey, headers: &HeaderMap) -> Endpoint {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let bearer = text(AUTHORIZATION.as_str()).and_then(|value| value.strip_prefix("Bearer "));
     let (style, key) = match (text("x-api-key"), bearer) {
@@ -84,65 +79,67 @@ fn endpoint((address, model): &(String, String), headers: &HeaderMap) -> Endpoin
         (_, bearer) => (Style::OpenAi, bearer),
     };
     let key = key.map_or(KeySource::None, |key| KeySource::Forwarded(ForwardedKey::new(key)));
-    let timeouts = Timeouts { window: PATIENCE, connect: PATIENCE, ..Timeouts::default() };
+    let timeouts = Timeouts { window: TIMEOUT, connect: TIMEOUT, ..Timeouts::default() };
     Endpoint { timeouts, key, ..Endpoint::new(style, address, model) }
 }
 
-async fn ask(endpoint: Endpoint) -> Option<Tokens> {
-    let (place, model) = (endpoint.url.clone(), endpoint.model.clone());
+async fn probe(endpoint: Endpoint) -> Option<Tokens> {
+    let (address, model) = (endpoint.url.clone(), endpoint.model.clone());
     let client = Client::new(endpoint).ok()?;
     match client.served_window().await {
         Ok(Some(window)) => {
-            tracing::info!(place, model, window, "the server told its window");
-            Some(Tokens(window)).filter(|window| *window >= LEAST)
+            tracing::info!(address, model, window, "the model server reported its context window");
+            Some(Tokens(window)).filter(|window| *window >= MIN_WINDOW)
         }
         Ok(None) => {
-            tracing::debug!(place, model, "the server does not tell its window");
+            tracing::debug!(address, model, "the model server reports no context window");
             None
         }
         Err(fault) => {
-            tracing::debug!(place, model, class = %fault.class, "the server was not to be asked for its window");
+            tracing::debug!(address, model, class = %fault.class, "probing the context window failed");
             None
         }
     }
 }
 
-/// What to do about a model.
-enum Next {
-    Known(Option<Tokens>),
-    Ask,
-}
-
-impl Inquiries {
-    fn asked(&self) -> MutexGuard<'_, HashMap<(String, String), Inquiry>> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+impl WindowProbes {
+    fn probes(&self) -> MutexGuard<'_, HashMap<ModelKey, Probe>> {
+        self.probes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn begin(&self, key: &(String, String)) -> Next {
-        let mut asked = self.asked();
-        match asked.get(key) {
-            Some(Inquiry::Told(window)) => return Next::Known(Some(*window)),
-            Some(Inquiry::UnderWay) => return Next::Known(None),
-            Some(Inquiry::Silent(since)) if since.elapsed() < PAUSE => return Next::Known(None),
-            None if asked.len() >= MOST_KEPT => return Next::Known(None),
-            Some(Inquiry::Silent(_)) | None => {}
+    /// Whether a probe is due. It is then marked as running.
+    fn start(&self, key: &ModelKey) -> bool {
+        let mut probes = self.probes();
+        let is_due = match probes.get(key) {
+            Some(Probe::Window(_) | Probe::Running) => false,
+            Some(Probe::Failed(at)) => at.elapsed() >= PAUSE,
+            None => probes.len() < MAX_ENTRIES,
+        };
+        if is_due {
+            probes.insert(key.clone(), Probe::Running);
         }
-        asked.insert(key.clone(), Inquiry::UnderWay);
-        Next::Ask
+        is_due
     }
 
-    fn end(&self, key: (String, String), told: Option<Tokens>) {
-        let inquiry = told.map_or_else(|| Inquiry::Silent(Instant::now()), Inquiry::Told);
-        self.asked().insert(key, inquiry);
+    fn result(&self, key: &ModelKey) -> Option<Tokens> {
+        match self.probes().get(key)? {
+            Probe::Window(window) => Some(*window),
+            Probe::Running | Probe::Failed(_) => None,
+        }
     }
 
-    fn kept(&self) -> MutexGuard<'_, HashMap<(SessionId, String), Tokens>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn end(&self, key: ModelKey, window: Option<Tokens>) {
+        let probe = window.map_or_else(|| Probe::Failed(Instant::now()), Probe::Window);
+        self.probes().insert(key, probe);
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, HashMap<(SessionId, String), Tokens>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Unknown {
-    /// The terms of a session: what the server told, if the session is new, and what it began with, if it goes on.
+impl UnknownWindow {
+    /// The fold settings of a session: with the probed window if it is new, else with the window it began with.
     pub(crate) fn settle(
         &self,
         engine: &Engine,
@@ -151,24 +148,24 @@ impl Unknown {
         terms: &Terms,
     ) -> Result<Terms, StoreError> {
         let key = (session.clone(), self.model.clone());
-        let known = self.inquiries.kept().get(&key).copied();
-        let began = match known {
+        let known = self.probes.sessions().get(&key).copied();
+        let began_with = match known {
             Some(window) => Some(window),
             None if is_new => None,
             None => engine.told_window(session, terms)?,
         };
-        let window = began.or(self.told).unwrap_or(terms.budget.window());
-        let mut kept = self.inquiries.kept();
-        if kept.len() >= MOST_KEPT {
-            kept.clear();
+        let window = began_with.or(self.probed).unwrap_or(terms.budget.window());
+        let mut sessions = self.probes.sessions();
+        if sessions.len() >= MAX_ENTRIES {
+            sessions.clear();
         }
-        kept.insert(key, window);
-        Ok(Terms { budget: of_window(window, terms.budget), ..terms.clone() })
+        sessions.insert(key, window);
+        Ok(Terms { budget: with_window(window, terms.budget), ..terms.clone() })
     }
 }
 
-/// A budget of another window, with what is kept for the answer as it was meant.
-fn of_window(window: Tokens, budget: Budget) -> Budget {
-    let is_usual = budget == Budget::of_window(budget.window());
-    if is_usual { Budget::of_window(window) } else { Budget::with_reserve(window, budget.reserve()) }
+/// A budget with another window. A reserve that was set is kept; a default one is derived from the window.
+fn with_window(window: Tokens, budget: Budget) -> Budget {
+    let is_default = budget == Budget::of_window(budget.window());
+    if is_default { Budget::of_window(window) } else { Budget::with_reserve(window, budget.reserve()) }
 }

@@ -1,8 +1,8 @@
-//! Which headers go on. Those of one connection stay with it, and ours are ours.
+//! Header forwarding: hop-by-hop headers and headers of the proxy are removed.
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 
-/// Headers that speak of one connection only.
+/// Headers that concern one connection only.
 const HOP_BY_HOP: [HeaderName; 8] = [
     header::CONNECTION,
     HeaderName::from_static("keep-alive"),
@@ -14,42 +14,42 @@ const HOP_BY_HOP: [HeaderName; 8] = [
     header::UPGRADE,
 ];
 
-/// What our own headers begin with.
-pub(crate) const OURS: &str = "x-fanfold";
+/// Prefix of the headers of the proxy.
+const OWN_PREFIX: &str = "x-fanfold";
 
-/// A client's headers as they go upstream; length and encoding are the sender's to say.
-pub(crate) fn upstream(from: &HeaderMap) -> HeaderMap {
-    let mut headers = of_the_ends(from);
+/// The headers of a client for the provider. The HTTP client sets the length and the transfer encoding.
+pub(crate) fn to_upstream(from: &HeaderMap) -> HeaderMap {
+    let mut headers = end_to_end(from);
     for name in [header::HOST, header::EXPECT, header::CONTENT_LENGTH] {
         headers.remove(name);
     }
-    let ours: Vec<HeaderName> =
-        headers.keys().filter(|name| name.as_str().starts_with(OURS)).cloned().collect();
-    for name in ours {
+    let own: Vec<HeaderName> =
+        headers.keys().filter(|name| name.as_str().starts_with(OWN_PREFIX)).cloned().collect();
+    for name in own {
         headers.remove(name);
     }
     headers
 }
 
-/// Says in the headers of a request that it came through a proxy of this name, so that one that comes back is known.
-pub(crate) fn sign(headers: &mut HeaderMap, name: &str) {
+/// Adds the name of a proxy to the `via` header, to detect forwarding loops.
+pub(crate) fn add_via(headers: &mut HeaderMap, name: &str) {
     if let Ok(value) = HeaderValue::try_from(format!("1.1 {name}")) {
         headers.append(header::VIA, value);
     }
 }
 
-/// Whether a request came through a proxy of this name.
-pub(crate) fn is_signed(headers: &HeaderMap, name: &str) -> bool {
+/// Whether the `via` header names a proxy.
+pub(crate) fn has_via(headers: &HeaderMap, name: &str) -> bool {
     let values = headers.get_all(header::VIA).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).any(|hop| hop.split_whitespace().nth(1) == Some(name))
 }
 
-/// A provider's headers as they go to the client.
-pub(crate) fn client(from: &HeaderMap) -> HeaderMap {
-    of_the_ends(from)
+/// The headers of a provider for the client.
+pub(crate) fn to_client(from: &HeaderMap) -> HeaderMap {
+    end_to_end(from)
 }
 
-fn of_the_ends(from: &HeaderMap) -> HeaderMap {
+fn end_to_end(from: &HeaderMap) -> HeaderMap {
     let mut headers = from.clone();
     let named: Vec<HeaderName> = from
         .get_all(header::CONNECTION)
@@ -69,17 +69,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_that_came_through_is_known_again() {
+    fn detects_its_own_via_header() {
         let mut headers = HeaderMap::new();
-        assert!(!is_signed(&headers, "fanfold-1"));
+        assert!(!has_via(&headers, "fanfold-1"));
         headers.insert(header::VIA, "1.1 a, 2 b (a comment)".parse().unwrap());
-        sign(&mut headers, "fanfold-1");
-        assert!(is_signed(&headers, "fanfold-1") && is_signed(&upstream(&headers), "a"));
-        assert!(!is_signed(&headers, "fanfold-12"));
+        add_via(&mut headers, "fanfold-1");
+        assert!(has_via(&headers, "fanfold-1") && has_via(&to_upstream(&headers), "a"));
+        assert!(!has_via(&headers, "fanfold-12"));
     }
 
     #[test]
-    fn what_speaks_of_one_connection_stays_with_it() {
+    fn removes_hop_by_hop_headers() {
         let headers: HeaderMap = [
             ("connection", "close, x-private"),
             ("x-private", "1"),
@@ -96,7 +96,7 @@ mod tests {
         .into_iter()
         .map(|(name, value)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap()))
         .collect();
-        let mut names: Vec<_> = upstream(&headers).keys().map(ToString::to_string).collect();
+        let mut names: Vec<_> = to_upstream(&headers).keys().map(ToString::to_string).collect();
         names.sort();
         assert_eq!(names, ["anthropic-beta", "authorization"]);
     }

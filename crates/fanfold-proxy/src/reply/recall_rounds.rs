@@ -1,5 +1,8 @@
-//! An answer in rounds: where the model opens folds, they are recalled here and the provider is asked on, and the client
-//! sees one answer. Where it opens them beside calls of the client's, they are noted for the next request.
+//! Serves recalls inside an answer.
+//!
+//! Where the model recalls originals, the proxy answers the calls and sends the conversation back to the provider, and the
+//! client sees one answer. Where it does so in the same answer as it calls tools of the client, the recalls are recorded
+//! and added to the next request.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,88 +14,86 @@ use bytes::Bytes;
 use fanfold_engine::{Beside, Engine, Opened};
 use fanfold_store::SessionId;
 use fanfold_wire::Format;
-use fanfold_wire::reply::{self, ToolCall, Failure, PromptFill, ReplyJoiner, RoundEffect, RecallRequest};
+use fanfold_wire::reply::{self, Failure, PromptFill, RecallRequest, ReplyJoiner, RoundEffect, ToolCall};
 use futures_util::{Stream, StreamExt as _, stream};
 use http::header::{CONTENT_LENGTH, HeaderMap, RETRY_AFTER};
 
 use crate::meter::Exit;
-use crate::prepare::recall_offer::originals;
-use crate::send::call::{Call, NotSent, to_client};
-use crate::send::conversation::Ledger;
-use crate::send::response_start;
+use crate::reply::is_blank;
+use crate::reply::originals::originals;
+use crate::reply::usage_report::UsageReport;
+use crate::send::call::{CallError, ProviderCall, to_client};
+use crate::send::response_start::{self, MAX_ERROR_BYTES};
 
-/// After so many rounds the model is told to go on without.
-const MOST_RECALLS: usize = 6;
-/// And after so many its answer is ended.
-const MOST_ROUNDS: usize = 8;
-/// A provider that did not take a follow-up is asked again after so long.
-const PAUSE: Duration = Duration::from_millis(500);
-/// Or after as long as it says, up to this.
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// What a model is told whose recall does not fit.
+/// After this many rounds the model gets no more originals.
+const MAX_RECALLS: usize = 6;
+/// After this many rounds its answer is ended.
+const MAX_ROUNDS: usize = 8;
+/// Pause before a follow-up is sent again.
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
+/// Limit for the pause that a provider asks for.
+const MAX_RETRY_PAUSE: Duration = Duration::from_secs(2);
+/// Sent to the model instead of originals that do not fit.
 const NO_ROOM: &str = "There is no room for it now: go on without, or recall a few lines of it.";
 
-/// An answer on its way, in one or several rounds.
-pub(crate) struct Rounds {
-    pub(crate) call: Call,
-    /// The headers of each request.
-    pub(crate) headers: HeaderMap,
-    pub(crate) held: ReplyJoiner,
-    pub(crate) format: Format,
-    pub(crate) session: SessionId,
-    /// How many bytes originals may take.
-    pub(crate) n_room: usize,
-    pub(crate) ledger: Ledger,
+/// An answer in one or several rounds.
+pub(crate) struct RecallRounds {
+    call: ProviderCall,
+    /// The headers of each follow-up.
+    headers: HeaderMap,
+    format: Format,
+    session: SessionId,
+    /// Joins the rounds to one answer.
+    joiner: ReplyJoiner,
+    /// Limit for the originals of one answer.
+    max_original_bytes: usize,
+    report: UsageReport,
     chunks: BodyDataStream,
-    /// What the client gets next.
+    /// Chunks for the client.
     ready: VecDeque<Bytes>,
     is_over: bool,
-    /// Whether all that came of a whole answer is white space, by which a provider keeps the connection alive.
+    /// Whether only white space has arrived of an unstreamed answer; providers send it to keep the connection alive.
     is_blank: bool,
-    /// Whether a whole answer has begun for the client.
+    /// Whether the client has received part of an unstreamed answer.
     has_begun: bool,
-    /// What the provider said to a follow-up that it did not answer.
+    /// The response to a follow-up that failed.
     failed: Option<Response>,
 }
 
-/// What comes after a call of the model's.
-enum Next {
-    /// Another answer of the provider's.
-    Round(BodyDataStream),
-    /// The end.
+/// What follows a recall.
+enum NextRound {
+    Answer(BodyDataStream),
     End(Exit),
 }
 
-/// Why a follow-up has no answer.
-enum NotAnswered {
-    /// It was too long.
+/// Why a follow-up was not answered.
+enum FollowUpError {
     TooLong(Box<http::Response<Body>>),
-    /// The provider said something else.
+    /// The provider responded with another error.
     Refused(Box<http::Response<Body>>),
-    /// There was nobody.
-    NotSent(NotSent),
+    NoResponse(CallError),
 }
 
-impl Rounds {
-    pub(crate) fn new(
-        call: Call,
+impl RecallRounds {
+    pub(super) fn new(
+        call: ProviderCall,
         headers: HeaderMap,
-        (held, format): (ReplyJoiner, Format),
+        format: Format,
         session: SessionId,
-        n_room: usize,
-        ledger: Ledger,
-    ) -> Rounds {
-        let (chunks, ready) = (Body::empty().into_data_stream(), VecDeque::new());
-        Rounds {
+        joiner: ReplyJoiner,
+        max_original_bytes: usize,
+        report: UsageReport,
+    ) -> RecallRounds {
+        RecallRounds {
             call,
             headers,
-            held,
             format,
             session,
-            n_room,
-            ledger,
-            chunks,
-            ready,
+            joiner,
+            max_original_bytes,
+            report,
+            chunks: Body::empty().into_data_stream(),
+            ready: VecDeque::new(),
             is_over: false,
             is_blank: false,
             has_begun: false,
@@ -100,19 +101,21 @@ impl Rounds {
         }
     }
 
-    /// A stream that goes on as it comes. Where it is dropped, the call upstream is.
-    pub(crate) fn stream(mut self, body: Body) -> impl Stream<Item = Result<Bytes, axum::Error>> + Send {
+    /// A streamed answer. Dropping it cancels the call to the provider.
+    pub(super) fn stream(
+        mut self,
+        body: Body,
+    ) -> impl Stream<Item = Result<Bytes, axum::Error>> + Send + use<> {
         self.chunks = body.into_data_stream();
-        self.go_on()
+        self.into_stream()
     }
 
-    fn go_on(self) -> impl Stream<Item = Result<Bytes, axum::Error>> + Send {
+    fn into_stream(self) -> impl Stream<Item = Result<Bytes, axum::Error>> + Send + use<> {
         stream::unfold(self, |mut rounds| async move { rounds.next().await.map(|next| (next, rounds)) })
     }
 
-    /// An answer that is not streamed: all rounds of it, or what the provider said instead of the last one. One that
-    /// begins with signs of life goes on as they come.
-    pub(crate) async fn whole(mut self, mut response: Response) -> Response {
+    /// An unstreamed answer: all its rounds, or the error of the last one. If it starts with white space it is streamed.
+    pub(super) async fn whole(mut self, mut response: Response) -> Response {
         self.chunks = std::mem::take(response.body_mut()).into_data_stream();
         self.is_blank = true;
         let mut whole = Vec::new();
@@ -121,14 +124,13 @@ impl Rounds {
                 Ok(bytes) if self.is_blank => {
                     response.headers_mut().remove(CONTENT_LENGTH);
                     self.has_begun = true;
-                    let begun = stream::iter([Ok(bytes)]).chain(self.go_on());
-                    return response.map(|_| Body::from_stream(begun));
+                    let stream = stream::iter([Ok(bytes)]).chain(self.into_stream());
+                    return response.map(|_| Body::from_stream(stream));
                 }
                 Ok(bytes) => whole.extend_from_slice(&bytes),
-                // What breaks off breaks off for the client, too.
                 Err(error) => {
-                    let begun = stream::iter([Ok(Bytes::from(whole)), Err(error)]);
-                    return response.map(|_| Body::from_stream(begun));
+                    let stream = stream::iter([Ok(Bytes::from(whole)), Err(error)]);
+                    return response.map(|_| Body::from_stream(stream));
                 }
             }
         }
@@ -151,17 +153,17 @@ impl Rounds {
                 Some(Ok(chunk)) if self.is_blank && is_blank(&chunk) => return Some(Ok(chunk)),
                 Some(Ok(chunk)) => {
                     self.is_blank = false;
-                    (self.held.feed(&chunk), false)
+                    (self.joiner.feed(&chunk), false)
                 }
                 Some(Err(error)) => {
                     self.end(Exit::BrokenOff);
                     return Some(Err(error));
                 }
-                None => (self.held.end(), true),
+                None => (self.joiner.end(), true),
             };
-            match self.take(outs).await {
-                Some(Next::Round(chunks)) => self.chunks = chunks,
-                Some(Next::End(exit)) => self.end(exit),
+            match self.run_effects(outs).await {
+                Some(NextRound::Answer(chunks)) => self.chunks = chunks,
+                Some(NextRound::End(exit)) => self.end(exit),
                 None if is_end => self.end(Exit::Done),
                 None => {}
             }
@@ -170,86 +172,88 @@ impl Rounds {
 
     fn end(&mut self, exit: Exit) {
         self.is_over = true;
-        self.ledger.end(self.held.rounds().last().and_then(|said| said.usage), exit);
+        self.report.end(self.joiner.rounds().last().and_then(|round| round.usage), exit);
     }
 
-    async fn take(&mut self, outs: Vec<RoundEffect>) -> Option<Next> {
+    async fn run_effects(&mut self, outs: Vec<RoundEffect>) -> Option<NextRound> {
         for out in outs {
             match out {
                 RoundEffect::ToClient(bytes) => self.ready.push_back(bytes.into()),
                 RoundEffect::Recall(wanted) => return Some(self.recall(wanted).await),
-                RoundEffect::Hidden { recalls, client_calls } => self.note(recalls, client_calls).await,
+                RoundEffect::Hidden { recalls, client_calls } => {
+                    self.record_recalls(recalls, client_calls).await
+                }
             }
         }
         None
     }
 
-    /// Recalls what the model wants and asks the provider on.
-    async fn recall(&mut self, wanted: Vec<RecallRequest>) -> Next {
-        self.ledger.recalled(self.held.rounds().last().and_then(|said| said.usage));
+    /// Answers recalls of the model, and sends the conversation back to the provider.
+    async fn recall(&mut self, wanted: Vec<RecallRequest>) -> NextRound {
+        self.report.count_recall(self.joiner.rounds().last().and_then(|round| round.usage));
         let n_wanted = wanted.len();
-        let answers = if self.held.n_recalls() > MOST_RECALLS {
+        let answers = if self.joiner.n_recalls() > MAX_RECALLS {
             vec!["Nothing more is recalled now: go on with what you have.".to_owned(); n_wanted]
         } else {
             self.originals(wanted).await
         };
-        let may_go_on = self.held.n_recalls() <= MOST_ROUNDS;
-        let Some(request) = may_go_on.then(|| self.held.follow_up(&answers)).flatten() else {
-            let outs = self.held.close();
-            self.show(outs);
-            return Next::End(Exit::Done);
+        let may_continue = self.joiner.n_recalls() <= MAX_ROUNDS;
+        let Some(request) = may_continue.then(|| self.joiner.follow_up(&answers)).flatten() else {
+            let outs = self.joiner.close();
+            self.queue_for_client(outs);
+            return NextRound::End(Exit::Done);
         };
-        let not_answered = match self.ask_on(request.clone()).await {
-            Ok(chunks) => return Next::Round(chunks),
-            Err(not_answered) => not_answered,
+        let error = match self.follow_up(request.clone()).await {
+            Ok(chunks) => return NextRound::Answer(chunks),
+            Err(error) => error,
         };
-        // Once more: with words instead of the originals if they were too long, else the same after a while.
-        let again = match &not_answered {
-            NotAnswered::TooLong(_) => {
-                self.held.follow_up_again(&vec![NO_ROOM.to_owned(); n_wanted]).unwrap_or(request)
+        // Try once more: without the originals if they were too long, else the same after a pause.
+        let retry = match &error {
+            FollowUpError::TooLong(_) => {
+                self.joiner.follow_up_again(&vec![NO_ROOM.to_owned(); n_wanted]).unwrap_or(request)
             }
-            NotAnswered::Refused(response) => {
-                tokio::time::sleep(pause(response.headers())).await;
+            FollowUpError::Refused(response) => {
+                tokio::time::sleep(retry_pause(response.headers())).await;
                 request
             }
-            NotAnswered::NotSent(_) => {
-                tokio::time::sleep(PAUSE).await;
+            FollowUpError::NoResponse(_) => {
+                tokio::time::sleep(RETRY_PAUSE).await;
                 request
             }
         };
-        drop(not_answered);
-        match self.ask_on(again).await {
-            Ok(chunks) => Next::Round(chunks),
-            Err(not_answered) => self.give_up(not_answered).await,
+        drop(error);
+        match self.follow_up(retry).await {
+            Ok(chunks) => NextRound::Answer(chunks),
+            Err(error) => self.fail(error).await,
         }
     }
 
-    /// Sends a follow-up, and looks at the beginning of its answer.
-    async fn ask_on(&mut self, request: String) -> Result<BodyDataStream, NotAnswered> {
+    /// Sends a follow-up, and reads the beginning of its answer.
+    async fn follow_up(&mut self, request: String) -> Result<BodyDataStream, FollowUpError> {
         let response = self.call.send(self.headers.clone(), Some(request.into())).await;
-        let response = response.map_err(NotAnswered::NotSent)?;
-        // What was sent before it was taken, so an error without a word is about what was added.
-        let opened =
-            response_start::open(response, self.format, PromptFill::FULL, self.call.shared.limits.body).await;
-        if opened.refusal.is_some() {
-            return Err(NotAnswered::TooLong(Box::new(opened.response)));
+        let response = response.map_err(FollowUpError::NoResponse)?;
+        // The provider accepted the request before, so an error without a message is about the added originals.
+        let limit = self.call.shared.limits.body;
+        let start = response_start::read_start(response, self.format, PromptFill::FULL, limit).await;
+        if start.refusal.is_some() {
+            return Err(FollowUpError::TooLong(Box::new(start.response)));
         }
-        if !opened.response.status().is_success() {
-            return Err(NotAnswered::Refused(Box::new(opened.response)));
+        if !start.response.status().is_success() {
+            return Err(FollowUpError::Refused(Box::new(start.response)));
         }
-        Ok(opened.response.into_body().into_data_stream())
+        Ok(start.response.into_body().into_data_stream())
     }
 
-    /// The provider does not go on: its own words go to the client, which asks again as it would without us.
-    async fn give_up(&mut self, not_answered: NotAnswered) -> Next {
-        let (response, exit) = match not_answered {
-            NotAnswered::TooLong(response) | NotAnswered::Refused(response) => {
+    /// Passes the error of a follow-up to the client, which may retry as it would without the proxy.
+    async fn fail(&mut self, error: FollowUpError) -> NextRound {
+        let (response, exit) = match error {
+            FollowUpError::TooLong(response) | FollowUpError::Refused(response) => {
                 (to_client(*response), Exit::BrokenOff)
             }
-            NotAnswered::NotSent(not_sent) => (not_sent.response, not_sent.exit),
+            FollowUpError::NoResponse(error) => (error.error.into_response(), error.exit),
         };
         let (parts, body) = response.into_parts();
-        let body = axum::body::to_bytes(body, response_start::LONGEST_ERROR).await.unwrap_or_default();
+        let body = axum::body::to_bytes(body, MAX_ERROR_BYTES).await.unwrap_or_default();
         let text = String::from_utf8_lossy(&body);
         let failure = Failure::read(&text).filter(|failure| !failure.message.is_empty());
         let failure = failure.unwrap_or_else(|| Failure {
@@ -257,17 +261,17 @@ impl Rounds {
             message: format!("the provider answered {}", parts.status),
             raw: String::new(),
         });
-        let outs = self.held.fail(&failure);
-        self.show(outs);
+        let outs = self.joiner.fail(&failure);
+        self.queue_for_client(outs);
         self.failed = Some(Response::from_parts(parts, Body::from(body.clone())));
-        // Its headers may have gone with a sign of life; then the words are all that is left to give.
+        // If the headers were sent already, only the body of the error can follow.
         if self.has_begun {
             self.ready.push_back(body);
         }
-        Next::End(exit)
+        NextRound::End(exit)
     }
 
-    fn show(&mut self, outs: Vec<RoundEffect>) {
+    fn queue_for_client(&mut self, outs: Vec<RoundEffect>) {
         for out in outs {
             if let RoundEffect::ToClient(bytes) = out {
                 self.ready.push_back(bytes.into());
@@ -275,52 +279,50 @@ impl Rounds {
         }
     }
 
-    /// Does something with the engine, on a thread that may block, for as long as our own work may take.
+    /// Runs work with the engine on a blocking thread, within the deadline.
     async fn with_engine<T: Send + 'static>(
         &mut self,
         work: impl FnOnce(&Arc<Engine>) -> T + Send + 'static,
     ) -> Option<T> {
-        let desk = Arc::clone(&self.call.shared.folder.desk);
-        let work = tokio::task::spawn_blocking(move || Some(work(&desk.engine().ok()?)));
-        let done = tokio::time::timeout(self.call.shared.limits.deadline, work).await;
-        done.ok().and_then(Result::ok).flatten()
+        let engine = Arc::clone(&self.call.shared.engine);
+        let work = tokio::task::spawn_blocking(move || Some(work(&engine.get().ok()?)));
+        let result = tokio::time::timeout(self.call.shared.limits.deadline, work).await;
+        result.ok().and_then(Result::ok).flatten()
     }
 
     async fn originals(&mut self, wanted: Vec<RecallRequest>) -> Vec<String> {
-        let (session, n_room, n_wanted) = (self.session.clone(), self.n_room, wanted.len());
-        let found = self.with_engine(move |engine| originals(engine, &session, &wanted, n_room)).await;
+        let (session, limit, n_wanted) = (self.session.clone(), self.max_original_bytes, wanted.len());
+        let found = self.with_engine(move |engine| originals(engine, &session, &wanted, limit)).await;
         found.unwrap_or_else(|| vec!["It can't be recalled now: go on without it.".to_owned(); n_wanted])
     }
 
-    /// Notes what the model wants beside the client's calls, before the client can send their results.
-    async fn note(&mut self, ours: Vec<ToolCall>, theirs: Vec<String>) {
-        self.ledger.recalled(None);
+    /// Records recalls made with calls of the client, before the client can send the results of its calls.
+    async fn record_recalls(&mut self, ours: Vec<ToolCall>, theirs: Vec<String>) {
+        self.report.count_recall(None);
         let results = self.originals(ours.iter().map(RecallRequest::read).collect()).await;
+        let answered = ours.iter().cloned().zip(results.iter().cloned()).collect();
+        self.call
+            .shared
+            .pending_recalls
+            .add(reply::HiddenRecalls { client_calls: theirs.clone(), recalls: answered });
         let opened =
             |(call, result): (ToolCall, String)| Opened { call: call.id, arguments: call.arguments, result };
-        let made = ours.iter().cloned().zip(results.iter().cloned()).collect();
-        self.call.shared.folder.waiting.add(reply::HiddenRecalls { client_calls: theirs.clone(), recalls: made });
         let beside = Beside { theirs, ours: ours.into_iter().zip(results).map(opened).collect() };
         let session = self.session.clone();
-        let noted = self.with_engine(move |engine| engine.recalled_beside(&session, beside)).await;
-        match noted {
+        let recorded = self.with_engine(move |engine| engine.recalled_beside(&session, beside)).await;
+        match recorded {
             Some(Ok(())) => {}
-            // The model does not see that it asked, and may ask again.
+            // The next request lacks the call, so the model may repeat it.
             Some(Err(error)) => {
-                tracing::warn!(session = %self.session, %error, "a recall could not be noted");
+                tracing::warn!(session = %self.session, %error, "a recall could not be recorded");
             }
-            None => tracing::warn!(session = %self.session, "a recall could not be noted in time"),
+            None => tracing::warn!(session = %self.session, "a recall could not be recorded in time"),
         }
     }
 }
 
-/// Whether a piece of an answer says nothing.
-pub(crate) fn is_blank(chunk: &[u8]) -> bool {
-    chunk.trim_ascii().is_empty()
-}
-
-/// How long to wait before a provider is asked again.
-fn pause(headers: &HeaderMap) -> Duration {
-    let told = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
-    told.map_or(PAUSE, |seconds| Duration::from_secs(seconds).min(LONGEST_PAUSE))
+/// The pause before a follow-up is sent again.
+fn retry_pause(headers: &HeaderMap) -> Duration {
+    let seconds = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    seconds.map_or(RETRY_PAUSE, |seconds| Duration::from_secs(seconds).min(MAX_RETRY_PAUSE))
 }

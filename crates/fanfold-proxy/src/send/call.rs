@@ -1,4 +1,4 @@
-//! A call upstream, and its answer on the way to the client.
+//! A call to the provider.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use http::header::{CONTENT_LENGTH, HeaderMap, HeaderValue};
 use http::{Method, StatusCode};
 use reqwest::Url;
 
-use crate::local::local_routes;
+use crate::error_reply::ErrorReply;
 use crate::meter::Exit;
-use crate::pipeline::Shared;
 use crate::receive::headers;
-use crate::send::upstream::Upstream;
+use crate::receive::upstream::Upstream;
+use crate::shared::Shared;
 
-/// A call upstream.
-pub(crate) struct Call {
+/// The destination of a request.
+pub(crate) struct ProviderCall {
     pub(crate) shared: Arc<Shared>,
     pub(crate) upstream: Upstream,
     pub(crate) method: Method,
@@ -23,22 +23,22 @@ pub(crate) struct Call {
     pub(crate) headers: HeaderMap,
 }
 
-/// Upstream gave no answer.
-pub(crate) struct NotSent {
+/// A call without a response.
+pub(crate) struct CallError {
     pub(crate) exit: Exit,
-    /// What the client is told.
-    pub(crate) response: Response,
+    /// The error for the client.
+    pub(crate) error: ErrorReply,
 }
 
-impl Call {
-    /// Sends a body as it comes, and gives the answer as it comes.
-    pub(crate) async fn pass(
+impl ProviderCall {
+    /// Streams a body to the provider. Returns the response as a stream.
+    pub(crate) async fn stream(
         &self,
         body: Body,
         length: Option<&HeaderValue>,
-    ) -> Result<http::Response<Body>, NotSent> {
+    ) -> Result<http::Response<Body>, CallError> {
         let mut headers = self.headers.clone();
-        // With a length it goes on as it was; without, in chunks, if there is anything.
+        // A body without a length is sent in chunks.
         if let Some(length) = length {
             headers.insert(CONTENT_LENGTH, length.clone());
         }
@@ -52,16 +52,16 @@ impl Call {
         &self,
         headers: HeaderMap,
         body: Option<reqwest::Body>,
-    ) -> Result<http::Response<reqwest::Body>, NotSent> {
-        let sender = self.shared.senders.of(&self.upstream);
-        let mut request = sender.request(self.method.clone(), self.url.clone()).headers(headers);
+    ) -> Result<http::Response<reqwest::Body>, CallError> {
+        let client = self.shared.http.client(&self.upstream);
+        let mut request = client.request(self.method.clone(), self.url.clone()).headers(headers);
         if let Some(body) = body {
             request = request.body(body);
         }
-        request.send().await.map(http::Response::from).map_err(|error| self.not_sent(&error))
+        request.send().await.map(http::Response::from).map_err(|error| self.call_error(&error))
     }
 
-    fn not_sent(&self, error: &reqwest::Error) -> NotSent {
+    fn call_error(&self, error: &reqwest::Error) -> CallError {
         let address = self.upstream.address();
         let (exit, status, what) = if error.is_connect() {
             (Exit::Unreachable, StatusCode::BAD_GATEWAY, format!("{address} can't be reached"))
@@ -71,60 +71,58 @@ impl Call {
             (Exit::BrokenOff, StatusCode::BAD_GATEWAY, format!("{address} broke off before it answered"))
         };
         let causes = || std::iter::successors(std::error::Error::source(error), |cause| cause.source());
-        let what = causes().last().map_or(what.clone(), |cause| format!("{what}: {cause}"));
+        let message = causes().last().map_or(what.clone(), |cause| format!("{what}: {cause}"));
         let hint = match causes().find_map(tls_error) {
-            Some(rustls::Error::InvalidCertificate(why)) => wrong_certificate(why),
+            Some(rustls::Error::InvalidCertificate(why)) => certificate_hint(why),
             Some(_) => NO_TLS,
-            None if self.url.scheme() == "https" && causes().any(is_no_handshake) => NO_TLS,
-            None => "try again; check --upstream if it stays so",
+            None if self.url.scheme() == "https" && causes().any(is_failed_handshake) => NO_TLS,
+            None => "try again; if the error persists, check --upstream",
         };
-        NotSent { exit, response: local_routes::error(status, &what, hint) }
+        CallError { exit, error: ErrorReply::new(status, message, hint) }
     }
 }
 
-/// What to do about somebody who does not speak TLS.
+/// Hint for a server that does not speak TLS.
 const NO_TLS: &str = "check that --upstream speaks TLS: http:// where it does not";
 
-/// Whether a connection ended where TLS should have begun.
-fn is_no_handshake(cause: &(dyn std::error::Error + 'static)) -> bool {
+/// Whether a connection ended during the TLS handshake.
+fn is_failed_handshake(cause: &(dyn std::error::Error + 'static)) -> bool {
     use std::io::ErrorKind::{InvalidData, UnexpectedEof};
     let Some(error) = cause.downcast_ref::<std::io::Error>() else { return false };
-    let inner = || error.get_ref().is_some_and(|inner| is_no_handshake(inner));
+    let inner = || error.get_ref().is_some_and(|inner| is_failed_handshake(inner));
     matches!(error.kind(), InvalidData | UnexpectedEof) || inner()
 }
 
-/// What TLS found wrong, where an error was caused by that.
+/// The TLS error behind an error, which may be wrapped in several I/O errors.
 fn tls_error<'e>(cause: &'e (dyn std::error::Error + 'static)) -> Option<&'e rustls::Error> {
-    // It may be wrapped in several errors of input and output.
     let inner = || cause.downcast_ref::<std::io::Error>()?.get_ref();
     cause.downcast_ref().or_else(|| tls_error(inner()?))
 }
 
-/// What to do about a certificate that is not trusted.
-fn wrong_certificate(why: &rustls::CertificateError) -> &'static str {
-    use rustls::CertificateError as Wrong;
+fn certificate_hint(why: &rustls::CertificateError) -> &'static str {
+    use rustls::CertificateError as Error;
     match why {
-        Wrong::UnknownIssuer => {
+        Error::UnknownIssuer => {
             "if you trust it, give the certificate of its authority: --ca FILE, `ca` in [serve], or SSL_CERT_FILE"
         }
-        Wrong::NotValidForName | Wrong::NotValidForNameContext { .. } => {
-            "it belongs to another name: write --upstream with the name that it was made for"
+        Error::NotValidForName | Error::NotValidForNameContext { .. } => {
+            "the certificate belongs to another name: write --upstream with that name"
         }
-        Wrong::Expired
-        | Wrong::ExpiredContext { .. }
-        | Wrong::NotValidYet
-        | Wrong::NotValidYetContext { .. } => {
+        Error::Expired
+        | Error::ExpiredContext { .. }
+        | Error::NotValidYet
+        | Error::NotValidYetContext { .. } => {
             "check the clock of this machine; if it is right, the provider needs a new certificate"
         }
-        _ => "nothing was sent; ask whoever runs the provider",
+        _ => "nothing was sent; ask the operator of the provider",
     }
 }
 
-/// An answer as the client gets it.
+/// A response with the headers for the client.
 pub(crate) fn to_client(response: http::Response<Body>) -> Response {
     let (parts, body) = response.into_parts();
     let mut response = Response::new(body);
     *response.status_mut() = parts.status;
-    *response.headers_mut() = headers::client(&parts.headers);
+    *response.headers_mut() = headers::to_client(&parts.headers);
     response
 }

@@ -59,7 +59,7 @@ async fn when_every_place_has_an_answer_under_way_others_hear_so() {
     assert_eq!(status_of(&stage, "/fanfold/ready").await, Some(200));
     let refused = stage.chat(&chat(&long_chat(1))).await;
     assert_eq!((refused.status().as_u16(), &refused.headers()["retry-after"]), (503, &"1".parse().unwrap()));
-    assert!(refused.text().await.unwrap().contains("all 2 places are taken"));
+    assert!(refused.text().await.unwrap().contains("all 2 slots are taken"));
     for (mut response, mut got) in streams {
         while let Some(chunk) = response.chunk().await.unwrap() {
             got.extend_from_slice(&chunk);

@@ -16,16 +16,16 @@ use serde_json::{Value, json};
 
 use crate::setting::{Stage, Wish, chat, json_of, left, long_chat, session};
 
-const FACT: &str = "the staging port is 8443";
+pub(crate) const FACT: &str = "the staging port is 8443";
 const DEADLINE: Duration = Duration::from_millis(300);
 
-fn remember(place: ProviderAddress, deadline: Duration) -> Remember {
+pub(crate) fn remember(place: ProviderAddress, deadline: Duration) -> Remember {
     let limits = MemoryLimits { deadline, call: Duration::from_secs(5), ..MemoryLimits::default() };
     let keeper = MemoryClient::start(Some(MemoryProvider::new(place)), None, limits, None).unwrap();
     Remember { keeper: Arc::new(keeper), room: Tokens(200) }
 }
 
-fn over_http(server: &Memories) -> ProviderAddress {
+pub(crate) fn over_http(server: &Memories) -> ProviderAddress {
     ProviderAddress::Http { url: server.url(), key: None }
 }
 
@@ -57,7 +57,7 @@ fn parrot() -> Script {
     })
 }
 
-fn asks(format: &str, is_stream: bool) -> (&'static str, Value) {
+pub(crate) fn asks(format: &str, is_stream: bool) -> (&'static str, Value) {
     let question = "Which port does staging use?";
     match format {
         "chat" => (

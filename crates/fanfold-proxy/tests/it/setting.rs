@@ -14,7 +14,7 @@ use fanfold_proxy::{
     Config, Host, Limits, Recall, Remember, Running, ServeError, Upstream as Target, Upstreams, serve,
 };
 use fanfold_replay::PriceTable;
-use fanfold_store::{SqliteStore, StoreError};
+use fanfold_store::{SessionId, SqliteStore, StoreError};
 pub(crate) use fanfold_testkit::stages::long_chat;
 use fanfold_testkit::upstream::{Said, Script, Upstream};
 use fanfold_wire::Format;
@@ -182,6 +182,24 @@ impl Stage {
     /// A proxy before another provider than its own.
     pub(crate) async fn before_url(url: &str, wish: Wish) -> Stage {
         Stage::behind(wish, Some(url.to_owned())).await
+    }
+
+    /// Rebuilds all requests of a session from the store, and compares them with the bodies that the provider received.
+    pub(crate) fn assert_rebuilds(&self, session: &str, format: Format, received: &[String]) {
+        let (engine, id) = (self.host.open().unwrap(), SessionId(session.to_owned()));
+        let terms_of =
+            |_: &str, budget: Budget| Ok(Terms { budget, ..self.host.terms(Some("m"), format).unwrap() });
+        assert_eq!(engine.requests(&id).unwrap().len(), received.len(), "each body is a recorded request");
+        for (number, body) in (1..).zip(received) {
+            let rebuilt = engine.rebuild(&id, number, &terms_of).unwrap();
+            assert_eq!(&rebuilt.body, body, "request {number}");
+            assert!(rebuilt.is_same, "the hash of request {number}");
+        }
+    }
+
+    /// The bodies that the provider received.
+    pub(crate) fn received(&self) -> Vec<String> {
+        self.upstream.seen().iter().map(fanfold_testkit::upstream::Seen::text).collect()
     }
 
     pub(crate) fn url(&self, path: &str) -> String {

@@ -99,7 +99,10 @@ async fn requests_of_an_unknown_provider_are_not_sent_to_another_one() {
     let path = "/v1beta/models/gemini-pro:generateContent";
     let request = stage.client.post(format!("http://{}{path}?alt=sse", running.address()));
     let response = request.header("x-goog-api-key", "the-clients-own").body("{}").send().await.unwrap();
-    assert_eq!((response.status().as_u16(), response.headers()["x-fanfold"].as_bytes()), (404, &b"error"[..]));
+    assert_eq!(
+        (response.status().as_u16(), response.headers()["x-fanfold"].as_bytes()),
+        (404, &b"error"[..])
+    );
     let error = response.text().await.unwrap();
     assert!(error.contains(path) && error.contains("--upstream"), "{error}");
     // An upstream that a person chose gets every path.

@@ -48,8 +48,7 @@ impl TextReply {
         let thought = thought(text);
         let start = thought.as_ref().map_or(0, |(span, _)| span.end);
         let mut calls = Vec::new();
-        let may_have_calls =
-            MARKERS.iter().any(|(open, _)| text.contains(open));
+        let may_have_calls = MARKERS.iter().any(|(open, _)| text.contains(open));
         if may_have_calls {
             calls = marked_calls(text, start);
         } else if let Some(call) = bare_call(text, start..text.len()) {
@@ -65,7 +64,8 @@ impl TextReply {
 
     /// The ranges of the prose between thought and calls.
     pub(crate) fn prose(&self, text: &str) -> Vec<Range<usize>> {
-        let others = self.thought.iter().map(|(span, _)| span).chain(self.calls.iter().map(|call| &call.span));
+        let others =
+            self.thought.iter().map(|(span, _)| span).chain(self.calls.iter().map(|call| &call.span));
         let mut prose = Vec::new();
         let mut at = 0;
         for span in others {
@@ -211,7 +211,13 @@ fn object_call(text: &str, span: &Range<usize>, slice: &str, is_strict: bool) ->
         Some(quoted) => Body::with_raw(&*quoted.text, value),
         None => Body::text(value),
     };
-    Some(TextCall { span: span.clone(), tool: tool.into(), arguments, arguments_range: json::span(text, value), style })
+    Some(TextCall {
+        span: span.clone(),
+        tool: tool.into(),
+        arguments,
+        arguments_range: json::span(text, value),
+        style,
+    })
 }
 
 /// The content of a function element: `name>...`.

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fanfold_core::{Body, CallId, Entry, EntryId, Media, Origin, Outcome, Prompt, Speaker, Step};
 
-use crate::conversation::change::{Change, Oddity, Repair};
 use crate::content::Content;
+use crate::conversation::change::{Change, Oddity, Repair};
 use crate::conversation::pairing::{Ids, Pairing};
 
 /// The part of an entry that a portion is.
@@ -160,7 +160,12 @@ impl EntryMap {
     }
 
     /// Adds a step of these portions. `ids` are the original ids of its calls.
-    pub(crate) fn add_step(&mut self, step: Step, portions: Vec<Portion>, ids: &[Option<String>]) -> &mut Anchor {
+    pub(crate) fn add_step(
+        &mut self,
+        step: Step,
+        portions: Vec<Portion>,
+        ids: &[Option<String>],
+    ) -> &mut Anchor {
         let id = self.next_entry();
         if !step.calls.is_empty() {
             self.pairing.begin();
@@ -179,7 +184,13 @@ impl EntryMap {
     }
 
     /// Adds a result to its call, or as a text of the harness if no call waits for it.
-    pub(crate) fn add_result(&mut self, part: usize, id: Option<&str>, content: &Content<'_>, is_error: bool) {
+    pub(crate) fn add_result(
+        &mut self,
+        part: usize,
+        id: Option<&str>,
+        content: &Content<'_>,
+        is_error: bool,
+    ) {
         let origin = self.origin(part);
         let media = content.media(origin.message);
         let Some(call) = self.pairing.take(id) else {

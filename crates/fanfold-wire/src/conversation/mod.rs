@@ -397,7 +397,8 @@ impl Conversation {
 
     fn list(&self, messages: &[Cow<'_, str>]) -> String {
         let joined = messages.join(&self.frame.separator);
-        let is_text = self.frame.shape == ListShape::Text && messages.len() == 1 && messages[0].starts_with('"');
+        let is_text =
+            self.frame.shape == ListShape::Text && messages.len() == 1 && messages[0].starts_with('"');
         if self.frame.shape == ListShape::Lines || is_text {
             return joined;
         }

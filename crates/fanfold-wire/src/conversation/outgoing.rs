@@ -8,7 +8,7 @@ use std::rc::Rc;
 use fanfold_core::{Call, CallId, Edit, EntryId, Item, Place, Prompt, Step, Transcript, View, Voice};
 pub(crate) use fanfold_core::{NO_RESULT, OPENING};
 
-use crate::conversation::entry_map::{EntryMap, Portion, Role, PortionRole};
+use crate::conversation::entry_map::{EntryMap, Portion, PortionRole, Role};
 
 /// An encoded message.
 #[derive(Debug)]
@@ -229,7 +229,12 @@ impl<'v> SendList<'_, 'v> {
             return;
         }
         let is_raw = is_untouched && facts.n_portions == 1;
-        self.sends.push(SendItem::Group { message: at, portions: vec![portion], is_clean: is_untouched, is_raw });
+        self.sends.push(SendItem::Group {
+            message: at,
+            portions: vec![portion],
+            is_clean: is_untouched,
+            is_raw,
+        });
     }
 }
 

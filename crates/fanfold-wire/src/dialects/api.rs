@@ -112,11 +112,8 @@ impl<'d> EventTexts<'d> {
 
     /// Texts that are repeated as a whole.
     pub(crate) fn repeating(values: impl IntoIterator<Item = &'d str>) -> EventTexts<'d> {
-        let fragments = values.into_iter().map(|value| TextFragment {
-            text: String::new(),
-            value,
-            is_whole: true,
-        });
+        let fragments =
+            values.into_iter().map(|value| TextFragment { text: String::new(), value, is_whole: true });
         EventTexts { fragments: fragments.collect(), ..EventTexts::default() }
     }
 
@@ -199,7 +196,8 @@ impl fmt::Debug for Provider {
 /// Whether the first segment of a path, after a version, is one of some resources. The root belongs to every API.
 pub(crate) fn is_below(path: &str, resources: &[&str]) -> bool {
     let path = path.trim_matches('/');
-    let path = path.strip_prefix("v1").filter(|rest| rest.is_empty() || rest.starts_with('/')).unwrap_or(path);
+    let path =
+        path.strip_prefix("v1").filter(|rest| rest.is_empty() || rest.starts_with('/')).unwrap_or(path);
     let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
     first.is_empty() || resources.contains(&first)
 }

@@ -1,5 +1,5 @@
-use crate::conversation::outgoing::{OutMessage, SendItem, EncodeSource};
 use crate::conversation::entry_map::EntryMap;
+use crate::conversation::outgoing::{EncodeSource, OutMessage, SendItem};
 use crate::dialects::Api;
 use crate::json::Object;
 
@@ -86,4 +86,5 @@ pub(crate) trait Dialect: Sync {
 }
 
 /// Writes one message, unless there is nothing to send.
-pub(crate) type MessageEncoder = for<'a, 't, 's, 'v> fn(&EncodeSource<'a, 't>, &'s SendItem<'v>) -> Option<OutMessage<'a>>;
+pub(crate) type MessageEncoder =
+    for<'a, 't, 's, 'v> fn(&EncodeSource<'a, 't>, &'s SendItem<'v>) -> Option<OutMessage<'a>>;

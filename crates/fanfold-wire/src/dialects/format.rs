@@ -94,7 +94,9 @@ pub fn detect(body: &str) -> Option<Format> {
 /// The order of detection: file formats first, because they look like the dialect that they record.
 fn by_specificity() -> impl Iterator<Item = Format> {
     let all = || Format::ALL.iter().copied();
-    all().filter(|format| format.provider().is_none()).chain(all().filter(|format| format.provider().is_some()))
+    all()
+        .filter(|format| format.provider().is_none())
+        .chain(all().filter(|format| format.provider().is_some()))
 }
 
 /// The keys of message lists, and those last whose value may be a text.

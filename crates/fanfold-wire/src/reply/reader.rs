@@ -3,7 +3,6 @@
 //! Nothing is held back or changed. Most events of a stream are a few words of text. They are skipped after a search in
 //! their bytes, without being parsed.
 
-
 use crate::dialects::{Format, StreamedCalls};
 use crate::json::{self, Object};
 use crate::reply::refusal;

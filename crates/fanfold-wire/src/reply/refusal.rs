@@ -3,8 +3,8 @@
 //! Providers report them with different statuses and phrases, and some without any text. The limit and the counted size
 //! are read if the text has them. Similar errors (rate limits, quotas, image sizes) are not refusals for length.
 
-use crate::reply::error_text::{after, before, words_of};
 use crate::json::{self, Object};
+use crate::reply::error_text::{after, before, words_of};
 
 /// A provider refused a request because it is too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -100,7 +100,8 @@ const STATUSES: &[u16] = &[200, 400, 413, 422, 500, 502, 503];
 /// The size of the request decides if the reply has no text.
 pub fn refusal(status: u16, body: &[u8], fill: PromptFill) -> Option<Refusal> {
     let words = words_of(body);
-    let is_without_text = words.is_empty() || matches!(&*words, "bad request" | "status 400" | "400 bad request");
+    let is_without_text =
+        words.is_empty() || matches!(&*words, "bad request" | "status 400" | "400 bad request");
     match status {
         413 if is_without_text => Some(Refusal { cause: Cause::Body, ..Refusal::default() }),
         400 if is_without_text => fill.may_be_too_long().then(Refusal::default),

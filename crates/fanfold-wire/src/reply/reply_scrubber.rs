@@ -129,7 +129,9 @@ impl ReplyScrubber {
         if data.trim() == "[DONE]" {
             return EventTexts::end_all();
         }
-        let (Some(api), Some(object)) = (self.format.api(), Object::parse(data)) else { return EventTexts::default() };
+        let (Some(api), Some(object)) = (self.format.api(), Object::parse(data)) else {
+            return EventTexts::default();
+        };
         let kind = object.text("type");
         api.texts_of_event(kind.as_deref().or(event.name()).unwrap_or_default(), &object)
     }

@@ -42,7 +42,8 @@ pub enum RoundEffect {
 const MAX_KEPT: usize = 32 << 20;
 
 /// The stop reasons of replies whose calls are complete.
-const COMPLETE_STOPS: [&str; 6] = ["tool_use", "tool_calls", "function_call", "stop", "end_turn", "completed"];
+const COMPLETE_STOPS: [&str; 6] =
+    ["tool_use", "tool_calls", "function_call", "stop", "end_turn", "completed"];
 
 /// Joins the replies of one or several rounds to one reply.
 pub struct ReplyJoiner {

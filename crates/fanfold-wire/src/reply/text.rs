@@ -80,7 +80,9 @@ impl TextReader {
             self.is_done = true;
             return String::new();
         }
-        let (Some(api), Some(object)) = (self.format.api(), Object::parse(&data)) else { return String::new() };
+        let (Some(api), Some(object)) = (self.format.api(), Object::parse(&data)) else {
+            return String::new();
+        };
         let kind = object.text("type");
         api.text_of_event(self, kind.as_deref().or(event.name()).unwrap_or_default(), &object)
     }

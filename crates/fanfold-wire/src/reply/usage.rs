@@ -93,7 +93,8 @@ mod tests {
         for usage in told {
             counts.read(usage);
         }
-        let usage = counts.usage(format == Format::Anthropic).map(|u| [u.input, u.cached, u.written, u.output]);
+        let usage =
+            counts.usage(format == Format::Anthropic).map(|u| [u.input, u.cached, u.written, u.output]);
         assert_eq!(usage, expected, "{told:?}");
     }
 

@@ -35,7 +35,8 @@ mod tests {
     const NOTE: &str = r#"{"role":"user","content":"<fanfold>\nwhat was done\n</fanfold>"}"#;
 
     fn chat(messages: &[&str]) -> Option<String> {
-        let made = alternate_roles(&format!(r#"{{"messages":[{}],"x":1}}"#, messages.join(", ")), Format::Chat);
+        let made =
+            alternate_roles(&format!(r#"{{"messages":[{}],"x":1}}"#, messages.join(", ")), Format::Chat);
         assert!(made.as_deref().is_none_or(json::is_valid), "{made:?}");
         made
     }
@@ -80,7 +81,10 @@ mod tests {
             None
         );
         assert_eq!(chat(&["3", "null"]), None);
-        assert_eq!(alternate_roles(r#"{"input":[{"role":"user"},{"role":"user"}]}"#, Format::Responses), None);
+        assert_eq!(
+            alternate_roles(r#"{"input":[{"role":"user"},{"role":"user"}]}"#, Format::Responses),
+            None
+        );
         assert_eq!(alternate_roles("[]", Format::Chat), None);
     }
 

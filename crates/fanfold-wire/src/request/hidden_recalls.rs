@@ -38,7 +38,8 @@ impl HiddenRecalls {
 ///
 /// Recalls stay out if the client has not answered its own calls, or has changed the reply.
 pub fn insert_hidden_recalls(body: &str, format: Format, hidden: &[HiddenRecalls]) -> Option<String> {
-    let is_mentioned = |hidden: &&HiddenRecalls| hidden.client_calls.iter().any(|id| body.contains(id.as_str()));
+    let is_mentioned =
+        |hidden: &&HiddenRecalls| hidden.client_calls.iter().any(|id| body.contains(id.as_str()));
     let hidden: Vec<&HiddenRecalls> = hidden.iter().filter(is_mentioned).collect();
     if hidden.is_empty() {
         return None;
@@ -85,7 +86,11 @@ mod tests {
     fn check(format: Format, body: &str, expected: &str) {
         let found = insert_hidden_recalls(body, format, &[beside(&["a", "b"])]);
         assert_eq!(found.as_deref(), Some(expected), "{format}");
-        assert_eq!(insert_hidden_recalls(expected, format, &[beside(&["a", "b"])]), None, "it is there already");
+        assert_eq!(
+            insert_hidden_recalls(expected, format, &[beside(&["a", "b"])]),
+            None,
+            "it is there already"
+        );
     }
 
     #[test]

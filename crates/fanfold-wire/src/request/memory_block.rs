@@ -195,6 +195,9 @@ mod tests {
         ];
         assert!(no.iter().all(|(format, body)| !accepts_memory_block(body, *format)));
         assert!(accepts_memory_block(r#"{"max_tokens":4096,"messages":[]}"#, Format::Anthropic));
-        assert!(accepts_memory_block(r#"{"tools":[{}],"response_format":{"type":"json_schema"}}"#, Format::Chat));
+        assert!(accepts_memory_block(
+            r#"{"tools":[{}],"response_format":{"type":"json_schema"}}"#,
+            Format::Chat
+        ));
     }
 }

@@ -2,7 +2,9 @@
 
 use fanfold_testkit::Rng;
 use fanfold_wire::Format;
-use fanfold_wire::reply::{Transport, Failure, ReplyJoiner, RoundEffect, RECALL_TOOL, RecallRequest, add_recall_tool};
+use fanfold_wire::reply::{
+    Failure, RECALL_TOOL, RecallRequest, ReplyJoiner, RoundEffect, Transport, add_recall_tool,
+};
 
 use crate::seen::{self, Seen};
 use crate::streams::{Answer, Part};

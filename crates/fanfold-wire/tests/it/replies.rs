@@ -1,7 +1,7 @@
 //! What is read from answers, whole and streamed, however they are split.
 
 use fanfold_wire::Format;
-use fanfold_wire::reply::{Transport, ReplyReader, ParsedReply};
+use fanfold_wire::reply::{ParsedReply, ReplyReader, Transport};
 
 const ANTHROPIC: &str = "event: message_start
 data: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"m\",\"content\":[],\"stop_reason\":null,\"usage\":{\"input_tokens\":4,\"cache_creation_input_tokens\":10,\"cache_read_input_tokens\":100,\"output_tokens\":1}}}

@@ -1,6 +1,6 @@
 //! Answers in which a model repeats its memory: people see none of it, and every other byte as it came.
 
-use fanfold_wire::reply::{Transport, ReplyScrubber, scrub};
+use fanfold_wire::reply::{ReplyScrubber, Transport, scrub};
 use fanfold_wire::{Format, fence};
 use serde_json::{Value, json};
 

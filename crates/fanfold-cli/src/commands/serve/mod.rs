@@ -67,7 +67,7 @@ async fn serve_until_asked(
     let counted = Arc::clone(&meter);
     let mcp_settings = ServerSettings {
         profiles: Arc::new(OtherProfiles),
-        on_recall: Some(Arc::new(move || counted.recalled(None, "mcp"))),
+        on_recall: Some(Arc::new(move || counted.count_recall(None, "mcp"))),
         ..ServerSettings::default()
     };
     let mcp = McpServer::new(host.address(), mcp_settings);
@@ -135,7 +135,7 @@ async fn serve_until_asked(
 /// Memory as the settings have it.
 fn memory(options: &Options, meter: &Arc<Meter>) -> anyhow::Result<Option<Remember>> {
     let counted = Arc::clone(meter);
-    let on_deed: EventCallback = Arc::new(move |deed| counted.remembered(deed.name()));
+    let on_deed: EventCallback = Arc::new(move |deed| counted.count_memory(deed.name()));
     let keeper = provider::keeper(options, Some(on_deed))?;
     if let Some(keeper) = &keeper {
         keeper.warm_up();

@@ -7,7 +7,7 @@ mod live; //    the terminal, redrawn each second
 
 use std::io::IsTerminal as _;
 
-use fanfold_proxy::meter::{Status, WatchError, Watcher};
+use fanfold_proxy::meter::{Status, StatusClient, StatusError};
 use tokio::runtime::Runtime;
 
 use crate::failure::Failure;
@@ -15,7 +15,7 @@ use crate::flags::TopArgs;
 use crate::terminal;
 
 pub(crate) fn run(args: &TopArgs) -> anyhow::Result<()> {
-    let watcher = Watcher::new(&args.url, args.token.as_deref()).map_err(|error| failed(&error))?;
+    let watcher = StatusClient::new(&args.url, args.token.as_deref()).map_err(|error| failed(&error))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let source = Source { watcher, runtime };
     let first = source.status().map_err(|error| failed(&error))?;
@@ -33,16 +33,16 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<()> {
 
 /// Where the status comes from.
 struct Source {
-    watcher: Watcher,
+    watcher: StatusClient,
     runtime: Runtime,
 }
 
 impl Source {
-    fn status(&self) -> Result<Status, WatchError> {
+    fn status(&self) -> Result<Status, StatusError> {
         self.runtime.block_on(self.watcher.status())
     }
 }
 
-fn failed(error: &WatchError) -> Failure {
+fn failed(error: &StatusError) -> Failure {
     Failure::new(error.to_string(), error.hint())
 }

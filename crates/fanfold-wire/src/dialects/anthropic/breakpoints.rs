@@ -6,9 +6,9 @@ use std::ops::Range;
 use super::blocks::{blocks_of, can_merge, with_blocks};
 use super::{BlockKind, kind};
 use crate::conversation::entry_map::PortionRole;
-use crate::json::{self, Object};
-use crate::conversation::outgoing::{OutMessage, OutPortion, EncodeSource};
+use crate::conversation::outgoing::{EncodeSource, OutMessage, OutPortion};
 use crate::json::Splices;
+use crate::json::{self, Object};
 
 /// The provider's limit in one request.
 const LIMIT: usize = 4;
@@ -23,8 +23,11 @@ pub(super) fn lost_in_gap(source: &EncodeSource<'_, '_>, gap: Range<usize>) -> O
         if !raw.contains(MARKER) {
             continue;
         }
-        let is_whole =
-            source.map.messages.get(portion.origin.message as usize).is_none_or(|facts| facts.n_portions == 1);
+        let is_whole = source
+            .map
+            .messages
+            .get(portion.origin.message as usize)
+            .is_none_or(|facts| facts.n_portions == 1);
         let blocks = blocks_of(raw);
         let part = portion.origin.part as usize;
         let range = match portion.role {
@@ -43,7 +46,8 @@ pub(super) fn lost_in_gap(source: &EncodeSource<'_, '_>, gap: Range<usize>) -> O
 
 /// The end of a run of a prompt's blocks.
 pub(super) fn run_end(blocks: &[Cow<'_, str>], start: usize) -> usize {
-    let is_result = |block: &str| Object::parse(block).is_some_and(|block| kind(&block) == BlockKind::ToolResult);
+    let is_result =
+        |block: &str| Object::parse(block).is_some_and(|block| kind(&block) == BlockKind::ToolResult);
     if blocks.get(start).is_some_and(|block| is_result(block)) {
         return start + 1;
     }
@@ -51,7 +55,12 @@ pub(super) fn run_end(blocks: &[Cow<'_, str>], start: usize) -> usize {
 }
 
 /// The breakpoint that an edit of a message removed.
-pub(super) fn lost_in_edit(raw: &str, rendered: &str, portions: &[OutPortion<'_>], n_portions: u32) -> Option<String> {
+pub(super) fn lost_in_edit(
+    raw: &str,
+    rendered: &str,
+    portions: &[OutPortion<'_>],
+    n_portions: u32,
+) -> Option<String> {
     let is_all = portions.len() == n_portions as usize;
     if !is_all || !raw.contains(MARKER) {
         return None;

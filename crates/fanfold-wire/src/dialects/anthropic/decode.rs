@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use fanfold_core::{Body, Call, Speaker, Step};
 
 use super::{BlockKind, is_blank, kind, kind_of};
-use crate::conversation::entry_map::{EntryMap, Portion, Role, PortionRole};
-use crate::conversation::change::Oddity;
 use crate::content::Content;
+use crate::conversation::change::Oddity;
+use crate::conversation::entry_map::{EntryMap, Portion, PortionRole, Role};
 use crate::json::{self, Object};
 
 /// Decodes one message.

@@ -7,13 +7,15 @@ use fanfold_core::{CallId, EntryId, Place, Voice};
 use super::blocks::{join_results, with_blocks};
 use super::breakpoints::{add_breakpoint, limit, lost_in_edit, lost_in_gap, mark_fold, run_end};
 use super::{BlockKind, is_blank, kind, kind_of};
-use crate::conversation::entry_map::Role;
-use crate::dialects::chat::set_text;
 use crate::content::ContentEdit;
-use crate::json::{self, Object};
-use crate::conversation::outgoing::{NO_RESULT, OutMessage, OutPortion, SendItem, EncodeSource, open_with_user};
-use crate::json::Splices;
 use crate::content::text_calls::wrap_as_object;
+use crate::conversation::entry_map::Role;
+use crate::conversation::outgoing::{
+    EncodeSource, NO_RESULT, OutMessage, OutPortion, SendItem, open_with_user,
+};
+use crate::dialects::chat::set_text;
+use crate::json::Splices;
+use crate::json::{self, Object};
 
 /// Encodes messages.
 pub(crate) fn encode<'a>(
@@ -103,7 +105,10 @@ fn note(text: &str, voice: Voice) -> OutMessage<'static> {
 fn missing(source: &EncodeSource<'_, '_>, id: CallId) -> Option<OutMessage<'static>> {
     let id = json::quote(&source.call(id)?.id);
     let block = format!(r#"{{"type":"tool_result","tool_use_id":{id},"content":"{NO_RESULT}"}}"#);
-    Some(OutMessage { role: Role::User, json: Cow::Owned(format!(r#"{{"role":"user","content":[{block}]}}"#)) })
+    Some(OutMessage {
+        role: Role::User,
+        json: Cow::Owned(format!(r#"{{"role":"user","content":[{block}]}}"#)),
+    })
 }
 
 /// A message with only these portions; `None` if the provider would reject the rest.
@@ -166,7 +171,8 @@ fn reply<'a>(
     portion: &OutPortion<'_>,
     thinking: Option<EntryId>,
 ) -> Vec<Block<'a>> {
-    let is_thoughtless = portion.stub(Place::Reasoning(portion.entry)).is_some() && thinking != Some(portion.entry);
+    let is_thoughtless =
+        portion.stub(Place::Reasoning(portion.entry)).is_some() && thinking != Some(portion.entry);
     let mut text = portion.stub(Place::Text(portion.entry));
     let is_text_edited = text.is_some();
     let calls = source.step(portion.entry).map(|step| step.calls.as_slice()).unwrap_or_default();
@@ -190,9 +196,12 @@ fn reply<'a>(
                     set_text(&mut splices, &object, 0, "id", &calls[n].id);
                     let stub = portion.stub(Place::Arguments(CallId { step: portion.entry, call: n as u16 }));
                     match (stub, object.get("input")) {
-                        (Some(stub), Some(value)) => splices.replace(object.span(value), wrap_as_object(stub)),
+                        (Some(stub), Some(value)) => {
+                            splices.replace(object.span(value), wrap_as_object(stub))
+                        }
                         (None, Some(value)) if !value.starts_with('{') => {
-                            let input = if value == "null" { Cow::Borrowed("{}") } else { wrap_as_object(value) };
+                            let input =
+                                if value == "null" { Cow::Borrowed("{}") } else { wrap_as_object(value) };
                             splices.replace(object.span(value), input);
                         }
                         (Some(_), None) | (None, Some(_)) => {}
@@ -217,7 +226,11 @@ fn spliced(block: &str, splices: Splices) -> Cow<'_, str> {
     if splices.is_empty() { Cow::Borrowed(block) } else { Cow::Owned(splices.apply(block)) }
 }
 
-fn user<'a>(source: &EncodeSource<'_, '_>, blocks: &[&'a str], portions: &[OutPortion<'_>]) -> Vec<Block<'a>> {
+fn user<'a>(
+    source: &EncodeSource<'_, '_>,
+    blocks: &[&'a str],
+    portions: &[OutPortion<'_>],
+) -> Vec<Block<'a>> {
     let mut left = Vec::with_capacity(blocks.len());
     let borrowed: Vec<_> = blocks.iter().map(|block| Cow::Borrowed(*block)).collect();
     for portion in portions {
@@ -268,7 +281,12 @@ fn prompt<'a>(
     }
 }
 
-fn result<'a>(source: &EncodeSource<'_, '_>, block: &'a str, portion: &OutPortion<'_>, id: CallId) -> Cow<'a, str> {
+fn result<'a>(
+    source: &EncodeSource<'_, '_>,
+    block: &'a str,
+    portion: &OutPortion<'_>,
+    id: CallId,
+) -> Cow<'a, str> {
     let (Some(object), Some(call)) = (Object::parse(block), source.call(id)) else { return block.into() };
     let mut splices = Splices::default();
     set_text(&mut splices, &object, 0, "tool_use_id", &call.id);
@@ -299,11 +317,16 @@ fn cut_blanks(splices: &mut Splices, object: &Object<'_>, value: &str) {
 }
 
 /// A result without its call as other blocks, because the provider rejects it as a result.
-fn orphan_as_blocks<'a>(source: &EncodeSource<'_, '_>, block: &'a str, portion: &OutPortion<'_>) -> Vec<Cow<'a, str>> {
+fn orphan_as_blocks<'a>(
+    source: &EncodeSource<'_, '_>,
+    block: &'a str,
+    portion: &OutPortion<'_>,
+) -> Vec<Cow<'a, str>> {
     let stub = portion.stub(Place::Text(portion.entry));
     let parts = Object::parse(block).and_then(|block| block.get("content")).and_then(json::array);
     if let Some(parts) = parts.filter(|_| stub.is_none()) {
-        let parts = parts.into_iter().filter(|part| kind_of(part) != BlockKind::Blank && part.starts_with('{'));
+        let parts =
+            parts.into_iter().filter(|part| kind_of(part) != BlockKind::Blank && part.starts_with('{'));
         return parts.map(Cow::Borrowed).collect();
     }
     let body = source.prompt(portion.entry).map(|prompt| prompt.body.as_str()).unwrap_or_default();

@@ -8,8 +8,8 @@ mod request;
 mod reply;
 mod rounds;
 
-use crate::conversation::outgoing::{OutMessage, SendItem, EncodeSource};
 use crate::conversation::entry_map::EntryMap;
+use crate::conversation::outgoing::{EncodeSource, OutMessage, SendItem};
 use crate::dialects::Api;
 use crate::json::{self, Object};
 

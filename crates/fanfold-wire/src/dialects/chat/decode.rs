@@ -5,15 +5,15 @@ use std::borrow::Cow;
 use fanfold_core::{Body, Call, Outcome, Speaker, Step};
 
 use super::{Layout, Message, MessageRole, REASONING, call_fields};
-use crate::conversation::entry_map::{Anchor, EntryMap, Portion, Role, PortionRole};
-use crate::conversation::change::Oddity;
 use crate::content::Content;
+use crate::conversation::change::Oddity;
+use crate::conversation::entry_map::{Anchor, EntryMap, Portion, PortionRole, Role};
 
-use crate::json::{self, Object};
-use crate::conversation::outgoing::is_note;
-use crate::conversation::pairing::Ids;
 use crate::content::text_calls::TextReply;
 use crate::content::text_results::{self, Segment};
+use crate::conversation::outgoing::is_note;
+use crate::conversation::pairing::Ids;
+use crate::json::{self, Object};
 
 /// Decodes one message.
 pub(crate) fn decode(map: &mut EntryMap, layout: Layout, raw: &str) {

@@ -7,13 +7,15 @@ use std::ops::Range;
 use fanfold_core::{CallId, Place, Step, Voice};
 
 use super::{Layout, Message, MessageRole, REASONING, call_fields};
-use crate::conversation::entry_map::Role;
 use crate::content::ContentEdit;
-use crate::json::{self, Object};
-use crate::conversation::outgoing::{EncodeSource, NO_RESULT, OutMessage, OutPortion, SendItem, open_with_user};
-use crate::json::Splices;
 use crate::content::text_calls::{TextReply, wrap_as_object};
 use crate::content::text_results::{self, Segment};
+use crate::conversation::entry_map::Role;
+use crate::conversation::outgoing::{
+    EncodeSource, NO_RESULT, OutMessage, OutPortion, SendItem, open_with_user,
+};
+use crate::json::Splices;
+use crate::json::{self, Object};
 
 /// Encodes messages.
 pub(crate) fn encode<'a>(
@@ -53,7 +55,9 @@ fn note(layout: Layout, text: &str, voice: Voice) -> OutMessage<'static> {
         }
         // Without a name, because some providers reject one.
         (Layout::OpenAi, Voice::Fanfold) => (Role::User, format!(r#"{{"role":"user","content":{text}}}"#)),
-        (Layout::OpenAi, Voice::Assistant) => (Role::Assistant, format!(r#"{{"role":"assistant","content":{text}}}"#)),
+        (Layout::OpenAi, Voice::Assistant) => {
+            (Role::Assistant, format!(r#"{{"role":"assistant","content":{text}}}"#))
+        }
     };
     OutMessage { role, json: Cow::Owned(json) }
 }
@@ -101,7 +105,10 @@ fn render<'a>(
         let is_orphan =
             source.map.anchors.get(first.entry.index()).is_some_and(|anchor| anchor.is_orphan_result);
         if is_orphan && layout != Layout::ShareGpt {
-            return OutMessage { role: Role::User, json: Cow::Owned(orphan_as_user(source, &message, first)) };
+            return OutMessage {
+                role: Role::User,
+                json: Cow::Owned(orphan_as_user(source, &message, first)),
+            };
         }
         if let Some((value, edited)) = edited_prompt(source, &message, first) {
             splices.replace(message.object.span(value), edited);
@@ -259,7 +266,8 @@ fn edit_text(splices: &mut Splices, message: &Message<'_>, portion: &OutPortion<
         return false;
     }
     let mut changes: Vec<(Range<usize>, String)> = Vec::new();
-    if let (Some((span, inner)), Some(stub)) = (&reply.thought, portion.stub(Place::Reasoning(portion.entry))) {
+    if let (Some((span, inner)), Some(stub)) = (&reply.thought, portion.stub(Place::Reasoning(portion.entry)))
+    {
         let range = if stub.is_empty() { span } else { inner };
         changes.push((range.clone(), stub.to_owned()));
     }
@@ -310,7 +318,11 @@ fn edit_reasoning(splices: &mut Splices, message: &Message<'_>, portion: &OutPor
 }
 
 /// The segments of a message with results as text; empty for other messages.
-fn segments(source: &EncodeSource<'_, '_>, message: &Message<'_>, portions: &[OutPortion<'_>]) -> Vec<Segment> {
+fn segments(
+    source: &EncodeSource<'_, '_>,
+    message: &Message<'_>,
+    portions: &[OutPortion<'_>],
+) -> Vec<Segment> {
     let Some(first) = portions.first() else { return Vec::new() };
     let facts = source.map.messages.get(first.source.origin.message as usize).copied().unwrap_or_default();
     let result = first.result().and_then(|id| source.call(id)?.result.as_ref());
@@ -327,7 +339,12 @@ fn segments(source: &EncodeSource<'_, '_>, message: &Message<'_>, portions: &[Ou
     if is_split { segments } else { Vec::new() }
 }
 
-fn edit_segments(splices: &mut Splices, message: &Message<'_>, segments: &[Segment], portions: &[OutPortion<'_>]) {
+fn edit_segments(
+    splices: &mut Splices,
+    message: &Message<'_>,
+    segments: &[Segment],
+    portions: &[OutPortion<'_>],
+) {
     let Some(value) = message.object.get(message.content_key) else { return };
     let by_part: BTreeMap<_, _> =
         portions.iter().map(|portion| (portion.source.origin.part as usize, portion)).collect();

@@ -8,13 +8,13 @@ mod rounds;
 
 pub(crate) use decode::{decode, read_arguments};
 pub(crate) use encode::{EMPTY, arguments_value, encode, encode_message, set_text};
-pub(crate) use request::OPENAI;
 pub(crate) use reply::StreamedCalls;
+pub(crate) use request::OPENAI;
 
 use std::borrow::Cow;
 
-use crate::conversation::outgoing::{OutMessage, SendItem, EncodeSource};
 use crate::conversation::entry_map::EntryMap;
+use crate::conversation::outgoing::{EncodeSource, OutMessage, SendItem};
 use crate::dialects::{Api, MessageEncoder};
 use crate::json::{self, Object};
 
@@ -27,9 +27,8 @@ impl crate::dialects::Dialect for Dialect {
     }
 
     fn recognises_message(&self, message: &Object<'_>) -> bool {
-        let has_calls = ["tool_calls", "function_call", "tool_call_id"]
-            .into_iter()
-            .any(|key| message.get(key).is_some());
+        let has_calls =
+            ["tool_calls", "function_call", "tool_call_id"].into_iter().any(|key| message.get(key).is_some());
         has_calls || matches!(message.text("role").as_deref(), Some("tool" | "function"))
     }
 
@@ -45,7 +44,12 @@ impl crate::dialects::Dialect for Dialect {
         messages.iter().for_each(|message| decode(map, Layout::OpenAi, message));
     }
 
-    fn encode<'a>(&self, source: &EncodeSource<'a, '_>, sends: &[SendItem<'_>], _: usize) -> Vec<OutMessage<'a>> {
+    fn encode<'a>(
+        &self,
+        source: &EncodeSource<'a, '_>,
+        sends: &[SendItem<'_>],
+        _: usize,
+    ) -> Vec<OutMessage<'a>> {
         encode(Layout::OpenAi, source, sends)
     }
 

@@ -159,8 +159,9 @@ impl Api for ChatCompletions {
 
     fn texts_of_whole<'d>(&self, body: &Object<'d>) -> Vec<&'d str> {
         let choices = body.some("choices").and_then(json::array).unwrap_or_default();
-        let messages =
-            choices.into_iter().filter_map(|choice| Object::parse(choice)?.some("message").and_then(Object::parse));
+        let messages = choices
+            .into_iter()
+            .filter_map(|choice| Object::parse(choice)?.some("message").and_then(Object::parse));
         messages
             .filter_map(|message| message.some("content").filter(|content| content.starts_with('"')))
             .collect()

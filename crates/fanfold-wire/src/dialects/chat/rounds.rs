@@ -183,7 +183,12 @@ impl JoinRounds for JoinedCompletions {
         Some(vec![message.raw.to_owned()])
     }
 
-    fn messages_of_stream(&mut self, state: &mut JoinState, events: &[Event], _: &str) -> Option<Vec<String>> {
+    fn messages_of_stream(
+        &mut self,
+        state: &mut JoinState,
+        events: &[Event],
+        _: &str,
+    ) -> Option<Vec<String>> {
         let mut message = StreamedMessage::default();
         for event in events {
             let Some(data) = event.data() else { continue };

@@ -1,7 +1,7 @@
 //! Session files of Hermes: chat messages with a system text and a message count around them.
 
-use crate::conversation::outgoing::{OutMessage, SendItem, EncodeSource};
 use crate::conversation::entry_map::EntryMap;
+use crate::conversation::outgoing::{EncodeSource, OutMessage, SendItem};
 use crate::dialects::MessageEncoder;
 use crate::dialects::chat::{self, Layout};
 use crate::json::Object;
@@ -30,7 +30,12 @@ impl crate::dialects::Dialect for Dialect {
         messages.iter().for_each(|message| chat::decode(map, Layout::OpenAi, message));
     }
 
-    fn encode<'a>(&self, source: &EncodeSource<'a, '_>, sends: &[SendItem<'_>], _: usize) -> Vec<OutMessage<'a>> {
+    fn encode<'a>(
+        &self,
+        source: &EncodeSource<'a, '_>,
+        sends: &[SendItem<'_>],
+        _: usize,
+    ) -> Vec<OutMessage<'a>> {
         chat::encode(Layout::OpenAi, source, sends)
     }
 

@@ -3,12 +3,12 @@
 use fanfold_core::{Body, Call, Origin, Speaker, Step};
 
 use super::{ItemKind, arguments, call_id, kind};
-use crate::conversation::entry_map::{EntryMap, Portion, Role, PortionRole};
-use crate::conversation::change::Oddity;
-use crate::dialects::chat::read_arguments;
 use crate::content::Content;
-use crate::json::{self, Object};
+use crate::conversation::change::Oddity;
+use crate::conversation::entry_map::{EntryMap, Portion, PortionRole, Role};
 use crate::conversation::pairing::Ids;
+use crate::dialects::chat::read_arguments;
+use crate::json::{self, Object};
 
 /// Decodes items that arrived together.
 ///
@@ -82,7 +82,11 @@ fn item<'a>(map: &mut EntryMap, open: &mut Option<OpenStep<'a>>, raw: &'a str) {
 }
 
 /// Adds an item to the open step, or to a new one.
-fn add_item<'m, 'a>(map: &mut EntryMap, open: &'m mut Option<OpenStep<'a>>, role: PortionRole) -> &'m mut OpenStep<'a> {
+fn add_item<'m, 'a>(
+    map: &mut EntryMap,
+    open: &'m mut Option<OpenStep<'a>>,
+    role: PortionRole,
+) -> &'m mut OpenStep<'a> {
     map.set_role(Role::Assistant);
     let open = open.get_or_insert_with(OpenStep::default);
     open.portions.push(Portion { origin: map.origin(0), role });

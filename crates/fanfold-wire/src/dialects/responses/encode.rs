@@ -5,12 +5,14 @@ use std::borrow::Cow;
 use fanfold_core::{CallId, Place, Step, Voice};
 
 use super::{ItemKind, arguments, kind};
-use crate::conversation::entry_map::{Role, PortionRole};
-use crate::dialects::chat::{EMPTY, arguments_value, set_text};
 use crate::content::ContentEdit;
-use crate::json::{self, Object};
-use crate::conversation::outgoing::{NO_RESULT, OutMessage, OutPortion, SendItem, EncodeSource, open_with_user};
+use crate::conversation::entry_map::{PortionRole, Role};
+use crate::conversation::outgoing::{
+    EncodeSource, NO_RESULT, OutMessage, OutPortion, SendItem, open_with_user,
+};
+use crate::dialects::chat::{EMPTY, arguments_value, set_text};
 use crate::json::Splices;
+use crate::json::{self, Object};
 
 /// Encodes items.
 pub(crate) fn encode<'a>(source: &EncodeSource<'a, '_>, sends: &[SendItem<'_>]) -> Vec<OutMessage<'a>> {
@@ -25,12 +27,15 @@ pub(crate) fn encode<'a>(source: &EncodeSource<'a, '_>, sends: &[SendItem<'_>]) 
                     _ => ItemOrigin::Client,
                 };
                 let raw = source.raw(*message);
-                let out = if *is_raw { Some(OutMessage { role: facts.role, json: raw.into() }) } else { None };
+                let out =
+                    if *is_raw { Some(OutMessage { role: facts.role, json: raw.into() }) } else { None };
                 let out = out.or_else(|| render(source, raw, facts.role, portions.first()?));
                 outs.extend(out.map(|out| (out, origin)));
             }
             SendItem::Note { text, voice } => outs.push((note(text, *voice), ItemOrigin::Client)),
-            SendItem::Missing(call) => outs.extend(missing(source, *call).map(|out| (out, ItemOrigin::Client))),
+            SendItem::Missing(call) => {
+                outs.extend(missing(source, *call).map(|out| (out, ItemOrigin::Client)))
+            }
             SendItem::Gap(_) => {}
         }
     }
@@ -94,11 +99,19 @@ fn missing(source: &EncodeSource<'_, '_>, id: CallId) -> Option<OutMessage<'stat
     Some(OutMessage { role: Role::Tool, json: Cow::Owned(json) })
 }
 
-fn render<'a>(source: &EncodeSource<'a, '_>, raw: &'a str, role: Role, portion: &OutPortion<'_>) -> Option<OutMessage<'a>> {
+fn render<'a>(
+    source: &EncodeSource<'a, '_>,
+    raw: &'a str,
+    role: Role,
+    portion: &OutPortion<'_>,
+) -> Option<OutMessage<'a>> {
     let stub = portion.stub(Place::Text(portion.entry));
     if raw.starts_with('"') {
         let content = stub.map_or(Cow::Borrowed(raw), |stub| Cow::Owned(json::quote(stub)));
-        return Some(OutMessage { role, json: Cow::Owned(format!(r#"{{"role":"user","content":{content}}}"#)) });
+        return Some(OutMessage {
+            role,
+            json: Cow::Owned(format!(r#"{{"role":"user","content":{content}}}"#)),
+        });
     }
     let unchanged = OutMessage { role, json: Cow::Borrowed(raw) };
     if portion.source.role == PortionRole::Attached || is_always_sent(source, portion) {
@@ -119,7 +132,10 @@ fn render<'a>(source: &EncodeSource<'a, '_>, raw: &'a str, role: Role, portion: 
         if source.is_continued {
             return Some(unchanged);
         }
-        return Some(OutMessage { role: Role::User, json: Cow::Owned(orphan_as_message(source, &object, portion)) });
+        return Some(OutMessage {
+            role: Role::User,
+            json: Cow::Owned(orphan_as_message(source, &object, portion)),
+        });
     } else if !is_plain_message(&object) {
         return Some(stub.map_or(unchanged, |stub| note(stub, Voice::Fanfold)));
     } else {
@@ -142,7 +158,12 @@ fn is_always_sent(source: &EncodeSource<'_, '_>, portion: &OutPortion<'_>) -> bo
     source.map.anchors.get(portion.entry.index()).is_some_and(|anchor| anchor.is_always_sent)
 }
 
-fn edit_prompt(source: &EncodeSource<'_, '_>, splices: &mut Splices, object: &Object<'_>, portion: &OutPortion<'_>) {
+fn edit_prompt(
+    source: &EncodeSource<'_, '_>,
+    splices: &mut Splices,
+    object: &Object<'_>,
+    portion: &OutPortion<'_>,
+) {
     let Some(value) = object.get("content") else { return };
     let media = source.prompt(portion.entry).map(|prompt| portion.prompt_media(prompt)).unwrap_or_default();
     let edit = ContentEdit { text: portion.stub(Place::Text(portion.entry)), media };

@@ -8,8 +8,8 @@ mod rounds;
 
 use std::borrow::Cow;
 
-use crate::conversation::outgoing::{OutMessage, SendItem, EncodeSource};
 use crate::conversation::entry_map::EntryMap;
+use crate::conversation::outgoing::{EncodeSource, OutMessage, SendItem};
 use crate::dialects::Api;
 use crate::json::Object;
 
@@ -60,7 +60,12 @@ impl crate::dialects::Dialect for Dialect {
         decode::decode(map, messages);
     }
 
-    fn encode<'a>(&self, source: &EncodeSource<'a, '_>, sends: &[SendItem<'_>], _: usize) -> Vec<OutMessage<'a>> {
+    fn encode<'a>(
+        &self,
+        source: &EncodeSource<'a, '_>,
+        sends: &[SendItem<'_>],
+        _: usize,
+    ) -> Vec<OutMessage<'a>> {
         encode::encode(source, sends)
     }
 

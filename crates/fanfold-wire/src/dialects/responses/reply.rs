@@ -102,10 +102,8 @@ pub(super) fn texts_of_event<'d>(kind: &str, event: &Object<'d>) -> EventTexts<'
         let number = |key: &str| event.get(key).unwrap_or("0");
         format!("{} {}", number("output_index"), number("content_index"))
     };
-    let repeated = |value: Option<&'d str>| EventTexts {
-        ended_before: vec![text()],
-        ..EventTexts::repeating(value)
-    };
+    let repeated =
+        |value: Option<&'d str>| EventTexts { ended_before: vec![text()], ..EventTexts::repeating(value) };
     let inner = |key: &str| event.some(key).and_then(Object::parse);
     let all = |values: Option<Vec<&'d str>>| EventTexts {
         ends_all: true,

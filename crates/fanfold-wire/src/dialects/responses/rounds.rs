@@ -121,12 +121,7 @@ impl JoinedResponses {
         out.extend(event.with_data(&splices.apply(&data)));
     }
 
-    fn messages(
-        state: &mut JoinState,
-        id: Option<String>,
-        items: Vec<String>,
-        request: &str,
-    ) -> Vec<String> {
+    fn messages(state: &mut JoinState, id: Option<String>, items: Vec<String>, request: &str) -> Vec<String> {
         state.id = state.id.take().or(id);
         state.shown.extend(items.iter().filter(|item| !is_recall(item)).cloned());
         sendable(items, request)

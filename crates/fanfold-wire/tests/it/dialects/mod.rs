@@ -19,7 +19,8 @@ use serde_json::Value;
 use crate::contract::{transcript_of, whole};
 
 fn read(format: Format, file: &str) -> String {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/dialects").join(format.name()).join(file);
+    let path =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/dialects").join(format.name()).join(file);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
@@ -52,7 +53,11 @@ fn formats_are_detected() {
 fn bodies_round_trip() {
     for format in Format::ALL {
         let (conversation, transcript) = decode(format, "request.json");
-        assert_eq!(conversation.encode(&transcript, &whole(&transcript)), read(format, "request.json"), "{format}");
+        assert_eq!(
+            conversation.encode(&transcript, &whole(&transcript)),
+            read(format, "request.json"),
+            "{format}"
+        );
         assert!(conversation.repairs().is_empty(), "{format}: {:?}", conversation.repairs());
     }
 }
@@ -63,11 +68,8 @@ fn conversations_have_the_same_entries() {
         let (_, transcript) = decode(format, "request.json");
         let prompts: Vec<_> = transcript.entries().iter().filter_map(Entry::prompt).collect();
         let texts: Vec<_> = prompts.iter().map(|prompt| (prompt.speaker, prompt.body.as_str())).collect();
-        let expected = [
-            (Speaker::System, "Be brief."),
-            (Speaker::User, "List the files."),
-            (Speaker::User, "Thanks."),
-        ];
+        let expected =
+            [(Speaker::System, "Be brief."), (Speaker::User, "List the files."), (Speaker::User, "Thanks.")];
         assert_eq!(texts, expected, "{format}");
         let step = transcript.entries().iter().find_map(Entry::step).unwrap();
         assert_eq!(step.text.as_str().trim(), "Looking.", "{format}");
@@ -94,7 +96,9 @@ fn unknown_fields_survive_folds() {
         let mut view = whole(&transcript);
         view.items[step.index()] = Item::Edited(step, vec![Edit { place, stub: "[read, 2243bf1f]".into() }]);
         let body = conversation.encode(&transcript, &view);
-        for kept in ["\"x_body\": {\"a\": 1}", "\"x_message\": [1.50]", "\"x_call\": true", "\"x_result\": null"] {
+        for kept in
+            ["\"x_body\": {\"a\": 1}", "\"x_message\": [1.50]", "\"x_call\": true", "\"x_result\": null"]
+        {
             assert!(body.contains(kept), "{format}: {kept} in {body}");
         }
         assert!(body.contains("[read, 2243bf1f]") && !body.contains("alpha"), "{format}: {body}");
@@ -111,7 +115,8 @@ fn orphan_results_are_sent_as_text() {
         assert_eq!(conversation.repairs().len(), 1, "{format}");
         let mut view = whole(&transcript);
         let last = EntryId::from(transcript.len() - 1);
-        view.items[last.index()] = Item::Edited(last, vec![Edit { place: Place::Text(last), stub: "Bye.".into() }]);
+        view.items[last.index()] =
+            Item::Edited(last, vec![Edit { place: Place::Text(last), stub: "Bye.".into() }]);
         let body = conversation.encode(&transcript, &view);
         let (again, changes) = Conversation::decode(body.clone(), Some(format)).unwrap();
         assert!(again.repairs().is_empty(), "{format}: {body}");
@@ -170,7 +175,10 @@ fn requests_get_a_memory_block_and_the_recall_tool() {
         let with_memory = append_memory_block(&body, format, &block);
         assert_eq!((with_memory.is_some(), recall_tool(format).is_some()), (is_api, is_api), "{format}");
         let Some(with_memory) = with_memory else { continue };
-        assert!(user_prompts(&with_memory, format).last().unwrap().ends_with(&block), "{format}: {with_memory}");
+        assert!(
+            user_prompts(&with_memory, format).last().unwrap().ends_with(&block),
+            "{format}: {with_memory}"
+        );
         let with_tool = add_recall_tool(&body, format).expect("the request has tools");
         assert!(serde_json::from_str::<Value>(&with_tool).is_ok(), "{format}");
         assert_eq!(remove_recall_tool(&with_tool, format).as_deref(), Some(&*body), "{format}");
@@ -193,10 +201,15 @@ fn replies_are_read_in_chunks_of_any_size() {
             let reply = parse(format, transport, &bytes, bytes.len());
             assert!(reply.is_ended && reply.failure.is_none(), "{format}, {file}");
             assert_eq!((reply.id.as_deref(), reply.model.as_deref()), (Some("r1"), Some("m")), "{format}");
-            let calls: Vec<_> = reply.calls.iter().map(|call| (&*call.id, &*call.name, &*call.arguments)).collect();
+            let calls: Vec<_> =
+                reply.calls.iter().map(|call| (&*call.id, &*call.name, &*call.arguments)).collect();
             assert_eq!(calls, [("call_2", "read", r#"{"path": "é"}"#)], "{format}, {file}");
             for size in 1..40 {
-                assert_eq!(parse(format, transport, &bytes, size), reply, "{format}, {file}, chunks of {size}");
+                assert_eq!(
+                    parse(format, transport, &bytes, size),
+                    reply,
+                    "{format}, {file}, chunks of {size}"
+                );
                 let mut text = TextReader::new(format, transport);
                 let shown: String = bytes.chunks(size).map(|chunk| text.feed(chunk)).collect();
                 assert_eq!(shown + &text.end().rest, "Hello.", "{format}, {file}, chunks of {size}");
@@ -254,7 +267,9 @@ fn every_provider_serves_its_own_requests_only() {
     for format in apis() {
         let provider = format.provider().unwrap();
         assert!(provider.serves("GET", "/v1/models") && provider.serves("GET", "/"), "{format}");
-        for foreign in ["/v1beta/models/gemini-pro:generateContent", "/api2/chat", "/v2/chat", "/model/x/converse"] {
+        for foreign in
+            ["/v1beta/models/gemini-pro:generateContent", "/api2/chat", "/v2/chat", "/model/x/converse"]
+        {
             assert!(!provider.serves("POST", foreign), "{format}: {foreign}");
             assert_eq!(Format::of_path(foreign), None);
         }

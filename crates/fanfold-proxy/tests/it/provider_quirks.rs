@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::setting::{Stage, Wish, chat, left, long_chat};
 
 /// The rule that templates of Gemma and Mistral have.
-fn wants_alternating(body: &Value) -> Option<(u16, String)> {
+pub(crate) fn wants_alternating(body: &Value) -> Option<(u16, String)> {
     let roles: Vec<&str> =
         body["messages"].as_array()?.iter().filter_map(|message| message["role"].as_str()).collect();
     let is_bad = roles.windows(2).any(|pair| matches!(pair, ["user", "user"] | ["tool", "user"]));
@@ -21,12 +21,12 @@ fn wants_no_names(body: &Value) -> Option<(u16, String)> {
     is_bad.then(|| (422, "messages.0.user.name: Extra inputs are not permitted".to_owned()))
 }
 
-fn wants_no_tool_of_ours(body: &Value) -> Option<(u16, String)> {
+pub(crate) fn wants_no_tool_of_ours(body: &Value) -> Option<(u16, String)> {
     let has = body["tools"].to_string().contains("fanfold_recall");
     has.then(|| (400, "tools.0: unsupported schema".to_owned()))
 }
 
-fn wants_no_notes(body: &Value) -> Option<(u16, String)> {
+pub(crate) fn wants_no_notes(body: &Value) -> Option<(u16, String)> {
     body["messages"].to_string().contains("<fanfold>").then(|| (422, "no".to_owned()))
 }
 

@@ -1,4 +1,4 @@
-//! The counters that Prometheus reads. Labels are few, fixed words: never a session, never a model that a client named.
+//! Counters for Prometheus. Labels have few fixed values: no sessions, and no model names from clients.
 
 use std::time::Duration;
 
@@ -6,13 +6,14 @@ use metrics::{Unit, with_local_recorder};
 use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
-use super::money::Used;
-use super::words::{Exit, Outcome};
+use super::cost::{BothCosts, ReportedUsage};
+use super::exit::Exit;
+use crate::outcome::Outcome;
 
-/// Our own time before the call upstream, in seconds.
+/// Time that the proxy adds before the call to the provider, in seconds.
 const ADDED: &[f64] =
     &[0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0];
-/// Times of the upstream, in seconds.
+/// Times of the provider, in seconds.
 const UPSTREAM: &[f64] = &[0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0];
 const BYTES: &[f64] = &[1e3, 1e4, 5e4, 1e5, 2.5e5, 5e5, 1e6, 2e6, 4e6, 8e6, 1.6e7, 3.2e7, 6.4e7];
 const TOKENS: &[f64] = &[1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 1.5e5, 2e5, 3e5, 5e5, 1e6, 2e6];
@@ -55,11 +56,11 @@ impl Counters {
         self.with(|| counter!("fanfold_recalls_total", "way" => way).increment(1));
     }
 
-    pub(super) fn remembered(&self, what: &'static str) {
+    pub(super) fn memory(&self, what: &'static str) {
         self.with(|| counter!("fanfold_memory_total", "what" => what).increment(1));
     }
 
-    pub(super) fn left(&self, format: &'static str, family: &str, outcome: Outcome) {
+    pub(super) fn outcome(&self, format: &'static str, family: &str, outcome: Outcome) {
         self.with(|| {
             let labels = [
                 ("format", format.to_owned()),
@@ -67,8 +68,8 @@ impl Counters {
                 ("outcome", outcome.name().to_owned()),
             ];
             counter!("fanfold_requests_total", &labels).increment(1);
-            if let Outcome::AsItCame(why) = outcome {
-                counter!("fanfold_as_it_came_total", "why" => why).increment(1);
+            if let Outcome::Unchanged(why) = outcome {
+                counter!("fanfold_as_it_came_total", "why" => why.name()).increment(1);
             }
         });
     }
@@ -90,7 +91,7 @@ impl Counters {
         });
     }
 
-    /// New turns, and what views cost before their folds and after.
+    /// New turns, and the sizes of views before and after their folds.
     pub(super) fn turns(&self, n_turns: u64, folds: &[(u64, u64)]) {
         self.with(|| {
             counter!("fanfold_turns_total").increment(n_turns);
@@ -102,7 +103,7 @@ impl Counters {
         });
     }
 
-    pub(super) fn pressed(&self, level: &'static str) {
+    pub(super) fn pressure(&self, level: &'static str) {
         self.with(|| counter!("fanfold_pressure_total", "level" => level).increment(1));
     }
 
@@ -123,9 +124,9 @@ impl Counters {
         });
     }
 
-    pub(super) fn sending(&self, format: &'static str, ours: Duration, n_bytes: usize) {
+    pub(super) fn call_started(&self, format: &'static str, added: Duration, n_bytes: usize) {
         self.with(|| {
-            histogram!("fanfold_added_seconds", "format" => format).record(ours);
+            histogram!("fanfold_added_seconds", "format" => format).record(added);
             histogram!("fanfold_request_bytes", "format" => format).record(n_bytes as f64);
         });
     }
@@ -152,10 +153,10 @@ impl Counters {
         });
     }
 
-    pub(super) fn used(&self, used: &Used) {
-        let written = used.written.unwrap_or_default();
-        let fresh = used.input.saturating_sub(used.read + written);
-        let kinds = [("read", used.read), ("written", written), ("fresh", fresh), ("output", used.output)];
+    pub(super) fn usage(&self, usage: &ReportedUsage) {
+        let written = usage.written.unwrap_or_default();
+        let fresh = usage.input.saturating_sub(usage.read + written);
+        let kinds = [("read", usage.read), ("written", written), ("fresh", fresh), ("output", usage.output)];
         self.with(|| {
             for (kind, tokens) in kinds {
                 counter!("fanfold_used_tokens_total", "kind" => kind).increment(tokens);
@@ -174,26 +175,26 @@ impl Counters {
         self.with(|| counter!("fanfold_spans_dropped_total").absolute(n_dropped));
     }
 
-    /// The text that Prometheus reads.
+    /// The text format of Prometheus.
     pub(super) fn render(
         &self,
         n_sessions: usize,
         n_in_flight: u64,
         uptime: Duration,
-        (came, sent): (f64, f64),
+        cost: BothCosts,
     ) -> String {
         self.with(|| {
             gauge!("fanfold_sessions").set(n_sessions as f64);
             gauge!("fanfold_requests_in_flight").set(n_in_flight as f64);
             gauge!("fanfold_uptime_seconds").set(uptime.as_secs_f64());
-            gauge!("fanfold_cost_dollars", "side" => "came").set(came);
-            gauge!("fanfold_cost_dollars", "side" => "sent").set(sent);
+            gauge!("fanfold_cost_dollars", "side" => "came").set(cost.unfolded);
+            gauge!("fanfold_cost_dollars", "side" => "sent").set(cost.folded);
         });
         self.handle.render()
     }
 
-    /// Takes what histograms hold into their buckets.
-    pub(super) fn clear_up(&self) {
+    /// Moves the samples of histograms into their buckets.
+    pub(super) fn run_upkeep(&self) {
         self.handle.run_upkeep();
     }
 
@@ -204,46 +205,40 @@ impl Counters {
 
 fn describe() {
     let count = |name: &'static str, words: &'static str| describe_counter!(name, words);
-    count("fanfold_requests_total", "Requests for a model, by how their bodies left.");
-    count("fanfold_as_it_came_total", "Bodies that left as they came, by why.");
-    count("fanfold_passed_through_total", "Requests on other routes, passed through.");
-    count("fanfold_tokens_total", "Tokens of requests by our count: as they came, and as they were folded.");
-    count("fanfold_folded_tokens_total", "Tokens that folds took out, each once.");
-    count("fanfold_used_tokens_total", "Tokens that providers report.");
+    count("fanfold_requests_total", "Conversation requests by outcome.");
+    count("fanfold_as_it_came_total", "Requests sent unchanged by reason.");
+    count("fanfold_passed_through_total", "Requests on other routes.");
+    count("fanfold_tokens_total", "Tokens of requests before and after folding, by the local counter.");
+    count("fanfold_folded_tokens_total", "Tokens removed by folds, each counted once.");
+    count("fanfold_used_tokens_total", "Tokens reported by providers.");
     count("fanfold_folds_total", "Folds made.");
-    count("fanfold_turns_total", "Turns: what people said, with the steps that answer it.");
-    count("fanfold_fold_view_tokens_total", "Tokens of views before their folds, and after.");
-    count("fanfold_pressure_total", "How often a session reached a level of fullness, by the level.");
-    count("fanfold_summaries_total", "Summaries that a model wrote, by which.");
-    count("fanfold_summary_flaws_total", "Answers that were no good summary, by what was wrong.");
-    count("fanfold_summary_fallbacks_total", "How often another stood in for who should write a summary.");
-    count("fanfold_misses_total", "Calls made again, word for word, although their results had been folded.");
-    count("fanfold_recalls_total", "Folds opened, by the way.");
-    count(
-        "fanfold_memory_total",
-        "Memory recalled for turns and written down after them, by what came of it.",
-    );
-    count("fanfold_refused_total", "Requests that a provider refused for their length.");
+    count("fanfold_turns_total", "Turns: user prompts with the steps that answer them.");
+    count("fanfold_fold_view_tokens_total", "Tokens of views before and after their folds.");
+    count("fanfold_pressure_total", "Fill levels reached by sessions.");
+    count("fanfold_summaries_total", "Summaries by writer.");
+    count("fanfold_summary_flaws_total", "Answers that were not valid summaries by flaw.");
+    count("fanfold_summary_fallbacks_total", "Summary writers that were replaced, by fault and replacement.");
+    count("fanfold_misses_total", "Identical calls repeated after their results had been folded.");
+    count("fanfold_recalls_total", "Originals recalled by way.");
+    count("fanfold_memory_total", "Memory lookups and records by result.");
+    count("fanfold_refused_total", "Requests refused by a provider for their length.");
     count("fanfold_retried_total", "Requests folded harder and sent again.");
-    count("fanfold_answers_total", "Answers that began, by the class of their status.");
-    count("fanfold_ended_total", "Requests that ended, by how.");
+    count("fanfold_answers_total", "Responses by class of their status.");
+    count("fanfold_ended_total", "Requests by end.");
     count("fanfold_spans_dropped_total", "Requests whose spans did not reach the collector.");
-    describe_gauge!("fanfold_sessions", "Sessions known now.");
+    describe_gauge!("fanfold_sessions", "Sessions in the status.");
     describe_gauge!("fanfold_requests_in_flight", "Requests that have not ended.");
     describe_gauge!("fanfold_uptime_seconds", Unit::Seconds, "Time since the start.");
-    describe_gauge!(
-        "fanfold_cost_dollars",
-        "What requests cost as they were folded, and what they would have cost as they came."
-    );
+    describe_gauge!("fanfold_cost_dollars", "Cost of requests with folding, and without it.");
     let seconds = |name: &'static str, words: &'static str| describe_histogram!(name, Unit::Seconds, words);
-    seconds("fanfold_added_seconds", "Our own time before the call upstream.");
-    seconds("fanfold_first_byte_seconds", "From the call upstream to its first byte.");
-    seconds("fanfold_request_seconds", "From arrival to the end of the answer.");
-    describe_histogram!("fanfold_fold_saved_tokens", "What each fold took out.");
-    describe_histogram!("fanfold_summary_tokens", "Summaries by a model.");
-    describe_histogram!("fanfold_request_bytes", Unit::Bytes, "Bodies as they were sent.");
+    seconds("fanfold_added_seconds", "Time that the proxy adds before the call to the provider.");
+    seconds("fanfold_first_byte_seconds", "From the call to the provider to its first byte.");
+    seconds("fanfold_request_seconds", "From arrival to the end of the response.");
+    describe_histogram!("fanfold_fold_saved_tokens", "Tokens removed per fold.");
+    describe_histogram!("fanfold_summary_tokens", "Sizes of summaries.");
+    describe_histogram!("fanfold_request_bytes", Unit::Bytes, "Sizes of bodies as they were sent.");
     describe_histogram!(
         "fanfold_request_tokens",
-        "Requests by our count: as they came, and as they were folded."
+        "Sizes of requests before and after folding, by the local counter."
     );
 }

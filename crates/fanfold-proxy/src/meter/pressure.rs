@@ -1,6 +1,6 @@
-//! What a person should hear of a session, in the log and as counts: how full its room is, and that folding rests.
+//! Warnings about the fill level of a session, in the log and as counts.
 //!
-//! The engine tells each level once until a fold. None of it goes to the model.
+//! The engine reports each level once until a fold. The model does not see them.
 
 use fanfold_core::{Budget, Notice, Pressure, Tokens, thousands};
 use fanfold_store::SessionId;
@@ -8,10 +8,10 @@ use fanfold_store::SessionId;
 use super::Meter;
 
 impl Meter {
-    /// Takes what the engine wants people to hear of a session whose view costs so much of so much room.
-    pub fn noticed(&self, session: &SessionId, notices: &[Notice], view: Tokens, room: Tokens) {
-        if let Some(level) = level_to_tell(notices, view, room) {
-            self.pressed(session, level, view, room);
+    /// Logs and counts the notices of a session whose view takes `view` of `room` tokens.
+    pub fn report_pressure(&self, session: &SessionId, notices: &[Notice], view: Tokens, room: Tokens) {
+        if let Some(level) = new_pressure_level(notices, view, room) {
+            self.count_pressure(session, level, view, room);
         }
         for notice in notices {
             match notice {
@@ -22,22 +22,22 @@ impl Meter {
                     tracing::warn!(
                         target: "fanfold::pressure",
                         session = session.0.as_str(),
-                        "folding rests, for the last two folds won less than a tenth; the most is in {what} ({} tokens)",
+                        "folding is paused: the last two folds saved less than a tenth; most tokens are in {what} ({} tokens)",
                         thousands(tokens),
                     );
                 }
-                // Nobody asks for a fold here.
+                // The proxy requests no folds.
                 Notice::Pressure(_) | Notice::NothingToFold(_) => {}
             }
         }
     }
 
-    fn pressed(&self, session: &SessionId, level: Pressure, view: Tokens, room: Tokens) {
-        self.counters.pressed(level.name());
+    fn count_pressure(&self, session: &SessionId, level: Pressure, view: Tokens, room: Tokens) {
+        self.counters.pressure(level.name());
         let percent = view.0 * 100 / room.0.max(1);
         let (session, pressure) = (session.0.as_str(), level.name());
         let words = format!("{percent} % of the room is full: {view} of {room} tokens");
-        // The levels of a log are fixed where it is written.
+        // The log level of an event has to be constant.
         match level {
             Pressure::None => {}
             Pressure::Info | Pressure::Notice => {
@@ -50,9 +50,8 @@ impl Meter {
     }
 }
 
-/// The level that people should hear of, if one is news: a request that brings a long history passes all of them on its
-/// way, and folds overtake them.
-pub fn level_to_tell(notices: &[Notice], view: Tokens, room: Tokens) -> Option<Pressure> {
+/// The level to report, if it is new. A request with a long history passes all levels, and folds undo some of them.
+pub fn new_pressure_level(notices: &[Notice], view: Tokens, room: Tokens) -> Option<Pressure> {
     let last = notices.iter().rev().find_map(|notice| match notice {
         Notice::Pressure(level) => Some(*level),
         Notice::Resting { .. } | Notice::NothingToFold(_) => None,
@@ -66,15 +65,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_level_that_stands_is_told() {
-        let told = |levels: &[Pressure], view: u64| {
-            let notices: Vec<Notice> = levels.iter().map(|level| Notice::Pressure(*level)).collect();
-            level_to_tell(&notices, Tokens(view), Tokens(100))
+    fn reports_only_the_current_level() {
+        let level = |levels: &[Pressure], view: u64| {
+            let notices: Vec<Notice> = levels.iter().copied().map(Notice::Pressure).collect();
+            new_pressure_level(&notices, Tokens(view), Tokens(100))
         };
         use Pressure::{Info, Notice as Some75, Warning};
-        assert_eq!(told(&[Info, Some75, Warning], 90), Some(Warning));
-        assert_eq!(told(&[Info, Some75, Warning], 40), None, "a fold came after it");
-        assert_eq!(told(&[Info, Some75, Warning, Info], 61), Some(Info), "and then it filled again");
-        assert_eq!(told(&[], 90), None, "it was told before");
+        assert_eq!(level(&[Info, Some75, Warning], 90), Some(Warning));
+        assert_eq!(level(&[Info, Some75, Warning], 40), None, "a fold came after it");
+        assert_eq!(level(&[Info, Some75, Warning, Info], 61), Some(Info), "and then it filled again");
+        assert_eq!(level(&[], 90), None, "it was reported before");
     }
 }

@@ -1,7 +1,7 @@
-//! Spans sent to a collector, over OTLP/HTTP in JSON.
+//! Sends spans to a collector, over OTLP/HTTP in JSON.
 //!
-//! Nothing waits for it: a queue of bounded length is emptied in the background, and what does not fit is counted and
-//! dropped. Why it is written here: docs/decisions/14-spans-without-a-library.md.
+//! Requests do not wait for it: a bounded queue is sent in the background, and spans that do not fit are dropped and
+//! counted. See docs/decisions/14-spans-without-a-library.md.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,16 +13,16 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::trace::Span;
 
-/// So many requests may wait to be sent.
+/// Capacity of the queue, in requests.
 const QUEUE: usize = 1024;
-/// So many are sent at once.
+/// Requests per batch.
 const BATCH: usize = 128;
-/// How long a batch waits to become full.
-const PAUSE: Duration = Duration::from_secs(2);
-/// How long a collector may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a batch waits until it is full.
+const BATCH_TIME: Duration = Duration::from_secs(2);
+/// Timeout of a collector.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Where spans go.
+/// The collector that receives spans.
 #[derive(Debug, Clone)]
 pub struct Collector {
     url: reqwest::Url,
@@ -30,19 +30,19 @@ pub struct Collector {
     service: String,
 }
 
-/// Why spans can't be sent somewhere.
+/// Why a collector cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectorError {
-    /// The address is none.
-    #[error("`{0}` is no address of a collector")]
+    /// The address is invalid.
+    #[error("`{0}` is not a collector address")]
     Address(String),
-    /// The headers are none.
-    #[error("the headers for the collector are not understood")]
+    /// The headers are malformed.
+    #[error("the headers for the collector are malformed")]
     Headers,
 }
 
 impl CollectorError {
-    /// What to do about it.
+    /// The next step.
     pub fn hint(&self) -> &'static str {
         match self {
             CollectorError::Address(_) => "write it as http://HOST:4318 (--otlp)",
@@ -52,8 +52,8 @@ impl CollectorError {
 }
 
 impl Collector {
-    /// A collector by its base address, as OTEL_EXPORTER_OTLP_ENDPOINT has it, with `headers` as
-    /// OTEL_EXPORTER_OTLP_HEADERS has them.
+    /// A collector at a base address, in the form of OTEL_EXPORTER_OTLP_ENDPOINT, with headers in the form of
+    /// OTEL_EXPORTER_OTLP_HEADERS.
     pub fn new(
         endpoint: &str,
         headers: Option<&str>,
@@ -80,7 +80,7 @@ impl Collector {
     }
 }
 
-/// Takes spans and sends them in the background.
+/// Sends spans in the background.
 pub(super) struct Exporter {
     queue: mpsc::Sender<Message>,
     n_dropped: Arc<AtomicU64>,
@@ -92,7 +92,7 @@ enum Message {
 }
 
 impl Exporter {
-    /// Starts it on the runtime that this is called on.
+    /// Starts the background task on the current runtime.
     pub(super) fn start(collector: Collector) -> Exporter {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let (queue, messages) = mpsc::channel(QUEUE);
@@ -101,8 +101,8 @@ impl Exporter {
         Exporter { queue, n_dropped }
     }
 
-    /// Takes the spans of a request.
-    pub(super) fn take(&self, spans: Vec<Span>) {
+    /// Queues the spans of a request.
+    pub(super) fn queue(&self, spans: Vec<Span>) {
         if self.queue.try_send(Message::Spans(spans)).is_err() {
             self.n_dropped.fetch_add(1, Ordering::Relaxed);
         }
@@ -117,22 +117,22 @@ impl Exporter {
     pub(super) async fn flush(&self) {
         let (done, is_done) = oneshot::channel();
         if self.queue.send(Message::Flush(done)).await.is_ok() {
-            let _ = tokio::time::timeout(PATIENCE, is_done).await;
+            let _ = tokio::time::timeout(TIMEOUT, is_done).await;
         }
     }
 }
 
-/// Sends batches until nobody is left who gives any.
+/// Sends batches until the exporter is dropped.
 async fn export(collector: Collector, mut messages: mpsc::Receiver<Message>, n_dropped: Arc<AtomicU64>) {
-    let Ok(client) = reqwest::Client::builder().timeout(PATIENCE).build() else { return };
+    let Ok(client) = reqwest::Client::builder().timeout(TIMEOUT).build() else { return };
     let mut batch: Vec<Vec<Span>> = Vec::new();
-    let mut is_told = false;
+    let mut is_logged = false;
     loop {
-        // What came is sent when there is enough of it, or after a while.
+        // A batch is sent when it is full, or after a while.
         let next = if batch.is_empty() {
             messages.recv().await
         } else {
-            match tokio::time::timeout(PAUSE, messages.recv()).await {
+            match tokio::time::timeout(BATCH_TIME, messages.recv()).await {
                 Ok(next) => next,
                 Err(_) => Some(Message::Spans(Vec::new())),
             }
@@ -150,8 +150,8 @@ async fn export(collector: Collector, mut messages: mpsc::Receiver<Message>, n_d
             let n = batch.len() as u64;
             if let Err(why) = send(&client, &collector, &batch).await {
                 n_dropped.fetch_add(n, Ordering::Relaxed);
-                if !std::mem::replace(&mut is_told, true) {
-                    tracing::warn!(why, "spans are not taken by the collector, and dropped");
+                if !std::mem::replace(&mut is_logged, true) {
+                    tracing::warn!(why, "the collector does not accept spans; they are dropped");
                 }
             }
             batch.clear();
@@ -171,13 +171,13 @@ async fn send(client: &reqwest::Client, collector: &Collector, batch: &[Vec<Span
     let answer = request.header(http::header::CONTENT_TYPE, "application/json").body(body).send().await;
     match answer {
         Ok(answer) if answer.status().is_success() => Ok(()),
-        Ok(answer) => Err(format!("it answers with {}", answer.status().as_u16())),
+        Ok(answer) => Err(format!("it responds with {}", answer.status().as_u16())),
         Err(error) if error.is_timeout() => Err("it does not answer".to_owned()),
-        Err(_) => Err("it can't be reached".to_owned()),
+        Err(_) => Err("it cannot be reached".to_owned()),
     }
 }
 
-/// An export request as OTLP writes it in JSON.
+/// An export request in the JSON form of OTLP.
 fn body(collector: &Collector, batch: &[Vec<Span>]) -> Value {
     let spans: Vec<Value> = batch.iter().flatten().map(Span::json).collect();
     let text = |key: &str, value: &str| json!({ "key": key, "value": { "stringValue": value } });
@@ -206,54 +206,57 @@ mod tests {
     use fanfold_wire::Format;
 
     use super::*;
-    use crate::meter::{Arrival, Exit, Meter, Outcome};
+    use crate::meter::{Exit, Meter, RequestInfo};
+    use crate::outcome::Outcome;
 
-    /// What a collector was sent: the key it was given, and the body.
-    type Got = Arc<Mutex<Vec<(String, Value)>>>;
+    /// The API key and the body of each export request.
+    type Exports = Arc<Mutex<Vec<(String, Value)>>>;
 
     /// A collector on a port of its own.
-    async fn collector() -> (String, Got) {
-        let got = Got::default();
-        let take = |State(got): State<Got>, headers: HeaderMap, body: String| async move {
+    async fn collector() -> (String, Exports) {
+        let exports = Exports::default();
+        let take = |State(exports): State<Exports>, headers: HeaderMap, body: String| async move {
             let key = headers.get("x-key").map_or(String::new(), |key| key.to_str().unwrap().to_owned());
             assert_eq!(headers["content-type"], "application/json");
-            got.lock().unwrap().push((key, serde_json::from_str(&body).unwrap()));
+            exports.lock().unwrap().push((key, serde_json::from_str(&body).unwrap()));
             "{}"
         };
-        let routes = Router::new().route("/v1/traces", post(take)).with_state(Arc::clone(&got));
+        let routes = Router::new().route("/v1/traces", post(take)).with_state(Arc::clone(&exports));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         tokio::spawn(async move { axum::serve(listener, routes).await });
-        (address, got)
+        (address, exports)
     }
 
-    fn arrival(traceparent: &str) -> Arrival<'_> {
-        Arrival { format: Format::Chat, model: Some("gpt-5"), traceparent: Some(traceparent) }
+    fn request(traceparent: &str) -> RequestInfo<'_> {
+        RequestInfo { format: Format::Chat, model: Some("gpt-5"), traceparent: Some(traceparent) }
     }
 
     #[tokio::test]
-    async fn a_request_is_a_span_with_its_parts_below() {
-        let (address, got) = collector().await;
+    async fn a_request_is_a_span_with_children() {
+        let (address, exports) = collector().await;
         let to = Collector::new(&address, Some("x-key=abc"), Some("mine")).unwrap();
         let meter = Arc::new(Meter::new(PriceTable::built_in()).tracing_to(to));
         let client = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-        let mut passage = meter.came(&arrival(client));
-        let upstream = passage.traceparent().unwrap();
+        let mut request_meter = meter.start_request(&request(client));
+        let upstream = request_meter.traceparent().unwrap();
         let began = std::time::Instant::now();
-        passage.did("recognise", began, Duration::from_millis(1));
-        passage.did("fold", began, Duration::from_millis(2));
-        passage.looked(&SessionId("a".to_owned()), None);
-        passage.left(Outcome::Whole);
-        passage.sending(10);
-        passage.first_byte(200);
-        passage.ended(Exit::Done);
-        // One that its client does not want kept is not sent.
-        meter.came(&arrival("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00")).ended(Exit::Done);
+        request_meter.add_timing("recognise", began, Duration::from_millis(1));
+        request_meter.add_timing("fold", began, Duration::from_millis(2));
+        request_meter.set_session(&SessionId("a".to_owned()), None);
+        request_meter.set_outcome(Outcome::Whole);
+        request_meter.start_call(10);
+        request_meter.first_byte(200);
+        request_meter.end(Exit::Done);
+        // A trace that the client does not sample is not sent.
+        meter
+            .start_request(&request("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00"))
+            .end(Exit::Done);
         meter.flush().await;
 
-        let got = got.lock().unwrap();
-        assert_eq!((got.len(), got[0].0.as_str()), (1, "abc"));
-        let all = &got[0].1["resourceSpans"][0];
+        let exports = exports.lock().unwrap();
+        assert_eq!((exports.len(), exports[0].0.as_str()), (1, "abc"));
+        let all = &exports[0].1["resourceSpans"][0];
         assert_eq!(all["resource"]["attributes"][0]["value"]["stringValue"], "mine");
         let spans = all["scopeSpans"][0]["spans"].as_array().unwrap();
         let by_name: BTreeMap<&str, &Value> =
@@ -275,19 +278,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_collector_that_is_not_there_costs_nothing_but_its_spans() {
+    async fn spans_are_dropped_if_the_collector_is_down() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         drop(listener);
         let to = Collector::new(&address, None, None).unwrap();
         let meter = Arc::new(Meter::new(PriceTable::built_in()).tracing_to(to));
-        (0..3).for_each(|_| meter.came(&arrival("")).ended(Exit::Done));
+        (0..3).for_each(|_| meter.start_request(&request("")).end(Exit::Done));
         meter.flush().await;
         assert!(meter.prometheus().contains("fanfold_spans_dropped_total 3"));
     }
 
     #[test]
-    fn addresses_are_taken_as_others_take_them() {
+    fn accepts_the_usual_forms_of_addresses() {
         let path =
             |endpoint: &str| Collector::new(endpoint, None, None).map(|found| found.url.path().to_owned());
         assert_eq!(path("http://127.0.0.1:4318").unwrap(), "/v1/traces");

@@ -1,99 +1,100 @@
-//! The status of a proxy, asked for over HTTP.
+//! Reads the status of a proxy over HTTP.
 
 use std::time::Duration;
 
 use super::Status;
 
-/// A proxy that does not answer for so long is not there.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Timeout of a request.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Why there is no status.
+/// Why the status cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub enum WatchError {
-    /// The address is none.
+pub enum StatusError {
+    /// The address is invalid.
     #[error("`{0}` is no address of a proxy")]
     Address(String),
-    /// Nobody answers.
+    /// Nothing answers at the address.
     #[error("no proxy answers at {url}: {why}")]
     NotThere {
-        /// Where.
+        /// The address.
         url: String,
-        /// What the system says.
+        /// The cause.
         why: String,
     },
-    /// It wants a token.
-    #[error("the proxy at {0} wants a token")]
+    /// The proxy requires a token.
+    #[error("the proxy at {0} requires a token")]
     Token(String),
-    /// Somebody else answers.
+    /// Another server answers.
     #[error("what answers at {url} is no fanfold: {why}")]
     NotOurs {
-        /// Where.
+        /// The address.
         url: String,
-        /// What it said.
+        /// Its response.
         why: String,
     },
 }
 
-impl WatchError {
-    /// What to do about it.
+impl StatusError {
+    /// The next step.
     pub fn hint(&self) -> &'static str {
         match self {
-            WatchError::Address(_) => "write it as http://HOST:PORT",
-            WatchError::NotThere { .. } => "start one with `fanfold serve`, or name where it is with --url",
-            WatchError::Token(_) => "give it with --token or FANFOLD_TOKEN",
-            WatchError::NotOurs { .. } => "name the address that `fanfold serve` told with --url",
+            StatusError::Address(_) => "write it as http://HOST:PORT",
+            StatusError::NotThere { .. } => "start one with `fanfold serve`, or give its address with --url",
+            StatusError::Token(_) => "give it with --token or FANFOLD_TOKEN",
+            StatusError::NotOurs { .. } => "give the address that `fanfold serve` printed with --url",
         }
     }
 }
 
-/// Asks proxies for their status.
-pub struct Watcher {
+/// Reads the status of a proxy.
+pub struct StatusClient {
     url: reqwest::Url,
     shown: String,
     token: Option<String>,
     client: reqwest::Client,
 }
 
-impl Watcher {
-    /// One that asks the proxy at an address.
-    pub fn new(address: &str, token: Option<&str>) -> Result<Watcher, WatchError> {
-        let wrong = || WatchError::Address(address.chars().take(200).collect());
+impl StatusClient {
+    /// A client for the proxy at an address.
+    pub fn new(address: &str, token: Option<&str>) -> Result<StatusClient, StatusError> {
+        let wrong = || StatusError::Address(address.chars().take(200).collect());
         let url: reqwest::Url = address.parse().map_err(|_| wrong())?;
         let is_web = matches!(url.scheme(), "http" | "https") && url.has_host();
         if !is_web {
             return Err(wrong());
         }
-        // It may have been installed by the proxy itself; either is the same.
+        // Fails if a crypto provider is already installed, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder().timeout(PATIENCE).no_proxy().build().map_err(|_| wrong())?;
+        let client = reqwest::Client::builder().timeout(TIMEOUT).no_proxy().build().map_err(|_| wrong())?;
         let shown = shown(&url);
         let mut url = url;
         url.set_path("/fanfold/status");
         url.set_query(None);
-        Ok(Watcher { url, shown, token: token.map(str::to_owned), client })
+        Ok(StatusClient { url, shown, token: token.map(str::to_owned), client })
     }
 
-    /// The address as people see it: without a password.
+    /// The address without credentials.
     pub fn address(&self) -> &str {
         &self.shown
     }
 
     /// The status now.
-    pub async fn status(&self) -> Result<Status, WatchError> {
+    pub async fn status(&self) -> Result<Status, StatusError> {
         let mut request = self.client.get(self.url.clone());
         if let Some(token) = &self.token {
             request = request.header("x-fanfold-token", token);
         }
         let url = self.shown.clone();
-        let not_there = |error: &reqwest::Error| WatchError::NotThere { url: url.clone(), why: cause(error) };
+        let not_there =
+            |error: &reqwest::Error| StatusError::NotThere { url: url.clone(), why: cause(error) };
         let answer = request.send().await.map_err(|error| not_there(&error))?;
         let status = answer.status();
         if matches!(status.as_u16(), 401 | 403) {
-            return Err(WatchError::Token(url));
+            return Err(StatusError::Token(url));
         }
         let body = answer.bytes().await.map_err(|error| not_there(&error))?;
         let read = serde_json::from_slice(&body);
-        read.map_err(|_| WatchError::NotOurs { url, why: format!("status {}", status.as_u16()) })
+        read.map_err(|_| StatusError::NotOurs { url, why: format!("status {}", status.as_u16()) })
     }
 }
 
@@ -103,10 +104,10 @@ fn shown(url: &reqwest::Url) -> String {
     format!("{}://{}{port}", url.scheme(), url.host_str().unwrap_or_default())
 }
 
-/// The innermost cause, in the system's words.
+/// The innermost cause, without the number of the system error.
 fn cause(error: &reqwest::Error) -> String {
     if error.is_timeout() {
-        return format!("it is silent for {} seconds", PATIENCE.as_secs());
+        return format!("it is silent for {} seconds", TIMEOUT.as_secs());
     }
     let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
     let words = causes.last().map_or_else(|| error.to_string(), ToString::to_string);

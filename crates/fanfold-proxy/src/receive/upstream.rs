@@ -1,20 +1,16 @@
-//! Where requests go, and how: one upstream for all, one for each provider, or one that a client names from a list.
+//! Upstreams: one for all requests, one per provider, or one that a client names from a list.
 
 use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
 
 use fanfold_wire::Provider;
-use http::{HeaderMap, Method};
 use http::uri::PathAndQuery;
+use http::{HeaderMap, Method};
 use reqwest::Url;
 
-use crate::config::Limits;
-use crate::server::ServeError;
-
-/// The header by which a client names its upstream.
+/// The header with the upstream chosen by the client.
 pub(crate) const HEADER: &str = "x-fanfold-upstream";
 
-/// A provider's address, with a client of its own.
+/// The address of a provider.
 #[derive(Debug, Clone)]
 pub struct Upstream {
     base: Url,
@@ -22,7 +18,7 @@ pub struct Upstream {
     default_of: Option<&'static Provider>,
 }
 
-/// Why a text is no upstream.
+/// An invalid upstream address.
 #[derive(Debug, thiserror::Error)]
 #[error("`{address}` is no address of a provider: {why}")]
 pub struct UpstreamError {
@@ -31,26 +27,26 @@ pub struct UpstreamError {
 }
 
 impl Upstream {
-    /// Reads an address: `https://api.openai.com/v1`, with or without a path.
+    /// Parses an address such as `https://api.openai.com/v1`, with or without a path.
     pub fn parse(address: &str) -> Result<Upstream, UpstreamError> {
         let wrong = |why: &str| UpstreamError { address: address.to_owned(), why: why.to_owned() };
         let base = Url::parse(address).map_err(|error| wrong(&error.to_string()))?;
         if !matches!(base.scheme(), "http" | "https") {
-            return Err(wrong("it begins with neither http:// nor https://"));
+            return Err(wrong("it must begin with http:// or https://"));
         }
         if base.host_str().is_none_or(str::is_empty) {
-            return Err(wrong("it names no host"));
+            return Err(wrong("it has no host"));
         }
         if !base.username().is_empty() || base.password().is_some() {
-            // Not even here is a password written down.
+            // The error does not repeat the password.
             let address = format!("{}://…@{}", base.scheme(), base.host_str().unwrap_or_default());
             return Err(UpstreamError {
                 address,
-                ..wrong("credentials are the client's and don't stand here")
+                ..wrong("credentials belong into the requests of clients")
             });
         }
         if base.query().is_some() || base.fragment().is_some() {
-            return Err(wrong("it ends with its path"));
+            return Err(wrong("it must end with its path"));
         }
         Ok(Upstream { base, default_of: None })
     }
@@ -71,30 +67,31 @@ impl Upstream {
         self.base.as_str().trim_end_matches('/')
     }
 
-    /// Where a client's path leads: below the base, and `/v1` once where both have it.
+    /// The URL for the path of a client: below the base, with `/v1` once if both have it.
     pub(crate) fn target(&self, path: &PathAndQuery) -> Option<Url> {
         let base = self.address();
-        let asked = path.as_str();
+        let path = path.as_str();
         let versions = base.rsplit('/').next().filter(|last| is_version(last));
-        let rest = versions.and_then(|version| asked.strip_prefix('/')?.strip_prefix(version));
-        let asked = rest.filter(|rest| rest.starts_with('/') || rest.is_empty()).unwrap_or(asked);
-        Url::parse(&format!("{base}{asked}")).ok()
+        let rest = versions.and_then(|version| path.strip_prefix('/')?.strip_prefix(version));
+        let path = rest.filter(|rest| rest.starts_with('/') || rest.is_empty()).unwrap_or(path);
+        Url::parse(&format!("{base}{path}")).ok()
     }
 
-    fn is_near(&self) -> bool {
+    /// Whether it is on this machine.
+    pub(crate) fn is_local(&self) -> bool {
         self.is_localhost() || self.ip().is_some_and(|ip| ip.is_loopback())
     }
 
-    /// Whether it is what listens at an address of this machine.
+    /// Whether it is the server that listens on an address of this machine.
     pub(crate) fn is_at(&self, address: SocketAddr) -> bool {
-        // Who listens everywhere listens on this machine's own addresses, too.
+        // An unspecified address includes loopback.
         let is_same = |ip: IpAddr| ip == address.ip() || (ip.is_loopback() && address.ip().is_unspecified());
         let is_here = self.is_localhost() && (address.ip().is_loopback() || address.ip().is_unspecified());
-        let is_our_port = self.base.port_or_known_default() == Some(address.port());
-        is_our_port && (is_here || self.ip().is_some_and(is_same))
+        let is_same_port = self.base.port_or_known_default() == Some(address.port());
+        is_same_port && (is_here || self.ip().is_some_and(is_same))
     }
 
-    /// Whether it is reached without TLS, as another proxy of ours is.
+    /// Whether it is reached without TLS, which another fanfold proxy may be.
     pub(crate) fn is_plain(&self) -> bool {
         self.base.scheme() == "http"
     }
@@ -149,12 +146,12 @@ impl Upstreams {
         self.by_provider.iter().map(|(_, upstream)| upstream)
     }
 
-    /// Each of them, some perhaps twice.
+    /// All upstreams; some may appear twice.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Upstream> {
         self.of_providers().chain(&self.allowed)
     }
 
-    /// The upstream of a request; the name that a client gave, if it is not in the list.
+    /// The upstream of a request. The error is a name from the client that is not in the list.
     pub(crate) fn choose(&self, headers: &HeaderMap, provider: &Provider) -> Result<&Upstream, String> {
         let Some(named) = headers.get(HEADER) else {
             let found = self.by_provider.iter().find(|(of, _)| **of == *provider);
@@ -162,53 +159,6 @@ impl Upstreams {
         };
         let named = named.to_str().unwrap_or_default().trim_end_matches('/');
         self.all().find(|known| known.address() == named).ok_or_else(|| named.to_owned())
-    }
-}
-
-/// Sends requests; one pool of connections for hosts of this machine, one for all others.
-pub(crate) struct Senders {
-    near: reqwest::Client,
-    far: reqwest::Client,
-}
-
-impl Senders {
-    pub(crate) fn new(
-        limits: &Limits,
-        ca: Option<&[u8]>,
-        upstreams: &Upstreams,
-    ) -> Result<Senders, ServeError> {
-        let authorities = match ca {
-            Some(pem) => {
-                let found =
-                    reqwest::Certificate::from_pem_bundle(pem).map_err(|_| ServeError::Authorities)?;
-                if found.is_empty() { return Err(ServeError::Authorities) } else { found }
-            }
-            None => Vec::new(),
-        };
-        let builder = || {
-            reqwest::Client::builder()
-                .connect_timeout(limits.connect)
-                .read_timeout(limits.upstream_idle)
-                .pool_idle_timeout(Duration::from_secs(60))
-                .tcp_nodelay(true)
-                .redirect(reqwest::redirect::Policy::none())
-                .tls_certs_merge(authorities.iter().cloned())
-        };
-        let build = |builder: &dyn Fn() -> reqwest::ClientBuilder, is_near: bool| {
-            let needs_tls =
-                upstreams.all().any(|upstream| upstream.is_near() == is_near && !upstream.is_plain());
-            match builder().build() {
-                // A small container has no certificates, and where nobody speaks TLS needs none.
-                Err(_) if !needs_tls && ca.is_none() => builder().tls_certs_only([]).build(),
-                built => built,
-            }
-        };
-        // A proxy of the environment's is for the world outside.
-        Ok(Senders { near: build(&|| builder().no_proxy(), true)?, far: build(&builder, false)? })
-    }
-
-    pub(crate) fn of(&self, upstream: &Upstream) -> &reqwest::Client {
-        if upstream.is_near() { &self.near } else { &self.far }
     }
 }
 
@@ -221,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_put_below_the_base_and_its_version_stands_once() {
+    fn a_path_is_appended_to_the_base_with_one_version() {
         let cases = [
             (
                 "https://api.openai.com/v1",
@@ -245,14 +195,14 @@ mod tests {
     }
 
     #[test]
-    fn an_address_with_credentials_or_of_another_kind_is_refused() {
+    fn refuses_addresses_with_credentials_or_other_schemes() {
         for wrong in ["ftp://h", "not an address", "https://user:secret@h/v1", "https://h/v1?key=1"] {
             assert!(Upstream::parse(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
-    fn its_own_address_is_known_by_every_name() {
+    fn recognises_its_own_address_by_every_name() {
         let is_at = |upstream: &str, address: &str| {
             Upstream::parse(upstream).unwrap().is_at(address.parse().unwrap())
         };
@@ -266,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_names_only_what_is_in_the_list() {
+    fn clients_can_only_name_listed_upstreams() {
         let of = |address: &str| Upstream::parse(address).unwrap();
         let mut upstreams = Upstreams::one(&of("https://a/v1"));
         upstreams.allowed.push(of("https://b/v1/"));

@@ -1,7 +1,7 @@
-//! A fold in numbers, and the calls that were made again because of one.
+//! Sizes and folds of a session after a request, and misses.
 //!
-//! A call is a *miss* if the model makes it again, word for word, while the newest result of the same call was not in
-//! what it had been sent. `fanfold replay` counts them the same way (`repeats_folded`).
+//! A call is a *miss* if the model repeats it exactly while the newest result of the same call was folded. `fanfold replay`
+//! counts misses the same way (`repeats_folded`).
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -11,73 +11,76 @@ use fanfold_core::{
 };
 use fanfold_engine::{Followed, Sizes, messages_of, opening_words};
 
-/// The first words of a prompt that are shown, in characters.
-const MOST_WORDS: usize = 60;
-/// So many folded calls are remembered of a session, the newest.
-const MOST_CALLS: usize = 4096;
+/// Length of the shown beginning of a prompt, in characters.
+const MAX_CHARS: usize = 60;
+/// The maximum number of folded calls kept for a session, newest first.
+const MAX_CALLS: usize = 4096;
 
-/// What a session looks like at a request.
+/// A session after a request.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Glance {
-    /// The request as it came, in tokens.
+pub struct FoldSnapshot {
+    /// Tokens before folding.
     pub came: u64,
-    /// The view, in tokens.
+    /// Tokens of the view.
     pub sent: u64,
-    /// How much of the view, from its beginning on, was in the view before; none if nothing was folded since.
+    /// Length of the prefix that the view shares with the previous view; `None` if nothing was folded since.
     pub shared: Option<u64>,
-    /// The model's window, in tokens.
+    /// The context window of the model, in tokens.
     pub window: u64,
-    /// What of it is for the request.
+    /// The part of the window for the request, in tokens.
     pub room: u64,
-    /// How many folds the session has had.
+    /// Folds in all.
     pub n_folds: u64,
-    /// How many of them are new.
+    /// Folds since the previous snapshot.
     pub n_new_folds: u64,
-    /// What the new ones took out, in tokens.
+    /// Tokens removed by the new folds.
     pub folded_away: u64,
-    /// What the view cost before each of them and after, in tokens.
+    /// Tokens of the view before and after each new fold.
     pub folds: Vec<(u64, u64)>,
-    /// Turns since the last glance.
+    /// Turns since the previous snapshot.
     pub n_new_turns: u64,
-    /// How full the room is.
+    /// The fill level of the room.
     pub pressure: Pressure,
-    /// What the smallest view needs, where none fits and the request leaves as it came.
+    /// Size of the smallest possible view, if no view fits.
     pub needs: Option<u64>,
-    /// The first words of the first prompt of a person.
+    /// The beginning of the first user prompt.
     pub words: String,
-    /// Calls that were made again although their results had been folded, since the last glance.
+    /// Misses since the previous snapshot.
     pub n_misses: u64,
-    /// What the next glance goes on from.
-    pub(super) seen: Seen,
+    /// What the next snapshot continues from.
+    pub(super) base: SnapshotBase,
 }
 
-/// What a glance has seen.
+/// The part of a snapshot that the next one continues from.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Seen {
+pub(super) struct SnapshotBase {
     n_entries: usize,
     n_receipts: usize,
-    /// Calls by a hash of their words whose newest results are folded, sorted.
+    /// Hashes of the calls whose newest results are folded, sorted.
     folded: Vec<u64>,
 }
 
-impl Glance {
-    /// Looks at a session as a request has left it, from what the last glance saw on. Of a session that was not looked
-    /// at before, only the last `n_new` messages are new.
-    pub(super) fn of(followed: &Followed, n_new: usize, before: Option<&Seen>) -> Glance {
+impl FoldSnapshot {
+    /// A snapshot that continues from the previous one. Without a previous one, the last `n_new` messages are new.
+    pub(super) fn new(followed: &Followed, n_new: usize, before: Option<&SnapshotBase>) -> FoldSnapshot {
         let first_new = followed.conversation.messages().len().saturating_sub(n_new) as u32;
         let entries = followed.session.transcript().entries();
         let is_new = |entry: &Entry| messages_of(entry).iter().any(|message| *message >= first_new);
         let n_old = || entries.iter().position(is_new).unwrap_or(entries.len());
-        Glance::at(&*followed.session, n_old, before)
+        FoldSnapshot::of_session(&*followed.session, n_old, before)
     }
 
-    fn at(session: &dyn Engine, n_old: impl FnOnce() -> usize, before: Option<&Seen>) -> Glance {
+    fn of_session(
+        session: &dyn Engine,
+        n_old: impl FnOnce() -> usize,
+        before: Option<&SnapshotBase>,
+    ) -> FoldSnapshot {
         let (transcript, ledger) = (session.transcript(), session.ledger());
         let (budget, receipts, view) = (session.budget(), ledger.receipts(), session.status().tokens);
-        // A session that went back has less than was seen: there is nothing to go on from.
-        let is_on_the_way =
-            |seen: &&Seen| seen.n_entries <= transcript.len() && seen.n_receipts <= receipts.len();
-        let known = before.filter(is_on_the_way);
+        // A session that was rewound is shorter than the previous snapshot, which is then ignored.
+        let is_valid =
+            |seen: &&SnapshotBase| seen.n_entries <= transcript.len() && seen.n_receipts <= receipts.len();
+        let known = before.filter(is_valid);
         let (n_seen, n_known) = match known {
             Some(seen) => (seen.n_entries, seen.n_receipts),
             None => {
@@ -94,7 +97,7 @@ impl Glance {
             Some(seen) if new.is_empty() && n_misses == 0 => seen.folded.clone(),
             _ => folded_calls(session),
         };
-        Glance {
+        FoldSnapshot {
             came: transcript.total().0,
             sent: view.0,
             shared: new.iter().map(kept).min(),
@@ -109,15 +112,15 @@ impl Glance {
             needs: None,
             words: if before.is_none() { first_words(transcript) } else { String::new() },
             n_misses,
-            seen: Seen { n_entries: transcript.len(), n_receipts: receipts.len(), folded },
+            base: SnapshotBase { n_entries: transcript.len(), n_receipts: receipts.len(), folded },
         }
     }
 }
 
-impl Glance {
-    /// What is known of a session of which no view fits. What it goes on from stays as it was.
-    pub(super) fn of_overflow(sizes: Sizes, budget: Budget, seen: Option<Seen>) -> Glance {
-        Glance {
+impl FoldSnapshot {
+    /// A snapshot of a session of which no view fits. Its base is that of the previous snapshot.
+    pub(super) fn of_overflow(sizes: Sizes, budget: Budget, base: Option<SnapshotBase>) -> FoldSnapshot {
+        FoldSnapshot {
             came: sizes.transcript.0,
             sent: sizes.transcript.0,
             window: budget.window().0,
@@ -125,20 +128,20 @@ impl Glance {
             n_folds: sizes.n_folds as u64,
             pressure: Pressure::Critical,
             needs: Some(sizes.view.0),
-            seen: seen.unwrap_or_default(),
-            ..Glance::default()
+            base: base.unwrap_or_default(),
+            ..FoldSnapshot::default()
         }
     }
 }
 
-/// How many calls of new steps were made before and are folded.
-fn n_misses(transcript: &Transcript, seen: &Seen) -> u64 {
+/// The number of calls in new steps whose earlier results are folded.
+fn n_misses(transcript: &Transcript, seen: &SnapshotBase) -> u64 {
     let new = transcript.entries()[seen.n_entries..].iter().filter_map(|entry| entry.step());
     let calls = new.flat_map(|step| &step.calls);
-    calls.filter(|call| seen.folded.binary_search(&print(call)).is_ok()).count() as u64
+    calls.filter(|call| seen.folded.binary_search(&call_hash(call)).is_ok()).count() as u64
 }
 
-/// The calls whose newest results are not in the view.
+/// Hashes of the calls whose newest results are folded.
 fn folded_calls(session: &dyn Engine) -> Vec<u64> {
     let (transcript, ledger) = (session.transcript(), session.ledger());
     let mut newest = HashSet::new();
@@ -147,9 +150,9 @@ fn folded_calls(session: &dyn Engine) -> Vec<u64> {
         let Some(step) = entry.step() else { continue };
         let id = EntryId::from(i);
         for (n, call) in step.calls.iter().enumerate() {
-            let is_newest = call.result.is_some() && newest.insert(print(call));
-            if is_newest && folded.len() < MOST_CALLS && is_result_folded(ledger, step, id, n) {
-                folded.push(print(call));
+            let is_newest = call.result.is_some() && newest.insert(call_hash(call));
+            if is_newest && folded.len() < MAX_CALLS && is_result_folded(ledger, step, id, n) {
+                folded.push(call_hash(call));
             }
         }
     }
@@ -157,7 +160,7 @@ fn folded_calls(session: &dyn Engine) -> Vec<u64> {
     folded
 }
 
-/// Whether the result of a call is not in the view as it came.
+/// Whether the result of a call is folded.
 fn is_result_folded(ledger: &Ledger, step: &Step, entry: EntryId, call: usize) -> bool {
     if ledger.is_whole(entry) {
         return false;
@@ -168,33 +171,33 @@ fn is_result_folded(ledger: &Ledger, step: &Step, entry: EntryId, call: usize) -
         || is_folded(Place::Reasoning(entry))
         || (0..step.calls.len())
             .any(|n| is_folded(Place::Arguments(call_at(n))) || is_folded(Place::Result(call_at(n))));
-    // What is neither whole nor edited is in a segment, with all its results.
+    // An entry that is neither whole nor edited is in a segment, with all its results.
     !is_edited || is_folded(Place::Result(call_at(call)))
 }
 
-fn print(call: &Call) -> u64 {
+fn call_hash(call: &Call) -> u64 {
     let mut hasher = DefaultHasher::new();
     (&call.tool, call.arguments.as_str()).hash(&mut hasher);
     hasher.finish()
 }
 
-/// The first words that a person said, on one line, without what agents put before them.
+/// The beginning of the first user prompt on one line, without the preamble of the agent.
 fn first_words(transcript: &Transcript) -> String {
     let prompts =
         transcript.entries().iter().filter(|entry| entry.is_user()).filter_map(|entry| entry.prompt());
-    let mut said = prompts.filter_map(|prompt| opening_words(prompt.body.as_str()));
-    // A key that somebody pasted is not for a screen.
-    one_line(&fanfold_redact::redact(beginning(said.next().unwrap_or_default())))
+    let mut openings = prompts.filter_map(|prompt| opening_words(prompt.body.as_str()));
+    // The prompt may contain a pasted key.
+    one_line(&fanfold_redact::redact(beginning(openings.next().unwrap_or_default())))
 }
 
-/// So much of a text that its first words are in it, secrets and all.
+/// Enough of a text to redact its first words.
 fn beginning(text: &str) -> &str {
     const ENOUGH: usize = 4_000;
     let end = text.char_indices().map(|(at, _)| at).find(|at| *at >= ENOUGH).unwrap_or(text.len());
     &text[..end]
 }
 
-/// The beginning of a text, on one line and without what a terminal would obey.
+/// The beginning of a text, on one line and without control characters.
 pub(super) fn one_line(text: &str) -> String {
     let mut line = String::new();
     for word in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {
@@ -202,8 +205,8 @@ pub(super) fn one_line(text: &str) -> String {
             line.push(' ');
         }
         line.push_str(word);
-        if line.chars().count() > MOST_WORDS {
-            let cut: String = line.chars().take(MOST_WORDS - 1).collect();
+        if line.chars().count() > MAX_CHARS {
+            let cut: String = line.chars().take(MAX_CHARS - 1).collect();
             return format!("{}…", cut.trim_end());
         }
     }
@@ -233,62 +236,62 @@ mod tests {
     }
 
     #[test]
-    fn a_call_made_again_for_a_fold_is_a_miss_and_any_other_is_not() {
+    fn counts_repeated_calls_only_after_a_fold() {
         let mut session = session();
         say(&mut session, &format!("user    read them\n{}{}", read("a"), read("b")));
-        let first = Glance::at(&session, || 0, None);
+        let first = FoldSnapshot::of_session(&session, || 0, None);
         assert_eq!((first.n_folds, first.n_misses), (0, 0));
         assert_eq!(first.words, "read them");
-        // The result is still there, so asking again is no miss.
+        // The result is still in the view, so the repetition is no miss.
         say(&mut session, &read("b"));
-        let second = Glance::at(&session, || 0, Some(&first.seen));
+        let second = FoldSnapshot::of_session(&session, || 0, Some(&first.base));
         assert_eq!(second.n_misses, 0);
         for name in ["c", "d", "e", "f", "g", "h", "i"] {
             say(&mut session, &read(name));
         }
-        let folded = Glance::at(&session, || 0, Some(&second.seen));
+        let folded = FoldSnapshot::of_session(&session, || 0, Some(&second.base));
         assert!(folded.n_new_folds > 0 && folded.sent < folded.came, "{folded:?}");
-        // A new call is none, an old one is, a look-alike is none.
+        // Only the exact repetition of a folded call is a miss.
         say(&mut session, &format!("{}{}{}", read("x"), read("a"), "call    read a.md -n\nresult  aa\n"));
-        let after = Glance::at(&session, || 0, Some(&folded.seen));
+        let after = FoldSnapshot::of_session(&session, || 0, Some(&folded.base));
         assert_eq!(after.n_misses, 1, "{after:?}");
-        // It has been read again, and is there: the same call is no miss any more.
+        // The result is in the view again, so the same call is no longer a miss.
         say(&mut session, &read("a"));
-        let last = Glance::at(&session, || 0, Some(&after.seen));
+        let last = FoldSnapshot::of_session(&session, || 0, Some(&after.base));
         assert_eq!(last.n_misses, 0, "{last:?}");
     }
 
     #[test]
-    fn what_is_folded_away_is_counted_once() {
+    fn counts_removed_tokens_once() {
         let mut session = session();
         say(&mut session, "user    read them\n");
         let mut seen = None;
         let mut away = 0;
         for n in 0..30 {
             say(&mut session, &read(&format!("f{n}")));
-            let glance = Glance::at(&session, || 0, seen.as_ref());
-            away += glance.folded_away;
-            assert_eq!(away, glance.came - glance.sent, "after {n}");
-            assert_eq!(glance.shared.is_some(), glance.n_new_folds > 0);
-            seen = Some(glance.seen);
+            let snapshot = FoldSnapshot::of_session(&session, || 0, seen.as_ref());
+            away += snapshot.folded_away;
+            assert_eq!(away, snapshot.came - snapshot.sent, "after {n}");
+            assert_eq!(snapshot.shared.is_some(), snapshot.n_new_folds > 0);
+            seen = Some(snapshot.base);
         }
         assert!(away > 500, "{away}");
     }
 
     #[test]
-    fn what_was_folded_before_it_was_first_looked_at_is_not_new() {
+    fn folds_before_the_first_snapshot_are_not_new() {
         let mut session = session();
         say(&mut session, "user    read them\n");
         (0..30).for_each(|n| say(&mut session, &read(&format!("f{n}"))));
         let n_entries = session.transcript().len();
-        let all = Glance::at(&session, || 0, None);
+        let all = FoldSnapshot::of_session(&session, || 0, None);
         assert_eq!((all.n_new_folds, all.folded_away), (all.n_folds, all.came - all.sent));
-        let none = Glance::at(&session, || n_entries, None);
+        let none = FoldSnapshot::of_session(&session, || n_entries, None);
         assert_eq!((none.n_new_folds, none.folded_away, none.n_folds), (0, 0, all.n_folds));
     }
 
     #[test]
-    fn what_an_agent_puts_before_the_first_words_is_left_out() {
+    fn skips_the_preamble_of_an_agent() {
         let mut session = session();
         say(
             &mut session,
@@ -298,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_among_the_first_words_is_not_shown() {
+    fn redacts_keys_in_the_first_words() {
         let key = format!("ghp_{}", "a1B2c3".repeat(6));
         let mut session = session();
         say(&mut session, &format!("user    use {key} to push\n"));
@@ -306,9 +309,9 @@ mod tests {
     }
 
     #[test]
-    fn words_are_one_line_that_a_terminal_does_not_obey() {
+    fn removes_control_characters() {
         assert_eq!(one_line("fix\n\tit \u{1b}[31mnow"), "fix it [31mnow");
         let long = one_line(&"word ".repeat(100));
-        assert!(long.ends_with('…') && long.chars().count() <= MOST_WORDS, "{long}");
+        assert!(long.ends_with('…') && long.chars().count() <= MAX_CHARS, "{long}");
     }
 }

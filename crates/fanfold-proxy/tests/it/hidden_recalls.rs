@@ -6,7 +6,7 @@ use fanfold_store::SessionId;
 use fanfold_testkit::bodies::Kind;
 use fanfold_testkit::upstream::{Said, Script};
 use fanfold_wire::Format;
-use fanfold_wire::reply::{ToolCall, Transport, ReplyReader};
+use fanfold_wire::reply::{ReplyReader, ToolCall, Transport};
 use serde_json::{Value, json};
 
 use crate::setting::{Stage, Wish, left, session};
@@ -114,7 +114,9 @@ impl Api {
         }
         let response = request.send().await.unwrap();
         let (status, left, session) = (response.status(), left(&response), session(&response));
-        let carried = Transport::from_content_type(response.headers().get("content-type").and_then(|kind| kind.to_str().ok()));
+        let carried = Transport::from_content_type(
+            response.headers().get("content-type").and_then(|kind| kind.to_str().ok()),
+        );
         let answer = response.text().await.unwrap();
         assert_eq!(status, 200, "{}: {left}: {answer}", self.format);
         assert!(!answer.contains("fanfold_recall"), "{}: {answer}", self.format);
@@ -185,6 +187,7 @@ async fn check(api: Api, wish: Asking) {
         assert_eq!(named, first, "{what}: step {i}");
     }
     assert!(stage.upstream.seen().iter().all(|seen| seen.broken.is_empty()), "{what}");
+    stage.assert_rebuilds(&first, api.format, &stage.received());
     let engine = stage.host.open().unwrap();
     let (n_handles, broken) = engine.check_handles(&SessionId(first)).unwrap();
     assert!(n_handles > 0 && broken.is_empty(), "{what}: {n_handles} {broken:?}");
@@ -256,8 +259,10 @@ async fn a_provider_that_holds_the_calls_gets_all_of_their_results() {
                 (response.status().as_u16(), left(&response).as_str()),
                 (200, "as it came: continued")
             );
+            let session = session(&response);
             assert!(!response.text().await.unwrap().contains("fanfold_recall"));
             arrived.push(api.arrived(&stage));
+            stage.assert_rebuilds(&session, api.format, &stage.received()[stage.upstream.n_seen() - 1..]);
         }
         assert_eq!(arrived[0], arrived[1], "sent again, it is the same");
         let [theirs, ours] = arrived[0].as_slice() else { panic!("{:?}", arrived[0]) };

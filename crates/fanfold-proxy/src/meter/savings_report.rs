@@ -1,4 +1,4 @@
-//! What an observing proxy has seen, in words for a person.
+//! The savings of folding as text.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use fanfold_core::thousands;
 use super::status::{Dollars, Status};
 
 impl Status {
-    /// What folding has saved, or would have saved: all together and for each family of models.
+    /// The savings, or those of an observing proxy that folding would have made: in all and per model family.
     pub fn report(&self) -> String {
         let totals = &self.totals;
         let is_observed = self.mode == "observe";
@@ -63,12 +63,12 @@ impl Status {
     }
 }
 
-/// A number and what it counts: `1 fold`, `2 folds`.
+/// A number with its noun: `1 fold`, `2 folds`.
 fn count(n: u64, one: &str) -> String {
     format!("{} {one}{}", thousands(n), if n == 1 { "" } else { "s" })
 }
 
-/// An amount of money as people write it. Small ones keep what tells them apart from nothing.
+/// An amount of money with two decimals, or four if it is small.
 pub fn dollars(amount: f64) -> String {
     let sign = if amount < 0.0 { "-" } else { "" };
     let amount = amount.abs();

@@ -1,0 +1,134 @@
+//! Outcomes of a request body: sent whole, folded, or unchanged for a reason.
+
+use std::fmt;
+
+use fanfold_engine::Trouble;
+
+/// Why a body was sent unchanged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum BypassReason {
+    /// The client asks for a summary of the conversation, which needs all of it.
+    Summary,
+    /// The content encoding is unknown or the data is corrupt.
+    Packed,
+    /// The body is over the size limit.
+    TooLarge,
+    /// The memory quota for large bodies was exhausted.
+    Busy,
+    /// The body is not a conversation.
+    NotDecoded,
+    /// The store failed.
+    Store,
+    /// Another process is folding the session.
+    Locked,
+    /// No view fits the window.
+    Overflow,
+    /// The view failed its check.
+    Fault,
+    /// The provider holds the beginning of the conversation.
+    Continued,
+    /// Folding took longer than its deadline.
+    Deadline,
+    /// The proxy panicked.
+    Panicked,
+    /// There are no settings for the model.
+    Terms,
+    /// The provider refused every changed form of the body, and not for its length.
+    NotTaken,
+}
+
+impl BypassReason {
+    /// Every reason.
+    pub const ALL: [BypassReason; 14] = [
+        BypassReason::Summary,
+        BypassReason::Packed,
+        BypassReason::TooLarge,
+        BypassReason::Busy,
+        BypassReason::NotDecoded,
+        BypassReason::Store,
+        BypassReason::Locked,
+        BypassReason::Overflow,
+        BypassReason::Fault,
+        BypassReason::Continued,
+        BypassReason::Deadline,
+        BypassReason::Panicked,
+        BypassReason::Terms,
+        BypassReason::NotTaken,
+    ];
+
+    /// The name in headers and metric labels.
+    pub fn name(self) -> &'static str {
+        match self {
+            BypassReason::Summary => "summary",
+            BypassReason::Packed => "packed",
+            BypassReason::TooLarge => "too_large",
+            BypassReason::Busy => "busy",
+            BypassReason::NotDecoded => "not_decoded",
+            BypassReason::Store => "store",
+            BypassReason::Locked => "locked",
+            BypassReason::Overflow => "overflow",
+            BypassReason::Fault => "fault",
+            BypassReason::Continued => "continued",
+            BypassReason::Deadline => "deadline",
+            BypassReason::Panicked => "panicked",
+            BypassReason::Terms => "terms",
+            BypassReason::NotTaken => "not_taken",
+        }
+    }
+}
+
+impl fmt::Display for BypassReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl From<&Trouble> for BypassReason {
+    fn from(trouble: &Trouble) -> BypassReason {
+        match trouble {
+            Trouble::NotDecoded(_) => BypassReason::NotDecoded,
+            Trouble::Store(_) => BypassReason::Store,
+            Trouble::Locked(_) => BypassReason::Locked,
+            Trouble::Overflow(_) => BypassReason::Overflow,
+            Trouble::Fault(_) => BypassReason::Fault,
+            Trouble::Continued => BypassReason::Continued,
+            Trouble::Late => BypassReason::Deadline,
+            Trouble::Panicked(_) => BypassReason::Panicked,
+        }
+    }
+}
+
+/// How a body was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Not folded, because it fits.
+    Whole,
+    /// Folded.
+    Folded,
+    /// Unchanged by an observing proxy, where folding would have changed it.
+    Observed,
+    /// Unchanged for a reason.
+    Unchanged(BypassReason),
+}
+
+impl Outcome {
+    /// The name in metric labels and log lines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::Whole => "whole",
+            Outcome::Folded => "folded",
+            Outcome::Observed => "observed",
+            Outcome::Unchanged(_) => "as_it_came",
+        }
+    }
+}
+
+/// The value of the response header `x-fanfold`.
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Unchanged(reason) => write!(f, "as it came: {reason}"),
+            other => f.write_str(other.name()),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Decodes a body on a blocking thread: decompression, parsing, and the start of its memory lookup.
+//!
+//! This is the only place where a body is parsed. It shares the deadline and the slots of folding.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use fanfold_engine::Mode;
+use fanfold_wire::{DecodeError, Format, Incoming};
+use http::HeaderMap;
+
+use crate::admission::body_quota::QuotaShare;
+use crate::outcome::BypassReason;
+use crate::receive::encoding::{self, EncodingError};
+use crate::receive::read_body::HeldBody;
+use crate::receive::turn_memory::TurnMemory;
+use crate::shared::Shared;
+
+/// A decoded conversation.
+pub(crate) struct DecodedBody {
+    /// The decompressed body.
+    pub(crate) received: Bytes,
+    /// The same with pending recalls; differs only where the provider holds the beginning of the conversation.
+    pub(crate) text: Bytes,
+    pub(crate) parsed: Incoming,
+    pub(crate) model: Option<String>,
+    /// The memory lookup of its turn, which runs in the background.
+    pub(crate) memory: Option<TurnMemory>,
+    /// Additional quota for the decompressed size.
+    pub(crate) share: QuotaShare,
+    /// How much of the deadline was used.
+    pub(crate) elapsed: Duration,
+}
+
+/// Input of the blocking part.
+struct CompressedBody {
+    headers: HeaderMap,
+    bytes: Bytes,
+    format: Format,
+    session_name: Option<String>,
+}
+
+/// Decodes a body, or says why it is sent unchanged.
+pub(crate) async fn decode(
+    shared: &Arc<Shared>,
+    headers: &HeaderMap,
+    body: &HeldBody,
+    format: Format,
+    session_name: Option<&str>,
+) -> Result<DecodedBody, BypassReason> {
+    let started = Instant::now();
+    let body = CompressedBody {
+        headers: headers.clone(),
+        bytes: body.bytes.clone(),
+        format,
+        session_name: session_name.map(str::to_owned),
+    };
+    let work = async {
+        let (mut share, mut n_bytes) = (QuotaShare::default(), body.bytes.len());
+        if encoding::is_compressed(&body.headers) {
+            // Measure first: this takes no memory, and the quota is granted before the body is decompressed.
+            let (headers, bytes, limit) = (body.headers.clone(), body.bytes.clone(), shared.limits.body);
+            let measure = move || encoding::decompressed_size(&headers, &bytes, limit);
+            n_bytes = shared.fold_slots.run(n_bytes, measure).await??;
+            shared.body_quota.grow(&mut share, n_bytes).await;
+        }
+        let for_thread = Arc::clone(shared);
+        shared.fold_slots.run(n_bytes, move || decode_blocking(&for_thread, &body, share, started)).await?
+    };
+    tokio::time::timeout(shared.limits.deadline, work).await.unwrap_or(Err(BypassReason::Deadline))
+}
+
+fn decode_blocking(
+    shared: &Shared,
+    body: &CompressedBody,
+    share: QuotaShare,
+    started: Instant,
+) -> Result<DecodedBody, BypassReason> {
+    let received = encoding::decompress(&body.headers, &body.bytes, shared.limits.body)?;
+    let text = std::str::from_utf8(&received).map_err(|_| BypassReason::NotDecoded)?;
+    let mut parsed = parse(shared, text, body.format).map_err(|_| {
+        // The error may quote the body, so it is not logged.
+        tracing::warn!(why = %BypassReason::NotDecoded, "body sent unchanged");
+        BypassReason::NotDecoded
+    })?;
+    let mut text = received.clone();
+    if let Some(with_recalls) = shared.pending_recalls.insert_into(&parsed) {
+        text = Bytes::from(with_recalls.clone());
+        parsed = Incoming::open(with_recalls, Some(body.format)).map_err(|_| BypassReason::NotDecoded)?;
+    }
+    let memory = shared.memory.as_ref().filter(|_| shared.folder.mode() == Mode::Fold);
+    let memory = memory.and_then(|memory| {
+        memory.start_turn(&parsed, body.session_name.as_deref(), shared.limits.deadline, &shared.meter)
+    });
+    let model = parsed.model().map(str::to_owned);
+    Ok(DecodedBody { received, text, parsed, model, memory, share, elapsed: started.elapsed() })
+}
+
+/// Parses a body; a cached session saves parsing its beginning again.
+fn parse(shared: &Shared, text: &str, format: Format) -> Result<Incoming, DecodeError> {
+    match shared.engine.get() {
+        Ok(engine) => engine.open(text, format),
+        Err(_) => Incoming::open(text, Some(format)),
+    }
+}
+
+impl From<EncodingError> for BypassReason {
+    fn from(error: EncodingError) -> BypassReason {
+        match error {
+            EncodingError::TooLarge => BypassReason::TooLarge,
+            EncodingError::Unknown | EncodingError::Corrupt => BypassReason::Packed,
+        }
+    }
+}
