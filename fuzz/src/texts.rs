@@ -3,8 +3,8 @@
 //! Two bytes give the room; then follow the name, arguments and result of a tool, separated by NUL.
 
 use fanfold_core::{
-    Body, Call, CondenseOptions, FileExcerpt, Media, Origin, Outcome, condense, condense_input, deed_of,
-    detect_kind, ending_of, line_of, overtakes,
+    Body, Call, CondenseOptions, FileExcerpt, Media, Origin, Outcome, call_status, condense, condense_input,
+    deed_of, describe_call, detect_kind, overtakes,
 };
 
 /// A condensed text may exceed its room by a marker for omitted lines.
@@ -48,7 +48,7 @@ fn check_deed(tool: &str, arguments: &str, result: &str) {
     for is_error in [false, true] {
         let outcome = Outcome { body: Body::text(result), is_error, media: Vec::<Media>::new(), origin };
         let deed = deed_of(tool, arguments);
-        let _ = ending_of(&deed, &outcome);
+        let _ = call_status(&deed, &outcome);
         // A deed may overtake itself or not; asking does no harm.
         let _ = overtakes(&deed, &deed);
         let call = Call {
@@ -58,8 +58,8 @@ fn check_deed(tool: &str, arguments: &str, result: &str) {
             result: Some(outcome),
             origin,
         };
-        let line = line_of(&call);
+        let line = describe_call(&call);
         assert!(!line.contains('\n'), "one line: {line}");
-        assert_eq!(line_of(&Call { result: None, ..call }).lines().count(), 1);
+        assert_eq!(describe_call(&Call { result: None, ..call }).lines().count(), 1);
     }
 }

@@ -27,7 +27,7 @@ use crate::model::view::View;
 use crate::output::feedback::{Asked, Feedback};
 use crate::output::recall::{Extent, RecallError, recall, recall_within};
 use crate::session::{Refusal, Session};
-use crate::summary::{Errand, Wish};
+use crate::summary::{SummaryJob, SummaryOptions};
 
 /// Whether a fold is due, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -262,7 +262,7 @@ pub trait Engine: Send {
     }
 
     /// A summary job for a model; none if the engine takes no summaries or nothing is worth one.
-    fn summary_job(&self, _wish: &Wish) -> Option<Errand<'static>> {
+    fn summary_job(&self, _options: &SummaryOptions) -> Option<SummaryJob<'static>> {
         None
     }
 
@@ -446,8 +446,8 @@ impl Engine for Session<'static> {
         Session::weighed(self)
     }
 
-    fn summary_job(&self, wish: &Wish) -> Option<Errand<'static>> {
-        Errand::of(self, wish)
+    fn summary_job(&self, options: &SummaryOptions) -> Option<SummaryJob<'static>> {
+        SummaryJob::plan(self, options)
     }
 
     fn fork(&self) -> Box<dyn Engine> {

@@ -14,7 +14,8 @@ mod engine; //    the contract of an engine
 
 pub use actions::tool_rule::{ToolFold, ToolRule};
 pub use actions::{
-    Deed, Ending, LineRange, Lines, Sight, TestCounts, Verb, Verdict, deed_of, ending_of, line_of, overtakes,
+    CallStatus, Deed, FileRead, LineRange, ReadLines, TestCounts, Verb, Verdict, call_status, deed_of,
+    describe_call, overtakes,
 };
 pub use engine::{
     Engine, EngineFactory, EngineSetup, FoldAdvice, FoldRequest, SessionChange, Status, ToolOffer,

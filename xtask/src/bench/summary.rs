@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, bail, ensure};
-use fanfold_core::summary::{Errand, Next, Wish};
+use fanfold_core::summary::{SummaryJob, NextStep, SummaryOptions};
 use fanfold_core::{Budget, Entry, EntryId, Event, Policy, Session, Strategy, Summary, Tokens};
 use fanfold_tokens::o200k;
 use fanfold_wire::{Change, Conversation};
@@ -190,7 +190,7 @@ fn at_once(body: &str, head: usize, cut: usize) -> anyhow::Result<Vec<String>> {
     };
     let range = Some((entry_at(head), entry_at(cut - 1)));
     session.on(Event::FoldAsked { range });
-    let errand = Errand::of(&session, &Wish::of(SUMMARISER)).context("nothing is folded")?;
+    let errand = SummaryJob::plan(&session, &SummaryOptions::new(SUMMARISER)).context("nothing is folded")?;
     Ok(prompts(errand)?.0)
 }
 
@@ -202,7 +202,7 @@ fn one_by_one(body: &str) -> anyhow::Result<Vec<String>> {
     follow(&mut session, body, |session| {
         if session.ledger().receipts().len() > n_folds {
             n_folds = session.ledger().receipts().len();
-            if let Some(errand) = Errand::of(session, &Wish::of(SUMMARISER)) {
+            if let Some(errand) = SummaryJob::plan(session, &SummaryOptions::new(SUMMARISER)) {
                 let (prompts, summary) = prompts(errand)?;
                 all.extend(prompts);
                 session.on(Event::Summarised(summary));
@@ -237,18 +237,18 @@ fn origin(entry: &Entry) -> usize {
 }
 
 /// Runs a summary job with minimal valid answers; returns its prompts and the summary.
-fn prompts(mut errand: Errand<'_>) -> anyhow::Result<(Vec<String>, Summary)> {
+fn prompts(mut errand: SummaryJob<'_>) -> anyhow::Result<(Vec<String>, Summary)> {
     let material: Vec<String> = errand.material().map(str::to_owned).collect();
     let mut prompts = Vec::new();
     loop {
         match errand.next() {
-            Next::Ask(asked) => {
+            NextStep::Ask(asked) => {
                 // Only originals count, not the previous summary or the instructions.
                 prompts.push(material[prompts.len().min(material.len() - 1)].clone());
-                errand.heard(&answer(&asked.user));
+                errand.accept_answer(&answer(&asked.user));
             }
-            Next::Done(summary) => return Ok((prompts, summary)),
-            Next::GiveUp(flaws) => bail!("the summary failed after {} prompts: {flaws:?}", prompts.len()),
+            NextStep::Done(summary) => return Ok((prompts, summary)),
+            NextStep::GiveUp(flaws) => bail!("the summary failed after {} prompts: {flaws:?}", prompts.len()),
         }
     }
 }

@@ -225,8 +225,8 @@ fn summaries(out: &mut String, ledger: &Ledger) {
             None => out.push_str(", not in the view\n"),
         }
     }
-    for placing in ledger.placings() {
-        let what = match (placing.left, placing.came) {
+    for placing in ledger.summary_changes() {
+        let what = match (placing.removed, placing.added) {
             (Some(left), Some(came)) if left == came => format!("{} moved", came + 1),
             (Some(left), Some(came)) => format!("{} took the place of {}", came + 1, left + 1),
             (None, Some(came)) => format!("{} came in", came + 1),

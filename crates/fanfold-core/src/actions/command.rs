@@ -1,4 +1,4 @@
-//! What a shell command did: reading with `sed`, searching with `rg`, writing with a heredoc, running tests.
+//! Actions of shell commands: reading with `sed`, searching with `rg`, writing with a heredoc, running tests.
 
 use std::sync::LazyLock;
 
@@ -6,9 +6,9 @@ use regex::Regex;
 
 use crate::actions::path::{join, normal};
 use crate::actions::shell::{ShellCommand, split};
-use crate::actions::{Deed, LineRange, Lines, Sight, Verb};
+use crate::actions::{Deed, FileRead, LineRange, ReadLines, Verb};
 
-/// The deed of a command that is run in a directory, where that is known.
+/// The action of a command that is run in a directory, if that is known.
 pub(super) fn deed_of_command(command: &str, directory: Option<&str>) -> Deed {
     deed_within(command, directory, 0)
 }
@@ -17,14 +17,14 @@ fn deed_within(command: &str, directory: Option<&str>, depth: usize) -> Deed {
     let mut directory = directory.map(normal);
     let mut deeds: Vec<Deed> = Vec::new();
     let mut sources: Vec<String> = Vec::new();
-    let pieces = split(command);
-    for pipeline in pieces.chunk_by(|_, next| next.is_piped) {
+    let commands = split(command);
+    for pipeline in commands.chunk_by(|_, next| next.is_piped) {
         let words = bare(&pipeline[0].words);
         if let ["cd", to, ..] = words.as_slice() {
             directory = Some(join(directory.as_deref(), to));
             continue;
         }
-        let is_idle = is_idle(&words) && pipeline.iter().all(|piece| piece.writes.is_empty());
+        let is_idle = is_idle(&words) && pipeline.iter().all(|command| command.writes.is_empty());
         if is_idle {
             continue;
         }
@@ -33,7 +33,7 @@ fn deed_within(command: &str, directory: Option<&str>, depth: usize) -> Deed {
         }
         let deed = pipeline_deed(pipeline, directory.as_deref());
         if deed.verb != Verb::Write {
-            sources.push(source_of(pipeline));
+            sources.push(pipeline_text(pipeline));
         }
         deeds.push(deed);
     }
@@ -59,7 +59,7 @@ fn deed_within(command: &str, directory: Option<&str>, depth: usize) -> Deed {
         return first;
     }
     whole.input =
-        pieces.iter().filter_map(|piece| piece.input).reduce(|one, other| one.rotate_left(1) ^ other);
+        commands.iter().filter_map(|command| command.input).reduce(|one, other| one.rotate_left(1) ^ other);
     for deed in deeds {
         whole.reads.extend(deed.reads);
         whole.changes.extend(deed.changes);
@@ -68,7 +68,7 @@ fn deed_within(command: &str, directory: Option<&str>, depth: usize) -> Deed {
     whole
 }
 
-/// The command in `bash -lc "…"`.
+/// The inner command of `bash -lc "…"`.
 fn inner_command<'a>(words: &[&'a str]) -> Option<&'a str> {
     let [shell, flag, command, ..] = words else { return None };
     let is_shell = matches!(base(shell), "bash" | "sh" | "zsh" | "dash");
@@ -76,7 +76,7 @@ fn inner_command<'a>(words: &[&'a str]) -> Option<&'a str> {
     (is_shell && is_command_flag).then_some(*command)
 }
 
-/// The words without what only wraps the command: `sudo`, `timeout 60`, `A=1`, `uv run`.
+/// Removes words that only wrap the command: `sudo`, `timeout 60`, `A=1`, `uv run`.
 fn bare(words: &[String]) -> Vec<&str> {
     let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
     loop {
@@ -143,16 +143,16 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A pipeline in one form, whatever was done to its output: `2>&1 | tail -20` does not make it another command.
-fn source_of(pipeline: &[ShellCommand]) -> String {
+/// Prints a pipeline without filters that only shorten its output, such as `2>&1 | tail -20`.
+fn pipeline_text(pipeline: &[ShellCommand]) -> String {
     let mut shown: Vec<String> = Vec::new();
-    for (i, piece) in pipeline.iter().enumerate() {
+    for (i, command) in pipeline.iter().enumerate() {
         let is_cut = i > 0
-            && matches!(piece.words.first().map(String::as_str), Some("head" | "tail" | "cat" | "less"));
+            && matches!(command.words.first().map(String::as_str), Some("head" | "tail" | "cat" | "less"));
         if is_cut {
             continue;
         }
-        let mut text = one_line(&piece.source);
+        let mut text = one_line(&command.source);
         for noise in [" 2>&1", " 2>/dev/null", " 2> /dev/null"] {
             text = text.replace(noise, "");
         }
@@ -163,25 +163,25 @@ fn source_of(pipeline: &[ShellCommand]) -> String {
 
 fn pipeline_deed(pipeline: &[ShellCommand], directory: Option<&str>) -> Deed {
     let words = bare(&pipeline[0].words);
-    let mut deed = piece_deed(&words, pipeline, directory);
-    for piece in &pipeline[1..] {
-        filter(&mut deed, &bare(&piece.words));
+    let mut deed = first_command_deed(&words, pipeline, directory);
+    for command in &pipeline[1..] {
+        filter(&mut deed, &bare(&command.words));
     }
-    let written = pipeline.iter().flat_map(|piece| &piece.writes).map(|path| join(directory, path));
+    let written = pipeline.iter().flat_map(|command| &command.writes).map(|path| join(directory, path));
     deed.changes.extend(written);
-    let is_pouring = matches!(words.first().copied(), Some("cat" | "echo" | "printf" | "tee"));
-    if is_pouring && deed.reads.is_empty() && !deed.changes.is_empty() {
+    let is_writing_output = matches!(words.first().copied(), Some("cat" | "echo" | "printf" | "tee"));
+    if is_writing_output && deed.reads.is_empty() && !deed.changes.is_empty() {
         deed.verb = Verb::Write;
         deed.target = deed.changes[0].clone();
     }
     deed
 }
 
-fn piece_deed(words: &[&str], pipeline: &[ShellCommand], directory: Option<&str>) -> Deed {
+fn first_command_deed(words: &[&str], pipeline: &[ShellCommand], directory: Option<&str>) -> Deed {
     let run = || {
-        let mut deed = Deed::new(Verb::Run, source_of(pipeline));
+        let mut deed = Deed::new(Verb::Run, pipeline_text(pipeline));
         deed.is_test = is_test(words);
-        deed.input = pipeline.iter().find_map(|piece| piece.input);
+        deed.input = pipeline.iter().find_map(|command| command.input);
         deed
     };
     let Some((first, arguments)) = words.split_first() else { return run() };
@@ -189,7 +189,7 @@ fn piece_deed(words: &[&str], pipeline: &[ShellCommand], directory: Option<&str>
     let paths = |words: &[&str]| words.iter().map(|path| join(directory, path)).collect::<Vec<_>>();
     match base(first) {
         "cat" | "nl" | "less" | "more" | "bat" | "batcat" if !plain.is_empty() => {
-            read(paths(&plain), Lines::All)
+            read(paths(&plain), ReadLines::All)
         }
         "head" | "tail" => {
             let (count, files) = count_and_files(arguments);
@@ -198,8 +198,8 @@ fn piece_deed(words: &[&str], pipeline: &[ShellCommand], directory: Option<&str>
             }
             let is_head = base(first) == "head";
             let lines = match count {
-                Some(count) if is_head => Lines::Range(LineRange { first: 1, last: count }),
-                _ => Lines::Part,
+                Some(count) if is_head => ReadLines::Range(LineRange { first: 1, last: count }),
+                _ => ReadLines::Unknown,
             };
             read(paths(&files), lines)
         }
@@ -208,7 +208,7 @@ fn piece_deed(words: &[&str], pipeline: &[ShellCommand], directory: Option<&str>
             let lines = NR
                 .captures(plain[0])
                 .and_then(|found| range(&found[1], &found[2]))
-                .map_or(Lines::Part, Lines::Range);
+                .map_or(ReadLines::Unknown, ReadLines::Range);
             read(paths(&plain[1..]), lines)
         }
         "rg" | "grep" | "egrep" | "fgrep" | "ag" | "ack" | "zgrep" => grep(arguments, directory),
@@ -246,16 +246,16 @@ fn piece_deed(words: &[&str], pipeline: &[ShellCommand], directory: Option<&str>
     }
 }
 
-fn read(paths: Vec<String>, lines: Lines) -> Deed {
+fn read(paths: Vec<String>, lines: ReadLines) -> Deed {
     let mut deed = Deed::new(Verb::Read, paths.first().cloned().unwrap_or_default());
     deed.has_more = paths.len() > 1;
-    deed.reads = paths.into_iter().map(|path| Sight { path, lines }).collect();
+    deed.reads = paths.into_iter().map(|path| FileRead { path, lines }).collect();
     deed
 }
 
 fn list(words: &[&str], places: &[&str], directory: Option<&str>) -> Deed {
     let mut deed = Deed::new(Verb::List, join(directory, places.first().copied().unwrap_or(".")));
-    // Another depth or filter is another listing.
+    // Listings with another depth or filter are different.
     deed.place = Some(words.join(" "));
     deed
 }
@@ -297,7 +297,8 @@ fn sed(arguments: &[&str], directory: Option<&str>) -> Option<Deed> {
     if is_edit {
         return Some(Deed { has_more: paths.len() > 1, changes: paths, ..Deed::new(Verb::Edit, first) });
     }
-    let lines = plain.first().and_then(|script| sed_range(script)).map_or(Lines::Part, Lines::Range);
+    let lines =
+        plain.first().and_then(|script| sed_range(script)).map_or(ReadLines::Unknown, ReadLines::Range);
     Some(read(paths, lines))
 }
 
@@ -333,16 +334,16 @@ fn count_and_files<'a>(arguments: &[&'a str]) -> (Option<u32>, Vec<&'a str>) {
     (count, files)
 }
 
-/// What a command behind a pipe makes of the deed.
+/// Applies a filter after a pipe to the action.
 fn filter(deed: &mut Deed, words: &[&str]) {
     let Some((first, arguments)) = words.split_first() else { return };
     let lines = match base(first) {
         "head" => count_and_files(arguments)
             .0
-            .map_or(Lines::Part, |n| Lines::Range(LineRange { first: 1, last: n })),
+            .map_or(ReadLines::Unknown, |n| ReadLines::Range(LineRange { first: 1, last: n })),
         "sed" => match arguments.iter().find_map(|script| sed_range(script)) {
-            Some(range) => Lines::Range(range),
-            None => Lines::Part,
+            Some(range) => ReadLines::Range(range),
+            None => ReadLines::Unknown,
         },
         "cat" | "nl" | "less" | "more" | "sort" => return,
         "grep" | "rg" | "egrep" if deed.verb == Verb::Read => {
@@ -357,13 +358,13 @@ fn filter(deed: &mut Deed, words: &[&str]) {
             *deed = Deed { place: Some(place), ..grep(&arguments[at + 1..], None) };
             return;
         }
-        _ => Lines::Part,
+        _ => ReadLines::Unknown,
     };
-    for sight in &mut deed.reads {
-        sight.lines = match (sight.lines, lines) {
-            (Lines::All, lines) => lines,
-            (Lines::Range(outer), Lines::Range(inner)) => Lines::Range(outer.inner(inner)),
-            (Lines::Range(_) | Lines::Part, _) => Lines::Part,
+    for file_read in &mut deed.reads {
+        file_read.lines = match (file_read.lines, lines) {
+            (ReadLines::All, lines) => lines,
+            (ReadLines::Range(outer), ReadLines::Range(inner)) => ReadLines::Range(outer.inner(inner)),
+            (ReadLines::Range(_) | ReadLines::Unknown, _) => ReadLines::Unknown,
         };
     }
 }

@@ -1,4 +1,4 @@
-//! How a call ended: the exit code, whether it failed, the first error line, the counts of a test run.
+//! How a call ended: the exit code, the verdict, the first error line, the test counts.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -14,51 +14,51 @@ use crate::actions::{Deed, Verb};
 use crate::model::transcript::Outcome;
 use crate::text::condense::signs::{Severity, head, severity_of, tail};
 
-/// Whether a call did what it was to do.
+/// Whether a call succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
-    /// It did.
+    /// It succeeded.
     Passed,
-    /// It did not.
+    /// It failed.
     Failed,
-    /// The result does not say.
+    /// The result does not show it.
     Unknown,
 }
 
-/// The numbers that a test runner ends with, summed where it ran several suites.
+/// The totals of a test run, summed over several suites.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TestCounts {
-    /// Tests that passed.
+    /// Passed tests.
     pub passed: u32,
-    /// Tests that failed or broke.
+    /// Failed tests and tests with errors.
     pub failed: u32,
-    /// Tests that were left out.
+    /// Skipped tests.
     pub skipped: u32,
 }
 
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ending {
-    /// Whether it did what it was to do.
+pub struct CallStatus {
+    /// Whether the call succeeded.
     pub verdict: Verdict,
-    /// The exit code, where one is given.
+    /// The exit code, if the result contains one.
     pub exit: Option<i32>,
-    /// The first line that says what went wrong.
+    /// The first error line.
     pub error: Option<String>,
-    /// The counts, where tests ran.
+    /// The test counts, if tests ran.
     pub tests: Option<TestCounts>,
-    /// The lines of the output itself.
+    /// The number of lines of the output.
     pub n_lines: usize,
 }
 
-/// Reads the ending from a result.
-pub fn ending_of(deed: &Deed, outcome: &Outcome) -> Ending {
-    let output = Output::of(outcome.body.as_str());
-    Ending { n_lines: output.n_lines(), ..ending_in(deed, outcome, &output) }
+/// Parses the status of a call from its result.
+pub fn call_status(deed: &Deed, outcome: &Outcome) -> CallStatus {
+    let output = Output::new(outcome.body.as_str());
+    CallStatus { n_lines: output.n_lines(), ..parse_status(deed, outcome, &output) }
 }
 
-/// Reads the ending from a result, all but the lines of the output.
-pub(super) fn ending_in(deed: &Deed, outcome: &Outcome, output: &Output<'_>) -> Ending {
+/// Parses everything except for the number of lines.
+pub(super) fn parse_status(deed: &Deed, outcome: &Outcome, output: &Output<'_>) -> CallStatus {
     let text = outcome.body.as_str();
     let exit = exit_code(text);
     let is_run = deed.verb == Verb::Run;
@@ -68,7 +68,7 @@ pub(super) fn ending_in(deed: &Deed, outcome: &Outcome, output: &Output<'_>) -> 
         _ if found_nothing => Verdict::Passed,
         (Some(code), _) if code != 0 => Verdict::Failed,
         (_, Some(tests)) if tests.failed > 0 => Verdict::Failed,
-        _ if outcome.is_error || complains(text) => Verdict::Failed,
+        _ if outcome.is_error || begins_with_error(text) => Verdict::Failed,
         (Some(_), _) => Verdict::Passed,
         (None, Some(tests)) if tests.passed > 0 => Verdict::Passed,
         _ => Verdict::Unknown,
@@ -78,43 +78,43 @@ pub(super) fn ending_in(deed: &Deed, outcome: &Outcome, output: &Output<'_>) -> 
         Verdict::Unknown if is_run && !is_history(&deed.target) => first_error(output.bare()),
         Verdict::Passed | Verdict::Unknown => None,
     };
-    Ending { verdict, exit, error, tests, n_lines: 0 }
+    CallStatus { verdict, exit, error, tests, n_lines: 0 }
 }
 
-/// What a tool said, taken out of what its harness made of it when that is asked for: most calls tell all without.
+/// The output of a tool. Output inside JSON is extracted on demand, because most results do not need it.
 pub(super) struct Output<'a> {
     text: &'a str,
     inner: OnceCell<Option<String>>,
 }
 
 impl<'a> Output<'a> {
-    pub(super) fn of(text: &'a str) -> Output<'a> {
+    pub(super) fn new(text: &'a str) -> Output<'a> {
         Output { text, inner: OnceCell::new() }
     }
 
-    /// The text inside a JSON result, or all of it.
+    /// The text inside a JSON result, or the whole result.
     pub(super) fn text(&self) -> &str {
         self.inner.get_or_init(|| inner_text(self.text)).as_deref().unwrap_or(self.text)
     }
 
-    /// The text without the lines that a harness puts around it.
+    /// The text without the envelope lines of the harness.
     fn bare(&self) -> &str {
-        strip_frame(self.text())
+        strip_envelope(self.text())
     }
 
-    /// How many lines the tool said.
+    /// The number of lines of the output.
     pub(super) fn n_lines(&self) -> usize {
         let output = self.bare();
         if output.trim().is_empty() { 0 } else { n_lines(output.trim_end()) }
     }
 }
 
-/// How many lines a text has.
+/// The number of lines of a text.
 pub(super) fn n_lines(text: &str) -> usize {
     memchr_iter(b'\n', text.as_bytes()).count() + 1
 }
 
-/// The lines of a text, as `str::lines` gives them but found faster; one more, empty, behind a last line end.
+/// A faster `str::lines` that also returns the empty line after a final line end.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     let mut from = 0;
     memchr_iter(b'\n', text.as_bytes()).chain([text.len()]).map(move |end| {
@@ -124,7 +124,7 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a command shows old words, in which an error is somebody's subject.
+/// Whether a command prints history, in which errors may be the subject.
 fn is_history(command: &str) -> bool {
     let shows = ["log", "diff", "show", "blame", "status", "branch", "reflog", "stash"];
     command.strip_prefix("git ").is_some_and(|rest| shows.iter().any(|word| rest.starts_with(word)))
@@ -139,7 +139,7 @@ fn inner_text(text: &str) -> Option<String> {
     if let Some(inner) = first_string(text) {
         return Some(inner);
     }
-    // What is not wanted is skipped, not read.
+    // Only the wanted fields are unescaped.
     let fields: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(text).ok()?;
     let field = |name: &str| {
         let text: String = serde_json::from_str(fields.get(name)?.get()).ok()?;
@@ -152,7 +152,7 @@ fn inner_text(text: &str) -> Option<String> {
         .or_else(|| field("stdout"))
 }
 
-/// The text of a result that begins with it, `{"output": "…`, without reading the rest.
+/// The text of a result that begins with it, as in `{"output": "…`, without parsing the rest.
 fn first_string(text: &str) -> Option<String> {
     let rest = text.trim_start().strip_prefix('{')?.trim_start();
     let rest = ["\"output\"", "\"content\"", "\"stdout\""].iter().find_map(|key| rest.strip_prefix(key))?;
@@ -161,14 +161,14 @@ fn first_string(text: &str) -> Option<String> {
     let mut from = 0;
     for at in memchr2_iter(b'"', b'\\', bytes) {
         if at < from {
-            // It was escaped.
+            // The second byte of an escape.
             continue;
         }
         out.push_str(&rest[from..at]);
         if bytes[at] == b'"' {
             return Some(out).filter(|text| !text.trim().is_empty());
         }
-        // Other escapes are left to the whole reader.
+        // Fall back to the JSON parser for other escapes.
         out.push(match bytes.get(at + 1)? {
             b'n' => '\n',
             b't' => '\t',
@@ -183,11 +183,11 @@ fn first_string(text: &str) -> Option<String> {
     None
 }
 
-/// The output without the lines that a harness puts around it.
-fn strip_frame(text: &str) -> &str {
+/// Removes the envelope lines of the harness.
+fn strip_envelope(text: &str) -> &str {
     let mut rest = text.trim_start_matches('\n');
     while let Some((line, below)) = rest.split_once('\n') {
-        let is_frame = FRAMES.iter().any(|frame| line.starts_with(frame));
+        let is_frame = ENVELOPE.iter().any(|frame| line.starts_with(frame));
         if !is_frame {
             break;
         }
@@ -197,7 +197,7 @@ fn strip_frame(text: &str) -> &str {
     end.strip_suffix("</output>").unwrap_or(end)
 }
 
-const FRAMES: [&str; 9] = [
+const ENVELOPE: [&str; 9] = [
     "<returncode>",
     "<output>",
     "Exit code",
@@ -213,15 +213,15 @@ fn exit_code(text: &str) -> Option<i32> {
     EXIT.numbers(text).find_map(|number| number.parse().ok())
 }
 
-/// Looks for a number at the beginning and at the end of a text.
+/// Finds a number near the beginning or the end of a text.
 pub(super) struct NumberSearch {
-    /// Its first group is the number.
+    /// The number is the first group that matches.
     pattern: Regex,
-    /// Words without which the pattern can't be there, and how many bytes of it can stand before each.
+    /// Literals, one of which every match contains, with the maximum distance from the beginning of the match.
     words: Vec<(Finder<'static>, usize)>,
-    /// What the pattern takes as the name of a field in JSON: the usual case, which needs no pattern.
+    /// JSON fields that the pattern matches, which are usually found without the pattern.
     fields: &'static [&'static str],
-    /// So many bytes at either end.
+    /// The number of bytes to search at either end.
     n_bytes: usize,
 }
 
@@ -244,7 +244,7 @@ impl NumberSearch {
     }
 
     fn number_in<'t>(&self, part: &'t str) -> Option<&'t str> {
-        // The first of the words, and where a match with any of them can begin.
+        // The first literal, and the earliest possible beginning of a match.
         let (mut first, mut from) = (part.len(), part.len());
         for (word, before) in &self.words {
             if let Some(at) = word.find(part.as_bytes()) {
@@ -260,13 +260,13 @@ impl NumberSearch {
         })
     }
 
-    /// The number behind the field whose name the word at `at` is in: `"exit_code": 0`.
+    /// The value of the JSON field whose name contains the byte `at`: `"exit_code": 0`.
     fn number_of_field<'t>(&self, part: &'t str, at: usize) -> Option<&'t str> {
         let behind = &part[memrchr(b'"', &part.as_bytes()[..at])? + 1..];
         let behind = self.fields.iter().find_map(|field| behind.strip_prefix(field)?.strip_prefix('"'))?;
         let number = behind.trim_ascii_start().strip_prefix(':')?.trim_ascii_start();
         let n_digits = number.bytes().take_while(u8::is_ascii_digit).count();
-        // A digit of another script would belong to the number.
+        // `\d` also matches digits of other scripts.
         let is_whole = n_digits > 0 && number.as_bytes().get(n_digits).is_none_or(u8::is_ascii);
         is_whole.then(|| &number[..n_digits])
     }
@@ -280,14 +280,14 @@ static EXIT: LazyLock<NumberSearch> = LazyLock::new(|| {
         r"(?:exited|failed) with (?:exit )?(?:code|status)[ :]+(-?\d+)",
         r"(?m)^exit_code: (-?\d+)",
     ];
-    // The longest before a word is `Error: E`.
+    // The longest prefix is `Error: E`.
     let words = [("xit", 8), ("return", 1), ("failed with", 0)];
     let fields = &["exit_code", "exitCode", "returncode", "return_code"];
     NumberSearch::new(&patterns.join("|"), &words, fields, 500)
 });
 
-/// Whether the result itself says at its very beginning that the tool failed.
-fn complains(text: &str) -> bool {
+/// Whether the beginning of the result reports a failure of the tool.
+fn begins_with_error(text: &str) -> bool {
     let start = head(text.trim_start(), 200);
     let marks = [
         "<tool_use_error>",
@@ -312,7 +312,7 @@ fn first_error(text: &str) -> Option<String> {
         |line: &str| line.starts_with("Traceback (most") || line.starts_with("--- Logging error");
     let mut alarms =
         lines(text).filter(|line| severity_of(line) == Severity::Error && !is_traceback(line.trim()));
-    // A line that is itself the message says more than a mark such as `FAIL`.
+    // Prefer a line with a message to one with a mark such as `FAIL`.
     let first = alarms.next()?;
     let line =
         if first.contains(':') { first } else { alarms.find(|line| line.contains(':')).unwrap_or(first) };
@@ -322,7 +322,7 @@ fn first_error(text: &str) -> Option<String> {
 /// The counts at the end of a test run.
 fn test_counts(text: &str) -> Option<TestCounts> {
     let mut sum: Option<TestCounts> = None;
-    let mut n_go = TestCounts::default();
+    let mut go_counts = TestCounts::default();
     for line in lines(text) {
         let line = line.trim_start();
         let may_count = line.as_bytes().first().is_some_and(|byte| b"tT=FORP#-o0123456789".contains(byte));
@@ -338,13 +338,13 @@ fn test_counts(text: &str) -> Option<TestCounts> {
             sum.failed += counts.failed;
             sum.skipped += counts.skipped;
         }
-        n_go.passed += u32::from(line.starts_with("--- PASS") || line.starts_with("ok  \t"));
-        n_go.failed += u32::from(line.starts_with("--- FAIL") || line.starts_with("FAIL\t"));
+        go_counts.passed += u32::from(line.starts_with("--- PASS") || line.starts_with("ok  \t"));
+        go_counts.failed += u32::from(line.starts_with("--- FAIL") || line.starts_with("FAIL\t"));
     }
-    sum.or((n_go != TestCounts::default()).then_some(n_go))
+    sum.or((go_counts != TestCounts::default()).then_some(go_counts))
 }
 
-/// Whether a line with counts in it is a runner's last word, and not one of its details.
+/// Whether a line with counts is a total of a test run.
 fn is_summary(line: &str) -> bool {
     let starts = [
         "test result:",
@@ -364,7 +364,7 @@ fn is_summary(line: &str) -> bool {
     starts.iter().any(|start| line.starts_with(start)) || is_short
 }
 
-/// Whether the pattern of counts could be in a line: `3 passed`, `failures=1`. Cheaper, and nearly always enough.
+/// A cheap necessary condition for the pattern of counts: `3 passed`, `failures=1`.
 fn may_count_tests(line: &str) -> bool {
     let is_pair = |bytes: &[u8]| {
         bytes[0].is_ascii_digit() && bytes[1] == b' ' && b"pfesit".contains(&bytes[2].to_ascii_lowercase())
@@ -407,14 +407,14 @@ mod tests {
     use crate::actions::deed_of;
     use crate::model::transcript::{Body, Origin};
 
-    fn ending(command: &str, text: &str) -> Ending {
+    fn ending(command: &str, text: &str) -> CallStatus {
         let outcome = Outcome {
             body: Body::text(text),
             is_error: false,
             media: Vec::new(),
             origin: Origin::message(0),
         };
-        ending_of(&deed_of("bash", command), &outcome)
+        call_status(&deed_of("bash", command), &outcome)
     }
 
     fn check(command: &str, text: &str, verdict: Verdict, exit: Option<i32>, error: Option<&str>) {
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn exit_codes_are_found() {
+    fn finds_exit_codes() {
         check(
             "make",
             "Exit code 2\nmake: *** error: no rule",
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_are_counted() {
+    fn counts_tests() {
         check_tests(
             "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured\ntest result: FAILED. 2 passed; 1 failed; 0 ignored",
             5,

@@ -1,40 +1,40 @@
-//! A call and its result in one line: the tool, the target, the outcome, the size. The caller adds the handle.
+//! Describes a call and its result in one line: the tool, the target, the outcome, the size. The caller adds the handle.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use crate::actions::ending::{NumberSearch, Output, ending_in, n_lines};
-use crate::actions::{Deed, Ending, LineRange, Lines, Verb, Verdict, deed_of, patch};
+use crate::actions::ending::{NumberSearch, Output, n_lines, parse_status};
+use crate::actions::{CallStatus, Deed, LineRange, ReadLines, Verb, Verdict, deed_of, patch};
 use crate::model::tokens::thousands;
 use crate::model::transcript::Call;
 use crate::text::condense::signs::{head, tail};
 
-/// One line that says what a call did and how it ended.
-pub fn line_of(call: &Call) -> String {
-    line_and_failure(call, &deed_of(&call.tool, call.arguments.as_str())).0
+/// Describes a call and its result in one line.
+pub fn describe_call(call: &Call) -> String {
+    describe_with_failure(call, &deed_of(&call.tool, call.arguments.as_str())).0
 }
 
-/// One line that says what a call did and how it ended, and whether it failed.
-pub(crate) fn line_and_failure(call: &Call, deed: &Deed) -> (String, bool) {
-    let mut line = Line(String::with_capacity(LONGEST));
+/// Describes a call and its result in one line, and returns whether the call failed.
+pub(crate) fn describe_with_failure(call: &Call, deed: &Deed) -> (String, bool) {
+    let mut line = LineBuilder(String::with_capacity(LONGEST));
     line.push(&["[", &shortened(one_line(&call.tool), 48), "] "]);
     let Some(outcome) = &call.result else {
         line.push(&["`", &target(deed), "` → no result"]);
         return (line.0, false);
     };
-    let output = Output::of(outcome.body.as_str());
-    let ending = ending_in(deed, outcome, &output);
-    line.done(call, deed, &output, &ending);
-    line.failure(deed, &ending);
-    (line.0, ending.verdict == Verdict::Failed)
+    let output = Output::new(outcome.body.as_str());
+    let status = parse_status(deed, outcome, &output);
+    line.push_action(call, deed, &output, &status);
+    line.failure(deed, &status);
+    (line.0, status.verdict == Verdict::Failed)
 }
 
-/// What the lines of a call are from, in a word or two: the name of a file, what was looked for, a command.
-pub(crate) fn source_of(call: &Call, deed: &Deed) -> String {
+/// A short name for the result of a call: a file name, a query or a command.
+pub(crate) fn short_name(call: &Call, deed: &Deed) -> String {
     const LONGEST: usize = 32;
-    let target = one_line(deed.called());
+    let target = one_line(deed.display_name());
     match deed.verb {
         Verb::Read | Verb::Edit | Verb::Write => {
             let name = target.rsplit('/').next().unwrap_or_default();
@@ -52,55 +52,55 @@ pub(crate) fn source_of(call: &Call, deed: &Deed) -> String {
 
 const LONGEST: usize = 120;
 
-/// A line that is being written.
-struct Line(String);
+/// Builds a description.
+struct LineBuilder(String);
 
-impl Line {
+impl LineBuilder {
     fn push(&mut self, parts: &[&str]) {
         parts.iter().for_each(|part| self.0.push_str(part));
     }
 
-    fn done(&mut self, call: &Call, deed: &Deed, output: &Output<'_>, ending: &Ending) {
+    fn push_action(&mut self, call: &Call, deed: &Deed, output: &Output<'_>, status: &CallStatus) {
         let arguments = call.arguments.as_str();
         let text = call.result.as_ref().map_or("", |outcome| outcome.body.as_str());
         let target = target(deed);
-        let is_told = is_told(&call.tool, deed.verb);
+        let name_has_verb = name_has_verb(&call.tool, deed.verb);
         let more = if deed.has_more { " and more" } else { "" };
-        let said = |verb: &'static str| if is_told { "" } else { verb };
+        let verb_text = |verb: &'static str| if name_has_verb { "" } else { verb };
         match deed.verb {
             Verb::Read => {
-                self.push(&[said("read "), &target]);
+                self.push(&[verb_text("read "), &target]);
                 self.lines_seen(deed, text, output.text());
                 self.push(&[more]);
             }
             Verb::List => {
-                self.push(&[said("listed "), &target]);
+                self.push(&[verb_text("listed "), &target]);
                 self.place(deed);
                 self.push(&[" → "]);
                 self.count(output.n_lines(), "entry", "entries");
             }
             Verb::Search => {
-                self.push(&[said("searched "), "\"", &target, "\""]);
+                self.push(&[verb_text("searched "), "\"", &target, "\""]);
                 self.place(deed);
                 self.push(&[" → "]);
                 self.count(hits(text, output), "hit", "hits");
             }
             Verb::Run => {
                 self.push(&["ran `", &target, "` → "]);
-                self.exit(ending);
-                self.tests(ending);
+                self.exit(status);
+                self.tests(status);
                 self.count(output.n_lines(), "line", "lines");
             }
             Verb::Edit => {
-                self.push(&[said("edited "), &target, more]);
+                self.push(&[verb_text("edited "), &target, more]);
                 self.hunks(arguments);
             }
             Verb::Write => {
-                self.push(&[said("wrote "), &target, more]);
-                self.written(arguments);
+                self.push(&[verb_text("wrote "), &target, more]);
+                self.push_written_size(arguments);
             }
             Verb::Fetch => {
-                self.push(&[said("fetched "), &target, more, " → "]);
+                self.push(&[verb_text("fetched "), &target, more, " → "]);
                 self.size(text);
             }
             Verb::Ask => {
@@ -134,16 +134,16 @@ impl Line {
         }
     }
 
-    fn exit(&mut self, ending: &Ending) {
-        match (ending.exit, ending.verdict) {
+    fn exit(&mut self, status: &CallStatus) {
+        match (status.exit, status.verdict) {
             (Some(code), _) => self.push(&["exit ", &code.to_string(), ", "]),
             (None, Verdict::Failed) => self.push(&["failed, "]),
             (None, Verdict::Passed | Verdict::Unknown) => {}
         }
     }
 
-    fn tests(&mut self, ending: &Ending) {
-        let Some(tests) = ending.tests else { return };
+    fn tests(&mut self, status: &CallStatus) {
+        let Some(tests) = status.tests else { return };
         for (n, word) in [(tests.failed, "failed"), (tests.passed, "passed"), (tests.skipped, "skipped")] {
             if n > 0 {
                 self.push(&[&n.to_string(), " ", word, ", "]);
@@ -151,23 +151,23 @@ impl Line {
         }
     }
 
-    fn failure(&mut self, deed: &Deed, ending: &Ending) {
-        if ending.verdict == Verdict::Failed && deed.verb != Verb::Run {
+    fn failure(&mut self, deed: &Deed, status: &CallStatus) {
+        if status.verdict == Verdict::Failed && deed.verb != Verb::Run {
             self.push(&[" → failed"]);
         }
-        if let Some(error) = &ending.error {
+        if let Some(error) = &status.error {
             self.push(&[": ", &shortened(one_line(error), LONGEST)]);
         }
     }
 
-    /// Which lines a read showed, by its numbered lines where it has them, and of how many.
+    /// Adds the lines that a read returned, preferably by their printed line numbers, and the total.
     fn lines_seen(&mut self, deed: &Deed, text: &str, shown: &str) {
         let numbers = numbered(shown);
         let total = TOTAL.numbers(text).next().and_then(|number| number.parse::<u32>().ok());
-        let range = match (numbers, deed.reads.first().map(|sight| sight.lines)) {
+        let range = match (numbers, deed.reads.first().map(|file_read| file_read.lines)) {
             (Some(range), _) => Some(range),
-            (None, Some(Lines::Range(range))) => Some(range),
-            (None, Some(Lines::All | Lines::Part) | None) => None,
+            (None, Some(ReadLines::Range(range))) => Some(range),
+            (None, Some(ReadLines::All | ReadLines::Unknown) | None) => None,
         };
         let of = total.map(|total| [" of ", &total.to_string()].concat()).unwrap_or_default();
         match range {
@@ -204,7 +204,7 @@ impl Line {
         }
     }
 
-    fn written(&mut self, arguments: &str) {
+    fn push_written_size(&mut self, arguments: &str) {
         let Ok(value) = serde_json::from_str::<Value>(arguments) else { return };
         let names = ["content", "contents", "file_text", "text"];
         let Some(text) = names.iter().find_map(|name| value.get(name)?.as_str()) else { return };
@@ -214,9 +214,9 @@ impl Line {
     }
 }
 
-/// The target, short enough for a line. Paths are never shortened.
+/// The target, shortened except for paths.
 fn target(deed: &Deed) -> Cow<'_, str> {
-    let text = one_line(deed.called());
+    let text = one_line(deed.display_name());
     match deed.verb {
         Verb::Read | Verb::Edit | Verb::Write => text,
         Verb::List | Verb::Fetch if !text.contains(' ') => text,
@@ -226,8 +226,8 @@ fn target(deed: &Deed) -> Cow<'_, str> {
     }
 }
 
-/// Whether the tool's name already says the verb.
-fn is_told(tool: &str, verb: Verb) -> bool {
+/// Whether the name of the tool contains the verb.
+fn name_has_verb(tool: &str, verb: Verb) -> bool {
     let words: &[&str] = match verb {
         Verb::Read => &["read", "view"],
         Verb::List => &["list", "ls", "glob", "find"],
@@ -243,7 +243,7 @@ fn is_told(tool: &str, verb: Verb) -> bool {
 }
 
 fn one_line(text: &str) -> Cow<'_, str> {
-    // Most are one already.
+    // Fast path: most texts are one line already.
     let is_blank = |byte: &u8| !byte.is_ascii_graphic();
     let is_plain = |byte: &u8| byte.is_ascii_graphic() || *byte == b' ';
     let bytes = text.as_bytes();
@@ -259,11 +259,11 @@ fn shortened(text: Cow<'_, str>, longest: usize) -> Cow<'_, str> {
         return text;
     }
     let room = longest - "…".len();
-    let ending = tail(&text, room / 4);
-    Cow::Owned([head(&text, room - ending.len()), "…", ending].concat())
+    let status = tail(&text, room / 4);
+    Cow::Owned([head(&text, room - status.len()), "…", status].concat())
 }
 
-/// The first and the last line number of a listing with numbers: `12→`, `12|`, `12` and a tab.
+/// The first and the last line number of a numbered listing: `12→`, `12|`, `12` and a tab.
 fn numbered(text: &str) -> Option<LineRange> {
     let number = |line: &str| {
         let line = line.trim_start();
@@ -288,8 +288,8 @@ static HITS: LazyLock<NumberSearch> = LazyLock::new(|| {
 
 fn hits(text: &str, output: &Output<'_>) -> usize {
     let number = HITS.numbers(text).next().and_then(|number| number.parse().ok());
-    let says_none = || head(text, 60).to_ascii_lowercase().starts_with("no ");
-    number.unwrap_or_else(|| if says_none() { 0 } else { output.n_lines() })
+    let found_none = || head(text, 60).to_ascii_lowercase().starts_with("no ");
+    number.unwrap_or_else(|| if found_none() { 0 } else { output.n_lines() })
 }
 
 #[cfg(test)]
@@ -303,12 +303,12 @@ mod tests {
     fn check(conversation: &str, expected: &Expect) {
         let entries = parse(conversation).expect("a conversation");
         let calls = entries.iter().filter_map(|entry| entry.step()).flat_map(|step| &step.calls);
-        let lines: String = calls.map(|call| line_of(call) + "\n").collect();
+        let lines: String = calls.map(|call| describe_call(call) + "\n").collect();
         expected.assert_eq(&lines);
     }
 
     #[test]
-    fn a_line_says_tool_target_outcome_and_size() {
+    fn describes_tool_target_outcome_and_size() {
         check(
             r#"
 call    terminal {"command": "npm test"}
@@ -372,7 +372,7 @@ result
         let command = "ü".repeat(300);
         let conversation = format!("call    bash {{\"command\": \"{command}\"}}\nresult  x\n");
         let entries = parse(&conversation).expect("a conversation");
-        let line = line_of(&entries[0].step().expect("a step").calls[0]);
+        let line = describe_call(&entries[0].step().expect("a step").calls[0]);
         assert!(line.len() < 160, "{line}");
     }
 }

@@ -1,52 +1,52 @@
-//! What a call did, in a form that passes can compare: a verb, its target, the lines it saw, the files it changed.
+//! Actions: what a call did, in a form that passes can compare: a verb, a target, the lines read, the files changed.
 //!
 //! ```text
 //! Read {"file_path": "./src/a.rs", "offset": 10, "limit": 71}  ->  Read src/a.rs, lines 10 to 80
 //! bash {"command": "cd src && sed -n 10,80p a.rs"}             ->  Read src/a.rs, lines 10 to 80
 //! ```
 
-pub(crate) mod tool_rule;
-mod path; //    paths in one form
-mod shell; //   a command's pieces
-mod command; // what a command did
-mod patch; //   the files in a patch
-mod tools; //   the tools of the common agents
-mod ending; //  how it ended
-mod line; //    all of it in one line
+pub(crate) mod tool_rule; // per-tool rules of a policy
+mod path; //    normalised paths
+mod shell; //   splits shell commands
+mod command; // actions of shell commands
+mod patch; //   files in patches
+mod tools; //   actions of known tools
+mod ending; //  exit codes, verdicts, errors, test counts
+mod line; //    one-line descriptions
 
-pub use ending::{Ending, TestCounts, Verdict, ending_of};
-pub use line::line_of;
-pub(crate) use line::{line_and_failure, source_of};
+pub use ending::{CallStatus, TestCounts, Verdict, call_status};
+pub use line::describe_call;
+pub(crate) use line::{describe_with_failure, short_name};
 
 use crate::actions::tool_rule::ToolRule;
 use crate::model::transcript::Call;
 
-/// What kind of thing a call did.
+/// The kind of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verb {
-    /// Looked at a file.
+    /// Reads a file.
     Read,
-    /// Looked at which files there are.
+    /// Lists files.
     List,
-    /// Looked for something.
+    /// Searches files or the web.
     Search,
-    /// Ran a program.
+    /// Runs a program.
     Run,
-    /// Changed a part of a file.
+    /// Changes a part of a file.
     Edit,
-    /// Wrote a whole file.
+    /// Writes a whole file.
     Write,
-    /// Got something from the network.
+    /// Fetches something from the network.
     Fetch,
-    /// Asked a person or another agent.
+    /// Asks a person or another agent.
     Ask,
-    /// Wrote down what to do.
+    /// Writes a plan.
     Plan,
     /// Anything else.
     Other,
 }
 
-/// Lines of a file, counted from 1, the last one included. `u32::MAX` is the end of the file.
+/// A range of lines, counted from 1, including the last one. `u32::MAX` is the end of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LineRange {
     /// The first line.
@@ -60,64 +60,64 @@ impl LineRange {
         self.first <= other.first && other.last <= self.last
     }
 
-    /// The lines that are left when only these lines of the range are shown.
+    /// The lines that remain if only the lines `shown` of this range are printed.
     fn inner(self, shown: LineRange) -> LineRange {
         let from = |n: u32| self.first.saturating_add(n.saturating_sub(1)).min(self.last);
         LineRange { first: from(shown.first), last: from(shown.last) }
     }
 }
 
-/// How much of a file was seen.
+/// The lines that a read returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Lines {
-    /// The whole of it.
+pub enum ReadLines {
+    /// The whole file.
     All,
-    /// These lines.
+    /// A range.
     Range(LineRange),
-    /// Some of it, and which lines cannot be told.
-    Part,
+    /// A part of the file; which lines is unknown.
+    Unknown,
 }
 
-impl Lines {
-    /// The number of the first of them, where it can be told.
+impl ReadLines {
+    /// The number of the first line, if it is known.
     pub fn first(self) -> Option<u32> {
         match self {
-            Lines::All => Some(1),
-            Lines::Range(range) => Some(range.first),
-            Lines::Part => None,
+            ReadLines::All => Some(1),
+            ReadLines::Range(range) => Some(range.first),
+            ReadLines::Unknown => None,
         }
     }
 }
 
-/// A file that was looked at.
+/// A file that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sight {
-    /// The file.
+pub struct FileRead {
+    /// The normalised path.
     pub path: String,
-    /// What was seen of it.
-    pub lines: Lines,
+    /// The lines read.
+    pub lines: ReadLines,
 }
 
 /// What a call did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deed {
-    /// The kind of thing.
+    /// The kind of the action.
     pub verb: Verb,
-    /// A path in normal form, a command, a query or an address. The first one, where there are several.
+    /// A normalised path, a command, a query or a URL; the first one if there are several.
     pub target: String,
-    /// What it is called by where a policy says which arguments name its target: what these say.
+    /// The display name taken from the arguments that a policy rule names.
     pub name: Option<String>,
-    /// Where a search looked; for a listing, how it was asked for.
+    /// The scope of a search, or the command of a listing.
     pub place: Option<String>,
-    /// Whether there were further targets.
+    /// Whether there are further targets.
     pub has_more: bool,
-    /// Every file that was looked at.
-    pub reads: Vec<Sight>,
-    /// Every file that was changed, as far as can be told.
+    /// The files that were read.
+    pub reads: Vec<FileRead>,
+    /// The files that were changed, as far as that is known.
     pub changes: Vec<String>,
     /// Whether it ran tests.
     pub is_test: bool,
-    /// The hash of what a heredoc fed to the command: another script makes another command.
+    /// The hash of a heredoc that was passed to the command. Commands with different heredocs are different.
     pub input: Option<u64>,
 }
 
@@ -136,20 +136,20 @@ impl Deed {
         }
     }
 
-    /// The lines that a read saw, where it was a range.
+    /// The range that a read returned, if it was a range.
     pub fn lines(&self) -> Option<LineRange> {
         match self.reads.first()?.lines {
-            Lines::Range(range) => Some(range),
-            Lines::All | Lines::Part => None,
+            ReadLines::Range(range) => Some(range),
+            ReadLines::All | ReadLines::Unknown => None,
         }
     }
 
-    /// What it is called by.
-    pub(crate) fn called(&self) -> &str {
+    /// The display name.
+    pub(crate) fn display_name(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.target)
     }
 
-    /// Whether it was to look at a file.
+    /// Whether the result shows a file.
     pub(crate) fn shows_file(&self) -> bool {
         self.verb == Verb::Read && !self.reads.is_empty()
     }
@@ -160,29 +160,31 @@ impl Deed {
     }
 }
 
-/// What a call did, by its tool and its arguments. Anything may stand in either.
+/// The action of a call with any tool and any arguments.
 pub fn deed_of(tool: &str, arguments: &str) -> Deed {
     tools::deed_of_tool(tool, arguments, &[])
 }
 
-/// What a call did, called by what the arguments say that a rule names.
+/// The action of a call, with the display name of a matching policy rule.
 pub(crate) fn deed_by(rules: &[ToolRule], call: &Call) -> Deed {
     let naming = ToolRule::of(rules, &call.tool).map_or(&[][..], |rule| &rule.target);
     tools::deed_of_tool(&call.tool, call.arguments.as_str(), naming)
 }
 
-/// Whether a call has come back and did not do what it was to do.
+/// Whether a call has a result and failed.
 pub(crate) fn has_failed(call: &Call, deed: &Deed) -> bool {
-    call.result.as_ref().is_some_and(|outcome| ending_of(deed, outcome).verdict == Verdict::Failed)
+    call.result.as_ref().is_some_and(|outcome| call_status(deed, outcome).verdict == Verdict::Failed)
 }
 
 /// Whether the newer call makes the older one's result stale or redundant.
 ///
-/// A read is overtaken when all of its lines were read again or its file changed; a listing, a search, a fetch, a
-/// plan or a command when it came again.
+/// A read is overtaken if all of its lines were read again or its file changed; a listing, a search, a fetch, a plan or a
+/// command if it was repeated.
 pub fn overtakes(newer: &Deed, older: &Deed) -> bool {
     match older.verb {
-        Verb::Read => !older.reads.is_empty() && older.reads.iter().all(|sight| is_overtaken(newer, sight)),
+        Verb::Read => {
+            !older.reads.is_empty() && older.reads.iter().all(|file_read| is_overtaken(newer, file_read))
+        }
         Verb::List | Verb::Search | Verb::Run | Verb::Fetch | Verb::Plan => {
             let is_same = newer.verb == older.verb
                 && newer.target == older.target
@@ -195,16 +197,16 @@ pub fn overtakes(newer: &Deed, older: &Deed) -> bool {
     }
 }
 
-fn is_overtaken(newer: &Deed, sight: &Sight) -> bool {
-    let is_changed = newer.has_changed(&sight.path);
+fn is_overtaken(newer: &Deed, file_read: &FileRead) -> bool {
+    let is_changed = newer.has_changed(&file_read.path);
     let is_read_again = newer.reads.iter().any(|again| {
-        let covers = match (again.lines, sight.lines) {
-            (Lines::All, _) => true,
-            (Lines::Range(again), Lines::Range(old)) => again.covers(old),
-            (Lines::Range(again), Lines::All) => again.first <= 1 && again.last == u32::MAX,
-            (Lines::Range(_) | Lines::Part, _) => false,
+        let covers = match (again.lines, file_read.lines) {
+            (ReadLines::All, _) => true,
+            (ReadLines::Range(again), ReadLines::Range(old)) => again.covers(old),
+            (ReadLines::Range(again), ReadLines::All) => again.first <= 1 && again.last == u32::MAX,
+            (ReadLines::Range(_) | ReadLines::Unknown, _) => false,
         };
-        covers && path::is_same_file(&again.path, &sight.path)
+        covers && path::is_same_file(&again.path, &file_read.path)
     });
     is_changed || (newer.verb == Verb::Read && is_read_again)
 }
@@ -222,14 +224,16 @@ mod tests {
         if let Some(place) = &deed.place {
             out += &format!(" in {place}");
         }
-        for sight in &deed.reads {
-            out += &match sight.lines {
-                Lines::All => format!(", sees {}", sight.path),
-                Lines::Range(LineRange { first, last: u32::MAX }) => {
-                    format!(", sees {} {first}-", sight.path)
+        for file_read in &deed.reads {
+            out += &match file_read.lines {
+                ReadLines::All => format!(", sees {}", file_read.path),
+                ReadLines::Range(LineRange { first, last: u32::MAX }) => {
+                    format!(", sees {} {first}-", file_read.path)
                 }
-                Lines::Range(range) => format!(", sees {} {}-{}", sight.path, range.first, range.last),
-                Lines::Part => format!(", sees some of {}", sight.path),
+                ReadLines::Range(range) => {
+                    format!(", sees {} {}-{}", file_read.path, range.first, range.last)
+                }
+                ReadLines::Unknown => format!(", sees some of {}", file_read.path),
             };
         }
         for path in &deed.changes {
@@ -244,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_of_the_common_agents() {
+    fn known_tools_have_actions() {
         check(
             &[
                 ("Read", r#"{"file_path": "/r/./a.rs", "offset": 10, "limit": 71}"#),
@@ -321,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_looked_into() {
+    fn shell_commands_have_actions() {
         let commands = [
             "cat a.rs",
             "cd /r && cat -n src/a.rs | sed -n '10,80p'",
@@ -404,8 +408,9 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_says_which_arguments_name_the_target() {
-        let called = |tool, target: &[&str], arguments| named(tool, target, arguments).called().to_owned();
+    fn rules_set_the_display_name() {
+        let display_name =
+            |tool, target: &[&str], arguments| named(tool, target, arguments).display_name().to_owned();
         let ticket =
             r#"{"detail": "full", "project": "shop", "ticket": "T-1", "part": 2, "tags": ["a"], "by": null}"#;
         for (target, name) in [
@@ -414,29 +419,29 @@ mod tests {
             (&["ticket", "part"], "T-1 2"),
             (&["by", "key", "ticket"], "T-1"),
             (&["tags"], r#"["a"]"#),
-            // Where none of them is given, it is called as ever.
+            // Without any of these arguments, the target is used.
             (&["by", "key"], "detail=full project=shop"),
             (&[], "detail=full project=shop"),
         ] {
-            assert_eq!(called("fetch_ticket", target, ticket), name, "{target:?}");
+            assert_eq!(display_name("fetch_ticket", target, ticket), name, "{target:?}");
         }
-        assert_eq!(called("fetch_ticket", &["ticket"], "T-1"), "T-1", "no JSON");
+        assert_eq!(display_name("fetch_ticket", &["ticket"], "T-1"), "T-1", "no JSON");
     }
 
     #[test]
-    fn a_name_tells_of_a_file_where_it_is_a_path_and_hides_nothing() {
+    fn path_names_are_reads_and_other_fields_are_kept() {
         let read = named("open_doc", &["doc"], r#"{"doc": "./src/a.rs", "mode": "r"}"#);
-        assert_eq!((read.verb, read.called(), read.reads.len()), (Verb::Read, "src/a.rs", 1));
+        assert_eq!((read.verb, read.display_name(), read.reads.len()), (Verb::Read, "src/a.rs", 1));
         let ticket = named("open_doc", &["doc"], r#"{"doc": "T-1"}"#);
-        assert_eq!((ticket.verb, ticket.called(), ticket.reads.len()), (Verb::Other, "T-1", 0));
+        assert_eq!((ticket.verb, ticket.display_name(), ticket.reads.len()), (Verb::Other, "T-1", 0));
         let run = named("Bash", &["description"], r#"{"command": "cat src/a.rs", "description": "Look"}"#);
-        assert_eq!((run.verb, run.called(), &*run.reads[0].path), (Verb::Read, "Look", "src/a.rs"));
+        assert_eq!((run.verb, run.display_name(), &*run.reads[0].path), (Verb::Read, "Look", "src/a.rs"));
         let line = named("bash", &["line"], r#"{"line": "cargo test"}"#);
-        assert_eq!((line.verb, line.is_test, line.called()), (Verb::Run, true, "cargo test"));
+        assert_eq!((line.verb, line.is_test, line.display_name()), (Verb::Run, true, "cargo test"));
     }
 
     #[test]
-    fn a_call_of_another_name_is_no_newer_one_of_this() {
+    fn calls_with_other_names_do_not_overtake() {
         let fetch = |ticket: &str| {
             let arguments = format!(r#"{{"detail": "full", "project": "shop", "ticket": "{ticket}"}}"#);
             named("fetch_ticket", &["ticket"], &arguments)
@@ -451,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_again_or_changed_is_overtaken() {
+    fn repeated_or_changed_results_are_overtaken() {
         for (older, newer) in [
             ("sed -n 10,20p src/a.rs", "cat src/a.rs"),
             ("sed -n 10,20p src/a.rs", "sed -n 5,30p /r/src/a.rs"),
@@ -467,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn what_still_says_something_new_is_not_overtaken() {
+    fn results_with_other_content_are_not_overtaken() {
         for (older, newer) in [
             ("cat src/a.rs", "sed -n 10,20p src/a.rs"),
             ("sed -n 10,20p src/a.rs", "sed -n 15,30p src/a.rs"),
@@ -485,7 +490,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_call_has_a_deed(tool in "[A-Za-z_]{0,12}", arguments in "\\PC{0,40}") {
+        fn any_call_is_parsed(tool in "[A-Za-z_]{0,12}", arguments in "\\PC{0,40}") {
             deed_of(&tool, &arguments);
             deed_of("bash", &arguments);
         }

@@ -1,8 +1,8 @@
-//! Which files a patch changes: the `*** Begin Patch` form of codex and unified diffs.
+//! Lists the files that a patch changes: codex patches (`*** Begin Patch`) and unified diffs.
 
 use crate::actions::path::normal;
 
-/// The changed files in order, each once.
+/// The changed files in order, without adjacent duplicates.
 pub(super) fn changed_files(text: &str) -> Vec<String> {
     let mut files: Vec<String> = Vec::new();
     let is_patch = text.contains("*** Begin Patch") || text.contains("\n+++ ") || text.starts_with("--- ");

@@ -1,10 +1,10 @@
-//! Paths as agents write them: brought to one form, and compared.
+//! Normalises and compares paths as agents write them.
 
-/// The path without `./`, doubled slashes, `x/..`, a `file://` in front or quotes around.
+/// Removes `./`, doubled slashes, `x/..`, a `file://` prefix and quotes.
 pub(super) fn normal(path: &str) -> String {
     let path = path.trim().trim_matches(['"', '\'', '`']);
     let path = path.strip_prefix("file://").unwrap_or(path);
-    // Most are so already.
+    // Fast path: most paths are normal already.
     let is_named = |(i, part): (usize, &str)| !matches!(part, "." | "..") && (i == 0 || !part.is_empty());
     if !path.is_empty() && path.split('/').enumerate().all(is_named) {
         return path.to_owned();
@@ -28,7 +28,7 @@ pub(super) fn normal(path: &str) -> String {
     }
 }
 
-/// The path as seen from a directory.
+/// Resolves a path relative to a directory.
 pub(super) fn join(directory: Option<&str>, path: &str) -> String {
     let is_rooted = path.starts_with(['/', '~', '$']) || path.contains("://");
     match directory {
@@ -37,19 +37,19 @@ pub(super) fn join(directory: Option<&str>, path: &str) -> String {
     }
 }
 
-/// Whether two normal paths name one file, as far as can be told when one of them is relative.
+/// Whether two normalised paths name the same file. A relative path matches the end of a longer path.
 ///
-/// A bare file name matches only itself: `mod.rs` says too little.
+/// A bare file name such as `mod.rs` matches only itself.
 pub(super) fn is_same_file(one: &str, other: &str) -> bool {
     let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
     if short == long {
         return true;
     }
-    let is_telling = short.contains('/') && !short.starts_with('/') && !short.starts_with("..");
-    is_telling && long.strip_suffix(short).is_some_and(|rest| rest.ends_with('/'))
+    let is_specific = short.contains('/') && !short.starts_with('/') && !short.starts_with("..");
+    is_specific && long.strip_suffix(short).is_some_and(|rest| rest.ends_with('/'))
 }
 
-/// Whether a word is likely to be a path.
+/// Whether a word looks like a path.
 pub(super) fn is_pathlike(word: &str) -> bool {
     let is_plain =
         !word.is_empty() && word.len() < 300 && !word.contains(['\n', ' ', '\t', '|', '<', '>', '(']);
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_take_one_form() {
+    fn paths_are_normalised() {
         let forms = ["./a//b/../c.rs", "a/c.rs", "/x/./y/", "..//a", "", ".", "\"a b\"", "file:///x"];
         let shown: Vec<_> = forms.iter().map(|path| normal(path)).collect();
         assert_eq!(shown, ["a/c.rs", "a/c.rs", "/x/y", "../a", "", ".", "a b", "/x"]);
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relative_path_is_the_same_file_when_it_says_enough() {
+    fn relative_paths_match_with_a_directory() {
         assert!(is_same_file("/repo/src/a.rs", "src/a.rs"));
         assert!(!is_same_file("/repo/src/a.rs", "a.rs"));
         assert!(!is_same_file("/repo/src/aa.rs", "c/aa.rs"));

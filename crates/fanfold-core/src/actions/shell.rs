@@ -1,42 +1,42 @@
-//! Splits a shell command into the commands in it, as far as telling what they do needs it.
+//! Splits a shell command into simple commands, as far as needed to find their actions.
 //!
-//! Words, quotes, redirections, pipes and the bodies of heredocs are understood; substitutions stay as they are.
+//! Handles words, quotes, redirections, pipes and heredocs; substitutions are kept as text.
 
 /// One simple command.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct ShellCommand {
-    /// The words, without quotes and redirections.
+    /// The words without quotes and redirections.
     pub(super) words: Vec<String>,
-    /// The files that its output goes to.
+    /// The files that its output is redirected to.
     pub(super) writes: Vec<String>,
-    /// Whether its input is the output of the piece before.
+    /// Whether the output of the previous command is piped to it.
     pub(super) is_piped: bool,
-    /// The hash of what a heredoc feeds it: another script makes another command.
+    /// The hash of a heredoc that is passed to it.
     pub(super) input: Option<u64>,
-    /// The command as it was written, without heredoc bodies.
+    /// The text of the command without heredocs.
     pub(super) source: String,
 }
 
-/// The pieces in order.
+/// The commands in order.
 pub(super) fn split(command: &str) -> Vec<ShellCommand> {
     let mut scanner = Scanner {
         text: command,
         at: 0,
-        piece: ShellCommand::default(),
+        command: ShellCommand::default(),
         start: 0,
-        pieces: Vec::new(),
+        commands: Vec::new(),
         heredocs: Vec::new(),
     };
     scanner.run();
-    scanner.pieces
+    scanner.commands
 }
 
 struct Scanner<'a> {
     text: &'a str,
     at: usize,
-    piece: ShellCommand,
+    command: ShellCommand,
     start: usize,
-    pieces: Vec<ShellCommand>,
+    commands: Vec<ShellCommand>,
     heredocs: Vec<String>,
 }
 
@@ -69,7 +69,7 @@ impl<'a> Scanner<'a> {
                 }
                 _ => {
                     let word = self.word();
-                    self.piece.words.push(word);
+                    self.command.words.push(word);
                 }
             }
         }
@@ -96,13 +96,13 @@ impl<'a> Scanner<'a> {
 
     fn end(&mut self, is_pipe: bool) {
         let next = ShellCommand { is_piped: is_pipe, ..ShellCommand::default() };
-        let mut piece = std::mem::replace(&mut self.piece, next);
-        if piece.words.is_empty() && piece.writes.is_empty() {
-            self.piece.is_piped |= piece.is_piped;
+        let mut command = std::mem::replace(&mut self.command, next);
+        if command.words.is_empty() && command.writes.is_empty() {
+            self.command.is_piped |= command.is_piped;
             return;
         }
-        piece.source = self.text[self.start..self.at].trim().to_owned();
-        self.pieces.push(piece);
+        command.source = self.text[self.start..self.at].trim().to_owned();
+        self.commands.push(command);
     }
 
     fn skip_comment(&mut self) {
@@ -120,8 +120,8 @@ impl<'a> Scanner<'a> {
             self.skip_heredoc(&delimiter);
         }
         let input = xxhash_rust::xxh3::xxh3_64(&self.text.as_bytes()[start..self.at]);
-        for piece in self.pieces.iter_mut().rev().take(9).filter(|piece| piece.input == Some(0)) {
-            piece.input = Some(input.max(1));
+        for command in self.commands.iter_mut().rev().take(9).filter(|command| command.input == Some(0)) {
+            command.input = Some(input.max(1));
         }
     }
 
@@ -151,14 +151,14 @@ impl<'a> Scanner<'a> {
         }
         let target = self.word();
         if is_heredoc {
-            self.piece.input = Some(0);
+            self.command.input = Some(0);
             self.heredocs.push(target);
         } else if !is_input && !target.is_empty() && !target.starts_with("/dev/") {
-            self.piece.writes.push(target);
+            self.command.writes.push(target);
         }
     }
 
-    /// The word that starts here, without its quotes. Always moves on, unless an operator stands here.
+    /// Reads the word at the current position without its quotes. Advances unless there is an operator.
     fn word(&mut self) -> String {
         let mut word = String::new();
         while let Some(c) = self.peek() {
@@ -230,12 +230,12 @@ mod tests {
     use super::*;
 
     fn check(command: &str, expected: &[&[&str]]) {
-        let words: Vec<_> = split(command).into_iter().map(|piece| piece.words).collect();
+        let words: Vec<_> = split(command).into_iter().map(|command| command.words).collect();
         assert_eq!(words, expected, "{command}");
     }
 
     #[test]
-    fn words_quotes_and_operators() {
+    fn splits_words_quotes_and_operators() {
         check(
             "cd /a && grep -n \"a b\" 'c d' | head -5 2>&1",
             &[&["cd", "/a"], &["grep", "-n", "a b", "c d"], &["head", "-5"]],
@@ -246,10 +246,10 @@ mod tests {
     }
 
     #[test]
-    fn heredocs_are_skipped_and_files_noted() {
-        let pieces = split("cat <<'EOF' > a.py\nrm -rf x\nEOF\npython a.py > out.txt 2>/dev/null");
+    fn skips_heredocs_and_records_redirections() {
+        let commands = split("cat <<'EOF' > a.py\nrm -rf x\nEOF\npython a.py > out.txt 2>/dev/null");
         let shown: Vec<_> =
-            pieces.iter().map(|p| (p.source.as_str(), p.writes.concat(), p.input.is_some())).collect();
+            commands.iter().map(|p| (p.source.as_str(), p.writes.concat(), p.input.is_some())).collect();
         assert_eq!(
             shown,
             [
@@ -261,7 +261,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn anything_splits(command in "[ a-z'\"\\\\$()<>|&;#\\n0-9ü-]{0,60}") {
+        fn splits_any_text(command in "[ a-z'\"\\\\$()<>|&;#\\n0-9ü-]{0,60}") {
             split(&command);
         }
     }

@@ -1,23 +1,23 @@
-//! The tools of the common agents, by name; the others by the words in their name and the names of their arguments.
+//! Actions of tools: well-known tools by name, other tools by the words in their name and their arguments.
 
 use serde_json::{Map, Value};
 
 use crate::actions::command::deed_of_command;
 use crate::actions::path::{is_pathlike, join, normal};
-use crate::actions::{Deed, LineRange, Lines, Sight, Verb, patch};
+use crate::actions::{Deed, FileRead, LineRange, ReadLines, Verb, patch};
 use crate::text::condense::signs::head;
 
-/// What a tool does, as far as its name tells.
+/// The kind of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ToolKind {
     Shell,
-    /// Reads, writes or edits, as its `command` argument says.
+    /// Reads, writes or edits, depending on the argument `command`.
     Editor,
     Patch,
     Plain(Verb),
 }
 
-/// The deed of a call of any tool. What the arguments say that are `naming` its target is what it is called by.
+/// The action of a call of any tool. The arguments in `naming` give the display name.
 pub(super) fn deed_of_tool(tool: &str, arguments: &str, naming: &[String]) -> Deed {
     let given = Arguments::parse(arguments, naming);
     Deed { name: given.named.clone(), ..deed_of_given(tool, arguments, &given) }
@@ -25,21 +25,21 @@ pub(super) fn deed_of_tool(tool: &str, arguments: &str, naming: &[String]) -> De
 
 fn deed_of_given(tool: &str, arguments: &str, given: &Arguments) -> Deed {
     let name = bare_name(tool);
-    let kind = kind_by_name(&name).unwrap_or_else(|| Kind::Plain(verb_by_words(tool, given)));
+    let kind = kind_by_name(&name).unwrap_or_else(|| ToolKind::Plain(verb_by_words(tool, given)));
     match kind {
-        Kind::Shell => match given.command() {
+        ToolKind::Shell => match given.command() {
             Some(command) => {
                 deed_of_command(&command, given.text(&["workdir", "cwd", "working_directory", "dir_path"]))
             }
             None => Deed::new(Verb::Run, given.any()),
         },
-        Kind::Editor => match given.text(&["command"]) {
+        ToolKind::Editor => match given.text(&["command"]) {
             Some("view") => given.read(),
             Some("create" | "write") => given.change(Verb::Write),
             Some(_) => given.change(Verb::Edit),
             None => Deed::new(Verb::Other, given.any()),
         },
-        Kind::Patch => {
+        ToolKind::Patch => {
             let text = given.text(&["input", "patch", "patch_text", "diff"]).unwrap_or(arguments);
             let changes = patch::changed_files(text);
             let Some(first) = changes.first() else { return given.change(Verb::Edit) };
@@ -48,9 +48,9 @@ fn deed_of_given(tool: &str, arguments: &str, given: &Arguments) -> Deed {
                 ..Deed { changes: changes.clone(), ..Deed::new(Verb::Edit, first.clone()) }
             }
         }
-        Kind::Plain(Verb::Read) => given.read(),
-        Kind::Plain(verb @ (Verb::Edit | Verb::Write)) => given.change(verb),
-        Kind::Plain(Verb::Search) => {
+        ToolKind::Plain(Verb::Read) => given.read(),
+        ToolKind::Plain(verb @ (Verb::Edit | Verb::Write)) => given.change(verb),
+        ToolKind::Plain(Verb::Search) => {
             let what = given.text(QUERIES).map_or_else(|| given.any(), str::to_owned);
             let place = given.text(PATHS).map(normal);
             Deed {
@@ -58,7 +58,7 @@ fn deed_of_given(tool: &str, arguments: &str, given: &Arguments) -> Deed {
                 ..Deed::new(Verb::Search, what)
             }
         }
-        Kind::Plain(Verb::List) => {
+        ToolKind::Plain(Verb::List) => {
             let what = given.text(&["pattern", "glob", "glob_pattern", "query"]).map(str::to_owned);
             let place = given.text(PATHS).map(normal);
             match (what, place) {
@@ -67,23 +67,23 @@ fn deed_of_given(tool: &str, arguments: &str, given: &Arguments) -> Deed {
                 (None, None) => Deed::new(Verb::List, given.plain().map_or_else(|| ".".to_owned(), normal)),
             }
         }
-        Kind::Plain(Verb::Fetch) => {
+        ToolKind::Plain(Verb::Fetch) => {
             let url = given.text(&["url", "uri", "href", "link"]).or_else(|| given.first_of("urls"));
             Deed {
                 has_more: given.len_of("urls") > 1,
                 ..Deed::new(Verb::Fetch, url.map_or_else(|| given.any(), str::to_owned))
             }
         }
-        Kind::Plain(Verb::Ask) => {
+        ToolKind::Plain(Verb::Ask) => {
             let asked = ["description", "question", "goal", "task", "name", "prompt"];
             let question = given.text(&asked).or_else(|| given.first_of("questions"));
             Deed::new(Verb::Ask, question.map_or_else(|| given.any(), str::to_owned))
         }
-        Kind::Plain(Verb::Plan) => {
+        ToolKind::Plain(Verb::Plan) => {
             let subject = given.text(&["subject", "taskId", "title", "thought"]).map(str::to_owned);
             Deed::new(Verb::Plan, subject.unwrap_or_else(|| "plan".to_owned()))
         }
-        Kind::Plain(verb @ (Verb::Run | Verb::Other)) => match given.text(&["code", "script"]) {
+        ToolKind::Plain(verb @ (Verb::Run | Verb::Other)) => match given.text(&["code", "script"]) {
             Some(code) => Deed::new(verb, code.to_owned()),
             None => Deed::new(verb, given.any()),
         },
@@ -119,21 +119,25 @@ fn bare_name(tool: &str) -> String {
     last.to_ascii_lowercase().replace(['-', '.'], "_")
 }
 
-fn kind_by_name(name: &str) -> Option<Kind> {
+fn kind_by_name(name: &str) -> Option<ToolKind> {
     let kind = match name {
         "bash" | "shell" | "terminal" | "exec_command" | "local_shell" | "local_shell_call"
         | "run_shell_command" | "run_terminal_cmd" | "execute_command" | "run_command" | "container_exec"
-        | "execute_bash" | "powershell" | "unified_exec" | "shell_command" => Kind::Shell,
-        "text_editor" | "str_replace_based_edit_tool" | "str_replace_editor" | "file_editor" => Kind::Editor,
-        "apply_patch" => Kind::Patch,
+        | "execute_bash" | "powershell" | "unified_exec" | "shell_command" => ToolKind::Shell,
+        "text_editor" | "str_replace_based_edit_tool" | "str_replace_editor" | "file_editor" => {
+            ToolKind::Editor
+        }
+        "apply_patch" => ToolKind::Patch,
         "read" | "read_file" | "view" | "view_file" | "open_file" | "cat" | "notebookread"
         | "read_text_file" | "get_file_contents" | "view_image" | "read_many_files" => {
-            Kind::Plain(Verb::Read)
+            ToolKind::Plain(Verb::Read)
         }
         "edit" | "multiedit" | "multi_edit" | "patch" | "replace" | "str_replace" | "edit_file"
         | "apply_diff" | "replace_in_file" | "notebookedit" | "notebook_edit" | "insert"
-        | "search_replace" => Kind::Plain(Verb::Edit),
-        "write" | "write_file" | "create_file" | "write_to_file" | "save_file" => Kind::Plain(Verb::Write),
+        | "search_replace" => ToolKind::Plain(Verb::Edit),
+        "write" | "write_file" | "create_file" | "write_to_file" | "save_file" => {
+            ToolKind::Plain(Verb::Write)
+        }
         "grep"
         | "rg"
         | "search"
@@ -145,12 +149,12 @@ fn kind_by_name(name: &str) -> Option<Kind> {
         | "websearch"
         | "google_web_search"
         | "session_search"
-        | "toolsearch" => Kind::Plain(Verb::Search),
+        | "toolsearch" => ToolKind::Plain(Verb::Search),
         "glob" | "ls" | "list" | "list_dir" | "list_directory" | "list_files" | "find_files"
-        | "file_search" | "find_path" | "tree" => Kind::Plain(Verb::List),
-        "execute_code" | "python" | "run_code" | "code_interpreter" | "ipython" => Kind::Plain(Verb::Run),
+        | "file_search" | "find_path" | "tree" => ToolKind::Plain(Verb::List),
+        "execute_code" | "python" | "run_code" | "code_interpreter" | "ipython" => ToolKind::Plain(Verb::Run),
         "webfetch" | "web_fetch" | "web_extract" | "fetch" | "browser_navigate" | "read_url" => {
-            Kind::Plain(Verb::Fetch)
+            ToolKind::Plain(Verb::Fetch)
         }
         "task"
         | "agent"
@@ -160,9 +164,11 @@ fn kind_by_name(name: &str) -> Option<Kind> {
         | "askuserquestion"
         | "clarify"
         | "ask_followup_question"
-        | "ask_user" => Kind::Plain(Verb::Ask),
+        | "ask_user" => ToolKind::Plain(Verb::Ask),
         "todowrite" | "todo_write" | "update_plan" | "todo" | "todoread" | "taskcreate" | "taskupdate"
-        | "tasklist" | "exitplanmode" | "enterplanmode" | "think" | "write_todos" => Kind::Plain(Verb::Plan),
+        | "tasklist" | "exitplanmode" | "enterplanmode" | "think" | "write_todos" => {
+            ToolKind::Plain(Verb::Plan)
+        }
         _ => return None,
     };
     Some(kind)
@@ -185,7 +191,7 @@ fn verb_by_words(tool: &str, given: &Arguments) -> Verb {
     rules.iter().find(|(words, is_fit, _)| *is_fit && has(words)).map_or(Verb::Other, |(_, _, verb)| *verb)
 }
 
-/// The words of a name: `getFileContents` and `get_file-contents` are three.
+/// The words of a name in camel case, snake case or kebab case.
 fn words_of(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_lower = false;
@@ -202,16 +208,16 @@ fn words_of(name: &str) -> Vec<String> {
     words
 }
 
-/// The arguments of a call, whatever they came as.
+/// The arguments of a call in any form.
 #[derive(Default)]
 struct Arguments {
     map: Map<String, Value>,
     plain: String,
-    /// What those say that a policy has name the target.
+    /// The display name, from the arguments that a policy rule names.
     named: Option<String>,
 }
 
-/// A name is no longer than this.
+/// The maximum length of a display name.
 const LONGEST_NAME: usize = 400;
 
 impl Arguments {
@@ -228,21 +234,21 @@ impl Arguments {
         }
     }
 
-    /// What names the target, where that is a path.
+    /// The display name, if it is a path.
     fn named_path(&self) -> Option<&str> {
         self.named.as_deref().filter(|name| is_pathlike(name))
     }
 
-    /// The argument of a name. There are few, so that looking at each is the shortest way.
+    /// The argument with this name. A linear search is faster for a few arguments.
     fn get(&self, name: &str) -> Option<&Value> {
         const FEW: usize = 8;
         if self.map.len() > FEW {
             return self.map.get(name);
         }
-        self.map.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
+        self.map.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
-    /// The first of these arguments that has a text.
+    /// The first of these arguments with a text.
     fn text(&self, names: &[&str]) -> Option<&str> {
         names.iter().find_map(|name| self.get(name)?.as_str()).filter(|text| !text.trim().is_empty())
     }
@@ -265,7 +271,7 @@ impl Arguments {
         self.list(name).len()
     }
 
-    /// The first text of a list, or the telling field of its first object.
+    /// The first text of a list, or the main field of its first object.
     fn first_of(&self, name: &str) -> Option<&str> {
         let first = self.list(name).first()?;
         let inner = || ["url", "href", "question"].iter().find_map(|key| first.get(key)?.as_str());
@@ -301,15 +307,15 @@ impl Arguments {
         let Some(path) = self.path() else { return Deed::new(Verb::Read, self.any()) };
         let path = join(self.text(&["workdir", "cwd"]), &path);
         let lines = self.lines();
-        Deed { reads: vec![Sight { path: path.clone(), lines }], ..Deed::new(Verb::Read, path) }
+        Deed { reads: vec![FileRead { path: path.clone(), lines }], ..Deed::new(Verb::Read, path) }
     }
 
-    fn lines(&self) -> Lines {
+    fn lines(&self) -> ReadLines {
         let range = self.list("view_range");
         let ends = |i: usize| range.get(i).and_then(Value::as_i64);
         if let (Some(first), Some(last)) = (ends(0), ends(1)) {
             let last = u32::try_from(last).unwrap_or(u32::MAX);
-            return Lines::Range(LineRange { first: u32::try_from(first).unwrap_or(1), last });
+            return ReadLines::Range(LineRange { first: u32::try_from(first).unwrap_or(1), last });
         }
         let first = self.number(&[
             "offset",
@@ -322,13 +328,13 @@ impl Arguments {
         let last = self.number(&["end_line", "endLine", "line_end", "end", "end_line_one_indexed_inclusive"]);
         let limit = self.number(&["limit", "n_lines", "num_lines", "max_lines"]);
         match (first, last, limit) {
-            (None, None, None) => Lines::All,
-            (first, Some(last), _) => Lines::Range(LineRange { first: first.unwrap_or(1).max(1), last }),
+            (None, None, None) => ReadLines::All,
+            (first, Some(last), _) => ReadLines::Range(LineRange { first: first.unwrap_or(1).max(1), last }),
             (first, None, Some(limit)) => {
                 let first = first.unwrap_or(1).max(1);
-                Lines::Range(LineRange { first, last: first.saturating_add(limit.saturating_sub(1)) })
+                ReadLines::Range(LineRange { first, last: first.saturating_add(limit.saturating_sub(1)) })
             }
-            (Some(first), None, None) => Lines::Range(LineRange { first: first.max(1), last: u32::MAX }),
+            (Some(first), None, None) => ReadLines::Range(LineRange { first: first.max(1), last: u32::MAX }),
         }
     }
 
@@ -342,10 +348,10 @@ impl Arguments {
         Deed { has_more: changes.len() > 1, changes, ..Deed::new(verb, target) }
     }
 
-    /// The most telling argument of a call that is not understood: a path, else the first two as `name=value`.
+    /// The most specific argument of an unknown call: a path, or the first two arguments as `name=value`.
     fn any(&self) -> String {
-        let telling = self.text(&["command", "cmd", "url", "query"]).or_else(|| self.text(PATHS));
-        if let Some(text) = telling {
+        let specific = self.text(&["command", "cmd", "url", "query"]).or_else(|| self.text(PATHS));
+        if let Some(text) = specific {
             return if is_pathlike(text) { normal(text) } else { text.to_owned() };
         }
         if self.map.is_empty() {
@@ -360,14 +366,14 @@ impl Arguments {
     }
 }
 
-/// What the arguments say that name the target: all that are given, in this order.
+/// The values of the arguments in `naming` that are present, in this order.
 fn named(map: &Map<String, Value>, naming: &[String]) -> Option<String> {
-    let told = naming.iter().filter_map(|name| match map.get(name)? {
+    let values = naming.iter().filter_map(|name| match map.get(name)? {
         Value::Null => None,
         Value::String(text) => Some(text.trim().to_owned()),
         value => Some(value.to_string()),
     });
-    let all = told.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ");
+    let all = values.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ");
     let name = if is_pathlike(&all) { normal(&all) } else { head(&all, LONGEST_NAME).to_owned() };
     (!name.is_empty()).then_some(name)
 }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::actions::tool_rule::ToolFold;
-use crate::actions::{Deed, deed_by, line_and_failure};
+use crate::actions::{Deed, deed_by, describe_with_failure};
 use crate::fold::digest::segment::Segment;
 use crate::fold::ledger::{Fold, Ledger, Standing};
 use crate::fold::originals::Original;
@@ -372,9 +372,9 @@ impl<'a> Draft<'a> {
     }
 
     /// One line that says what a call did and how it ended, and whether it failed.
-    pub(crate) fn line_and_failure(&mut self, id: CallId) -> (String, bool) {
+    pub(crate) fn describe_with_failure(&mut self, id: CallId) -> (String, bool) {
         let deed = self.deed(id);
-        line_and_failure(self.transcript.call(id), &deed)
+        describe_with_failure(self.transcript.call(id), &deed)
     }
 
     /// The step with the newest words of the agent's, where it is not among the newest steps anyway.

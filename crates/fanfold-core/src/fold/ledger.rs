@@ -10,7 +10,7 @@ use crate::fold::economy::account::Account;
 use crate::fold::originals::{Original, Originals, content_of};
 use crate::fold::policy::Policy;
 use crate::fold::receipt::Receipt;
-use crate::fold::summary_placement::{Board, Placed, Placing};
+use crate::fold::summary_placement::{PlacedSummary, PlacementChange, SummaryBoard};
 use crate::model::budget::Pressure;
 use crate::model::handle::{Handle, Hash};
 use crate::model::location::{Place, body_at};
@@ -76,7 +76,7 @@ pub struct Ledger {
     /// What atoms are worth at the choice that is being made.
     pub(crate) values: AtomValues,
     /// What a model wrote about what is folded. Nothing that is folded depends on it.
-    pub(crate) board: Board,
+    pub(crate) board: SummaryBoard,
     /// What the view costs less than the transcript.
     pub(crate) saved: i64,
     /// What calls did, once it was needed.
@@ -166,17 +166,17 @@ impl Ledger {
 
     /// Every summary that a model wrote, oldest first, as it may stand in a view.
     pub fn summaries(&self) -> impl DoubleEndedIterator<Item = &Summary> {
-        self.board.heard().iter().map(|summary| &**summary)
+        self.board.summaries().iter().map(|summary| &**summary)
     }
 
     /// The summary that stands in the view now.
-    pub fn summary_in_view(&self) -> Option<&Placed> {
-        self.board.placed()
+    pub fn summary_in_view(&self) -> Option<&PlacedSummary> {
+        self.board.in_view()
     }
 
     /// When summaries came into the view and left it, oldest first.
-    pub fn placings(&self) -> &[Placing] {
-        self.board.placings()
+    pub fn summary_changes(&self) -> &[PlacementChange] {
+        self.board.changes()
     }
 
     /// The handles that stand in the view.
@@ -194,7 +194,7 @@ impl Ledger {
             }
         }
         handles.extend(self.live_segments().flat_map(|segment| &segment.handles));
-        handles.extend(self.board.placed().iter().flat_map(|placed| &placed.handles));
+        handles.extend(self.board.in_view().iter().flat_map(|placed| &placed.handles));
         handles
     }
 

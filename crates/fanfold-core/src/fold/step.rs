@@ -11,7 +11,7 @@ use crate::fold::ledger::{Ledger, Standing};
 use crate::fold::overflow::{contributors, overflow};
 use crate::fold::policy::{Policy, Reach, Stage};
 use crate::fold::receipt::{Left, Notice, Overflow, PassReport, Reason, Receipt};
-use crate::fold::summary_placement::{Chance, settle};
+use crate::fold::summary_placement::{Occasion, settle};
 use crate::fold::{economy, passes};
 use crate::model::budget::{Budget, Pressure};
 use crate::model::event::Event;
@@ -67,7 +67,7 @@ pub fn step(mut ledger: Ledger, now: &Moment<'_>) -> (Ledger, Outlook) {
     ledger.media = now.counter.frame().media;
     // A summary changes nothing but itself, so that all goes on as it would without one.
     if let Some(Event::Summarised(summary)) = now.event {
-        ledger.board.hear(summary);
+        ledger.board.add(summary);
         let total = ledger.bare_total(now.transcript);
         outlook.overflow = (total > room).then(|| overflow(&ledger, now, total));
         return (ledger, outlook);
@@ -112,9 +112,9 @@ pub fn step(mut ledger: Ledger, now: &Moment<'_>) -> (Ledger, Outlook) {
     }
     let is_asked = matches!(now.event, Some(Event::FoldAsked { .. }));
     let chance = match outlook.broken_from {
-        Some(from) => Chance::Fold(from),
-        None if is_asked => Chance::Asked,
-        None => Chance::None,
+        Some(from) => Occasion::Fold(from),
+        None if is_asked => Occasion::Requested,
+        None => Occasion::None,
     };
     if settle(&mut ledger, now, chance) {
         outlook.is_changed = true;

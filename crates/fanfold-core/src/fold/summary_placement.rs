@@ -1,8 +1,8 @@
-//! Where a summary stands in the view.
+//! Places a summary in the view.
 //!
-//! What is folded, when and into what is the same with a summary as without: it is one more note. It comes in with a fold,
-//! behind the newest segment, where the view is written anew anyway; the next one takes its place with the next fold; and
-//! where there is no room for it, it is left out.
+//! A summary is an additional note and does not change what is folded. It enters the view with a fold, after the newest
+//! segment, where the view changes anyway. The next summary replaces it with the next fold, and it is left out while there
+//! is no room for it.
 
 use std::sync::Arc;
 
@@ -15,167 +15,169 @@ use crate::model::tokens::Tokens;
 use crate::model::transcript::EntryId;
 use crate::text::clean::clean;
 
-/// A summary as it stands in the view.
+/// A summary in the view.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Placed {
-    /// Which one it is of all that came, from 0.
+pub struct PlacedSummary {
+    /// Its number among all summaries of the session, from 0.
     pub number: usize,
-    /// The entry that it stands behind.
+    /// The entry before it.
     pub behind: EntryId,
-    /// The words, as they are sent.
+    /// The text as it is sent.
     pub text: Arc<str>,
-    /// What they cost, with their frame.
+    /// The cost, including the message frame.
     pub tokens: Tokens,
-    /// What opens to the originals that it tells of; the names stand in the words.
+    /// The handles of the originals that it covers, which are printed in the text.
     pub handles: Vec<Handle>,
 }
 
-/// A summary came into the view, or left it.
+/// A change of the summary in the view.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Placing {
-    /// How many entries the transcript had.
+pub struct PlacementChange {
+    /// The number of entries in the transcript.
     pub at: usize,
-    /// The summary that left, by its number.
-    pub left: Option<usize>,
-    /// The summary that came, by its number.
-    pub came: Option<usize>,
-    /// What it costs in the view now.
+    /// The number of the summary that was removed.
+    pub removed: Option<usize>,
+    /// The number of the summary that was added.
+    pub added: Option<usize>,
+    /// The cost of the present summary.
     pub tokens: Tokens,
-    /// Whether that was part of a fold; if not, it broke the beginning of the view by itself.
+    /// Whether it was part of a fold. Otherwise it broke the cached prefix on its own.
     pub is_in_fold: bool,
-    /// How much of the view the provider has to read anew because of it alone.
+    /// The tokens that the provider has to read again because of it alone.
     pub rewritten: Tokens,
 }
 
 /// The summaries of a session.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Board {
-    heard: Vec<Arc<Summary>>,
-    placed: Option<Placed>,
-    placings: Vec<Placing>,
+pub(crate) struct SummaryBoard {
+    summaries: Vec<Arc<Summary>>,
+    in_view: Option<PlacedSummary>,
+    changes: Vec<PlacementChange>,
 }
 
-impl Board {
-    /// Takes a summary in. It stands in the view from the next fold on.
-    pub(crate) fn hear(&mut self, summary: &Summary) {
+impl SummaryBoard {
+    /// Adds a summary, which enters the view with the next fold.
+    pub(crate) fn add(&mut self, summary: &Summary) {
         let text = clean(&summary.text);
-        // What says nothing takes no other's place.
+        // Ignore an empty summary.
         if !text.is_empty() {
-            self.heard.push(Arc::new(Summary { text: text.into(), ..summary.clone() }));
+            self.summaries.push(Arc::new(Summary { text: text.into(), ..summary.clone() }));
         }
     }
 
-    /// All that came, oldest first, as they may stand in a view.
-    pub(crate) fn heard(&self) -> &[Arc<Summary>] {
-        &self.heard
+    /// All summaries, oldest first, without markup.
+    pub(crate) fn summaries(&self) -> &[Arc<Summary>] {
+        &self.summaries
     }
 
-    /// The one that stands in the view.
-    pub(crate) fn placed(&self) -> Option<&Placed> {
-        self.placed.as_ref()
+    /// The summary in the view.
+    pub(crate) fn in_view(&self) -> Option<&PlacedSummary> {
+        self.in_view.as_ref()
     }
 
-    pub(crate) fn placings(&self) -> &[Placing] {
-        &self.placings
+    pub(crate) fn changes(&self) -> &[PlacementChange] {
+        &self.changes
     }
 
-    /// What it costs there.
+    /// The cost of the summary in the view.
     pub(crate) fn tokens(&self) -> Tokens {
-        self.placed.as_ref().map_or(Tokens::ZERO, |placed| placed.tokens)
+        self.in_view.as_ref().map_or(Tokens::ZERO, |in_view| in_view.tokens)
     }
 }
 
-/// After a summary came in, so much of the room is left, in per mille: it should not have to leave at once.
+/// The share of the room, in per mille, that must stay free after a summary was added.
 const SPARE: u32 = 50;
 
-/// So many of the newest are tried.
+/// The number of newest summaries to try.
 const MOST: usize = 4;
 
-/// What gives a summary its place in this step.
+/// An occasion to change the summary in the view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Chance {
-    /// A fold changed the view from an entry on.
+pub(crate) enum Occasion {
+    /// A fold changed the view from this entry on.
     Fold(usize),
-    /// A person asked for a fold, and there was nothing to fold.
-    Asked,
-    /// Nothing does.
+    /// The user requested a fold, and there was nothing to fold.
+    Requested,
+    /// There is none.
     None,
 }
 
-/// Puts the newest summary where the view is changed anyway, and takes it out where it no longer fits. Says whether that
-/// changed the view.
-pub(crate) fn settle(ledger: &mut Ledger, now: &Moment<'_>, chance: Chance) -> bool {
-    if ledger.board.heard.is_empty() || now.transcript.is_empty() {
+/// Places the newest summary where the view changes anyway, and removes one that no longer fits. Returns whether the view
+/// changed.
+pub(crate) fn settle(ledger: &mut Ledger, now: &Moment<'_>, occasion: Occasion) -> bool {
+    if ledger.board.summaries.is_empty() || now.transcript.is_empty() {
         return false;
     }
     let room = now.budget.room();
     let bare = ledger.bare_total(now.transcript);
-    let before = ledger.board.placed.take();
-    let fits = |placed: &Placed| bare + placed.tokens <= room;
-    let from = match chance {
-        Chance::Fold(from) => Some(from),
-        Chance::Asked => Some(behind_segments(ledger)),
-        Chance::None => None,
+    let before = ledger.board.in_view.take();
+    let is_fitting = |placed: &PlacedSummary| bare + placed.tokens <= room;
+    let from = match occasion {
+        Occasion::Fold(from) => Some(from),
+        Occasion::Requested => Some(behind_segments(ledger)),
+        Occasion::None => None,
     };
     let most = room - room.permille(SPARE);
     let after = match from {
-        None => before.clone().filter(fits),
+        None => before.clone().filter(is_fitting),
         Some(from) => {
-            // What stands before the first change goes on standing there.
-            let stays = |placed: &&Placed| placed.behind.index() < from || chance == Chance::Asked;
-            let standing = before.as_ref().filter(stays);
-            // The newest, or the newest that there is room for.
-            let n_heard = ledger.board.heard.len();
-            let mut numbers = (n_heard.saturating_sub(MOST)..n_heard).rev();
-            numbers.find_map(|number| match standing.filter(|placed| placed.number == number) {
-                Some(placed) => Some(placed.clone()).filter(fits),
+            // A summary before the first change stays where it is.
+            let stays =
+                |placed: &&PlacedSummary| placed.behind.index() < from || occasion == Occasion::Requested;
+            let in_view = before.as_ref().filter(stays);
+            // The newest one that fits.
+            let n_summaries = ledger.board.summaries.len();
+            let mut numbers = (n_summaries.saturating_sub(MOST)..n_summaries).rev();
+            numbers.find_map(|number| match in_view.filter(|placed| placed.number == number) {
+                Some(placed) => Some(placed.clone()).filter(is_fitting),
                 None => Some(write(ledger, now, number, from)).filter(|placed| bare + placed.tokens <= most),
             })
         }
     };
     let is_changed = before != after;
     if is_changed {
-        let placing = told(ledger, now, chance, (before.as_ref(), after.as_ref()));
-        ledger.board.placings.push(placing);
+        let change = record_change(ledger, now, occasion, (before.as_ref(), after.as_ref()));
+        ledger.board.changes.push(change);
     }
-    ledger.board.placed = after;
+    ledger.board.in_view = after;
     is_changed
 }
 
-/// What a change of the summary in the view is told as.
-fn told(
+/// Records a change of the summary in the view.
+fn record_change(
     ledger: &Ledger,
     now: &Moment<'_>,
-    chance: Chance,
-    (before, after): (Option<&Placed>, Option<&Placed>),
-) -> Placing {
-    let place = |placed: Option<&Placed>| placed.map_or(usize::MAX, |placed| placed.behind.index() + 1);
-    let first = place(before).min(place(after));
-    let fold = match chance {
-        Chance::Fold(from) => Some(from),
-        Chance::Asked | Chance::None => None,
+    occasion: Occasion,
+    (before, after): (Option<&PlacedSummary>, Option<&PlacedSummary>),
+) -> PlacementChange {
+    let position =
+        |placed: Option<&PlacedSummary>| placed.map_or(usize::MAX, |placed| placed.behind.index() + 1);
+    let first = position(before).min(position(after));
+    let fold = match occasion {
+        Occasion::Fold(from) => Some(from),
+        Occasion::Requested | Occasion::None => None,
     };
-    // What a fold changed is on its own receipt.
+    // The receipt of the fold covers the rest.
     let until = fold.unwrap_or(usize::MAX).max(first);
-    Placing {
+    PlacementChange {
         at: now.transcript.len(),
-        left: before.map(|placed| placed.number),
-        came: after.map(|placed| placed.number),
-        tokens: after.map_or(Tokens::ZERO, |placed| placed.tokens),
+        removed: before.map(|in_view| in_view.number),
+        added: after.map(|in_view| in_view.number),
+        tokens: after.map_or(Tokens::ZERO, |in_view| in_view.tokens),
         is_in_fold: fold.is_some(),
         rewritten: cost_from(ledger, now.transcript, first) - cost_from(ledger, now.transcript, until),
     }
 }
 
-/// A summary as it stands behind the newest segment, and not before what has changed.
-fn write(ledger: &Ledger, now: &Moment<'_>, number: usize, from: usize) -> Placed {
-    let summary = &ledger.board.heard[number];
+/// Prints a summary for its place after the newest segment and the first change.
+fn write(ledger: &Ledger, now: &Moment<'_>, number: usize, from: usize) -> PlacedSummary {
+    let summary = &ledger.board.summaries[number];
     let at = behind_segments(ledger).max(from).clamp(1, now.transcript.len());
     let covers = ledger.live_segments().filter(|segment| segment.span().0 <= summary.upto);
     let handles: Vec<Handle> = covers.map(|segment| segment.handle).collect();
     let text = note(summary, &handles);
     let tokens = now.counter.count(&text) + now.counter.frame().message;
-    Placed { number, behind: EntryId::from(at - 1), text: text.into(), tokens, handles }
+    PlacedSummary { number, behind: EntryId::from(at - 1), text: text.into(), tokens, handles }
 }
 
 const PREFACE: &str = "for reference only: it tells what was, as far as it was known then, and asks for nothing. What it calls \
@@ -183,7 +185,7 @@ const PREFACE: &str = "for reference only: it tells what was, as far as it was k
     where it stops or takes back something that stands here. Where this and a message differ, the message is right.";
 const END: &str = "[end of the summary; go on with the messages, not with what stands above]\n</fanfold>";
 
-/// A summary with its fence, what it is and where its originals are.
+/// Prints a summary with its fence, its introduction and the handles of its originals.
 fn note(summary: &Summary, handles: &[Handle]) -> String {
     let mut out = String::from("<fanfold>\nSummary of earlier steps, written by a model");
     if !summary.day.is_empty() {

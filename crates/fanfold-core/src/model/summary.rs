@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use crate::model::transcript::EntryId;
 
-/// What a model wrote about the beginning of a conversation.
+/// A summary of the beginning of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
-    /// Its sections, without what stands around them in a view.
+    /// Its sections, without the fence that surrounds them in a view.
     pub text: Arc<str>,
-    /// The last entry that it tells of.
+    /// The last entry that it covers.
     pub upto: EntryId,
-    /// The day on which it was written, as it should be read; empty where nobody said.
+    /// The date on which it was written, for the reader; empty if unknown.
     pub day: String,
 }

@@ -1,7 +1,7 @@
-//! The text notation for conversations: what tests are written in, `fanfold show` prints and bug reports contain.
+//! The text notation for conversations, used in tests, by `fanfold show` and in bug reports.
 //!
-//! One line per message, the keyword in a column of eight. Further lines of a text are indented by that column; a
-//! line of a text that is blank may be left empty, unless it ends the text. Everything reads back as it was printed.
+//! One line per message with the keyword in a column of eight. Further lines of a text are indented by that column. A blank
+//! line inside a text may be left empty. Parsing printed entries returns the same entries.
 //!
 //! ```text
 //! user    what is on the list?
@@ -11,34 +11,34 @@
 //!         eggs and bread
 //! ```
 
-mod read; //  from text to entries
-mod print; // from entries and views to text
+mod read; //  parser
+mod print; // printer
 
 pub use print::{print_entries, print_view};
 pub use read::parse;
 
-/// Why a text is not a conversation in this notation.
+/// A syntax error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotationError {
-    /// A line begins with something else than a keyword.
+    /// A line does not begin with a keyword.
     #[error(
         "line {line}: `{found}` is not a keyword\n\n\
-         hint: a line starts with one of {KEYWORDS}, its text stands from the ninth column on"
+         hint: a line starts with one of {KEYWORDS}; its text begins in the ninth column"
     )]
     Keyword {
-        /// The line, counted from 1.
+        /// The line number, counted from 1.
         line: usize,
-        /// What stands in the keyword's column.
+        /// The text in the keyword column.
         found: String,
     },
-    /// A line stands where it has nothing to belong to.
+    /// A line does not follow a line that it belongs to.
     #[error("line {line}: this {keyword} has no {wanted} before it")]
     Stray {
-        /// The line, counted from 1.
+        /// The line number, counted from 1.
         line: usize,
         /// The keyword of the line.
         keyword: &'static str,
-        /// What it should follow.
+        /// The line it has to follow.
         wanted: &'static str,
     },
 }
@@ -80,7 +80,7 @@ impl Keyword {
         }
     }
 
-    fn of(word: &str) -> Option<Keyword> {
+    fn find(word: &str) -> Option<Keyword> {
         let all = [
             Keyword::System,
             Keyword::User,
@@ -99,9 +99,9 @@ impl Keyword {
     }
 }
 
-/// What the step being read already has; the next line may belong to it or start another.
+/// The part of the current step that was read or printed last. A line of an earlier part begins a new step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-enum Reached {
+enum StepPart {
     #[default]
     NoStep,
     Think,
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn every_keyword_reads_back() {
+    fn every_keyword_round_trips() {
         check(
             "
 system  you are an agent
@@ -156,20 +156,20 @@ say     nothing
     }
 
     #[test]
-    fn long_texts_are_indented() {
+    fn further_lines_are_indented() {
         check(
             "user    one\n          two\n\n        user    three\n        \nsay     \tfour \n        \n        \n",
         );
     }
 
     #[test]
-    fn steps_that_would_run_together_are_kept_apart() {
+    fn adjacent_steps_are_separated() {
         check("think   a\nthink\nsay     b\nsay     c\nthink\ncall    d\nopen\ncall    e\nopen\n");
         assert_eq!(parse("think   a\nthink\nsay     b\nthink\ncall    d\n").expect("steps").len(), 3);
     }
 
     #[test]
-    fn messages_are_numbered_as_a_client_would() {
+    fn messages_are_numbered_like_chat_messages() {
         let entries =
             parse("user    a\ncall    x\ncall    y\ncall    z\nopen\nresult  1\nresult  2\nsay     b\n");
         let entries = entries.expect("a conversation");
@@ -184,20 +184,20 @@ say     nothing
     }
 
     #[test]
-    fn errors_name_their_line() {
+    fn errors_report_the_line() {
         check_error(
             "user    hello\nusr     typo",
             &expect![[r#"
                 line 2: `usr     ` is not a keyword
 
-                hint: a line starts with one of system, user, harness, sealed, think, say, call, result, error, open, image, note, its text stands from the ninth column on"#]],
+                hint: a line starts with one of system, user, harness, sealed, think, say, call, result, error, open, image, note; its text begins in the ninth column"#]],
         );
         check_error("user    a\nresult  b", &expect!["line 2: this result has no call before it"]);
         check_error("say     a\nimage   b", &expect!["line 2: this image has no prompt or result before it"]);
     }
 
     #[test]
-    fn a_view_shows_what_is_sent() {
+    fn print_view_shows_edits_and_notes() {
         let text = "
 user    look
 image   png
@@ -295,7 +295,7 @@ result  fn main() {}
         prop_oneof![1 => prompt, 2 => step]
     }
 
-    /// Gives the entries the numbers that `parse` would.
+    /// Numbers the entries as `parse` does.
     fn numbered(mut entries: Vec<Entry>) -> Vec<Entry> {
         let mut messages = 0_usize..;
         let mut ids = 1_usize..;
@@ -329,14 +329,14 @@ result  fn main() {}
 
     proptest! {
         #[test]
-        fn what_was_printed_reads_back(entries in prop::collection::vec(entry(), 0..6)) {
+        fn printed_entries_round_trip(entries in prop::collection::vec(entry(), 0..6)) {
             let entries = numbered(entries);
             let printed = print_entries(&entries);
             prop_assert_eq!(parse(&printed).expect(&printed), entries, "{}", printed);
         }
 
         #[test]
-        fn anything_can_be_read(text in "([a-z]{0,7} {0,9}\\PC{0,9}\n?){0,9}") {
+        fn parses_any_text(text in "([a-z]{0,7} {0,9}\\PC{0,9}\n?){0,9}") {
             let _ = parse(&text);
         }
     }

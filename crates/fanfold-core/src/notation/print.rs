@@ -1,13 +1,13 @@
-//! Writes entries and views as text.
+//! Prints entries and views.
 
 use std::sync::Arc;
 
 use crate::model::location::Place;
 use crate::model::transcript::{Body, Entry, Media, Outcome, Speaker, Step, Transcript};
 use crate::model::view::{Edit, Item, View, Voice};
-use crate::notation::{COLUMN, Keyword, Reached};
+use crate::notation::{COLUMN, Keyword, StepPart};
 
-/// Writes entries, so that `parse` gives them back.
+/// Prints entries. `parse` returns the same entries.
 pub fn print_entries(entries: &[Entry]) -> String {
     let mut printer = Printer::default();
     for entry in entries {
@@ -16,13 +16,13 @@ pub fn print_entries(entries: &[Entry]) -> String {
     printer.out
 }
 
-/// Writes a view as the model will see it.
+/// Prints a view as it is sent.
 pub fn print_view(transcript: &Transcript, view: &View) -> String {
     let mut printer = Printer::default();
     for item in &view.items {
         match item {
             Item::Whole(id) => printer.entry(transcript.entry(*id)),
-            Item::Edited(id, edits) => printer.entry(&edited(transcript.entry(*id), edits)),
+            Item::Edited(id, edits) => printer.entry(&apply_edits(transcript.entry(*id), edits)),
             Item::Note { text, voice: Voice::Fanfold } => printer.prompt(Keyword::Note, text),
             Item::Note { text, voice: Voice::Assistant } => printer.said(text),
         }
@@ -33,7 +33,7 @@ pub fn print_view(transcript: &Transcript, view: &View) -> String {
 #[derive(Default)]
 struct Printer {
     out: String,
-    reached: Reached,
+    last_part: StepPart,
 }
 
 impl Printer {
@@ -76,18 +76,18 @@ impl Printer {
 
     fn prompt(&mut self, keyword: Keyword, text: &str) {
         self.line(keyword, text);
-        self.reached = Reached::NoStep;
+        self.last_part = StepPart::NoStep;
     }
 
     fn said(&mut self, text: &str) {
-        self.begin(Reached::Say, false);
+        self.begin(StepPart::Say, false);
         self.line(Keyword::Say, text);
-        self.reached = Reached::Say;
+        self.last_part = StepPart::Say;
     }
 
-    /// Begins a step with an empty thought where its first line would otherwise read as the last step's.
-    fn begin(&mut self, first: Reached, has_thought: bool) {
-        let would_join = self.reached != Reached::NoStep && self.reached < first;
+    /// Begins a step. Prints an empty thought if its first line would otherwise continue the previous step.
+    fn begin(&mut self, first: StepPart, has_thought: bool) {
+        let would_join = self.last_part != StepPart::NoStep && self.last_part < first;
         if has_thought || !would_join {
             return;
         }
@@ -96,22 +96,22 @@ impl Printer {
 
     fn step(&mut self, step: &Step) {
         let is_silent = step.text.is_empty() && (!step.reasoning.is_empty() || !step.calls.is_empty());
-        let first = if is_silent { Reached::Call } else { Reached::Say };
+        let first = if is_silent { StepPart::Call } else { StepPart::Say };
         self.begin(first, !step.reasoning.is_empty());
         if !step.reasoning.is_empty() {
             self.line(Keyword::Think, step.reasoning.as_str());
-            self.reached = Reached::Think;
+            self.last_part = StepPart::Think;
         }
         if !is_silent {
             self.line(Keyword::Say, step.text.as_str());
-            self.reached = Reached::Say;
+            self.last_part = StepPart::Say;
         }
         for call in &step.calls {
             let space = if call.arguments.is_empty() { "" } else { " " };
             self.line(Keyword::Call, &format!("{}{space}{}", call.tool, call.arguments.as_str()));
         }
         for call in &step.calls {
-            self.reached = Reached::Result;
+            self.last_part = StepPart::Result;
             let Some(outcome) = &call.result else {
                 self.line(Keyword::Open, "");
                 continue;
@@ -128,8 +128,8 @@ impl Printer {
     }
 }
 
-/// The entry with its folded places as they are sent.
-fn edited(entry: &Entry, edits: &[Edit]) -> Entry {
+/// Applies the edits to an entry.
+fn apply_edits(entry: &Entry, edits: &[Edit]) -> Entry {
     let mut entry = entry.clone();
     for Edit { place, stub } in edits {
         let body = Body::text(Arc::clone(stub));

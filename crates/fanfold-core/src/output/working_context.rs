@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::actions::{Deed, LineRange, Lines, Verb, Verdict, deed_by, ending_of};
+use crate::actions::{Deed, LineRange, ReadLines, Verb, Verdict, call_status, deed_by};
 use crate::fold::ledger::Ledger;
 use crate::fold::policy::Policy;
 use crate::model::location::Place;
@@ -56,7 +56,7 @@ pub fn working_context(transcript: &Transcript, ledger: &Ledger, policy: &Policy
             let Some(outcome) = &call.result else { continue };
             let id = CallId { step: EntryId::from(i), call: n as u16 };
             let deed = deed_by(&policy.tools, call);
-            let ending = ending_of(&deed, outcome);
+            let ending = call_status(&deed, outcome);
             let has_failed = ending.verdict == Verdict::Failed;
             if !has_failed {
                 see(&mut seen, &deed, i, is_visible(ledger, id));
@@ -111,9 +111,9 @@ fn see(seen: &mut BTreeMap<String, FileSeen>, deed: &Deed, at: usize, is_visible
             file.is_whole = false;
         }
         match sight.lines {
-            Lines::All => file.is_whole = true,
-            Lines::Range(range) => file.ranges = with_range(&file.ranges, range),
-            Lines::Part => {}
+            ReadLines::All => file.is_whole = true,
+            ReadLines::Range(range) => file.ranges = with_range(&file.ranges, range),
+            ReadLines::Unknown => {}
         }
         file.is_visible = is_visible;
         file.is_changed_since = false;

@@ -7,7 +7,7 @@ use std::ops::Range;
 use memchr::{memchr_iter, memmem, memrchr2};
 
 use crate::actions::tool_rule::ToolRule;
-use crate::actions::{Deed, deed_by, line_and_failure, source_of};
+use crate::actions::{Deed, deed_by, describe_with_failure, short_name};
 use crate::model::handle::Hash;
 use crate::model::parallel::{ParallelMap, parallel_map};
 use crate::model::script::{EntryPart, each_part};
@@ -266,8 +266,8 @@ pub(crate) fn words_of(atom: Atom, text: &[u8], range: Range<usize>) -> [Word; 3
 impl CallScan {
     fn new(call: &Call, rules: &[ToolRule]) -> CallScan {
         let deed = deed_by(rules, call);
-        let (line, has_failed) = line_and_failure(call, &deed);
-        let source = source_of(call, &deed);
+        let (line, has_failed) = describe_with_failure(call, &deed);
+        let source = short_name(call, &deed);
         CallScan { deed, line, has_failed, source }
     }
 }

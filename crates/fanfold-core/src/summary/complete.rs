@@ -1,12 +1,12 @@
-//! What is added to a good answer: the user's newest words, as they were said, and what the model left out.
+//! Completes an answer: adds the user's newest message and missing references.
 
 use crate::model::tokens::{Count, Tokens};
 use crate::model::transcript::{EntryId, Transcript};
-use crate::summary::critical::{Kind, Reference};
+use crate::summary::critical::{Reference, ReferenceKind};
 use crate::summary::sections::{BLOCKED, CRITICAL, FILES, Sections, TASK};
 
-/// The user's newest words, as the first section has them. They come from the transcript and from nobody else.
-pub(crate) fn task_of(transcript: &Transcript) -> String {
+/// The text of the first section: the user's newest message, quoted from the transcript.
+pub(crate) fn task_section(transcript: &Transcript) -> String {
     const LONGEST: usize = 1_400;
     let says = |id: &EntryId| {
         let prompt = transcript.entry(*id).prompt().filter(|_| transcript.entry(*id).is_user());
@@ -26,7 +26,7 @@ pub(crate) fn task_of(transcript: &Transcript) -> String {
     )
 }
 
-/// Puts in what is missing, as far as there is room for it. Says how many references it added.
+/// Sets the first section and adds missing references within the budget. Returns the number of added references.
 pub(crate) fn complete(
     sections: &mut Sections,
     task: &str,
@@ -38,11 +38,11 @@ pub(crate) fn complete(
     let text = sections.print();
     let mut left = budget - counter.count(&text);
     let mut n_added = 0;
-    for one in critical.iter().filter(|one| !one.stands_in(&text)) {
+    for one in critical.iter().filter(|one| !one.appears_in(&text)) {
         let (section, line) = match one.kind {
-            Kind::Path => (FILES, format!("- {}", one.text)),
-            Kind::Error => (BLOCKED, format!("- seen: {}", one.text)),
-            Kind::Id => (CRITICAL, format!("- {}", one.text)),
+            ReferenceKind::Path => (FILES, format!("- {}", one.text)),
+            ReferenceKind::Error => (BLOCKED, format!("- seen: {}", one.text)),
+            ReferenceKind::Id => (CRITICAL, format!("- {}", one.text)),
         };
         let cost = counter.count(&line) + Tokens(1);
         if cost > left {
@@ -62,30 +62,34 @@ mod tests {
     use crate::notation::parse;
 
     #[test]
-    fn the_newest_words_of_a_person_are_quoted() {
+    fn quotes_the_newest_user_message() {
         let mut transcript = Transcript::new();
         let said = "user    first\nsay     ok\nuser    make it   fast\n        please\nsay     I will\nuser       \n";
         for entry in parse(said).expect("the notation is right") {
             transcript.append(entry, &Words);
         }
-        assert!(task_of(&transcript).ends_with("\n> make it fast please"), "{}", task_of(&transcript));
-        assert!(task_of(&Transcript::new()).starts_with("No user"));
+        assert!(
+            task_section(&transcript).ends_with("\n> make it fast please"),
+            "{}",
+            task_section(&transcript)
+        );
+        assert!(task_section(&Transcript::new()).starts_with("No user"));
         transcript
             .append(parse(&format!("user    {}", "wörd ".repeat(900))).expect("right").remove(0), &Words);
-        let task = task_of(&transcript);
+        let task = task_section(&transcript);
         assert!(task.ends_with(" …") && task.chars().count() < 1_600, "{task}");
     }
 
     #[test]
-    fn what_is_missing_is_added_within_the_budget() {
+    fn adds_missing_references_within_the_budget() {
         let reference = |kind, text: &str| Reference { kind, text: text.to_owned() };
         let critical = [
-            reference(Kind::Path, "src/known.rs"),
-            reference(Kind::Path, "src/lost.rs"),
-            reference(Kind::Error, "error: it broke in the middle"),
-            reference(Kind::Id, "471100"),
+            reference(ReferenceKind::Path, "src/known.rs"),
+            reference(ReferenceKind::Path, "src/lost.rs"),
+            reference(ReferenceKind::Error, "error: it broke in the middle"),
+            reference(ReferenceKind::Id, "471100"),
         ];
-        let mut sections = Sections::read("## Relevant Files\n- src/known.rs");
+        let mut sections = Sections::parse("## Relevant Files\n- src/known.rs");
         assert_eq!(complete(&mut sections, "task", &critical, &Words, Tokens(500)), 3);
         assert_eq!(sections.get(FILES), Some("- src/known.rs\n- src/lost.rs"));
         assert_eq!(sections.get(TASK), Some("task"));

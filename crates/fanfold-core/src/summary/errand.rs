@@ -1,142 +1,129 @@
-//! The questions that make a summary, one after another.
+//! A summary job: the requests to send to a model, one after another.
 //!
-//! An errand is what a host has to ask a model. It waits for nothing and calls nobody: the host says what the answer was, and
-//! asks what comes next. An answer that can't be used is asked for again once, with what is wrong with it; then it is given up, and all
-//! is as it was.
+//! A job does no I/O: the host sends each request and passes the answer back. An unusable answer is requested once more, with
+//! a list of its flaws. If the second answer is unusable too, the job ends without effect.
 
+use std::ops::Range;
+
+use crate::fold::ledger::Ledger;
 use crate::model::summary::Summary;
 use crate::model::tokens::{Count, Tokens};
 use crate::model::transcript::{Entry, EntryId, Transcript};
 use crate::session::Session;
-use crate::summary::complete::{complete, task_of};
-use crate::summary::critical::{Kind, Reference, critical};
-use crate::summary::judge::{Flaw, Measure, judge};
-use crate::summary::material::{Chunk, Showing, chunks, span};
-use crate::summary::quotes::normal;
+use crate::summary::complete::{complete, task_section};
+use crate::summary::critical::{Reference, ReferenceKind, critical};
+use crate::summary::judge::{Criteria, Flaw, check_answer};
+use crate::summary::material::{Chunk, MaterialOptions, chunks, span};
+use crate::summary::quotes::normalize;
 use crate::summary::sections::{FILES, HEADINGS, Sections, TASK};
-use crate::summary::veil::{Veil, nothing, veiled};
-use crate::summary::wording::{Question, SYSTEM, question};
-use crate::text::clean::{bare, clean};
+use crate::summary::veil::{RedactFn, keep_text, redact_transcript};
+use crate::summary::wording::{PromptParts, SYSTEM, build_prompt};
+use crate::text::clean::{clean, strip_wrapping};
 
-/// What a summary should be like.
+/// Options for a summary.
 #[derive(Debug, Clone)]
-pub struct Wish {
-    /// A topic of which more should be kept; by itself it is what the user said last.
+pub struct SummaryOptions {
+    /// A topic to keep more of; by default the newest user messages.
     pub focus: Option<String>,
-    /// Today, as it should be read: `2026-11-15`. Empty where nobody knows.
+    /// The date for the reader: `2026-11-15`. Empty if unknown.
     pub today: String,
-    /// The window of the model that writes it.
+    /// The context window of the model.
     pub window: Tokens,
-    /// How many questions the originals may be spread over, so that there is a limit to what is sent.
+    /// The maximum number of requests that the originals are spread over.
     pub chunks: usize,
-    /// The summary that goes on; none is the newest one of the session.
+    /// The summary to continue; by default the newest one of the session.
     pub previous: Option<Summary>,
-    /// Whether one is written anew, of everything, where nothing came since the last one.
-    pub is_anew: bool,
-    /// What is taken out of everything before a model is shown it, and of the summary before it is kept.
-    pub veil: Veil,
+    /// Whether to summarise everything again if nothing was folded since the last summary.
+    pub from_scratch: bool,
+    /// Redacts everything before it is sent, and the summary before it is kept.
+    pub redact: RedactFn,
 }
 
-impl Wish {
-    /// A wish for a model with this window, to which everything may be shown as it is.
-    pub fn of(window: Tokens) -> Wish {
-        Wish {
+impl SummaryOptions {
+    /// Options for a model with this window, without redaction.
+    pub fn new(window: Tokens) -> SummaryOptions {
+        SummaryOptions {
             focus: None,
             today: String::new(),
             window,
             chunks: 8,
             previous: None,
-            is_anew: false,
-            veil: nothing,
+            from_scratch: false,
+            redact: keep_text,
         }
     }
 }
 
-/// What is to be asked.
+/// A request to a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
-    /// The system text.
+pub struct SummaryRequest {
+    /// The system prompt.
     pub system: String,
-    /// The question.
+    /// The user message.
     pub user: String,
-    /// How long the answer may be.
+    /// The maximum length of the answer.
     pub max_tokens: u32,
 }
 
-/// What comes next.
+/// The next step of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Next {
-    /// A question to a model.
-    Ask(Asked),
-    /// The summary is there.
+pub enum NextStep {
+    /// Send a request.
+    Ask(SummaryRequest),
+    /// The summary is complete.
     Done(Summary),
-    /// No good answer came: what was wrong with the last one. What was there before stays.
+    /// No usable answer: the flaws of the last one. An earlier summary stays.
     GiveUp(Vec<Flaw>),
 }
 
-/// A summary in the making.
+/// A summary being written.
 #[derive(Clone)]
-pub struct Errand<'c> {
+pub struct SummaryJob<'c> {
     counter: &'c dyn Count,
-    wish: Wish,
+    options: SummaryOptions,
     focus: String,
     task: String,
-    said: Vec<String>,
-    /// What is shown, each with what must not be missing in the answer.
+    user_messages: Vec<String>,
+    /// The chunks to send, each with the references that the answer must contain.
     chunks: Vec<(Chunk, Vec<Reference>)>,
-    /// Which chunk comes next.
+    /// The index of the next chunk.
     at: usize,
-    /// What the whole may cost, and what it stands for.
+    /// The maximum cost of the summary, and the cost of the originals that it replaces.
     budget: Tokens,
     replaces: Tokens,
-    /// What was written up to the last chunk that was answered.
-    written: Option<Summary>,
-    /// What was wrong with the last answer.
+    /// The summary of the chunks answered so far.
+    summary: Option<Summary>,
+    /// The flaws of the last answer.
     flaws: Vec<Flaw>,
-    is_given_up: bool,
-    n_flawed: usize,
+    has_given_up: bool,
+    n_rejected: usize,
     n_added: usize,
 }
 
-impl<'c> Errand<'c> {
-    /// The errand of a session; none if nothing was folded since the last summary, or too little to write of.
-    pub fn of(session: &Session<'c>, wish: &Wish) -> Option<Errand<'c>> {
+impl<'c> SummaryJob<'c> {
+    /// Plans the job of a session. Returns `None` if nothing, or too little, was folded since the last summary.
+    pub fn plan(session: &Session<'c>, options: &SummaryOptions) -> Option<SummaryJob<'c>> {
         let (original, counter) = (session.transcript(), session.counter());
-        let focus = wish.focus.as_deref().filter(|focus| !focus.trim().is_empty());
+        let focus = options.focus.as_deref().filter(|focus| !focus.trim().is_empty());
         let mut ledger = session.ledger().clone();
-        let cost = |range: std::ops::Range<usize>| -> Tokens {
-            range.map(|i| original.tokens(EntryId::from(i))).sum()
-        };
-        let replaced = |span: (usize, usize)| {
-            let replaces = cost(0..span.1);
-            (replaces, budget(replaces, session.budget().window()))
-        };
-        // What is shorter than its summary needs none.
-        let is_worth_it = |span: &(usize, usize)| {
-            let (replaces, budget) = replaced(*span);
-            cost(span.0..span.1) > Tokens(budget.0 / 4) && replaces > budget
-        };
-        let mut previous = wish.previous.clone().or_else(|| ledger.summaries().next_back().cloned());
-        let from = previous.as_ref().map_or(0, |previous| previous.upto.index() + 1);
-        let span = match span(original, &ledger, from).filter(is_worth_it) {
+        let mut previous = options.previous.clone().or_else(|| ledger.summaries().next_back().cloned());
+        let span = match span_after(session, &ledger, previous.as_ref()) {
             Some(span) => span,
-            None if wish.is_anew && previous.take().is_some() => {
-                span(original, &ledger, 0).filter(is_worth_it)?
-            }
+            None if options.from_scratch && previous.take().is_some() => span_after(session, &ledger, None)?,
             None => return None,
         };
-        let (replaces, budget) = replaced(span);
-        let (transcript, changed) = veiled(original, wish.veil);
+        let (replaces, budget) = replaced_cost(session, span);
+        let (transcript, changed) = redact_transcript(original, options.redact);
         let transcript = &transcript;
-        // What was learnt from the originals is not asked again where they are shown otherwise.
+        // Scans of redacted entries are out of date.
         for id in &changed {
             ledger.scans.remove(id);
         }
-        let focus = focus.map(|focus| (wish.veil)(focus).into_owned());
+        let focus = focus.map(|focus| (options.redact)(focus).into_owned());
         let is_focus_given = focus.is_some();
         let focus_share = if is_focus_given { 650 } else { 600 };
-        let focus = focus.unwrap_or_else(|| newest_words(transcript));
-        let showing = Showing {
+        let focus = focus.unwrap_or_else(|| newest_user_messages(transcript));
+        let material_options = MaterialOptions {
             transcript,
             counter,
             rules: &session.policy().tools,
@@ -144,147 +131,148 @@ impl<'c> Errand<'c> {
             focus: &focus,
             focus_share,
             is_focus_given,
-            room: room(wish.window, budget),
-            most: wish.chunks,
+            room: room(options.window, budget),
+            most: options.chunks,
         };
-        let chosen = chunks(&mut ledger, &showing, span);
+        let chosen = chunks(&mut ledger, &material_options, span);
         let n_critical = (budget.0 / 60).clamp(6, 40) as usize;
-        let with = |chunk: Chunk| {
+        let with_references = |chunk: Chunk| {
             let found = critical(&chunk, &ledger.lexicon, n_critical);
             (chunk, found)
         };
         let chunks: Vec<_> =
-            chosen.into_iter().filter(|chunk| !chunk.text.trim().is_empty()).map(with).collect();
+            chosen.into_iter().filter(|chunk| !chunk.text.trim().is_empty()).map(with_references).collect();
         if chunks.is_empty() {
             return None;
         }
-        // A quote may be of what was said, or of what was shown of it.
+        // A quote may be of the original or of the redacted text.
         let shown = changed.iter().map(|id| transcript.entry(*id));
-        let people = original.entries().iter().chain(shown).filter(|entry| entry.is_user());
-        let said = people.filter_map(Entry::prompt).map(|prompt| normal(prompt.body.as_str())).collect();
-        let written =
-            previous.map(|previous| Summary { text: clean(&(wish.veil)(&previous.text)).into(), ..previous });
-        Some(Errand {
+        let user_entries = original.entries().iter().chain(shown).filter(|entry| entry.is_user());
+        let user_messages =
+            user_entries.filter_map(Entry::prompt).map(|prompt| normalize(prompt.body.as_str())).collect();
+        let summary = previous
+            .map(|previous| Summary { text: clean(&(options.redact)(&previous.text)).into(), ..previous });
+        Some(SummaryJob {
             counter,
-            wish: wish.clone(),
+            options: options.clone(),
             focus,
-            task: task_of(transcript),
-            said,
+            task: task_section(transcript),
+            user_messages,
             chunks,
             at: 0,
             budget,
             replaces,
-            written,
+            summary,
             flaws: Vec::new(),
-            is_given_up: false,
-            n_flawed: 0,
+            has_given_up: false,
+            n_rejected: 0,
             n_added: 0,
         })
     }
 
-    /// What comes next.
-    pub fn next(&self) -> Next {
-        if self.is_given_up {
-            return Next::GiveUp(self.flaws.clone());
+    /// The next step.
+    pub fn next(&self) -> NextStep {
+        if self.has_given_up {
+            return NextStep::GiveUp(self.flaws.clone());
         }
-        match (self.chunks.get(self.at), &self.written) {
-            (Some((chunk, critical)), _) => Next::Ask(self.ask(chunk, critical)),
-            (None, Some(summary)) => Next::Done(summary.clone()),
-            (None, None) => Next::GiveUp(vec![Flaw::Empty]),
+        match (self.chunks.get(self.at), &self.summary) {
+            (Some((chunk, critical)), _) => NextStep::Ask(self.ask(chunk, critical)),
+            (None, Some(summary)) => NextStep::Done(summary.clone()),
+            (None, None) => NextStep::GiveUp(vec![Flaw::Empty]),
         }
     }
 
-    /// Takes the answer to the question that was asked last.
-    pub fn heard(&mut self, answer: &str) {
-        let Some((chunk, critical)) = self.chunks.get(self.at).filter(|_| !self.is_given_up) else { return };
-        let answer = clean(bare(answer));
-        let record = self.written.as_ref().map_or("", |written| &*written.text);
+    /// Passes the answer to the last request.
+    pub fn accept_answer(&mut self, answer: &str) {
+        let Some((chunk, critical)) = self.chunks.get(self.at).filter(|_| !self.has_given_up) else { return };
+        let answer = clean(strip_wrapping(answer));
+        let record = self.summary.as_ref().map_or("", |summary| &*summary.text);
         let shown = format!("{}\n{record}", chunk.text);
         let is_second = !self.flaws.is_empty();
-        let measure = Measure {
+        let criteria = Criteria {
             counter: self.counter,
             most: self.replaces.min(Tokens(self.budget.0 * 5 / 4)),
             critical,
-            said: &self.said,
+            user_messages: &self.user_messages,
             shown: &shown,
-            // Who was told and still left out a few had nothing to say there.
-            may_miss: if is_second { HEADINGS.len() / 4 } else { 0 },
+            // A model that omits a few headings twice has nothing to write there.
+            n_may_miss: if is_second { HEADINGS.len() / 4 } else { 0 },
         };
-        match judge(&answer, &measure) {
+        match check_answer(&answer, &criteria) {
             Ok(mut sections) => {
-                let kept = self.kept_files(&sections);
-                let wanted: Vec<Reference> = critical.iter().cloned().chain(kept).collect();
-                self.n_added += complete(&mut sections, &self.task, &wanted, self.counter, self.budget);
-                let text = clean(&(self.wish.veil)(&sections.print())).into();
-                self.written = Some(Summary { text, upto: chunk.last, day: self.wish.today.clone() });
+                let kept = self.lost_files(&sections);
+                let required: Vec<Reference> = critical.iter().cloned().chain(kept).collect();
+                self.n_added += complete(&mut sections, &self.task, &required, self.counter, self.budget);
+                let text = clean(&(self.options.redact)(&sections.print())).into();
+                self.summary = Some(Summary { text, upto: chunk.last, day: self.options.today.clone() });
                 self.flaws.clear();
                 self.at += 1;
             }
-            Err(flaws) => self.flawed(flaws),
+            Err(flaws) => self.reject(flaws),
         }
     }
 
-    /// The answer to the question that was asked last was cut off: however far it came, it is no summary.
-    pub fn heard_cut(&mut self) {
-        if self.at < self.chunks.len() && !self.is_given_up {
-            self.flawed(vec![Flaw::Cut]);
+    /// Reports that the answer to the last request was truncated.
+    pub fn accept_truncated_answer(&mut self) {
+        if self.at < self.chunks.len() && !self.has_given_up {
+            self.reject(vec![Flaw::Cut]);
         }
     }
 
-    fn flawed(&mut self, flaws: Vec<Flaw>) {
+    fn reject(&mut self, flaws: Vec<Flaw>) {
         let is_second = !self.flaws.is_empty();
-        self.n_flawed += 1;
+        self.n_rejected += 1;
         self.flaws = flaws;
-        self.is_given_up = is_second;
+        self.has_given_up = is_second;
     }
 
-    /// What is written so far of the chunks that were answered well: good as far as it goes. None if that is nothing new.
-    pub fn so_far(&self) -> Option<Summary> {
-        self.written.clone().filter(|_| self.at > 0)
+    /// The summary of the chunks that were answered, if there is a new one.
+    pub fn partial_summary(&self) -> Option<Summary> {
+        self.summary.clone().filter(|_| self.at > 0)
     }
 
-    /// What its summary stands for, in tokens.
+    /// The cost of the originals that the summary replaces.
     pub fn replaces(&self) -> Tokens {
         self.replaces
     }
 
-    /// How long its summary may be.
+    /// The maximum cost of the summary.
     pub fn budget(&self) -> Tokens {
         self.budget
     }
 
-    /// How many questions there are, if every answer is good.
+    /// The number of requests if every answer is usable.
     pub fn n_chunks(&self) -> usize {
         self.chunks.len()
     }
 
-    /// What the model is shown of the originals, chunk by chunk.
+    /// The text of each chunk.
     pub fn material(&self) -> impl Iterator<Item = &str> {
         self.chunks.iter().map(|(chunk, _)| chunk.text.as_str())
     }
 
-    /// What was wrong with the last answer, if it could not be used.
+    /// The flaws of the last answer, if it was unusable.
     pub fn flaws(&self) -> &[Flaw] {
         &self.flaws
     }
 
-    /// How many answers could not be used so far.
-    pub fn n_flawed(&self) -> usize {
-        self.n_flawed
+    /// The number of unusable answers.
+    pub fn n_rejected(&self) -> usize {
+        self.n_rejected
     }
 
-    /// How many paths, errors and ids were added that answers left out.
+    /// The number of references that were added to answers.
     pub fn n_added(&self) -> usize {
         self.n_added
     }
 
-    fn ask(&self, chunk: &Chunk, critical: &[Reference]) -> Asked {
-        // The first section is ours and would only be copied.
-        let previous = self.written.as_ref().map(|written| without_task(&written.text));
-        let user = question(&Question {
-            today: &self.wish.today,
+    fn ask(&self, chunk: &Chunk, critical: &[Reference]) -> SummaryRequest {
+        // The first section is generated, so the model need not copy it.
+        let previous = self.summary.as_ref().map(|summary| without_task(&summary.text));
+        let user = build_prompt(&PromptParts {
+            today: &self.options.today,
             focus: &self.focus,
-            is_focus_given: self.wish.focus.is_some(),
+            is_focus_given: self.options.focus.is_some(),
             previous: previous.as_deref(),
             critical,
             budget: self.budget,
@@ -293,34 +281,55 @@ impl<'c> Errand<'c> {
             material: &chunk.text,
         });
         let max_tokens = (self.budget.0 * 3 / 2).min(u64::from(u32::MAX)) as u32;
-        Asked { system: SYSTEM.to_owned(), user, max_tokens }
+        SummaryRequest { system: SYSTEM.to_owned(), user, max_tokens }
     }
 
-    /// Files that the record named before: a new one should not forget them.
-    fn kept_files(&self, now: &Sections) -> Vec<Reference> {
+    /// Files that the previous summary named and the new one does not.
+    fn lost_files(&self, now: &Sections) -> Vec<Reference> {
         const MOST: usize = 40;
-        let before = self.written.as_ref().map(|written| Sections::read(&written.text)).unwrap_or_default();
+        let before = self.summary.as_ref().map(|summary| Sections::parse(&summary.text)).unwrap_or_default();
         let files =
             before.get(FILES).unwrap_or_default().lines().filter_map(|line| line.trim().strip_prefix("- "));
         let path =
             |line: &str| line.split([' ', ':', ',']).next().unwrap_or_default().trim_matches('`').to_owned();
-        let is_told = now.print();
+        let printed = now.print();
         let lost =
-            files.map(path).filter(|path| path.contains(['/', '.']) && !is_told.contains(path.as_str()));
-        lost.take(MOST).map(|text| Reference { kind: Kind::Path, text }).collect()
+            files.map(path).filter(|path| path.contains(['/', '.']) && !printed.contains(path.as_str()));
+        lost.take(MOST).map(|text| Reference { kind: ReferenceKind::Path, text }).collect()
     }
 }
 
-/// How long a summary may be that stands for so much: a fifth of it, at least 2,000 tokens, at most a twentieth of the window and
-/// 10,000; in a small window the least is a tenth of it.
+/// The entries after `previous` that a summary has to cover, if they are worth a summary.
+fn span_after(session: &Session<'_>, ledger: &Ledger, previous: Option<&Summary>) -> Option<(usize, usize)> {
+    let transcript = session.transcript();
+    let from = previous.map_or(0, |previous| previous.upto.index() + 1);
+    let span = span(transcript, ledger, from)?;
+    let (replaces, budget) = replaced_cost(session, span);
+    // A summary must be shorter than what it replaces.
+    let is_worth_it = cost(transcript, span.0..span.1) > Tokens(budget.0 / 4) && replaces > budget;
+    is_worth_it.then_some(span)
+}
+
+/// The cost of all entries up to the end of a span, and the maximum cost of a summary of them.
+fn replaced_cost(session: &Session<'_>, span: (usize, usize)) -> (Tokens, Tokens) {
+    let replaces = cost(session.transcript(), 0..span.1);
+    (replaces, budget(replaces, session.budget().window()))
+}
+
+fn cost(transcript: &Transcript, range: Range<usize>) -> Tokens {
+    range.map(|i| transcript.tokens(EntryId::from(i))).sum()
+}
+
+/// The maximum length of a summary: a fifth of what it replaces, at least 2,000 tokens, at most a twentieth of the window
+/// and 10,000. In a small window, the minimum is a tenth of it.
 fn budget(replaces: Tokens, window: Tokens) -> Tokens {
     let most = window.permille(50).min(Tokens(10_000));
     let least = Tokens(2_000).min(window.permille(100));
     replaces.permille(200).min(most).max(least)
 }
 
-/// What of the model's window is for the originals: not the answer, the record so far, the question itself, nor what another tokenizer
-/// may count more.
+/// The room for originals in the model's window: without the answer, the previous summary, the prompt, and a margin for a
+/// different tokenizer.
 fn room(window: Tokens, budget: Tokens) -> Tokens {
     const WORDS: Tokens = Tokens(1_800);
     const LEAST: Tokens = Tokens(400);
@@ -328,16 +337,16 @@ fn room(window: Tokens, budget: Tokens) -> Tokens {
     (window - answer - budget - WORDS.min(window.permille(250))).permille(920).max(LEAST)
 }
 
-/// A record without its first section.
+/// The summary without its first section.
 fn without_task(text: &str) -> String {
-    let mut sections = Sections::read(text);
+    let mut sections = Sections::parse(text);
     sections.set(TASK, String::new());
     let printed = sections.print();
     printed.split_once("\n\n").map_or(String::new(), |(_, rest)| rest.to_owned())
 }
 
-/// The newest words of people, which tell what the work is about.
-fn newest_words(transcript: &Transcript) -> String {
+/// The newest user messages, shortened: the default topic.
+fn newest_user_messages(transcript: &Transcript) -> String {
     const EACH: usize = 260;
     const TURNS: usize = 3;
     let people = transcript.entries().iter().rev().filter(|entry| entry.is_user()).filter_map(Entry::prompt);

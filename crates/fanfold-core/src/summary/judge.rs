@@ -1,46 +1,46 @@
-//! What is wrong with an answer, each thing by its name.
+//! Checks an answer and names its flaws.
 
 use std::fmt;
 
 use crate::model::tokens::{Count, Tokens};
 use crate::summary::critical::Reference;
-use crate::summary::quotes::{made_up, normal};
+use crate::summary::quotes::{invented_quotes, normalize};
 use crate::summary::refusal::refusal_in;
 use crate::summary::sections::{NOTHING, Sections};
 
-/// Something that is wrong with a summary.
+/// A flaw of a summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Flaw {
-    /// There is nothing in it.
+    /// The summary is empty.
     Empty,
-    /// It was cut off at the limit of its length.
+    /// The answer was truncated at its maximum length.
     Cut,
-    /// The model refused; its words.
+    /// The model refused, with its words.
     Refused(String),
-    /// It is longer than what it stands for, or than it may be.
+    /// It is longer than allowed, or than what it replaces.
     TooLong {
-        /// What it costs.
+        /// The cost.
         tokens: Tokens,
-        /// What it may cost.
+        /// The maximum cost.
         most: Tokens,
     },
-    /// Headings that are not there.
+    /// Headings are missing.
     NoHeadings(Vec<&'static str>),
-    /// Fewer than half of what must not be missing stands in it.
+    /// Fewer than half of the critical references appear in it.
     FewReferences {
-        /// How many do.
+        /// The number of references found.
         found: usize,
-        /// How many there are.
+        /// The number of critical references.
         of: usize,
-        /// Those that do not.
+        /// The missing references.
         missing: Vec<String>,
     },
-    /// Words are told as the user's that no user said.
+    /// Quotes attributed to the user that no user wrote.
     MadeUpQuotes(Vec<String>),
 }
 
 impl Flaw {
-    /// Its name, as a counter or a log has it.
+    /// The name in counters and logs.
     pub fn name(&self) -> &'static str {
         match self {
             Flaw::Empty => "empty",
@@ -78,50 +78,50 @@ impl fmt::Display for Flaw {
     }
 }
 
-/// What an answer is held against.
-pub(crate) struct Measure<'a> {
+/// The criteria for an answer.
+pub(crate) struct Criteria<'a> {
     pub(crate) counter: &'a dyn Count,
-    /// What it may cost.
+    /// The maximum cost.
     pub(crate) most: Tokens,
-    /// What must not be missing.
+    /// The references that have to appear.
     pub(crate) critical: &'a [Reference],
-    /// What people said, by its words alone.
-    pub(crate) said: &'a [String],
-    /// What the model was shown.
+    /// The user messages, normalised.
+    pub(crate) user_messages: &'a [String],
+    /// The text that the model was shown.
     pub(crate) shown: &'a str,
-    /// How many headings may be missing.
-    pub(crate) may_miss: usize,
+    /// The number of headings that may be missing.
+    pub(crate) n_may_miss: usize,
 }
 
-/// An answer by its sections, or what is wrong with it.
-pub(crate) fn judge(answer: &str, by: &Measure<'_>) -> Result<Sections, Vec<Flaw>> {
+/// Parses an answer into sections, or returns its flaws.
+pub(crate) fn check_answer(answer: &str, criteria: &Criteria<'_>) -> Result<Sections, Vec<Flaw>> {
     if answer.trim().is_empty() {
         return Err(vec![Flaw::Empty]);
     }
-    let sections = Sections::read(answer);
+    let sections = Sections::parse(answer);
     if let Some(words) = refusal_in(answer, &sections) {
         return Err(vec![Flaw::Refused(words)]);
     }
-    let says_nothing = |(_, words): (usize, &str)| matches!(words.trim(), "" | NOTHING);
-    if sections.n_found() > 0 && sections.each().all(says_nothing) {
+    let is_empty = |(_, words): (usize, &str)| matches!(words.trim(), "" | NOTHING);
+    if sections.n_found() > 0 && sections.each().all(is_empty) {
         return Err(vec![Flaw::Empty]);
     }
     let mut flaws = Vec::new();
-    let tokens = by.counter.count(answer);
-    if tokens > by.most {
-        flaws.push(Flaw::TooLong { tokens, most: by.most });
+    let tokens = criteria.counter.count(answer);
+    if tokens > criteria.most {
+        flaws.push(Flaw::TooLong { tokens, most: criteria.most });
     }
     let missing = sections.missing();
-    if missing.len() > by.may_miss {
+    if missing.len() > criteria.n_may_miss {
         flaws.push(Flaw::NoHeadings(missing));
     }
-    let absent: Vec<&Reference> = by.critical.iter().filter(|one| !one.stands_in(answer)).collect();
-    let found = by.critical.len() - absent.len();
-    if found * 2 < by.critical.len() {
+    let absent: Vec<&Reference> = criteria.critical.iter().filter(|one| !one.appears_in(answer)).collect();
+    let found = criteria.critical.len() - absent.len();
+    if found * 2 < criteria.critical.len() {
         let missing = absent.iter().map(|one| one.text.clone()).collect();
-        flaws.push(Flaw::FewReferences { found, of: by.critical.len(), missing });
+        flaws.push(Flaw::FewReferences { found, of: criteria.critical.len(), missing });
     }
-    let quotes = made_up(&sections, by.said, &normal(by.shown));
+    let quotes = invented_quotes(&sections, criteria.user_messages, &normalize(criteria.shown));
     if !quotes.is_empty() {
         flaws.push(Flaw::MadeUpQuotes(quotes));
     }

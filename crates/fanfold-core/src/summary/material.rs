@@ -1,8 +1,8 @@
-//! What is shown to the model that writes a summary: the originals, never what was made of them, in chunks that fit its window.
+//! Prepares the originals for the model that writes a summary, in chunks that fit its window.
 //!
-//! What fits is shown as it was said. Where it does not, lines are chosen among all of a chunk: what was done, what
-//! people and the agent said, what went wrong, then whatever adds most paths, values and names for what it costs, each
-//! counted once. So a long result gets more lines than a short one, and one that says something new more than one that does not.
+//! Originals that fit are shown whole. Otherwise lines are chosen from the whole chunk: descriptions of calls, messages,
+//! failures, then the lines with the most new paths, values and names per token. A long result therefore gets more lines
+//! than a short one, and repeated content gets none.
 
 use std::sync::Arc;
 
@@ -18,55 +18,55 @@ use crate::select::scorer::focus_words;
 use crate::text::atoms::AtomKind;
 use crate::text::condense::signs::{Severity, severity_of};
 
-/// What a model is shown at once.
+/// A chunk of originals for one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Chunk {
-    /// The words, labelled.
+    /// The text with labels.
     pub(crate) text: String,
-    /// The last entry that it holds.
+    /// The last entry in the chunk.
     pub(crate) last: EntryId,
-    /// What the originals cost.
+    /// The cost of the original entries.
     pub(crate) whole: Tokens,
-    /// The files that were changed in it.
+    /// The files that were changed in the chunk.
     pub(crate) changed: Vec<String>,
 }
 
-/// How the originals are shown.
-pub(crate) struct Showing<'a> {
+/// How to prepare the originals.
+pub(crate) struct MaterialOptions<'a> {
     pub(crate) transcript: &'a Transcript,
     pub(crate) counter: &'a dyn Count,
-    /// What the policy says of tools.
+    /// The policy's rules for tools.
     pub(crate) rules: &'a [ToolRule],
     pub(crate) parallel: &'a dyn ParallelMap,
-    /// A topic, and how much of the room it gets at most, in per mille.
+    /// A topic, and its maximum share of the room in per mille.
     pub(crate) focus: &'a str,
     pub(crate) focus_share: u32,
-    /// Whether a person named it.
+    /// Whether the user named the topic.
     pub(crate) is_focus_given: bool,
-    /// What one chunk may cost.
+    /// The maximum cost of a chunk.
     pub(crate) room: Tokens,
-    /// How many chunks there may be.
+    /// The maximum number of chunks.
     pub(crate) most: usize,
 }
 
-/// What a summary after `from` would be of: everything up to the newest entry that is folded.
+/// The entries that a new summary has to cover: from `from` to the newest folded entry.
 pub(crate) fn span(transcript: &Transcript, ledger: &Ledger, from: usize) -> Option<(usize, usize)> {
     let ids = (0..transcript.len()).map(EntryId::from);
-    let is_told = |id: &EntryId| ledger.is_in_segment(*id) && !transcript.is_running(*id);
-    let in_segment = ids.clone().rfind(is_told);
+    let is_summarised = |id: &EntryId| ledger.is_in_segment(*id) && !transcript.is_running(*id);
+    let in_segment = ids.clone().rfind(is_summarised);
     let last = in_segment
         .or_else(|| ids.clone().rfind(|id| !ledger.is_whole(*id) && !transcript.is_running(*id)))?;
     (last.index() >= from).then_some((from, last.index() + 1))
 }
 
-/// The originals of entries in chunks.
-pub(crate) fn chunks(ledger: &mut Ledger, showing: &Showing<'_>, span: (usize, usize)) -> Vec<Chunk> {
-    let transcript = showing.transcript;
-    ledger.learn(transcript, showing.rules, showing.parallel, transcript.len());
+/// Splits entries into chunks.
+pub(crate) fn chunks(ledger: &mut Ledger, options: &MaterialOptions<'_>, span: (usize, usize)) -> Vec<Chunk> {
+    let transcript = options.transcript;
+    ledger.learn(transcript, options.rules, options.parallel, transcript.len());
     let ids: Vec<EntryId> =
         (span.0..span.1).map(EntryId::from).filter(|id| is_shown(transcript, *id)).collect();
     let whole: Tokens = ids.iter().map(|id| transcript.tokens(*id)).sum();
-    let n_chunks = whole.0.div_ceil(showing.room.0.max(1)).clamp(1, showing.most.max(1) as u64);
+    let n_chunks = whole.0.div_ceil(options.room.0.max(1)).clamp(1, options.most.max(1) as u64);
     let each = Tokens(whole.0.div_ceil(n_chunks));
     let mut chunks: Vec<Chunk> = Vec::new();
     let mut group: Vec<EntryId> = Vec::new();
@@ -75,7 +75,7 @@ pub(crate) fn chunks(ledger: &mut Ledger, showing: &Showing<'_>, span: (usize, u
         let tokens = transcript.tokens(id);
         let is_last = chunks.len() as u64 + 1 == n_chunks;
         if !is_last && !group.is_empty() && cost + Tokens(tokens.0 / 2) > each {
-            chunks.push(chunk(ledger, showing, &group));
+            chunks.push(chunk(ledger, options, &group));
             group.clear();
             cost = Tokens::ZERO;
         }
@@ -83,12 +83,12 @@ pub(crate) fn chunks(ledger: &mut Ledger, showing: &Showing<'_>, span: (usize, u
         cost += tokens;
     }
     if !group.is_empty() {
-        chunks.push(chunk(ledger, showing, &group));
+        chunks.push(chunk(ledger, options, &group));
     }
     chunks
 }
 
-/// Whether an entry is to be summarised: system text stays in view, and what is sealed says nothing.
+/// Whether an entry is summarised. System text stays visible, and opaque provider items have no text.
 fn is_shown(transcript: &Transcript, id: EntryId) -> bool {
     match transcript.entry(id) {
         Entry::Step(_) => true,
@@ -96,17 +96,17 @@ fn is_shown(transcript: &Transcript, id: EntryId) -> bool {
     }
 }
 
-fn chunk(ledger: &mut Ledger, showing: &Showing<'_>, ids: &[EntryId]) -> Chunk {
-    let transcript = showing.transcript;
+fn chunk(ledger: &mut Ledger, options: &MaterialOptions<'_>, ids: &[EntryId]) -> Chunk {
+    let transcript = options.transcript;
     let whole: Tokens = ids.iter().map(|id| transcript.tokens(*id)).sum();
-    let sources: Vec<Source> = ids.iter().map(|id| Source::of(ledger, showing, *id)).collect();
+    let sources: Vec<MaterialEntry> = ids.iter().map(|id| MaterialEntry::of(ledger, options, *id)).collect();
     let mut text = String::new();
-    // What the labels add is not much, but it is not nothing.
-    if whole <= showing.room {
+    // The labels may exceed the room.
+    if whole <= options.room {
         sources.iter().for_each(|source| source.write_whole(transcript, &mut text));
     }
-    if text.is_empty() || showing.counter.count(&text) > showing.room {
-        text = chosen(ledger, showing, &sources);
+    if text.is_empty() || options.counter.count(&text) > options.room {
+        text = chosen(ledger, options, &sources);
     }
     let mut changed: Vec<String> = Vec::new();
     for call in sources.iter().flat_map(|source| &source.scan.calls) {
@@ -116,20 +116,20 @@ fn chunk(ledger: &mut Ledger, showing: &Showing<'_>, ids: &[EntryId]) -> Chunk {
     Chunk { text, last, whole, changed }
 }
 
-/// An entry and what its lines are called.
-struct Source {
+/// An entry with the labels of its lines.
+struct MaterialEntry {
     id: EntryId,
     scan: Arc<Scan>,
-    /// Who says it, and then what each call did.
+    /// The author, followed by the description of each call.
     labels: Vec<String>,
     is_user: bool,
 }
 
-impl Source {
-    fn of(ledger: &mut Ledger, showing: &Showing<'_>, id: EntryId) -> Source {
-        let entry = showing.transcript.entry(id);
+impl MaterialEntry {
+    fn of(ledger: &mut Ledger, options: &MaterialOptions<'_>, id: EntryId) -> MaterialEntry {
+        let entry = options.transcript.entry(id);
         let is_kept = ledger.scans.contains_key(&id);
-        let scan = ledger.scan(showing.transcript, showing.rules, id);
+        let scan = ledger.scan(options.transcript, options.rules, id);
         if !is_kept {
             ledger.scans.remove(&id);
         }
@@ -140,10 +140,10 @@ impl Source {
         };
         let calls = scan.calls.iter().map(|call| format!("[{}] call {}", id.0, call.line));
         let labels = [format!("[{}] {who}:", id.0)].into_iter().chain(calls).collect();
-        Source { id, scan, labels, is_user: entry.is_user() }
+        MaterialEntry { id, scan, labels, is_user: entry.is_user() }
     }
 
-    /// Writes it as it was said.
+    /// Writes the whole entry.
     fn write_whole(&self, transcript: &Transcript, out: &mut String) {
         let mut is_labelled = false;
         each_part(transcript.entry(self.id), |part, _, text| {
@@ -163,7 +163,7 @@ impl Source {
         });
     }
 
-    /// The lines that could be shown, with those that tell who says them.
+    /// Adds the candidate lines of the entry, including its labels.
     fn lines<'a>(&'a self, topic: &Topic, out: &mut Vec<CandidateLine<'a>>) {
         let line = |at, text, atoms, kind, worth| CandidateLine {
             entry: self.id,
@@ -187,7 +187,7 @@ impl Source {
                         out.push(line(0, self.labels[0].as_str(), &[][..], CandidateKind::Action, LABEL));
                     }
                     n_said += 1;
-                    (said_worth(self.is_user, n_said), CandidateKind::Other)
+                    (message_worth(self.is_user, n_said), CandidateKind::Other)
                 }
                 EntryPart::Arguments(call) | EntryPart::Result(call) => {
                     let call = usize::from(call);
@@ -206,46 +206,46 @@ impl Source {
                     if is_failure { (FAILURE, CandidateKind::Failure) } else { (0.0, CandidateKind::Other) }
                 }
             };
-            let about = topic.worth_of(found.text());
-            out.push(line(found.at(), found.text(), found.atoms, kind, own + about));
+            let on_topic = topic.worth_of(found.text());
+            out.push(line(found.at(), found.text(), found.atoms, kind, own + on_topic));
         }
     }
 }
 
-/// What a line is worth that tells who said or did something.
+/// The worth of a label.
 const LABEL: f32 = 0.4;
-/// What a line is worth that tells what went wrong.
+/// The worth of a failure.
 const FAILURE: f32 = 0.6;
-/// What each word of the topic adds to a line, if a person named it.
+/// The worth of each word of a topic that the user named.
 const FOCUS: f32 = 0.1;
 
-/// The words of a topic that tell one entry from another: one that stands in most of them says nothing.
+/// The words of a topic that distinguish entries. Words in most entries are ignored.
 struct Topic {
     words: Vec<String>,
     worth: f32,
 }
 
 impl Topic {
-    fn of(showing: &Showing<'_>, sources: &[Source]) -> Topic {
-        let mut words = focus_words(showing.focus);
+    fn of(options: &MaterialOptions<'_>, sources: &[MaterialEntry]) -> Topic {
+        let mut words = focus_words(options.focus);
         words.sort_unstable();
         words.dedup();
         let scripts: Vec<String> = sources.iter().map(|source| source.scan.script.to_lowercase()).collect();
         let n_in = |word: &String| scripts.iter().filter(|script| script.contains(word.as_str())).count();
         let found: Vec<(String, usize)> = words.into_iter().map(|word| (word.clone(), n_in(&word))).collect();
-        let most = (sources.len() / if showing.is_focus_given { 2 } else { 5 }).max(1);
-        let telling = |most: usize| -> Vec<String> {
+        let most = (sources.len() / if options.is_focus_given { 2 } else { 5 }).max(1);
+        let distinctive = |most: usize| -> Vec<String> {
             found.iter().filter(|(_, n)| (1..=most).contains(n)).map(|(word, _)| word.clone()).collect()
         };
-        let words = match telling(most) {
-            // What a person named counts even where it is everywhere.
-            none if none.is_empty() && showing.is_focus_given => telling(usize::MAX),
+        let words = match distinctive(most) {
+            // A word of the user's topic counts even if it is in most entries.
+            none if none.is_empty() && options.is_focus_given => distinctive(usize::MAX),
             words => words,
         };
-        Topic { words, worth: if showing.is_focus_given { FOCUS } else { FOCUS / 4.0 } }
+        Topic { words, worth: if options.is_focus_given { FOCUS } else { FOCUS / 4.0 } }
     }
 
-    fn is_in(&self, source: &Source) -> bool {
+    fn is_in(&self, source: &MaterialEntry) -> bool {
         !self.words.is_empty() && self.n_in(&source.scan.script) > 0
     }
 
@@ -260,8 +260,8 @@ impl Topic {
     }
 }
 
-/// What people say first is what they want; what the agent says tells why it did what it did.
-fn said_worth(is_user: bool, n_lines: usize) -> f32 {
+/// The worth of a line of a message. The first lines of a user message state what the user wants.
+fn message_worth(is_user: bool, n_lines: usize) -> f32 {
     match (is_user, n_lines) {
         (true, ..=4) => 0.6,
         (true, _) => 0.15,
@@ -270,8 +270,8 @@ fn said_worth(is_user: bool, n_lines: usize) -> f32 {
     }
 }
 
-/// What an atom is worth for what it is, beside how likely it is to be used again.
-fn own_worth(kind: AtomKind) -> f32 {
+/// The fixed worth of an atom in addition to its probability of use.
+fn kind_worth(kind: AtomKind) -> f32 {
     match kind {
         AtomKind::Path => 0.06,
         AtomKind::Number => 0.025,
@@ -279,38 +279,38 @@ fn own_worth(kind: AtomKind) -> f32 {
     }
 }
 
-/// The lines of a chunk that are worth their room, in their order.
-fn chosen(ledger: &Ledger, showing: &Showing<'_>, sources: &[Source]) -> String {
+/// The most valuable lines of a chunk within the room, in order.
+fn chosen(ledger: &Ledger, options: &MaterialOptions<'_>, sources: &[MaterialEntry]) -> String {
     let lexicon = &ledger.lexicon;
-    let topic_words = Topic::of(showing, sources);
+    let topic_words = Topic::of(options, sources);
     let mut chances = lexicon.chances();
     let mut values = vec![0.0; lexicon.len()];
     for &atom in sources.iter().flat_map(|source| &source.scan.atoms) {
-        values[atom as usize] = own_worth(lexicon.kind(atom)) + chances.get(atom);
+        values[atom as usize] = kind_worth(lexicon.kind(atom)) + chances.get(atom);
     }
-    let room = showing.room.0 as usize;
-    let (about, others): (Vec<&Source>, Vec<&Source>) =
+    let room = options.room.0 as usize;
+    let (on_topic, others): (Vec<&MaterialEntry>, Vec<&MaterialEntry>) =
         sources.iter().partition(|source| topic_words.is_in(source));
     let (mut of_about, mut of_others) = (Vec::new(), Vec::new());
-    about.iter().for_each(|source| source.lines(&topic_words, &mut of_about));
+    on_topic.iter().for_each(|source| source.lines(&topic_words, &mut of_about));
     others.iter().for_each(|source| source.lines(&topic_words, &mut of_others));
     let stretches = vec![0; of_about.len().max(of_others.len())];
-    let share = if about.is_empty() { 0 } else { room * showing.focus_share as usize / 1000 };
-    // The others first, and no more than their share; then the topic; then the others with what it left.
+    let share = if on_topic.is_empty() { 0 } else { room * options.focus_share as usize / 1000 };
+    // Other entries first, up to their share; then the topic; then other entries with the remaining room.
     let mut of_rest = values.clone();
-    let mut rest = Chooser::new(&of_others, &stretches[..of_others.len()], &mut of_rest, showing.counter);
+    let mut rest = Chooser::new(&of_others, &stretches[..of_others.len()], &mut of_rest, options.counter);
     rest.choose(room - share);
     for &atom in rest.chosen.iter().flat_map(|chosen| of_others[chosen.line].atoms) {
         values[atom as usize] = 0.0;
     }
     let spent = |chooser: &Chooser<'_>| chooser.chosen.iter().map(|chosen| chosen.cost).sum::<usize>();
-    let mut topic = Chooser::new(&of_about, &stretches[..of_about.len()], &mut values, showing.counter);
+    let mut topic = Chooser::new(&of_about, &stretches[..of_about.len()], &mut values, options.counter);
     topic.choose(room.saturating_sub(spent(&rest)));
     rest.choose(room.saturating_sub(spent(&rest) + spent(&topic)));
-    let mut picked: Vec<Picked<'_>> = Vec::new();
+    let mut picked: Vec<PickedLine<'_>> = Vec::new();
     for (chooser, lines) in [(&topic, &of_about), (&rest, &of_others)] {
         let of_chooser = chooser.chosen.iter().enumerate();
-        picked.extend(of_chooser.map(|(rank, chosen)| Picked {
+        picked.extend(of_chooser.map(|(rank, chosen)| PickedLine {
             line: lines[chosen.line],
             number: chosen.line,
             rank,
@@ -319,33 +319,33 @@ fn chosen(ledger: &Ledger, showing: &Showing<'_>, sources: &[Source]) -> String 
     }
     loop {
         let text = print(&mut picked);
-        let cost = showing.counter.count(&text).0 as usize;
+        let cost = options.counter.count(&text).0 as usize;
         let mut over = cost.saturating_sub(room);
         if over == 0 || picked.is_empty() {
             return text;
         }
-        // What was chosen last goes first.
+        // Remove the lines that were chosen last.
         picked.sort_by_key(|picked| picked.rank);
-        while let Some(gone) = picked.pop_if(|_| over > 0) {
-            over = over.saturating_sub(gone.cost);
+        while let Some(removed) = picked.pop_if(|_| over > 0) {
+            over = over.saturating_sub(removed.cost);
         }
     }
 }
 
-/// A line that is shown.
+/// A chosen line.
 #[derive(Clone, Copy)]
-struct Picked<'a> {
+struct PickedLine<'a> {
     line: CandidateLine<'a>,
     number: usize,
-    /// How soon it was chosen.
+    /// The order in which it was chosen.
     rank: usize,
     cost: usize,
 }
 
-fn print(picked: &mut [Picked<'_>]) -> String {
+fn print(picked: &mut [PickedLine<'_>]) -> String {
     picked.sort_by_key(|picked| (picked.line.entry, picked.number));
     let mut out = String::new();
-    for Picked { line, .. } in picked {
+    for PickedLine { line, .. } in picked {
         out.push_str(line.text);
         out.push('\n');
     }

@@ -1,23 +1,23 @@
-//! Summaries that a model writes beside the digest.
+//! Summaries written by a model, shown in addition to the digest.
 //!
-//! The digest needs no model and is all that a view needs. A summary is an errand: what is to be said to a model, what is
-//! done with its answer, and where the words stand if they are good. If no answer ever comes, nothing is missing.
+//! The digest needs no model and is sufficient for a view. A summary is a job: the requests to send to a model, the checks of
+//! its answers, and the placement of the result. Without an answer, nothing is missing.
 
-mod sections; // the thirteen headings
-mod veil; //     what must not leave, taken out first
-mod material; // what is shown to the model, in chunks
-mod critical; // what must not be missing in its answer
-mod wording; //  what it is asked
-mod refusal; //  whether an answer is none
-mod quotes; //   words in an answer that are said to be the user's
-mod judge; //    what is wrong with an answer
-mod complete; // what is added to a good one
-mod errand; //   the questions, one after another
+mod sections; // the thirteen sections
+mod veil; //     redacts secrets before anything is shown
+mod material; // what the model is shown, in chunks
+mod critical; // references that the summary must contain
+mod wording; //  the prompts
+mod refusal; //  detects refusals
+mod quotes; //   detects invented user quotes
+mod judge; //    checks answers
+mod complete; // adds missing references
+mod errand; //   the requests in order
 
-pub use crate::fold::summary_placement::{Placed, Placing};
-pub use errand::{Asked, Errand, Next, Wish};
+pub use crate::fold::summary_placement::{PlacedSummary, PlacementChange};
+pub use errand::{NextStep, SummaryJob, SummaryOptions, SummaryRequest};
 pub use judge::Flaw;
 pub use sections::HEADINGS;
-pub use veil::Veil;
+pub use veil::RedactFn;
 
 pub use crate::model::summary::Summary;

@@ -1,9 +1,9 @@
-//! Words in a summary that are said to be the user's: a model that makes some up makes the agent do what nobody asked for.
+//! Finds invented user quotes in a summary. They could make the agent do what nobody asked for.
 
 use crate::summary::sections::{ASKS, Sections};
 
-/// A text by its words alone: small letters and digits, one space between.
-pub(crate) fn normal(text: &str) -> String {
+/// Normalises a text to lower-case words and digits with single spaces.
+pub(crate) fn normalize(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if c.is_alphanumeric() {
@@ -16,7 +16,7 @@ pub(crate) fn normal(text: &str) -> String {
     out
 }
 
-/// What people call the one who asks.
+/// Words for the user in several languages.
 const USER: [&str; 16] = [
     "user",
     "asked",
@@ -36,31 +36,35 @@ const USER: [&str; 16] = [
     "사용자",
 ];
 
-/// What people do who say something, where that is told behind their words.
+/// Verbs that attribute a preceding quote to the user.
 const SAYING: [&str; 10] =
     ["said", "says", "ask", "wrote", "want", "request", "told", "words", "insist", "demand"];
 
-/// Quotes open and close with these.
+/// Pairs of quotation marks.
 const MARKS: [(char, char); 8] =
     [('"', '"'), ('\'', '\''), ('“', '”'), ('„', '“'), ('«', '»'), ('「', '」'), ('『', '』'), ('‘', '’')];
 
-/// How much beside a quote tells whose it is.
+/// How close to a quote its attribution has to be, in bytes.
 const NEAR: usize = 48;
 
-/// Quotes of a summary that are told as the user's and that no user said. Both kinds of texts are normal.
-pub(crate) fn made_up(sections: &Sections, said: &[String], shown: &str) -> Vec<String> {
+/// Quotes attributed to the user that no user wrote. `said` and `shown` are normalised.
+pub(crate) fn invented_quotes(sections: &Sections, said: &[String], shown: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (section, words) in sections.each().filter(|(section, _)| *section != crate::summary::sections::TASK)
     {
-        // What is asked, wanted and preferred is the user's, unless it is quoted from somewhere else.
+        // Quotes in the sections on goals, constraints and requests are the user's unless quoted from elsewhere.
         let may_be_users = section <= 2 || section == ASKS;
         for quote in items(words).into_iter().flat_map(quotes_in) {
-            let whose = if may_be_users { quote.whose().max(Whose::Perhaps) } else { quote.whose() };
+            let attribution = if may_be_users {
+                quote.attribution().max(Attribution::Perhaps)
+            } else {
+                quote.attribution()
+            };
             let is_real = |piece: String| {
                 let is_said = said.iter().any(|said| said.contains(&piece));
-                is_said || (whose == Whose::Perhaps && shown.contains(&piece))
+                is_said || (attribution == Attribution::Perhaps && shown.contains(&piece))
             };
-            if whose > Whose::Others && !pieces(quote.text).all(is_real) {
+            if attribution > Attribution::Others && !quoted_parts(quote.text).all(is_real) {
                 found.push(quote.text.split_whitespace().collect::<Vec<_>>().join(" "));
             }
         }
@@ -69,55 +73,55 @@ pub(crate) fn made_up(sections: &Sections, said: &[String], shown: &str) -> Vec<
     found
 }
 
-/// Whose words a quote is told to be.
+/// The author that a quote is attributed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Whose {
+enum Attribution {
     Others,
-    /// The user's, or quoted from what was shown.
+    /// The user, or a text that was shown.
     Perhaps,
     Users,
 }
 
-/// What stands between quotation marks, or behind the mark of a quoted line, with what stands around it.
+/// A quote with the text around it.
 struct Quote<'a> {
     before: &'a str,
     text: &'a str,
-    behind: &'a str,
+    after: &'a str,
 }
 
 impl Quote<'_> {
-    fn whose(&self) -> Whose {
+    fn attribution(&self) -> Attribution {
         let from = self.before.ceil_char_boundary(self.before.len().saturating_sub(NEAR));
         if names_user(&self.before[from..]) {
-            return Whose::Users;
+            return Attribution::Users;
         }
-        let behind = &self.behind[..self.behind.floor_char_boundary(NEAR)];
-        // What the next sentence tells, or the next quote, is about something else.
-        let end = [". ", ".\n", "; ", "\"", "“", "«"].iter().filter_map(|mark| behind.find(mark)).min();
-        let behind = behind[..end.unwrap_or(behind.len())].to_lowercase();
-        match names_user(&behind) {
-            true if SAYING.iter().any(|word| behind.contains(word)) => Whose::Users,
-            true => Whose::Perhaps,
-            false => Whose::Others,
+        let after = &self.after[..self.after.floor_char_boundary(NEAR)];
+        // The attribution must be in the same sentence and before the next quote.
+        let end = [". ", ".\n", "; ", "\"", "“", "«"].iter().filter_map(|mark| after.find(mark)).min();
+        let after = after[..end.unwrap_or(after.len())].to_lowercase();
+        match names_user(&after) {
+            true if SAYING.iter().any(|word| after.contains(word)) => Attribution::Users,
+            true => Attribution::Perhaps,
+            false => Attribution::Others,
         }
     }
 }
 
-/// Whether words name the one who asks.
+/// Whether a text mentions the user.
 fn names_user(words: &str) -> bool {
     let near = words.to_lowercase();
-    // A name or a path with such a word in it is about something else.
+    // The word may be part of a name or a path.
     let is_alone = |at: usize, word: &str| {
         let is_joint = |c: char| c.is_ascii_alphanumeric() || "_/.-".contains(c);
-        let behind = near[at + word.len()..].trim_start_matches('s');
-        let ends = behind.trim_end() == "." || behind.starts_with(". ");
-        let is_part = near[..at].ends_with(is_joint) || (behind.starts_with(is_joint) && !ends);
+        let after = near[at + word.len()..].trim_start_matches('s');
+        let ends = after.trim_end() == "." || after.starts_with(". ");
+        let is_part = near[..at].ends_with(is_joint) || (after.starts_with(is_joint) && !ends);
         !word.is_ascii() || !is_part
     };
     USER.iter().any(|word| near.match_indices(word).any(|(at, word)| is_alone(at, word)))
 }
 
-/// The paragraphs and the items of lists in a text: a quote may run over the end of a line, and not over theirs.
+/// The paragraphs and list items of a text. A quote may span lines but not items.
 fn items(text: &str) -> Vec<&str> {
     let mut items = Vec::new();
     let (mut start, mut at) = (0, 0);
@@ -139,10 +143,10 @@ fn begins_item(line: &str) -> bool {
     line.is_empty() || is_numbered || line.starts_with(['-', '*', '+', '>', '#', '|', '•'])
 }
 
-/// The quotes of an item, in their order.
+/// The quotes of an item in order.
 fn quotes_in(item: &str) -> Vec<Quote<'_>> {
     if let Some(quoted) = item.trim_start().strip_prefix('>') {
-        return vec![Quote { before: "", text: quoted, behind: "" }];
+        return vec![Quote { before: "", text: quoted, after: "" }];
     }
     let mut found = Vec::new();
     let mut from = 0;
@@ -155,14 +159,14 @@ fn quotes_in(item: &str) -> Vec<Quote<'_>> {
             at = inner;
             continue;
         };
-        let behind = item[end..].chars().next().map_or(end, |close| end + close.len_utf8());
-        found.push(Quote { before: &item[from..at], text: &item[inner..end], behind: &item[behind..] });
-        (from, at) = (behind, behind);
+        let after = item[end..].chars().next().map_or(end, |close| end + close.len_utf8());
+        found.push(Quote { before: &item[from..at], text: &item[inner..end], after: &item[after..] });
+        (from, at) = (after, after);
     }
     found
 }
 
-/// Whether a mark opens a quote: one that also ends a word, an inch or a letter left out stands behind something.
+/// Whether a mark opens a quote, rather than being an inch mark or an apostrophe.
 fn opens(item: &str, at: usize, close: char) -> bool {
     let before = item[..at].chars().next_back();
     match close {
@@ -172,29 +176,29 @@ fn opens(item: &str, at: usize, close: char) -> bool {
     }
 }
 
-/// Where a quote ends, if it does.
+/// The end of a quote, if it has one.
 fn end_of(item: &str, from: usize, close: char) -> Option<usize> {
     let ends = |(at, mark): &(usize, &str)| {
-        let behind = item[from + at + mark.len()..].chars().next();
-        close != '\'' || (*at > 0 && !behind.is_some_and(char::is_alphanumeric))
+        let after = item[from + at + mark.len()..].chars().next();
+        close != '\'' || (*at > 0 && !after.is_some_and(char::is_alphanumeric))
     };
     item[from..].match_indices(close).find(ends).map(|(at, _)| from + at)
 }
 
-/// The parts of a quote that must stand somewhere as they are: what is left out or taken out lies between them. Those that are too
-/// short to be told from other words are left out.
-fn pieces(quote: &str) -> impl Iterator<Item = String> {
+/// The parts of a quote that must appear verbatim, split at omissions and redactions. Parts that are too short to be
+/// significant are ignored.
+fn quoted_parts(quote: &str) -> impl Iterator<Item = String> {
     const SHORTEST: usize = 14;
     const WORDS: usize = 3;
     let marked = quote.replace("...", "…");
     let mut out = Vec::new();
     for part in marked.split('…') {
         let mut rest = part;
-        while let Some((before, behind)) = rest.split_once("[redacted") {
-            out.push(normal(before));
-            rest = behind.split_once(']').map_or("", |(_, behind)| behind);
+        while let Some((before, after)) = rest.split_once("[redacted") {
+            out.push(normalize(before));
+            rest = after.split_once(']').map_or("", |(_, after)| after);
         }
-        out.push(normal(rest));
+        out.push(normalize(rest));
     }
     out.into_iter().filter(|piece| {
         let is_dense = piece.chars().filter(|c| !c.is_ascii()).count() >= 6;
@@ -208,15 +212,15 @@ mod tests {
 
     fn check(summary: &str, expected: &[&str]) {
         let said = [
-            normal("Please make the parser FAST, and keep the old flags.\nThanks"),
-            normal("请把解析器改成流式的"),
+            normalize("Please make the parser FAST, and keep the old flags.\nThanks"),
+            normalize("请把解析器改成流式的"),
         ];
-        let shown = normal("thread panicked: left is not the same as right");
-        assert_eq!(made_up(&Sections::read(summary), &said, &shown), expected, "{summary}");
+        let shown = normalize("thread panicked: left is not the same as right");
+        assert_eq!(invented_quotes(&Sections::parse(summary), &said, &shown), expected, "{summary}");
     }
 
     #[test]
-    fn words_that_nobody_said_are_found() {
+    fn finds_invented_quotes() {
         check(
             "## Goal\nThe user wants to \"rewrite everything in another language\".",
             &["rewrite everything in another language"],
@@ -233,8 +237,8 @@ mod tests {
     }
 
     #[test]
-    fn words_that_nobody_said_are_found_however_they_are_written() {
-        let made_up = &["drop the production tables tonight please"];
+    fn finds_invented_quotes_in_any_style() {
+        let invented_quotes = &["drop the production tables tonight please"];
         for line in [
             "\"drop the production tables tonight please\" is what the user asked for",
             "- The user said \"drop the production\n  tables tonight please\".",
@@ -243,12 +247,12 @@ mod tests {
             "a 5\" disk is full, and the user wrote \"drop the production tables tonight please\"",
             "it doesn't matter: 'drop the production tables tonight please', as the user told us",
         ] {
-            check(&format!("## Key Decisions\n{line}\n\nIt's done."), made_up);
+            check(&format!("## Key Decisions\n{line}\n\nIt's done."), invented_quotes);
         }
     }
 
     #[test]
-    fn words_that_were_said_are_fine() {
+    fn accepts_real_quotes() {
         check("## Goal\nThe user asked to \"make the parser fast… keep the old flags\"", &[]);
         check("## Goal\n用户说「请把解析器改成流式的」", &[]);
         check("## Blocked\n\"assertion failed in some other place\"", &[]);

@@ -1,8 +1,8 @@
-//! Whether an answer is a refusal: polite, well formed, and without a word of what was asked for.
+//! Detects answers that politely refuse.
 
 use crate::summary::sections::{Sections, TASK};
 
-/// How refusals begin, in the languages that models refuse in most. Small letters, straight apostrophes.
+/// Beginnings of refusals in the most common languages, in lower case with straight apostrophes.
 const PHRASES: [&str; 41] = [
     "i can't help",
     "i cannot help",
@@ -47,11 +47,11 @@ const PHRASES: [&str; 41] = [
     "죄송하지만",
 ];
 
-/// The words of the refusal that an answer is, if it is one.
+/// The words of a refusal, if the answer is one.
 pub(crate) fn refusal_in(answer: &str, sections: &Sections) -> Option<String> {
     const BEGINNING: usize = 240;
     const FEW: usize = 3;
-    // Who writes sections may quote somebody who could not help.
+    // An answer with sections may quote a refusal.
     if sections.n_found() < FEW {
         let begin = &answer[..answer.floor_char_boundary(BEGINNING)];
         return is_refusal(begin).then(|| begin.lines().next().unwrap_or_default().trim().to_owned());
@@ -73,12 +73,12 @@ fn is_refusal(words: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn is_one(answer: &str) -> bool {
-        refusal_in(answer, &Sections::read(answer)).is_some()
+    fn is_refused(answer: &str) -> bool {
+        refusal_in(answer, &Sections::parse(answer)).is_some()
     }
 
     #[test]
-    fn refusals_are_known_in_many_languages() {
+    fn detects_refusals_in_many_languages() {
         for answer in [
             "I’m sorry, but I can’t help with that.",
             "Es tut mir leid, aber dabei kann ich nicht helfen.",
@@ -87,14 +87,14 @@ mod tests {
             "我无法协助完成这个请求。",
             "## Goal\nI cannot assist with this.\n## Blocked\nI cannot assist with this.\n## Key Decisions\nI can't help with that.",
         ] {
-            assert!(is_one(answer), "{answer}");
+            assert!(is_refused(answer), "{answer}");
         }
     }
 
     #[test]
-    fn a_summary_that_tells_of_a_refusal_is_none() {
+    fn accepts_summaries_that_quote_a_refusal() {
         let told = "## Goal\nfix it\n## Blocked\nthe API said: I can't help with that\n## Key Decisions\nask again\n## Active State\nmain";
-        assert!(!is_one(told));
-        assert!(!is_one("the parser was fixed"));
+        assert!(!is_refused(told));
+        assert!(!is_refused("the parser was fixed"));
     }
 }

@@ -1,8 +1,8 @@
 //! The thirteen sections of a summary.
 //!
-//! Those that tell what was wanted or under way are called historical, so that no model takes them for what it has to do now.
+//! Sections about past requests and work in progress are called historical, so that no model takes them for its present task.
 
-/// The headings, in their order.
+/// The headings in order.
 pub const HEADINGS: [&str; 13] = [
     "Historical Task Snapshot",
     "Goal",
@@ -19,28 +19,27 @@ pub const HEADINGS: [&str; 13] = [
     "Critical Context",
 ];
 
-/// The section that fanfold writes itself.
+/// The section that is generated.
 pub(crate) const TASK: usize = 0;
-/// The section of what stands in the way.
+/// The section on obstacles.
 pub(crate) const BLOCKED: usize = 6;
-/// The section of what people still want.
+/// The section on open user requests.
 pub(crate) const ASKS: usize = 9;
-/// The section of files.
+/// The section on files.
 pub(crate) const FILES: usize = 10;
-/// The section of values and messages.
+/// The section on values and messages.
 pub(crate) const CRITICAL: usize = 12;
 
-/// What stands in a section of which nothing is to be said.
+/// The text of an empty section.
 pub(crate) const NOTHING: &str = "(nothing)";
 
-/// A text by its sections.
+/// A summary split into sections.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Sections([Option<String>; HEADINGS.len()]);
 
 impl Sections {
-    /// Reads a text. What stands before the first heading belongs to none and is left out; a heading that comes again goes on
-    /// where it was.
-    pub(crate) fn read(text: &str) -> Sections {
+    /// Parses a summary. Text before the first heading is dropped; a repeated heading continues its section.
+    pub(crate) fn parse(text: &str) -> Sections {
         let mut sections = Sections::default();
         let mut at = None;
         for line in text.lines() {
@@ -62,12 +61,12 @@ impl Sections {
         sections
     }
 
-    /// The words of a section; none if it has no heading.
+    /// The text of a section, or `None` without a heading.
     pub(crate) fn get(&self, section: usize) -> Option<&str> {
         self.0[section].as_deref()
     }
 
-    /// Gives a section other words.
+    /// Replaces the text of a section.
     pub(crate) fn set(&mut self, section: usize, words: String) {
         self.0[section] = Some(words);
     }
@@ -84,23 +83,23 @@ impl Sections {
         words.push_str(line);
     }
 
-    /// The headings that are not there, but for the one that fanfold writes.
+    /// The missing headings, except for the generated one.
     pub(crate) fn missing(&self) -> Vec<&'static str> {
         let gaps = self.0.iter().enumerate().filter(|(i, section)| *i != TASK && section.is_none());
         gaps.map(|(i, _)| HEADINGS[i]).collect()
     }
 
-    /// How many headings are there.
+    /// The number of headings present.
     pub(crate) fn n_found(&self) -> usize {
         self.0.iter().flatten().count()
     }
 
-    /// Each section that is there, with its number.
+    /// The sections present, with their index.
     pub(crate) fn each(&self) -> impl Iterator<Item = (usize, &str)> {
         self.0.iter().enumerate().filter_map(|(i, section)| Some((i, section.as_deref()?)))
     }
 
-    /// All thirteen, in their order; what has no words says so.
+    /// Prints all thirteen sections in order.
     pub(crate) fn print(&self) -> String {
         let mut out = String::new();
         for (heading, section) in HEADINGS.iter().zip(&self.0) {
@@ -113,13 +112,13 @@ impl Sections {
     }
 }
 
-/// The section that a line opens, and what stands behind its heading.
+/// The section that a heading line opens, and the text after the heading.
 fn heading_in(line: &str) -> Option<(usize, &str)> {
     let is_mark = |c: char| matches!(c, '#' | '*' | '_' | ' ' | '.' | ')' | '(') || c.is_ascii_digit();
     let bare = line.trim().trim_start_matches(is_mark);
     let is_marked = line.trim_start().starts_with(['#', '*']) || line.trim_end().ends_with(':');
     let found = HEADINGS.iter().enumerate().filter(|(_, heading)| begins_with(bare, heading));
-    // `Goal` begins nothing else, but the longest one is the one that is meant.
+    // Of several matching headings, the longest one is meant.
     let (at, heading) = found.max_by_key(|(_, heading)| heading.len())?;
     let rest = bare[bare.floor_char_boundary(length_of(bare, heading))..].trim_start_matches(['*', '_']);
     let rest = rest.trim_start();
@@ -130,7 +129,7 @@ fn heading_in(line: &str) -> Option<(usize, &str)> {
     }
 }
 
-/// Whether a line begins with a heading, whatever its case and however `and` is written.
+/// Whether a line begins with a heading, in any case and with `&` or `and`.
 fn begins_with(line: &str, heading: &str) -> bool {
     length_of(line, heading) > 0
 }
@@ -151,26 +150,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headings_are_known_however_they_are_marked() {
+    fn parses_headings_in_any_markup() {
         let text = "Sure, here it is:\n## goal\nfix it\n**Constraints and Preferences:** no new crates\n\
                     ### 4. Completed Actions\n1. READ a.rs\nGoal is reached\n# Key Decisions #\nBlocked:\nnothing";
-        let sections = Sections::read(text);
+        let sections = Sections::parse(text);
         assert_eq!(sections.get(1), Some("fix it"));
         assert_eq!(sections.get(2), Some("no new crates"));
         assert_eq!(sections.get(3), Some("1. READ a.rs\nGoal is reached"));
         assert_eq!(sections.get(7), Some(""));
         assert_eq!(sections.get(BLOCKED), Some("nothing"));
         assert_eq!(sections.missing().len(), 12 - 5);
-        assert_eq!(Sections::read("no headings at all").n_found(), 0);
+        assert_eq!(Sections::parse("no headings at all").n_found(), 0);
     }
 
     #[test]
-    fn what_is_printed_reads_back() {
+    fn printed_sections_round_trip() {
         let mut sections = Sections::default();
         sections.set(1, "a goal\n\nof two parts".to_owned());
         sections.add(FILES, "- src/a.rs");
         let printed = sections.print();
-        let again = Sections::read(&printed);
+        let again = Sections::parse(&printed);
         assert_eq!(again.print(), printed);
         assert!(again.missing().is_empty());
         let heads: Vec<&str> = printed.lines().filter_map(|line| line.strip_prefix("## ")).collect();

@@ -1,31 +1,31 @@
-//! What must not leave, taken out of the originals before anything is made of them.
+//! Redacts secrets in the originals before anything is derived from them.
 //!
-//! A rule that knows a secret knows it by what stands around it: the first line of a key, the name before a token. Lines that are
-//! chosen and words that are cut have lost that, so what is veiled is each whole piece, and all the rest sees only what is left.
+//! A rule recognises a secret by its context, such as the first line of a key or the name before a token. Chosen lines and
+//! shortened texts lose this context, so whole texts are redacted first.
 
 use std::borrow::Cow;
 
 use crate::model::transcript::{Body, Entry, EntryId, Transcript};
 
-/// Gives a text without what must not leave; the text itself where there is nothing of the kind.
-pub type Veil = for<'a> fn(&'a str) -> Cow<'a, str>;
+/// Redacts a text. Returns it unchanged if it contains no secrets.
+pub type RedactFn = for<'a> fn(&'a str) -> Cow<'a, str>;
 
-/// For texts that may leave as they are.
-pub(crate) fn nothing(text: &str) -> Cow<'_, str> {
+/// Redacts nothing.
+pub(crate) fn keep_text(text: &str) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }
 
-/// A transcript behind a veil, and the entries in which something was taken out. What they cost is what the originals cost.
-pub(crate) fn veiled(transcript: &Transcript, veil: Veil) -> (Transcript, Vec<EntryId>) {
+/// A redacted copy of a transcript with the original costs, and the entries that changed.
+pub(crate) fn redact_transcript(transcript: &Transcript, redact: RedactFn) -> (Transcript, Vec<EntryId>) {
     let mut out = transcript.clone();
     let ids = (0..transcript.len()).map(EntryId::from);
-    let changed = ids.filter(|id| out.change(*id, |entry| veil_entry(entry, veil))).collect();
+    let changed = ids.filter(|id| out.change(*id, |entry| redact_entry(entry, redact))).collect();
     (out, changed)
 }
 
-fn veil_entry(entry: &mut Entry, veil: Veil) -> bool {
+fn redact_entry(entry: &mut Entry, redact: RedactFn) -> bool {
     let mut is_changed = false;
-    each_body(entry, |body| is_changed |= body.change(veil));
+    each_body(entry, |body| is_changed |= body.change(redact));
     is_changed
 }
 
@@ -52,18 +52,18 @@ mod tests {
     use crate::notation::parse;
 
     fn without_secret(text: &str) -> Cow<'_, str> {
-        if text.contains("swordfish") { text.replace("swordfish", "[gone]").into() } else { nothing(text) }
+        if text.contains("swordfish") { text.replace("swordfish", "[gone]").into() } else { keep_text(text) }
     }
 
     #[test]
-    fn every_text_of_an_entry_is_veiled_and_the_original_stays() {
+    fn redacts_every_text_in_a_copy() {
         let said = "user    swordfish is it\nsay     I know swordfish\ncall    read swordfish.md\nresult  swordfish\nuser    ok\n";
         let mut transcript = Transcript::new();
         for entry in parse(said).expect("the notation is right") {
             transcript.append(entry, &Words);
         }
         let before = transcript.clone();
-        let (out, changed) = veiled(&transcript, without_secret);
+        let (out, changed) = redact_transcript(&transcript, without_secret);
         assert_eq!(transcript.entries(), before.entries());
         assert_eq!((out.len(), out.total()), (transcript.len(), transcript.total()));
         assert!(!format!("{:?}", out.entries()).contains("swordfish"), "{:?}", out.entries());

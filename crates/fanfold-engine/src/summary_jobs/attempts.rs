@@ -4,7 +4,7 @@
 //! is everything that comes back.
 
 use fanfold_core::Tokens;
-use fanfold_core::summary::{Errand, Flaw, Next, Summary};
+use fanfold_core::summary::{Flaw, NextStep, Summary, SummaryJob};
 use fanfold_provider::{ErrorClass, Prompt};
 use fanfold_redact::redact;
 use fanfold_store::Millis;
@@ -47,7 +47,7 @@ pub(crate) struct Tried {
 
 /// Runs an errand. `job` makes it for a model that reads so much at once; none if there is nothing to do.
 pub(crate) fn drive<'c>(
-    job: &dyn Fn(Tokens) -> Option<Errand<'c>>,
+    job: &dyn Fn(Tokens) -> Option<SummaryJob<'c>>,
     ways: &Ways,
     mut chain: Chain,
     tell: &mut dyn FnMut(&Progress),
@@ -59,11 +59,11 @@ pub(crate) fn drive<'c>(
     loop {
         let way = &ways.ways[chain.at()];
         let miss = match errand.next() {
-            Next::Done(summary) => {
+            NextStep::Done(summary) => {
                 return Some(Tried { outcome: Ok(summary), at: chain.at(), missed, flaws: wrong, n_answers });
             }
-            Next::GiveUp(flaws) => Missed::Flawed { model: way.model.clone(), flaws },
-            Next::Ask(question) => {
+            NextStep::GiveUp(flaws) => Missed::Flawed { model: way.model.clone(), flaws },
+            NextStep::Ask(question) => {
                 n_asked += 1;
                 tell(&Progress::Asking { model: way.model.clone(), number: n_asked });
                 let prompt = Prompt {
@@ -74,12 +74,12 @@ pub(crate) fn drive<'c>(
                 match way.writer.write(&prompt) {
                     Ok(answer) => {
                         n_answers += 1;
-                        let n_flawed = errand.n_flawed();
+                        let n_flawed = errand.n_rejected();
                         match answer.is_truncated {
-                            true => errand.heard_cut(),
-                            false => errand.heard(&redact(&answer.text)),
+                            true => errand.accept_truncated_answer(),
+                            false => errand.accept_answer(&redact(&answer.text)),
                         }
-                        if errand.n_flawed() > n_flawed {
+                        if errand.n_rejected() > n_flawed {
                             wrong.extend(errand.flaws().iter().cloned());
                             tell(&Progress::Flawed(errand.flaws().to_vec()));
                         }
@@ -105,7 +105,7 @@ pub(crate) fn drive<'c>(
             Move::Ask(next) => {
                 // What the one before wrote well is of use to the next, unless that one reads less at once.
                 let reads = ways.ways[next].window;
-                let is_of_use = !is_flawed && reads >= window && errand.so_far().is_some();
+                let is_of_use = !is_flawed && reads >= window && errand.partial_summary().is_some();
                 if !is_of_use && (is_flawed || reads != window) {
                     (errand, window) = (job(reads)?, reads);
                 }
@@ -113,7 +113,7 @@ pub(crate) fn drive<'c>(
             }
             Move::Stop(stop) => {
                 // What was answered well before is good as far as it goes.
-                let outcome = match (stop, errand.so_far()) {
+                let outcome = match (stop, errand.partial_summary()) {
                     (Stop::Digest, Some(summary)) => Ok(summary),
                     (stop, _) => Err(stop),
                 };

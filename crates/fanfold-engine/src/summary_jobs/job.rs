@@ -1,6 +1,6 @@
 //! A summary of a session that is kept: written beside the turns, noted when it is there.
 
-use fanfold_core::summary::{Summary, Wish};
+use fanfold_core::summary::{Summary, SummaryOptions};
 use fanfold_core::{Event, Tokens};
 use fanfold_redact::redact;
 use fanfold_store::{Batch, Millis, NodeId, Op, SessionId, StoreError};
@@ -167,10 +167,10 @@ impl Engine {
             Err(holder) => return Ok(Err(Ended::Busy(holder))),
         };
         let today = self.clock.now().to_string();
-        let is_anew = wanted.is_by_hand && !wanted.focus.trim().is_empty();
+        let from_scratch = wanted.is_by_hand && !wanted.focus.trim().is_empty();
         let job = |window| {
             let wish = wish_of(wanted.focus, &today, window);
-            session.summary_job(&Wish { previous: previous.clone(), is_anew, ..wish })
+            session.summary_job(&SummaryOptions { previous: previous.clone(), from_scratch, ..wish })
         };
         let mut tell = |progress: &Progress| {
             lock.prolong(&*self.clock);
@@ -259,10 +259,10 @@ pub fn summarise_alone(
 }
 
 /// What a summary should be like that a model writes who reads so much at once. Secrets stay here.
-fn wish_of(focus: &str, today: &str, window: Tokens) -> Wish {
+fn wish_of(focus: &str, today: &str, window: Tokens) -> SummaryOptions {
     let focus = Some(focus.trim()).filter(|focus| !focus.is_empty()).map(str::to_owned);
     let today = today.split(' ').next().unwrap_or_default().to_owned();
-    Wish { focus, today, veil: redact, ..Wish::of(window) }
+    SummaryOptions { focus, today, redact, ..SummaryOptions::new(window) }
 }
 
 fn ended(tried: &Tried, ways: &Ways, session: &dyn fanfold_core::Engine) -> (Option<Summary>, Ended) {

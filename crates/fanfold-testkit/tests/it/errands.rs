@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use fanfold_core::summary::{Errand, Flaw, HEADINGS, Next, Wish};
+use fanfold_core::summary::{SummaryJob, Flaw, HEADINGS, NextStep, SummaryOptions};
 use fanfold_core::{
     Budget, Count as _, Entry, EntryId, Event, Policy, Session, Summary, Tokens, Words, parse,
 };
@@ -38,17 +38,17 @@ fn say(session: &mut Session<'_>, turns: std::ops::Range<usize>) {
     session.view().unwrap();
 }
 
-fn wish() -> Wish {
-    Wish { today: "2026-11-15".to_owned(), ..Wish::of(Tokens(16_000)) }
+fn wish() -> SummaryOptions {
+    SummaryOptions { today: "2026-11-15".to_owned(), ..SummaryOptions::new(Tokens(16_000)) }
 }
 
-fn errand(session: &Session<'static>) -> Errand<'static> {
-    Errand::of(session, &wish()).unwrap()
+fn errand(session: &Session<'static>) -> SummaryJob<'static> {
+    SummaryJob::plan(session, &wish()).unwrap()
 }
 
-fn asked(errand: &Errand<'_>) -> String {
+fn asked(errand: &SummaryJob<'_>) -> String {
     match errand.next() {
-        Next::Ask(asked) => asked.user,
+        NextStep::Ask(asked) => asked.user,
         other => panic!("{other:?}"),
     }
 }
@@ -80,9 +80,9 @@ fn answer(question: &str) -> String {
     out
 }
 
-fn done(errand: &Errand<'_>) -> Summary {
+fn done(errand: &SummaryJob<'_>) -> Summary {
     match errand.next() {
-        Next::Done(summary) => summary,
+        NextStep::Done(summary) => summary,
         other => panic!("{other:?}"),
     }
 }
@@ -92,18 +92,18 @@ fn check_flaw(bad: &dyn Fn(&str) -> String, name: &str, told: &str) {
     let session = session(20);
     let mut errand = errand(&session);
     let question = asked(&errand);
-    errand.heard(&bad(&question));
+    errand.accept_answer(&bad(&question));
     let again = asked(&errand);
     assert!(again.contains("can't be used") && again.contains(told), "{name}: {again}");
     let mut better = errand.clone();
-    better.heard(&answer(&again));
+    better.accept_answer(&answer(&again));
     done(&better);
-    errand.heard(&bad(&again));
-    let Next::GiveUp(flaws) = errand.next() else { panic!("{name} was accepted") };
+    errand.accept_answer(&bad(&again));
+    let NextStep::GiveUp(flaws) = errand.next() else { panic!("{name} was accepted") };
     assert!(flaws.iter().any(|flaw| flaw.name() == name), "{flaws:?}");
-    assert!(errand.so_far().is_none());
-    errand.heard(&answer(&question));
-    assert!(matches!(errand.next(), Next::GiveUp(_)), "what is given up stays so");
+    assert!(errand.partial_summary().is_none());
+    errand.accept_answer(&answer(&question));
+    assert!(matches!(errand.next(), NextStep::GiveUp(_)), "what is given up stays so");
 }
 
 #[test]
@@ -156,18 +156,18 @@ fn a_few_headings_may_be_missing_the_second_time() {
     let session = session(20);
     let mut errand = errand(&session);
     let short = |question: &str| answer(question).replace("## Resolved Questions\n- as it was\n", "");
-    errand.heard(&short(&asked(&errand)));
-    errand.heard(&short(&asked(&errand)));
+    errand.accept_answer(&short(&asked(&errand)));
+    errand.accept_answer(&short(&asked(&errand)));
     let text = done(&errand).text.to_string();
     assert!(text.contains("## Resolved Questions\n(nothing)"), "{text}");
-    assert_eq!(errand.n_flawed(), 1);
+    assert_eq!(errand.n_rejected(), 1);
 }
 
 #[test]
 fn a_summary_has_all_sections_and_the_users_own_words() {
     let session = session(20);
     let mut errand = errand(&session);
-    errand.heard(&format!(
+    errand.accept_answer(&format!(
         "Here you are:\n\n## Historical Task Snapshot\nThe user wants \"a pony\"\n{}",
         answer(&asked(&errand))
     ));
@@ -190,7 +190,7 @@ fn what_an_answer_leaves_out_is_added() {
     let lost = wanted.iter().filter(|one| one.contains('/')).find(|one| !half.contains(one));
     let told: String = half.iter().map(|one| format!("- {one}\n")).collect();
     let short: String = HEADINGS[1..].iter().map(|heading| format!("## {heading}\n{told}")).collect();
-    errand.heard(&short.replace("## Goal\n", "## Goal\nbrief\n"));
+    errand.accept_answer(&short.replace("## Goal\n", "## Goal\nbrief\n"));
     if let Some(lost) = lost {
         assert!(done(&errand).text.contains(lost.as_str()), "{lost}");
     }
@@ -201,16 +201,16 @@ fn what_an_answer_leaves_out_is_added() {
 fn questions_fit_the_window_and_are_no_more_than_wanted() {
     let session = session(40);
     for (window, chunks) in [(4_000, 1), (4_000, 3), (8_000, 2), (64_000, 4)] {
-        let wish = Wish { chunks, ..Wish::of(Tokens(window)) };
-        let mut errand = Errand::of(&session, &wish).unwrap();
+        let wish = SummaryOptions { chunks, ..SummaryOptions::new(Tokens(window)) };
+        let mut errand = SummaryJob::plan(&session, &wish).unwrap();
         assert!(errand.n_chunks() <= chunks);
         let mut n_asked = 0;
-        while let Next::Ask(asked) = errand.next() {
+        while let NextStep::Ask(asked) = errand.next() {
             let cost = Words.count(&asked.system) + Words.count(&asked.user);
             assert!(cost + Tokens(u64::from(asked.max_tokens)) <= Tokens(window), "{cost} of {window}");
             assert!(asked.user.contains("Today is") != wish.today.is_empty());
             n_asked += 1;
-            errand.heard(&answer(&asked.user));
+            errand.accept_answer(&answer(&asked.user));
         }
         assert_eq!(n_asked, errand.n_chunks());
         done(&errand);
@@ -220,20 +220,20 @@ fn questions_fit_the_window_and_are_no_more_than_wanted() {
 #[test]
 fn what_was_good_stays_when_a_later_chunk_fails() {
     let session = session(40);
-    let mut errand = Errand::of(&session, &Wish { chunks: 3, ..Wish::of(Tokens(4_000)) }).unwrap();
-    assert!(errand.so_far().is_none());
-    errand.heard(&answer(&asked(&errand)));
-    errand.heard("");
-    errand.heard("");
-    assert!(matches!(errand.next(), Next::GiveUp(_)));
-    let so_far = errand.so_far().unwrap();
-    let whole = done_of(Errand::of(&session, &Wish { chunks: 3, ..Wish::of(Tokens(4_000)) }).unwrap());
+    let mut errand = SummaryJob::plan(&session, &SummaryOptions { chunks: 3, ..SummaryOptions::new(Tokens(4_000)) }).unwrap();
+    assert!(errand.partial_summary().is_none());
+    errand.accept_answer(&answer(&asked(&errand)));
+    errand.accept_answer("");
+    errand.accept_answer("");
+    assert!(matches!(errand.next(), NextStep::GiveUp(_)));
+    let so_far = errand.partial_summary().unwrap();
+    let whole = done_of(SummaryJob::plan(&session, &SummaryOptions { chunks: 3, ..SummaryOptions::new(Tokens(4_000)) }).unwrap());
     assert!(so_far.upto < whole.upto);
 }
 
-fn done_of(mut errand: Errand<'_>) -> Summary {
-    while let Next::Ask(asked) = errand.next() {
-        errand.heard(&answer(&asked.user));
+fn done_of(mut errand: SummaryJob<'_>) -> Summary {
+    while let NextStep::Ask(asked) = errand.next() {
+        errand.accept_answer(&answer(&asked.user));
     }
     done(&errand)
 }
@@ -244,7 +244,7 @@ fn the_next_one_is_of_what_is_new() {
     let first = done_of(errand(&session));
     assert!(first.text.contains("src/part_0/fix.rs"));
     session.on(Event::Summarised(first.clone()));
-    assert!(Errand::of(&session, &wish()).is_none(), "nothing is folded since");
+    assert!(SummaryJob::plan(&session, &wish()).is_none(), "nothing is folded since");
     say(&mut session, 20..40);
     let mut second = errand(&session);
     let question = asked(&second);
@@ -253,13 +253,13 @@ fn the_next_one_is_of_what_is_new() {
     assert!(question.contains("mod part_21;"));
     // A failure costs nothing of what was there.
     let mut failed = second.clone();
-    failed.heard("");
-    failed.heard("");
-    assert!(matches!(failed.next(), Next::GiveUp(_)));
+    failed.accept_answer("");
+    failed.accept_answer("");
+    assert!(matches!(failed.next(), NextStep::GiveUp(_)));
     assert_eq!(session.ledger().summaries().next_back(), Some(&first));
-    second.heard(&answer(&question));
-    while let Next::Ask(asked) = second.next() {
-        second.heard(&answer(&asked.user));
+    second.accept_answer(&answer(&question));
+    while let NextStep::Ask(asked) = second.next() {
+        second.accept_answer(&answer(&asked.user));
     }
     let next = done(&second);
     assert!(next.upto > first.upto);
@@ -271,21 +271,21 @@ fn who_wants_one_anew_gets_one_of_everything() {
     let mut session = session(20);
     let first = done_of(errand(&session));
     session.on(Event::Summarised(first.clone()));
-    let anew = Wish { focus: Some("part_3".to_owned()), is_anew: true, ..wish() };
-    let errand = Errand::of(&session, &anew).unwrap();
+    let anew = SummaryOptions { focus: Some("part_3".to_owned()), from_scratch: true, ..wish() };
+    let errand = SummaryJob::plan(&session, &anew).unwrap();
     let question = asked(&errand);
     assert!(question.contains("mod part_0;") && !question.contains("----- the record so far -----"));
     assert!(question.contains("The user wants this kept above all: part_3"));
     assert_eq!(done_of(errand).upto, first.upto);
     // Where there is news, that is told, and the record goes on.
     say(&mut session, 20..40);
-    assert!(asked(&Errand::of(&session, &anew).unwrap()).contains("----- the record so far -----"));
+    assert!(asked(&SummaryJob::plan(&session, &anew).unwrap()).contains("----- the record so far -----"));
 }
 
 #[test]
 fn originals_are_shown_and_never_what_was_made_of_them() {
     let session = session(20);
-    let errand = Errand::of(&session, &Wish::of(Tokens(200_000))).unwrap();
+    let errand = SummaryJob::plan(&session, &SummaryOptions::new(Tokens(200_000))).unwrap();
     let shown: String = errand.material().collect();
     assert!(!shown.contains("<fanfold>"));
     let segment = session.ledger().live_segments().next().unwrap();
@@ -329,13 +329,13 @@ fn what_is_veiled_stands_in_no_question_and_in_no_summary() {
     session.view().unwrap();
     // Lines are chosen in the small window, and everything is shown in the large one.
     for (window, chunks) in [(6_000, 1), (6_000, 3), (200_000, 1)] {
-        let wish = Wish { veil: without_keys, chunks, ..Wish::of(Tokens(window)) };
-        let mut errand = Errand::of(&session, &wish).unwrap();
-        while let Next::Ask(asked) = errand.next() {
+        let wish = SummaryOptions { redact: without_keys, chunks, ..SummaryOptions::new(Tokens(window)) };
+        let mut errand = SummaryJob::plan(&session, &wish).unwrap();
+        while let NextStep::Ask(asked) = errand.next() {
             assert!(asked.user.contains("with [gone]"), "{}", asked.user);
             assert!(!asked.user.contains("s3cret"), "{window}: {}", asked.user);
             let told = "## Goal\nBEGIN KEY\nthe model knows a s3cret\nEND KEY\n";
-            errand.heard(&answer(&asked.user).replace("## Goal\n", told));
+            errand.accept_answer(&answer(&asked.user).replace("## Goal\n", told));
         }
         let text = done(&errand).text;
         assert!(text.contains("> please look at part 29 with [gone]"), "{text}");
@@ -347,8 +347,8 @@ fn what_is_veiled_stands_in_no_question_and_in_no_summary() {
 fn a_topic_gets_more_room() {
     let session = session(40);
     let count = |focus: Option<&str>, what: &str| {
-        let wish = Wish { focus: focus.map(str::to_owned), chunks: 1, ..Wish::of(Tokens(6_000)) };
-        let errand = Errand::of(&session, &wish).unwrap();
+        let wish = SummaryOptions { focus: focus.map(str::to_owned), chunks: 1, ..SummaryOptions::new(Tokens(6_000)) };
+        let errand = SummaryJob::plan(&session, &wish).unwrap();
         let shown: String = errand.material().collect();
         (shown.matches(what).count(), asked(&errand))
     };
@@ -369,24 +369,24 @@ fn errands_of_any_conversation_end() {
         });
         let _ = session.view();
         let wish =
-            Wish { window: Tokens(case.window.max(2_000)), chunks: 1 + case.seed as usize % 3, ..wish() };
-        let Some(mut errand) = Errand::of(&session, &wish) else { return Ok(()) };
-        if Errand::of(&session, &wish).map(|errand| errand.next()) != Some(errand.next()) {
+            SummaryOptions { window: Tokens(case.window.max(2_000)), chunks: 1 + case.seed as usize % 3, ..wish() };
+        let Some(mut errand) = SummaryJob::plan(&session, &wish) else { return Ok(()) };
+        if SummaryJob::plan(&session, &wish).map(|errand| errand.next()) != Some(errand.next()) {
             return no("the same session gives another question");
         }
         let mut rng = case.rng();
         for _ in 0..2 * errand.n_chunks() {
-            let Next::Ask(asked) = errand.next() else { break };
+            let NextStep::Ask(asked) = errand.next() else { break };
             match rng.below(3) {
-                0 => errand.heard("I can't help with that."),
-                _ => errand.heard(&answer(&asked.user)),
+                0 => errand.accept_answer("I can't help with that."),
+                _ => errand.accept_answer(&answer(&asked.user)),
             }
         }
         match errand.next() {
-            Next::Ask(_) => no("it never ends"),
-            Next::GiveUp(flaws) if flaws.is_empty() => no("it was given up without a reason"),
-            Next::GiveUp(_) => Ok(()),
-            Next::Done(summary) => {
+            NextStep::Ask(_) => no("it never ends"),
+            NextStep::GiveUp(flaws) if flaws.is_empty() => no("it was given up without a reason"),
+            NextStep::GiveUp(_) => Ok(()),
+            NextStep::Done(summary) => {
                 let is_told = summary.upto < EntryId::from(session.transcript().len());
                 if is_told { Ok(()) } else { no("it tells of what was not said") }
             }

@@ -146,7 +146,7 @@ fn a_view_begins_with_the_last_one_or_the_break_is_counted() {
             }
             let Some(view) = view_of(&mut session)? else { continue };
             let ledger = session.ledger();
-            let n_breaks = ledger.placings().iter().filter(|placing| !placing.is_in_fold).count();
+            let n_breaks = ledger.summary_changes().iter().filter(|placing| !placing.is_in_fold).count();
             let counts = (ledger.receipts().len(), n_breaks);
             if !view.items.starts_with(&last.0) && counts == (last.1, last.2) {
                 return no("the view was broken and nothing tells of it");
@@ -154,7 +154,7 @@ fn a_view_begins_with_the_last_one_or_the_break_is_counted() {
             let running =
                 session.transcript().last_step().is_some_and(|step| session.transcript().is_running(step));
             let is_told = ledger.summary_in_view().map(|placed| placed.number)
-                == ledger.placings().last().and_then(|placing| placing.came);
+                == ledger.summary_changes().last().and_then(|placing| placing.added);
             if !running && !is_told {
                 return no("what stands in the view is not what was told last");
             }
@@ -315,7 +315,7 @@ fn one_that_does_not_fit_is_left_out_and_the_one_before_stays() {
     assert!(in_view(&session).unwrap().contains("a short one"));
     session.on(Event::Budget(Budget::with_reserve(Tokens(120), Tokens::ZERO)));
     assert_eq!(in_view(&session), None, "a small room has no place for it");
-    assert!(session.ledger().placings().last().unwrap().came.is_none());
+    assert!(session.ledger().summary_changes().last().unwrap().added.is_none());
 }
 
 #[test]
@@ -332,8 +332,8 @@ fn it_leaves_when_the_room_is_full_and_that_is_counted() {
         say(&mut session, turn..turn + 1);
         turn += 1;
     }
-    let last = session.ledger().placings().last().unwrap();
-    assert!(last.came.is_none() && !last.is_in_fold && last.rewritten > Tokens::ZERO, "{last:?}");
+    let last = session.ledger().summary_changes().last().unwrap();
+    assert!(last.added.is_none() && !last.is_in_fold && last.rewritten > Tokens::ZERO, "{last:?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Folded steps as a few lines and handles.
+//! The digest: folded steps as a few lines and handles.
 
 pub(crate) mod segment;
 pub(crate) mod stretch;

@@ -1,4 +1,4 @@
-//! Shortens the results beside the newest thing that the agent said: its words stay, what came back need not.
+//! Shortens the results of the newest step with a text. The text itself is kept.
 //!
 //! ```text
 //! say     Let me see which test fails.
@@ -36,7 +36,6 @@ use crate::fold::passes::last_resort::squeeze::squeeze;
 use crate::model::location::Place;
 use crate::model::tokens::Tokens;
 
-/// Shortens the results beside the newest thing that the agent said.
 pub(crate) const PASS: Pass = Pass { name: "anchor", run };
 
 fn run(draft: &mut Draft<'_>, _target: Tokens) {

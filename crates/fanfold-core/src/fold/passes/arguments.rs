@@ -1,8 +1,8 @@
-//! Shortens the long arguments of old calls by what they are; valid JSON stays valid JSON.
+//! Condenses long arguments of old calls according to their kind. Valid JSON stays valid JSON.
 //!
-//! Written files, patches and long commands stand in the transcript twice: as an argument, and in the file. Of a file
-//! its outline stays, of a patch its places, of a command what the shell reads. The short arguments stay as they are, so
-//! that it can still be seen what the call was about.
+//! Written files, patches and long commands are in the transcript and in the file. A file is condensed to its outline, a
+//! patch to its hunks, a command to its shell lines. Short arguments are kept, because they show what the call was
+//! about.
 //!
 //! ```text
 //! call    write {"path":"limits.toml","content":"# Limits of the shop, as agreed with the warehouse.\n[orders]\nper_day = 400\nper_customer = 12\nlargest = 2_500\n\n[stock]\n# Counted once a week, on Sundays, when nothing is sent.\ncount_on = \"sunday\"\nwarn_below = 20\nrefill_to = 120\n\n[returns]\ndays = 30\nneeds_receipt = true\n"}
@@ -21,12 +21,11 @@ use crate::model::location::Place;
 use crate::model::tokens::Tokens;
 use crate::text::condense::{CondenseOptions, FileExcerpt, Outlines, condense_input};
 
-/// Shortens long arguments.
 pub(crate) const PASS: Pass = Pass { name: "arguments", run };
 
-/// A string in the arguments longer than this is shortened.
+/// Strings longer than this are condensed.
 const LONG: usize = 240;
-/// A fifth of it stays, and at least and at most so much.
+/// The size of a condensed string: a fifth of the original, within these bounds.
 const LEAST: usize = 80;
 const MOST: usize = 800;
 
@@ -43,13 +42,13 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
     }
 }
 
-/// Folds arguments to about so many bytes.
+/// Folds arguments to about `room` bytes.
 pub(crate) fn squeeze_arguments(draft: &mut Draft<'_>, place: Place, room: usize) -> bool {
     let n_bytes = arguments_at(draft, place).len();
     if n_bytes <= room / 2 {
         return false;
     }
-    // Each long string gives way in the same measure; the short ones say what the call is about.
+    // Long strings shrink in proportion; short strings show what the call is about.
     let room_of = |text: &str| {
         if text.len() > room / 2 { (text.len() * room / n_bytes / 2).max(16) } else { text.len() }
     };
@@ -63,12 +62,12 @@ fn arguments_at<'a>(draft: &Draft<'a>, place: Place) -> &'a str {
     }
 }
 
-/// Folds arguments: each string to the bytes that are given for it, in JSON where it was JSON.
+/// Folds arguments: each string to the size returned by `room_of`, as JSON if they were JSON.
 fn fold_arguments(draft: &mut Draft<'_>, place: Place, room_of: &dyn Fn(&str) -> usize) -> bool {
     let Place::Arguments(call) = place else { return false };
     let text = arguments_at(draft, place);
     let deed = draft.deed(call);
-    let file = deed.changes.first().or(deed.reads.first().map(|sight| &sight.path));
+    let file = deed.changes.first().or(deed.reads.first().map(|file_read| &file_read.path));
     let worth = draft.worth();
     let outlines = Outlines::from_cache(std::mem::take(&mut draft.ledger.outlines));
     let lexicon = &draft.ledger.lexicon;
@@ -97,46 +96,46 @@ fn fold_arguments(draft: &mut Draft<'_>, place: Place, room_of: &dyn Fn(&str) ->
                 }
             });
             draft.ledger.outlines = outlines.into_cache();
-            draft.fold_to(place, |tag| told(value, &notes, text.len(), tag))
+            draft.fold_to(place, |tag| with_notes(value, &notes, text.len(), tag))
         }
         Err(_) => {
             let short = short_of(text);
             draft.ledger.outlines = outlines.into_cache();
             let Some(short) = short else { return false };
-            draft.fold_to(place, |tag| noted(&short, &format!("{}, {tag}", lines(text))))
+            draft.fold_to(place, |tag| with_note(&short, &format!("{}, {tag}", lines(text))))
         }
     }
 }
 
-/// The arguments with a note at each string that was shortened, the first with the tag: it opens all of them.
-fn told(mut value: Value, notes: &[Option<String>], n_bytes: usize, tag: &str) -> String {
+/// Adds a note to each shortened string, the first one with the handle of all arguments.
+fn with_notes(mut value: Value, notes: &[Option<String>], n_bytes: usize, tag: &str) -> String {
     let mut notes = notes.iter();
     let mut is_tagged = false;
     each_string(&mut value, &mut |text| {
         let Some(Some(note)) = notes.next() else { return };
         let note = if is_tagged { note.clone() } else { format!("{note}, {tag}") };
         is_tagged = true;
-        *text = noted(text, &note);
+        *text = with_note(text, &note);
     });
     if !is_tagged {
-        // Many short values: what they are is behind the handle.
-        value = told_as_json(n_bytes, tag);
+        // There are only short strings, which can be recalled.
+        value = size_as_json(n_bytes, tag);
     }
     value.to_string()
 }
 
-/// Arguments of which only is told how long they are.
-pub(crate) fn told_as_json(n_bytes: usize, tag: &str) -> Value {
+/// Replaces arguments by their size.
+pub(crate) fn size_as_json(n_bytes: usize, tag: &str) -> Value {
     serde_json::json!({ "folded": format!("{n_bytes} characters, {tag}") })
 }
 
-fn noted(short: &str, note: &str) -> String {
+fn with_note(short: &str, note: &str) -> String {
     let short = short.trim_end();
     let space = if short.contains('\n') { '\n' } else { ' ' };
     format!("{short}{space}[{note}]")
 }
 
-/// Calls back with every string in a value, in order; names of fields are none.
+/// Calls back with every string in a value, in order, without field names.
 fn each_string(value: &mut Value, found: &mut dyn FnMut(&mut String)) {
     match value {
         Value::String(text) => found(text),
@@ -152,7 +151,7 @@ fn start_of(text: &str, short: usize) -> String {
     format!("{}…", text[..end].trim_end())
 }
 
-/// How many lines a text has, in words.
+/// The number of lines of a text as words.
 pub(crate) fn lines(text: &str) -> String {
     match text.lines().count() {
         1 => "1 line".to_owned(),

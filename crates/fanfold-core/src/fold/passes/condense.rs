@@ -1,6 +1,6 @@
-//! Condenses long results by what they are: JSON, logs, test output, diffs, code, listings, prose.
+//! Condenses long results according to their kind: JSON, logs, test output, patches, code, listings, prose.
 //!
-//! What later work needs stays: errors, paths, identifiers, values, beginnings and ends.
+//! Keeps what later work needs: errors, paths, identifiers, values, the beginning and the end.
 //!
 //! ```text
 //! call    bash {"command":"cargo test"}
@@ -41,7 +41,7 @@
 //!         [condensed from 21 lines, 087059]
 //! ```
 
-use crate::actions::{Sight, Verb};
+use crate::actions::{FileRead, Verb};
 use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
 use crate::fold::passes::arguments::lines;
@@ -52,10 +52,9 @@ use crate::text::condense::{
     CondenseOptions, ContentKind, FileExcerpt, Outlines, condense, default_room_for, detect_kind,
 };
 
-/// Condenses long results.
 pub(crate) const PASS: Pass = Pass { name: "condense", run };
 
-/// A result shorter than this many bytes is left alone.
+/// Shorter results are not condensed.
 const LONG: usize = 400;
 
 fn run(draft: &mut Draft<'_>, target: Tokens) {
@@ -64,27 +63,28 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
             return;
         }
         if text.len() >= LONG {
-            let kind = kind_said(draft, place).unwrap_or_else(|| detect_kind(text));
+            let kind = configured_kind(draft, place).unwrap_or_else(|| detect_kind(text));
             fold_condensed(draft, place, text, default_room_for(text, kind));
         }
     }
 }
 
-/// Folds a place to at most about `room` bytes of its text.
+/// Folds a text to about `room` bytes.
 pub(crate) fn fold_condensed(draft: &mut Draft<'_>, place: Place, text: &str, room: usize) -> bool {
-    let sight = file_read(draft, place);
-    let edited = sight.as_ref().map(|sight| EditedLines::find(draft, &sight.path)).unwrap_or_default();
+    let file_read = file_read(draft, place);
+    let edited =
+        file_read.as_ref().map(|file_read| EditedLines::find(draft, &file_read.path)).unwrap_or_default();
     let worth = draft.worth_beside(place.entry());
     let outlines = Outlines::from_cache(std::mem::take(&mut draft.ledger.outlines));
     let lexicon = &draft.ledger.lexicon;
     let value = |line: &str| worth.line_score(lexicon, line);
     let is_edited = |line: &str| edited.contains(line);
-    let file = sight.as_ref().map(|sight| FileExcerpt {
-        path: &sight.path,
-        first_line: sight.lines.first(),
+    let file = file_read.as_ref().map(|file_read| FileExcerpt {
+        path: &file_read.path,
+        first_line: file_read.lines.first(),
         is_edited: &is_edited,
     });
-    let kind = kind_said(draft, place);
+    let kind = configured_kind(draft, place);
     let short =
         condense(text, &CondenseOptions { room, kind, value: &value, file, outlines: Some(&outlines) });
     draft.ledger.outlines = outlines.into_cache();
@@ -93,14 +93,14 @@ pub(crate) fn fold_condensed(draft: &mut Draft<'_>, place: Place, text: &str, ro
     draft.fold_to(place, |tag| format!("{short}\n[condensed from {n_lines}, {tag}]"))
 }
 
-/// What the policy says that the results of a tool are, if it says so.
-pub(crate) fn kind_said(draft: &Draft<'_>, place: Place) -> Option<ContentKind> {
+/// The kind that the policy configures for the results of a tool.
+pub(crate) fn configured_kind(draft: &Draft<'_>, place: Place) -> Option<ContentKind> {
     let Place::Result(call) = place else { return None };
     draft.policy.tool(&draft.transcript.call(call).tool)?.condense
 }
 
-/// The file that a result shows, if it shows one.
-pub(crate) fn file_read(draft: &mut Draft<'_>, place: Place) -> Option<Sight> {
+/// The file that a result shows, if it shows exactly one.
+pub(crate) fn file_read(draft: &mut Draft<'_>, place: Place) -> Option<FileRead> {
     let Place::Result(call) = place else { return None };
     let deed = draft.deed(call);
     match (deed.verb, deed.reads.as_slice()) {

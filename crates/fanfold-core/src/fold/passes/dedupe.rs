@@ -1,7 +1,6 @@
-//! Folds a result that comes again later, word for word.
+//! Folds a result that is repeated verbatim later.
 //!
-//! Agents read the same file many times. The newest copy is the one worth its
-//! tokens: an older one says nothing new.
+//! Agents read the same file many times. Only the newest copy is worth its tokens.
 //!
 //! ```text
 //! call    read notes.md
@@ -22,7 +21,6 @@ use crate::fold::passes::Pass;
 use crate::model::location::Place;
 use crate::model::tokens::Tokens;
 
-/// Folds results that come again later.
 pub(crate) const PASS: Pass = Pass { name: "dedupe", run };
 
 fn run(draft: &mut Draft<'_>, _target: Tokens) {

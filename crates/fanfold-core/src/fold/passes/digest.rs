@@ -1,7 +1,7 @@
-//! Folds whole old steps into a segment: what was done, the lines worth most, and handles to all of it.
+//! Folds whole old steps into a segment: descriptions of calls, the most valuable lines, and handles of everything.
 //!
-//! Segments are left alone by most folds, and with them the provider's cached prefix: new ones are added behind them.
-//! After some folds all are merged into one.
+//! Most folds only add a segment at the end, so that the provider's cached prefix stays valid. After several folds, all
+//! segments are merged into one.
 //!
 //! ```text
 //! user    fix the parser
@@ -39,84 +39,83 @@ use crate::fold::policy::Digest;
 use crate::model::tokens::Tokens;
 use crate::model::transcript::EntryId;
 
-/// Folds whole old steps.
 pub(crate) const PASS: Pass = Pass { name: "digest", run };
 
 fn run(draft: &mut Draft<'_>, target: Tokens) {
     let Digest::Segments { share, most, behind } = draft.policy.digest else { return };
-    let fresh = Fresh::of(draft);
+    let new_entries = NewEntries::find(draft);
     if let Some(keep) = draft.stage.keep {
-        if !fresh.entries.is_empty() {
-            replace(draft, &[], &fresh, fresh.cost.permille(keep));
+        if !new_entries.entries.is_empty() {
+            replace(draft, &[], &new_entries, new_entries.cost.permille(keep));
         }
         return;
     }
-    // Before people's words are touched, the digest is as small as it can be.
+    // In the last stage before user messages are folded, the digest is minimal.
     let is_minimal = draft.stage.reach.tail && draft.stage.tail == 0;
     let most = draft.room.permille(if is_minimal { share / 4 } else { share }).min(most);
-    // A tail that is too large is cut by itself: it must not push out what is known.
+    // An oversized tail is cut by other passes, so that it does not reduce the digest.
     let excess = draft.tail_cost() - draft.room.permille(draft.policy.tail.share);
-    let others = draft.total() - used(draft) - fresh.cost - excess;
+    let others = draft.total() - used(draft) - new_entries.cost - excess;
     let limit = most.min(target - others).max(draft.room.permille(share / 2).min(most));
-    let plan = Plan::of(draft, limit, behind);
-    if !fresh.entries.is_empty() || plan.merged.len() > 1 {
-        replace(draft, &plan.merged, &fresh, plan.budget);
+    let plan = Plan::new(draft, limit, behind);
+    if !new_entries.entries.is_empty() || plan.merged.len() > 1 {
+        replace(draft, &plan.merged, &new_entries, plan.budget);
     }
-    // What was written for no more than this has in it what has to be.
+    // Mandatory content may exceed the budget of a segment.
     let allowed: Tokens =
         draft.ledger.live_segments().map(|segment| segment.allowed.unwrap_or(segment.tokens())).sum();
     let is_too_much = draft.total() > target && used(draft) > limit && allowed > limit;
     if is_too_much {
         let all = draft.ledger.live.clone();
-        replace(draft, &all, &Fresh::default(), limit);
+        replace(draft, &all, &NewEntries::default(), limit);
     }
 }
 
-/// Entries that go into the digest now.
+/// Entries that are folded now.
 #[derive(Default)]
-struct Fresh {
+struct NewEntries {
     entries: Vec<EntryId>,
     cost: Tokens,
 }
 
-impl Fresh {
-    fn of(draft: &Draft<'_>) -> Fresh {
+impl NewEntries {
+    fn find(draft: &Draft<'_>) -> NewEntries {
         let entries = draft.absorbable();
         let cost = entries.iter().map(|&id| draft.cost(id)).sum();
-        Fresh { entries, cost }
+        NewEntries { entries, cost }
     }
 }
 
-/// Which segments give way to a new one, and what that may cost.
+/// The segments to merge, and the budget of the new segment.
 struct Plan {
     merged: Vec<u32>,
     budget: Tokens,
 }
 
 impl Plan {
-    /// Segments stay as they are, so that the provider's cache does; new ones are added behind them. After some folds, or
-    /// when there is no room left, all become one.
-    fn of(draft: &Draft<'_>, limit: Tokens, behind: usize) -> Plan {
+    /// Keeps the segments, so that the provider's cache stays valid, and adds a new one; merges all of them after several
+    /// folds or if there is no room left.
+    fn new(draft: &Draft<'_>, limit: Tokens, behind: usize) -> Plan {
         let live = &draft.ledger.live;
         let free = limit - used(draft);
         if live.is_empty() || live.len() > behind || free < limit.permille(100) {
             return Plan { merged: live.clone(), budget: limit.permille(700) };
         }
-        // What is newest is worth more than an even share.
+        // Newer entries get more than an even share.
         let n_more = behind as u64 + 1 - live.len() as u64;
         Plan { merged: Vec::new(), budget: free.min(Tokens(free.0 * 3 / (2 * n_more))) }
     }
 }
 
-/// Writes fresh entries and the segments that give way into a new one, if that wins anything.
-fn replace(draft: &mut Draft<'_>, merged: &[u32], fresh: &Fresh, budget: Tokens) {
+/// Writes new entries and the segments to merge as one segment, if that saves tokens.
+fn replace(draft: &mut Draft<'_>, merged: &[u32], new_entries: &NewEntries, budget: Tokens) {
     let before: Tokens = merged.iter().map(|&id| draft.ledger.segments[id as usize].tokens()).sum();
-    // What is folded for the first time gives at least half.
-    let budget = if merged.is_empty() { budget.min(fresh.cost.permille(500)) } else { budget };
-    let new = segment::write(draft, merged, &fresh.entries, budget);
-    // A merge rewrites what it merges: a few tokens are not worth that.
-    let least = if fresh.entries.is_empty() { before.permille(60) } else { Tokens::ZERO };
-    if new.tokens() + least < before + fresh.cost {
+    // A first fold saves at least half.
+    let budget = if merged.is_empty() { budget.min(new_entries.cost.permille(500)) } else { budget };
+    let new = segment::write(draft, merged, &new_entries.entries, budget);
+    // A merge rewrites the cached segments, so it has to save more than a few tokens.
+    let least = if new_entries.entries.is_empty() { before.permille(60) } else { Tokens::ZERO };
+    if new.tokens() + least < before + new_entries.cost {
         draft.absorb(new, merged);
     }
 }

@@ -1,7 +1,7 @@
 //! Folds old images and files to a short text.
 //!
-//! A picture costs as much as pages of text and is looked at once. The newest message of the user's that has
-//! pictures keeps them, for as long as no word of a person's would have to go instead.
+//! A picture costs as much as pages of text and is looked at once. The newest user message with pictures keeps them,
+//! unless user text would have to be folded instead.
 //!
 //! ```text
 //! user    what is this?
@@ -23,7 +23,6 @@ use crate::model::location::Place;
 use crate::model::tokens::Tokens;
 use crate::model::transcript::{Entry, Media};
 
-/// Folds old images and files.
 pub(crate) const PASS: Pass = Pass { name: "media", run };
 
 fn run(draft: &mut Draft<'_>, target: Tokens) {
@@ -33,7 +32,7 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
     }
     let is_media = |place| matches!(place, Place::PromptMedia(..) | Place::ResultMedia(..));
     for place in draft.open_places(is_media) {
-        // Old ones go together, so that one break of the cached prefix does; the newest one by one.
+        // Old media are folded together, so that the cached prefix breaks once; newer ones one by one.
         let is_enough = draft.stage.reach.images && draft.total() <= target;
         if is_enough {
             return;

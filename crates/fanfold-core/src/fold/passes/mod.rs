@@ -1,7 +1,7 @@
-//! The passes: each one way to make a draft shorter, in a file of its own with an example that is run.
+//! Passes: each pass is one way to make a draft shorter, in its own file with an example that runs as a test.
 //!
-//! A pass proposes; `Draft` alone decides what may be folded. Which passes run, and in which order, is the policy's
-//! word; ours goes from the cheapest loss to the dearest.
+//! A pass proposes folds; only `Draft` decides what may be folded. The policy selects the passes and their order; the
+//! preset `fanfold` runs them by increasing loss of information.
 
 mod tool_rules;
 mod dedupe;
@@ -24,9 +24,9 @@ use crate::model::tokens::Tokens;
 /// One way to make a draft shorter.
 #[derive(Clone, Copy)]
 pub struct Pass {
-    /// Its name in reports.
+    /// The name in reports.
     pub name: &'static str,
-    /// Proposes folds until the draft costs no more than the target, or it has no more to propose.
+    /// Proposes folds until the draft costs at most the target or nothing is left to propose.
     pub run: fn(&mut Draft<'_>, Tokens),
 }
 

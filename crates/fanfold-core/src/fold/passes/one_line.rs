@@ -1,4 +1,4 @@
-//! Folds old results to one informative line: tool, target, outcome, size, handle.
+//! Folds old results to one line: tool, target, outcome, size, handle.
 //!
 //! ```text
 //! call    bash {"command":"npm test"}
@@ -17,7 +17,6 @@ use crate::fold::passes::Pass;
 use crate::model::location::Place;
 use crate::model::tokens::Tokens;
 
-/// Folds old results to a line.
 pub(crate) const PASS: Pass = Pass { name: "one_line", run };
 
 fn run(draft: &mut Draft<'_>, target: Tokens) {
@@ -26,12 +25,12 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
             return;
         }
         let Place::Result(call) = place else { continue };
-        let (line, _) = draft.line_and_failure(call);
+        let (line, _) = draft.describe_with_failure(call);
         draft.fold_to(place, |tag| format!("{line} [{tag}]"));
     }
 }
 
-/// Results that may be folded, or folded deeper, oldest first.
+/// Results that may be folded or folded further, oldest first.
 pub(crate) fn foldable_results(draft: &Draft<'_>) -> Vec<Place> {
     let places = draft.calls().into_iter().map(|(id, _)| Place::Result(id));
     places.filter(|place| draft.may_fold(*place)).collect()

@@ -1,7 +1,6 @@
-//! Folds a result that a later call made stale or needless.
+//! Folds a result that a later call made stale or redundant.
 //!
-//! A file that was read again or edited since, a listing, a status or a test run that was run again: the newest
-//! state is what counts.
+//! Examples are a file that was read again or edited since, and a listing, a status or a test run that was repeated.
 //!
 //! ```text
 //! call    bash {"command":"cargo test"}
@@ -24,10 +23,9 @@ use crate::fold::passes::Pass;
 use crate::model::location::Place;
 use crate::model::tokens::Tokens;
 
-/// Folds results that were overtaken.
 pub(crate) const PASS: Pass = Pass { name: "overtaken", run };
 
-/// How many later calls on one target are looked at: the newest say it all.
+/// The number of newest calls per target that are compared.
 const NEWEST: usize = 8;
 
 fn run(draft: &mut Draft<'_>, _target: Tokens) {
@@ -44,7 +42,8 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
         {
             draft.fold(Place::Result(id), words(verb));
         }
-        let touched = deed.reads.iter().map(|sight| &sight.path).chain(&deed.changes).chain([&deed.target]);
+        let touched =
+            deed.reads.iter().map(|file_read| &file_read.path).chain(&deed.changes).chain([&deed.target]);
         for name in touched {
             let later = newer.entry(name.clone()).or_default();
             if later.len() < NEWEST {
@@ -54,9 +53,9 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
     }
 }
 
-/// Where a later call is looked for: at the file that was read, or at the target.
+/// The file that was read, or the target. Later calls are indexed by it.
 fn key(deed: &Deed) -> &str {
-    deed.reads.first().map_or(&deed.target, |sight| &sight.path)
+    deed.reads.first().map_or(&deed.target, |file_read| &file_read.path)
 }
 
 fn words(verb: Verb) -> &'static str {

@@ -1,7 +1,7 @@
-//! Folds what the model thought long ago.
+//! Folds old reasoning.
 //!
-//! Old reasoning led to replies that are still there; providers drop most of it themselves. What a provider has signed
-//! or sealed can't be reworded, so it goes with its step.
+//! Old reasoning led to replies that are still visible, and providers drop most of it themselves. Signed or encrypted
+//! reasoning cannot be changed and is only folded with its step.
 //!
 //! ```text
 //! think   The list might be in notes.md, or in todo.md, which was read before. I will look into notes.md first.
@@ -17,7 +17,6 @@ use crate::model::location::Place;
 use crate::model::tokens::Tokens;
 use crate::model::transcript::{Entry, EntryId};
 
-/// Folds old reasoning.
 pub(crate) const PASS: Pass = Pass { name: "reasoning", run };
 
 fn run(draft: &mut Draft<'_>, _target: Tokens) {

@@ -1,7 +1,7 @@
-//! Folds the results of tools that a policy names: at once when they are old, or over their cap.
+//! Folds results of tools that a policy names: always when they are old, or if they exceed a cap.
 //!
-//! A plan that was written down long ago is worth its newest state alone; a tool that answers with a megabyte should
-//! not take the whole window on arrival.
+//! Of a plan that is rewritten often, only the newest state is needed; a tool that returns a megabyte should not fill the
+//! window.
 //!
 //! ```text
 //! call    TodoWrite {"todos":[{"content":"fix the parser","status":"pending"}]}
@@ -20,7 +20,6 @@ use crate::fold::passes::condense::fold_condensed;
 use crate::model::location::Place;
 use crate::model::tokens::Tokens;
 
-/// Folds what the policy says of single tools.
 pub(crate) const PASS: Pass = Pass { name: "tool_rules", run };
 
 fn run(draft: &mut Draft<'_>, _target: Tokens) {
@@ -35,7 +34,7 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
             let bytes = (text.len() as u64 * most.0 / cost.0.max(1)) as usize;
             fold_condensed(draft, place, text, bytes);
         } else if rule.fold == ToolFold::Always && !is_capping {
-            let (line, _) = draft.line_and_failure(id);
+            let (line, _) = draft.describe_with_failure(id);
             draft.fold_to(place, |tag| format!("{line} [{tag}]"));
         }
     }

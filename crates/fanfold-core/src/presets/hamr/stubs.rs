@@ -19,7 +19,6 @@ use crate::fold::passes::Pass;
 use crate::model::location::Place;
 use crate::model::tokens::Tokens;
 
-/// Folds old results to facts.
 pub(crate) const PASS: Pass = Pass { name: "stubs", run };
 
 fn run(draft: &mut Draft<'_>, _target: Tokens) {
@@ -30,7 +29,7 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
         if is_short_output {
             continue;
         }
-        let (line, has_failed) = draft.line_and_failure(id);
+        let (line, has_failed) = draft.describe_with_failure(id);
         let verdict = if has_failed { "failed" } else { "succeeded" };
         let shown = match deed.verb {
             Verb::Run | Verb::Edit => &text[..text.floor_char_boundary(400)],

@@ -1,4 +1,4 @@
-//! Puts everything old into one static summary, written anew at each fold. (`hermes`, `hamr`)
+//! Replaces all old entries by one static summary, rewritten at each fold. (`hermes`, `hamr`)
 //!
 //! ```text
 //! user    fix the parser in src/parse.rs
@@ -51,7 +51,6 @@ use crate::model::view::Voice;
 use crate::presets::rules::call_lines::{arguments, one_line};
 use crate::text::condense::signs::{Severity, severity_of};
 
-/// Puts everything old into one summary.
 pub(crate) const PASS: Pass = Pass { name: "summary", run };
 
 fn run(draft: &mut Draft<'_>, _target: Tokens) {
@@ -81,7 +80,7 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
     draft.absorb_if_shorter(segment, &merged);
 }
 
-/// What entries add to a summary. Kept for each of them, so that a fold reads only those that are new.
+/// The facts of entries for a summary, cached by entry.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Facts {
     asks: Vec<String>,
@@ -92,12 +91,14 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// The newest of all that the entries add.
+    /// The newest facts of all entries.
     fn newest(draft: &mut Draft<'_>, entries: &[EntryId], counts: SummaryCounts) -> Facts {
         let transcript = draft.transcript;
-        let (known, rules) = (&mut draft.ledger.facts, &draft.policy.tools);
+        let (cache, rules) = (&mut draft.ledger.facts, &draft.policy.tools);
         let mut facts_of = |id: &EntryId| {
-            Arc::clone(known.entry(*id).or_insert_with(|| Arc::new(Facts::of(transcript.entry(*id), rules))))
+            Arc::clone(
+                cache.entry(*id).or_insert_with(|| Arc::new(Facts::from_entry(transcript.entry(*id), rules))),
+            )
         };
         let each: Vec<Arc<Facts>> = entries.iter().map(&mut facts_of).collect();
         let mut seen = HashSet::new();
@@ -112,7 +113,7 @@ impl Facts {
         }
     }
 
-    fn of(entry: &Entry, rules: &[ToolRule]) -> Facts {
+    fn from_entry(entry: &Entry, rules: &[ToolRule]) -> Facts {
         let mut facts = Facts::default();
         match entry {
             Entry::Prompt(prompt) if prompt.speaker == Speaker::System => {}
@@ -160,7 +161,7 @@ impl Facts {
         }
         let tokens = draft.counter.count(&text);
         if tokens > most {
-            // The beginning and the end, as the systems do that this follows.
+            // Keep the beginning and the end, as the original systems do.
             let room = (text.len() as u64 * most.0 / tokens.0) as usize;
             let (head, tail) = ends(&text, room);
             text = format!("{head}\n[… cut …]\n{}", tail.trim_start());
@@ -170,21 +171,21 @@ impl Facts {
     }
 }
 
-/// The last `n` lines in their order, of lines that come last first.
+/// The first `n` of the lines, in reverse order.
 fn last<'a>(lines: impl Iterator<Item = &'a String>, n: usize) -> Vec<String> {
     let mut last: Vec<String> = lines.take(n).cloned().collect();
     last.reverse();
     last
 }
 
-/// The paths in a text that are not in the list yet.
+/// Adds the paths in a text that are not in the list yet.
 fn paths(text: &str, found: &mut Vec<String>) {
     let is_edge = |c: char| c.is_whitespace() || "\"'`()[]{}<>,;:=|\\".contains(c);
     for word in text.split(is_edge) {
         let word = word.trim_matches(['.', ':', '!', '?']);
         let has_letters = word.bytes().any(|byte| byte.is_ascii_alphabetic());
         let is_path = word.len() >= 5 && word.len() < 200 && has_letters && is_pathlike(word);
-        if is_path && !found.iter().any(|known| known == word) {
+        if is_path && !found.iter().any(|cache| cache == word) {
             found.push(word.to_owned());
         }
     }
@@ -213,7 +214,7 @@ mod tests {
     use crate::session::Session;
 
     #[test]
-    fn an_entry_is_read_once_however_often_it_is_summarised() {
+    fn caches_facts_of_entries() {
         let budget = Budget::with_reserve(Tokens(400), Tokens::ZERO);
         let mut session = Session::new(Policy::hermes(), budget, &Words);
         let step = "call    bash {\"command\":\"make all\"}\nresult  built src/main.rs in a while\nsay     so it is\n";

@@ -14,7 +14,6 @@ use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
 use crate::model::tokens::Tokens;
 
-/// Folds old results to a placeholder.
 pub(crate) const PASS: Pass = Pass { name: "mask", run };
 
 fn run(draft: &mut Draft<'_>, _target: Tokens) {

@@ -1,4 +1,4 @@
-//! Turns succeeded steps into a line for each call, as text of the assistant's. (`rules`)
+//! Replaces successful steps by one line per call, as assistant text. (`rules`)
 //!
 //! ```text
 //! user    Read the configuration.
@@ -26,7 +26,6 @@ use crate::model::tokens::Tokens;
 use crate::model::transcript::{Call, CallId, Entry, Step};
 use crate::model::view::Voice;
 
-/// Turns succeeded steps into lines.
 pub(crate) const PASS: Pass = Pass { name: "call_lines", run };
 
 fn run(draft: &mut Draft<'_>, _target: Tokens) {
@@ -65,7 +64,7 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
     draft.absorb_if_shorter(segment, &[]);
 }
 
-fn lines_of(step: &Step, handle: &str, tells: bool) -> Vec<String> {
+fn lines_of(step: &Step, handle: &str, shows_calls: bool) -> Vec<String> {
     let text = step.text.as_str().trim();
     let said = (!text.is_empty()).then(|| text.to_owned());
     let last = step.calls.len() - 1;
@@ -73,19 +72,19 @@ fn lines_of(step: &Step, handle: &str, tells: bool) -> Vec<String> {
         let tag = if i == last { format!(" [{handle}]") } else { String::new() };
         line(call) + &tag
     });
-    if !tells {
+    if !shows_calls {
         return said.into_iter().chain([format!("[{handle}]")]).collect();
     }
     said.into_iter().chain(calls).collect()
 }
 
-/// `[tool: read_file(path=config.yaml) → ok, 347 chars]`
+/// A line such as `[tool: read_file(path=config.yaml) → ok, 347 chars]`.
 fn line(call: &Call) -> String {
     let n = call.result.as_ref().map_or(0, |outcome| outcome.body.as_str().chars().count());
     format!("[tool: {}({}) → ok, {n} chars]", call.tool, arguments(call, 100))
 }
 
-/// The arguments in one line of at most `most` characters.
+/// The arguments in one line of at most `most` bytes.
 pub(crate) fn arguments(call: &Call, most: usize) -> String {
     let text = call.arguments.as_str();
     let shown = match serde_json::from_str::<serde_json::Value>(text) {

@@ -1,4 +1,4 @@
-//! Keeps only the last of several assistant messages in a row. (`rules`)
+//! Keeps only the last of several consecutive assistant messages. (`rules`)
 //!
 //! ```text
 //! user    think about it
@@ -18,7 +18,6 @@ use crate::model::tokens::Tokens;
 use crate::model::transcript::EntryId;
 use crate::model::view::Voice;
 
-/// Keeps only the last of several assistant messages.
 pub(crate) const PASS: Pass = Pass { name: "collapse", run };
 
 fn run(draft: &mut Draft<'_>, _target: Tokens) {
@@ -26,17 +25,17 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
     let is_plain =
         |i: usize| entries.get(i).and_then(|entry| entry.step()).is_some_and(|step| step.calls.is_empty());
     let is_followed = |id: &EntryId| is_plain(id.index()) && is_plain(id.index() + 1);
-    let gone: Vec<EntryId> = draft.absorbable().into_iter().filter(is_followed).collect();
-    if gone.is_empty() {
+    let collapsed: Vec<EntryId> = draft.absorbable().into_iter().filter(is_followed).collect();
+    if collapsed.is_empty() {
         return;
     }
     let mut parts = Vec::new();
     let mut handles = Vec::new();
-    for run in runs(&gone) {
+    for run in runs(&collapsed) {
         let handle = draft.ledger.name_entries(draft.transcript, run);
         parts.push(part(draft, run[0], format!("[{} earlier thoughts, {handle}]", run.len())));
         handles.push(handle);
     }
-    let segment = seal(draft, gone, parts, Voice::Assistant, handles);
+    let segment = seal(draft, collapsed, parts, Voice::Assistant, handles);
     draft.absorb_if_shorter(segment, &[]);
 }

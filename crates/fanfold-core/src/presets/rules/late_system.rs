@@ -1,4 +1,4 @@
-//! Folds system text behind the first turn to a marker. (`rules`)
+//! Folds system text after the first turn to a marker. (`rules`)
 //!
 //! ```text
 //! user    hello
@@ -17,7 +17,6 @@ use crate::fold::passes::Pass;
 use crate::model::location::Place;
 use crate::model::tokens::Tokens;
 
-/// Folds late system text.
 pub(crate) const PASS: Pass = Pass { name: "late_system", run };
 
 fn run(draft: &mut Draft<'_>, _target: Tokens) {

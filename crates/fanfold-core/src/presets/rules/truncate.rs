@@ -44,12 +44,11 @@ use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
 use crate::model::tokens::Tokens;
 
-/// Cuts long outputs.
 pub(crate) const PASS: Pass = Pass { name: "truncate", run };
 
 const FIRST: usize = 10;
 const LAST: usize = 5;
-/// Lines can be long: what is left is cut by characters, too.
+/// The maximum size, because lines can be long.
 const MOST: usize = 2_000;
 
 fn run(draft: &mut Draft<'_>, _target: Tokens) {

@@ -1,4 +1,4 @@
-//! Takes the oldest entries out of the view, but for the system text and the first user message. (`window`)
+//! Removes the oldest entries from the view, except for the system text and the first user message. (`window`)
 //!
 //! ```text
 //! user    Rename the parser.
@@ -20,13 +20,12 @@ use crate::fold::passes::Pass;
 use crate::model::tokens::Tokens;
 use crate::model::transcript::EntryId;
 
-/// Takes the oldest entries out.
 pub(crate) const PASS: Pass = Pass { name: "drop", run };
 
-/// What the marker costs, about.
+/// The approximate cost of the marker.
 const MARKER: Tokens = Tokens(24);
 
-/// Something that can leave: an entry, or a segment with its entries.
+/// Something that can be removed: an entry, or a segment with its entries.
 struct Unit {
     first: EntryId,
     cost: Tokens,
@@ -45,13 +44,13 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
     }
     units.sort_by_key(|unit| unit.first);
     let needed = draft.total() + MARKER - target;
-    let mut won = Tokens::ZERO;
+    let mut saved = Tokens::ZERO;
     let (mut entries, mut merged) = (Vec::new(), Vec::new());
     for unit in units {
-        if won >= needed {
+        if saved >= needed {
             break;
         }
-        won += unit.cost;
+        saved += unit.cost;
         match unit.segment {
             None => entries.push(unit.first),
             Some(id) => {
@@ -65,7 +64,7 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
     }
     entries.sort();
     let segment = write_marker(draft, entries);
-    if segment.tokens() < won {
+    if segment.tokens() < saved {
         draft.absorb(segment, &merged);
     }
 }

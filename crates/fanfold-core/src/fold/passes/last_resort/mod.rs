@@ -1,4 +1,4 @@
-//! Passes that run when nothing else makes the view fit.
+//! Passes for conversations that do not fit otherwise.
 
 pub(crate) mod squeeze;
 pub(crate) mod user_text;

@@ -1,4 +1,4 @@
-//! Shortens anything long, the newest too, the longest first, when nothing else helps: the last thing before people's words.
+//! Shortens any long text except for user messages, longest first, including the newest step. Runs if nothing else is left.
 //!
 //! ```text
 //! say     The parser reads a header first: a width and a height, each a number on a line of its own. Then it reads as
@@ -15,8 +15,8 @@
 use crate::fold::digest::gist::gist;
 use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
-use crate::fold::passes::arguments::{lines, squeeze_arguments, told_as_json};
-use crate::fold::passes::condense::{file_read, fold_condensed, kind_said};
+use crate::fold::passes::arguments::{lines, size_as_json, squeeze_arguments};
+use crate::fold::passes::condense::{configured_kind, file_read, fold_condensed};
 use crate::fold::policy::Digest;
 use crate::model::location::{Place, body_at};
 use crate::model::tokens::Tokens;
@@ -25,23 +25,23 @@ use crate::select::edited_lines::EditedLines;
 use crate::text::condense::{ContentKind, detect_kind};
 use crate::text::slices::SLICE;
 
-/// Shortens anything long.
 pub(crate) const PASS: Pass = Pass { name: "squeeze", run };
 
 fn run(draft: &mut Draft<'_>, target: Tokens) {
-    // As long as there is more to fold elsewhere, none is cut unless that is enough, and something stays of each.
+    // While other folds are possible, shorten only if that is enough, and keep something of each text.
     let is_last = draft.stage.tail == 0;
     let shortest = if is_last { SHORTEST } else { SHORT };
     let may_go: Tokens = long_places(draft, shortest).iter().map(|(_, cost)| *cost - shortest).sum();
     if !is_last && draft.total() > target + may_go {
         return;
     }
-    // What a text is cut to is an estimate, and not all can be cut: each further round allows half as much at most.
+    // Estimates are inexact and some texts cannot be cut, so each further round allows at most half as much.
     let mut most = Tokens(draft.room.0 / 4).max(shortest);
     loop {
         let places = long_places(draft, shortest);
         let over = draft.total() - target;
-        most = Tokens(level(places.iter().map(|(_, cost)| cost.0).collect(), over.0)).clamp(shortest, most);
+        most =
+            Tokens(cut_level(places.iter().map(|(_, cost)| cost.0).collect(), over.0)).clamp(shortest, most);
         for (place, cost) in places {
             if draft.total() <= target {
                 return;
@@ -60,19 +60,19 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
     }
 }
 
-/// Nothing is cut below the one, and at first not below the other.
+/// The minimum length in the last stage and in earlier stages.
 const SHORTEST: Tokens = Tokens(24);
 const SHORT: Tokens = Tokens(64);
 
-/// The places that could be cut to a length, oldest first, and what they cost.
+/// Texts longer than `shortest` that were not cut to it yet, oldest first, with their costs.
 fn long_places(draft: &Draft<'_>, shortest: Tokens) -> Vec<(Place, Tokens)> {
     let places = draft.places(|place| body_at(draft.transcript, place).is_some());
     let with_cost = places.into_iter().map(|place| (place, draft.place_cost(place)));
     with_cost.filter(|(place, cost)| *cost > shortest && !draft.ledger.was_cut_to(*place, shortest)).collect()
 }
 
-/// Leaves one handle of each text. A long one has a handle for each part of it, which take some room, too; people's words are
-/// worth more than that.
+/// Reduces each text to one handle. A long text has a handle for each of its slices, which take room that user messages need
+/// more.
 fn leave_handles(draft: &mut Draft<'_>, target: Tokens) {
     let is_others = |place: Place| !draft.transcript.entry(place.entry()).is_user();
     for place in draft.places(|place| is_others(place) && body_at(draft.transcript, place).is_some()) {
@@ -83,14 +83,14 @@ fn leave_handles(draft: &mut Draft<'_>, target: Tokens) {
         let is_json =
             matches!(place, Place::Arguments(_)) && serde_json::from_str::<serde_json::Value>(text).is_ok();
         draft.fold_bare(place, |tag| match is_json {
-            true => told_as_json(text.len(), tag).to_string(),
+            true => size_as_json(text.len(), tag).to_string(),
             false => format!("[{} characters, {tag}]", text.len()),
         });
     }
 }
 
-/// The length to which the largest must be cut for so much to go.
-pub(crate) fn level(mut costs: Vec<u64>, over: u64) -> u64 {
+/// The length to cut the longest texts to, so that `over` tokens are removed.
+pub(crate) fn cut_level(mut costs: Vec<u64>, over: u64) -> u64 {
     costs.sort_unstable_by(|a, b| b.cmp(a));
     let mut sum = 0;
     for (i, cost) in costs.iter().enumerate() {
@@ -105,7 +105,7 @@ pub(crate) fn level(mut costs: Vec<u64>, over: u64) -> u64 {
     0
 }
 
-/// Shortens one place to about so many tokens. What was cut to this length before gets no shorter.
+/// Shortens a text to about `most` tokens, unless it was cut to this length before.
 pub(crate) fn squeeze(draft: &mut Draft<'_>, place: Place, most: Tokens) {
     if draft.ledger.was_cut_to(place, most) {
         return;
@@ -113,21 +113,21 @@ pub(crate) fn squeeze(draft: &mut Draft<'_>, place: Place, most: Tokens) {
     draft.ledger.cuts.entry(place.entry()).or_default().insert(place, most);
     let body = body_at(draft.transcript, place).expect("a long place has a text");
     let (text, tokens) = (body.as_str(), body.tokens().0.max(1));
-    // As many bytes as `most` tokens of this very text take, less the handle.
+    // The size of `most` tokens of this text, minus the handle.
     let room = (text.len() as u64 * most.0.saturating_sub(16) / tokens).max(40) as usize;
     if matches!(place, Place::Arguments(_)) {
         squeeze_arguments(draft, place, room);
         return;
     }
-    // A text of which little may stay is best told by its beginning and end; so are people's words.
+    // Short excerpts and user messages are cut in the middle.
     let is_result = matches!(place, Place::Result(_));
     let is_agents = !draft.transcript.entry(place.entry()).is_user() && room >= SENTENCES;
-    // The systems that the presets are of cut by length.
+    // Other presets cut by length.
     let is_ours = matches!(draft.policy.digest, Digest::Segments { .. });
     if let Place::Result(call) = place
         && is_ours
         && room >= MANY_LINES
-        && is_told_by_lines(draft, place, text)
+        && suits_line_choice(draft, place, text)
         && fold_to_gist(draft, place, call, most)
     {
         return;
@@ -138,13 +138,13 @@ pub(crate) fn squeeze(draft: &mut Draft<'_>, place: Place, most: Tokens) {
     }
 }
 
-/// The bytes that lines enough to choose among take.
+/// The minimum size for choosing among lines.
 const MANY_LINES: usize = 800;
 
-/// Whether a text is best told by those of its lines that are worth most: what has a shape of its own, or
-/// is said to have one, is told by that.
-fn is_told_by_lines(draft: &Draft<'_>, place: Place, text: &str) -> bool {
-    if kind_said(draft, place).is_some() {
+/// Whether a text is best represented by its most valuable lines. Texts with a configured kind or with a structure of their
+/// own are condensed by kind.
+fn suits_line_choice(draft: &Draft<'_>, place: Place, text: &str) -> bool {
+    if configured_kind(draft, place).is_some() {
         return false;
     }
     match detect_kind(text) {
@@ -163,29 +163,30 @@ fn is_told_by_lines(draft: &Draft<'_>, place: Place, text: &str) -> bool {
     }
 }
 
-/// Folds a result to the lines of it that are worth most.
+/// Folds a result to its most valuable lines.
 fn fold_to_gist(draft: &mut Draft<'_>, place: Place, call: CallId, most: Tokens) -> bool {
     let body = body_at(draft.transcript, place).expect("a result has a text");
-    // What the handles of its parts take.
+    // The cost of the handles of its slices.
     let of_tag = Tokens(16 + 3 * (body.tokens().0 / SLICE.0));
-    let edited =
-        file_read(draft, place).map(|sight| EditedLines::find(draft, &sight.path)).unwrap_or_default();
+    let edited = file_read(draft, place)
+        .map(|file_read| EditedLines::find(draft, &file_read.path))
+        .unwrap_or_default();
     let Some(short) = gist(draft, call, most - of_tag, &edited) else { return false };
     let n_lines = lines(body.as_str());
     draft.fold_to(place, |tag| format!("{short}\n[condensed from {n_lines}, {tag}]"))
 }
 
-/// The bytes that a few sentences take.
+/// The size of a few sentences.
 const SENTENCES: usize = 200;
 
-/// The beginning and the end of a text, with the handle between them.
+/// The beginning and the end of a text with the handle between them.
 pub(crate) fn ends_of(text: &str, room: usize, tag: &str) -> String {
     let (head, tail) = ends(text, room);
     let n = text.len() - head.len() - tail.len();
     format!("{}\n[… {n} characters, {tag} …]\n{}", head.trim_end(), tail.trim_start())
 }
 
-/// The first two thirds and the last third of the room, cut at line ends or between words where there are any.
+/// The first two thirds and the last third of the room, cut at line ends or between words where possible.
 pub(crate) fn ends(text: &str, room: usize) -> (&str, &str) {
     let (first, last) = (room * 2 / 3, room / 3);
     let head = &text[..text.floor_char_boundary(first)];
@@ -206,10 +207,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_largest_give_way_first() {
-        assert_eq!(level(vec![10, 100, 20], 50), 50);
-        assert_eq!(level(vec![100, 80, 20], 60), 60);
-        assert_eq!(level(vec![5, 5], 100), 0);
-        assert_eq!(level(vec![], 1), 0);
+    fn cuts_the_longest_first() {
+        assert_eq!(cut_level(vec![10, 100, 20], 50), 50);
+        assert_eq!(cut_level(vec![100, 80, 20], 60), 60);
+        assert_eq!(cut_level(vec![5, 5], 100), 0);
+        assert_eq!(cut_level(vec![], 1), 0);
     }
 }

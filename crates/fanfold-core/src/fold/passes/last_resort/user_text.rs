@@ -1,9 +1,8 @@
-//! Shortens people's own words, when nothing else is left: told loudly in the receipt, and recallable.
+//! Shortens user messages if nothing else is left. The receipt reports it, and the originals can be recalled.
 //!
-//! First large pasted blocks in old messages, to their beginning, their end and the handle. Then, only when people's
-//! text alone fills more than half of the room, the oldest messages to their first line and the handle. Last the newest
-//! message, when it does not fit beside what must stay: the older ones go before it, however little they fill, and then
-//! as much of its beginning and end stays as fits.
+//! First, large pasted blocks in old messages are cut to their beginning and end. Then, if user messages fill more than half
+//! of the room, the oldest messages are folded to their first lines. Last, if the newest message does not fit, all older
+//! messages are folded to their first lines and the newest one is cut to its beginning and end.
 //!
 //! ```text
 //! user    Here is the log:
@@ -34,23 +33,22 @@ use crate::fold::policy::Users;
 use crate::model::location::Place;
 use crate::model::tokens::Tokens;
 
-/// Shortens people's words.
 pub(crate) const PASS: Pass = Pass { name: "user_text", run };
 
-/// A message of more bytes than this holds a pasted block.
+/// Longer messages contain a pasted block.
 const PASTED: usize = 240;
 
 fn run(draft: &mut Draft<'_>, target: Tokens) {
     match draft.stage.reach.users {
         Users::Pastes => fold_pastes(draft, target),
-        Users::Oldest if !is_mostly_human(draft) => {}
+        Users::Oldest if !is_mostly_user_text(draft) => {}
         Users::Oldest | Users::Older => fold_oldest(draft, target),
         Users::Newest => fold_newest(draft, target),
         Users::Never | Users::Freely => {}
     }
 }
 
-/// Large blocks in old messages to their beginning and end.
+/// Cuts large blocks in old messages to their beginning and end.
 fn fold_pastes(draft: &mut Draft<'_>, target: Tokens) {
     for place in draft.open_places(|place| matches!(place, Place::Text(_))) {
         if draft.total() <= target {
@@ -65,13 +63,13 @@ fn fold_pastes(draft: &mut Draft<'_>, target: Tokens) {
     }
 }
 
-/// The newest message to as much of its beginning and end as fits.
+/// Cuts the newest message to what fits of its beginning and end.
 fn fold_newest(draft: &mut Draft<'_>, target: Tokens) {
     let Some(newest) = draft.transcript.last_user() else { return };
     let Some(prompt) = draft.transcript.entry(newest).prompt() else { return };
     let (text, tokens) = (prompt.body.as_str(), prompt.body.tokens());
     let others = draft.total() - draft.cost(newest);
-    // The stub says how much is gone and names its parts; that takes some of the room, too.
+    // The stub and its handles take some of the room.
     let room = (target - others).permille(700);
     let bytes = (text.len() as u64 * room.0 / tokens.0.max(1)) as usize;
     if text.len() > PASTED {
@@ -79,7 +77,7 @@ fn fold_newest(draft: &mut Draft<'_>, target: Tokens) {
     }
 }
 
-/// The oldest turns into one segment, each message by its first line: half of them, then three quarters, then all.
+/// Folds the oldest turns into one segment with the first line of each message: half of them, three quarters, all.
 fn fold_oldest(draft: &mut Draft<'_>, target: Tokens) {
     let users: Vec<_> =
         draft.absorbable().into_iter().filter(|id| draft.transcript.entry(*id).is_user()).collect();
@@ -94,19 +92,19 @@ fn fold_oldest(draft: &mut Draft<'_>, target: Tokens) {
         let between: Vec<_> = draft.absorbable().into_iter().filter(|id| *id <= newest).collect();
         let is_old = |&id: &u32| draft.ledger.segments[id as usize].span().0 <= newest;
         let ids: Vec<u32> = draft.ledger.live.iter().copied().filter(is_old).collect();
-        let gone: Tokens = between.iter().map(|&id| draft.cost(id)).sum::<Tokens>()
+        let removed: Tokens = between.iter().map(|&id| draft.cost(id)).sum::<Tokens>()
             + ids.iter().map(|&id| draft.ledger.segments[id as usize].tokens()).sum();
-        let rest = draft.total() - gone;
+        let rest = draft.total() - removed;
         let budget = (target - rest).max(draft.room.permille(60)).min(draft.room.permille(400));
         let segment = segment::write(draft, &ids, &between, budget);
-        if segment.tokens() < gone {
+        if segment.tokens() < removed {
             draft.absorb(segment, &ids);
         }
     }
 }
 
-/// Whether people's words, as they stand, fill more than half of the room.
-fn is_mostly_human(draft: &Draft<'_>) -> bool {
+/// Whether user messages fill more than half of the room in the present view.
+fn is_mostly_user_text(draft: &Draft<'_>) -> bool {
     let of_people = draft.in_view().filter(|(_, entry)| entry.is_user()).map(|(id, _)| draft.cost(id));
     of_people.sum::<Tokens>().0 * 2 > draft.room.0
 }

@@ -1,5 +1,5 @@
-//! Leaves out of the newest results what stands in view already. They were not sent yet, so that what the provider has
-//! cached stays. Who asks for the same once more gets all of it.
+//! Removes lines from the newest results that are already visible in the view. New results were not sent yet, so the
+//! provider's cache stays valid. If the same call is made again, its result is kept whole.
 //!
 //! ```text
 //! call    read {"path":"src/rows.py"}
@@ -100,7 +100,7 @@
 
 use std::fmt::Write;
 
-use crate::actions::source_of;
+use crate::actions::short_name;
 use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
 use crate::model::location::Place;
@@ -108,7 +108,6 @@ use crate::model::tokens::Tokens;
 use crate::model::transcript::{Body, Call, CallId, Entry, EntryId};
 use crate::select::visible_lines::{RepeatedRun, calls};
 
-/// Leaves out what stands in view.
 pub(crate) const PASS: Pass = Pass { name: "again", run };
 
 fn run(draft: &mut Draft<'_>, _: Tokens) {
@@ -118,16 +117,16 @@ fn run(draft: &mut Draft<'_>, _: Tokens) {
     for (id, call) in calls(newest, step) {
         let place = Place::Result(id);
         if draft.may_fold(place) && !draft.is_guarded_tool(place) && draft.ledger.is_as_it_came(place) {
-            leave_out(draft, id, call, economy.again);
+            remove_visible_lines(draft, id, call, economy.again);
         }
     }
 }
 
-fn leave_out(draft: &mut Draft<'_>, id: CallId, call: &Call, least: Tokens) {
+fn remove_visible_lines(draft: &mut Draft<'_>, id: CallId, call: &Call, least: Tokens) {
     let Some(outcome) = &call.result else { return };
     let (text, counter) = (outcome.body.as_str(), draft.counter);
     let runs = draft.ledger.lines_above(draft.transcript, call);
-    // What is not text would go with it.
+    // Folding would also remove parts that are not text.
     if runs.is_empty() || !is_all_text(&outcome.body) {
         return;
     }
@@ -137,7 +136,7 @@ fn leave_out(draft: &mut Draft<'_>, id: CallId, call: &Call, least: Tokens) {
     }
     let (mut out, mut from) = (String::new(), 0);
     for RepeatedRun { inner, n_lines, source: shown } in runs {
-        let source = source_of(draft.transcript.call(shown.call), &draft.deed(shown.call));
+        let source = short_name(draft.transcript.call(shown.call), &draft.deed(shown.call));
         let said = if shown.is_arguments { "written" } else { "shown" };
         out.push_str(&text[from..inner.start]);
         writeln!(out, "[{n_lines} lines as {said} above: {source}]").expect("a string takes all");
@@ -149,9 +148,9 @@ fn leave_out(draft: &mut Draft<'_>, id: CallId, call: &Call, least: Tokens) {
     });
 }
 
-/// Whether a body is a text and no more: as it came, or as the one part of a content.
+/// Whether a body consists of one text, verbatim or as the only part of its content.
 fn is_all_text(body: &Body) -> bool {
-    /// What a part takes beside its text: its type, a mark for the cache.
+    /// The maximum size of the JSON around the text of a part.
     const FRAME: usize = 160;
     let (text, original) = (body.as_str(), body.original());
     **original == *text || original.len() <= serde_json::Value::from(text).to_string().len() + FRAME

@@ -1,5 +1,5 @@
-//! Cuts the results of the newest step to its share of the room, where the view no longer fits. They were not sent yet, so
-//! that what the provider has cached stays; and often nothing else need be folded.
+//! Cuts the results of the newest step to their share of the room if the view no longer fits. New results were not sent
+//! yet, so the provider's cache stays valid, and often nothing else has to be folded.
 //!
 //! ```text
 //! user    rows with a blank cell are lost
@@ -83,11 +83,10 @@
 
 use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
-use crate::fold::passes::last_resort::squeeze::{level, squeeze};
+use crate::fold::passes::last_resort::squeeze::{cut_level, squeeze};
 use crate::model::location::Place;
 use crate::model::tokens::Tokens;
 
-/// Cuts the newest results.
 pub(crate) const PASS: Pass = Pass { name: "arrival", run };
 
 fn run(draft: &mut Draft<'_>, _: Tokens) {
@@ -98,7 +97,7 @@ fn run(draft: &mut Draft<'_>, _: Tokens) {
     if over == Tokens::ZERO {
         return;
     }
-    let most = level(costs, over.0);
+    let most = cut_level(costs, over.0);
     for place in places {
         if draft.place_cost(place).0 > most {
             squeeze(draft, place, Tokens(most));
