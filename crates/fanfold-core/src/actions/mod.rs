@@ -5,18 +5,18 @@
 //! bash {"command": "cd src && sed -n 10,80p a.rs"}             ->  Read src/a.rs, lines 10 to 80
 //! ```
 
-pub(crate) mod tool_rule; // per-tool rules of a policy
-mod path; //    normalised paths
-mod shell; //   splits shell commands
-mod command; // actions of shell commands
-mod patch; //   files in patches
-mod tools; //   actions of known tools
-mod ending; //  exit codes, verdicts, errors, test counts
-mod line; //    one-line descriptions
+pub(crate) mod tool_rule;
+mod path; //        normalised paths
+mod shell; //       splits shell commands
+mod command; //     actions of shell commands
+mod patch; //       files in patches
+mod tools; //       actions of known tools
+mod status; //      exit codes, verdicts, errors, test counts
+mod description; // one-line descriptions
 
-pub use ending::{CallStatus, TestCounts, Verdict, call_status};
-pub use line::describe_call;
-pub(crate) use line::{describe_with_failure, short_name};
+pub use description::describe_call;
+pub(crate) use description::{describe_with_failure, short_name};
+pub use status::{CallStatus, TestCounts, Verdict, call_status};
 
 use crate::actions::tool_rule::ToolRule;
 use crate::model::transcript::Call;

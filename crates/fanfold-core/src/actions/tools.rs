@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::actions::command::deed_of_command;
 use crate::actions::path::{is_pathlike, join, normal};
 use crate::actions::{Deed, FileRead, LineRange, ReadLines, Verb, patch};
-use crate::text::condense::signs::head;
+use crate::text::condense::severity::head;
 
 /// The kind of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

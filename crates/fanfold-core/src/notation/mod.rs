@@ -11,11 +11,11 @@
 //!         eggs and bread
 //! ```
 
-mod read; //  parser
-mod print; // printer
+mod parser; //  parser
+mod printer; // printer
 
-pub use print::{print_entries, print_view};
-pub use read::parse;
+pub use parser::parse;
+pub use printer::{print_entries, print_view};
 
 /// A syntax error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -11,7 +11,7 @@ use crate::select::chooser::{CandidateKind, CandidateLine};
 use crate::select::scan::{Scan, ScanLine, words_of};
 use crate::select::scorer::{AtomId, Lexicon, Relevance};
 use crate::text::atoms::each_atom;
-use crate::text::condense::signs::{Severity, severity_of};
+use crate::text::condense::severity::{Severity, severity_of};
 use crate::text::copied_lines::LineHash;
 
 /// A folded entry that lines are taken from.

@@ -15,9 +15,9 @@ use crate::model::tokens::Tokens;
 use crate::model::transcript::{Call, Entry};
 use crate::select::scorer::{AtomId, AtomIds, Lexicon};
 use crate::text::atoms::{Atom, AtomKind, each_atom};
+use crate::text::compact_json::CompactJson;
 use crate::text::copied_lines::{LineHash, hash_of_unnumbered, is_copyable, without_number};
 use crate::text::slices::{SLICE, slices};
-use crate::text::spacing::CompactJson;
 use crate::text::words::{Word, last_words};
 
 /// A scanned entry, with atoms numbered by the session's lexicon.

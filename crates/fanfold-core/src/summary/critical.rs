@@ -6,7 +6,7 @@ use crate::select::scorer::Lexicon;
 use crate::summary::material::Chunk;
 use crate::summary::quotes::normalize;
 use crate::text::atoms::{AtomKind, each_atom};
-use crate::text::condense::signs::{Severity, head, severity_of};
+use crate::text::condense::severity::{Severity, head, severity_of};
 
 /// A path, an error or an id.
 #[derive(Debug, Clone, PartialEq, Eq)]

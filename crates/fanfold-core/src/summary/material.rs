@@ -16,7 +16,7 @@ use crate::select::chooser::{CandidateKind, CandidateLine, Chooser};
 use crate::select::scan::Scan;
 use crate::select::scorer::focus_words;
 use crate::text::atoms::AtomKind;
-use crate::text::condense::signs::{Severity, severity_of};
+use crate::text::condense::severity::{Severity, severity_of};
 
 /// A chunk of originals for one request.
 #[derive(Debug, Clone, PartialEq, Eq)]

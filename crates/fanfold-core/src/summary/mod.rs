@@ -3,21 +3,21 @@
 //! The digest needs no model and is sufficient for a view. A summary is a job: the requests to send to a model, the checks of
 //! its answers, and the placement of the result. Without an answer, nothing is missing.
 
-mod sections; // the thirteen sections
-mod veil; //     redacts secrets before anything is shown
-mod material; // what the model is shown, in chunks
-mod critical; // references that the summary must contain
-mod wording; //  the prompts
-mod refusal; //  detects refusals
-mod quotes; //   detects invented user quotes
-mod judge; //    checks answers
-mod complete; // adds missing references
-mod errand; //   the requests in order
+mod sections; //   the thirteen sections
+mod redaction; //  redacts secrets before anything is shown
+mod material; //   what the model is shown, in chunks
+mod critical; //   references that the summary must contain
+mod prompt; //     the prompts
+mod refusal; //    detects refusals
+mod quotes; //     detects invented user quotes
+mod validation; // checks answers
+mod complete; //   adds missing references
+mod job; //        the requests in order
 
 pub use crate::fold::summary_placement::{PlacedSummary, PlacementChange};
-pub use errand::{NextStep, SummaryJob, SummaryOptions, SummaryRequest};
-pub use judge::Flaw;
+pub use job::{NextStep, SummaryJob, SummaryOptions, SummaryRequest};
+pub use redaction::RedactFn;
 pub use sections::HEADINGS;
-pub use veil::RedactFn;
+pub use validation::Flaw;
 
 pub use crate::model::summary::Summary;

@@ -15,7 +15,7 @@ use crate::select::candidates::{lines_of, sources, weigh};
 use crate::select::chooser::{CandidateKind, CandidateLine, Chooser, ChosenLine, HANDLE};
 use crate::select::scorer::{AtomId, Relevance};
 use crate::text::copied_lines::{LineHash, LineSet};
-use crate::text::counted_lines::CountedText;
+use crate::text::counted_text::CountedText;
 
 /// Folded entries and the text sent instead.
 #[derive(Debug, Clone, PartialEq)]

@@ -49,7 +49,7 @@ use crate::model::tokens::Tokens;
 use crate::model::transcript::{Entry, EntryId, Speaker};
 use crate::model::view::Voice;
 use crate::presets::rules::call_lines::{arguments, one_line};
-use crate::text::condense::signs::{Severity, severity_of};
+use crate::text::condense::severity::{Severity, severity_of};
 
 pub(crate) const PASS: Pass = Pass { name: "summary", run };
 

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::text::condense::signs::{head, tail};
+use crate::text::condense::severity::{head, tail};
 use crate::text::condense::{code, frame, html, listing, log, runs, search, table, trace};
 
 /// The kind of a text.

@@ -13,7 +13,7 @@
 use std::borrow::Cow;
 
 use crate::text::condense::CondenseOptions;
-use crate::text::condense::signs::{Severity, head, severity_of, tail};
+use crate::text::condense::severity::{Severity, head, severity_of, tail};
 
 /// Errors, failures, exit codes: chosen before anything else.
 pub(crate) const MUST: f32 = 1000.0;

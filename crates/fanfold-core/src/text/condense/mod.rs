@@ -3,19 +3,19 @@
 //! All condensers choose lines of the original, keep their order and mark the gaps, so that the output reads like the
 //! original with parts left out. The header of each file says what is kept and why.
 
-pub(crate) mod signs; // finds lines that report a failure
-mod lines; //            chooses lines within a room
-mod frame; //            the envelope that a harness puts around a result
-mod kind; //             detects the kind of a text
-mod documents; //        JSON, tables, web pages, prose, encoded data
-mod output; //           output of programs
-mod source; //           source code and patches
-mod written; //          tool inputs: commands with scripts, files, patches
+pub(crate) mod severity; // finds lines that report a failure
+mod lines; //               chooses lines within a room
+mod frame; //               the envelope that a harness puts around a result
+mod kind; //                detects the kind of a text
+mod documents; //           JSON, tables, web pages, prose, encoded data
+mod output; //              output of programs
+mod source; //              source code and patches
+mod written; //             tool inputs: commands with scripts, files, patches
 
 #[cfg(test)]
-mod check; //            shared test code
+mod check; //               shared test code
 #[cfg(test)]
-mod examples; //         runs the examples of the headers
+mod examples; //            runs the examples of the headers
 
 pub use kind::{ContentKind, detect_kind};
 pub(crate) use source::code::is_definition;

@@ -17,7 +17,7 @@
 
 use serde_json::Value;
 
-use crate::text::condense::signs::head;
+use crate::text::condense::severity::head;
 
 /// Unescapes line breaks, tabs and quotes, if most line breaks of the text are escaped.
 pub(crate) fn unescape(text: &str) -> Option<String> {

@@ -22,7 +22,7 @@
 
 use crate::text::condense::CondenseOptions;
 use crate::text::condense::lines::{FRAME, PLAIN, Rows, SHAPE};
-use crate::text::condense::signs::head;
+use crate::text::condense::severity::head;
 
 pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
     let plain = text_of(text);

@@ -34,7 +34,7 @@
 use serde_json::Value;
 
 use crate::text::condense::lines::{FRAME, Gap, MUST, NONE, PLAIN, Rows, SHAPE};
-use crate::text::condense::signs::{head, tail};
+use crate::text::condense::severity::{head, tail};
 use crate::text::condense::{CondenseOptions, ContentKind, DEEPEST, condense_within};
 
 /// Condenses JSON. Returns `None` if the text does not parse.

@@ -34,7 +34,7 @@
 
 use crate::text::condense::CondenseOptions;
 use crate::text::condense::lines::{FRAME, MUST, NONE, PLAIN, Rows, SHAPE};
-use crate::text::condense::signs::{Severity, severity_of};
+use crate::text::condense::severity::{Severity, severity_of};
 use crate::text::condense::source::code::{self, unnumbered};
 
 pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {

@@ -24,7 +24,7 @@
 
 use crate::text::condense::CondenseOptions;
 use crate::text::condense::lines::{Gap, MUST, NONE, PLAIN, Rows, SHAPE};
-use crate::text::condense::signs::{Severity, head, severity_of};
+use crate::text::condense::severity::{Severity, head, severity_of};
 
 pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
     let mut rows = Rows::new(options);

@@ -35,7 +35,7 @@ use regex::Regex;
 
 use crate::text::condense::CondenseOptions;
 use crate::text::condense::lines::{FRAME, Rows, SHAPE};
-use crate::text::condense::signs::head;
+use crate::text::condense::severity::head;
 
 pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();

@@ -41,7 +41,7 @@ use regex::Regex;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::text::condense::lines::{MUST, NONE, PLAIN, Rows, SHAPE};
-use crate::text::condense::signs::{Severity, head, severity_of};
+use crate::text::condense::severity::{Severity, head, severity_of};
 use crate::text::condense::{CondenseOptions, trace};
 
 pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {

@@ -53,7 +53,7 @@ use regex::Regex;
 
 use crate::text::condense::lines::{FRAME, Gap, MUST, NONE, Rows};
 use crate::text::condense::output::log::{template, weigh};
-use crate::text::condense::signs::{Severity, head, severity_of, tail};
+use crate::text::condense::severity::{Severity, head, severity_of, tail};
 use crate::text::condense::{CondenseOptions, trace};
 
 pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {

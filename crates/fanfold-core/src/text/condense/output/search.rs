@@ -34,7 +34,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::text::condense::lines::{FRAME, Gap, PLAIN, Rows, SHAPE};
-use crate::text::condense::signs::head;
+use crate::text::condense::severity::head;
 use crate::text::condense::{CondenseOptions, listing};
 
 pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {

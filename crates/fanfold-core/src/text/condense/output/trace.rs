@@ -36,7 +36,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::text::condense::lines::{FRAME, MUST, PLAIN};
-use crate::text::condense::signs::{Severity, head, severity_of};
+use crate::text::condense::severity::{Severity, head, severity_of};
 
 /// The weight of a line of a trace, or `None` for other lines.
 pub(crate) fn weight(line: &str, above: &str) -> Option<f32> {

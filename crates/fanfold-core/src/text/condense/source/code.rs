@@ -65,7 +65,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::text::condense::lines::{FRAME, Gap, MUST, NONE, PLAIN, Rows, SHAPE};
-use crate::text::condense::signs::head;
+use crate::text::condense::severity::head;
 use crate::text::condense::source::outline::{Definition, Outlines};
 use crate::text::condense::{CondenseOptions, FileExcerpt};
 

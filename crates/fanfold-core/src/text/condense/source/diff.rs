@@ -50,7 +50,7 @@
 
 use crate::text::condense::CondenseOptions;
 use crate::text::condense::lines::{FRAME, Gap, NONE, PLAIN, Rows, SHAPE};
-use crate::text::condense::signs::head;
+use crate::text::condense::severity::head;
 
 pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
     let mut rows = Rows::new(options);

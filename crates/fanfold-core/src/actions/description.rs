@@ -5,11 +5,11 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use crate::actions::ending::{NumberSearch, Output, n_lines, parse_status};
+use crate::actions::status::{NumberSearch, Output, n_lines, parse_status};
 use crate::actions::{CallStatus, Deed, LineRange, ReadLines, Verb, Verdict, deed_of, patch};
 use crate::model::tokens::thousands;
 use crate::model::transcript::Call;
-use crate::text::condense::signs::{head, tail};
+use crate::text::condense::severity::{head, tail};
 
 /// Describes a call and its result in one line.
 pub fn describe_call(call: &Call) -> String {

@@ -14,10 +14,11 @@ use crate::summary::complete::{complete, task_section};
 use crate::summary::critical::{Reference, ReferenceKind, critical};
 use crate::summary::judge::{Criteria, Flaw, check_answer};
 use crate::summary::material::{Chunk, MaterialOptions, chunks, span};
+use crate::summary::prompt::{PromptParts, SYSTEM, build_prompt};
 use crate::summary::quotes::normalize;
+use crate::summary::redaction::{RedactFn, keep_text, redact_transcript};
 use crate::summary::sections::{FILES, HEADINGS, Sections, TASK};
-use crate::summary::veil::{RedactFn, keep_text, redact_transcript};
-use crate::summary::wording::{PromptParts, SYSTEM, build_prompt};
+use crate::summary::validation::{Criteria, Flaw, check_answer};
 use crate::text::clean::{clean, strip_wrapping};
 
 /// Options for a summary.

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use crate::actions::{Deed, Verb};
 use crate::model::transcript::Outcome;
-use crate::text::condense::signs::{Severity, head, severity_of, tail};
+use crate::text::condense::severity::{Severity, head, severity_of, tail};
 
 /// Whether a call succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

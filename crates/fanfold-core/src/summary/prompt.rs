@@ -2,8 +2,8 @@
 
 use crate::model::tokens::Tokens;
 use crate::summary::critical::{Reference, ReferenceKind};
-use crate::summary::judge::Flaw;
 use crate::summary::sections::{HEADINGS, TASK};
+use crate::summary::validation::Flaw;
 
 /// The system prompt.
 pub(crate) const SYSTEM: &str = "\
