@@ -226,7 +226,7 @@ fn target(deed: &Deed) -> Cow<'_, str> {
     }
 }
 
-/// Whether the name of the tool contains the verb.
+/// Returns whether the name of the tool contains the verb.
 fn name_has_verb(tool: &str, verb: Verb) -> bool {
     let words: &[&str] = match verb {
         Verb::Read => &["read", "view"],

@@ -98,7 +98,7 @@ pub struct FileRead {
     pub lines: ReadLines,
 }
 
-/// What a call did.
+/// The action of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deed {
     /// The kind of the action.
@@ -109,13 +109,13 @@ pub struct Deed {
     pub name: Option<String>,
     /// The scope of a search, or the command of a listing.
     pub place: Option<String>,
-    /// Whether there are further targets.
+    /// True if there are further targets.
     pub has_more: bool,
     /// The files that were read.
     pub reads: Vec<FileRead>,
     /// The files that were changed, as far as that is known.
     pub changes: Vec<String>,
-    /// Whether it ran tests.
+    /// True if it ran tests.
     pub is_test: bool,
     /// The hash of a heredoc that was passed to the command. Commands with different heredocs are different.
     pub input: Option<u64>,
@@ -149,12 +149,12 @@ impl Deed {
         self.name.as_deref().unwrap_or(&self.target)
     }
 
-    /// Whether the result shows a file.
+    /// Returns whether the result shows a file.
     pub(crate) fn shows_file(&self) -> bool {
         self.verb == Verb::Read && !self.reads.is_empty()
     }
 
-    /// Whether it changed the file.
+    /// Returns whether it changed the file.
     pub(crate) fn has_changed(&self, file: &str) -> bool {
         self.changes.iter().any(|path| path::is_same_file(path, file))
     }
@@ -171,12 +171,12 @@ pub(crate) fn deed_by(rules: &[ToolRule], call: &Call) -> Deed {
     tools::deed_of_tool(&call.tool, call.arguments.as_str(), naming)
 }
 
-/// Whether a call has a result and failed.
+/// Returns whether a call has a result and failed.
 pub(crate) fn has_failed(call: &Call, deed: &Deed) -> bool {
     call.result.as_ref().is_some_and(|outcome| call_status(deed, outcome).verdict == Verdict::Failed)
 }
 
-/// Whether the newer call makes the older one's result stale or redundant.
+/// Returns whether the newer call makes the older one's result stale or redundant.
 ///
 /// A read is overtaken if all of its lines were read again or its file changed; a listing, a search, a fetch, a plan or a
 /// command if it was repeated.

@@ -37,7 +37,7 @@ pub(super) fn join(directory: Option<&str>, path: &str) -> String {
     }
 }
 
-/// Whether two normalised paths name the same file. A relative path matches the end of a longer path.
+/// Returns whether two normalised paths name the same file. A relative path matches the end of a longer path.
 ///
 /// A bare file name such as `mod.rs` matches only itself.
 pub(super) fn is_same_file(one: &str, other: &str) -> bool {
@@ -49,7 +49,7 @@ pub(super) fn is_same_file(one: &str, other: &str) -> bool {
     is_specific && long.strip_suffix(short).is_some_and(|rest| rest.ends_with('/'))
 }
 
-/// Whether a word looks like a path.
+/// Returns whether a word looks like a path.
 pub(super) fn is_pathlike(word: &str) -> bool {
     let is_plain =
         !word.is_empty() && word.len() < 300 && !word.contains(['\n', ' ', '\t', '|', '<', '>', '(']);

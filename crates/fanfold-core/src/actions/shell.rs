@@ -9,7 +9,7 @@ pub(super) struct ShellCommand {
     pub(super) words: Vec<String>,
     /// The files that its output is redirected to.
     pub(super) writes: Vec<String>,
-    /// Whether the output of the previous command is piped to it.
+    /// True if the output of the previous command is piped to it.
     pub(super) is_piped: bool,
     /// The hash of a heredoc that is passed to it.
     pub(super) input: Option<u64>,

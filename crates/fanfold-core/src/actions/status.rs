@@ -14,7 +14,7 @@ use crate::actions::{Deed, Verb};
 use crate::model::transcript::Outcome;
 use crate::text::condense::severity::{Severity, head, severity_of, tail};
 
-/// Whether a call succeeded.
+/// True if a call succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
     /// It succeeded.
@@ -39,7 +39,7 @@ pub struct TestCounts {
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallStatus {
-    /// Whether the call succeeded.
+    /// True if the call succeeded.
     pub verdict: Verdict,
     /// The exit code, if the result contains one.
     pub exit: Option<i32>,
@@ -124,7 +124,7 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a command prints history, in which errors may be the subject.
+/// Returns whether a command prints history, in which errors may be the subject.
 fn is_history(command: &str) -> bool {
     let shows = ["log", "diff", "show", "blame", "status", "branch", "reflog", "stash"];
     command.strip_prefix("git ").is_some_and(|rest| shows.iter().any(|word| rest.starts_with(word)))
@@ -217,7 +217,7 @@ fn exit_code(text: &str) -> Option<i32> {
 pub(super) struct NumberSearch {
     /// The number is the first group that matches.
     pattern: Regex,
-    /// Literals, one of which every match contains, with the maximum distance from the beginning of the match.
+    /// Every match contains one of these literals, at most this far from its beginning.
     words: Vec<(Finder<'static>, usize)>,
     /// JSON fields that the pattern matches, which are usually found without the pattern.
     fields: &'static [&'static str],
@@ -286,7 +286,7 @@ static EXIT: LazyLock<NumberSearch> = LazyLock::new(|| {
     NumberSearch::new(&patterns.join("|"), &words, fields, 500)
 });
 
-/// Whether the beginning of the result reports a failure of the tool.
+/// Returns whether the beginning of the result reports a failure of the tool.
 fn begins_with_error(text: &str) -> bool {
     let start = head(text.trim_start(), 200);
     let marks = [
@@ -344,7 +344,7 @@ fn test_counts(text: &str) -> Option<TestCounts> {
     sum.or((go_counts != TestCounts::default()).then_some(go_counts))
 }
 
-/// Whether a line with counts is a total of a test run.
+/// Returns whether a line with counts is a total of a test run.
 fn is_summary(line: &str) -> bool {
     let starts = [
         "test result:",

@@ -7,7 +7,7 @@ use crate::text::condense::ContentKind;
 pub struct ToolRule {
     /// The tool's name; a `*` at the end matches any rest.
     pub tool: String,
-    /// Whether its results may be folded.
+    /// True if its results may be folded.
     pub fold: ToolFold,
     /// What one result may take at most, in per mille of the room.
     pub cap: Option<u32>,
@@ -27,7 +27,7 @@ impl ToolRule {
     }
 }
 
-/// Whether a tool's results may be folded.
+/// True if a tool's results may be folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ToolFold {
     /// As the passes decide.

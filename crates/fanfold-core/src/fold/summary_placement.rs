@@ -41,7 +41,7 @@ pub struct PlacementChange {
     pub added: Option<usize>,
     /// The cost of the present summary.
     pub tokens: Tokens,
-    /// Whether it was part of a fold. Otherwise it broke the cached prefix on its own.
+    /// True if it was part of a fold. Otherwise it broke the cached prefix on its own.
     pub is_in_fold: bool,
     /// The tokens that the provider has to read again because of it alone.
     pub rewritten: Tokens,
@@ -98,7 +98,7 @@ pub(crate) enum Occasion {
     Fold(usize),
     /// The user requested a fold, and there was nothing to fold.
     Requested,
-    /// There is none.
+    /// No occasion.
     None,
 }
 

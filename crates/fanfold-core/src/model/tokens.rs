@@ -69,7 +69,7 @@ pub fn thousands(n: u64) -> String {
     out
 }
 
-/// What a provider adds around texts.
+/// The tokens that a provider adds around texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
     /// The role and the separators of a message.
@@ -90,7 +90,7 @@ pub trait Count: Send + Sync {
         Frame { message: Tokens(4), call: Tokens(8), media: Tokens(1_500) }
     }
 
-    /// Whether the count of a text is the sum of the counts of its parts, if it is cut after line ends that are followed by
+    /// Returns whether the count of a text is the sum of the counts of its parts, if it is cut after line ends that are followed by
     /// optional blanks and a visible character. A slash right after the line end does not qualify.
     fn is_cut_at_lines(&self) -> bool {
         false
@@ -99,7 +99,7 @@ pub trait Count: Send + Sync {
     /// The counter's name, as `inspect` prints it.
     fn name(&self) -> &str;
 
-    /// Whether the counts are the provider's own rather than an estimate.
+    /// Returns whether the counts are the provider's own rather than an estimate.
     fn is_exact(&self) -> bool;
 }
 

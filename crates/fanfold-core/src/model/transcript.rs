@@ -76,12 +76,12 @@ impl Body {
         self.tokens
     }
 
-    /// Whether the text is the whole original.
+    /// Returns whether the text is the whole original.
     pub fn is_plain(&self) -> bool {
         self.raw.is_none()
     }
 
-    /// Whether the text is empty.
+    /// Returns whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
@@ -179,7 +179,7 @@ pub struct Call {
 pub struct Outcome {
     /// The text of the result.
     pub body: Body,
-    /// Whether the client marked it as an error.
+    /// True if the client marked it as an error.
     pub is_error: bool,
     /// Images and files in it.
     pub media: Vec<Media>,
@@ -246,17 +246,17 @@ impl Entry {
         }
     }
 
-    /// Whether this is a user message.
+    /// Returns whether this is a user message.
     pub fn is_user(&self) -> bool {
         self.prompt().is_some_and(|prompt| prompt.speaker == Speaker::User)
     }
 
-    /// Whether this is a system prompt.
+    /// Returns whether this is a system prompt.
     pub fn is_system(&self) -> bool {
         self.prompt().is_some_and(|prompt| prompt.speaker == Speaker::System)
     }
 
-    /// Whether it contains images or files.
+    /// Returns whether it contains images or files.
     pub fn has_media(&self) -> bool {
         match self {
             Entry::Prompt(prompt) => !prompt.media.is_empty(),
@@ -436,7 +436,7 @@ impl Transcript {
         self.entries.len()
     }
 
-    /// Whether there are no entries.
+    /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -469,7 +469,7 @@ impl Transcript {
         turns
     }
 
-    /// Whether a call of the entry may still get its result: it has none, and there is no later step.
+    /// Returns whether a call of the entry may still get its result: it has none, and there is no later step.
     pub fn is_running(&self, id: EntryId) -> bool {
         let Some(step) = self.entry(id).step() else { return false };
         let has_open_call = step.calls.iter().any(|call| call.result.is_none());

@@ -24,7 +24,7 @@ pub fn print_view(transcript: &Transcript, view: &View) -> String {
             Item::Whole(id) => printer.entry(transcript.entry(*id)),
             Item::Edited(id, edits) => printer.entry(&apply_edits(transcript.entry(*id), edits)),
             Item::Note { text, voice: Voice::Fanfold } => printer.prompt(Keyword::Note, text),
-            Item::Note { text, voice: Voice::Assistant } => printer.said(text),
+            Item::Note { text, voice: Voice::Assistant } => printer.assistant_note(text),
         }
     }
     printer.out
@@ -79,7 +79,7 @@ impl Printer {
         self.last_part = StepPart::NoStep;
     }
 
-    fn said(&mut self, text: &str) {
+    fn assistant_note(&mut self, text: &str) {
         self.begin(StepPart::Say, false);
         self.line(Keyword::Say, text);
         self.last_part = StepPart::Say;

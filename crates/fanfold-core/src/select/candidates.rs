@@ -96,7 +96,7 @@ pub(crate) fn lines_of_result<'a>(source: &'a EntrySource, call: u16) -> Vec<Can
     of_result.map(|line| source.line(&line, false)).filter(is_not_blank).collect()
 }
 
-/// Whether a line is not blank.
+/// Returns whether a line is not blank.
 fn is_not_blank(line: &CandidateLine<'_>) -> bool {
     !line.text.trim_ascii().is_empty()
 }

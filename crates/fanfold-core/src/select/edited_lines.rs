@@ -58,7 +58,7 @@ impl EditedLines {
         edited
     }
 
-    /// Whether a line appears in an edit.
+    /// Returns whether a line appears in an edit.
     pub(crate) fn contains(&self, line: &str) -> bool {
         !self.0.is_empty() && key(line).is_some_and(|key| self.0.contains(&key))
     }

@@ -98,7 +98,7 @@ impl<'a> ScanLine<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct CallScan {
     pub(crate) deed: Deed,
-    /// What the call did and how it ended, as one line.
+    /// The description of the call in one line.
     pub(crate) line: String,
     pub(crate) has_failed: bool,
     /// A short name of the call, written before lines taken from it.

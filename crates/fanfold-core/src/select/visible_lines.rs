@@ -41,7 +41,7 @@ struct LinePosition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct VisibleText {
     pub(crate) call: CallId,
-    /// Whether these are the arguments.
+    /// True if these are the arguments.
     pub(crate) is_arguments: bool,
 }
 
@@ -115,7 +115,7 @@ impl VisibleLines {
             return Vec::new();
         };
         let own: Vec<(usize, &str)> = lines(outcome.body.as_str()).collect();
-        // The texts read so far; `None` if no longer visible.
+        // Texts read during this search; `None` if no longer visible.
         let mut texts: BTreeMap<VisibleText, Option<Cow<'a, str>>> = BTreeMap::new();
         let (mut runs, mut i) = (Vec::new(), 0);
         while i < own.len() {

@@ -87,7 +87,7 @@ fn is_path(text: &str) -> bool {
 }
 
 impl Reference {
-    /// Whether the reference appears in a text. The file name is enough for a path, and most of the words for an error.
+    /// Returns whether the reference appears in a text. The file name is enough for a path, and most of the words for an error.
     pub(crate) fn appears_in(&self, text: &str) -> bool {
         if text.contains(&self.text) {
             return true;

@@ -12,7 +12,6 @@ use crate::model::transcript::{Entry, EntryId, Transcript};
 use crate::session::Session;
 use crate::summary::complete::{complete, task_section};
 use crate::summary::critical::{Reference, ReferenceKind, critical};
-use crate::summary::judge::{Criteria, Flaw, check_answer};
 use crate::summary::material::{Chunk, MaterialOptions, chunks, span};
 use crate::summary::prompt::{PromptParts, SYSTEM, build_prompt};
 use crate::summary::quotes::normalize;
@@ -34,7 +33,7 @@ pub struct SummaryOptions {
     pub chunks: usize,
     /// The summary to continue; by default the newest one of the session.
     pub previous: Option<Summary>,
-    /// Whether to summarise everything again if nothing was folded since the last summary.
+    /// Set to summarise everything again if nothing was folded since the last summary.
     pub from_scratch: bool,
     /// Redacts everything before it is sent, and the summary before it is kept.
     pub redact: RedactFn,
@@ -92,7 +91,7 @@ pub struct SummaryJob<'c> {
     /// The maximum cost of the summary, and the cost of the originals that it replaces.
     budget: Tokens,
     replaces: Tokens,
-    /// The summary of the chunks answered so far.
+    /// The summary of the chunks that were answered.
     summary: Option<Summary>,
     /// The flaws of the last answer.
     flaws: Vec<Flaw>,

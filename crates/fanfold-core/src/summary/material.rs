@@ -41,7 +41,7 @@ pub(crate) struct MaterialOptions<'a> {
     /// A topic, and its maximum share of the room in per mille.
     pub(crate) focus: &'a str,
     pub(crate) focus_share: u32,
-    /// Whether the user named the topic.
+    /// True if the user named the topic.
     pub(crate) is_focus_given: bool,
     /// The maximum cost of a chunk.
     pub(crate) room: Tokens,
@@ -88,7 +88,7 @@ pub(crate) fn chunks(ledger: &mut Ledger, options: &MaterialOptions<'_>, span: (
     chunks
 }
 
-/// Whether an entry is summarised. System text stays visible, and opaque provider items have no text.
+/// Returns whether an entry is summarised. System text stays visible, and opaque provider items have no text.
 fn is_shown(transcript: &Transcript, id: EntryId) -> bool {
     match transcript.entry(id) {
         Entry::Step(_) => true,
@@ -99,7 +99,7 @@ fn is_shown(transcript: &Transcript, id: EntryId) -> bool {
 fn chunk(ledger: &mut Ledger, options: &MaterialOptions<'_>, ids: &[EntryId]) -> Chunk {
     let transcript = options.transcript;
     let whole: Tokens = ids.iter().map(|id| transcript.tokens(*id)).sum();
-    let sources: Vec<MaterialEntry> = ids.iter().map(|id| MaterialEntry::of(ledger, options, *id)).collect();
+    let sources: Vec<MaterialEntry> = ids.iter().map(|id| MaterialEntry::new(ledger, options, *id)).collect();
     let mut text = String::new();
     // The labels may exceed the room.
     if whole <= options.room {
@@ -126,7 +126,7 @@ struct MaterialEntry {
 }
 
 impl MaterialEntry {
-    fn of(ledger: &mut Ledger, options: &MaterialOptions<'_>, id: EntryId) -> MaterialEntry {
+    fn new(ledger: &mut Ledger, options: &MaterialOptions<'_>, id: EntryId) -> MaterialEntry {
         let entry = options.transcript.entry(id);
         let is_kept = ledger.scans.contains_key(&id);
         let scan = ledger.scan(options.transcript, options.rules, id);
@@ -226,7 +226,7 @@ struct Topic {
 }
 
 impl Topic {
-    fn of(options: &MaterialOptions<'_>, sources: &[MaterialEntry]) -> Topic {
+    fn new(options: &MaterialOptions<'_>, sources: &[MaterialEntry]) -> Topic {
         let mut words = focus_words(options.focus);
         words.sort_unstable();
         words.dedup();
@@ -282,7 +282,7 @@ fn kind_worth(kind: AtomKind) -> f32 {
 /// The most valuable lines of a chunk within the room, in order.
 fn chosen(ledger: &Ledger, options: &MaterialOptions<'_>, sources: &[MaterialEntry]) -> String {
     let lexicon = &ledger.lexicon;
-    let topic_words = Topic::of(options, sources);
+    let topic_words = Topic::new(options, sources);
     let mut chances = lexicon.chances();
     let mut values = vec![0.0; lexicon.len()];
     for &atom in sources.iter().flat_map(|source| &source.scan.atoms) {
@@ -337,7 +337,7 @@ fn chosen(ledger: &Ledger, options: &MaterialOptions<'_>, sources: &[MaterialEnt
 struct PickedLine<'a> {
     line: CandidateLine<'a>,
     number: usize,
-    /// The order in which it was chosen.
+    /// Its rank among the chosen lines.
     rank: usize,
     cost: usize,
 }

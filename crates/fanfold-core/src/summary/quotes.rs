@@ -1,4 +1,4 @@
-//! Finds invented user quotes in a summary. They could make the agent do what nobody asked for.
+//! Finds invented user quotes in a summary. They could make the agent act against the wishes of the user.
 
 use crate::summary::sections::{ASKS, Sections};
 
@@ -107,7 +107,7 @@ impl Quote<'_> {
     }
 }
 
-/// Whether a text mentions the user.
+/// Returns whether a text mentions the user.
 fn names_user(words: &str) -> bool {
     let near = words.to_lowercase();
     // The word may be part of a name or a path.
@@ -166,7 +166,7 @@ fn quotes_in(item: &str) -> Vec<Quote<'_>> {
     found
 }
 
-/// Whether a mark opens a quote, rather than being an inch mark or an apostrophe.
+/// Returns whether a mark opens a quote, rather than being an inch mark or an apostrophe.
 fn opens(item: &str, at: usize, close: char) -> bool {
     let before = item[..at].chars().next_back();
     match close {

@@ -129,7 +129,7 @@ fn heading_in(line: &str) -> Option<(usize, &str)> {
     }
 }
 
-/// Whether a line begins with a heading, in any case and with `&` or `and`.
+/// Returns whether a line begins with a heading, in any case and with `&` or `and`.
 fn begins_with(line: &str, heading: &str) -> bool {
     length_of(line, heading) > 0
 }

@@ -58,7 +58,7 @@ const TAGS: [&str; 15] = [
     "earlier",
 ];
 
-/// Whether the text after a `<` makes it markup.
+/// Returns whether the text after a `<` makes it markup.
 fn is_mark(rest: &str) -> bool {
     let rest = rest.trim_start_matches(['/', ' ']);
     // A tag may have a namespace.

@@ -15,7 +15,7 @@ pub(crate) type LineHash = u64;
 /// A set of line hashes.
 pub(crate) type LineSet = HashSet<LineHash, BuildHasherDefault<IdentityHasher>>;
 
-/// What the conversation has shown of lines that may be copied.
+/// Statistics of lines that may be copied.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CopiedLines {
     /// Lines that the agent wrote in arguments.
@@ -100,7 +100,7 @@ pub(crate) fn without_number(line: &str) -> &str {
 /// The minimum length of a line that may be copied, in bytes.
 const SHORTEST: usize = 30;
 
-/// Whether a line has enough words to be recognised when it is copied.
+/// Returns whether a line has enough words to be recognised when it is copied.
 pub(crate) fn is_copyable(line: &str) -> bool {
     const WORDS: usize = 3;
     line.len() >= SHORTEST && words(line).take(WORDS).count() == WORDS

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::model::tokens::{Count, Tokens};
 
-/// A text built from lines, most of which are counted already.
+/// A text built from lines. Most lines are counted already.
 pub(crate) struct CountedText<'a> {
     counter: &'a dyn Count,
     text: String,
@@ -12,11 +12,11 @@ pub(crate) struct CountedText<'a> {
     loose: String,
     n_counted: u64,
     at: LastWrite,
-    /// Whether the counter allows to count the loose text separately from the lines taken out of it.
+    /// True if the counter allows to count the loose text separately from the lines taken out of it.
     is_cut: bool,
 }
 
-/// What was written last.
+/// The element that was written last.
 #[derive(PartialEq, Eq)]
 enum LastWrite {
     /// A counted line, whose line end is counted but not yet written.

@@ -1,4 +1,4 @@
-//! What a text contains: lines, atoms, words, and what kind of text it is.
+//! Text analysis: lines, atoms, words, content kinds, condensers.
 
 pub(crate) mod atoms;
 pub(crate) mod words;

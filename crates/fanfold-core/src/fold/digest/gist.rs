@@ -87,7 +87,7 @@ fn join_parts(script: &str, chosen: &[&str]) -> String {
     out
 }
 
-/// The line number before a part of a script, with its separator; empty if there is none.
+/// The line number before a part of a script, with its separator; empty without a line number.
 fn number_before(before: &str) -> &str {
     let line = before.rsplit('\n').next().unwrap_or_default();
     if without_number(line).is_empty() { line.trim_start() } else { "" }

@@ -334,7 +334,7 @@ fn write_parts(
     parts
 }
 
-/// What precedes a line.
+/// The element before a line.
 #[derive(Clone, Copy)]
 enum Before {
     Handle,

@@ -1,6 +1,6 @@
 //! Folds old images and files to a short text.
 //!
-//! A picture costs as much as pages of text and is looked at once. The newest user message with pictures keeps them,
+//! A picture costs like pages of text and is needed once. The newest user message with pictures keeps them,
 //! unless user text would have to be folded instead.
 //!
 //! ```text

@@ -69,7 +69,7 @@ struct PartStats {
     at: u32,
     /// The kind of call whose result this is.
     from: Option<Feature>,
-    /// The token position at which the agent last used an atom last seen here; zero if it never did.
+    /// The token position of the last use of an atom that was last seen here; zero if never used.
     used_at: u32,
     /// The target of the call: its first path, or else its first atom.
     subject: Option<AtomId>,
@@ -182,7 +182,7 @@ impl Lexicon {
         self.now() - self.ends.get(entry.index()).copied().unwrap_or(self.now())
     }
 
-    /// The number of tokens indexed so far.
+    /// The number of indexed tokens.
     fn now(&self) -> u32 {
         self.ends.last().copied().unwrap_or(0)
     }
@@ -303,7 +303,7 @@ pub(crate) fn chance(score: f32) -> f32 {
     TABLE[below] + (TABLE[below + 1] - TABLE[below]) * (place - below as f32)
 }
 
-/// What is visible after a fold and what the user wants to keep. Scores lines by it.
+/// The visible atoms and lines after a fold, and the topic that the user wants to keep. Scores lines by them.
 pub(crate) struct Relevance {
     /// The visible atoms, sorted.
     atoms: Vec<AtomId>,
@@ -327,12 +327,12 @@ impl Relevance {
         Relevance { atoms, lines, focus: focus_words(focus) }
     }
 
-    /// Whether a line is visible.
+    /// Returns whether a line is visible.
     pub(crate) fn has_line(&self, line: LineHash) -> bool {
         self.lines.contains(&line)
     }
 
-    /// Whether an atom is visible.
+    /// Returns whether an atom is visible.
     pub(crate) fn is_visible(&self, atom: AtomId) -> bool {
         self.atoms.binary_search(&atom).is_ok()
     }

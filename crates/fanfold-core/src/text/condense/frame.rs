@@ -59,7 +59,7 @@ pub(crate) fn split(text: &str) -> Envelope<'_> {
         start += line.len() + 1;
     }
     let mut body = text[start..].trim_end();
-    // A reminder at the end was meant for the step in which it was sent.
+    // A reminder at the end only concerned the step that it was sent with.
     if let Some(at) =
         body.rfind(REMINDER).filter(|at| body.len() - at < 2_000 && body.ends_with("</system-reminder>"))
     {

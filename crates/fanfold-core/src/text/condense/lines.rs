@@ -39,7 +39,7 @@ pub(crate) struct Row<'a> {
     gap: Gap,
 }
 
-/// What the mark of a gap counts.
+/// The unit that the mark of a gap counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gap {
     /// Lines.
@@ -187,7 +187,7 @@ impl<'a, 'w> Rows<'a, 'w> {
 /// The value of a line as a finite, bounded weight.
 fn value_of(line: &str, options: &CondenseOptions<'_>) -> f32 {
     let value = (options.value)(line);
-    // A name in use weighs as much as a header.
+    // A name in use has the weight of a header.
     if value.is_finite() { (value * FRAME).clamp(NONE, MOST_VALUE) } else { NONE }
 }
 

@@ -1,7 +1,7 @@
 //! Condensers: shorten a text according to its kind.
 //!
 //! All condensers choose lines of the original, keep their order and mark the gaps, so that the output reads like the
-//! original with parts left out. The header of each file says what is kept and why.
+//! original with parts left out. The header of each file explains its choice.
 
 pub(crate) mod severity; // finds lines that report a failure
 mod lines; //               chooses lines within a room
@@ -49,7 +49,7 @@ pub struct FileExcerpt<'a> {
     pub path: &'a str,
     /// The line number of the first line, if known.
     pub first_line: Option<u32>,
-    /// Whether a line was edited. Definitions around edited lines are kept whole if there is room.
+    /// True if a line was edited. Definitions around edited lines are kept whole if there is room.
     pub is_edited: &'a dyn Fn(&str) -> bool,
 }
 

@@ -56,7 +56,7 @@ pub(crate) fn severity_of(line: &str) -> Severity {
     severity
 }
 
-/// Whether the word before negates the failure: `0 errors`, `no failures`.
+/// Returns whether the word before negates the failure: `0 errors`, `no failures`.
 fn is_negated(before: &str) -> bool {
     let before = before.trim_end();
     let last = before.rsplit([' ', '(', '=', ',']).next().unwrap_or_default();

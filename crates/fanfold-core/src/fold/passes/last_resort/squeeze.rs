@@ -35,7 +35,7 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
     if !is_last && draft.total() > target + may_go {
         return;
     }
-    // Estimates are inexact and some texts cannot be cut, so each further round allows at most half as much.
+    // Estimates are inexact and some texts cannot be cut, so the limit is halved in each further round.
     let mut most = Tokens(draft.room.0 / 4).max(shortest);
     loop {
         let places = long_places(draft, shortest);
@@ -141,7 +141,7 @@ pub(crate) fn squeeze(draft: &mut Draft<'_>, place: Place, most: Tokens) {
 /// The minimum size for choosing among lines.
 const MANY_LINES: usize = 800;
 
-/// Whether a text is best represented by its most valuable lines. Texts with a configured kind or with a structure of their
+/// Returns whether a text is best represented by its most valuable lines. Texts with a configured kind or with a structure of their
 /// own are condensed by kind.
 fn suits_line_choice(draft: &Draft<'_>, place: Place, text: &str) -> bool {
     if configured_kind(draft, place).is_some() {

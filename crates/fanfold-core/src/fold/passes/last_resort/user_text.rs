@@ -103,7 +103,7 @@ fn fold_oldest(draft: &mut Draft<'_>, target: Tokens) {
     }
 }
 
-/// Whether user messages fill more than half of the room in the present view.
+/// Returns whether user messages fill more than half of the room in the present view.
 fn is_mostly_user_text(draft: &Draft<'_>) -> bool {
     let of_people = draft.in_view().filter(|(_, entry)| entry.is_user()).map(|(id, _)| draft.cost(id));
     of_people.sum::<Tokens>().0 * 2 > draft.room.0

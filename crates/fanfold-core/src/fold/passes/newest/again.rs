@@ -148,7 +148,7 @@ fn remove_visible_lines(draft: &mut Draft<'_>, id: CallId, call: &Call, least: T
     });
 }
 
-/// Whether a body consists of one text, verbatim or as the only part of its content.
+/// Returns whether a body consists of one text, verbatim or as the only part of its content.
 fn is_all_text(body: &Body) -> bool {
     /// The maximum size of the JSON around the text of a part.
     const FRAME: usize = 160;

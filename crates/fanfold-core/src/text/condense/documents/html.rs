@@ -39,7 +39,7 @@ pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
     rows.choose()
 }
 
-/// Whether a text begins like a web page or contains many tags.
+/// Returns whether a text begins like a web page or contains many tags.
 pub(crate) fn is_html(start: &str) -> bool {
     let lower = head(start, 300).to_ascii_lowercase();
     if lower.starts_with("<!doctype html") || lower.contains("<html") || lower.starts_with("<head") {

@@ -256,7 +256,7 @@ fn compact(value: &Value) -> String {
     }
 }
 
-/// Whether a value is short enough for a line shared with others.
+/// Returns whether a value is short enough for a line shared with others.
 fn is_small(value: &Value) -> bool {
     match value {
         Value::String(text) => text.len() <= SHORT_ITEM && !text.contains('\n'),
@@ -265,7 +265,7 @@ fn is_small(value: &Value) -> bool {
     }
 }
 
-/// Whether a field identifies an object or gives its state.
+/// Returns whether a field identifies an object or gives its state.
 fn is_name_field(path: &str) -> bool {
     let name = last_name(path);
     let is_id = name.ends_with("_id") || name.ends_with("Id");

@@ -49,7 +49,7 @@ pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
     rows.choose()
 }
 
-/// Whether a line is a rule such as `|----|------|`.
+/// Returns whether a line is a rule such as `|----|------|`.
 fn is_rule(line: &str) -> bool {
     line.trim().is_empty() || line.bytes().all(|b| b"-=+| :".contains(&b))
 }
@@ -74,7 +74,7 @@ fn narrow(line: &str) -> String {
     if out.contains('|') { out.replace("  ", " ") } else { out }
 }
 
-/// Whether the lines have about the same number of bars, tabs or commas.
+/// Returns whether the lines have about the same number of bars, tabs or commas.
 pub(crate) fn is_table(lines: &[&str]) -> bool {
     if lines.len() < 4 {
         return false;

@@ -132,7 +132,7 @@ fn join_names(label: &str, names: &[Cow<'_, str>], room: usize, options: &Conden
     line
 }
 
-/// Whether a line is a file name, alone or in the output of `ls -l` or `tree`.
+/// Returns whether a line is a file name, alone or in the output of `ls -l` or `tree`.
 pub(crate) fn is_name(line: &str) -> bool {
     let start = head(line, 300);
     let is_path = !start.contains([' ', '(', '{', ';', '=', '"', ','])

@@ -106,7 +106,7 @@ pub(crate) fn template(line: &str) -> u64 {
     xxh3_64(&buffer[..n])
 }
 
-/// Whether a line begins with a timestamp or a log level.
+/// Returns whether a line begins with a timestamp or a log level.
 pub(crate) fn is_stamped(line: &str) -> bool {
     STAMP.is_match(head(line, 80))
 }

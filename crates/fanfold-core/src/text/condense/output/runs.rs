@@ -105,7 +105,7 @@ fn failing(line: &str, above: &str, n_seen: u32) -> f32 {
     }
 }
 
-/// Whether the lines are test runner output.
+/// Returns whether the lines are test runner output.
 pub(crate) fn is_run(lines: &[&str]) -> bool {
     let n_marks = lines.iter().filter(|line| SURE.is_match(head(line, 200))).count();
     let n_results = lines.iter().filter(|line| is_pass(line) || FAILURE.is_match(head(line, 200))).count();

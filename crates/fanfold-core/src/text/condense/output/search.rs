@@ -93,7 +93,7 @@ fn directories<'a>(files: &[(&'a str, Vec<&str>)]) -> Vec<(&'a str, Vec<Cow<'a, 
     found
 }
 
-/// Whether a line is a hit of grep or its context.
+/// Returns whether a line is a hit of grep or its context.
 pub(crate) fn is_hit(line: &str) -> bool {
     split(line).is_some()
 }

@@ -55,12 +55,12 @@ pub(crate) fn weight(line: &str, above: &str) -> Option<f32> {
     is_message.then_some(MUST + 1.0)
 }
 
-/// Whether a line announces a trace.
+/// Returns whether a line announces a trace.
 pub(crate) fn is_head(line: &str) -> bool {
     line.trim_start().starts_with("Traceback (most recent") || line.trim() == "stack backtrace:"
 }
 
-/// Whether a line is a frame of a call stack.
+/// Returns whether a line is a frame of a call stack.
 pub(crate) fn is_frame(line: &str) -> bool {
     let start = line.trim_start();
     let is_likely = start.starts_with("at ")

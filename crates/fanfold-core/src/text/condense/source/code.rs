@@ -85,7 +85,7 @@ pub(crate) fn condense_to_outline(text: &str, options: &CondenseOptions<'_>) -> 
 /// The lines of a source file as a tool printed them.
 struct CodeLines<'a> {
     lines: Vec<&'a str>,
-    /// Whether the lines begin with line numbers.
+    /// True if the lines begin with line numbers.
     is_numbered: bool,
 }
 
@@ -180,7 +180,7 @@ impl<'a> CodeLines<'a> {
 /// The approximate size of a line number.
 const NUMBER: usize = 8;
 
-/// Whether a line looks like the beginning of a definition.
+/// Returns whether a line looks like the beginning of a definition.
 pub(crate) fn is_definition(line: &str) -> bool {
     DEFINITION.is_match(head(line, 200).trim_start())
 }
@@ -235,7 +235,7 @@ pub(crate) fn unnumbered(line: &str) -> &str {
     }
 }
 
-/// Whether a line looks like source code.
+/// Returns whether a line looks like source code.
 pub(crate) fn is_code(line: &str) -> bool {
     let start = head(line, 200);
     let trimmed = start.trim();

@@ -184,7 +184,7 @@ fn is_git_head(line: &str) -> bool {
     line.starts_with("diff --git ")
 }
 
-/// Whether a line is a file header of codex patches: `*** Update File: x.rs`.
+/// Returns whether a line is a file header of codex patches: `*** Update File: x.rs`.
 fn is_codex_head(line: &str) -> bool {
     line.starts_with("*** ") && line.contains(" File: ")
 }

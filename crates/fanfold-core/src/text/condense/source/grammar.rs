@@ -106,12 +106,12 @@ impl Role {
     }
 }
 
-/// Whether a C or C++ declaration declares a function.
+/// Returns whether a C or C++ declaration declares a function.
 fn declares_function(node: &Node<'_>) -> bool {
     node.child_by_field_name("declarator").is_some_and(|found| found.kind() == "function_declarator")
 }
 
-/// Whether a node is at the top level of the file, possibly exported.
+/// Returns whether a node is at the top level of the file, possibly exported.
 fn is_outermost(node: &Node<'_>) -> bool {
     node.parent().is_some_and(|parent| {
         matches!(parent.kind(), "program" | "source_file" | "export_statement" | "statement_block")

@@ -126,7 +126,7 @@ const SHORT: usize = 3;
 /// The maximum number of additional lines of a signature.
 const MOST: usize = 12;
 
-/// Whether a body begins on the line on which the signature ends.
+/// Returns whether a body begins on the line on which the signature ends.
 fn is_after_signature(node: &Node<'_>, body: &Node<'_>) -> bool {
     let before = body.prev_sibling().filter(|before| before.start_byte() >= node.start_byte());
     before.is_some_and(|before| before.end_position().row == body.start_position().row)
