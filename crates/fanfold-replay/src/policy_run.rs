@@ -4,7 +4,7 @@ use fanfold_core::{Entry, Event, Handle, Receipt, Refusal, Session, View};
 use fanfold_wire::{Change, Conversation, Memo};
 use rustc_hash::FxHashMap;
 
-use crate::content::analysis::RecordAnalysis;
+use crate::content::analysis::{RecordAnalysis, ReplyAtomId};
 use crate::content::atoms::AtomClass;
 use crate::content::contents::ContentId;
 use crate::content::readability::RewrittenText;
@@ -96,9 +96,9 @@ impl PolicyRun {
     }
 
     /// Compares the charges so far with those of the unfolded requests.
-    pub(crate) fn compare(&mut self, untouched: Bill) {
-        if untouched.dollars > 0.0 {
-            self.sums.worst = self.sums.worst.max(self.meter.bill().dollars / untouched.dollars);
+    pub(crate) fn compare(&mut self, unfolded: Bill) {
+        if unfolded.dollars > 0.0 {
+            self.sums.worst = self.sums.worst.max(self.meter.bill().dollars / unfolded.dollars);
         }
     }
 
@@ -281,30 +281,19 @@ impl PolicyRun {
         tally: &mut ReplyTally,
     ) {
         let used = analysis.used[&reply][i];
-        let needle = &analysis.needles[used.atom as usize];
         let is_old = used.distance > 0.25 * self.window as f64;
-        let seen = analysis.occurrences_before(used.atom, reply);
-        let mut is_there = seen.iter().any(|occurrence| self.is_in_view(occurrence.message as usize));
         if used.class == AtomClass::Line {
             if is_old {
-                let rewritten = &mut self.rewritten;
-                is_there = is_there
-                    || *rewritten
-                        .contains
-                        .entry(used.atom)
-                        .or_insert_with(|| needle.is_part_of(&rewritten.text));
                 tally.lines += 1;
-                tally.lines_there += u64::from(is_there);
+                tally.lines_there += u64::from(self.has_line(analysis, reply, used.atom));
             }
             return;
         }
-        let mut is_read = is_there;
-        if !is_there {
-            let rewritten = &mut self.rewritten;
-            is_there = *rewritten.contains.entry(used.atom).or_insert_with(|| needle.is_in(&rewritten.text));
-            is_read = is_there
-                && (used.class.is_self_contained() || rewritten.is_readable(analysis, reply, used.atom));
-        }
+        let is_unchanged = self.is_unchanged(analysis, reply, used.atom);
+        let is_there = is_unchanged || self.is_in_rewritten(analysis, used.atom);
+        let is_read = is_unchanged
+            || is_there
+                && (used.class.is_self_contained() || self.rewritten.is_readable(analysis, reply, used.atom));
         tally.atoms += 1;
         tally.there += u64::from(is_there);
         tally.read += u64::from(is_read);
@@ -327,6 +316,27 @@ impl PolicyRun {
             tally.tool_only += 1;
             tally.tool_only_read += u64::from(is_read);
         }
+    }
+
+    /// True if an unchanged message in the view contains an atom.
+    fn is_unchanged(&self, analysis: &RecordAnalysis<'_>, reply: usize, atom: ReplyAtomId) -> bool {
+        let occurrences = analysis.occurrences_before(atom, reply);
+        occurrences.iter().any(|occurrence| self.is_in_view(occurrence.message as usize))
+    }
+
+    /// True if the rewritten text contains an atom on word boundaries.
+    fn is_in_rewritten(&mut self, analysis: &RecordAnalysis<'_>, atom: ReplyAtomId) -> bool {
+        let RewrittenText { contains, text, .. } = &mut self.rewritten;
+        *contains.entry(atom).or_insert_with(|| analysis.needles[atom as usize].is_in(text))
+    }
+
+    /// True if the view contains a line, which may be part of a longer one.
+    fn has_line(&mut self, analysis: &RecordAnalysis<'_>, reply: usize, line: ReplyAtomId) -> bool {
+        if self.is_unchanged(analysis, reply, line) {
+            return true;
+        }
+        let RewrittenText { contains, text, .. } = &mut self.rewritten;
+        *contains.entry(line).or_insert_with(|| analysis.needles[line as usize].is_part_of(text))
     }
 
     /// True if a handle in the view recalls an atom without filling the window.

@@ -100,32 +100,25 @@ pub fn replay(
     let price = options.price_of(record);
     let mut runs = Vec::new();
     for &window in options.windows.iter().filter(|window| is_long(analysis.total(), **window)) {
-        for (i, policy) in options.policies.iter().enumerate() {
-            let budget = Budget::with_reserve(Tokens(window), Tokens(options.reserve));
-            let mut session = Session::new(policy.clone(), budget, counter).with_prices(price.for_session());
-            session.set_tools(Tokens(analysis.base));
-            runs.push(PolicyRun::new(
-                (i, window),
-                session,
-                CostMeter::new(price.clone()),
-                options.has_receipts,
-            ));
-        }
+        runs.extend(start_runs(options, window, Tokens(analysis.base), &price, counter));
+    }
+    if runs.is_empty() {
+        return Vec::new();
     }
     let mut conversation = Conversation::empty(Format::Chat);
     let mut n_applied = 0;
     let mut originals = OriginalCache::default();
     let lifetime = price.lifetime;
-    let mut untouched = CostMeter::new(price);
+    let mut unfolded = CostMeter::new(price);
     let mut last: Option<f64> = None;
-    for n in 0..if runs.is_empty() { 0 } else { analysis.replies.len() } {
+    for n in 0..analysis.replies.len() {
         let next = NextReply::new(&analysis, n);
         let new: Vec<&RawValue> = record.messages[n_applied..next.reply].iter().map(|raw| &**raw).collect();
         let mut changes = conversation.append(&new);
         changes.iter_mut().for_each(|change| change.count(&caching));
         n_applied = next.reply;
         let pieces = pieces(&analysis, &analysis.content_ids[..next.reply]);
-        untouched.charge(&ChargedRequest { pieces, mark: None, output: next.output, at: next.at });
+        unfolded.charge(&ChargedRequest { pieces, mark: None, output: next.output, at: next.at });
         let idle = next.at.zip(last).map(|(now, last)| now - last);
         let is_cold = idle.zip(lifetime).is_some_and(|(idle, lifetime)| idle > lifetime as f64);
         last = next.at.or(last);
@@ -136,15 +129,32 @@ pub fn replay(
             }
             let sent = run.view(&conversation, &mut analysis, next.reply);
             run.measure(&analysis, &mut originals, &next, sent);
-            run.compare(untouched.bill());
+            run.compare(unfolded.bill());
         }
     }
     let raw = analysis.total();
     let outcome = |run: PolicyRun| {
         let ((policy, window), mut sums, folds) = run.finish();
-        sums.bill_raw = untouched.bill();
+        sums.bill_raw = unfolded.bill();
         let (id, source) = (record.id.clone(), record.source.clone());
         ReplayOutcome { id, source, policy, window, raw, sums, folds }
     };
     runs.into_iter().map(outcome).collect()
+}
+
+/// A run for each policy at one window.
+fn start_runs(
+    options: &ReplayOptions,
+    window: u64,
+    tools: Tokens,
+    price: &Price,
+    counter: &'static dyn Count,
+) -> Vec<PolicyRun> {
+    let start = |(i, policy): (usize, &Policy)| {
+        let budget = Budget::with_reserve(Tokens(window), Tokens(options.reserve));
+        let mut session = Session::new(policy.clone(), budget, counter).with_prices(price.for_session());
+        session.set_tools(tools);
+        PolicyRun::new((i, window), session, CostMeter::new(price.clone()), options.has_receipts)
+    };
+    options.policies.iter().enumerate().map(start).collect()
 }

@@ -57,17 +57,16 @@ pub(super) fn read(lines: &[Value], name: &str, extent: ReadExtent) -> Vec<Sourc
             _ => {}
         }
     }
+    finish_all(writers, name, session_id)
+}
+
+fn finish_all(writers: Vec<ChatWriter>, name: &str, session_id: Option<&str>) -> Vec<SourceConversation> {
     let n_writers = writers.len();
-    let id = |n: usize| if n_writers > 1 { format!("{name}#{n}") } else { name.to_owned() };
+    let file_id = |n: usize| if n_writers > 1 { format!("{name}#{n}") } else { name.to_owned() };
     let conversation = |(n, writer): (usize, ChatWriter)| {
-        let own_id = session_id.map(|own| if n > 0 { format!("{own}#{}", n + 1) } else { own.to_owned() });
-        let record = writer.finish(id(n), "codex")?;
-        Some(SourceConversation {
-            record,
-            id: own_id,
-            title: None,
-            origin: (n > 0).then_some(ConversationOrigin::Continuation),
-        })
+        let id = session_id.map(|id| if n > 0 { format!("{id}#{}", n + 1) } else { id.to_owned() });
+        let origin = (n > 0).then_some(ConversationOrigin::Continuation);
+        Some(SourceConversation { record: writer.finish(file_id(n), "codex")?, id, title: None, origin })
     };
     writers.into_iter().enumerate().filter_map(conversation).collect()
 }
