@@ -43,6 +43,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "fanfold-replay",
         ],
     ),
+    ("fanfold", &["fanfold-core", "fanfold-tokens", "fanfold-store", "fanfold-engine"]),
     ("fanfold-mcp", &["fanfold-core", "fanfold-store", "fanfold-engine"]),
     (
         "fanfold-cli",

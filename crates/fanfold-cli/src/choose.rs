@@ -47,7 +47,7 @@ pub(crate) fn terms(options: &Options, asked: Asked<'_>) -> anyhow::Result<Terms
     };
     let prices = model.and_then(|model| session_prices(&prices(options), model));
     Ok(Terms {
-        engine: EngineFactory::FANFOLD,
+        engine: engine(options)?,
         policy: policy(&with_cadence(options, prices.is_some()))?,
         budget,
         prices,
@@ -190,6 +190,26 @@ pub(crate) fn format(options: &Options) -> anyhow::Result<Option<Format>> {
     parsed.map_err(|error| Failure::new(error.to_string(), "leave `format` out to have it recognised").into())
 }
 
+#[cfg(test)]
+#[path = "../../fanfold-engine/examples/other_engine/newest.rs"]
+mod newest; // a second engine
+
+/// The engines that `engine = "NAME"` selects. A program with an engine of its own adds it here.
+const ENGINES: &[EngineFactory] = &[
+    EngineFactory::FANFOLD,
+    #[cfg(test)]
+    newest::NEWEST,
+];
+
+/// The engine that was set.
+fn engine(options: &Options) -> Result<EngineFactory, Failure> {
+    let Some(name) = options.engine.as_deref() else { return Ok(EngineFactory::FANFOLD) };
+    EngineFactory::find(ENGINES, name).map_err(|error| {
+        let hint = format!("the known engines are {}", error.known.join(", "));
+        Failure::new(error.to_string(), hint)
+    })
+}
+
 /// The policy with everything that was set about it.
 pub(crate) fn policy(options: &Options) -> anyhow::Result<Policy> {
     let mut policy = match (&options.rules, options.policy.as_deref()) {
@@ -271,4 +291,24 @@ fn tokenizer(path: &Path) -> anyhow::Result<TokenizerJson> {
         Failure::new(error.to_string(), "give the tokenizer.json of the model, or leave `tokenizer` out")
             .into()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_engine_setting_selects_an_engine() {
+        let engine = |name: &str| {
+            let options = Options { engine: Some(name.to_owned()), ..Options::default() };
+            terms(&options, Asked::default()).map(|terms| terms.engine.name)
+        };
+        assert_eq!(terms(&Options::default(), Asked::default()).unwrap().engine.name, "fanfold");
+        assert_eq!((engine("fanfold").unwrap(), engine("newest").unwrap()), ("fanfold", "newest"));
+        let failure = engine("oldest").unwrap_err().to_string();
+        assert!(
+            failure.contains("there is no engine `oldest`") && failure.contains("fanfold, newest"),
+            "{failure}"
+        );
+    }
 }

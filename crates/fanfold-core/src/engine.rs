@@ -133,6 +133,12 @@ impl EngineFactory {
     }
 }
 
+impl Default for EngineFactory {
+    fn default() -> EngineFactory {
+        EngineFactory::FANFOLD
+    }
+}
+
 impl fmt::Debug for EngineFactory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("EngineFactory").field(&self.name).finish()

@@ -182,3 +182,25 @@ fn view(followed: &mut Followed) -> Result<Viewed, Failure> {
         Err(Refusal::Overflow(overflow)) => Err(Failure::from(&overflow)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_folded_by_the_selected_engine() {
+        let words = "some words ".repeat(200);
+        let messages: Vec<_> = (0..20)
+            .map(|i| serde_json::json!({ "role": "user", "content": format!("message {i} {words}") }))
+            .collect();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("chat.json");
+        std::fs::write(&file, serde_json::Value::from(messages).to_string()).unwrap();
+        let window = Some("2000".parse().unwrap());
+        let options = Options { engine: Some("newest".to_owned()), window, ..Options::default() };
+        let mut followed = open(&file, &options, &Wishes::default(), Say { is_quiet: true }).unwrap();
+        let Ok(Viewed::View(view)) = view(&mut followed) else { panic!("there is a view") };
+        assert_eq!(followed.session.name(), "newest");
+        assert!(followed.encode(&view).contains("earlier entries are left out"));
+    }
+}

@@ -37,6 +37,9 @@ settings! {
         /// Folding policy: fanfold, hermes, rules, hamr, mask, window [default: fanfold]
         policy: String [short, long, value_name = "NAME", value_parser = Policy::NAMES, hide_possible_values = true]
             = r#""fanfold""#, SettingDefault::Policy(|policy| policy.name.to_owned());
+        /// Engine that folds the conversation [default: fanfold]
+        engine: String [long, value_name = "NAME"]
+            = r#""fanfold""#, SettingDefault::Value("fanfold");
         /// YAML file with a `compaction:` block; selects the policy `rules`
         rules: PathBuf [long, value_name = "FILE"]
             = r#""compaction.yaml""#, SettingDefault::None;

@@ -42,6 +42,24 @@ async fn what_fits_arrives_byte_for_byte_with_its_headers() {
     }
 }
 
+/// The proxy folds with the engine that the terms name, and continues the session with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn conversations_are_folded_by_the_selected_engine() {
+    let stage = Stage::new(Wish { window: NARROW, ..Wish::default() }).await;
+    let messages = long_chat(16);
+    let mut sessions = Vec::new();
+    for n in [10, 20, messages.len()] {
+        let body = chat(&messages[..n]).replacen("\"m\"", "\"folded-by-newest\"", 1);
+        assert!(body.contains("folded-by-newest"), "{body}");
+        let response = stage.chat(&body).await;
+        assert_eq!((response.status().as_u16(), left(&response).as_str()), (200, "folded"));
+        sessions.push(session(&response));
+        assert!(stage.upstream.seen().last().unwrap().text().contains("earlier entries are left out"));
+    }
+    sessions.dedup();
+    assert_eq!(sessions.len(), 1, "{sessions:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_long_conversation_is_one_session_that_is_folded_and_opens_again() {
     let stage = Stage::new(Wish { window: NARROW, ..Wish::default() }).await;

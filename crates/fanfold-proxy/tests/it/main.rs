@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+#[path = "../../../fanfold-engine/examples/other_engine/newest.rs"]
+#[allow(dead_code, reason = "the example uses all of it")]
+mod newest; //           a second engine
 mod setting; //          a proxy, its store, and a scripted provider
 mod folds; //            bodies that are sent folded or whole
 mod rebuilt_requests; // recorded requests, compared with the bodies that the provider received

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use fanfold_core::{Budget, Policy, Tokens, Words};
+use fanfold_core::{Budget, EngineFactory, Policy, Tokens, Words};
 use fanfold_engine::{Engine, MachineClock, Mode, Terms, Ways};
 use fanfold_proxy::meter::Meter;
 use fanfold_proxy::{
@@ -20,6 +20,8 @@ use fanfold_testkit::upstream::{Said, Script, Upstream};
 use fanfold_wire::Format;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::newest::NEWEST;
 
 /// How long terms take that are slow.
 pub(crate) const SLOW: Duration = Duration::from_millis(1500);
@@ -52,7 +54,7 @@ impl Host for TestHost {
             return Err("there are no terms for it".to_owned());
         }
         Ok(Terms {
-            engine: fanfold_core::EngineFactory::FANFOLD,
+            engine: if model == Some("folded-by-newest") { NEWEST } else { EngineFactory::FANFOLD },
             policy: Policy::named("fanfold").unwrap(),
             budget: Budget::with_reserve(Tokens(self.window), Tokens::ZERO),
             prices: None,

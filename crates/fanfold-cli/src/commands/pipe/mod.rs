@@ -60,3 +60,22 @@ fn answer_line(sessions: &mut Sessions, line: &[u8]) -> Result<String, Failure> 
         Some(op) => sessions.operate(op, &request),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_are_folded_by_the_selected_engine() {
+        let options = Options { engine: Some("newest".to_owned()), ..Options::default() };
+        let mut sessions = Sessions::new(Offer::new(&options).unwrap(), false);
+        let words = "some words ".repeat(200);
+        let messages: Vec<_> = (0..20)
+            .map(|i| serde_json::json!({ "role": "user", "content": format!("message {i} {words}") }))
+            .collect();
+        let line = serde_json::json!({ "session": "a", "window": 2_000, "messages": messages }).to_string();
+        let answer = answer_line(&mut sessions, line.as_bytes()).unwrap();
+        assert!(answer.contains("earlier entries are left out") && answer.contains("message 19"), "{answer}");
+        assert!(!answer.contains("message 2 "), "{answer}");
+    }
+}
