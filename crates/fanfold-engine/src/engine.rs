@@ -92,9 +92,9 @@ impl Engine {
 
     /// Looks at a session as the last request left it; none if it is not held.
     pub fn look<T>(&self, session: &SessionId, look: impl FnOnce(&mut Followed) -> T) -> Option<T> {
-        let mut state = self.cache.take(session)?;
-        let seen = look(&mut state.followed);
-        self.cache.put(session.clone(), state);
+        let mut cached = self.cache.take(session)?;
+        let seen = look(&mut cached.state.followed);
+        self.cache.put(session.clone(), cached);
         Some(seen)
     }
 

@@ -33,7 +33,7 @@ pub use request::memory_block::Recollection;
 pub use request::pipeline::{Answer, Ask, Left, Mode, Trouble};
 pub use request::provider_reports::Refused;
 pub use request::rebuild::{Rebuilt, TermsOf};
-pub use request::recognise::Recognised;
+pub use request::recognise::{Recognised, RecognisedBody};
 pub use sessions::checkpoints::{Back, Place as Checkpoint, Step};
 pub use sessions::labels::clean_title;
 pub use sessions::last_window::Told;

@@ -11,8 +11,11 @@ use fanfold_store::{EventRow, Millis, NodeId, SessionId, Store, StoreError};
 use crate::log::notes::{Kept, Note, Noted};
 use crate::summary_jobs::Rest;
 
-/// After how many messages each message of a chain stands.
-pub(crate) type Places = HashMap<NodeId, u32>;
+/// The position of each message in a conversation, counted from 1.
+pub(crate) type Positions = HashMap<NodeId, u32>;
+
+/// An event that is in force: the number of messages before it, and its index in the log.
+pub(crate) type EffectiveEvent = (u32, usize);
 
 /// The kind of the note that says where a session came from.
 pub(crate) const FORKED: &str = "forked";
@@ -176,9 +179,9 @@ impl Past {
     }
 
     /// What holds for a chain under the terms of an era: after how many messages, and which note.
-    pub(crate) fn holding(&self, places: &Places, era: usize, until: usize) -> Vec<(u32, usize)> {
+    pub(crate) fn holding(&self, places: &Positions, era: usize, until: usize) -> Vec<EffectiveEvent> {
         let undone = self.undone(until);
-        let mut holding: Vec<(u32, usize)> = Vec::new();
+        let mut holding: Vec<EffectiveEvent> = Vec::new();
         for (i, noted) in self.notes[..until].iter().enumerate() {
             if undone.contains(&i) {
                 continue;
@@ -225,7 +228,7 @@ impl Past {
 
     /// After how many messages a note holds that was written while requests were under way: behind those that left
     /// without knowing of it, so that what they sent is what is made again.
-    fn behind_unaware(&self, note: usize, place: u32, places: &Places, until: usize) -> u32 {
+    fn behind_unaware(&self, note: usize, place: u32, places: &Positions, until: usize) -> u32 {
         let seq = self.notes[note].seq;
         // Those of the session that it came from are counted anew.
         let end = if note < self.own_from { self.own_from.min(until) } else { until };

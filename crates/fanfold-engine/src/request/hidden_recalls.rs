@@ -48,10 +48,7 @@ impl Engine {
 
     fn besides_in(&self, session: &SessionId) -> Result<Vec<reply::HiddenRecalls>, StoreError> {
         // What another program wrote since comes with the next request; an answer of ours is noted before its end.
-        let held = self.cache.peek(session, |state| {
-            let n_read = state.past.n_own;
-            (state.past.besides(), n_read)
-        });
+        let held = self.cache.peek(session, |cached| (cached.log.besides(), cached.log.n_own));
         let (mut besides, n_read) = held.unwrap_or_default();
         if n_read == 0 {
             return Ok(Past::read(&*self.store, session)?.besides());

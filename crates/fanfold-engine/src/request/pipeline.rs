@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use fanfold_core::{Fault, Handle, Notice, Overflow, Refusal, Tokens, View};
 use fanfold_store::{Batch, Op, SessionId, StoreError};
-use fanfold_wire::{DecodeError, Format};
+use fanfold_wire::{DecodeError, Format, Incoming};
 
 use crate::engine::{Engine, store_hint, store_words};
 use crate::follow::pipeline::{Followed, Sizes};
@@ -27,11 +27,11 @@ use crate::log::fold_record::record;
 use crate::log::message_styles::Dresses;
 use crate::log::notes::{Note, Sent};
 use crate::log::session_log::Past;
-use crate::request::append::{Kept, MOST_TRIES, When};
+use crate::request::append::{Appended, WriteTiming, retry_moved};
 use crate::request::body_edits::{BodyEdits, BodyForm, REJECTED};
 use crate::request::fold_lock::{FoldLock, Got};
 use crate::request::memory_block::{Recollection, add_memory, within};
-use crate::sessions::state::{Arrived, State};
+use crate::sessions::state::{CachedSession, DecodedBody, State};
 
 /// What a client wants to send.
 pub struct Ask<'a> {
@@ -183,30 +183,40 @@ impl Trouble {
 }
 
 impl Engine {
-    /// Takes what a client wants to send, and gives what is to be sent.
+    /// Stores what a client wants to send, folds it, and returns what to send.
     pub fn request(&self, ask: &Ask<'_>) -> Answer {
-        match ask.memory {
-            Some(memory) => self.request_within(&Ask { terms: &within(ask.terms, memory), ..*ask }),
-            None => self.request_within(ask),
-        }
+        self.request_with(ask, None)
     }
 
-    fn request_within(&self, ask: &Ask<'_>) -> Answer {
+    /// The same for a body that was parsed before.
+    pub fn request_parsed(&self, ask: &Ask<'_>, parsed: Incoming) -> Answer {
+        self.request_with(ask, Some(parsed))
+    }
+
+    fn request_with(&self, ask: &Ask<'_>, mut parsed: Option<Incoming>) -> Answer {
+        let reserved = ask.memory.map(|memory| within(ask.terms, memory));
+        let ask = &Ask { terms: reserved.as_ref().unwrap_or(ask.terms), ..*ask };
         let mut progress = Progress::default();
-        let tried = catch_unwind(AssertUnwindSafe(|| self.try_request(ask, &mut progress)));
+        let tried = catch_unwind(AssertUnwindSafe(|| {
+            retry_moved(ask.session, || self.attempt(ask, parsed.take(), &mut progress))
+        }));
         let trouble = match tried {
             Ok(Ok(answer)) => return answer,
             Ok(Err(trouble)) => trouble,
             Err(panic) => Trouble::Panicked(words_of(&*panic)),
         };
         if !matches!(trouble, Trouble::NotDecoded(_) | Trouble::Continued) {
-            // What was said is kept all the same.
-            let is_overflow = matches!(trouble, Trouble::Overflow(_));
-            let when = if is_overflow { When::NothingFits } else { When::AsItCame };
-            let kept = catch_unwind(AssertUnwindSafe(|| self.keep(ask, when)));
-            if let Ok(Ok(kept)) = kept {
-                progress.n_new += kept.n_new;
-                progress.n_left += kept.n_left;
+            // The messages are stored in any case.
+            let timing = match trouble {
+                Trouble::Overflow(_) => WriteTiming::Overflow,
+                _ => WriteTiming::Unchanged,
+            };
+            let appended = catch_unwind(AssertUnwindSafe(|| {
+                retry_moved(ask.session, || self.append(ask, None, timing))
+            }));
+            if let Ok(Ok(appended)) = appended {
+                progress.n_new += appended.n_new;
+                progress.n_left += appended.n_left;
                 progress.is_kept = true;
             }
         }
@@ -227,36 +237,30 @@ impl Engine {
         }
     }
 
-    fn try_request(&self, ask: &Ask<'_>, progress: &mut Progress) -> Result<Answer, Trouble> {
-        for _ in 0..MOST_TRIES {
-            match self.try_once(ask, progress) {
-                // Somebody else wrote in between: look again.
-                Err(Trouble::Store(StoreError::Moved(_))) => {}
-                tried => return tried,
-            }
-        }
-        Err(StoreError::Moved(ask.session.clone()).into())
-    }
-
-    fn try_once(&self, ask: &Ask<'_>, progress: &mut Progress) -> Result<Answer, Trouble> {
-        let kept = match self.keep(ask, When::WithTheNext) {
+    /// One attempt. It fails with [`StoreError::Moved`] if another process writes to the session in between.
+    fn attempt(
+        &self,
+        ask: &Ask<'_>,
+        parsed: Option<Incoming>,
+        progress: &mut Progress,
+    ) -> Result<Answer, Trouble> {
+        let appended = match self.append(ask, parsed, WriteTiming::WithRequest) {
             Err(Trouble::Continued) => {
                 progress.is_kept = true;
                 return Err(Trouble::Continued);
             }
-            kept => kept?,
+            appended => appended?,
         };
-        let Kept { arrived, held, holding, past, frame, deferred, n_new, n_left } = kept;
-        progress.is_kept |= deferred.is_none();
+        let Appended { body, continued, effective, mut log, frame, unwritten, n_new, n_left } = appended;
+        progress.is_kept |= unwritten.is_none();
         progress.n_new += n_new;
         progress.n_left += n_left;
-        let mut state = match held {
+        let mut state = match continued {
             Some(mut state) => {
-                state.followed.conversation = arrived.conversation;
-                state.go_on(&*self.store, arrived.changes, arrived.ids, holding)?;
+                state.advance(&*self.store, body, &log, effective)?;
                 *state
             }
-            None => self.replay(ask.terms, arrived, past)?,
+            None => self.replay(ask.terms, body, &log)?,
         };
         let tools = state.followed.conversation.tools().map(str::to_owned);
         state.followed.set_tools(tools.as_deref());
@@ -282,7 +286,8 @@ impl Engine {
             return Err(Trouble::Late);
         }
         state.frame = Some(frame);
-        let (n_new, new_handles) = self.note_request(ask, &mut state, deferred, &view, &edited)?;
+        let (n_new, new_handles) =
+            self.note_request(ask, (&mut state, &mut log), unwritten, &view, &edited)?;
         let n_new = progress.n_new + n_new;
         let notices = state.followed.session.take_notices();
         let session = &state.followed.session;
@@ -303,7 +308,7 @@ impl Engine {
             unruled: edited.unruled,
             is_rejected: edited.is_rejected,
         };
-        self.cache.put(ask.session.clone(), state);
+        self.cache.put(ask.session.clone(), CachedSession { state, log });
         Ok(answer)
     }
 
@@ -314,36 +319,36 @@ impl Engine {
     fn note_request(
         &self,
         ask: &Ask<'_>,
-        state: &mut State,
-        deferred: Option<Batch>,
+        (state, log): (&mut State, &mut Past),
+        unwritten: Option<Batch>,
         view: &View,
         body: &EditedBody,
     ) -> Result<(usize, Vec<Handle>), Trouble> {
-        let mut sent = sent_of(state, &body.text);
+        let mut sent = sent_of(state, log, &body.text);
         sent.edits.clone_from(&body.edits);
         sent.tokens = Some(view.tokens.0);
         sent.original = match ask.mode {
             Mode::Observe => Some(OBSERVED.to_owned()),
             Mode::Fold => body.is_rejected.then(|| REJECTED.to_owned()),
         };
-        state.has_new_fold = !state.has_noted_all();
+        state.has_new_fold = !state.has_recorded_all(log);
         if !state.has_new_fold {
-            let mut batch = deferred.unwrap_or_else(|| self.batch());
+            let mut batch = unwritten.unwrap_or_else(|| self.batch());
             batch.ops.push(Op::AddEvent(ask.session.clone(), Note::Request(sent.clone()).event()));
             let n_new = self.store.commit(&batch)?.n_new_messages;
             state.pending = Some(sent);
             return Ok((n_new, Vec::new()));
         }
-        let n_new = self.write_kept(deferred)?;
+        let n_new = self.write_batch(unwritten)?;
         let mut notes = Vec::new();
         let got = FoldLock::take(&*self.store, &*self.clock, ask.session, || {
-            state.past.read_on(&*self.store, ask.session).map(|()| !state.has_noted_all())
+            log.read_on(&*self.store, ask.session).map(|()| !state.has_recorded_all(log))
         })?;
         let mut lock = None;
         match got {
             Got::Ours(ours) => {
                 lock = Some(ours);
-                notes.extend(record(&state.followed, &state.past, &sent));
+                notes.extend(record(&state.followed, log, &sent));
             }
             Got::NotNeeded => {}
             Got::Theirs(holder) => return Err(Trouble::Locked(holder)),
@@ -361,12 +366,12 @@ impl Engine {
         Batch { at: self.clock.now(), expected_tips: Vec::new(), ops: Vec::new() }
     }
 
-    /// Follows a conversation from its first message on, by the terms of its era.
-    pub(crate) fn replay(&self, terms: &Terms, arrived: Arrived, past: Past) -> Result<State, StoreError> {
-        let until = past.notes.len();
-        let budget = past.era(until).and_then(|era| State::told_budget(&past, &[], era));
-        let terms = Terms { budget: budget.unwrap_or(terms.budget), ..terms.clone() };
-        State::replay(&*self.store, arrived, &terms, past, until)
+    /// Replays a conversation from its first message on, with the budget that was recorded with its terms.
+    fn replay(&self, terms: &Terms, body: DecodedBody, log: &Past) -> Result<State, StoreError> {
+        let n_events = log.notes.len();
+        let recorded = log.era(n_events).and_then(|event| State::recorded_budget(log, &[], event));
+        let terms = Terms { budget: recorded.unwrap_or(terms.budget), ..terms.clone() };
+        State::replay(&*self.store, body, &terms, log, n_events)
     }
 }
 
@@ -382,12 +387,12 @@ fn handles_of(notes: &[Note]) -> Vec<Handle> {
     folds.flatten().filter_map(|(digits, ..)| digits.parse().ok()).collect()
 }
 
-fn sent_of(state: &State, body: &str) -> Sent {
+fn sent_of(state: &State, log: &Past, body: &str) -> Sent {
     let Followed { session, conversation, .. } = &state.followed;
     Sent {
         tip: state.ids.last().map(ToString::to_string),
         from: 0,
-        seen: state.past.n_own,
+        seen: log.n_own,
         frame: state.frame.as_ref().map(|(frame, _)| frame.to_string()).unwrap_or_default(),
         format: conversation.format().to_string(),
         policy: session.policy_name().to_owned(),

@@ -8,7 +8,7 @@ use crate::engine::{Engine, OpError};
 use crate::follow::room::{corrected, least};
 use crate::log::notes::{Note, Noted};
 use crate::log::session_log::Past;
-use crate::sessions::state::State;
+use crate::sessions::state::{CachedSession, State};
 
 /// What the provider says of a request that it refused for its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -51,7 +51,7 @@ impl Engine {
         let n_notes = past.notes.len();
         let told = past.era(n_notes).and_then(|era| {
             let since: Vec<(u32, usize)> = (era..n_notes).map(|note| (0, note)).collect();
-            State::told_budget(&past, &since, era)
+            State::recorded_budget(&past, &since, era)
         });
         let Some(told) = told else { return Ok(()) };
         let note = Note::Budget { window: told.window().0, reserve: told.reserve().0 };
@@ -97,10 +97,11 @@ struct Known {
 }
 
 impl Known {
-    fn of(state: &State) -> Known {
+    fn of(cached: &CachedSession) -> Known {
+        let CachedSession { state, log } = cached;
         let session = &state.followed.session;
         let is_long = |prices: &fanfold_core::Prices| session.transcript().total() >= prices.minimum;
-        let has_grown = !state.has_new_fold && state.past.ends_with_request();
+        let has_grown = !state.has_new_fold && log.ends_with_request();
         let should_be_warm = session.prices().is_some_and(is_long) && has_grown;
         Known {
             permille: state.followed.room.permille(),

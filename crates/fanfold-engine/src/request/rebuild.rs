@@ -11,7 +11,7 @@ use crate::log::message_styles::Dresses;
 use crate::log::notes::{Note, Noted, Sent};
 use crate::log::session_log::Past;
 use crate::recall::handles::{Body, body_of};
-use crate::sessions::state::{Arrived, State, decode_as, read_frame};
+use crate::sessions::state::{DecodedBody, State, decode_as, read_frame};
 
 /// Makes terms again of their description and a budget.
 pub type TermsOf<'a> = dyn Fn(&str, Budget) -> Result<Terms, String> + 'a;
@@ -156,8 +156,8 @@ impl Engine {
         })?;
         let (conversation, changes) =
             decode_as(&body.text, &sent.format, frame).map_err(|error| broken(error.to_string()))?;
-        let arrived = Arrived { conversation, changes, ids: body.ids };
-        Ok(State::replay(&*self.store, arrived, &terms, past, until)?)
+        let body = DecodedBody::new(conversation, changes, body.ids);
+        Ok(State::replay(&*self.store, body, &terms, &past, until)?)
     }
 }
 

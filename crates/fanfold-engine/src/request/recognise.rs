@@ -38,16 +38,23 @@ pub enum Recognised {
     New,
 }
 
+/// A parsed body and the session that it belongs to.
+pub struct RecognisedBody {
+    /// The session.
+    pub recognised: Recognised,
+    /// The parsed body, for [`Engine::request_parsed`].
+    pub incoming: Incoming,
+    /// The text of the body if hidden recalls were put back into it.
+    pub with_recalls: Option<String>,
+}
+
 impl Engine {
-    /// Tells which session a body belongs to.
+    /// Finds the session that a body belongs to.
     pub fn recognise(&self, body: &str, format: Format) -> Result<Recognised, Trouble> {
-        let incoming = self.open(body, format)?;
-        let recognised = self.recognise_in(&incoming)?.0;
-        self.expect(incoming);
-        Ok(recognised)
+        Ok(self.recognise_in(&self.open(body, format)?)?.0)
     }
 
-    /// Finds the messages of a body. One that goes on with a session in memory is not read again from the beginning.
+    /// Parses a body. Of a body that continues a cached session, only the new part is read.
     pub fn open(&self, body: &str, format: Format) -> Result<Incoming, DecodeError> {
         match self.cache.resume(body, format) {
             Some(incoming) => Ok(incoming),
@@ -55,20 +62,15 @@ impl Engine {
         }
     }
 
-    /// Keeps a body whose messages have been found for its request, which comes next and need not find them again.
-    pub fn expect(&self, incoming: Incoming) {
-        self.cache.wait(incoming);
-    }
-
-    /// Tells which session a body belongs to once the recalls are in it that its client was not shown; and the body
-    /// with them, if there are any.
-    pub fn recognise_whole(&self, incoming: Incoming) -> Result<(Recognised, Option<String>), Trouble> {
+    /// Finds the session that a body belongs to after hidden recalls are put back into it.
+    pub fn recognise_whole(&self, incoming: Incoming) -> Result<RecognisedBody, Trouble> {
         let (recognised, besides) = self.recognise_in(&incoming)?;
         let Some(whole) = insert_hidden_recalls(incoming.text(), incoming.format(), &besides) else {
-            self.expect(incoming);
-            return Ok((recognised, None));
+            return Ok(RecognisedBody { recognised, incoming, with_recalls: None });
         };
-        Ok((self.recognise(&whole, incoming.format())?, Some(whole)))
+        let incoming = self.open(&whole, incoming.format())?;
+        let recognised = self.recognise_in(&incoming)?.0;
+        Ok(RecognisedBody { recognised, incoming, with_recalls: Some(whole) })
     }
 
     /// The session that a body goes on with: the one it was recognised as, a fork of it, or the id of a new one.
@@ -130,7 +132,7 @@ impl Engine {
 
     /// How many messages, from the first on, some session has, and which ones do.
     fn deepest(&self, ids: &[NodeId], n_likely: usize) -> Result<(usize, Vec<SessionId>), StoreError> {
-        let mut n_there = self.n_there(ids, n_likely)?;
+        let mut n_there = self.n_stored(ids, n_likely)?;
         let owners = |n: usize| match n.checked_sub(1) {
             Some(last) => self.store.owners(ids[last]),
             None => Ok(Vec::new()),

@@ -1,4 +1,4 @@
-//! The sessions used last, as they were left, and bodies whose messages have been found. What is not here is replayed.
+//! The sessions used last, as their last requests left them. All others are replayed from the store.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,101 +6,75 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use fanfold_store::{NodeId, SessionId};
 use fanfold_wire::{Format, Incoming};
 
-use crate::sessions::state::State;
+use crate::sessions::state::CachedSession;
 
-/// So many sessions are kept.
-const MOST_KEPT: usize = 1_000;
-/// And so many bytes of their bodies; what follows from them is a few times as much.
-const MOST_BYTES: usize = 128 * 1024 * 1024;
-/// So many bytes of bodies wait for their requests.
-const MOST_WAITING: usize = 64 * 1024 * 1024;
+/// Maximum number of cached sessions.
+const MAX_SESSIONS: usize = 1_000;
+/// Maximum total size of their bodies; their state is a few times as large.
+const MAX_BYTES: usize = 128 * 1024 * 1024;
 
-/// Sessions as they were left, the one used last at the end.
+/// Cached sessions, the one used last at the end.
 #[derive(Default)]
 pub(crate) struct Cache {
-    /// Guards the list; a state is taken out while it is worked on, so that no two requests share one.
-    kept: Mutex<VecDeque<(SessionId, State)>>,
-    /// Bodies that were recognised and not yet sent.
-    waiting: Mutex<VecDeque<Incoming>>,
+    /// Guards the list. A session is taken out while it is used, so that no two requests share one.
+    sessions: Mutex<VecDeque<(SessionId, CachedSession)>>,
 }
 
 impl Cache {
-    fn kept(&self) -> MutexGuard<'_, VecDeque<(SessionId, State)>> {
-        // Whole states go in and out, so a thread that died holding the list left it whole.
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<Incoming>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn sessions(&self) -> MutexGuard<'_, VecDeque<(SessionId, CachedSession)>> {
+        // Only whole sessions are moved in and out, so the list is valid even if a thread panicked.
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes a session out.
-    pub(crate) fn take(&self, session: &SessionId) -> Option<State> {
-        let mut kept = self.kept();
-        let at = kept.iter().rposition(|(id, _)| id == session)?;
-        kept.remove(at).map(|(_, state)| state)
+    pub(crate) fn take(&self, session: &SessionId) -> Option<CachedSession> {
+        let mut sessions = self.sessions();
+        let at = sessions.iter().rposition(|(id, _)| id == session)?;
+        sessions.remove(at).map(|(_, cached)| cached)
     }
 
-    /// Looks at a session where it is; none if it is not here, or is being worked on.
-    pub(crate) fn peek<T>(&self, session: &SessionId, look: impl FnOnce(&State) -> T) -> Option<T> {
-        self.kept().iter().rev().find(|(id, _)| id == session).map(|(_, state)| look(state))
+    /// Reads from a session in place; none if it is not cached or in use.
+    pub(crate) fn peek<T>(&self, session: &SessionId, read: impl FnOnce(&CachedSession) -> T) -> Option<T> {
+        self.sessions().iter().rev().find(|(id, _)| id == session).map(|(_, cached)| read(cached))
     }
 
-    /// Finds the messages of a body that goes on with a session that is here, by looking at what is new.
+    /// Parses a body that continues a cached session by reading only what is new.
     pub(crate) fn resume(&self, body: &str, format: Format) -> Option<Incoming> {
-        let kept = self.kept();
-        let conversations = kept.iter().rev().map(|(_, state)| &state.followed.conversation);
-        conversations.filter(|held| held.format() == format).find_map(|held| held.resume(body))
+        let sessions = self.sessions();
+        let conversations = sessions.iter().rev().map(|(_, cached)| &cached.state.followed.conversation);
+        conversations.filter(|cached| cached.format() == format).find_map(|cached| cached.resume(body))
     }
 
-    /// The ids of the messages that a body has in common with a session that is here: the most there are.
+    /// The ids of the messages that a body has in common with the most similar cached session.
     pub(crate) fn common(&self, incoming: &Incoming, first: NodeId) -> Vec<NodeId> {
-        let kept = self.kept();
-        let alike = kept.iter().filter(|(_, state)| {
+        let sessions = self.sessions();
+        let states = sessions.iter().map(|(_, cached)| &cached.state);
+        let similar = states.filter(|state| {
             state.ids.first() == Some(&first) && state.followed.conversation.format() == incoming.format()
         });
-        let common = alike.map(|(_, state)| (state.followed.conversation.n_common(incoming), state));
+        let common = similar.map(|state| (state.followed.conversation.n_common(incoming), state));
         let most = common.max_by_key(|(n_common, _)| *n_common);
         most.map(|(n_common, state)| state.ids[..n_common].to_vec()).unwrap_or_default()
     }
 
-    /// Puts a session in as the one used last.
-    pub(crate) fn put(&self, session: SessionId, state: State) {
-        let mut kept = self.kept();
-        kept.retain(|(id, _)| *id != session);
-        kept.push_back((session, state));
-        let mut n_bytes: usize = kept.iter().map(|(_, state)| n_bytes(state)).sum();
-        // The one used last stays, however long it is.
-        while kept.len() > MOST_KEPT || n_bytes > MOST_BYTES && kept.len() > 1 {
-            n_bytes -= kept.pop_front().map_or(0, |(_, state)| self::n_bytes(&state));
+    /// Adds a session as the one used last, and removes old ones beyond the limits.
+    pub(crate) fn put(&self, session: SessionId, cached: CachedSession) {
+        let mut sessions = self.sessions();
+        sessions.retain(|(id, _)| *id != session);
+        sessions.push_back((session, cached));
+        let mut total: usize = sessions.iter().map(|(_, cached)| n_bytes(cached)).sum();
+        // The session used last stays, however large it is.
+        while sessions.len() > MAX_SESSIONS || total > MAX_BYTES && sessions.len() > 1 {
+            total -= sessions.pop_front().map_or(0, |(_, cached)| n_bytes(&cached));
         }
     }
 
-    /// Keeps a body whose messages have been found until its request comes.
-    pub(crate) fn wait(&self, incoming: Incoming) {
-        let mut waiting = self.waiting();
-        waiting.push_back(incoming);
-        let mut n_bytes: usize = waiting.iter().map(|incoming| incoming.text().len()).sum();
-        while n_bytes > MOST_WAITING || waiting.len() > MOST_KEPT {
-            n_bytes -= waiting.pop_front().map_or(n_bytes, |incoming| incoming.text().len());
-        }
-    }
-
-    /// Takes a body out that waits.
-    pub(crate) fn arrived(&self, body: &str, format: Option<Format>) -> Option<Incoming> {
-        let mut waiting = self.waiting();
-        let is_it = |other: &Incoming| Some(other.format()) == format && other.text() == body;
-        let at = waiting.iter().rposition(is_it)?;
-        waiting.remove(at)
-    }
-
-    /// Forgets all of them.
+    /// Removes all sessions.
     pub(crate) fn clear(&self) {
-        self.kept().clear();
-        self.waiting().clear();
+        self.sessions().clear();
     }
 }
 
-fn n_bytes(state: &State) -> usize {
-    state.followed.conversation.n_bytes()
+fn n_bytes(cached: &CachedSession) -> usize {
+    cached.state.followed.conversation.n_bytes()
 }

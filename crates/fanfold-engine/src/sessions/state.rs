@@ -1,4 +1,4 @@
-//! A session followed to its newest message: from nothing, or on from where it stood. Both ways lead to the same bytes.
+//! A session replayed to its newest message, from its first message or from a cached state, to the same bytes.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -10,142 +10,157 @@ use crate::follow::pipeline::{Followed, count_changes, messages_of};
 use crate::follow::terms::Terms;
 use crate::log::body_frame::Skeleton;
 use crate::log::notes::{Note, Noted, Sent, Summarised};
-use crate::log::session_log::{Past, Places};
+use crate::log::session_log::{EffectiveEvent, Past, Positions};
 
-/// A session at one of its messages.
+/// A session replayed to one of its messages.
 pub(crate) struct State {
     pub(crate) followed: Followed,
     /// The ids of its messages.
     pub(crate) ids: Vec<NodeId>,
-    pub(crate) places: Places,
-    pub(crate) past: Past,
-    /// The note with its terms.
-    pub(crate) era: usize,
-    /// The note that says how its model may open folds, if any does.
-    offer: Option<usize>,
-    /// What held for it, in order.
-    applied: Vec<(u32, usize)>,
-    /// The request that left last; it is in the store and not yet among what was applied.
+    pub(crate) positions: Positions,
+    /// The number of messages that were followed.
+    n_followed: usize,
+    /// The index of the event with its terms.
+    pub(crate) terms_event: usize,
+    /// The index of the event with its recall offer, if there is one.
+    offer_event: Option<usize>,
+    /// The events that were applied, in order.
+    applied: Vec<EffectiveEvent>,
+    /// The last request. It is in the store and not yet among the applied events.
     pub(crate) pending: Option<Sent>,
-    /// What stood around the messages last.
+    /// The body frame of the last request.
     pub(crate) frame: Option<(BlobId, Skeleton)>,
-    /// Whether the request that left last was the first with a fold.
+    /// Whether the last request was the first with a new fold.
     pub(crate) has_new_fold: bool,
-    /// Handles that are known to be noted, since a turn.
-    noted: HashSet<Handle>,
-    noted_since: Option<usize>,
+    /// Handles that are known to be recorded since the last move of the session.
+    recorded: HashSet<Handle>,
+    recorded_since: Option<usize>,
 }
 
-/// A body that was decoded.
-pub(crate) struct Arrived {
+/// A session as the cache keeps it.
+pub(crate) struct CachedSession {
+    pub(crate) state: State,
+    pub(crate) log: Past,
+}
+
+/// A decoded body.
+pub(crate) struct DecodedBody {
     pub(crate) conversation: Conversation,
+    /// What the messages change in the transcript: all of them, or those after the cached state.
     pub(crate) changes: Vec<Change>,
     pub(crate) ids: Vec<NodeId>,
+    pub(crate) positions: Positions,
+}
+
+impl DecodedBody {
+    pub(crate) fn new(conversation: Conversation, changes: Vec<Change>, ids: Vec<NodeId>) -> DecodedBody {
+        let positions = positions_of(&ids);
+        DecodedBody { conversation, changes, ids, positions }
+    }
 }
 
 impl State {
-    /// Follows a conversation from its first message on, with what happened up to a note.
+    /// Replays a conversation from its first message on, with the first `n_events` events of the log.
     ///
-    /// The terms have the budget that the era began with.
+    /// The terms have the budget that was recorded with them.
     pub(crate) fn replay(
         store: &dyn Store,
-        arrived: Arrived,
+        body: DecodedBody,
         terms: &Terms,
-        past: Past,
-        until: usize,
+        log: &Past,
+        n_events: usize,
     ) -> Result<State, StoreError> {
-        let era = past.era(until).ok_or_else(|| StoreError::Broken("a session without terms".to_owned()))?;
-        let Note::Began(began) = &past.notes[era].note else { unreachable!("an era begins") };
-        let places = places_of(&arrived.ids);
-        let holding = past.holding(&places, era, until);
+        let DecodedBody { conversation, changes, ids, positions } = body;
+        let missing = || StoreError::Broken("a session without terms".to_owned());
+        let terms_event = log.era(n_events).ok_or_else(missing)?;
+        let Note::Began(began) = &log.notes[terms_event].note else { unreachable!("it sets terms") };
+        let applied = log.holding(&positions, terms_event, n_events);
         let mut frames = Frames { store, tools: BTreeMap::new() };
         let tools = frames.tools(&began.frame)?;
-        let (at, offer) = past.offer_after(until).map(|(at, offer)| (at, offer.clone())).unzip();
+        let (offer_event, offer) =
+            log.offer_after(n_events).map(|(event, offer)| (event, offer.clone())).unzip();
         let offer = offer.unwrap_or_default();
-        let mut followed = Followed::start(arrived.conversation, &offer.within(terms));
+        let mut followed = Followed::start(conversation, &offer.within(terms));
         followed.add_tool(offer.tool.as_deref());
         followed.set_tools(tools.as_deref());
-        walk(&mut followed, arrived.changes, &past, &holding, &mut frames)?;
-        let (ids, frame, noted) = (arrived.ids, None, HashSet::new());
+        walk(&mut followed, changes, log, &applied, &mut frames)?;
         Ok(State {
             followed,
+            n_followed: ids.len(),
             ids,
-            places,
-            past,
-            era,
-            offer: at,
-            applied: holding,
+            positions,
+            terms_event,
+            offer_event,
+            applied,
             pending: None,
-            frame,
+            frame: None,
             has_new_fold: false,
-            noted,
-            noted_since: None,
+            recorded: HashSet::new(),
+            recorded_since: None,
         })
     }
 
-    /// After how many messages each stands, with those that come next.
-    pub(crate) fn places_with(&mut self, ids: &[NodeId]) -> &Places {
-        let new = ids.iter().enumerate().skip(self.ids.len());
-        self.places.extend(new.map(|(i, id)| (*id, i as u32 + 1)));
-        &self.places
-    }
-
-    /// Whether every handle of the ledger is noted.
-    pub(crate) fn has_noted_all(&mut self) -> bool {
-        let State { followed, past, noted, noted_since, .. } = self;
-        // After a turn they are to be noted again.
-        if *noted_since != past.turn {
-            noted.clear();
-            *noted_since = past.turn;
+    /// Whether every handle of the ledger is recorded in the log.
+    pub(crate) fn has_recorded_all(&mut self, log: &Past) -> bool {
+        // After a move they have to be recorded again.
+        if self.recorded_since != log.turn {
+            self.recorded.clear();
+            self.recorded_since = log.turn;
         }
-        let mut handles = followed.session.ledger().originals().map(|(handle, _)| handle);
+        let recorded = &mut self.recorded;
+        let mut handles = self.followed.session.ledger().originals().map(|(handle, _)| handle);
         handles.all(|handle| {
-            noted.contains(&handle) || (past.known.contains(&handle.to_string()) && noted.insert(handle))
+            recorded.contains(&handle) || (log.known.contains(&handle.to_string()) && recorded.insert(handle))
         })
     }
 
-    /// Whether it can go on with new messages and what has happened since, without looking back.
-    pub(crate) fn can_go_on(&self, ids: &[NodeId], holding: &[(u32, usize)]) -> bool {
-        let n_notes = self.past.notes.len();
-        let is_same_era = self.past.era(n_notes) == Some(self.era);
-        let is_same_offer = self.past.offer_after(n_notes).map(|(at, _)| at) == self.offer;
-        let n_held = self.ids.len() as u32;
-        let Some(new) = holding.strip_prefix(&*self.applied) else { return false };
-        let is_after = new.iter().all(|(place, _)| *place >= n_held);
-        // Our own last request comes first; else somebody else was here.
+    /// Whether new messages and events can be applied to it without a replay.
+    pub(crate) fn can_advance(&self, log: &Past, effective: &[EffectiveEvent]) -> bool {
+        let n_events = log.notes.len();
+        let has_same_terms = log.era(n_events) == Some(self.terms_event);
+        let has_same_offer = log.offer_after(n_events).map(|(event, _)| event) == self.offer_event;
+        let Some(new) = effective.strip_prefix(&*self.applied) else { return false };
+        let are_after = new.iter().all(|(position, _)| *position as usize >= self.n_followed);
+        // The first new event must be our last request; otherwise another process sent one.
         let is_ours = match (&self.pending, new.first()) {
             (Some(sent), Some((_, first))) => {
-                matches!(&self.past.notes[*first].note, Note::Request(noted) if noted == sent)
+                matches!(&log.notes[*first].note, Note::Request(recorded) if recorded == sent)
             }
             (None, _) => true,
             (Some(_), None) => false,
         };
-        is_same_era && is_same_offer && is_after && is_ours && ids.starts_with(&self.ids)
+        has_same_terms && has_same_offer && are_after && is_ours
     }
 
-    /// Goes on with what the same conversation says next.
-    pub(crate) fn go_on(
+    /// Applies the new messages of a body that continues it, and the new events.
+    pub(crate) fn advance(
         &mut self,
         store: &dyn Store,
-        changes: Vec<Change>,
-        ids: Vec<NodeId>,
-        holding: Vec<(u32, usize)>,
+        body: DecodedBody,
+        log: &Past,
+        effective: Vec<EffectiveEvent>,
     ) -> Result<(), StoreError> {
-        self.ids = ids;
+        self.followed.conversation = body.conversation;
+        (self.n_followed, self.ids, self.positions) = (body.ids.len(), body.ids, body.positions);
         let mut frames = Frames { store, tools: BTreeMap::new() };
-        let n_known = self.applied.len() + usize::from(self.pending.take().is_some());
-        walk(&mut self.followed, changes, &self.past, &holding[n_known.min(holding.len())..], &mut frames)?;
-        self.applied = holding;
+        let n_applied = self.applied.len() + usize::from(self.pending.take().is_some());
+        let new = &effective[n_applied.min(effective.len())..];
+        walk(&mut self.followed, body.changes, log, new, &mut frames)?;
+        self.applied = effective;
         Ok(())
     }
 
-    /// The budget that was last told: a refusal may have made the session's own smaller.
-    pub(crate) fn told_budget(past: &Past, holding: &[(u32, usize)], era: usize) -> Option<Budget> {
-        let told = holding.iter().rev().find_map(|(_, i)| match &past.notes[*i].note {
+    /// The last recorded budget. The session's own may be smaller after a refusal.
+    pub(crate) fn recorded_budget(
+        log: &Past,
+        effective: &[EffectiveEvent],
+        terms_event: usize,
+    ) -> Option<Budget> {
+        let changed = effective.iter().rev().find_map(|(_, event)| match &log.notes[*event].note {
             Note::Budget { window, reserve } => Some((*window, *reserve)),
             _ => None,
         });
-        let (window, reserve) = told.or_else(|| match &past.notes.get(era)?.note {
+        let (window, reserve) = changed.or_else(|| match &log.notes.get(terms_event)?.note {
             Note::Began(began) => Some((began.window, began.reserve)),
             _ => None,
         })?;
@@ -153,41 +168,41 @@ impl State {
     }
 }
 
-/// After how many messages each of them stands.
-pub(crate) fn places_of(ids: &[NodeId]) -> Places {
+/// The position of each message.
+pub(crate) fn positions_of(ids: &[NodeId]) -> Positions {
     ids.iter().enumerate().map(|(i, id)| (*id, i as u32 + 1)).collect::<HashMap<_, _>>()
 }
 
-/// Whether a conversation may be taken up where it was left: items of one reply make one step only if they are read
-/// together.
+/// Whether a conversation can be continued between two messages. Items of one Responses reply make one step only if they
+/// are decoded together.
 pub(crate) fn is_between_replies(format: Format, last: Option<&str>, next: Option<&str>) -> bool {
     let is_the_models = |message: &str| matches!(role_of(message), Role::Assistant | Role::Other);
     !format.has_replies_of_many_messages()
         || !(last.is_some_and(is_the_models) && next.is_some_and(is_the_models))
 }
 
-/// Makes changes and lets things happen between them, each after its message.
+/// Applies changes and events, each event after its message.
 fn walk(
     followed: &mut Followed,
     mut changes: Vec<Change>,
-    past: &Past,
-    holding: &[(u32, usize)],
+    log: &Past,
+    events: &[EffectiveEvent],
     frames: &mut Frames<'_>,
 ) -> Result<(), StoreError> {
     count_changes(followed.session.counter(), &mut changes);
     let mut changes = changes.into_iter().peekable();
-    for (place, i) in holding {
-        while let Some(change) = changes.next_if(|change| place_of(change) <= *place) {
+    for (position, event) in events {
+        while let Some(change) = changes.next_if(|change| position_of(change) <= *position) {
             followed.make_one(change);
         }
-        apply(followed, &past.notes[*i], frames)?;
+        apply(followed, &log.notes[*event], frames)?;
     }
     changes.for_each(|change| followed.make_one(change));
     Ok(())
 }
 
-/// After how many messages a change is complete.
-fn place_of(change: &Change) -> u32 {
+/// The number of messages after which a change is complete.
+fn position_of(change: &Change) -> u32 {
     match change {
         Change::Append(entry) => messages_of(entry).last().map_or(0, |last| last + 1),
         Change::Answer(_, outcome) => outcome.origin.message.saturating_add(1),
@@ -294,9 +309,9 @@ mod tests {
     use crate::log::notes::Began;
     use crate::request::receive::ids_of;
 
-    /// What happened behind a message that was followed long ago can't be made up for by going on.
+    /// An event behind a message that was followed long ago needs a replay.
     #[test]
-    fn what_happened_behind_an_earlier_message_is_not_gone_on_from() {
+    fn an_event_behind_an_earlier_message_needs_a_replay() {
         let body = r#"{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},
             {"role":"user","content":"c"}]}"#;
         let (conversation, changes) = Conversation::decode(body, None).unwrap();
@@ -306,8 +321,8 @@ mod tests {
         let (terms, format) = (String::new(), conversation.format().to_string());
         let began = Began { terms, window: 900, reserve: 0, format, frame: frame.to_string() };
         let noted = |seq, tip, note| Noted { seq, at: Millis(0), tip, note };
-        let mut past = Past::default();
-        past.notes.push(noted(0, None, Note::Began(began)));
+        let mut log = Past::default();
+        log.notes.push(noted(0, None, Note::Began(began)));
         let ids = ids_of(None, conversation.messages());
         let terms = Terms {
             engine: fanfold_core::EngineFactory::FANFOLD,
@@ -320,16 +335,16 @@ mod tests {
             assumed: Vec::new(),
             described: String::new(),
         };
-        let arrived = Arrived { conversation, changes, ids: ids.clone() };
-        let mut state = State::replay(&store, arrived, &terms, past, 1).unwrap();
-        let can_go_on = |state: &State| {
-            let holding = state.past.holding(&state.places, state.era, state.past.notes.len());
-            state.can_go_on(&ids, &holding)
+        let body = DecodedBody::new(conversation, changes, ids.clone());
+        let state = State::replay(&store, body, &terms, &log, 1).unwrap();
+        let can_advance = |log: &Past| {
+            let effective = log.holding(&state.positions, state.terms_event, log.notes.len());
+            state.can_advance(log, &effective)
         };
-        assert!(can_go_on(&state));
-        state.past.notes.push(noted(1, Some(ids[2]), Note::Cooled { later: false }));
-        assert!(can_go_on(&state), "behind the newest one");
-        state.past.notes.push(noted(2, Some(ids[0]), Note::Cooled { later: false }));
-        assert!(!can_go_on(&state), "behind the first one");
+        assert!(can_advance(&log));
+        log.notes.push(noted(1, Some(ids[2]), Note::Cooled { later: false }));
+        assert!(can_advance(&log), "behind the newest message");
+        log.notes.push(noted(2, Some(ids[0]), Note::Cooled { later: false }));
+        assert!(!can_advance(&log), "behind the first message");
     }
 }

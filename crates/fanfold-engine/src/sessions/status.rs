@@ -8,7 +8,7 @@ use crate::engine::{Engine, OpError};
 use crate::follow::room::Room;
 use crate::log::notes::Note;
 use crate::log::session_log::{Past, leads_to};
-use crate::sessions::state::{State, places_of};
+use crate::sessions::state::{State, positions_of};
 
 /// How a session stands.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,14 +91,14 @@ impl Engine {
     fn room(&self, row: &SessionRow, past: &Past) -> Result<Option<Room>, StoreError> {
         let until = past.notes.len();
         let Some(era) = past.era(until) else { return Ok(None) };
-        let Some(began) = State::told_budget(past, &[], era) else { return Ok(None) };
+        let Some(began) = State::recorded_budget(past, &[], era) else { return Ok(None) };
         let nodes = match row.tip {
             Some(tip) => self.store.chain(tip, 0..u32::MAX)?,
             None => Vec::new(),
         };
         let ids: Vec<NodeId> = nodes.into_iter().map(|node| node.id).collect();
         let mut room = Room::of(began);
-        let holding = past.holding(&places_of(&ids), era, until);
+        let holding = past.holding(&positions_of(&ids), era, until);
         holding.into_iter().for_each(|(_, i)| room.take(&past.notes[i].note));
         Ok(Some(room))
     }

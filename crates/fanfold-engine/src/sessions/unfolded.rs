@@ -7,7 +7,7 @@ use fanfold_store::{NodeId, SessionId, StoreError};
 use crate::engine::Engine;
 use crate::log::notes::{Note, Noted};
 use crate::log::session_log::Past;
-use crate::sessions::state::places_of;
+use crate::sessions::state::positions_of;
 
 impl Engine {
     /// The messages of a session that stand in its view as they came, by their numbers.
@@ -21,7 +21,7 @@ impl Engine {
         };
         let folds: Vec<_> = past.in_force().filter_map(fold_of).collect();
         let ids: Vec<_> = self.store.chain(tip, 0..u32::MAX)?.into_iter().map(|node| node.id).collect();
-        let places = places_of(&ids);
+        let places = positions_of(&ids);
         // The newest fold on the way to here; what was folded elsewhere does not count.
         let is_here = |(tip, _): &&(Option<NodeId>, _)| tip.is_some_and(|tip| places.contains_key(&tip));
         let folded = folds.iter().rev().find(is_here);

@@ -13,10 +13,10 @@ use super::report::{Ended, Missed, Written};
 use crate::engine::{Engine, OpError};
 use crate::follow::pipeline::{Followed, messages_of};
 use crate::log::notes::{Note, Summarised};
-use crate::log::session_log::{Past, Places, leads_to};
-use crate::request::append::MOST_TRIES;
+use crate::log::session_log::{Past, Positions, leads_to};
+use crate::request::append::MAX_ATTEMPTS;
 use crate::request::receive::ids_of;
-use crate::sessions::state::{places_of, summary_of};
+use crate::sessions::state::{CachedSession, positions_of, summary_of};
 
 /// What is to be summarised.
 #[derive(Debug, Clone, Copy)]
@@ -46,9 +46,9 @@ pub struct Pending {
 
 impl Past {
     /// The newest summary of what a conversation says, up to where it stands.
-    fn newest_summary(&self, places: &Places, followed: &Followed) -> Option<Summary> {
+    fn newest_summary(&self, positions: &Positions, followed: &Followed) -> Option<Summary> {
         self.notes.iter().rev().find_map(|noted| match &noted.note {
-            Note::Summarised(summary) if places.contains_key(&noted.tip?) => summary_of(followed, summary),
+            Note::Summarised(summary) if positions.contains_key(&noted.tip?) => summary_of(followed, summary),
             _ => None,
         })
     }
@@ -57,7 +57,7 @@ impl Past {
 impl Engine {
     /// Whether the last request of a session folded something, so that a summary of it would be of use.
     pub fn has_just_folded(&self, session: &SessionId) -> bool {
-        self.cache.peek(session, |state| state.has_new_fold).unwrap_or(false)
+        self.cache.peek(session, |cached| cached.state.has_new_fold).unwrap_or(false)
     }
 
     /// Has a summary written of what is folded, and keeps it. It takes as long as the models take.
@@ -74,10 +74,10 @@ impl Engine {
             return Ok(Ended::NotSet);
         }
         let past = Past::read(&*self.store, wanted.session)?;
-        let held = self.cache.peek(wanted.session, |state| {
+        let held = self.cache.peek(wanted.session, |CachedSession { state, .. }| {
             let held = Held {
                 session: state.followed.session.fork(),
-                previous: past.newest_summary(&state.places, &state.followed),
+                previous: past.newest_summary(&state.positions, &state.followed),
             };
             (held, state.ids.last().copied())
         });
@@ -116,9 +116,9 @@ impl Engine {
             Some(_) => Past::read(&*self.store, wanted.session)?,
             None => Past::default(),
         };
-        let places = places_of(&ids_of(None, followed.conversation.plain_messages(0)));
+        let positions = positions_of(&ids_of(None, followed.conversation.plain_messages(0)));
         let held =
-            Held { session: followed.session.fork(), previous: past.newest_summary(&places, followed) };
+            Held { session: followed.session.fork(), previous: past.newest_summary(&positions, followed) };
         let (pending, _lock) = match self.asked(wanted, ways, &past, held, tell)? {
             Ok(asked) => asked,
             Err(ended) => return Ok((ended, None)),
@@ -137,7 +137,7 @@ impl Engine {
         ways: &Ways,
         pending: &Pending,
     ) -> Result<Ended, OpError> {
-        let tip = self.cache.peek(wanted.session, |state| state.ids.last().copied()).flatten();
+        let tip = self.cache.peek(wanted.session, |cached| cached.state.ids.last().copied()).flatten();
         self.keep_tried(wanted, ways, pending, tip)
     }
 
@@ -215,7 +215,7 @@ impl Engine {
         if wanted.is_by_hand && has_changed {
             notes.push(Note::FoldAsked { from: None, to: None });
         }
-        for _ in 0..MOST_TRIES {
+        for _ in 0..MAX_ATTEMPTS {
             let row = self.row(wanted.session)?;
             let is_there = tip == row.tip || leads_to(&*self.store, tip, row.tip)?;
             if !is_there {

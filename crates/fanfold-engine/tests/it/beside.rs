@@ -15,7 +15,8 @@ fn step(call: &str, result: &str) -> [Value; 2] {
 }
 
 fn recognise(engine: &Engine, body: &str) -> (Recognised, Option<String>) {
-    engine.recognise_whole(engine.open(body, Format::Chat).unwrap()).unwrap()
+    let found = engine.recognise_whole(engine.open(body, Format::Chat).unwrap()).unwrap();
+    (found.recognised, found.with_recalls)
 }
 
 #[test]

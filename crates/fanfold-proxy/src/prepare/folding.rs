@@ -170,7 +170,7 @@ impl FoldRun<'_> {
         let received = std::str::from_utf8(&conversation.received).map_err(|_| BypassReason::NotDecoded)?;
         let text = std::str::from_utf8(&conversation.text).map_err(|_| BypassReason::NotDecoded)?;
         let name = conversation.session_name.as_ref().or(attempt.session.as_ref());
-        let session = find_session(engine, parsed, name)?;
+        let (session, parsed) = find_session(engine, parsed, name)?;
         let terms = self.settle_window(engine, &session, terms)?;
         let found = Instant::now();
         if let Some(refused) = &attempt.refused
@@ -189,7 +189,7 @@ impl FoldRun<'_> {
         let recall_memory = || conversation.memory.as_ref().and_then(TurnMemory::text);
         let memory = conversation.memory.as_ref();
         let source = if conversation.caller.is_subagent { SUBAGENT_SOURCE } else { SOURCE };
-        let answer = engine.request(&Ask {
+        let ask = Ask {
             parent: parent.as_ref(),
             mode: self.context.mode,
             until: Some(self.until),
@@ -198,7 +198,8 @@ impl FoldRun<'_> {
             received: Some(received),
             form: form.body_form(),
             ..Ask::new(&session.id, body, &terms, source)
-        });
+        };
+        let answer = engine.request_parsed(&ask, parsed);
         if let Left::AsItCame(trouble) = &answer.left {
             return Ok(self.unchanged(trouble, session.id, &answer, &terms));
         }
@@ -348,11 +349,15 @@ impl From<StoreError> for Bypass {
 }
 
 /// Finds the session that the client names, or recognises it by its messages.
-fn find_session(engine: &Engine, parsed: Incoming, name: Option<&String>) -> Result<FoundSession, Trouble> {
+fn find_session(
+    engine: &Engine,
+    parsed: Incoming,
+    name: Option<&String>,
+) -> Result<(FoundSession, Incoming), Trouble> {
     let Some(name) = name else {
-        let (recognised, with_recalls) = engine.recognise_whole(parsed)?;
-        let (id, is_new) = (engine.take_up(&recognised)?, recognised == Recognised::New);
-        return Ok(FoundSession { id, is_new, with_recalls });
+        let found = engine.recognise_whole(parsed)?;
+        let (id, is_new) = (engine.take_up(&found.recognised)?, found.recognised == Recognised::New);
+        return Ok((FoundSession { id, is_new, with_recalls: found.with_recalls }, found.incoming));
     };
     let id = SessionId(name.clone());
     let is_new = engine.store().session(&id)?.is_none();
@@ -360,10 +365,11 @@ fn find_session(engine: &Engine, parsed: Incoming, name: Option<&String>) -> Res
         true => None,
         false => engine.with_recalls_of(&id, parsed.text(), parsed.format())?,
     };
-    if with_recalls.is_none() {
-        engine.expect(parsed);
-    }
-    Ok(FoundSession { id, is_new, with_recalls })
+    let parsed = match &with_recalls {
+        Some(whole) => engine.open(whole, parsed.format())?,
+        None => parsed,
+    };
+    Ok((FoundSession { id, is_new, with_recalls }, parsed))
 }
 
 /// Fold settings with a window that is not larger than the provider accepts.
