@@ -22,7 +22,7 @@
 //! assert!(folded.tokens < folded.tokens_before && folded.body.len() < body.len());
 //!
 //! let original = recall(&body, &folded.handles[0], &options)?;
-//! assert!(original.contains("line 1999: nothing unusual"));
+//! assert!(original.contains("nothing unusual"));
 //! # Ok(())
 //! # }
 //! ```
