@@ -6,7 +6,7 @@ use fanfold_testkit::bodies::Kind;
 use fanfold_testkit::upstream::{Said, written};
 use fanfold_wire::Format;
 use fanfold_wire::reply::sse::{Event, Splitter};
-use fanfold_wire::reply::{Transport, ReplyJoiner, RoundEffect, RECALL_TOOL, ReplyReader, add_recall_tool};
+use fanfold_wire::reply::{RECALL_TOOL, ReplyJoiner, ReplyReader, RoundEffect, Transport, add_recall_tool};
 use serde_json::{Value, json};
 
 const FORMATS: [Format; 3] = [Format::Anthropic, Format::Chat, Format::Responses];

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, bail, ensure};
-use fanfold_core::summary::{SummaryJob, NextStep, SummaryOptions};
+use fanfold_core::summary::{NextStep, SummaryJob, SummaryOptions};
 use fanfold_core::{Budget, Entry, EntryId, Event, Policy, Session, Strategy, Summary, Tokens};
 use fanfold_tokens::o200k;
 use fanfold_wire::{Change, Conversation};

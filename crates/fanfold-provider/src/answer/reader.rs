@@ -4,7 +4,7 @@
 //! name of a stream. So the first letter of an answer decides what it is read as.
 
 use fanfold_wire::Format;
-use fanfold_wire::reply::{Transport, ReplyReader, TextReader, Usage, error_text};
+use fanfold_wire::reply::{ReplyReader, TextReader, Transport, Usage, error_text};
 
 use crate::answer::thinking::{ThinkingFilter, strip_unopened_thinking};
 use crate::error::classify::error_from_body;
@@ -128,7 +128,9 @@ impl AnswerReader {
         }
         if !said.is_ended {
             let words = match carried {
-                Transport::Stream => format!("the stream closed before its end, after {} bytes", self.n_bytes),
+                Transport::Stream => {
+                    format!("the stream closed before its end, after {} bytes", self.n_bytes)
+                }
                 Transport::Whole => format!("its JSON is broken, after {} bytes", self.n_bytes),
             };
             return Err(ProviderError::new(ErrorClass::Broken, words).transient());

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use fanfold_core::summary::{SummaryJob, Flaw, HEADINGS, NextStep, SummaryOptions};
+use fanfold_core::summary::{Flaw, HEADINGS, NextStep, SummaryJob, SummaryOptions};
 use fanfold_core::{
     Budget, Count as _, Entry, EntryId, Event, Policy, Session, Summary, Tokens, Words, parse,
 };
@@ -220,14 +220,19 @@ fn questions_fit_the_window_and_are_no_more_than_wanted() {
 #[test]
 fn what_was_good_stays_when_a_later_chunk_fails() {
     let session = session(40);
-    let mut errand = SummaryJob::plan(&session, &SummaryOptions { chunks: 3, ..SummaryOptions::new(Tokens(4_000)) }).unwrap();
+    let mut errand =
+        SummaryJob::plan(&session, &SummaryOptions { chunks: 3, ..SummaryOptions::new(Tokens(4_000)) })
+            .unwrap();
     assert!(errand.partial_summary().is_none());
     errand.accept_answer(&answer(&asked(&errand)));
     errand.accept_answer("");
     errand.accept_answer("");
     assert!(matches!(errand.next(), NextStep::GiveUp(_)));
     let so_far = errand.partial_summary().unwrap();
-    let whole = done_of(SummaryJob::plan(&session, &SummaryOptions { chunks: 3, ..SummaryOptions::new(Tokens(4_000)) }).unwrap());
+    let whole = done_of(
+        SummaryJob::plan(&session, &SummaryOptions { chunks: 3, ..SummaryOptions::new(Tokens(4_000)) })
+            .unwrap(),
+    );
     assert!(so_far.upto < whole.upto);
 }
 
@@ -347,7 +352,11 @@ fn what_is_veiled_stands_in_no_question_and_in_no_summary() {
 fn a_topic_gets_more_room() {
     let session = session(40);
     let count = |focus: Option<&str>, what: &str| {
-        let wish = SummaryOptions { focus: focus.map(str::to_owned), chunks: 1, ..SummaryOptions::new(Tokens(6_000)) };
+        let wish = SummaryOptions {
+            focus: focus.map(str::to_owned),
+            chunks: 1,
+            ..SummaryOptions::new(Tokens(6_000))
+        };
         let errand = SummaryJob::plan(&session, &wish).unwrap();
         let shown: String = errand.material().collect();
         (shown.matches(what).count(), asked(&errand))
@@ -368,8 +377,11 @@ fn errands_of_any_conversation_end() {
             session.append(entry.clone());
         });
         let _ = session.view();
-        let wish =
-            SummaryOptions { window: Tokens(case.window.max(2_000)), chunks: 1 + case.seed as usize % 3, ..wish() };
+        let wish = SummaryOptions {
+            window: Tokens(case.window.max(2_000)),
+            chunks: 1 + case.seed as usize % 3,
+            ..wish()
+        };
         let Some(mut errand) = SummaryJob::plan(&session, &wish) else { return Ok(()) };
         if SummaryJob::plan(&session, &wish).map(|errand| errand.next()) != Some(errand.next()) {
             return no("the same session gives another question");
