@@ -25,7 +25,7 @@ pub struct Config {
     pub upstreams: Upstreams,
     /// Opens the store and chooses the fold settings.
     pub host: Arc<dyn Host>,
-    /// Whether requests are folded or only observed.
+    /// True if requests are folded or only observed.
     pub mode: Mode,
     /// How models recall folded originals.
     pub recall: Recall,
@@ -54,12 +54,12 @@ pub trait Host: Send + Sync {
     /// The fold settings for a model.
     fn terms(&self, model: Option<&str>, format: Format) -> Result<Terms, String>;
 
-    /// Whether the window of a model is known. If it is assumed, the model server is asked for it.
+    /// Returns whether the window of a model is known. If it is assumed, the model server is asked for it.
     fn knows_window(&self, _model: &str) -> bool {
         true
     }
 
-    /// Whether folded steps are to be summarised by a model.
+    /// Returns whether folded steps are to be summarised by a model.
     fn wants_summaries(&self) -> bool {
         false
     }
@@ -85,11 +85,11 @@ pub struct Limits {
     pub held: usize,
     /// Bodies folded at once; further ones wait within their deadline.
     pub folding: usize,
-    /// How long a client may be silent: between requests, in headers or body, or without reading its response.
+    /// Timeout for silent clients: between requests, in headers or body, or while they do not read the response.
     pub client_idle: Duration,
     /// Time to connect to the provider.
     pub connect: Duration,
-    /// How long the provider may be silent; a stream that sends data has no limit.
+    /// Timeout for a silent provider; a stream that sends data has no limit.
     pub upstream_idle: Duration,
     /// Time for running streams at shutdown.
     pub farewell: Duration,

@@ -11,7 +11,7 @@ pub(crate) struct ErrorReply {
     pub(crate) status: StatusCode,
     pub(crate) message: String,
     pub(crate) hint: &'static str,
-    /// Whether the client should try again after a second.
+    /// True if the client should try again after a second.
     pub(crate) is_temporary: bool,
 }
 

@@ -18,7 +18,7 @@ pub(crate) trait BodyObserver: Send + 'static {
 /// How a body ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyEnd {
-    /// All of it was read.
+    /// The body was read to its end.
     Complete,
     /// The provider closed the connection early.
     BrokenOff,

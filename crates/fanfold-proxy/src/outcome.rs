@@ -38,24 +38,6 @@ pub enum BypassReason {
 }
 
 impl BypassReason {
-    /// Every reason.
-    pub const ALL: [BypassReason; 14] = [
-        BypassReason::Summary,
-        BypassReason::Packed,
-        BypassReason::TooLarge,
-        BypassReason::Busy,
-        BypassReason::NotDecoded,
-        BypassReason::Store,
-        BypassReason::Locked,
-        BypassReason::Overflow,
-        BypassReason::Fault,
-        BypassReason::Continued,
-        BypassReason::Deadline,
-        BypassReason::Panicked,
-        BypassReason::Terms,
-        BypassReason::NotTaken,
-    ];
-
     /// The name in headers and metric labels.
     pub fn name(self) -> &'static str {
         match self {

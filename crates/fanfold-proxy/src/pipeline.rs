@@ -6,8 +6,6 @@ use axum::extract::Request;
 use axum::response::Response;
 
 use crate::error_reply::ErrorReply;
-use crate::prepare::Attempt;
-use crate::prepare::prepared_body::PreparedBody;
 use crate::receive::RoutedRequest;
 use crate::receive::read_body::ReadBody;
 use crate::shared::Shared;
@@ -37,21 +35,10 @@ async fn respond(shared: &Arc<Shared>, mut request: Request) -> Result<Response,
         }
     };
     let mut meter = receive::start_metering(&call, format);
-    let session_name = receive::session_name(&parts.headers);
-    let decoded = receive::decode(shared, &call.headers, &body, format, session_name.as_deref()).await;
-    let (conversation, prepared) = match decoded {
-        Ok(decoded) => {
-            let (conversation, parsed) = prepare::conversation(&call, &mut meter, decoded, session_name);
-            let prepared = prepare::fold(shared, &conversation, Attempt::first(parsed)).await;
-            (Some(conversation), prepared)
-        }
-        Err(reason) => (None, PreparedBody::unchanged(reason)),
-    };
-    let received = send::Received { bytes: body.bytes, format };
-    let memory = conversation.as_ref().and_then(|conversation| conversation.memory.clone());
-    let sent = send::send(&call, &received, conversation, prepared, &mut meter).await;
-    match sent {
-        Ok(sent) => Ok(reply::answer(call, format, sent, memory, meter).await),
+    let received = receive::decode(&call, format, body, receive::session_name(&parts.headers)).await;
+    let prepared = prepare::prepare(&call, received, &mut meter).await;
+    match send::send(&call, prepared, &mut meter).await {
+        Ok(answered) => Ok(reply::answer(call, answered, meter).await),
         Err(failure) => Err(failure.report(meter)),
     }
 }

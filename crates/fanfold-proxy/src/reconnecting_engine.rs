@@ -14,7 +14,7 @@ use crate::config::Host;
 
 /// Pause after a failed attempt to open the store.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
-/// How long a thread waits for another one that is opening the store.
+/// Timeout for another thread that is opening the store.
 const OPEN_TIMEOUT: Duration = Duration::from_millis(300);
 
 pub(crate) struct ReconnectingEngine {
@@ -45,11 +45,11 @@ impl ReconnectingEngine {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Whole values are written, so a thread that panicked left them consistent.
+        // Only complete values are stored, so the state is consistent after a panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The engine, or why there is none. This checks the file and may open the store.
+    /// Returns the engine, or an error message. This checks the file and may open the store.
     pub(crate) fn get(&self) -> Result<Arc<Engine>, String> {
         let file = self.host.file();
         let file_id = file.as_deref().and_then(FileId::of_path);
@@ -103,7 +103,7 @@ impl ReconnectingEngine {
         self.state().last_error = error.map(store_words);
     }
 
-    /// Whether the store works, or why not. After an error this is tested with a write.
+    /// Returns whether the store works, or returns an error message. After an error this is tested with a write.
     pub(crate) fn is_ready(&self) -> Result<(), String> {
         let engine = self.get()?;
         if self.state().last_error.is_none() {

@@ -118,7 +118,7 @@ impl Running {
         is_done
     }
 
-    /// Whether the store works. Requests are forwarded either way.
+    /// Returns whether the store works. Requests are forwarded either way.
     pub async fn is_ready(&self) -> Result<(), String> {
         local::is_ready(&self.shared).await
     }

@@ -38,7 +38,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Whether a request has the token, which is removed from its headers.
+/// Returns whether a request has the token, which is removed from its headers.
 pub(crate) fn take_token(token: &Token, headers: &mut HeaderMap) -> bool {
     let own = headers.remove(HEADER);
     if own.is_some_and(|own| token.matches(own.as_bytes())) {
@@ -54,7 +54,7 @@ pub(crate) fn take_token(token: &Token, headers: &mut HeaderMap) -> bool {
     is_ours
 }
 
-/// Whether a request comes from a web page: its `host` or `origin` is not this machine.
+/// Returns whether a request comes from a web page: its `host` or `origin` is not this machine.
 pub(crate) fn is_from_web_page(headers: &HeaderMap) -> bool {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     let origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());

@@ -19,7 +19,7 @@ const PREFIX: &str = "/fanfold/";
 /// The health route, which needs no token.
 pub(crate) const HEALTH: &str = "/fanfold/health";
 
-/// Whether the proxy answers a path itself.
+/// Returns whether the proxy answers a path itself.
 pub(crate) fn is_local(path: &str) -> bool {
     path.starts_with(PREFIX)
 }
@@ -59,7 +59,7 @@ pub(crate) async fn answer(shared: Arc<Shared>, request: Request) -> Response {
     }
 }
 
-/// Whether the store works, or why not.
+/// Returns whether the store works, or returns an error message.
 pub(crate) async fn is_ready(shared: &Shared) -> Result<(), String> {
     let engine = Arc::clone(&shared.engine);
     let check = tokio::task::spawn_blocking(move || engine.is_ready());

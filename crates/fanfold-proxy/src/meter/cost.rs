@@ -51,7 +51,7 @@ pub(super) struct Charge {
     /// Length of the prefix that the folded request shares with the previous one; `None` if it is all of that.
     pub(super) shared: Option<u64>,
     pub(super) sent: SentBody,
-    /// The reported usage of the one that was sent.
+    /// The reported usage of the sent body.
     pub(super) usage: Option<ReportedUsage>,
     /// Time since the start of the meter.
     pub(super) at: Duration,
@@ -130,7 +130,7 @@ pub(super) fn reported_cost(price: &Price, usage: &ReportedUsage) -> f64 {
     (base * input + output * usage.output as f64) / 1e6
 }
 
-/// The cost of the body that was not sent, derived from the usage of the one that was.
+/// The cost of the other body, derived from the usage of the sent one.
 fn other_cost(price: &Price, sent: Side, other: Side, usage: &ReportedUsage, has_last: bool) -> f64 {
     // The provider counts both bodies with the same deviation from the local counter.
     let scale = if sent.tokens == 0 { 1.0 } else { usage.input as f64 / sent.tokens as f64 };
@@ -145,7 +145,7 @@ fn other_cost(price: &Price, sent: Side, other: Side, usage: &ReportedUsage, has
         let hit_rate = (usage.read as f64 / expected).min(1.0);
         other.cached as f64 * scale * hit_rate
     } else if has_last {
-        // Nothing of the fold was cached, so the hit rate is unknown and taken as 1: the fold broke the prefix.
+        // The fold left no cached prefix, so the hit rate is unknown and taken as 1: the fold broke the prefix.
         other.cached as f64 * scale
     } else {
         // The first request of a session in this proxy: others may have filled the cache.
@@ -165,7 +165,7 @@ fn estimated_cost(price: &Price, side: Side) -> f64 {
     reported_cost(price, &ReportedUsage { input: side.tokens, read, ..ReportedUsage::default() })
 }
 
-/// Whether a request of this length is written to the cache.
+/// Returns whether a request of this length is written to the cache.
 fn is_written(price: &Price, tokens: u64) -> bool {
     price.matching != CacheMatch::None && tokens >= price.minimum
 }
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn reported_usage_takes_precedence_over_local_counts() {
-        // The provider counts twice as many tokens, so the other body is twice as long, too.
+        // The provider counts twice as many tokens as the local counter. This factor applies to both bodies.
         let usage = ReportedUsage { input: 200, read: 0, written: Some(200), output: 10 };
         let cost = Account::default().charge(&price(CacheMatch::Marks), &charge(300, 100, usage));
         assert_eq!(cost, BothCosts { unfolded: 750.0 + 50.0, folded: 250.0 + 50.0 });

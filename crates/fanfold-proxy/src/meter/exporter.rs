@@ -17,7 +17,7 @@ use super::trace::Span;
 const QUEUE: usize = 1024;
 /// Requests per batch.
 const BATCH: usize = 128;
-/// How long a batch waits until it is full.
+/// Maximum age of a batch that is not full.
 const BATCH_TIME: Duration = Duration::from_secs(2);
 /// Timeout of a collector.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -113,7 +113,7 @@ impl Exporter {
         self.n_dropped.load(Ordering::Relaxed)
     }
 
-    /// Sends what waits, and comes back when that is done.
+    /// Sends all queued spans.
     pub(super) async fn flush(&self) {
         let (done, is_done) = oneshot::channel();
         if self.queue.send(Message::Flush(done)).await.is_ok() {

@@ -47,7 +47,7 @@ pub struct FoldSnapshot {
     pub words: String,
     /// Misses since the previous snapshot.
     pub n_misses: u64,
-    /// What the next snapshot continues from.
+    /// The base of the next snapshot.
     pub(super) base: SnapshotBase,
 }
 
@@ -118,7 +118,7 @@ impl FoldSnapshot {
 }
 
 impl FoldSnapshot {
-    /// A snapshot of a session of which no view fits. Its base is that of the previous snapshot.
+    /// A snapshot of a session without a fitting view. Its base is that of the previous snapshot.
     pub(super) fn of_overflow(sizes: Sizes, budget: Budget, base: Option<SnapshotBase>) -> FoldSnapshot {
         FoldSnapshot {
             came: sizes.transcript.0,
@@ -160,7 +160,7 @@ fn folded_calls(session: &dyn Engine) -> Vec<u64> {
     folded
 }
 
-/// Whether the result of a call is folded.
+/// Returns whether the result of a call is folded.
 fn is_result_folded(ledger: &Ledger, step: &Step, entry: EntryId, call: usize) -> bool {
     if ledger.is_whole(entry) {
         return false;

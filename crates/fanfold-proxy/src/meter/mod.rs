@@ -56,7 +56,7 @@ pub struct Meter {
     book: Mutex<Book>,
 }
 
-/// The histograms are compacted after this many requests, so that they stay small if nobody reads them.
+/// The histograms are compacted after this many requests, so that they stay small if they are never read.
 const REQUESTS_PER_UPKEEP: u64 = 256;
 
 impl Meter {
@@ -126,7 +126,7 @@ impl Meter {
         FoldSnapshot::new(followed, n_new, base.as_ref())
     }
 
-    /// The same for a session of which no view fits.
+    /// The same for a session without a fitting view.
     pub fn snapshot_of_overflow(&self, session: &SessionId, sizes: Sizes, budget: Budget) -> FoldSnapshot {
         let base = self.book().sessions.get(session).and_then(|entry| entry.base.clone());
         FoldSnapshot::of_overflow(sizes, budget, base)

@@ -27,7 +27,7 @@ pub(super) struct SessionEntry {
     pub(super) cost: BothCosts,
     pub(super) has_price: bool,
     pub(super) account: Account,
-    /// What the next snapshot continues from.
+    /// The base of the next snapshot.
     pub(super) base: Option<SnapshotBase>,
     last_use: u64,
 }
@@ -37,7 +37,7 @@ impl SessionTable {
         self.by_id.get_mut(id)
     }
 
-    /// Finds or inserts a session. If the table is full, the one that was not used for longest is removed.
+    /// Finds or inserts a session. If the table is full, the least recently used session is removed.
     pub(super) fn touch(&mut self, id: &SessionId, format: &'static str, now: Duration) -> &mut SessionEntry {
         if !self.by_id.contains_key(id) && self.by_id.len() >= MAX_SESSIONS {
             let oldest = self.by_id.iter().min_by_key(|(_, entry)| entry.last_use).map(|(id, _)| id.clone());

@@ -255,7 +255,7 @@ impl Dollars {
     }
 }
 
-/// An average, rounded to a tenth; 0 if there is nothing to average.
+/// An average, rounded to a tenth; 0 for no values.
 pub(super) fn mean(sum: u64, n: u64) -> f64 {
     if n == 0 { 0.0 } else { tenths(sum as f64 / n as f64) }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 pub(super) struct SpanContext {
     pub(super) trace: u128,
     pub(super) span: u64,
-    /// Whether the trace is recorded.
+    /// True if the trace is recorded.
     pub(super) is_sampled: bool,
 }
 

@@ -16,8 +16,7 @@ use crate::admission::fold_slots::FoldSlots;
 use crate::config::Config;
 use crate::meter::Meter;
 use crate::outcome::{BypassReason, Outcome};
-use crate::prepare::learnt_windows::LearntWindows;
-use crate::prepare::prepared_body::{Counted, PreparedBody};
+use crate::prepare::prepared_body::{LocalCount, PreparedBody};
 use crate::prepare::provider_quirks::{Form, ProviderQuirks};
 use crate::prepare::recall_offer::Recall;
 use crate::prepare::subagents::Subagents;
@@ -29,6 +28,8 @@ use crate::reconnecting_engine::ReconnectingEngine;
 /// Source of sessions, as recorded in the store.
 const SOURCE: &str = "proxy";
 const SUBAGENT_SOURCE: &str = "subagent";
+/// Smaller limits are not context windows.
+const MIN_WINDOW: Tokens = Tokens(1024);
 /// The deadline is multiplied by this after a refusal, when the received body is known to be too long.
 const DEADLINE_FACTOR_AFTER_REFUSAL: u32 = 5;
 
@@ -38,12 +39,11 @@ pub(crate) struct Folder {
     context: Arc<FoldContext>,
 }
 
-/// What folding needs, shared with its threads.
+/// State shared with the folding threads.
 struct FoldContext {
     engine: Arc<ReconnectingEngine>,
     summary_jobs: SummaryJobs,
     meter: Arc<Meter>,
-    windows: LearntWindows,
     subagents: Subagents,
     quirks: Arc<ProviderQuirks>,
     mode: Mode,
@@ -60,7 +60,6 @@ impl Folder {
             summary_jobs: SummaryJobs::new(Arc::clone(engine), Arc::clone(&config.meter)),
             engine: Arc::clone(engine),
             meter: Arc::clone(&config.meter),
-            windows: LearntWindows::default(),
             subagents: Subagents::default(),
             quirks: Arc::clone(quirks),
             mode: config.mode,
@@ -144,10 +143,13 @@ impl FoldRun<'_> {
             tracing::warn!(why, "body sent unchanged: the store could not be opened");
             BypassReason::Store
         })?;
-        if let Some(limit) = attempt.reported_limit {
-            self.context.windows.learn(upstream, model.as_deref(), limit, &engine);
+        let limit = attempt.reported_limit.filter(|limit| *limit >= MIN_WINDOW);
+        if let Some(limit) = limit
+            && let Err(error) = engine.learn_limit(upstream, model.as_deref().unwrap_or_default(), limit)
+        {
+            tracing::debug!(%error, "a context window could not be stored");
         }
-        let terms = narrowed(terms, self.learnt_window(&engine));
+        let terms = narrowed(terms, limit.or_else(|| self.learnt_window(&engine)));
         self.fold(&engine, parsed, &attempt, &terms)
     }
 
@@ -241,7 +243,7 @@ impl FoldRun<'_> {
         let counted = answer.sizes.filter(|_| !answer.is_rejected).map(|sizes| {
             let tokens = if outcome == Outcome::Folded { sizes.view } else { sizes.transcript };
             let tokens = tokens + answer.memory.unwrap_or_default();
-            Counted { tokens, window: terms.budget.window() }
+            LocalCount { tokens, window: terms.budget.window() }
         });
         let meter = &self.context.meter;
         let snapshot = engine.look(&session, |followed| meter.snapshot(&session, followed, answer.n_new));
@@ -291,9 +293,10 @@ impl FoldRun<'_> {
         Ok(narrowed(settled, self.learnt_window(engine)))
     }
 
+    /// The window that the provider reported in an earlier refusal.
     fn learnt_window(&self, engine: &Engine) -> Option<Tokens> {
         let Conversation { upstream, model, .. } = self.conversation;
-        self.context.windows.find(upstream, model.as_deref(), engine)
+        engine.limit(upstream, model.as_deref().unwrap_or_default()).ok().flatten()
     }
 
     /// The session of the agent that started this one. A deleted parent is ignored.

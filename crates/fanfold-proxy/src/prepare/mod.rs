@@ -2,7 +2,6 @@
 
 pub(crate) mod prepared_body;
 pub(crate) mod folding;
-pub(crate) mod learnt_windows;
 pub(crate) mod window_probe;
 pub(crate) mod subagents;
 pub(crate) mod recall_offer;
@@ -20,10 +19,11 @@ use fanfold_wire::{Format, Incoming};
 use crate::admission::body_quota::QuotaShare;
 use crate::meter::RequestMeter;
 use crate::prepare::prepared_body::PreparedBody;
-use crate::prepare::provider_quirks::{Form, ProviderKey};
+use crate::prepare::provider_quirks::ProviderKey;
 use crate::prepare::subagents::CallerId;
 use crate::prepare::window_probe::UnknownWindow;
-use crate::receive::decode::DecodedBody;
+use crate::receive::decode::{DecodedBody, ReceivedRequest};
+use crate::receive::read_body::HeldBody;
 use crate::receive::turn_memory::TurnMemory;
 use crate::send::call::ProviderCall;
 use crate::shared::Shared;
@@ -44,15 +44,15 @@ pub(crate) struct Conversation {
     pub(crate) provider: ProviderKey,
     /// Set if the window of the model is not known.
     pub(crate) unknown_window: Option<UnknownWindow>,
-    /// Whether a new session may be offered the recall tool.
+    /// True if a new session may be offered the recall tool.
     pub(crate) accepts_tool: bool,
     pub(crate) memory: Option<TurnMemory>,
-    /// How much of the deadline was used before folding.
+    /// The part of the deadline used before folding.
     pub(crate) elapsed: Duration,
     _share: QuotaShare,
 }
 
-/// What differs between the first attempt to fold a conversation and a harder one.
+/// The parameters of an attempt to fold a conversation. A refused body is folded a second time, harder.
 #[derive(Default)]
 pub(crate) struct Attempt {
     /// The parsed body, where it is still at hand.
@@ -65,14 +65,37 @@ pub(crate) struct Attempt {
     pub(crate) session: Option<String>,
 }
 
-impl Attempt {
-    pub(crate) fn first(parsed: Incoming) -> Attempt {
-        Attempt { parsed: Some(parsed), ..Attempt::default() }
-    }
+/// A request that is ready to be sent.
+pub(crate) struct PreparedRequest {
+    pub(crate) format: Format,
+    /// The received body, perhaps compressed.
+    pub(crate) received: HeldBody,
+    /// `None` if the body could not be decoded.
+    pub(crate) conversation: Option<Arc<Conversation>>,
+    pub(crate) prepared: PreparedBody,
+}
+
+/// Folds a conversation, edits the result for its provider, and records it.
+pub(crate) async fn prepare(
+    call: &ProviderCall,
+    request: ReceivedRequest,
+    meter: &mut RequestMeter,
+) -> PreparedRequest {
+    let ReceivedRequest { format, body, session_name, decoded } = request;
+    let (conversation, prepared) = match decoded {
+        Ok(decoded) => {
+            let (conversation, parsed) = collect(call, meter, decoded, session_name);
+            let attempt = Attempt { parsed: Some(parsed), ..Attempt::default() };
+            let prepared = fold(&call.shared, &conversation, attempt).await;
+            (Some(conversation), prepared)
+        }
+        Err(reason) => (None, PreparedBody::unchanged(reason)),
+    };
+    PreparedRequest { format, received: body, conversation, prepared }
 }
 
 /// Collects what is known about a conversation. An unknown window is probed in the background.
-pub(crate) fn conversation(
+fn collect(
     call: &ProviderCall,
     meter: &mut RequestMeter,
     decoded: DecodedBody,
@@ -101,21 +124,11 @@ pub(crate) fn conversation(
     (Arc::new(conversation), parsed)
 }
 
-/// Folds a conversation, edits the result for its provider, and records it.
+/// One attempt to fold a conversation.
 pub(crate) async fn fold(
     shared: &Arc<Shared>,
     conversation: &Arc<Conversation>,
     attempt: Attempt,
 ) -> PreparedBody {
     shared.folder.fold(&shared.fold_slots, conversation, attempt).await
-}
-
-/// Builds a refused body again in another form, and records it. Returns `None` if the form does not change the body.
-pub(crate) async fn reshape(
-    shared: &Arc<Shared>,
-    conversation: &Arc<Conversation>,
-    refused: &PreparedBody,
-    form: Form,
-) -> Option<PreparedBody> {
-    provider_quirks::reshape(shared, conversation, refused, form).await
 }

@@ -13,19 +13,19 @@ use crate::prepare::provider_quirks::Form;
 /// A body that is ready to be sent, with all edits. Nothing changes it afterwards.
 #[derive(Debug, Clone)]
 pub(crate) struct PreparedBody {
-    /// The body; `None` for the one that was received.
+    /// The body; `None` for the received body.
     pub(crate) body: Option<Bytes>,
-    /// The body before the rules of the provider were applied; `None` for the one that was received.
+    /// The body before the rules of the provider were applied; `None` for the received body.
     pub(crate) unruled: Option<Bytes>,
-    /// The form in which the provider accepts bodies, as far as it is known.
+    /// The form that the provider accepts, as far as it is known.
     pub(crate) form: Form,
     pub(crate) session: Option<SessionId>,
     pub(crate) outcome: Outcome,
-    /// Whether the body has the recall tool.
+    /// True if the body has the recall tool.
     pub(crate) has_tool: bool,
-    /// Whether the recall tool was removed because the provider rejects it.
+    /// True if the recall tool was removed because the provider rejects it.
     pub(crate) lost_tool: bool,
-    pub(crate) counted: Option<Counted>,
+    pub(crate) counted: Option<LocalCount>,
     /// Sizes and folds, for the meter.
     pub(crate) snapshot: Option<FoldSnapshot>,
     /// Timed parts of the work, for spans.
@@ -37,7 +37,7 @@ pub(crate) type Timing = (&'static str, Instant, Duration);
 
 /// The size of a body by the local token counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Counted {
+pub(crate) struct LocalCount {
     pub(crate) tokens: Tokens,
     pub(crate) window: Tokens,
 }

@@ -23,7 +23,7 @@ const MAX_PROVIDERS: usize = 1024;
 /// A refusal in one session may concern that session; in this many sessions it concerns the provider.
 const SESSIONS_FOR_A_RULE: usize = 2;
 
-/// The forms of a changed body, in the order in which they are tried.
+/// The forms of a changed body, in the order of the attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) enum Form {
     /// As the engine makes it.
@@ -82,9 +82,9 @@ pub(crate) struct ProviderQuirks {
 #[derive(Default)]
 struct LearntRules {
     requires_alternating_roles: bool,
-    /// Sessions in which the tool was rejected.
+    /// Sessions with a rejected tool.
     without_tool: Vec<Option<SessionId>>,
-    /// Sessions in which every changed body was rejected.
+    /// Sessions with no accepted form but the verbatim one.
     verbatim: Vec<Option<SessionId>>,
 }
 
@@ -99,12 +99,12 @@ impl ProviderQuirks {
         self.by_provider.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a new session may be offered the recall tool.
+    /// Returns whether a new session may be offered the recall tool.
     pub(crate) fn accepts_tool(&self, provider: &ProviderKey) -> bool {
         self.table().get(provider).is_none_or(LearntRules::accepts_tool)
     }
 
-    /// The form in which a provider accepts changed bodies of a session.
+    /// The form that a provider accepts for changed bodies of a session.
     pub(crate) fn form(&self, provider: &ProviderKey, session: Option<&SessionId>) -> Form {
         let table = self.table();
         let Some(rules) = table.get(provider) else { return Form::AsMade };
@@ -170,7 +170,7 @@ fn log_rule(ProviderKey { upstream, model, .. }: &ProviderKey, form: Form) {
 }
 
 /// Builds a refused body again in another form, and records it. Returns `None` if the form does not change the body.
-pub(super) async fn reshape(
+pub(crate) async fn reshape(
     shared: &Arc<Shared>,
     conversation: &Arc<Conversation>,
     refused: &PreparedBody,

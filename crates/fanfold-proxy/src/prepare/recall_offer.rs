@@ -20,7 +20,7 @@ pub enum Recall {
 pub(crate) const NO_RECALL: &str = "A [handle] stands for what was left out; if you need it, get it again.";
 
 impl Recall {
-    /// The way that is left at a provider that rejects the recall tool.
+    /// The alternative for a provider that rejects the recall tool.
     pub(crate) fn without_tool(self) -> Recall {
         if self == Recall::Tool { Recall::Off } else { self }
     }

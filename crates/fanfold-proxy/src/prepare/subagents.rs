@@ -21,7 +21,7 @@ const MAX_NAME_BYTES: usize = 200;
 pub(crate) struct CallerId {
     /// The client's own name for the conversation.
     name: Option<String>,
-    /// Whether another agent has started this one.
+    /// True if another agent has started this one.
     pub(crate) is_subagent: bool,
     /// The name of the conversation of that agent.
     parent: Option<String>,

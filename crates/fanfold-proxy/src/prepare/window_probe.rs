@@ -107,7 +107,7 @@ impl WindowProbes {
         self.probes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a probe is due. It is then marked as running.
+    /// Returns whether a probe is due. It is then marked as running.
     fn start(&self, key: &ModelKey) -> bool {
         let mut probes = self.probes();
         let is_due = match probes.get(key) {

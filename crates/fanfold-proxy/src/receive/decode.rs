@@ -15,7 +15,18 @@ use crate::outcome::BypassReason;
 use crate::receive::encoding::{self, EncodingError};
 use crate::receive::read_body::HeldBody;
 use crate::receive::turn_memory::TurnMemory;
+use crate::send::call::ProviderCall;
 use crate::shared::Shared;
+
+/// A conversation request, with its body decoded if possible.
+pub(crate) struct ReceivedRequest {
+    pub(crate) format: Format,
+    /// The body, perhaps compressed.
+    pub(crate) body: HeldBody,
+    /// The session that the client named.
+    pub(crate) session_name: Option<String>,
+    pub(crate) decoded: Result<DecodedBody, BypassReason>,
+}
 
 /// A decoded conversation.
 pub(crate) struct DecodedBody {
@@ -29,7 +40,7 @@ pub(crate) struct DecodedBody {
     pub(crate) memory: Option<TurnMemory>,
     /// Additional quota for the decompressed size.
     pub(crate) share: QuotaShare,
-    /// How much of the deadline was used.
+    /// The part of the deadline used for decoding.
     pub(crate) elapsed: Duration,
 }
 
@@ -41,21 +52,28 @@ struct CompressedBody {
     session_name: Option<String>,
 }
 
-/// Decodes a body, or says why it is sent unchanged.
+/// Decodes the body of a conversation.
 pub(crate) async fn decode(
-    shared: &Arc<Shared>,
-    headers: &HeaderMap,
-    body: &HeldBody,
+    call: &ProviderCall,
     format: Format,
-    session_name: Option<&str>,
-) -> Result<DecodedBody, BypassReason> {
-    let started = Instant::now();
-    let body = CompressedBody {
-        headers: headers.clone(),
+    body: HeldBody,
+    session_name: Option<String>,
+) -> ReceivedRequest {
+    let compressed = CompressedBody {
+        headers: call.headers.clone(),
         bytes: body.bytes.clone(),
         format,
-        session_name: session_name.map(str::to_owned),
+        session_name: session_name.clone(),
     };
+    let decoded = decode_within_deadline(&call.shared, compressed).await;
+    ReceivedRequest { format, body, session_name, decoded }
+}
+
+async fn decode_within_deadline(
+    shared: &Arc<Shared>,
+    body: CompressedBody,
+) -> Result<DecodedBody, BypassReason> {
+    let started = Instant::now();
     let work = async {
         let (mut share, mut n_bytes) = (QuotaShare::default(), body.bytes.len());
         if encoding::is_compressed(&body.headers) {

@@ -23,10 +23,10 @@ const BROTLI_BUFFER: usize = 16 << 10;
 
 /// The maximum number of encodings of one body.
 const MAX_ENCODINGS: usize = 3;
-/// The largest window of zstd over HTTP (RFC 9659), as a power of two; it is held in memory.
+/// The largest window of zstd over HTTP (RFC 9659), as a power of two. It limits the memory of the decoder.
 const ZSTD_WINDOW: u32 = 23;
 
-/// Whether a body is compressed.
+/// Returns whether a body is compressed.
 pub(crate) fn is_compressed(headers: &HeaderMap) -> bool {
     encodings(headers).is_none_or(|names| !names.is_empty())
 }
@@ -56,7 +56,7 @@ pub(crate) fn decompress(headers: &HeaderMap, body: &Bytes, limit: usize) -> Res
     if decompressed.len() > limit { Err(EncodingError::TooLarge) } else { Ok(decompressed.into()) }
 }
 
-/// The encodings of a body, in the order in which they were applied.
+/// The encodings of a body, in the order of their application.
 fn encodings(headers: &HeaderMap) -> Option<Vec<String>> {
     let mut names = Vec::new();
     for value in headers.get_all(CONTENT_ENCODING) {

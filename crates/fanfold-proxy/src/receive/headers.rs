@@ -38,7 +38,7 @@ pub(crate) fn add_via(headers: &mut HeaderMap, name: &str) {
     }
 }
 
-/// Whether the `via` header names a proxy.
+/// Returns whether the `via` header names a proxy.
 pub(crate) fn has_via(headers: &HeaderMap, name: &str) -> bool {
     let values = headers.get_all(header::VIA).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).any(|hop| hop.split_whitespace().nth(1) == Some(name))

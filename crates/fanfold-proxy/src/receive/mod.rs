@@ -26,7 +26,7 @@ use crate::meter::{RequestInfo, RequestMeter};
 use crate::send::call::ProviderCall;
 use crate::shared::Shared;
 
-/// The header by which a client names its session, and in which the proxy returns it.
+/// The header with the name of the session, in requests and responses.
 pub(crate) const SESSION: &str = "x-fanfold-session";
 /// Longer session names are ignored.
 const MAX_NAME_BYTES: usize = 128;

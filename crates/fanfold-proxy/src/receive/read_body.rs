@@ -15,7 +15,7 @@ use crate::shared::Shared;
 /// A body after reading.
 pub(crate) enum ReadBody {
     Whole(HeldBody),
-    /// The body is too large or there is no memory for it: the bytes read so far, followed by the rest.
+    /// The body is too large or exceeds the quota. The stream repeats the bytes that were already read.
     Unread(Body, BypassReason),
 }
 
@@ -55,10 +55,10 @@ impl From<ReadError> for ErrorReply {
 #[derive(Clone, Copy)]
 struct ReadLimits<'a> {
     max_bytes: usize,
-    /// How long the client may be silent.
+    /// Timeout for a silent client.
     idle: Duration,
     quota: &'a BodyQuota,
-    /// How long the body may wait for the quota.
+    /// Timeout for the quota.
     quota_timeout: Duration,
 }
 

@@ -81,7 +81,7 @@ impl TurnMemory {
         self.remember.keeper.turn_answered(&self.turn, answer);
     }
 
-    /// Counts an answer from which quoted memory was removed.
+    /// Counts an answer after removal of quoted memory.
     pub(crate) fn count_scrubbed(&self) {
         self.meter.count_memory("scrubbed");
     }

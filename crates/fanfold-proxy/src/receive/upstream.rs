@@ -57,7 +57,7 @@ impl Upstream {
         Upstream { base, default_of: Some(provider) }
     }
 
-    /// Whether a request may be sent here. A chosen address receives every request.
+    /// Returns whether a request may be sent here. A chosen address receives every request.
     pub(crate) fn accepts(&self, method: &Method, path: &str) -> bool {
         self.default_of.is_none_or(|provider| provider.serves(method.as_str(), path))
     }
@@ -77,12 +77,12 @@ impl Upstream {
         Url::parse(&format!("{base}{path}")).ok()
     }
 
-    /// Whether it is on this machine.
+    /// Returns whether it is on this machine.
     pub(crate) fn is_local(&self) -> bool {
         self.is_localhost() || self.ip().is_some_and(|ip| ip.is_loopback())
     }
 
-    /// Whether it is the server that listens on an address of this machine.
+    /// Returns whether it is the server that listens on an address of this machine.
     pub(crate) fn is_at(&self, address: SocketAddr) -> bool {
         // An unspecified address includes loopback.
         let is_same = |ip: IpAddr| ip == address.ip() || (ip.is_loopback() && address.ip().is_unspecified());
@@ -91,7 +91,7 @@ impl Upstream {
         is_same_port && (is_here || self.ip().is_some_and(is_same))
     }
 
-    /// Whether it is reached without TLS, which another fanfold proxy may be.
+    /// Returns whether it is reached without TLS, which another fanfold proxy may be.
     pub(crate) fn is_plain(&self) -> bool {
         self.base.scheme() == "http"
     }

@@ -11,7 +11,7 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use crate::receive::turn_memory::TurnMemory;
 use crate::reply::{is_blank, is_readable};
 
-/// An unstreamed answer is held up to this size; a longer one is filtered as a stream.
+/// Limit for buffering an unstreamed answer; a longer one is filtered as a stream.
 const MAX_HELD: usize = 32 << 20;
 
 /// Filters an answer.
@@ -46,7 +46,7 @@ struct MemoryFilter {
     reply: Option<ReplyReader>,
     memory: TurnMemory,
     is_over: bool,
-    /// Whether only white space has arrived of an unstreamed answer; providers send it to keep the connection alive.
+    /// True if only white space has arrived of an unstreamed answer; providers send it to keep the connection alive.
     is_blank: bool,
 }
 

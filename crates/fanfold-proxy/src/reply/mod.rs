@@ -17,24 +17,19 @@ use crate::meter::{Exit, RequestMeter};
 use crate::observed_body::{BodyEnd, BodyObserver, ObservedBody};
 use crate::prepare::prepared_body::PreparedBody;
 use crate::receive::SESSION;
-use crate::receive::turn_memory::TurnMemory;
 use crate::reply::recall_rounds::RecallRounds;
 use crate::reply::usage_report::UsageReport;
 use crate::send::call::{ProviderCall, to_client};
-use crate::send::{SentRequest, request_headers};
+use crate::send::response_start::ResponseStart;
+use crate::send::{AnsweredRequest, request_headers};
 
 /// The response header with the outcome of the body.
 const OUTCOME: &str = "x-fanfold";
 
 /// The response for the client.
-pub(crate) async fn answer(
-    call: ProviderCall,
-    format: Format,
-    sent: SentRequest,
-    memory: Option<TurnMemory>,
-    meter: RequestMeter,
-) -> Response {
-    let response = observed_answer(call, format, sent, meter).await;
+pub(crate) async fn answer(call: ProviderCall, answered: AnsweredRequest, meter: RequestMeter) -> Response {
+    let AnsweredRequest { format, start, prepared, memory } = answered;
+    let response = observed_answer(call, format, start, prepared, meter).await;
     match memory {
         Some(memory) => memory_filter::filter(memory, response, format).await,
         None => response,
@@ -45,10 +40,10 @@ pub(crate) async fn answer(
 async fn observed_answer(
     call: ProviderCall,
     format: Format,
-    sent: SentRequest,
+    start: ResponseStart,
+    prepared: PreparedBody,
     mut meter: RequestMeter,
 ) -> Response {
-    let SentRequest { start, prepared } = sent;
     meter.first_byte(start.response.status().as_u16());
     let headers = request_headers(&call, &prepared, &meter);
     let mut response = to_client(start.response);
@@ -91,12 +86,12 @@ pub(crate) fn add_outcome_headers(response: &mut Response, prepared: &PreparedBo
     }
 }
 
-/// Whether a response is not compressed.
+/// Returns whether a response is not compressed.
 fn is_readable(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_ENCODING).is_none_or(|encoding| encoding == "identity")
 }
 
-/// Whether a chunk is only white space, which providers send to keep a connection alive.
+/// Returns whether a chunk is only white space, which providers send to keep a connection alive.
 fn is_blank(chunk: &[u8]) -> bool {
     chunk.trim_ascii().is_empty()
 }

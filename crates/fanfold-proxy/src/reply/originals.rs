@@ -1,4 +1,4 @@
-//! Originals that a model recalls, cut to the room that is left in its window.
+//! Originals for a model that recalls them, cut to the free part of its window.
 
 use fanfold_core::{Extent, Handle, thousands};
 use fanfold_engine::Engine;
@@ -10,7 +10,7 @@ const MIN_BYTES: usize = 1_000;
 /// Maximum size of all originals of one answer, in bytes: some 6,000 tokens.
 const MAX_BYTES: usize = 24_000;
 
-/// The originals that a model requested, in its order, or messages for the model where there are none.
+/// The originals requested by a model, in its order. An invalid request gets a message for the model instead.
 pub(crate) fn originals(
     engine: &Engine,
     session: &SessionId,

@@ -52,15 +52,15 @@ pub(crate) struct RecallRounds {
     /// Chunks for the client.
     ready: VecDeque<Bytes>,
     is_over: bool,
-    /// Whether only white space has arrived of an unstreamed answer; providers send it to keep the connection alive.
+    /// True if only white space has arrived of an unstreamed answer; providers send it to keep the connection alive.
     is_blank: bool,
-    /// Whether the client has received part of an unstreamed answer.
+    /// True if the client has received part of an unstreamed answer.
     has_begun: bool,
     /// The response to a follow-up that failed.
     failed: Option<Response>,
 }
 
-/// What follows a recall.
+/// The step after a recall.
 enum NextRound {
     Answer(BodyDataStream),
     End(Exit),

@@ -25,7 +25,7 @@ impl UsageReport {
         UsageReport { shared, meter: Some(meter), counted }
     }
 
-    /// The model recalled an original; `usage` is that of the call in which it did.
+    /// The model recalled an original in a call with this usage.
     pub(super) fn count_recall(&mut self, usage: Option<reply::Usage>) {
         if let Some(meter) = &mut self.meter {
             meter.count_recall(usage.map(reported));

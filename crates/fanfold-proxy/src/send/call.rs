@@ -85,7 +85,7 @@ impl ProviderCall {
 /// Hint for a server that does not speak TLS.
 const NO_TLS: &str = "check that --upstream speaks TLS: http:// where it does not";
 
-/// Whether a connection ended during the TLS handshake.
+/// Returns whether a connection ended during the TLS handshake.
 fn is_failed_handshake(cause: &(dyn std::error::Error + 'static)) -> bool {
     use std::io::ErrorKind::{InvalidData, UnexpectedEof};
     let Some(error) = cause.downcast_ref::<std::io::Error>() else { return false };

@@ -6,31 +6,25 @@ pub(crate) mod response_start;
 mod passthrough;
 mod retries;
 
-use std::sync::Arc;
-
-use bytes::Bytes;
 use fanfold_wire::Format;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, HeaderValue};
 
 pub(crate) use self::passthrough::{pass_through, pass_unread};
 use crate::error_reply::ErrorReply;
 use crate::meter::{Exit, RequestMeter};
-use crate::prepare::Conversation;
+use crate::prepare::PreparedRequest;
 use crate::prepare::prepared_body::PreparedBody;
+use crate::receive::turn_memory::TurnMemory;
 use crate::send::call::{CallError, ProviderCall};
 use crate::send::response_start::ResponseStart;
 
-/// The received body, perhaps compressed.
-pub(crate) struct Received {
-    pub(crate) bytes: Bytes,
-    pub(crate) format: Format,
-}
-
 /// A request that the provider answered.
-pub(crate) struct SentRequest {
+pub(crate) struct AnsweredRequest {
+    pub(crate) format: Format,
     pub(crate) start: ResponseStart,
     /// The body that was answered.
     pub(crate) prepared: PreparedBody,
+    pub(crate) memory: Option<TurnMemory>,
 }
 
 /// A request without a response.
@@ -53,19 +47,20 @@ impl From<CallError> for SendFailure {
     }
 }
 
-/// Sends a body, with retries if the provider refuses it.
+/// Sends a request, with retries if the provider refuses its body.
 pub(crate) async fn send(
     call: &ProviderCall,
-    received: &Received,
-    conversation: Option<Arc<Conversation>>,
-    prepared: PreparedBody,
+    request: PreparedRequest,
     meter: &mut RequestMeter,
-) -> Result<SentRequest, SendFailure> {
+) -> Result<AnsweredRequest, SendFailure> {
+    let PreparedRequest { format, received, conversation, prepared } = request;
     let Some(conversation) = conversation else {
-        let start = retries::send_once(call, received, &prepared, meter).await?;
-        return Ok(SentRequest { start, prepared });
+        let start = retries::send_once(call, &received, &prepared, format, meter).await?;
+        return Ok(AnsweredRequest { format, start, prepared, memory: None });
     };
-    retries::Sender { call, received, conversation: &conversation }.send(prepared, meter).await
+    let sender = retries::Sender { call, received: &received, conversation: &conversation };
+    let retries::Response { start, prepared } = sender.send(prepared, meter).await?;
+    Ok(AnsweredRequest { format, start, prepared, memory: conversation.memory.clone() })
 }
 
 /// The headers of a request with a prepared body.

@@ -17,7 +17,7 @@ use crate::receive::encoding::StreamDecoder;
 pub(crate) const MAX_ERROR_BYTES: usize = 1 << 20;
 /// An unstreamed answer above this size is not a refusal.
 const MAX_REFUSAL_BYTES: usize = 16 << 10;
-/// How long a response without content is held back after its first bytes.
+/// Delay of a response without content after its first bytes.
 const HOLD_TIME: Duration = Duration::from_millis(150);
 /// Errors are held back for longer, because no client shows part of one.
 const HOLD_TIME_OF_ERRORS: Duration = Duration::from_secs(2);
@@ -96,8 +96,8 @@ fn decompressed(response: http::Response<Body>, limit: usize) -> http::Response<
     http::Response::from_parts(parts, Body::from_stream(chunks_out))
 }
 
-/// A response that is held back: without a limit until its first bytes, then for a fixed time, so that bytes that keep the
-/// connection alive reach the client.
+/// A delayed response. There is no time limit before its first bytes; afterwards the delay is short, so that bytes sent to
+/// keep the connection alive reach the client.
 struct HeldResponse {
     chunks: BodyDataStream,
     hold_time: Duration,
@@ -107,7 +107,7 @@ struct HeldResponse {
     n_bytes: usize,
 }
 
-/// The next part of a response that is held back.
+/// The next part of a delayed response.
 enum NextPart {
     Chunk(Bytes),
     End,

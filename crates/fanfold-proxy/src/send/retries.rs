@@ -6,17 +6,19 @@ use axum::body::Body;
 use fanfold_core::Tokens;
 use fanfold_engine::{Engine, Mode, OpError, Refused};
 use fanfold_store::SessionId;
+use fanfold_wire::Format;
 use fanfold_wire::reply::{PromptFill, Refusal};
 
 use crate::meter::RequestMeter;
 use crate::outcome::{BypassReason, Outcome};
 use crate::prepare::prepared_body::PreparedBody;
-use crate::prepare::provider_quirks::Form;
+use crate::prepare::provider_quirks::{Form, reshape};
 use crate::prepare::recall_offer::NO_RECALL;
-use crate::prepare::{Attempt, Conversation, fold, reshape};
+use crate::prepare::{Attempt, Conversation, fold};
+use crate::receive::read_body::HeldBody;
 use crate::send::call::{CallError, ProviderCall};
+use crate::send::request_headers;
 use crate::send::response_start::{self, MAX_ERROR_BYTES, ResponseStart};
-use crate::send::{Received, SendFailure, SentRequest, request_headers};
 
 /// Assumed limit of a provider that refuses a body without reporting one, in per mille of the body.
 const ASSUMED_LIMIT: u32 = 700;
@@ -25,17 +27,23 @@ const ASSUMED_LIMIT_FAR_FROM_WINDOW: u32 = 500;
 /// A body above this share of the window, in per mille, is close to it.
 const CLOSE_TO_WINDOW: u32 = 750;
 
-/// Whether a body that is too long may still be folded harder.
+/// States whether a body that is too long may still be folded harder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Round {
     First,
     Last,
 }
 
+/// A body that the provider answered.
+pub(super) struct Response {
+    pub(super) start: ResponseStart,
+    pub(super) prepared: PreparedBody,
+}
+
 /// Sends one conversation.
 pub(super) struct Sender<'a> {
     pub(super) call: &'a ProviderCall,
-    pub(super) received: &'a Received,
+    pub(super) received: &'a HeldBody,
     pub(super) conversation: &'a Arc<Conversation>,
 }
 
@@ -45,7 +53,7 @@ impl Sender<'_> {
         &self,
         prepared: PreparedBody,
         meter: &mut RequestMeter,
-    ) -> Result<SentRequest, SendFailure> {
+    ) -> Result<Response, CallError> {
         let first = self.send_in_accepted_form(prepared, Round::First, meter).await?;
         let Some(refusal) = first.start.refusal else { return Ok(first) };
         meter.count_refusal();
@@ -80,16 +88,16 @@ impl Sender<'_> {
         prepared: PreparedBody,
         round: Round,
         meter: &mut RequestMeter,
-    ) -> Result<SentRequest, CallError> {
+    ) -> Result<Response, CallError> {
         let shared = &self.call.shared;
         let mut later_forms = prepared.form.later();
         let mut sent = prepared;
-        let mut start = send_once(self.call, self.received, &sent, meter).await?;
+        let mut start = send_once(self.call, self.received, &sent, self.conversation.format, meter).await?;
         let mut is_reshaped = false;
         while sent.body.is_some() && is_refused_for_form(&mut start, round).await {
             let Some(form) = later_forms.next() else { break };
             let Some(reshaped) = reshape(shared, self.conversation, &sent, form).await else { continue };
-            // If there is nothing to merge, two forms are the same.
+            // Without messages to merge, two forms are identical.
             if reshaped.body == sent.body {
                 continue;
             }
@@ -97,7 +105,7 @@ impl Sender<'_> {
             // The rest of the refusal is not read, which frees the connection for the retry.
             drop(start);
             meter.count_retry();
-            start = send_once(self.call, self.received, &sent, meter).await?;
+            start = send_once(self.call, self.received, &sent, self.conversation.format, meter).await?;
         }
         if start.response.status().is_success() {
             if is_reshaped {
@@ -109,7 +117,7 @@ impl Sender<'_> {
                 self.withdraw_tool(session).await;
             }
         }
-        Ok(SentRequest { start, prepared: sent })
+        Ok(Response { start, prepared: sent })
     }
 
     /// Folds a refused body harder. Returns `None` if that leads to no other body.
@@ -170,8 +178,9 @@ impl Sender<'_> {
 /// Sends a body once, and reads the beginning of the response.
 pub(super) async fn send_once(
     call: &ProviderCall,
-    received: &Received,
+    received: &HeldBody,
     prepared: &PreparedBody,
+    format: Format,
     meter: &mut RequestMeter,
 ) -> Result<ResponseStart, CallError> {
     if let Some(session) = &prepared.session {
@@ -185,10 +194,10 @@ pub(super) async fn send_once(
     meter.start_call(body.len());
     let response = call.send(request_headers(call, prepared, meter), Some(body.into())).await?;
     let filled = prepared.counted.map_or(PromptFill::FULL, |c| PromptFill::new(c.tokens.0, c.window.0));
-    Ok(response_start::read_start(response, received.format, filled, call.shared.limits.body).await)
+    Ok(response_start::read_start(response, format, filled, call.shared.limits.body).await)
 }
 
-/// Whether a body was refused, and not for its length.
+/// Returns whether a body was refused, and not for its length.
 async fn is_refused_for_form(start: &mut ResponseStart, round: Round) -> bool {
     let is_about_length = match &start.refusal {
         Some(refusal) => !(round == Round::Last && refusal.is_guess()),
@@ -202,7 +211,7 @@ async fn is_refused_for_form(start: &mut ResponseStart, round: Round) -> bool {
     }
 }
 
-/// Whether an error was raised by the template that builds the prompt.
+/// Returns whether an error was raised by the template that builds the prompt.
 async fn is_template_error(start: &mut ResponseStart) -> bool {
     // Only bodies that were read to their end are looked at, so that none is lost.
     let is_read = hyper::body::Body::size_hint(start.response.body()).exact().is_some();

@@ -1,4 +1,4 @@
-//! Signs of life of a provider that thinks: they reach the client while it does.
+//! Bytes that a provider sends to keep the connection alive are forwarded while the model thinks.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -14,7 +14,7 @@ use crate::setting::{Stage, Wish, chat, long_chat};
 const OPENROUTER: &str = ": OPENROUTER PROCESSING\n\n";
 const PING: &str = "event: ping\ndata: {\"type\":\"ping\"}\n\n";
 
-/// What a provider sends: a beginning, then signs of life until it is let go on, then the rest.
+/// The response of a slow provider: a beginning, keep-alive bytes until the test continues, then the rest.
 #[derive(Clone, Copy)]
 struct Thinking {
     kind: &'static str,
@@ -23,7 +23,7 @@ struct Thinking {
     rest: &'static str,
 }
 
-/// A provider that thinks until it is let go on.
+/// A provider that sends keep-alive bytes until the test continues.
 fn provider(thinking: Thinking) -> (String, Arc<AtomicBool>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -45,7 +45,7 @@ fn provider(thinking: Thinking) -> (String, Arc<AtomicBool>) {
     (address, may_go_on)
 }
 
-/// The client has the first bytes while the provider thinks, and all of them when it is done.
+/// The client receives the first bytes while the model thinks, and all bytes at the end.
 async fn check(path: &str, body: String, thinking: Thinking, wish: Wish) {
     let (first, sign, rest) = (thinking.first, thinking.sign, thinking.rest);
     let (address, may_go_on) = provider(thinking);

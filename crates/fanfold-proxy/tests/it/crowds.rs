@@ -1,4 +1,4 @@
-//! More clients, larger bodies and longer ways than there is room for: nobody shuts out the others.
+//! Load beyond the limits: too many clients, large bodies, forwarding loops.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -20,7 +20,7 @@ async fn open(stage: &Stage, bytes: &[u8]) -> TcpStream {
     stream
 }
 
-/// The status of one of our own routes, asked on a connection of its own.
+/// The status of a local route, requested on a new connection.
 async fn status_of(stage: &Stage, path: &str) -> Option<u16> {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let asked = client.get(stage.url(path)).timeout(Duration::from_secs(5)).send().await;
@@ -28,7 +28,7 @@ async fn status_of(stage: &Stage, path: &str) -> Option<u16> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_only_begins_to_ask_shuts_nobody_out() {
+async fn incomplete_requests_block_no_other_clients() {
     for begun in [HALF, BEGUN, b""] {
         let limits = Limits { connections: 8, ..Limits::default() };
         let stage = Stage::new(Wish { limits, ..Wish::default() }).await;
@@ -44,7 +44,7 @@ async fn who_only_begins_to_ask_shuts_nobody_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn when_every_place_has_an_answer_under_way_others_hear_so() {
+async fn requests_beyond_the_slots_get_503() {
     let limits = Limits { connections: 2, deadline: Duration::from_millis(300), ..Limits::default() };
     let stage = Stage::new(Wish { limits, ..Wish::default() }).await;
     let body = json!({ "model": "m", "stream": true, "messages": [{ "role": "user", "content": "hi" }] });
@@ -70,7 +70,7 @@ async fn when_every_place_has_an_answer_under_way_others_hear_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_first_request_is_waited_for_less_long_than_the_next() {
+async fn the_first_request_has_a_shorter_timeout() {
     let limits = Limits { greeting: Duration::from_millis(300), ..Limits::default() };
     let stage = Stage::new(Wish { limits, ..Wish::default() }).await;
     let mut slow = open(&stage, HALF).await;
@@ -88,7 +88,7 @@ async fn a_first_request_is_waited_for_less_long_than_the_next() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn large_bodies_wait_for_space_and_then_go_as_they_came() {
+async fn large_bodies_wait_for_quota_and_are_then_forwarded() {
     let deadline = Duration::from_millis(1500);
     let limits = Limits { held: 512 << 10, deadline, ..Limits::default() };
     let stage = Stage::new(Wish { limits, window: 10_000_000, ..Wish::default() }).await;
@@ -114,7 +114,7 @@ async fn large_bodies_wait_for_space_and_then_go_as_they_came() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_that_comes_back_is_known_again() {
+async fn detects_forwarding_loops() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let elsewhere = format!("http://{}", listener.local_addr().unwrap());
     let stage = Stage::at(elsewhere, Wish::default()).await;
@@ -134,7 +134,7 @@ async fn a_request_that_comes_back_is_known_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_proxy_is_not_its_own_provider() {
+async fn refuses_its_own_address_as_upstream() {
     let stage = Stage::new(Wish::default()).await;
     let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = free.local_addr().unwrap().port();

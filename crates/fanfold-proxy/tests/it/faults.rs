@@ -13,7 +13,7 @@ fn streamed() -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn statuses_pass_with_their_headers_and_are_not_tried_again() {
+async fn error_statuses_are_forwarded_without_retry() {
     for status in [429u16, 500, 503, 529] {
         let stage = Stage::new(Wish::default()).await;
         stage.upstream.fault(Fault::Status(status));
@@ -33,7 +33,7 @@ async fn statuses_pass_with_their_headers_and_are_not_tried_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_stalls_is_given_up_after_its_limit() {
+async fn a_stalled_provider_times_out() {
     let limits = Limits { upstream_idle: Duration::from_millis(300), ..Limits::default() };
     let stage = Stage::new(Wish { limits, ..Wish::default() }).await;
     stage.upstream.fault(Fault::Stall(Duration::from_secs(3)));
@@ -46,7 +46,7 @@ async fn a_provider_that_stalls_is_given_up_after_its_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_can_not_be_reached_is_named() {
+async fn an_unreachable_provider_is_named() {
     let stage = Stage::new(Wish::default()).await;
     let (gone, _) = Stage::before(&[], Wish::default()).await;
     // The listener of a provider without answers is closed by now.
@@ -58,7 +58,7 @@ async fn a_provider_that_can_not_be_reached_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_that_dies_breaks_off_for_the_client_too() {
+async fn a_broken_stream_breaks_for_the_client() {
     let stage = Stage::new(Wish::default()).await;
     stage.upstream.fault(Fault::Die(2));
     let mut response = stage.chat(&streamed()).await;
@@ -75,12 +75,12 @@ async fn a_stream_that_dies_breaks_off_for_the_client_too() {
     assert!(got.starts_with(b"data: "), "what came before went on");
     drop(response);
     assert_eq!(stage.meter.status().totals.ended.get("broken_off"), Some(&1));
-    // The next one is served as if nothing had been.
+    // The next request is served normally.
     assert_eq!(stage.chat(&streamed()).await.status(), 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn garbage_passes_as_it_came() {
+async fn garbage_is_forwarded() {
     let stage = Stage::new(Wish::default()).await;
     stage.upstream.fault(Fault::Garbage);
     let response = stage.chat(&streamed()).await;
@@ -96,9 +96,9 @@ async fn garbage_passes_as_it_came() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_vanishes_ends_the_call_upstream() {
+async fn a_disconnected_client_cancels_the_call() {
     let stage = Stage::new(Wish::default()).await;
-    // In the middle of a stream.
+    // The client disconnects in the middle of a stream.
     stage.upstream.fault(Fault::Drip(Duration::from_millis(100)));
     let mut response = stage.chat(&streamed()).await;
     response.chunk().await.unwrap().unwrap();
@@ -107,7 +107,7 @@ async fn a_client_that_vanishes_ends_the_call_upstream() {
         seen.last().is_some_and(|seen| seen.ended == Some(Ended::Gone))
     };
     assert!(stage.upstream.wait_for(Duration::from_secs(10), is_gone));
-    // Before the answer began.
+    // The client disconnects before the response.
     stage.upstream.fault(Fault::Stall(Duration::from_millis(1500)));
     let waiting = stage.post("/v1/chat/completions", streamed()).timeout(Duration::from_millis(300));
     assert!(waiting.send().await.is_err());
@@ -124,7 +124,7 @@ async fn a_client_that_vanishes_ends_the_call_upstream() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_end_in_good_order_finishes_streams_and_lets_nobody_in() {
+async fn shutdown_finishes_streams_and_accepts_no_connections() {
     let stage = Stage::new(Wish::default()).await;
     stage.upstream.fault(Fault::Drip(Duration::from_millis(60)));
     let mut response = stage.chat(&streamed()).await;

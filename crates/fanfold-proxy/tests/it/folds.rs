@@ -1,4 +1,4 @@
-//! What goes through, folded or not.
+//! Bodies that are sent folded or whole.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::setting::{Stage, Wish, chat, json_of, left, long_chat, session};
 const NARROW: u64 = 500;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_fits_arrives_byte_for_byte_with_its_headers() {
+async fn a_body_that_fits_is_forwarded_verbatim() {
     let stage = Stage::new(Wish::default()).await;
     let cases = [
         (
@@ -61,7 +61,7 @@ async fn conversations_are_folded_by_the_selected_engine() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_long_conversation_is_one_session_that_is_folded_and_opens_again() {
+async fn a_long_conversation_is_folded_in_one_session() {
     let stage = Stage::new(Wish { window: NARROW, ..Wish::default() }).await;
     let messages = long_chat(16);
     let (mut sessions, mut n_folded) = (Vec::new(), 0);
@@ -79,7 +79,7 @@ async fn a_long_conversation_is_one_session_that_is_folded_and_opens_again() {
     let last = seen.last().unwrap();
     let whole = chat(&messages);
     assert!(last.body.len() < whole.len() / 2, "{} of {}", last.body.len(), whole.len());
-    // Everything that was folded is in the store, and its handles open.
+    // All folded originals are in the store and can be recalled.
     let engine = stage.host.open().unwrap();
     let (n_handles, broken) = engine.check_handles(&SessionId(sessions[0].clone())).unwrap();
     assert!(n_handles > 3 && broken.is_empty(), "{n_handles} {broken:?}");
@@ -113,7 +113,7 @@ async fn another_proxy_on_the_same_store_sends_the_same_bytes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_goes_on_as_it_comes() {
+async fn streams_are_forwarded_as_they_arrive() {
     let stage = Stage::new(Wish::default()).await;
     stage.upstream.fault(Fault::Drip(Duration::from_millis(150)));
     let body = json!({ "model": "m", "stream": true, "messages": [{ "role": "user", "content": "hi" }] });
@@ -129,7 +129,7 @@ async fn a_stream_goes_on_as_it_comes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_routes_pass_in_both_directions() {
+async fn other_routes_are_passed_through() {
     let stage = Stage::new(Wish::default()).await;
     let models = stage.client.get(stage.url("/v1/models?limit=2")).send().await.unwrap();
     let direct =
@@ -146,7 +146,7 @@ async fn other_routes_pass_in_both_directions() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_packed_body_is_folded_unpacked_and_stays_packed_where_nothing_changes() {
+async fn a_compressed_body_is_decompressed_only_when_folded() {
     let stage = Stage::new(Wish { window: NARROW, ..Wish::default() }).await;
     let send = async |messages: &[Value]| {
         let packed = zstd::encode_all(chat(messages).as_bytes(), 3).unwrap();
@@ -184,7 +184,7 @@ async fn observing_changes_nothing_and_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_provider_counted_is_read_in_passing() {
+async fn reads_reported_usage_from_the_response() {
     let stage = Stage::new(Wish::default()).await;
     for is_stream in [false, true] {
         let body = json!({ "model": "m", "stream": is_stream, "stream_options": { "include_usage": is_stream },

@@ -1,4 +1,4 @@
-//! Whatever fails here, the request goes out as it came, and why is counted.
+//! If anything fails, the request is sent unchanged, and the reason is counted.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::setting::{SLOW, Stage, Wish, chat, json_of, left, long_chat};
 
-/// Sends a body and checks that it arrived as it came, for a reason.
+/// Checks that a body is sent unchanged for a reason.
 async fn arrives_as_it_came(stage: &Stage, body: &str, reason: &str) {
     let response = stage.chat(body).await;
     assert_eq!(left(&response), format!("as it came: {reason}"));
@@ -18,7 +18,7 @@ async fn arrives_as_it_came(stage: &Stage, body: &str, reason: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bodies_that_are_no_conversations() {
+async fn forwards_bodies_that_are_not_conversations() {
     let stage = Stage::new(Wish::default()).await;
     arrives_as_it_came(&stage, "{ not JSON", "not_decoded").await;
     let stage = Stage::new(Wish::default()).await;
@@ -31,7 +31,7 @@ async fn bodies_that_are_no_conversations() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn work_of_ours_that_takes_too_long() {
+async fn forwards_bodies_after_the_deadline() {
     let limits = Limits { deadline: Duration::from_millis(200), ..Limits::default() };
     let stage = Stage::new(Wish { limits, ..Wish::default() }).await;
     stage.host.is_slow.store(true, Ordering::SeqCst);
@@ -41,7 +41,7 @@ async fn work_of_ours_that_takes_too_long() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_panic_of_ours_and_settings_without_terms() {
+async fn forwards_bodies_after_a_panic_or_without_settings() {
     let stage = Stage::new(Wish::default()).await;
     stage.host.is_panicking.store(true, Ordering::SeqCst);
     arrives_as_it_came(&stage, &chat(&long_chat(2)), "panicked").await;
@@ -51,7 +51,7 @@ async fn a_panic_of_ours_and_settings_without_terms() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_is_too_large_or_packed_unknown() {
+async fn forwards_bodies_that_are_too_large_or_in_unknown_encodings() {
     let limits = Limits { body: 2000, ..Limits::default() };
     let stage = Stage::new(Wish { limits, ..Wish::default() }).await;
     arrives_as_it_came(&stage, &chat(&long_chat(9)), "too_large").await;
@@ -79,7 +79,7 @@ async fn readiness(stage: &Stage) -> (u16, Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_that_is_deleted_while_it_runs_is_made_again() {
+async fn recreates_a_deleted_store() {
     let stage = Stage::new(Wish { window: 500, ..Wish::default() }).await;
     let messages = long_chat(12);
     assert_eq!(left(&stage.chat(&chat(&messages[..20])).await), "folded");
@@ -96,7 +96,7 @@ async fn a_store_that_is_deleted_while_it_runs_is_made_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_that_is_gone_holds_nobody_up_and_is_used_again_when_it_is_back() {
+async fn a_missing_store_delays_nothing_and_is_used_when_it_returns() {
     let stage = Stage::new(Wish { window: 500, ..Wish::default() }).await;
     let body = chat(&long_chat(12));
     assert_eq!(left(&stage.chat(&body).await), "folded");
@@ -108,7 +108,7 @@ async fn a_store_that_is_gone_holds_nobody_up_and_is_used_again_when_it_is_back(
     assert_eq!((status, told["ready"].as_bool()), (503, Some(false)), "{told}");
     assert!(told["why"].as_str().unwrap().contains("s.db"), "{told}");
     std::fs::remove_file(&folder).unwrap();
-    // It is tried again after a pause, so that a store that is gone for long costs nothing.
+    // The store is opened again only after a pause, so that a missing store delays no request.
     tokio::time::sleep(Duration::from_millis(1100)).await;
     assert_eq!(readiness(&stage).await.0, 200);
     assert_eq!(left(&stage.chat(&body).await), "folded");

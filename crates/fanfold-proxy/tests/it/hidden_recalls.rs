@@ -1,5 +1,5 @@
-//! Folds that the model opens beside calls of the client's: the client sees its own calls alone, and the model gets what
-//! it asked for with their results, for as long as the conversation lasts.
+//! Recalls in the same answer as calls of the client. The client sees only its own calls; the model gets the originals with
+//! their results in all later requests.
 
 use fanfold_proxy::{Host as _, Recall};
 use fanfold_store::SessionId;
@@ -27,7 +27,7 @@ const APIS: [Api; 3] = [
 
 const OUR_CALL: &str = r#""name":"fanfold_recall""#;
 
-/// A model that opens the first fold that it sees, and reads another file at once; then it says that it is done.
+/// A model that recalls the first handle it sees and calls a tool in the same answer, and then ends its turn.
 fn mixing() -> Script {
     Script::of(|asked| {
         let list = if asked.kind == Kind::Responses { "input" } else { "messages" };
@@ -52,7 +52,7 @@ impl Api {
         }
     }
 
-    /// A call with its result, as a client sends them back.
+    /// A call with its result, in the form that a client sends.
     fn step(self, call: &ToolCall, result: &str) -> Vec<Value> {
         let (id, arguments) = (&call.id, &call.arguments);
         let input: Value = serde_json::from_str(arguments).unwrap();
@@ -106,7 +106,7 @@ impl Api {
         body.to_string()
     }
 
-    /// What the client hears: the calls that it is to make, and all of the answer.
+    /// The calls for the client, and the whole answer.
     async fn ask(self, stage: &Stage, messages: &[Value], wish: Asking) -> (Vec<ToolCall>, String, String) {
         let mut request = stage.post(self.path, self.body(messages, wish.is_stream));
         if let Some(name) = wish.named {
@@ -127,7 +127,7 @@ impl Api {
         (said.calls, answer, session)
     }
 
-    /// The list of the newest request, each message as it was written.
+    /// The messages of the newest request, verbatim.
     fn arrived(self, stage: &Stage) -> Vec<String> {
         let seen = stage.upstream.seen();
         let last = seen.last().unwrap();
@@ -152,7 +152,7 @@ async fn check(api: Api, wish: Asking) {
     assert!(none.is_empty());
     let (calls, _, named) = api.ask(&stage, &messages, wish).await;
     assert_eq!((calls.len(), calls[0].name.as_str(), &named), (1, "read", &first), "{what}");
-    // The client answers its own call, and the model has its recall beside it.
+    // The client sends the result of its own call, and the proxy adds the recall.
     messages.extend(api.step(&calls[0], "more of it"));
     let (_, answer, named) = api.ask(&stage, &messages, wish).await;
     assert!(answer.contains("I have both."), "{what}: {answer}");
@@ -162,7 +162,7 @@ async fn check(api: Api, wish: Asking) {
     assert_eq!(told.matches(OUR_CALL).count(), 1, "{what}: {told}");
     let last = &before[before.len() - if api.format == Format::Anthropic { 1 } else { 2 }..].join("\n");
     assert!(last.contains("more of it") && last.contains("takes batch_"), "{what}: the original: {last}");
-    // It stays where it is, with the same bytes, also after a restart.
+    // Its position and its bytes stay the same, also after a restart.
     api.ask(&stage, &messages, wish).await;
     assert_eq!(api.arrived(&stage), before, "{what}: sent again");
     stage.restart().await;
@@ -178,7 +178,7 @@ async fn check(api: Api, wish: Asking) {
     stage.restart().await;
     let (_, _, named) = api.ask(&stage, &messages, wish).await;
     assert_eq!((&named, api.arrived(&stage)), (&first, after), "{what}: after another restart");
-    // What comes next folds it like anything else.
+    // Later requests fold the recall like any other call.
     for i in 40..60 {
         let arguments = json!({ "path": format!("src/late_{i}.py") }).to_string();
         let call = ToolCall { id: format!("call_{i}"), name: "read".to_owned(), arguments };
@@ -194,7 +194,7 @@ async fn check(api: Api, wish: Asking) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_model_gets_what_it_opened_beside_calls_of_the_clients() {
+async fn recalls_beside_client_calls_reach_the_model() {
     for api in APIS {
         for is_stream in [false, true] {
             check(api, Asking { is_stream, named: None }).await;
@@ -203,12 +203,12 @@ async fn the_model_gets_what_it_opened_beside_calls_of_the_clients() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn so_it_does_in_a_session_that_the_client_names() {
+async fn recalls_beside_client_calls_work_in_named_sessions() {
     check(APIS[2], Asking { is_stream: true, named: Some("mine") }).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_goes_back_before_it_is_not_given_it() {
+async fn rewinding_before_a_hidden_recall_removes_it() {
     let api = APIS[0];
     let wish = Asking { is_stream: false, named: None };
     let stage =
@@ -219,14 +219,14 @@ async fn a_client_that_goes_back_before_it_is_not_given_it() {
     let mut other = messages.clone();
     messages.extend(api.step(&calls[0], "more of it"));
     api.ask(&stage, &messages, wish).await;
-    // What the model said last is tried again: its answer has other calls, and nothing is put beside those.
+    // The last answer is regenerated with other calls, so no recall belongs to it.
     let theirs = ToolCall { id: "call_other".to_owned(), ..calls[0].clone() };
     other.extend(api.step(&theirs, "something else"));
     api.ask(&stage, &other, wish).await;
     assert!(!api.arrived(&stage).join("").contains(OUR_CALL));
 }
 
-/// The rule of a provider that holds a conversation: each call that it holds wants its result.
+/// The rule of a provider that holds a conversation: each call needs its result.
 fn wants_all_results(body: &Value) -> Option<(u16, String)> {
     let is_continued = !body["previous_response_id"].is_null();
     let outputs = body["input"].as_array()?.iter().filter(|item| item["type"] == "function_call_output");
@@ -235,7 +235,7 @@ fn wants_all_results(body: &Value) -> Option<(u16, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_holds_the_calls_gets_all_of_their_results() {
+async fn pending_recalls_are_added_to_continued_conversations() {
     let api = APIS[1];
     for is_stream in [false, true] {
         let wish = Asking { is_stream, named: None };
@@ -247,7 +247,7 @@ async fn a_provider_that_holds_the_calls_gets_all_of_their_results() {
         api.ask(&stage, &messages[..1], wish).await;
         let (calls, _, _) = api.ask(&stage, &messages, wish).await;
         assert_eq!(calls.len(), 1);
-        // The client goes on by the id of the answer, with the result of the one call that it knows of.
+        // The client continues by the id of the answer, with the result of the only call that it knows.
         let mut body: Value =
             serde_json::from_str(&api.body(&api.step(&calls[0], "more of it")[1..], is_stream)).unwrap();
         (body["store"], body["previous_response_id"]) = (true.into(), "resp_1".into());
@@ -268,7 +268,7 @@ async fn a_provider_that_holds_the_calls_gets_all_of_their_results() {
         let [theirs, ours] = arrived[0].as_slice() else { panic!("{:?}", arrived[0]) };
         assert!(theirs.contains("more of it") && theirs.contains(&calls[0].id), "{theirs}");
         assert!(ours.contains("takes batch_") && !ours.contains(&calls[0].id), "the original: {ours}");
-        // What it sends with other results goes as it came.
+        // A body with other results is sent unchanged.
         let other = body.replace(&calls[0].id, "call_other");
         let response = stage.post(api.path, other.clone()).send().await.unwrap();
         assert_eq!(response.status(), 400, "{other}");
@@ -277,7 +277,7 @@ async fn a_provider_that_holds_the_calls_gets_all_of_their_results() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_conversation_that_a_provider_holds_gets_no_tool() {
+async fn continued_conversations_get_no_recall_tool() {
     let stage = Stage::new(Wish { recall: Recall::Tool, ..Wish::default() }).await;
     for key in ["previous_response_id", "conversation"] {
         let mut body: Value = serde_json::from_str(&APIS[1].body(&APIS[1].long_talk(1)[..1], false)).unwrap();

@@ -1,5 +1,4 @@
-//! What is remembered: recalled into requests, kept from people, written down in order; and providers of it that hang,
-//! crash, flood and lie, through the whole of it.
+//! Memory: recalled into requests, hidden from clients, recorded in order; with providers that hang, crash, flood and lie.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -29,7 +28,7 @@ pub(crate) fn over_http(server: &Memories) -> ProviderAddress {
     ProviderAddress::Http { url: server.url(), key: None }
 }
 
-/// This binary as a program that speaks MCP.
+/// This binary as an MCP server.
 fn program(manner: Manner, log: &Path) -> ProviderAddress {
     ProviderAddress::Program {
         program: std::env::current_exe().unwrap().display().to_string(),
@@ -44,7 +43,7 @@ fn a_scripted_program() {
     serve_stdio();
 }
 
-/// A model that repeats all that it was sent last, memory included, and then answers.
+/// A model that repeats its last message, including the memory block, before it answers.
 fn parrot() -> Script {
     Script::of(|asked| {
         let key = if asked.body.get("input").is_some() { "input" } else { "messages" };
@@ -78,7 +77,7 @@ pub(crate) fn asks(format: &str, is_stream: bool) -> (&'static str, Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_recalled_into_every_format_and_people_do_not_see_it() {
+async fn memory_is_added_in_every_format_and_hidden_from_the_client() {
     for format in ["chat", "anthropic", "responses"] {
         for is_stream in [false, true] {
             let server = Memories::start(Manner::Well, &[FACT]);
@@ -94,7 +93,7 @@ async fn it_is_recalled_into_every_format_and_people_do_not_see_it() {
             let sent: Value = serde_json::from_slice(&seen.body).unwrap();
             let sent_text = seen.text();
             assert!(sent_text.contains(FENCE) && sent_text.contains(FACT), "{sent_text}");
-            // What came stands before it, as it came.
+            // The text of the client precedes it, unchanged.
             let list = if format == "responses" { "input" } else { "messages" };
             match format {
                 "chat" => {
@@ -110,12 +109,12 @@ async fn it_is_recalled_into_every_format_and_people_do_not_see_it() {
                 !answer.contains("fanfold-memory") && !answer.contains("Recalled from"),
                 "{format}: {answer}"
             );
-            // Nothing of it is in the store.
+            // The stored messages do not contain it.
             let store = SqliteStore::open(&stage.host.file).unwrap();
             let row = store.session(&SessionId(named)).unwrap().unwrap();
             let kept = store.node(row.tip.unwrap()).unwrap().unwrap();
             assert!(!format!("{kept:?}").contains("fanfold-memory"), "{kept:?}");
-            // The turn is written down, as people saw it.
+            // The turn is recorded in the form that the client received.
             until(|| keeper.counts().contains_key(&MemoryEvent::Synced)).await;
             let synced = server.asked_by("sync");
             assert_eq!(synced[0]["user"], "Which port does staging use?", "{format}");
@@ -135,7 +134,7 @@ pub(crate) async fn until(is_true: impl Fn() -> bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_turn_has_one_text_at_its_end_and_a_conversation_stays_one() {
+async fn a_turn_has_one_memory_block_and_its_session_stays_the_same() {
     let server = Memories::start(Manner::Well, &["the night run is in src/stage_3.py", FACT]);
     let memory = remember(over_http(&server), Duration::from_secs(9));
     let stage = Stage::new(Wish { window: 900, memory: Some(memory), ..Wish::default() }).await;
@@ -158,7 +157,7 @@ async fn a_turn_has_one_text_at_its_end_and_a_conversation_stays_one() {
             let text = seen.text();
             assert_eq!(text.matches(FENCE).count(), 1, "{text}");
             let (start, end) = (text.find(FENCE).unwrap(), text.find(FENCE_END).unwrap());
-            // It stands at the end of the last message.
+            // The block is at the end of the last message.
             assert_eq!(text[end + FENCE_END.len()..].matches("\"role\"").count(), 0, "{text}");
             text[start..end].to_owned()
         })
@@ -167,7 +166,7 @@ async fn a_turn_has_one_text_at_its_end_and_a_conversation_stays_one() {
         blocks.iter().all(|block| *block == blocks[0]) && blocks[0].contains("src/stage_3.py"),
         "{blocks:?}"
     );
-    // Once for the turn, and after each answer for the next one.
+    // One lookup for the turn, and one after each answer for the next turn.
     assert!(server.asked_by("prefetch").len() <= 1 + server.asked_by("sync").len());
     until(|| !server.asked_by("offer").is_empty()).await;
     let offered = server.asked_by("offer")[0]["texts"].to_string();
@@ -175,11 +174,11 @@ async fn a_turn_has_one_text_at_its_end_and_a_conversation_stays_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_is_cut_into_parts_is_offered_by_none_of_them() {
+async fn split_keys_are_redacted_in_offered_originals() {
     let server = Memories::start(Manner::Well, &[]);
     let memory = remember(over_http(&server), Duration::from_secs(9));
     let stage = Stage::new(Wish { window: 2_500, memory: Some(memory), ..Wish::default() }).await;
-    // Made up here, so that no scanner takes it for a real one.
+    // Assembled here, so that no scanner reports it as a real key.
     let line = |i: usize| format!("{:A>5}{}", i, "kQ9x7Lm2pZt7RvB8nL1aS4dF6gH0jK3".repeat(2));
     let key: String = (0..160).map(|i| format!("{}\n", line(i))).collect();
     let around: String = (0..120).map(|i| format!("entry {i} of the archive is kept in box_{i}\n")).collect();
@@ -198,7 +197,7 @@ async fn a_key_that_is_cut_into_parts_is_offered_by_none_of_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn turns_are_written_down_in_their_order() {
+async fn turns_are_recorded_in_order() {
     let server = Memories::start(Manner::Slow(5), &[]);
     let memory = remember(over_http(&server), Duration::from_secs(9));
     let keeper = Arc::clone(&memory.keeper);
@@ -214,14 +213,14 @@ async fn turns_are_written_down_in_their_order() {
     let order: Vec<Value> = server.asked_by("sync").iter().map(|body| body["user"].clone()).collect();
     let expected: Vec<Value> = (0..12).map(|i| format!("question {i}").into()).collect();
     assert_eq!(order, expected);
-    // A conversation is one for its provider, too.
+    // The provider sees one conversation.
     let talks: std::collections::BTreeSet<String> =
         server.asked_by("sync").iter().map(|body| body["session"].to_string()).collect();
     assert_eq!(talks.len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_calls_a_tool_is_no_end_of_a_turn() {
+async fn a_tool_call_does_not_end_a_turn() {
     let server = Memories::start(Manner::Slow(5), &[]);
     let memory = remember(over_http(&server), Duration::from_secs(9));
     let keeper = Arc::clone(&memory.keeper);
@@ -240,7 +239,7 @@ async fn an_answer_that_calls_a_tool_is_no_end_of_a_turn() {
     assert_eq!(said, [json!("It is 8443.")]);
 }
 
-/// How long a request takes, from its first byte to the last of its answer.
+/// The duration of a request up to the last byte of its response.
 async fn took(stage: &Stage, question: &str) -> Duration {
     let body = json!({ "model": "m", "messages": [{ "role": "user", "content": question }] }).to_string();
     let began = Instant::now();
@@ -252,7 +251,7 @@ async fn took(stage: &Stage, question: &str) -> Duration {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_hangs_crashes_floods_or_lies_delays_a_turn_by_its_deadline_at_most() {
+async fn faulty_memory_providers_delay_a_turn_by_their_deadline_at_most() {
     let folder = tempfile::tempdir().unwrap();
     let without = Stage::new(Wish::default()).await;
     took(&without, "warm up").await;
@@ -285,7 +284,7 @@ async fn a_provider_that_hangs_crashes_floods_or_lies_delays_a_turn_by_its_deadl
                 most.as_millis(),
                 usual.as_millis()
             ));
-            // What a busy machine adds is not the provider's; without a deadline it were five seconds and more.
+            // A busy machine adds some time; without the deadline this would take at least five seconds.
             assert!(most <= usual + DEADLINE + Duration::from_secs(1), "{told}");
             assert!(stage.upstream.seen().iter().all(|seen| !seen.text().contains(FENCE)), "{name}");
         }
@@ -296,7 +295,7 @@ async fn a_provider_that_hangs_crashes_floods_or_lies_delays_a_turn_by_its_deadl
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn our_own_deadline_holds_whatever_memory_may_take() {
+async fn the_fold_deadline_applies_to_memory() {
     let server = Memories::start(Manner::Hangs, &[]);
     let memory = remember(over_http(&server), Duration::from_secs(60));
     let limits = fanfold_proxy::Limits { deadline: Duration::from_millis(800), ..Default::default() };
@@ -306,7 +305,7 @@ async fn our_own_deadline_holds_whatever_memory_may_take() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn answers_that_repeat_nothing_pass_byte_for_byte() {
+async fn answers_without_quoted_memory_are_forwarded_verbatim() {
     let server = Memories::start(Manner::Well, &[]);
     let memory = remember(over_http(&server), Duration::from_secs(9));
     let with = Stage::new(Wish { memory: Some(memory), ..Wish::default() }).await;

@@ -1,4 +1,4 @@
-//! What people see of sessions: how full they are, what does not fit, and what folds do. None of it reaches the model.
+//! Sessions in the status: pressure, overflows and averages of folds. The model sees none of it.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ fn only_session(stage: &Stage) -> SessionStatus {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_room_that_fills_is_told_to_people_and_not_to_the_model() {
+async fn pressure_is_logged_and_not_sent_to_the_model() {
     let stage = Stage::new(Wish { window: 2_000, ..Wish::default() }).await;
     let messages = long_chat(60);
     let mut seen = Vec::new();
@@ -28,7 +28,7 @@ async fn a_room_that_fills_is_told_to_people_and_not_to_the_model() {
         assert_eq!(session.pressure, expected, "{} of {}", session.sent, session.room);
         seen.push((expected, session.folds));
     }
-    // Told once for each level and fold, however many requests there were at that level.
+    // Each level is reported once per fold, for any number of requests.
     let told: BTreeSet<(&str, u64)> = seen.iter().filter(|(level, _)| *level != "none").copied().collect();
     let text = stage.meter.prometheus();
     let counted: u64 = text
@@ -45,7 +45,7 @@ async fn a_room_that_fills_is_told_to_people_and_not_to_the_model() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_fits_nowhere_is_shown_with_what_it_needs() {
+async fn an_overflow_shows_the_required_size() {
     let stage = Stage::new(Wish { window: 1_500, ..Wish::default() }).await;
     let messages = [
         json!({ "role": "system", "content": "word ".repeat(1_900) }),
@@ -57,14 +57,14 @@ async fn what_fits_nowhere_is_shown_with_what_it_needs() {
     assert!(session.needs.is_some_and(|needs| needs > 1_900) && session.came > 1_900, "{session:?}");
     assert_eq!(session.pressure, "critical");
     assert_eq!(stage.meter.status().totals.dollars.saved, 0.0);
-    // When it fits again, nothing is needed any more.
+    // After it fits again, no required size is shown.
     let fits = [json!({ "role": "user", "content": "What is left?" })];
     assert_eq!(left(&stage.chat(&chat(&fits)).await), "whole");
     assert!(stage.meter.status().sessions.iter().any(|session| session.needs.is_none()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_folds_do_is_told_in_numbers() {
+async fn status_has_averages_of_folds() {
     let stage = Stage::new(Wish { window: 1_500, ..Wish::default() }).await;
     let mut messages = long_chat(30);
     messages.push(json!({ "role": "assistant", "content": "It is stage 7." }));

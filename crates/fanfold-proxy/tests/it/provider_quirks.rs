@@ -1,4 +1,4 @@
-//! Providers with rules of their own: a body of ours that one refuses is sent in another form, and at last as it came.
+//! Rules of providers: a refused body is sent again in another form, and finally unchanged.
 
 use fanfold_proxy::Recall;
 use fanfold_testkit::upstream::{Fault, Limit};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::setting::{Stage, Wish, chat, left, long_chat};
 
-/// The rule that templates of Gemma and Mistral have.
+/// The rule of the templates of Gemma and Mistral.
 pub(crate) fn wants_alternating(body: &Value) -> Option<(u16, String)> {
     let roles: Vec<&str> =
         body["messages"].as_array()?.iter().filter_map(|message| message["role"].as_str()).collect();
@@ -35,7 +35,7 @@ fn bodies(stage: &Stage) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_wants_roles_to_alternate_gets_them_so() {
+async fn roles_alternate_for_a_provider_that_requires_it() {
     let stage = Stage::new(Wish { window: 500, ..Wish::default() }).await;
     stage.upstream.set_rule(wants_alternating);
     let messages = long_chat(14);
@@ -47,7 +47,7 @@ async fn one_that_wants_roles_to_alternate_gets_them_so() {
     let seen = bodies(&stage);
     assert_eq!(seen.len(), 4, "it is found out once");
     assert_eq!(alternate_roles(&seen[0], Format::Chat).as_ref(), Some(&seen[1]), "the same words");
-    // What people wrote stands in it word for word, and what was said is kept whole.
+    // Prompts are contained verbatim, and the stored messages are complete.
     let first = messages[1]["content"].as_str().unwrap();
     for body in &seen[1..] {
         let body: Value = serde_json::from_str(body).unwrap();
@@ -55,7 +55,7 @@ async fn one_that_wants_roles_to_alternate_gets_them_so() {
         let said = user.unwrap()["content"].as_str().unwrap();
         assert!(said.starts_with(&format!("{first}\n\n<fanfold>\n")), "{said}");
     }
-    // Another model of the same provider may take it.
+    // Another model of the same provider may have no such rule.
     let other = chat(&messages).replacen("\"m\"", "\"n\"", 1);
     assert_eq!(left(&stage.chat(&other).await), "folded");
     assert_eq!(bodies(&stage).len(), 6);
@@ -63,7 +63,7 @@ async fn one_that_wants_roles_to_alternate_gets_them_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_template_may_say_so_with_a_500_and_any_other_is_passed_on() {
+async fn template_errors_with_status_500_are_retried_and_others_forwarded() {
     let stage = Stage::new(Wish { window: 500, ..Wish::default() }).await;
     let words = "Error: Jinja Exception: Conversation roles must alternate user/assistant/user/assistant/...";
     stage.upstream.set_rule(move |body| wants_alternating(body).map(|_| (500, words.to_owned())));
@@ -78,7 +78,7 @@ async fn a_template_may_say_so_with_a_500_and_any_other_is_passed_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_takes_no_names_has_none_to_refuse() {
+async fn notes_have_no_names() {
     let stage = Stage::new(Wish { window: 500, ..Wish::default() }).await;
     stage.upstream.set_rule(wants_no_names);
     let response = stage.chat(&chat(&long_chat(12))).await;
@@ -87,7 +87,7 @@ async fn one_that_takes_no_names_has_none_to_refuse() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_refuses_the_tool_is_folded_for_without_it() {
+async fn the_tool_is_removed_for_a_provider_that_rejects_it() {
     let mut stage = Stage::new(Wish { window: 500, recall: Recall::Tool, ..Wish::default() }).await;
     stage.upstream.set_rule(wants_no_tool_of_ours);
     let mut messages = long_chat(14);
@@ -102,11 +102,11 @@ async fn one_that_refuses_the_tool_is_folded_for_without_it() {
     }
     let last = bodies(&stage).pop().unwrap();
     assert!(!last.contains("fanfold_recall") && last.contains("get it again"), "{last}");
-    // It never comes back, also where nobody remembers that it was refused.
+    // The tool is never offered again, even after a restart has cleared the learnt rules.
     stage.restart().await;
     assert_eq!(left(&stage.chat(&chat(&messages)).await), "folded");
     assert_eq!(bodies(&stage).len(), 5);
-    // Two sessions find it out, and then it is known for all.
+    // After two sessions the rule applies to all sessions.
     for (task, n_seen) in [("something else", 7), ("a third thing", 9), ("a fourth", 10)] {
         messages[1] = json!({ "role": "user", "content": task });
         assert_eq!(left(&stage.chat(&chat(&messages[..4])).await), "whole");
@@ -119,11 +119,11 @@ async fn one_that_refuses_the_tool_is_folded_for_without_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_may_have_two_rules() {
+async fn a_provider_may_have_two_rules() {
     let stage = Stage::new(Wish { window: 500, recall: Recall::Tool, ..Wish::default() }).await;
     stage.upstream.set_rule(|body| wants_no_tool_of_ours(body).or_else(|| wants_alternating(body)));
     let messages = long_chat(14);
-    // As made, with roles that alternate, without the tool, and both.
+    // The attempts: as made, alternating roles, without the tool, both.
     for (n, n_seen) in [(24, 4), (26, 5), (messages.len(), 6)] {
         assert_eq!(left(&stage.chat(&chat(&messages[..n])).await), "folded", "{n}");
         assert_eq!(bodies(&stage).len(), n_seen, "{n}");
@@ -131,7 +131,7 @@ async fn one_may_have_two_rules() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fold_that_no_form_helps_is_sent_as_it_came() {
+async fn a_body_refused_in_every_form_is_sent_verbatim() {
     let stage = Stage::new(Wish { window: 500, ..Wish::default() }).await;
     stage.upstream.set_rule(wants_no_notes);
     let body = chat(&long_chat(12));
@@ -143,7 +143,7 @@ async fn a_fold_that_no_form_helps_is_sent_as_it_came() {
     crate::memory::until(|| stage.meter.status().totals.tokens.came > 0).await;
     let tokens = stage.meter.status().totals.tokens;
     assert_eq!(tokens.came, tokens.sent, "what no fold left of is not saved");
-    // Where that is too long, the client hears it as it would without us.
+    // If that is too long, the client gets the refusal.
     stage.upstream.set_limit(Some(Limit::Bytes(body.len() / 2)));
     let response = stage.chat(&body).await;
     assert_eq!(response.status(), 400);
@@ -151,7 +151,7 @@ async fn a_fold_that_no_form_helps_is_sent_as_it_came() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_wrong_with_the_clients_own_is_told_in_the_providers_words() {
+async fn errors_of_the_client_are_forwarded() {
     let stage = Stage::new(Wish { window: 500, recall: Recall::Tool, ..Wish::default() }).await;
     stage.upstream.set_rule(|body| {
         (body["temperature"] == 9).then(|| (400, "temperature must be between 0 and 2".to_owned()))
@@ -162,15 +162,15 @@ async fn what_is_wrong_with_the_clients_own_is_told_in_the_providers_words() {
     assert_eq!(response.status(), 400);
     assert!(response.text().await.unwrap().contains("temperature must be between"));
     assert_eq!(bodies(&stage).last(), Some(&wrong));
-    // Nothing was learnt from it.
+    // No rule was learnt from it.
     assert_eq!(left(&stage.chat(&body).await), "folded");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refusal_without_a_word_that_no_fold_helps_is_no_limit() {
+async fn an_unexplained_refusal_sets_no_limit_if_folding_does_not_help() {
     let stage = Stage::new(Wish::default()).await;
     let mut messages = long_chat(140);
-    // As it came, folded harder, with roles that alternate, and as it came.
+    // The attempts: whole, folded harder, alternating roles, verbatim.
     for _ in 0..4 {
         stage.upstream.fault(Fault::Answer(400, String::new()));
     }
@@ -182,7 +182,7 @@ async fn a_refusal_without_a_word_that_no_fold_helps_is_no_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_takes_less_than_the_table_says_and_says_nothing() {
+async fn an_unexplained_refusal_lowers_the_limit_if_folding_helps() {
     let stage = Stage::new(Wish::default()).await;
     let messages = long_chat(140);
     let limit = chat(&messages).len() * 3 / 4;
@@ -190,7 +190,7 @@ async fn a_provider_that_takes_less_than_the_table_says_and_says_nothing() {
     let response = stage.chat(&chat(&messages)).await;
     assert_eq!((response.status().as_u16(), left(&response).as_str()), (200, "folded"));
     assert_eq!(stage.upstream.n_seen(), 2);
-    // It is known for the session.
+    // The limit is known for the session.
     let mut more = messages.clone();
     more.push(json!({ "role": "user", "content": "And now?" }));
     assert_eq!(left(&stage.chat(&chat(&more)).await), "folded");

@@ -1,4 +1,4 @@
-//! Folds that the model opens by a tool that is answered here.
+//! Recalls with the tool that the proxy answers.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::setting::{Stage, Wish, chat, json_of, left, long_chat, session};
 
-/// A model that opens the first fold it sees, and then quotes what it got.
+/// A model that recalls the first handle it sees, and then quotes the original.
 fn curious() -> Script {
     Script::of(|asked| {
         let text = asked.body.to_string();
@@ -47,15 +47,15 @@ fn with_stream(body: &str) -> String {
     body.to_string()
 }
 
-/// The text of a stream of Chat Completions, and whether anything of ours is in it.
-fn told(stream: &str) -> String {
+/// The text of a stream of Chat Completions, which must not contain the recall tool.
+fn text_of_stream(stream: &str) -> String {
     let chunks = stream.lines().filter_map(|line| line.strip_prefix("data: "));
     let chunks = chunks.filter_map(|data| serde_json::from_str::<Value>(data).ok());
     chunks.filter_map(|chunk| chunk["choices"][0]["delta"]["content"].as_str().map(str::to_owned)).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_client_sees_one_answer_and_no_call_of_ours() {
+async fn the_client_sees_one_answer_without_recalls() {
     let stage = stage().await;
     let messages = long_chat(12);
     let first = stage.chat(&chat(&messages[..2])).await;
@@ -72,7 +72,7 @@ async fn the_client_sees_one_answer_and_no_call_of_ours() {
         assert!(!answer.contains("fanfold_recall"), "{answer}");
         let text = if is_stream {
             assert_eq!(answer.matches("[DONE]").count(), 1, "{answer}");
-            told(&answer)
+            text_of_stream(&answer)
         } else {
             let answer: Value = serde_json::from_str(&answer).unwrap();
             assert_eq!(answer["choices"][0]["finish_reason"], "stop");
@@ -89,12 +89,12 @@ async fn the_client_sees_one_answer_and_no_call_of_ours() {
         );
     }
     let totals = stage.meter.status().totals;
-    // The stream tells no usage: that leaves the first answer, and the two rounds of the second one.
+    // The stream reports no usage, so three usages remain: the first answer and two rounds of the second.
     assert_eq!((totals.recalls, totals.tokens.output), (2, 60), "each round is paid for");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_keeps_what_it_began_with() {
+async fn a_session_keeps_its_way_of_recall() {
     let stage = stage().await;
     let messages = long_chat(4);
     for n in [2, 4, 6, 10] {
@@ -108,7 +108,7 @@ async fn a_session_keeps_what_it_began_with() {
         .collect();
     assert!(tools[0].to_string().contains("fanfold_recall"), "{}", tools[0]);
     assert!(tools.windows(2).all(|pair| pair[0] == pair[1]), "the tools never change");
-    // Without tools of its own, a conversation gets none.
+    // A conversation without tools gets no recall tool.
     let body =
         json!({ "model": "m", "messages": [{ "role": "user", "content": "a title, please" }] }).to_string();
     drop(stage.chat(&body).await.bytes().await);
@@ -116,7 +116,7 @@ async fn a_session_keeps_what_it_began_with() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_model_that_asks_for_ever_is_answered_a_few_times() {
+async fn recalls_are_limited_per_answer() {
     let script = Script::of(|asked| {
         let has_tool = asked.body["tools"].to_string().contains("fanfold_recall");
         let call = ("fanfold_recall".to_owned(), json!({ "handle": "123456" }));
@@ -135,7 +135,7 @@ async fn a_model_that_asks_for_ever_is_answered_a_few_times() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_clients_own_summary_goes_through_whole() {
+async fn summary_requests_of_clients_are_sent_whole() {
     let stage = stage().await;
     let mut messages = long_chat(12);
     drop(stage.chat(&chat(&messages)).await.bytes().await);
@@ -148,13 +148,13 @@ async fn a_clients_own_summary_goes_through_whole() {
     assert_eq!(stage.upstream.seen().last().unwrap().text(), body);
 }
 
-/// A model opens a fold, and the request with the original meets some answers first.
+/// A model recalls an original, and the follow-up request gets these responses first.
 async fn after_a_recall(is_stream: bool, faults: &[(u16, &str)]) -> (u16, String, usize, Stage) {
     let stage = stage().await;
     let messages = long_chat(12);
     drop(stage.chat(&chat(&messages[..2])).await.bytes().await);
     let n_before = stage.upstream.n_seen();
-    // The first request is answered well.
+    // The first request succeeds.
     stage.upstream.fault(Fault::Stall(Duration::ZERO));
     for (status, body) in faults {
         stage.upstream.fault(Fault::Answer(*status, (*body).to_owned()));
@@ -171,13 +171,13 @@ const TOO_LONG: &str = r#"{"error":{"message":"This model's maximum context leng
 const BUSY: &str = r#"{"error":{"message":"Overloaded for now","type":"overloaded_error"}}"#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_recall_that_does_not_fit_is_answered_in_words() {
+async fn a_recall_that_does_not_fit_gets_a_message() {
     for is_stream in [false, true] {
         for (status, body) in [(400, TOO_LONG), (413, ""), (200, TOO_LONG)] {
             let (told, answer, n_asked, stage) = after_a_recall(is_stream, &[(status, body)]).await;
             assert_eq!((told, n_asked), (200, 3), "{status}: {answer}");
             assert!(answer.contains("Let me look.") && !answer.contains("context_length"), "{answer}");
-            let text = if is_stream { self::told(&answer) } else { answer };
+            let text = if is_stream { self::text_of_stream(&answer) } else { answer };
             assert!(text.contains("It says: There is no room for it now"), "{text}");
             assert!(stage.upstream.seen().iter().all(|seen| seen.broken.is_empty()));
         }
@@ -185,14 +185,14 @@ async fn a_recall_that_does_not_fit_is_answered_in_words() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_fails_after_a_recall_is_asked_once_more() {
+async fn a_failed_follow_up_is_retried_once() {
     for is_stream in [false, true] {
         let (status, answer, n_asked, _) = after_a_recall(is_stream, &[(529, BUSY)]).await;
         assert_eq!((status, n_asked), (200, 3), "{answer}");
-        let text = if is_stream { told(&answer) } else { answer };
+        let text = if is_stream { text_of_stream(&answer) } else { answer };
         assert!(text.contains("It says: Step "), "{text}");
     }
-    // One that fails again is heard in its own words, so that the client tries again.
+    // If the retry fails as well, the client gets the error of the provider.
     let (status, answer, n_asked, _) = after_a_recall(false, &[(529, BUSY), (529, BUSY)]).await;
     assert_eq!((status, n_asked, answer.as_str()), (529, 3, BUSY));
     let (status, answer, _, _) = after_a_recall(true, &[(529, BUSY), (529, BUSY)]).await;

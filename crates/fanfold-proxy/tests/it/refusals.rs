@@ -1,4 +1,4 @@
-//! Requests that a provider finds too long: folded harder and sent once more, and the limit is remembered.
+//! Requests refused for their length: folded harder and sent once more; the limit is learnt.
 
 use fanfold_core::Words;
 use fanfold_engine::Mode;
@@ -10,7 +10,7 @@ use crate::setting::{LATER, Stage, Wish, chat, left, long_chat, session};
 const LIMIT: usize = 1500;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_client_never_sees_it_and_the_next_session_knows() {
+async fn a_refusal_is_hidden_and_its_limit_is_learnt() {
     let stage = Stage::new(Wish::default()).await;
     let messages = long_chat(30);
     assert_eq!(left(&stage.chat(&chat(&messages[..40])).await), "whole");
@@ -21,13 +21,13 @@ async fn the_client_never_sees_it_and_the_next_session_knows() {
     drop(response.bytes().await.unwrap());
     let n_refused = || stage.upstream.seen().iter().filter(|seen| seen.is_too_long).count();
     assert_eq!((n_refused(), stage.upstream.n_seen()), (1, 3));
-    // It stays folded, without another refusal.
+    // The next request is folded without another refusal.
     for n in (44..=messages.len()).step_by(2) {
         let response = stage.chat(&chat(&messages[..n])).await;
         assert_eq!((response.status().as_u16(), session(&response)), (200, first.clone()));
     }
     assert_eq!(n_refused(), 1);
-    // Another conversation with the same model begins with what is known.
+    // Another conversation with the same model starts with the learnt limit.
     let mut others = messages.clone();
     others[1] = json!({ "role": "user", "content": "Now something else altogether." });
     let response = stage.chat(&chat(&others)).await;
@@ -39,7 +39,7 @@ async fn the_client_never_sees_it_and_the_next_session_knows() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_can_not_be_made_shorter_is_refused_in_the_providers_words() {
+async fn a_final_refusal_is_forwarded() {
     let stage = Stage::new(Wish::default()).await;
     stage.upstream.set_limit(Some(Limit::Tokens(20, &Words)));
     let word = "word ".repeat(3000);
@@ -56,7 +56,7 @@ async fn what_can_not_be_made_shorter_is_refused_in_the_providers_words() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn observing_passes_a_refusal_on() {
+async fn an_observing_proxy_forwards_refusals() {
     let stage = Stage::new(Wish { mode: Mode::Observe, ..Wish::default() }).await;
     stage.upstream.set_limit(Some(Limit::Tokens(LIMIT, &Words)));
     let response = stage.chat(&chat(&long_chat(30))).await;
@@ -92,7 +92,7 @@ async fn a_refusal_may_come_as_the_first_event_of_a_stream() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refusal_without_a_word_is_understood_too() {
+async fn an_empty_refusal_is_recognised() {
     let body = chat(&long_chat(28));
     for status in [413, 400] {
         let stage = Stage::new(Wish { window: 3000, ..Wish::default() }).await;
@@ -102,7 +102,7 @@ async fn a_refusal_without_a_word_is_understood_too() {
         let seen = stage.upstream.seen();
         assert!(seen.len() == 2 && seen[1].body.len() < seen[0].body.len());
     }
-    // In a window that is far from full, a 400 without a word is about something else.
+    // If the window is far from full, an empty 400 is not about length.
     let stage = Stage::new(Wish::default()).await;
     stage.upstream.fault(Fault::Answer(400, String::new()));
     let response = stage.chat(&body).await;
@@ -110,7 +110,7 @@ async fn a_refusal_without_a_word_is_understood_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refusal_may_come_as_an_answer_that_went_well() {
+async fn a_refusal_may_have_status_200() {
     let refusals = [
         r#"{"id":"1","choices":null,"model":"m","usage":{"total_tokens":0},"base_resp":{"status_code":1039,"status_msg":"token limit"}}"#,
         r#"{"error":{"code":400,"message":"the request exceeds the available context size. try increasing the context size or enable context shift","type":"exceed_context_size_error","n_prompt_tokens":14429,"n_ctx":1500}}"#,
@@ -124,7 +124,7 @@ async fn a_refusal_may_come_as_an_answer_that_went_well() {
         let seen = stage.upstream.seen();
         assert!(seen.len() == 2 && seen[1].body.len() < seen[0].body.len());
     }
-    // An answer that talks about it is an answer.
+    // An answer that mentions the error text is not a refusal.
     let talk = r#"{"id":"1","choices":[{"index":0,"message":{"role":"assistant","content":"prompt is too long: 9 tokens > 8 maximum"},"finish_reason":"stop"}]}"#;
     let stage = Stage::new(Wish { window: 3000, ..Wish::default() }).await;
     stage.upstream.fault(Fault::Answer(200, talk.to_owned()));
@@ -133,7 +133,7 @@ async fn a_refusal_may_come_as_an_answer_that_went_well() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_that_only_began_may_still_refuse() {
+async fn a_refusal_may_follow_the_preamble_of_a_stream() {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
     let start = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"content\":[]}}\n\n\
         event: ping\ndata: {\"type\":\"ping\"}\n\n";
@@ -177,7 +177,7 @@ async fn a_stream_that_only_began_may_still_refuse() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_limit_is_remembered_when_the_proxy_ends() {
+async fn limits_survive_a_restart() {
     let mut stage = Stage::new(Wish::default()).await;
     let mut messages = long_chat(30);
     stage.upstream.set_limit(Some(Limit::Tokens(LIMIT, &Words)));

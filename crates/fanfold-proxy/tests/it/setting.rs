@@ -1,4 +1,4 @@
-//! A proxy on a store of its own, and a provider behind it.
+//! The fixture: a proxy with its own store in front of a scripted provider.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -23,16 +23,16 @@ use tempfile::TempDir;
 
 use crate::newest::NEWEST;
 
-/// How long terms take that are slow.
+/// Duration of slow settings.
 pub(crate) const SLOW: Duration = Duration::from_millis(1500);
 
-/// A store in a folder, terms counted in words, and what may be made to go wrong.
+/// A store in a folder, fold settings that count words, and switches for faults.
 pub(crate) struct TestHost {
     pub(crate) file: PathBuf,
     pub(crate) window: u64,
     pub(crate) is_slow: AtomicBool,
     pub(crate) is_panicking: AtomicBool,
-    /// Who writes summaries; nobody at first.
+    /// The models that write summaries; none at first.
     pub(crate) ways: Mutex<Ways>,
 }
 
@@ -79,7 +79,7 @@ impl Host for TestHost {
     }
 }
 
-/// What a test wants of its proxy.
+/// The settings of the fixture.
 pub(crate) struct Wish {
     pub(crate) window: u64,
     pub(crate) mode: Mode,
@@ -108,7 +108,7 @@ impl Default for Wish {
     }
 }
 
-/// A proxy that runs, with all around it.
+/// A running proxy with its surroundings.
 pub(crate) struct Stage {
     _folder: TempDir,
     pub(crate) upstream: Upstream,
@@ -124,12 +124,12 @@ impl Stage {
         Stage::behind(wish, None).await
     }
 
-    /// A proxy before a provider at an address.
+    /// A proxy in front of a provider at an address.
     pub(crate) async fn at(address: String, wish: Wish) -> Stage {
         Stage::behind(wish, Some(address)).await
     }
 
-    /// A proxy, or why it does not start.
+    /// A proxy, or the error with which it does not start.
     pub(crate) async fn try_at(wish: Wish) -> Result<Stage, ServeError> {
         Stage::try_behind(wish, None).await
     }
@@ -169,19 +169,19 @@ impl Stage {
         Ok(Stage { _folder: folder, upstream, host, meter, running, client, config })
     }
 
-    /// The proxy ends, and another one begins on its store.
+    /// Stops the proxy and starts another one on its store.
     pub(crate) async fn restart(&mut self) {
         assert!(self.running.stop().await, "it ends in good order");
         self.running = serve(self.config.clone()).await.unwrap();
     }
 
-    /// A proxy before a provider that answers each connection with given bytes.
+    /// A proxy in front of a provider that responds to each connection with given bytes.
     pub(crate) async fn before(answers: &[&str], wish: Wish) -> (Stage, Arc<Mutex<Vec<String>>>) {
         let (address, seen) = raw(answers);
         (Stage::behind(wish, Some(address)).await, seen)
     }
 
-    /// A proxy before another provider than its own.
+    /// A proxy in front of another provider than the scripted one.
     pub(crate) async fn before_url(url: &str, wish: Wish) -> Stage {
         Stage::behind(wish, Some(url.to_owned())).await
     }
@@ -218,26 +218,26 @@ impl Stage {
     }
 }
 
-/// How the proxy says a body left.
+/// The outcome reported by the proxy.
 pub(crate) fn left(response: &reqwest::Response) -> String {
     let header = |name: &str| response.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
     header("x-fanfold").unwrap_or_default()
 }
 
-/// The JSON of an answer.
+/// The JSON of a response.
 pub(crate) async fn json_of(response: reqwest::Response) -> Value {
     serde_json::from_slice(&response.bytes().await.unwrap()).unwrap()
 }
 
-/// The session that the proxy names.
+/// The session reported by the proxy.
 pub(crate) fn session(response: &reqwest::Response) -> String {
     response.headers()["x-fanfold-session"].to_str().unwrap().to_owned()
 }
 
-/// What stands behind this comes a moment later.
+/// Separates parts of a response; the provider pauses between them.
 pub(crate) const LATER: char = '\0';
 
-/// A provider that answers each connection with given bytes and closes it; what it was sent is written down.
+/// A provider that responds to each connection with given bytes and closes it. It records the requests.
 fn raw(answers: &[&str]) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -275,7 +275,7 @@ fn is_whole(request: &[u8]) -> bool {
     body.len() >= length.unwrap_or(0)
 }
 
-/// The body of a chat.
+/// A body of Chat Completions.
 pub(crate) fn chat(messages: &[Value]) -> String {
     let parameters = json!({ "type": "object", "properties": { "path": { "type": "string" } } });
     let tool = json!({ "type": "function", "function": { "name": "read", "parameters": parameters } });

@@ -1,4 +1,4 @@
-//! Agents that work for others: their sessions say so, where the client does.
+//! Subagents, as far as their clients report them.
 
 use fanfold_proxy::Host as _;
 use fanfold_store::{Relation, SessionId, SessionRow};
@@ -21,12 +21,12 @@ async fn ask(stage: &Stage, task: &str, headers: &[(&str, &str)]) -> SessionRow 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_subagent_is_kept_below_the_one_that_started_it() {
+async fn a_subagent_session_has_its_starter_as_parent() {
     let stage = Stage::new(Wish::default()).await;
     let claude = |agent: &'static str| [("x-claude-code-session-id", "s"), ("x-claude-code-agent-id", agent)];
     let main = ask(&stage, "mend it", &claude("")[..1]).await;
     assert_eq!((main.source.as_str(), &main.parent), ("proxy", &None));
-    // What asks for a title has the same name, and no tools.
+    // A request for a title has the same name and no tools.
     let title = json!({ "model": "m", "messages": [{ "role": "user", "content": "A title, please." }] });
     let request = stage.post("/v1/chat/completions", title.to_string());
     let response = request.header("x-claude-code-session-id", "s").send().await.unwrap();
@@ -46,12 +46,12 @@ async fn a_subagent_is_kept_below_the_one_that_started_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_known_is_not_guessed() {
+async fn unknown_parents_are_not_guessed() {
     let stage = Stage::new(Wish::default()).await;
     let headers = [("x-claude-code-session-id", "s"), ("x-claude-code-agent-id", "a")];
     let alone = ask(&stage, "look around", &headers).await;
     assert_eq!((alone.source.as_str(), alone.parent), ("subagent", None));
-    // One whose session is gone is nobody's parent, and the request goes on.
+    // A deleted parent is ignored.
     let main = ask(&stage, "mend it", &headers[..1]).await;
     stage.host.open().unwrap().delete(&main.id).unwrap();
     let orphan = ask(&stage, "look elsewhere", &headers).await;

@@ -1,4 +1,4 @@
-//! Summaries written beside the turns.
+//! Summaries written in the background.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ fn ways(model: &Upstream) -> Ways {
     Ways { ways: vec![way(model, "little")], aborts: false }
 }
 
-/// Sends a conversation as it grows. Gives how long the slowest request took, and how many were folded.
+/// Sends a growing conversation. Returns the duration of the slowest request, and the number of folded ones.
 async fn grow(stage: &Stage, from: usize, to: usize) -> (Duration, usize) {
     let messages = long_chat(to);
     let (mut slowest, mut n_folded) = (Duration::ZERO, 0);
@@ -42,14 +42,14 @@ async fn grow(stage: &Stage, from: usize, to: usize) -> (Duration, usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_summary_is_written_after_a_fold_and_stands_in_a_later_request() {
+async fn a_summary_is_written_after_a_fold_and_sent_later() {
     let (stage, model) = (Stage::new(Wish { window: WINDOW, ..Wish::default() }).await, careful_server());
     *stage.host.ways.lock().unwrap() = ways(&model);
     let (_, n_folded) = grow(&stage, 0, 60).await;
     assert!(n_folded > 0);
     let is_done = |seen: &[fanfold_testkit::upstream::Seen]| seen.iter().any(|seen| seen.ended.is_some());
     assert!(model.wait_for(Duration::from_secs(20), is_done));
-    // It takes a moment until it is kept; then the next fold has it.
+    // It is stored after a moment, and the next fold contains it.
     let mut n = 60;
     let has_come = |stage: &Stage| stage.upstream.seen().iter().any(|seen| seen.text().contains(MARK));
     while !has_come(&stage) && n < 160 {
@@ -60,12 +60,12 @@ async fn a_summary_is_written_after_a_fold_and_stands_in_a_later_request() {
     let summaries = stage.meter.status().totals.summaries;
     assert!(summaries.by["summary"] > 0 && summaries.tokens > 0, "they are counted");
     assert!(stage.upstream.seen().iter().all(|seen| seen.broken.is_empty()), "valid by the rules of the API");
-    // The client's own credential went nowhere else.
+    // The API key of the client was sent only to its provider.
     assert!(model.seen().iter().all(|seen| seen.header("authorization").is_none()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_stood_in_and_what_was_wrong_is_counted() {
+async fn counts_fallback_writers_and_flaws() {
     let (stage, main) = (Stage::new(Wish { window: WINDOW, ..Wish::default() }).await, careful_server());
     let refuses = Script::of(|_| Said { text: REFUSAL.to_owned(), ..Said::default() });
     let little = Upstream::start(Script { is_strict: false, ..refuses }).unwrap();
@@ -89,12 +89,12 @@ async fn no_request_waits_for_a_summary() {
     }
     let (slowest, n_folded) = grow(&stage, 0, 90).await;
     assert!(n_folded > 2 && slowest < Duration::from_secs(10), "{n_folded} {slowest:?}");
-    // One at a time for a session, however many folds there are.
+    // One job at a time per session, for any number of folds.
     assert_eq!(model.n_seen(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_asked_unless_a_model_is_set_nor_where_nothing_is_changed() {
+async fn no_summary_without_a_model_or_when_observing() {
     let model = careful_server();
     let stage = Stage::new(Wish { window: WINDOW, ..Wish::default() }).await;
     assert!(grow(&stage, 0, 60).await.1 > 0);

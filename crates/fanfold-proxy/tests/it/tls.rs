@@ -1,4 +1,4 @@
-//! Providers behind TLS: trusted by an authority that was given, over HTTP/2 where they have it.
+//! Providers behind TLS: additional authorities, and HTTP/2 where it is offered.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -23,7 +23,7 @@ struct Tls {
 }
 
 impl Tls {
-    /// A provider whose certificate is for a name, and that offers some protocols.
+    /// A provider with a certificate for a name and a list of protocols.
     async fn start(name: &str, protocols: &[&str]) -> Tls {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let (key, mut params) = (KeyPair::generate().unwrap(), CertificateParams::new(Vec::new()).unwrap());
@@ -62,7 +62,7 @@ impl Tls {
     }
 }
 
-/// Says by which protocol it was asked.
+/// Responds with the protocol of the request.
 fn answer(request: &http::Request<hyper::body::Incoming>) -> http::Response<Body> {
     let said = format!("{:?} {}", request.version(), request.uri().path());
     let message = serde_json::json!({ "role": "assistant", "content": said });
@@ -73,7 +73,7 @@ fn answer(request: &http::Request<hyper::body::Incoming>) -> http::Response<Body
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_is_trusted_by_the_authority_that_was_given() {
+async fn trusts_an_additional_authority() {
     for (protocols, expected) in
         [(&["h2", "http/1.1"][..], "HTTP/2.0"), (&["http/1.1"], "HTTP/1.1"), (&[], "HTTP/1.1")]
     {
@@ -88,30 +88,30 @@ async fn a_provider_is_trusted_by_the_authority_that_was_given() {
     }
 }
 
-async fn told(stage: &Stage) -> String {
+async fn error_text(stage: &Stage) -> String {
     let response = stage.chat(&chat(&long_chat(1))).await;
     assert_eq!(response.status(), 502);
     json_of(response).await["error"]["message"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_certificate_that_is_not_trusted_is_told_with_what_to_do() {
+async fn untrusted_certificates_get_a_hint() {
     let tls = Tls::start("localhost", &["h2"]).await;
-    let unknown = told(&Stage::at(tls.url(), Wish::default()).await).await;
+    let unknown = error_text(&Stage::at(tls.url(), Wish::default()).await).await;
     assert!(unknown.contains(&tls.url()) && unknown.contains("UnknownIssuer"), "{unknown}");
     assert!(unknown.contains("hint: if you trust it") && unknown.contains("--ca FILE"), "{unknown}");
     let other = Tls::start("api.example.com", &["h2"]).await;
     let ca = Some(other.ca.clone().into_bytes());
-    let name = told(&Stage::at(other.url(), Wish { ca, ..Wish::default() }).await).await;
+    let name = error_text(&Stage::at(other.url(), Wish { ca, ..Wish::default() }).await).await;
     assert!(name.contains("api.example.com") && name.contains("belongs to another name"), "{name}");
     let plain = Stage::new(Wish::default()).await;
     let address = plain.upstream.url().replace("http://127.0.0.1", "https://localhost");
-    let plain = told(&Stage::at(address, Wish::default()).await).await;
+    let plain = error_text(&Stage::at(address, Wish::default()).await).await;
     assert!(plain.contains("speaks TLS"), "{plain}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_certificate_is_not_taken_for_one() {
+async fn rejects_a_ca_file_without_certificates() {
     for wrong in ["", "no certificate", "-----BEGIN CERTIFICATE-----\n@@@\n-----END CERTIFICATE-----\n"] {
         let stage = Stage::try_at(Wish { ca: Some(wrong.into()), ..Wish::default() }).await;
         let error = stage.err().unwrap_or_else(|| panic!("{wrong:?} was taken"));
@@ -119,9 +119,9 @@ async fn what_is_no_certificate_is_not_taken_for_one() {
     }
 }
 
-/// Where a machine has an authority of its own, SSL_CERT_FILE names it; this process must not have it set, so another does.
+/// Tests SSL_CERT_FILE in a process of its own, because it must not be set in this one.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_file_of_the_environment_is_heeded() {
+async fn respects_ssl_cert_file() {
     let tls = Tls::start("localhost", &["h2"]).await;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("ca.pem");
@@ -141,7 +141,7 @@ async fn the_file_of_the_environment_is_heeded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "run by the_file_of_the_environment_is_heeded"]
+#[ignore = "run by respects_ssl_cert_file"]
 async fn asked_by_another() {
     let Ok(address) = std::env::var("FANFOLD_TLS_AT") else { return };
     let stage = Stage::at(address, Wish::default()).await;

@@ -1,4 +1,4 @@
-//! Who may ask, and where requests may be sent.
+//! Tokens, web pages, upstreams and stalled clients.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::setting::{Stage, Wish, chat, long_chat};
 const TOKEN: &str = "a-token-of-enough-letters";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_a_token_only_who_has_it_gets_in() {
+async fn a_token_is_required_if_set() {
     let stage = Stage::new(Wish { token: Some(TOKEN), ..Wish::default() }).await;
     let body = chat(&long_chat(1));
     let send = async |token: Option<&str>| {
@@ -31,7 +31,7 @@ async fn with_a_token_only_who_has_it_gets_in() {
     let seen = stage.upstream.seen();
     assert_eq!(seen[0].header("authorization"), Some("Bearer the-clients-own"));
     assert!(!seen[0].headers.iter().any(|(_, value)| value.contains(TOKEN)), "the token is ours");
-    // In the place of credentials, where the client's own are elsewhere.
+    // As a bearer token, if the API key is in another header.
     let request = stage.client.post(stage.url("/v1/messages")).header("x-api-key", "the-clients-own");
     let body = r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}"#;
     let response =
@@ -47,7 +47,7 @@ async fn with_a_token_only_who_has_it_gets_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_token_it_listens_to_this_machine_alone() {
+async fn without_a_token_only_loopback_addresses_are_allowed() {
     let stage = Stage::new(Wish::default()).await;
     let config = Config {
         listen: "0.0.0.0:0".parse().unwrap(),
@@ -66,7 +66,7 @@ async fn without_a_token_it_listens_to_this_machine_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_in_a_browser_gets_nothing_of_ours() {
+async fn web_pages_cannot_use_local_routes() {
     let stage = Stage::new(Wish::default()).await;
     let get = |path: &str| stage.client.get(stage.url(path));
     assert_eq!(get("/fanfold/status").send().await.unwrap().status(), 200);
@@ -77,7 +77,7 @@ async fn a_page_in_a_browser_gets_nothing_of_ours() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_sends_nobody_elsewhere() {
+async fn clients_cannot_choose_unlisted_upstreams() {
     let stage = Stage::new(Wish::default()).await;
     let request = stage.post("/v1/chat/completions", chat(&long_chat(1)));
     let response = request.header("x-fanfold-upstream", "http://127.0.0.1:9").send().await.unwrap();
@@ -112,11 +112,11 @@ async fn requests_of_an_unknown_provider_are_not_sent_to_another_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_that_stand_still_lose_their_place() {
+async fn stalled_clients_are_disconnected() {
     let limits = Limits { client_idle: Duration::from_millis(200), connections: 2, ..Limits::default() };
     let stage = Stage::new(Wish { limits, ..Wish::default() }).await;
     let open = || TcpStream::connect(stage.running.address());
-    // One says nothing, one stops in its headers: both places are taken.
+    // One client sends nothing, one stops in its headers: both slots are taken.
     let (mut silent, mut slow) = (open().await.unwrap(), open().await.unwrap());
     slow.write_all(b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\nx-a: ").await.unwrap();
     let response = stage.chat(&chat(&long_chat(1))).await;
@@ -126,7 +126,7 @@ async fn clients_that_stand_still_lose_their_place() {
         let ended = tokio::time::timeout(Duration::from_secs(5), stream.read_to_end(&mut buffer)).await;
         assert!(ended.is_ok(), "it was closed");
     }
-    // One stops in its body.
+    // A client stops in its body.
     let mut stopped = open().await.unwrap();
     let head = b"POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 99\r\n\r\n{\"mod";
     stopped.write_all(head).await.unwrap();
@@ -136,7 +136,7 @@ async fn clients_that_stand_still_lose_their_place() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_web_socket_is_refused_so_that_the_client_goes_on_over_http() {
+async fn websockets_are_refused_with_426() {
     let stage = Stage::new(Wish::default()).await;
     let request = stage.client.get(stage.url("/v1/responses"));
     let request = request.header("connection", "upgrade").header("upgrade", "WebSocket");

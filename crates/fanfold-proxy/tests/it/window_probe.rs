@@ -1,4 +1,4 @@
-//! Windows that servers tell when they are asked, for models that no table has.
+//! Context windows probed from model servers.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::setting::{Stage, Wish, chat, left, long_chat};
 
-/// A conversation of some thousand words that no other is taken for, with a model that no table has.
+/// A unique conversation of a few thousand words with an unknown model.
 fn talk(name: &str, n_steps: usize) -> String {
     let mut messages = long_chat(n_steps);
     messages[1]["content"] = format!("{name}: find out why records are lost.").into();
@@ -28,7 +28,7 @@ fn n_asked(stage: &Stage) -> usize {
     stage.upstream.seen().iter().filter(|seen| seen.method == "GET").count()
 }
 
-/// Begins sessions until one of them leaves as wanted.
+/// Starts sessions until one has the expected outcome.
 async fn begin_until(stage: &Stage, wanted: &str) -> String {
     for i in 0..200 {
         let name = format!("session {i}");
@@ -62,22 +62,22 @@ async fn again(stage: &Stage) -> Running {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_server_tells_holds_for_sessions_that_begin_after_it() {
+async fn a_probed_window_applies_to_later_sessions() {
     let stage = Stage::new(Wish::default()).await;
     stage.upstream.answer_at("/v1/models", &list(2500));
-    // The first one begins with what is assumed, and nothing waits.
+    // The first session uses the assumed window and does not wait.
     let first = stage.chat(&talk("the first", 40)).await;
     assert_eq!(left(&first), "whole");
     drop(first.bytes().await);
     let folded = begin_until(&stage, "folded").await;
-    // It is asked once, with the client's own key.
+    // There is one probe, with the API key of the client.
     assert_eq!(n_asked(&stage), 1);
     let asked = stage.upstream.seen().into_iter().find(|seen| seen.method == "GET").unwrap();
     assert_eq!(asked.header("authorization"), Some("Bearer the-clients-own"));
-    // One that has begun keeps its window, and one that began later keeps its own.
+    // Each session keeps the window it began with.
     assert_eq!(left(&stage.chat(&talk("the first", 41)).await), "whole");
     assert_eq!(left(&stage.chat(&talk(&folded, 41)).await), "folded");
-    // So they do in a proxy that is started anew and has not asked yet.
+    // This also holds after a restart, before any probe.
     let running = again(&stage).await;
     for (name, expected) in [("the first", "whole"), (folded.as_str(), "folded")] {
         let url = format!("http://{}/v1/chat/completions", running.address());
@@ -87,7 +87,7 @@ async fn what_a_server_tells_holds_for_sessions_that_begin_after_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_larger_window_is_believed_as_well() {
+async fn a_larger_probed_window_is_used() {
     let stage = Stage::new(Wish { window: 2500, ..Wish::default() }).await;
     stage.upstream.answer_at("/v1/models", &list(100_000));
     assert_eq!(left(&stage.chat(&talk("the first", 40)).await), "folded");
@@ -95,7 +95,7 @@ async fn a_larger_window_is_believed_as_well() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_in_a_table_is_not_asked() {
+async fn known_models_are_not_probed() {
     let stage = Stage::new(Wish::default()).await;
     for i in 0..3 {
         let body = talk(&format!("session {i}"), 3).replacen("unknown-1", "known-1", 1);
@@ -106,7 +106,7 @@ async fn who_is_in_a_table_is_not_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_tells_nothing_is_left_alone() {
+async fn a_failed_probe_is_not_repeated_at_once() {
     let stage = Stage::new(Wish::default()).await;
     for i in 0..5 {
         drop(stage.chat(&talk(&format!("session {i}"), 3)).await.bytes().await);
@@ -117,7 +117,7 @@ async fn a_server_that_tells_nothing_is_left_alone() {
     assert_eq!(lists, 1);
 }
 
-/// A provider that answers prompts, and never a question.
+/// A provider that answers prompts but no probes.
 fn silent_when_asked() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -129,7 +129,7 @@ fn silent_when_asked() -> String {
                 if stream.read_exact(&mut head).is_err() || &head != b"POST" {
                     std::thread::sleep(Duration::from_secs(60));
                 }
-                // A short body comes with its head.
+                // A short body arrives with its headers.
                 let _ = stream.read(&mut [0; 65536]);
                 let body =
                     r#"{"choices":[{"index":0,"message":{"content":"Done."},"finish_reason":"stop"}]}"#;
@@ -142,7 +142,7 @@ fn silent_when_asked() -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn asking_delays_no_request() {
+async fn probes_delay_no_request() {
     let stage = Stage::before_url(&silent_when_asked(), Wish::default()).await;
     for i in 0..3 {
         let began = Instant::now();

@@ -1,12 +1,12 @@
-//! The description of the API, made of the same table as its routes.
+//! The OpenAPI description, derived from the table of routes.
 
 use serde_json::{Map, Value, json};
 
 use super::PATH;
-use super::route::{Answer, Kind, Method, Parameter, Place, Route};
+use super::route::{Method, Parameter, ParameterLocation, ParameterType, ResponseShape, Route};
 use super::table::ROUTES;
 
-/// The API, as OpenAPI 3.1 describes it.
+/// The OpenAPI 3.1 description.
 pub(crate) fn describe() -> Value {
     let mut paths = Map::new();
     for route in &ROUTES {
@@ -22,7 +22,7 @@ pub(crate) fn describe() -> Value {
         "info": {
             "title": "fanfold",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Sessions that fanfold keeps: list, read, search, recall, fork. Moments are milliseconds since 1970, if nothing else is said.",
+            "description": "The sessions of fanfold: list, read, search, recall, fork. Times are milliseconds since 1970 unless stated otherwise.",
         },
         "servers": [{ "url": PATH }],
         "paths": paths,
@@ -31,24 +31,25 @@ pub(crate) fn describe() -> Value {
 }
 
 fn operation(route: &Route) -> Value {
-    let beside = route.parameters.iter().filter(|parameter| parameter.place != Place::Body);
-    let parameters: Vec<Value> = beside.map(parameter).collect();
+    let outside_body =
+        route.parameters.iter().filter(|parameter| parameter.location != ParameterLocation::Body);
+    let parameters: Vec<Value> = outside_body.map(parameter).collect();
     let mut operation = json!({
         "operationId": route.name,
-        "summary": route.words,
+        "summary": route.description,
         "parameters": parameters,
         "responses": {
-            "200": { "description": "It is done", "content": content(route.answer) },
+            "200": { "description": "Success", "content": content(route.answer) },
             "default": {
-                "description": "Why there is no answer, and what to do next",
+                "description": "An error, with a hint",
                 "content": { "application/json": { "schema": reference("Error") } },
             },
         },
     });
     let mut fields = Map::new();
-    for field in route.parameters.iter().filter(|parameter| parameter.place == Place::Body) {
-        let kind = kind(field.kind);
-        fields.insert(field.name.to_owned(), json!({ "type": kind, "description": field.words }));
+    for field in route.parameters.iter().filter(|parameter| parameter.location == ParameterLocation::Body) {
+        let kind = json_type(field.kind);
+        fields.insert(field.name.to_owned(), json!({ "type": kind, "description": field.description }));
     }
     if !fields.is_empty() {
         let schema = json!({ "type": "object", "properties": fields, "additionalProperties": false });
@@ -58,27 +59,27 @@ fn operation(route: &Route) -> Value {
 }
 
 fn parameter(parameter: &Parameter) -> Value {
-    let is_in_path = parameter.place == Place::Path;
+    let is_in_path = parameter.location == ParameterLocation::Path;
     json!({
         "name": parameter.name,
         "in": if is_in_path { "path" } else { "query" },
         "required": is_in_path,
-        "description": parameter.words,
-        "schema": { "type": kind(parameter.kind) },
+        "description": parameter.description,
+        "schema": { "type": json_type(parameter.kind) },
     })
 }
 
-fn kind(kind: Kind) -> &'static str {
+fn json_type(kind: ParameterType) -> &'static str {
     match kind {
-        Kind::Text => "string",
-        Kind::Number => "integer",
+        ParameterType::Text => "string",
+        ParameterType::Number => "integer",
     }
 }
 
-fn content(answer: Answer) -> Value {
+fn content(answer: ResponseShape) -> Value {
     match answer {
-        Answer::Shape(name) => json!({ "application/json": { "schema": reference(name) } }),
-        Answer::List(field, name) => {
+        ResponseShape::Shape(name) => json!({ "application/json": { "schema": reference(name) } }),
+        ResponseShape::List(field, name) => {
             let list = json!({ "type": "array", "items": reference(name) });
             let mut fields = Map::new();
             fields.insert(field.to_owned(), list);
@@ -87,7 +88,7 @@ fn content(answer: Answer) -> Value {
             }
             json!({ "application/json": { "schema": object(&Value::Object(fields)) } })
         }
-        Answer::Text => json!({ "text/plain": { "schema": { "type": "string" } } }),
+        ResponseShape::Text => json!({ "text/plain": { "schema": { "type": "string" } } }),
     }
 }
 
@@ -95,7 +96,7 @@ fn reference(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
 }
 
-/// An object that has all of these fields and no other.
+/// An object with exactly these fields.
 fn object(fields: &Value) -> Value {
     let names: Vec<&String> = fields.as_object().into_iter().flat_map(Map::keys).collect();
     json!({ "type": "object", "properties": fields, "required": names, "additionalProperties": false })
@@ -130,12 +131,12 @@ fn schemas() -> Value {
         "Message": object(&json!({ "id": number, "position": number, "role": text, "at": number, "message": {} })),
         "Fold": object(&json!({
             "at": number, "number": number, "tokens_before": number, "tokens_after": number,
-            "messages": { "type": "array", "items": run, "description": "First and last of each run of messages" },
+            "messages": { "type": "array", "items": run, "description": "First and last message of each run" },
             "handles": { "type": "array", "items": text },
         })),
         "Found": {
             "type": "object",
-            "description": "See the guide's page on search",
+            "description": "See the page of the guide on search",
             "properties": { "mode": { "enum": ["discover", "scroll", "read", "browse"] }, "success": { "const": true } },
             "required": ["mode", "success"],
         },

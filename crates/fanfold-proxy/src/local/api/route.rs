@@ -1,103 +1,97 @@
-//! What a route is: how it is asked, what it does, what it answers.
+//! A route: method, path, parameters, response and function.
 
 use std::collections::BTreeMap;
 
 use fanfold_engine::Engine;
 use serde_json::Value;
 
-use super::refused::Refused;
+use super::api_error::ApiError;
 
-/// One thing that can be asked.
 pub(crate) struct Route {
     pub(crate) method: Method,
-    /// Below the API's own path, with names in braces.
+    /// The path below that of the API, with parameters in braces.
     pub(crate) path: &'static str,
-    /// What programs call it.
+    /// The operation id.
     pub(crate) name: &'static str,
-    /// What it is for.
-    pub(crate) words: &'static str,
+    pub(crate) description: &'static str,
     pub(crate) parameters: &'static [Parameter],
-    pub(crate) answer: Answer,
-    pub(crate) run: fn(&Engine, &Asked) -> Result<Value, Refused>,
+    pub(crate) answer: ResponseShape,
+    pub(crate) run: fn(&Engine, &Arguments) -> Result<Value, ApiError>,
 }
 
-/// How it is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Method {
-    /// It changes nothing.
     Get,
-    /// It makes something.
     Post,
 }
 
-/// Something that is said with a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parameter {
     pub(crate) name: &'static str,
-    pub(crate) place: Place,
-    pub(crate) kind: Kind,
-    pub(crate) words: &'static str,
+    pub(crate) location: ParameterLocation,
+    pub(crate) kind: ParameterType,
+    pub(crate) description: &'static str,
 }
 
-/// Where it is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// In the path, always.
+pub(crate) enum ParameterLocation {
+    /// In the path; always required.
     Path,
-    /// Behind a question mark.
     Query,
-    /// In the JSON of the body.
+    /// A field of the JSON body.
     Body,
 }
 
-/// What it may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ParameterType {
     Text,
     Number,
 }
 
-/// What is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answer {
-    /// JSON of this shape.
+pub(crate) enum ResponseShape {
+    /// JSON with this schema.
     Shape(&'static str),
-    /// JSON with a list of these under a name.
+    /// JSON with a field that is a list of this schema.
     List(&'static str, &'static str),
-    /// A text as it stood.
+    /// Plain text.
     Text,
 }
 
-/// A request, its parts by their names.
+/// The arguments of a request, by name.
 #[derive(Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct Arguments {
     pub(crate) values: BTreeMap<String, Value>,
 }
 
-impl Asked {
-    /// Takes what was said, all of which must be known.
-    pub(crate) fn new(route: &Route, said: Vec<(Place, String, Value)>) -> Result<Asked, Refused> {
+impl Arguments {
+    /// Checks the arguments of a request. An unknown name is an error.
+    pub(crate) fn new(
+        route: &Route,
+        given: Vec<(ParameterLocation, String, Value)>,
+    ) -> Result<Arguments, ApiError> {
         let mut values = BTreeMap::new();
-        for (place, name, value) in said {
-            let is_known = route.parameters.iter().any(|known| known.name == name && known.place == place);
+        for (location, name, value) in given {
+            let is_known =
+                route.parameters.iter().any(|known| known.name == name && known.location == location);
             if !is_known {
-                let of_place = route.parameters.iter().filter(|known| known.place == place);
-                let names: Vec<&str> = of_place.map(|known| known.name).collect();
+                let same_location = route.parameters.iter().filter(|known| known.location == location);
+                let names: Vec<&str> = same_location.map(|known| known.name).collect();
                 let name: String = name.chars().take(60).collect();
                 let hint = match names.is_empty() {
-                    true => "there is none".to_owned(),
+                    true => "this route has none".to_owned(),
                     false => format!("there are {}", names.join(", ")),
                 };
-                return Err(Refused::wrong(format!("there is no parameter `{name}`"), hint));
+                return Err(ApiError::bad_request(format!("there is no parameter `{name}`"), hint));
             }
             if !value.is_null() {
                 values.insert(name, value);
             }
         }
-        Ok(Asked { values })
+        Ok(Arguments { values })
     }
 
-    /// A text, if it was said.
+    /// A text argument.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         let text = match self.values.get(name)? {
             Value::String(text) => text.trim().to_owned(),
@@ -106,22 +100,23 @@ impl Asked {
         Some(text).filter(|text| !text.is_empty())
     }
 
-    /// What a path always says.
+    /// An argument in the path.
     pub(crate) fn path(&self, name: &str) -> String {
         self.text(name).unwrap_or_default()
     }
 
-    /// A whole number, if one was said.
-    pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, Refused> {
+    /// An integer argument.
+    pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, ApiError> {
         let Some(text) = self.text(name) else { return Ok(None) };
-        let wrong = || Refused::wrong(format!("`{name}` is no whole number: {text}"), "write digits alone");
+        let wrong =
+            || ApiError::bad_request(format!("`{name}` is not an integer: {text}"), "write digits only");
         text.parse().map(Some).map_err(|_| wrong())
     }
 
-    /// A number of things, if one was said.
-    pub(crate) fn count(&self, name: &str) -> Result<Option<u32>, Refused> {
+    /// A non-negative integer argument.
+    pub(crate) fn count(&self, name: &str) -> Result<Option<u32>, ApiError> {
         let Some(number) = self.number(name)? else { return Ok(None) };
-        let wrong = || Refused::wrong(format!("`{name}` can't be {number}"), "it counts from 0");
+        let wrong = || ApiError::bad_request(format!("`{name}` cannot be {number}"), "it is 0 or more");
         u32::try_from(number).map(Some).map_err(|_| wrong())
     }
 }

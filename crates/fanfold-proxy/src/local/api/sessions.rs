@@ -4,17 +4,17 @@ use fanfold_engine::{Engine, Note, Noted};
 use fanfold_store::{SessionFilter, SessionRow};
 use serde_json::{Map, Value, json};
 
-use super::refused::Refused;
-use super::route::Asked;
+use super::api_error::ApiError;
+use super::route::Arguments;
 
-/// A list is no longer.
-const MOST: u32 = 1_000;
+/// Maximum length of a list.
+const MAX_ROWS: u32 = 1_000;
 
-pub(super) fn list(engine: &Engine, asked: &Asked) -> Result<Value, Refused> {
-    let limit = asked.count("limit")?.unwrap_or(50).clamp(1, MOST);
-    let offset = asked.count("offset")?.unwrap_or(0) as usize;
+pub(super) fn list(engine: &Engine, arguments: &Arguments) -> Result<Value, ApiError> {
+    let limit = arguments.count("limit")?.unwrap_or(50).clamp(1, MAX_ROWS);
+    let offset = arguments.count("offset")?.unwrap_or(0) as usize;
     let filter = SessionFilter {
-        source: asked.text("source"),
+        source: arguments.text("source"),
         limit: Some(limit as usize),
         offset,
         ..SessionFilter::default()
@@ -23,8 +23,8 @@ pub(super) fn list(engine: &Engine, asked: &Asked) -> Result<Value, Refused> {
     Ok(json!({ "sessions": rows.iter().map(session).collect::<Vec<_>>() }))
 }
 
-pub(super) fn one(engine: &Engine, asked: &Asked) -> Result<Value, Refused> {
-    let row = engine.find(&asked.path("session"))?;
+pub(super) fn one(engine: &Engine, arguments: &Arguments) -> Result<Value, ApiError> {
+    let row = engine.find(&arguments.path("session"))?;
     let standing = engine.standing(&row.id)?;
     let mut all = session(&standing.row);
     let (before, after) = standing.last_fold.unzip();
@@ -47,10 +47,10 @@ pub(super) fn one(engine: &Engine, asked: &Asked) -> Result<Value, Refused> {
     Ok(all)
 }
 
-pub(super) fn messages(engine: &Engine, asked: &Asked) -> Result<Value, Refused> {
-    let row = engine.find(&asked.path("session"))?;
-    let from = asked.count("from")?.unwrap_or(0).min(row.n_messages);
-    let limit = asked.count("limit")?.unwrap_or(100).clamp(1, MOST);
+pub(super) fn messages(engine: &Engine, arguments: &Arguments) -> Result<Value, ApiError> {
+    let row = engine.find(&arguments.path("session"))?;
+    let from = arguments.count("from")?.unwrap_or(0).min(row.n_messages);
+    let limit = arguments.count("limit")?.unwrap_or(100).clamp(1, MAX_ROWS);
     let to = from.saturating_add(limit).min(row.n_messages);
     let nodes = match row.tip {
         Some(tip) if from < to => engine.store().chain(tip, from..to)?,
@@ -68,8 +68,8 @@ pub(super) fn messages(engine: &Engine, asked: &Asked) -> Result<Value, Refused>
     Ok(json!({ "messages": messages, "total": row.n_messages }))
 }
 
-pub(super) fn folds(engine: &Engine, asked: &Asked) -> Result<Value, Refused> {
-    let row = engine.find(&asked.path("session"))?;
+pub(super) fn folds(engine: &Engine, arguments: &Arguments) -> Result<Value, ApiError> {
+    let row = engine.find(&arguments.path("session"))?;
     let events = engine.store().events(&row.id, 0)?;
     let noted = events.iter().filter(|event| event.kind == "fold").filter_map(Noted::read);
     let folds: Vec<Value> = noted
@@ -88,29 +88,29 @@ pub(super) fn folds(engine: &Engine, asked: &Asked) -> Result<Value, Refused> {
     Ok(json!({ "folds": folds }))
 }
 
-pub(super) fn fork(engine: &Engine, asked: &Asked) -> Result<Value, Refused> {
-    let row = engine.find(&asked.path("session"))?;
-    let fork = engine.fork(&row.id, asked.count("at")?, asked.text("title").as_deref())?;
+pub(super) fn fork(engine: &Engine, arguments: &Arguments) -> Result<Value, ApiError> {
+    let row = engine.find(&arguments.path("session"))?;
+    let fork = engine.fork(&row.id, arguments.count("at")?, arguments.text("title").as_deref())?;
     Ok(session(&engine.row(&fork)?))
 }
 
-/// What is known of a session.
+/// The JSON of a session.
 fn session(row: &SessionRow) -> Value {
     let mut all = Map::new();
-    let mut tell = |name: &str, value: Value| drop(all.insert(name.to_owned(), value));
-    tell("id", json!(row.id.0));
-    tell("title", json!(row.title));
-    tell("goal", json!(row.goal));
-    tell("source", json!(row.source));
-    tell("format", json!(row.format));
-    tell("model", json!(row.model));
-    tell("parent", json!(row.parent.as_ref().map(|(id, _)| id.0.clone())));
-    tell("relation", json!(row.parent.as_ref().map(|(_, relation)| relation.name())));
-    tell("root", json!(row.root.0));
-    tell("messages", json!(row.n_messages));
-    tell("started_at", json!(row.started_at.0));
-    tell("updated_at", json!(row.updated_at.0));
-    tell("ended_at", json!(row.ended.as_ref().map(|(at, _)| at.0)));
-    tell("end_reason", json!(row.ended.as_ref().map(|(_, why)| why.name().to_owned())));
+    let mut insert = |name: &str, value: Value| drop(all.insert(name.to_owned(), value));
+    insert("id", json!(row.id.0));
+    insert("title", json!(row.title));
+    insert("goal", json!(row.goal));
+    insert("source", json!(row.source));
+    insert("format", json!(row.format));
+    insert("model", json!(row.model));
+    insert("parent", json!(row.parent.as_ref().map(|(id, _)| id.0.clone())));
+    insert("relation", json!(row.parent.as_ref().map(|(_, relation)| relation.name())));
+    insert("root", json!(row.root.0));
+    insert("messages", json!(row.n_messages));
+    insert("started_at", json!(row.started_at.0));
+    insert("updated_at", json!(row.updated_at.0));
+    insert("ended_at", json!(row.ended.as_ref().map(|(at, _)| at.0)));
+    insert("end_reason", json!(row.ended.as_ref().map(|(_, why)| why.name().to_owned())));
     Value::Object(all)
 }

@@ -1,4 +1,4 @@
-//! What the description says is what the routes do.
+//! The routes conform to their OpenAPI description.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
 use super::openapi::describe;
-use super::route::{Answer, Method, Place};
+use super::route::{Method, ParameterLocation, ResponseShape};
 use super::table::ROUTES;
 use super::{Engines, PATH, router};
 
@@ -52,7 +52,7 @@ fn engines(engine: &Arc<Engine>) -> Engines {
     Arc::new(move || Ok(Arc::clone(&engine)))
 }
 
-/// Asks, and gives the status and the body.
+/// Sends a request. Returns the status and the body.
 async fn ask(engines: &Engines, method: &str, path: &str, body: &str) -> (u16, String) {
     let request = Request::builder()
         .method(method)
@@ -65,7 +65,7 @@ async fn ask(engines: &Engines, method: &str, path: &str, body: &str) -> (u16, S
     (status, String::from_utf8(body.to_vec()).unwrap())
 }
 
-/// What is wrong with a value, by a schema of the description.
+/// The violations of a schema of the description.
 fn faults(schema: &Value, value: &Value, at: &str) -> Vec<String> {
     if let Some(name) = schema["$ref"].as_str() {
         let pointer = name.trim_start_matches('#').to_owned();
@@ -114,7 +114,7 @@ fn faults(schema: &Value, value: &Value, at: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn every_route_answers_as_it_is_described() {
+async fn responses_match_the_description() {
     let engine = engine();
     let engines = engines(&engine);
     let handle = engine.handles(&SessionId("kiln".to_owned())).unwrap().remove(0);
@@ -145,7 +145,7 @@ async fn every_route_answers_as_it_is_described() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_told_with_a_next_step() {
+async fn errors_have_a_hint() {
     let engine = engine();
     let engines = engines(&engine);
     let schema = json!({ "$ref": "#/components/schemas/Error" });
@@ -180,7 +180,7 @@ async fn what_is_not_there_is_told_with_a_next_step() {
 }
 
 #[tokio::test]
-async fn a_fork_goes_its_own_way_and_recall_takes_parts() {
+async fn forks_are_separate_and_recall_returns_parts() {
     let engine = engine();
     let engines = engines(&engine);
     let (_, made) =
@@ -203,14 +203,18 @@ async fn a_fork_goes_its_own_way_and_recall_takes_parts() {
 }
 
 #[test]
-fn the_table_is_sound() {
+fn the_table_of_routes_is_consistent() {
     for route in &ROUTES {
         for name in route.path.split('{').skip(1).filter_map(|rest| rest.split('}').next()) {
             let known = route.parameters.iter().find(|parameter| parameter.name == name);
-            assert!(known.is_some_and(|known| known.place == Place::Path), "{}: {name}", route.path);
+            assert!(
+                known.is_some_and(|known| known.location == ParameterLocation::Path),
+                "{}: {name}",
+                route.path
+            );
         }
-        let has_body = route.parameters.iter().any(|parameter| parameter.place == Place::Body);
+        let has_body = route.parameters.iter().any(|parameter| parameter.location == ParameterLocation::Body);
         assert!(!has_body || route.method == Method::Post, "{}", route.path);
-        assert!(route.answer != Answer::Shape(""), "{}", route.path);
+        assert!(route.answer != ResponseShape::Shape(""), "{}", route.path);
     }
 }

@@ -45,7 +45,7 @@ pub struct RequestMeter {
     called: Option<Instant>,
     first_byte: Option<Duration>,
     status: Option<u16>,
-    /// The usage of each call whose answer was used: calls in which the model recalled originals, then the last one.
+    /// The usage of each successful call: first the calls with recalls of originals, then the last one.
     usages: Vec<Option<ReportedUsage>>,
     n_retries: u32,
     /// The span of the client, and that of this request; `None` without a collector.
@@ -165,7 +165,7 @@ impl RequestMeter {
         }
     }
 
-    /// The model recalled an original; `usage` is that of the call in which it did. The next call is a cost of folding.
+    /// The model recalled an original in a call with this usage. The next call is a cost of folding.
     pub fn count_recall(&mut self, usage: Option<ReportedUsage>) {
         self.meter.count_recall(self.session.as_ref(), "tool");
         let usage = usage.map(|usage| self.normalized(usage));
@@ -197,11 +197,6 @@ impl RequestMeter {
     /// Ends the request.
     pub fn end(mut self, exit: Exit) {
         self.finish(exit);
-    }
-
-    /// The session of the request.
-    pub fn session(&self) -> Option<&SessionId> {
-        self.session.as_ref()
     }
 
     fn finish(&mut self, exit: Exit) {

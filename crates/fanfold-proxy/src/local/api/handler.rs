@@ -1,4 +1,4 @@
-//! A request from start to end: what was said is taken apart, the work is done on a blocking thread within a deadline.
+//! Runs a route: arguments are checked, and the function runs on a blocking thread within a deadline.
 
 use std::time::Duration;
 
@@ -11,14 +11,12 @@ use axum::routing::{MethodFilter, on};
 use serde_json::Value;
 
 use super::Engines;
-use super::refused::Refused;
-use super::route::{Answer, Asked, Method, Place, Route};
+use super::api_error::ApiError;
+use super::route::{Arguments, Method, ParameterLocation, ResponseShape, Route};
 use super::table::ROUTES;
 
-/// A request with a longer body is refused.
-const LONGEST_BODY: usize = 1 << 20;
+const MAX_BODY_BYTES: usize = 1 << 20;
 
-/// A request that takes longer is answered by an error.
 const DEADLINE: Duration = Duration::from_secs(20);
 
 pub(super) fn router(engines: Engines) -> Router {
@@ -34,11 +32,11 @@ pub(super) fn router(engines: Engines) -> Router {
                             body: Bytes| answer(route, engines, path, query, body);
         router = router.route(route.path, on(filter, handler));
     }
-    let nowhere = async || {
-        let hint = "the description at /fanfold/api/openapi.json names all that there is";
-        refuse(&Refused::missing("there is no such route", hint))
+    let no_route = async || {
+        let hint = "/fanfold/api/openapi.json lists all routes";
+        error_response(&ApiError::not_found("there is no such route", hint))
     };
-    router.fallback(nowhere).layer(DefaultBodyLimit::max(LONGEST_BODY)).with_state(engines)
+    router.fallback(no_route).layer(DefaultBodyLimit::max(MAX_BODY_BYTES)).with_state(engines)
 }
 
 async fn answer(
@@ -48,58 +46,64 @@ async fn answer(
     query: Vec<(String, String)>,
     body: Bytes,
 ) -> Response {
-    let asked = match asked(route, path, query, &body) {
-        Ok(asked) => asked,
-        Err(refused) => return refuse(&refused),
+    let arguments = match arguments(route, path, query, &body) {
+        Ok(arguments) => arguments,
+        Err(error) => return error_response(&error),
     };
     let work = tokio::task::spawn_blocking(move || {
         let engine = engines().map_err(|why| {
-            Refused::new(StatusCode::SERVICE_UNAVAILABLE, why, "/fanfold/ready tells when the store is back")
+            ApiError::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                why,
+                "/fanfold/ready reports when the store works again",
+            )
         })?;
-        (route.run)(&engine, &asked)
+        (route.run)(&engine, &arguments)
     });
     let done = match tokio::time::timeout(DEADLINE, work).await {
         Ok(Ok(done)) => done,
-        Ok(Err(_)) => Err(Refused::new(
+        Ok(Err(_)) => Err(ApiError::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             format!("{} failed", route.name),
-            "this is a bug of fanfold's; please report it",
+            "this is a bug in fanfold; please report it",
         )),
-        Err(_) => Err(Refused::new(
+        Err(_) => Err(ApiError::new(
             StatusCode::GATEWAY_TIMEOUT,
             format!("{} took longer than {} s", route.name, DEADLINE.as_secs()),
-            "ask for less, or try again later: the store may be busy",
+            "request less, or try again later: the store may be busy",
         )),
     };
     match done {
-        Ok(Value::String(text)) if route.answer == Answer::Text => {
+        Ok(Value::String(text)) if route.answer == ResponseShape::Text => {
             ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response()
         }
         Ok(value) => json(StatusCode::OK, &value),
-        Err(refused) => refuse(&refused),
+        Err(error) => error_response(&error),
     }
 }
 
-fn asked(
+fn arguments(
     route: &Route,
     path: Vec<(String, String)>,
     query: Vec<(String, String)>,
     body: &[u8],
-) -> Result<Asked, Refused> {
-    let mut said: Vec<(Place, String, Value)> = Vec::new();
-    said.extend(path.into_iter().map(|(name, value)| (Place::Path, name, Value::String(value))));
-    said.extend(query.into_iter().map(|(name, value)| (Place::Query, name, Value::String(value))));
+) -> Result<Arguments, ApiError> {
+    let mut given: Vec<(ParameterLocation, String, Value)> = Vec::new();
+    given.extend(path.into_iter().map(|(name, value)| (ParameterLocation::Path, name, Value::String(value))));
+    given.extend(
+        query.into_iter().map(|(name, value)| (ParameterLocation::Query, name, Value::String(value))),
+    );
     if route.method == Method::Post && !body.trim_ascii().is_empty() {
         let Ok(Value::Object(fields)) = serde_json::from_slice(body) else {
-            return Err(Refused::wrong("the body is no JSON object", "send one, or nothing"));
+            return Err(ApiError::bad_request("the body is not a JSON object", "send one, or nothing"));
         };
-        said.extend(fields.into_iter().map(|(name, value)| (Place::Body, name, value)));
+        given.extend(fields.into_iter().map(|(name, value)| (ParameterLocation::Body, name, value)));
     }
-    Asked::new(route, said)
+    Arguments::new(route, given)
 }
 
-fn refuse(refused: &Refused) -> Response {
-    json(refused.status, &refused.json())
+fn error_response(error: &ApiError) -> Response {
+    json(error.status, &error.json())
 }
 
 fn json(status: StatusCode, value: &Value) -> Response {
