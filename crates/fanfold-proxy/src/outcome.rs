@@ -1,4 +1,4 @@
-//! Outcomes of a request body: sent whole, folded, or unchanged for a reason.
+//! Outcomes of a request body (sent whole, folded, or unchanged for a reason), and ends of requests.
 
 use std::fmt;
 
@@ -111,6 +111,34 @@ impl fmt::Display for Outcome {
         match self {
             Outcome::Unchanged(reason) => write!(f, "as it came: {reason}"),
             other => f.write_str(other.name()),
+        }
+    }
+}
+
+/// The end of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Exit {
+    /// The client received the whole answer.
+    Done,
+    /// The client closed the connection early.
+    ClientGone,
+    /// The provider could not be reached.
+    Unreachable,
+    /// The provider sent nothing for too long.
+    Stalled,
+    /// The provider closed the connection early.
+    BrokenOff,
+}
+
+impl Exit {
+    /// The name in metric labels and log lines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Exit::Done => "done",
+            Exit::ClientGone => "client_gone",
+            Exit::Unreachable => "unreachable",
+            Exit::Stalled => "stalled",
+            Exit::BrokenOff => "broken_off",
         }
     }
 }

@@ -206,8 +206,8 @@ mod tests {
     use fanfold_wire::Format;
 
     use super::*;
-    use crate::meter::{Exit, Meter, RequestInfo};
-    use crate::outcome::Outcome;
+    use crate::meter::{Meter, RequestInfo};
+    use crate::outcome::{Exit, Outcome};
 
     /// The API key and the body of each export request.
     type Exports = Arc<Mutex<Vec<(String, Value)>>>;

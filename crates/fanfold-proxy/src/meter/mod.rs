@@ -3,7 +3,6 @@
 //! The proxy reports the stages of a request to its [`RequestMeter`]; the [`Meter`] adds them up. Metering cannot fail and
 //! does not wait, and its memory is bounded for any number of sessions.
 
-mod exit; //           how requests end
 mod fold_snapshot; //  sizes and folds of a session after a request
 mod cost; //           the cost of a request, folded and unfolded
 mod status; //         all counts as JSON
@@ -27,8 +26,8 @@ use fanfold_engine::{Followed, Sizes};
 use fanfold_replay::PriceTable;
 use fanfold_store::SessionId;
 
+pub use crate::outcome::Exit;
 pub use cost::ReportedUsage;
-pub use exit::Exit;
 pub use exporter::{Collector, CollectorError};
 pub use fold_snapshot::FoldSnapshot;
 pub use pressure::new_pressure_level;

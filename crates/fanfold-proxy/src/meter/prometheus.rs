@@ -7,8 +7,7 @@ use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gau
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
 use super::cost::{BothCosts, ReportedUsage};
-use super::exit::Exit;
-use crate::outcome::Outcome;
+use crate::outcome::{Exit, Outcome};
 
 /// Time that the proxy adds before the call to the provider, in seconds.
 const ADDED: &[f64] =

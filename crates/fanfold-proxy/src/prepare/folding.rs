@@ -91,8 +91,7 @@ impl Folder {
         let folded = tokio::time::timeout(timeout, work).await.unwrap_or(Err(BypassReason::Deadline));
         let mut prepared = folded.unwrap_or_else(PreparedBody::unchanged);
         // Without its pending recalls the provider would refuse the body, so it gets them even if folding failed.
-        let has_recalls = conversation.text != conversation.received;
-        if prepared.body.is_none() && has_recalls {
+        if prepared.body.is_none() && conversation.has_pending_recalls {
             prepared.body = Some(conversation.text.clone());
             prepared.unruled.clone_from(&prepared.body);
         }
@@ -113,6 +112,15 @@ struct FoundSession {
     is_new: bool,
     /// The body with the hidden recalls of the session, if it has any.
     with_recalls: Option<String>,
+}
+
+/// The body of a conversation, for the engine.
+struct Body<'a> {
+    parsed: Incoming,
+    /// The body with hidden recalls.
+    text: &'a str,
+    received: &'a str,
+    has_tools: bool,
 }
 
 impl FoldRun<'_> {
@@ -182,26 +190,8 @@ impl FoldRun<'_> {
         }
         let body = session.with_recalls.as_deref().unwrap_or(text);
         let form = self.context.quirks.form(&conversation.provider, Some(&session.id));
-        let parent = self.parent(engine, session.is_new)?;
-        let recall = match conversation.accepts_tool {
-            true => self.context.recall,
-            false => self.context.recall.without_tool(),
-        };
-        let offer = session.is_new.then(|| recall.offer(body, conversation.format, has_tools));
-        let recall_memory = || conversation.memory.as_ref().and_then(TurnMemory::text);
-        let memory = conversation.memory.as_ref();
-        let source = if conversation.caller.is_subagent { SUBAGENT_SOURCE } else { SOURCE };
-        let ask = Ask {
-            parent: parent.as_ref(),
-            mode: self.context.mode,
-            until: Some(self.until),
-            offer: offer.as_ref(),
-            memory: memory.map(|memory| Recollection { room: memory.room(), recall: &recall_memory }),
-            received: Some(received),
-            form: form.body_form(),
-            ..Ask::new(&session.id, body, &terms, source)
-        };
-        let answer = engine.request_parsed(&ask, parsed);
+        let answer =
+            self.request(engine, &session, Body { parsed, text: body, received, has_tools }, form, &terms)?;
         if let Left::AsItCame(trouble) = &answer.left {
             return Ok(self.unchanged(trouble, session.id, &answer, &terms));
         }
@@ -210,18 +200,53 @@ impl FoldRun<'_> {
         if has_tools {
             self.context.subagents.insert(&conversation.caller, &session.id);
         }
-        if let Some(memory) = memory {
-            memory.offer(engine, &session.id, &answer.new_handles);
+        let timings = vec![("recognise", started, found - started), ("fold", found, found.elapsed())];
+        let (is_folded, new_handles) = (matches!(answer.left, Left::Folded(_)), answer.new_handles.clone());
+        let prepared = self.prepared(engine, session.id.clone(), answer, form, &terms);
+        if let Some(memory) = &conversation.memory {
+            memory.offer(engine, &session.id, &new_handles);
         }
-        if matches!(answer.left, Left::Folded(_)) {
+        if is_folded {
             self.context.summary_jobs.start(engine, &session.id, &terms.focus);
         }
-        let timings = vec![("recognise", started, found - started), ("fold", found, found.elapsed())];
-        let prepared = self.prepared(engine, session.id, answer, form, &terms);
         Ok(PreparedBody { timings, ..prepared })
     }
 
-    /// The body as the engine made it, and what the meter needs to know of it.
+    /// Lets the engine fold the body, edit it for its provider, and record it.
+    fn request(
+        &self,
+        engine: &Engine,
+        session: &FoundSession,
+        body: Body<'_>,
+        form: Form,
+        terms: &Terms,
+    ) -> Result<Answer, StoreError> {
+        let conversation = self.conversation;
+        let parent = self.parent(engine, session.is_new)?;
+        let recall = match conversation.accepts_tool {
+            true => self.context.recall,
+            false => self.context.recall.without_tool(),
+        };
+        let offer = session.is_new.then(|| recall.offer(body.text, conversation.format, body.has_tools));
+        let recall_memory = || conversation.memory.as_ref().and_then(TurnMemory::text);
+        let source = if conversation.caller.is_subagent { SUBAGENT_SOURCE } else { SOURCE };
+        let ask = Ask {
+            parent: parent.as_ref(),
+            mode: self.context.mode,
+            until: Some(self.until),
+            offer: offer.as_ref(),
+            memory: conversation
+                .memory
+                .as_ref()
+                .map(|memory| Recollection { room: memory.room(), recall: &recall_memory }),
+            received: Some(body.received),
+            form: form.body_form(),
+            ..Ask::new(&session.id, body.text, terms, source)
+        };
+        Ok(engine.request_parsed(&ask, body.parsed))
+    }
+
+    /// Converts the answer of the engine, and takes a snapshot of the session for the meter.
     fn prepared(
         &self,
         engine: &Engine,

@@ -34,6 +34,7 @@ pub(crate) struct Conversation {
     pub(crate) received: Bytes,
     /// The same with pending recalls.
     pub(crate) text: Bytes,
+    pub(crate) has_pending_recalls: bool,
     pub(crate) format: Format,
     pub(crate) model: Option<String>,
     /// The session that the client named.
@@ -101,7 +102,7 @@ fn collect(
     decoded: DecodedBody,
     session_name: Option<String>,
 ) -> (Arc<Conversation>, Incoming) {
-    let DecodedBody { received, text, parsed, model, memory, share, elapsed } = decoded;
+    let DecodedBody { received, text, has_pending_recalls, parsed, model, memory, share, elapsed } = decoded;
     if let Some(model) = &model {
         meter.set_model(model);
     }
@@ -109,6 +110,7 @@ fn collect(
     let conversation = Conversation {
         received,
         text,
+        has_pending_recalls,
         format: parsed.format(),
         unknown_window: window_probe::unknown_window(call, model.as_deref()),
         model,

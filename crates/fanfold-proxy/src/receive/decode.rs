@@ -32,8 +32,9 @@ pub(crate) struct ReceivedRequest {
 pub(crate) struct DecodedBody {
     /// The decompressed body.
     pub(crate) received: Bytes,
-    /// The same with pending recalls; differs only where the provider holds the beginning of the conversation.
+    /// The same with pending recalls.
     pub(crate) text: Bytes,
+    pub(crate) has_pending_recalls: bool,
     pub(crate) parsed: Incoming,
     pub(crate) model: Option<String>,
     /// The memory lookup of its turn, which runs in the background.
@@ -103,7 +104,9 @@ fn decode_blocking(
         BypassReason::NotDecoded
     })?;
     let mut text = received.clone();
-    if let Some(with_recalls) = shared.pending_recalls.insert_into(&parsed) {
+    let with_recalls = shared.pending_recalls.insert_into(&parsed);
+    let has_pending_recalls = with_recalls.is_some();
+    if let Some(with_recalls) = with_recalls {
         text = Bytes::from(with_recalls.clone());
         parsed = Incoming::open(with_recalls, Some(body.format)).map_err(|_| BypassReason::NotDecoded)?;
     }
@@ -112,7 +115,16 @@ fn decode_blocking(
         memory.start_turn(&parsed, body.session_name.as_deref(), shared.limits.deadline, &shared.meter)
     });
     let model = parsed.model().map(str::to_owned);
-    Ok(DecodedBody { received, text, parsed, model, memory, share, elapsed: started.elapsed() })
+    Ok(DecodedBody {
+        received,
+        text,
+        has_pending_recalls,
+        parsed,
+        model,
+        memory,
+        share,
+        elapsed: started.elapsed(),
+    })
 }
 
 /// Parses a body; a cached session saves parsing its beginning again.

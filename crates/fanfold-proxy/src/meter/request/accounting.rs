@@ -8,10 +8,9 @@ use fanfold_store::SessionId;
 
 use super::RequestMeter;
 use crate::meter::cost::{Account, BothCosts, Charge, SentBody, reported_cost};
-use crate::meter::exit::Exit;
 use crate::meter::fold_snapshot::FoldSnapshot;
 use crate::meter::status::{Book, count};
-use crate::outcome::Outcome;
+use crate::outcome::{Exit, Outcome};
 
 impl RequestMeter {
     /// Adds the request and the new folds of a snapshot to a session.

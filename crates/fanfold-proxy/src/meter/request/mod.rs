@@ -11,10 +11,9 @@ use fanfold_wire::Format;
 
 use super::Meter;
 use super::cost::ReportedUsage;
-use super::exit::Exit;
 use super::fold_snapshot::{FoldSnapshot, one_line};
 use super::trace::SpanContext;
-use crate::outcome::Outcome;
+use crate::outcome::{Exit, Outcome};
 
 /// A conversation request at its arrival.
 #[derive(Debug, Clone, Copy)]

@@ -7,9 +7,8 @@ use serde_json::json;
 
 use super::RequestMeter;
 use crate::meter::cost::BothCosts;
-use crate::meter::exit::Exit;
 use crate::meter::trace::{Span, SpanContext, SpanKind, wall_time};
-use crate::outcome::Outcome;
+use crate::outcome::{Exit, Outcome};
 
 impl RequestMeter {
     /// Writes one line per request. It contains nothing of a body or a header.
