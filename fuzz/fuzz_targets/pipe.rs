@@ -6,39 +6,23 @@
 #![no_main]
 #![allow(dead_code, reason = "the modules contain all commands of the program")]
 
-#[path = "../../crates/fanfold-cli/src/choose.rs"]
-mod choose;
+#[path = "../../crates/fanfold-cli/src/cli.rs"]
+mod cli;
 #[path = "../../crates/fanfold-cli/src/commands/mod.rs"]
 mod commands;
-#[path = "../../crates/fanfold-cli/src/explain.rs"]
-mod explain;
 #[path = "../../crates/fanfold-cli/src/failure.rs"]
 mod failure;
-#[path = "../../crates/fanfold-cli/src/file_limit.rs"]
-mod file_limit;
-#[path = "../../crates/fanfold-cli/src/flags/mod.rs"]
-mod flags;
-#[path = "../../crates/fanfold-cli/src/input.rs"]
-mod input;
-#[path = "../../crates/fanfold-cli/src/log.rs"]
-mod log;
-#[path = "../../crates/fanfold-cli/src/output.rs"]
-mod output;
-#[path = "../../crates/fanfold-cli/src/picture.rs"]
-mod picture;
-#[path = "../../crates/fanfold-cli/src/progress.rs"]
-mod progress;
-#[path = "../../crates/fanfold-cli/src/report_json.rs"]
-mod report_json;
-#[path = "../../crates/fanfold-cli/src/rules_file.rs"]
-mod rules_file;
+#[path = "../../crates/fanfold-cli/src/files/mod.rs"]
+mod files;
+#[path = "../../crates/fanfold-cli/src/report/mod.rs"]
+mod report;
 #[path = "../../crates/fanfold-cli/src/settings/mod.rs"]
 mod settings;
+#[path = "../../crates/fanfold-cli/src/setup/mod.rs"]
+mod setup;
 #[path = "../../crates/fanfold-cli/src/store.rs"]
 mod store;
-#[path = "../../crates/fanfold-cli/src/summaries.rs"]
-mod summaries;
-#[path = "../../crates/fanfold-cli/src/terminal.rs"]
+#[path = "../../crates/fanfold-cli/src/terminal/mod.rs"]
 mod terminal;
 
 use std::fs::File;
@@ -52,9 +36,10 @@ use libfuzzer_sys::{fuzz_mutator, fuzz_target};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::commands::{Say, pipe};
-use crate::flags::{Cli, Command};
+use crate::cli::Cli;
+use crate::commands::{Command, pipe};
 use crate::settings::Options;
+use crate::terminal::Reporter;
 
 fuzz_target!(|data: &[u8]| check(data));
 fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
@@ -176,7 +161,8 @@ fn run(byte: u8, input: &[u8]) -> String {
         unreachable!("the command is pipe");
     };
     let options = Options { policy: Some(policy_name(byte.into()).to_owned()), ..Options::default() };
-    pipe::run(&args, &options, Say { is_quiet: true }).expect("the pipe reads to the end");
+    pipe::run(&args, &options, Reporter { is_quiet: true })
+        .unwrap_or_else(|failure| panic!("{failure}"));
     let mut output = String::new();
     ends.output.rewind().expect("a file in memory");
     ends.output.read_to_string(&mut output).expect("UTF-8");

@@ -1,4 +1,4 @@
-//! What an agent can do in the project, and what comes back.
+//! The tool calls of an agent in the project, and their results.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ impl Agent {
         self.messages.push(json!({ "role": "assistant", "content": text }));
     }
 
-    /// What is said before the next call.
+    /// The text before the next call.
     pub(super) fn thinks(&mut self, text: &str) -> &mut Agent {
         text.clone_into(&mut self.thought);
         self

@@ -1,4 +1,4 @@
-//! What programs print.
+//! The output of programs.
 
 use std::fmt::Write as _;
 
@@ -58,7 +58,7 @@ pub(super) fn tests(failing: &[Test]) -> Vec<(Test, bool)> {
     all.into_iter().map(|test| (test, !failing.contains(&test))).collect()
 }
 
-/// What pytest prints.
+/// The output of pytest.
 pub(super) fn pytest(tests: &[(Test, bool)]) -> String {
     let mut out = String::from(
         "============================= test session starts ==============================\n\
@@ -105,7 +105,7 @@ pub(super) fn pytest(tests: &[(Test, bool)]) -> String {
     out
 }
 
-/// What the script that replays a ticket prints: water and lock, minute by minute, then the sheet.
+/// The output of the script that replays a ticket: water and lock, minute by minute, then the sheet.
 pub(super) fn ticket_log(booked: &str, n_lines: usize) -> String {
     let mut out =
         String::from("replaying HB-2207: Hamme (IMO9321483) asks for 2026-03-29 04:10, port Europe/Berlin\n");
@@ -131,7 +131,7 @@ pub(super) fn ticket_log(booked: &str, n_lines: usize) -> String {
     out
 }
 
-/// What the script about offsets prints.
+/// The output of the script about offsets.
 pub(super) fn offsets(day: &str, before: &str, after: &str) -> String {
     let mut out = format!("Europe/Berlin on {day}\n");
     for quarter in 0..16 {
@@ -172,7 +172,7 @@ pub(super) fn csv(n_rows: usize) -> String {
     out
 }
 
-/// What tox prints.
+/// The output of tox.
 pub(super) fn tox(version: &str) -> String {
     let mut out = format!("create: /code/harbour/.tox with CPython {version}\n");
     let packages = [

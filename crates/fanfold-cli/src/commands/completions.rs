@@ -1,13 +1,25 @@
-//! `fanfold completions`: scripts for shells.
+//! `fanfold completions`: completion scripts for shells.
 
-use clap::CommandFactory as _;
+use clap::{Args, CommandFactory as _};
 use clap_complete::{Shell, generate};
 
-use crate::flags::Cli;
-use crate::terminal;
+use crate::cli::Cli;
+use crate::failure::Result;
+use crate::settings::Options;
+use crate::terminal::{self, Reporter};
 
-pub(crate) fn run(shell: Shell) -> anyhow::Result<()> {
+/// Print a completion script for a shell
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example: fanfold completions bash > ~/.local/share/bash-completion/completions/fanfold"
+)]
+pub(crate) struct CompletionsArgs {
+    /// Shell to complete for
+    shell: Shell,
+}
+
+pub(crate) fn run(args: &CompletionsArgs, _: &Options, _: Reporter) -> Result<()> {
     let mut script = Vec::new();
-    generate(shell, &mut Cli::command(), "fanfold", &mut script);
-    terminal::data(&String::from_utf8_lossy(&script))
+    generate(args.shell, &mut Cli::command(), "fanfold", &mut script);
+    terminal::print_data(&String::from_utf8_lossy(&script))
 }

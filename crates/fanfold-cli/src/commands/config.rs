@@ -1,58 +1,90 @@
-//! `fanfold config`: prints settings and their sources, the schema, and where the files are.
+//! `fanfold config`: prints settings and their sources, the schema, and the paths of the files.
 
 use std::path::Path;
 
+use clap::{Args, Subcommand};
 use fanfold_core::Policy;
 use serde_json::{Value, json};
 
-use crate::choose::{self, Asked};
-use crate::failure::{Failure, not_written};
-use crate::flags::ConfigCommand;
+use crate::failure::{Failure, Result, not_written};
+use crate::files::output;
 use crate::settings::{
     Options, PROJECT_FILE, SettingDefault, SettingValue, Settings, project_file, template, user_file,
 };
-use crate::terminal::{self, paint, style};
-use crate::{output, store};
+use crate::setup::terms;
+use crate::store;
+use crate::terminal::{self, Reporter, paint, style};
+
+/// Show, describe or create settings
+#[derive(Debug, Args)]
+#[command(after_help = "Example: fanfold config show")]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    command: ConfigCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigCommand {
+    /// Print the value and the source of each setting, and check them
+    Show {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the JSON Schema of settings files
+    Schema,
+    /// Create a settings file with everything commented out
+    Init {
+        /// Create the user's file instead of the project's
+        #[arg(long)]
+        user: bool,
+    },
+    /// Print the paths of the settings files
+    Path {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
 
 /// The source of a value that is not set.
 const DEFAULT: &str = "default";
 
-/// Whether a command reads the settings. The others work even if a settings file is invalid.
-pub(crate) fn needs_settings(command: &ConfigCommand) -> bool {
-    matches!(command, ConfigCommand::Show { .. })
+impl ConfigArgs {
+    /// True if it reads the settings.
+    pub(super) fn needs_settings(&self) -> bool {
+        matches!(self.command, ConfigCommand::Show { .. })
+    }
+}
+
+pub(crate) fn run(args: &ConfigArgs, settings: &Settings, _: Reporter) -> Result<()> {
+    let directory = std::env::current_dir().unwrap_or_default();
+    match args.command {
+        ConfigCommand::Show { json } => show(settings, json),
+        ConfigCommand::Schema => terminal::print_json(schemars::schema_for!(Options).as_value()),
+        ConfigCommand::Init { user } => init(user, &directory),
+        ConfigCommand::Path { json } => path(&directory, json),
+    }
 }
 
 /// Prints the values in use, then fails if one of them is invalid, so that its source is visible above the error.
-pub(crate) fn run(command: &ConfigCommand, settings: &Settings) -> anyhow::Result<()> {
-    let ConfigCommand::Show { json } = command else { return Ok(()) };
-    let checked = choose::terms(settings, Asked::default()).and_then(|_| Ok(store::address(settings)?));
+fn show(settings: &Settings, is_json: bool) -> Result<()> {
+    let checked = terms::choose(settings, None).and_then(|_| store::address(settings));
     let all = shown_settings(settings);
-    match json {
-        true => show_json(&all)?,
-        false => show(&all)?,
+    if is_json {
+        show_json(&all)?
+    } else {
+        show_page(&all)?
     }
-    checked.map(|_| ())
+    checked.map(drop)
 }
 
-/// Runs a command that does not read the settings.
-pub(crate) fn run_without_settings(command: &ConfigCommand, directory: &Path) -> anyhow::Result<()> {
-    match command {
-        ConfigCommand::Show { .. } => Ok(()),
-        ConfigCommand::Schema => {
-            let schema = schemars::schema_for!(Options);
-            terminal::data(&format!("{:#}\n", schema.as_value()))
-        }
-        ConfigCommand::Init { user } => init(*user, directory),
-        ConfigCommand::Path { json } => path(directory, *json),
-    }
-}
-
-/// What is printed of a setting: its value, or else its default.
+/// A setting as it is printed: its value, or else its default.
 struct ShownSetting {
     name: &'static str,
     value: Option<String>,
     source: Option<String>,
-    /// The rule by which the default is determined, where it is not a fixed value.
+    /// The rule for the default, unless it is a fixed value.
     rule: Option<&'static str>,
 }
 
@@ -76,12 +108,12 @@ impl ShownSetting {
 
 fn shown_settings(settings: &Settings) -> Vec<ShownSetting> {
     // An invalid policy has no defaults to show.
-    let policy = choose::policy(settings).ok();
+    let policy = terms::policy(settings).ok();
     let all = settings.all().into_iter();
     all.map(|setting| ShownSetting::new(setting, policy.as_ref(), settings)).collect()
 }
 
-fn show(all: &[ShownSetting]) -> anyhow::Result<()> {
+fn show_page(all: &[ShownSetting]) -> Result<()> {
     let mut page = String::new();
     for ShownSetting { name, value, source, rule } in all {
         let source = source.as_deref().unwrap_or("not set");
@@ -92,10 +124,10 @@ fn show(all: &[ShownSetting]) -> anyhow::Result<()> {
         };
         page.push_str(&line);
     }
-    terminal::page(&page)
+    terminal::print_page(&page)
 }
 
-fn show_json(all: &[ShownSetting]) -> anyhow::Result<()> {
+fn show_json(all: &[ShownSetting]) -> Result<()> {
     let one = |ShownSetting { name, value, source, rule }: &ShownSetting| {
         let mut fields = json!({ "value": value, "from": source });
         if let Some(rule) = rule {
@@ -104,38 +136,35 @@ fn show_json(all: &[ShownSetting]) -> anyhow::Result<()> {
         ((*name).to_owned(), fields)
     };
     let all: serde_json::Map<String, Value> = all.iter().map(one).collect();
-    terminal::data(&format!("{:#}\n", Value::Object(all)))
+    terminal::print_json(&Value::Object(all))
 }
 
-fn init(user: bool, directory: &Path) -> anyhow::Result<()> {
-    let path = match user {
+fn init(is_user: bool, directory: &Path) -> Result<()> {
+    let path = match is_user {
         true => user_file().ok_or_else(|| Failure::new("there is no home directory", "set HOME"))?,
         false => directory.join(PROJECT_FILE),
     };
     if path.exists() {
-        let message = format!("{} is there already", path.display());
-        return Err(Failure::new(message, "edit it, or move it away first").into());
+        let message = format!("{} exists already", path.display());
+        return Err(Failure::new(message, "edit it, or move it away first"));
     }
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent).map_err(|error| not_written(&path, &error))?;
     }
     output::write_file(&path, template().as_bytes())?;
-    terminal::data(&format!("{}\n", path.display()))
+    terminal::print_data(&format!("{}\n", path.display()))
 }
 
-fn path(directory: &Path, is_json: bool) -> anyhow::Result<()> {
+fn path(directory: &Path, is_json: bool) -> Result<()> {
     let project = project_file(directory).unwrap_or_else(|| directory.join(PROJECT_FILE));
     let mut page = String::new();
     let mut all = serde_json::Map::new();
     for (name, path) in [("project", Some(project)), ("user", user_file())] {
         let Some(path) = path else { continue };
-        let is_there = path.is_file();
-        all.insert(name.to_owned(), json!({ "path": path, "exists": is_there }));
-        let remark = if is_there { "" } else { "  (not there)" };
+        let exists = path.is_file();
+        all.insert(name.to_owned(), json!({ "path": path, "exists": exists }));
+        let remark = if exists { "" } else { "  (does not exist)" };
         page.push_str(&format!("{name:<8} {}{}\n", path.display(), paint(style::DIM, remark)));
     }
-    if is_json {
-        return terminal::data(&format!("{:#}\n", Value::Object(all)));
-    }
-    terminal::page(&page)
+    if is_json { terminal::print_json(&Value::Object(all)) } else { terminal::print_page(&page) }
 }

@@ -1,49 +1,64 @@
-//! `fanfold demo`: folds an example, shows what happened, and opens a fold again.
+//! `fanfold demo`: folds an example, shows what happened, and recalls a fold.
 
 use std::fmt::Write as _;
 
+use clap::Args;
 use fanfold_core::{Cadence, Engine, Entry, EntryId, Extent, Handle, Item, Original, View, thousands};
 use fanfold_engine::{Followed, Wishes, decode};
 
-use super::{Viewed, view};
-use crate::choose::{self, Asked};
-use crate::failure::not_decoded;
-use crate::flags::DemoArgs;
-use crate::settings::Options;
-use crate::terminal::{self, paint, style};
-use crate::{explain, picture, report_json};
+use super::conversation::{ViewOrFault, view};
+use crate::failure::{Result, not_decoded};
+use crate::report::{receipt_json, receipt_text, size_chart};
+use crate::settings::{Options, Size};
+use crate::setup::terms;
+use crate::terminal::{self, Reporter, paint, style};
 
-/// An agent mends a small invented project. `examples/make_demo.rs` writes it.
+/// Fold an example conversation
+#[derive(Debug, Args)]
+#[command(after_help = "Example: fanfold demo --window 8k")]
+pub(crate) struct DemoArgs {
+    /// Context window to fold into
+    #[arg(short, long, value_name = "TOKENS", default_value = "16k")]
+    window: Size,
+    /// Print the example conversation itself
+    #[arg(long)]
+    print: bool,
+    /// Print JSON: sizes, receipts, and the folded `body`
+    #[arg(long, conflicts_with = "print")]
+    json: bool,
+}
+
+/// An agent fixes a small invented project. Written by `examples/make_demo.rs`.
 const EXAMPLE: &str = include_str!("../../demo/conversation.json");
 
-/// How much of an opened fold is shown.
-const LINES_SHOWN: usize = 6;
+/// How many lines of the recalled fold are shown.
+const MAX_LINES: usize = 6;
 
-pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
+pub(crate) fn run(args: &DemoArgs, _: &Options, _: Reporter) -> Result<()> {
     if args.print {
-        return terminal::data(EXAMPLE);
+        return terminal::print_data(EXAMPLE);
     }
     let (conversation, changes) =
         decode(EXAMPLE, None).map_err(|error| not_decoded("the example", &error))?;
-    // It shows how a conversation is made to fit, not when that pays.
+    // The demo shows how a conversation is made to fit, not when folding saves money.
     let cadence = Some(Cadence::Window.to_string());
     let options = Options { window: Some(args.window), cadence, ..Options::default() };
-    let terms = choose::terms(&options, Asked { model: conversation.model() })?;
+    let terms = terms::choose(&options, conversation.model())?;
     let wishes = Wishes { has_course: true, ..Wishes::default() };
     let mut followed = Followed::body(conversation, changes, &terms, &wishes);
+    let view = view(&mut followed)?;
     if args.json {
-        let viewed = view(&mut followed)?;
-        let body = match &viewed {
-            Viewed::View(view) => Some(followed.encode(view)),
-            Viewed::Fault(_) => None,
+        let body = match &view {
+            ViewOrFault::View(view) => Some(followed.encode(view)),
+            ViewOrFault::Fault(_) => None,
         };
-        return terminal::data(&format!("{:#}\n", report_json::folded(&followed, None, body.as_deref())));
+        return terminal::print_json(&receipt_json::folded(&followed, None, body.as_deref()));
     }
-    let page = match view(&mut followed)? {
-        Viewed::View(view) => page(&followed, &view),
-        Viewed::Fault(fault) => format!("the view broke a promise: {fault}\n"),
+    let page = match view {
+        ViewOrFault::View(view) => page(&followed, &view),
+        ViewOrFault::Fault(fault) => format!("the view violates an invariant: {fault}\n"),
     };
-    terminal::page(&page)
+    terminal::print_page(&page)
 }
 
 fn page(followed: &Followed, view: &View) -> String {
@@ -55,95 +70,95 @@ fn page(followed: &Followed, view: &View) -> String {
     let mut out = String::new();
     let _ = writeln!(
         out,
-        "An agent mends a small project in {n_steps} steps: {n_messages} messages, {} tokens.",
+        "An agent fixes a small project in {n_steps} steps: {n_messages} messages, {} tokens.",
         session.transcript().total()
     );
     let _ = writeln!(
         out,
-        "The model's window is {} tokens; {} of them are kept for its answer.\n",
+        "The model's window is {} tokens; {} of them are reserved for its reply.\n",
         budget.window(),
         budget.reserve()
     );
-    out.push_str(&picture::before_and_after(followed, view, width));
+    out.push_str(&size_chart::before_and_after(followed, view, width));
     out.push('\n');
     match session.ledger().receipts().last() {
-        None => out.push_str(&explain::session(session)),
+        None => out.push_str(&receipt_text::session(session)),
         Some(receipt) => {
-            out.push_str(&explain::fold(session.ledger().receipts().len(), receipt));
-            out.push_str(&opened(session, view, width));
+            out.push_str(&receipt_text::fold(session.ledger().receipts().len(), receipt));
+            out.push_str(&recalled(session, view, width));
         }
     }
-    let _ = writeln!(out, "\nThe example is `fanfold demo --print`. With a conversation of your own:");
+    let _ = writeln!(out, "\n`fanfold demo --print` prints the example. To fold a conversation of your own:");
     let _ = writeln!(out, "  fanfold fold chat.json --window 32k --explain > folded.json");
     out
 }
 
-/// One fold, as it stands in the view and as it was.
-fn opened(session: &dyn Engine, view: &View, width: usize) -> String {
-    let Some((handle, original)) = worth_opening(session, view) else { return String::new() };
+/// One fold: its stub in the view, and its original.
+fn recalled(session: &dyn Engine, view: &View, width: usize) -> String {
+    let Some((handle, original)) = largest_original(session, view) else { return String::new() };
     let Ok(content) = session.recall(handle, &Extent::Whole) else { return String::new() };
     let name = handle.to_string();
-    let stub = view.items.iter().filter_map(words).flat_map(str::lines).find(|line| line.contains(&name));
+    let stub = view.items.iter().filter_map(note_text).flat_map(str::lines).find(|line| line.contains(&name));
     let mut out = String::new();
-    let title = paint(style::BOLD, "a fold opens again");
-    let _ = writeln!(out, "\n{title}, as `fanfold recall FILE {name}` does");
+    let title = paint(style::BOLD, "a recalled fold");
+    let _ = writeln!(out, "\n{title}, as printed by `fanfold recall FILE {name}`");
     let _ = writeln!(
         out,
         "  sent     {}",
-        paint(style::DIGEST, cut(stub.unwrap_or_default().trim(), width - 11))
+        paint(style::DIGEST, truncate(stub.unwrap_or_default().trim(), width - 11))
     );
-    for (i, line) in content.lines().take(LINES_SHOWN).enumerate() {
-        let label = if i == 0 { "opened" } else { "" };
-        let _ = writeln!(out, "  {label:<8} {}", paint(style::TAIL, cut(line, width - 11)));
+    for (i, line) in content.lines().take(MAX_LINES).enumerate() {
+        let label = if i == 0 { "original" } else { "" };
+        let _ = writeln!(out, "  {label:<8} {}", paint(style::TAIL, truncate(line, width - 11)));
     }
-    let n_more = content.lines().count().saturating_sub(LINES_SHOWN);
+    let n_more = content.lines().count().saturating_sub(MAX_LINES);
     let is_exact = original.iter().all(|entry| {
         texts(session.transcript().entry(*entry)).into_iter().all(|text| content.contains(text))
     });
-    let verdict = if is_exact { "byte for byte what it was" } else { "NOT what it was: please report this" };
+    let verdict = if is_exact { "identical byte for byte" } else { "NOT identical: please report this" };
     let _ = writeln!(
         out,
-        "           … and {n_more} lines more: {} bytes, {verdict}",
+        "           … and {n_more} more lines: {} bytes, {verdict}",
         thousands(content.len() as u64)
     );
     out
 }
 
-/// The handle in the view that opens to the most text of one step.
-fn worth_opening(session: &dyn Engine, view: &View) -> Option<(Handle, Vec<EntryId>)> {
+/// The handle in the view with the largest original of a single step.
+fn largest_original(session: &dyn Engine, view: &View) -> Option<(Handle, Vec<EntryId>)> {
     let size = |entries: &[EntryId]| -> u64 {
         entries.iter().map(|entry| session.transcript().tokens(*entry).0).sum()
     };
-    let opens = |handle: &Handle| match session.ledger().original(*handle)? {
+    let single_step = |handle: &Handle| match session.ledger().original(*handle)? {
         Original::Entries(entries) if entries.len() == 1 => Some((*handle, entries.clone())),
         _ => None,
     };
-    view.handles.iter().filter_map(opens).max_by_key(|(_, entries)| size(entries))
+    view.handles.iter().filter_map(single_step).max_by_key(|(_, entries)| size(entries))
 }
 
-fn words(item: &Item) -> Option<&str> {
+fn note_text(item: &Item) -> Option<&str> {
     match item {
         Item::Note { text, .. } => Some(text),
         Item::Whole(_) | Item::Edited(..) => None,
     }
 }
 
-/// Every text of an entry, as it came.
+/// Every text of an entry, unchanged.
 fn texts(entry: &Entry) -> Vec<&str> {
     let bodies = match entry {
         Entry::Prompt(prompt) => vec![&prompt.body],
         Entry::Step(step) => {
             let results = step.calls.iter().filter_map(|call| call.result.as_ref());
-            let of_calls = step.calls.iter().map(|call| &call.arguments);
-            let said = [&step.reasoning, &step.text].into_iter();
-            said.chain(of_calls).chain(results.map(|outcome| &outcome.body)).collect()
+            let arguments = step.calls.iter().map(|call| &call.arguments);
+            let texts = [&step.reasoning, &step.text].into_iter();
+            texts.chain(arguments).chain(results.map(|outcome| &outcome.body)).collect()
         }
     };
     bodies.into_iter().filter(|body| !body.is_empty()).map(|body| &**body.original()).collect()
 }
 
-/// A line that is no wider than it may be.
-fn cut(line: &str, width: usize) -> String {
+/// Truncates a line to a width.
+fn truncate(line: &str, width: usize) -> String {
     let line = line.replace('\t', "  ");
     if line.chars().count() <= width {
         return line;

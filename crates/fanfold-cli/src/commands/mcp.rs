@@ -1,29 +1,79 @@
-//! `fanfold mcp`: search, recall and status for any agent that speaks MCP.
+//! `fanfold mcp`: search, recall and status for agents, over MCP.
 
 use std::io::IsTerminal as _;
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use clap::Args;
 use fanfold_mcp::{AccessRules, PATHS, Server, ServerSettings};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
-use super::Say;
 use super::search::OtherProfiles;
-use super::signals::Signals;
-use crate::failure::{Failure, not_read};
-use crate::flags::McpArgs;
-use crate::log;
-use crate::settings::Options;
+use super::serve::{parse_address, read_token};
+use crate::failure::{Failure, Result};
+use crate::settings::{Options, StoreFlags};
 use crate::store;
-use crate::terminal::{paint, style};
+use crate::terminal::log::{self, LogFormat, LogLevel};
+use crate::terminal::signals::Signals;
+use crate::terminal::{Reporter, paint, style};
 
-/// What is asked when the end comes is answered within this time.
-const ENDING: Duration = Duration::from_secs(5);
+const HELP: &str = "\
+Three read-only tools for any agent that speaks MCP: search (messages of any session),
+recall (folded parts, by the digits in brackets), status (how full the window is).
+The client starts the server:
 
-pub(crate) fn run(args: &McpArgs, options: &Options, say: Say) -> anyhow::Result<()> {
+  claude mcp add fanfold -- fanfold mcp
+  codex mcp add fanfold -- fanfold mcp
+
+Without --listen it speaks over stdin and stdout, and ends when stdin does. With it,
+many clients share one server: http://127.0.0.1:8765/mcp. On an address that other
+machines can reach, a token is required (FANFOLD_TOKEN, sent as Authorization: Bearer).
+--talk info logs each call on stderr, without its content.";
+
+/// Offer search, recall and status to agents, over MCP
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct McpArgs {
+    /// Serve over HTTP on this address or port, instead of stdin and stdout: 8765, 127.0.0.1:8765
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// Default session of calls; searches leave out what its view contains
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Token that clients must send, over HTTP
+    #[arg(long, value_name = "TOKEN", env = "FANFOLD_TOKEN", hide_env_values = true)]
+    token: Option<String>,
+    /// File that holds the token; takes precedence over --token
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    token_file: Option<PathBuf>,
+    /// Format of log lines on stderr: human, json, off
+    #[arg(
+        long,
+        value_name = "LOOK",
+        env = "FANFOLD_LOG",
+        default_value = "human",
+        hide_possible_values = true
+    )]
+    log: LogFormat,
+    /// Log level: warn, info, debug, trace
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        env = "FANFOLD_TALK",
+        default_value = "warn",
+        hide_possible_values = true
+    )]
+    talk: LogLevel,
+    #[command(flatten)]
+    pub(super) store: StoreFlags,
+}
+
+/// How long calls in progress may take at the end.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
+
+pub(crate) fn run(args: &McpArgs, options: &Options, reporter: Reporter) -> Result<()> {
     log::start(args.log, args.talk);
     let address = store::address(options)?;
     let settings = ServerSettings {
@@ -32,38 +82,44 @@ pub(crate) fn run(args: &McpArgs, options: &Options, say: Say) -> anyhow::Result
         ..ServerSettings::default()
     };
     let server = Server::new(&address, settings);
-    let runtime = Runtime::new().context("the runtime could not be started")?;
+    let runtime = Runtime::new()?;
     let done = match &args.listen {
-        None => runtime.block_on(on_stdio(server.clone(), say)),
-        Some(listen) => runtime.block_on(on_http(server.clone(), args, listen, &address, say)),
+        None => runtime.block_on(on_stdio(server.clone(), reporter)),
+        Some(listen) => runtime.block_on(on_http(server.clone(), args, listen, &address, reporter)),
     };
-    // A call that hangs in a store must not keep the program.
+    // A call that hangs in the store must not keep the program running.
     runtime.shutdown_timeout(Duration::from_secs(1));
-    // Last, and outside the runtime: a store on a server has a runtime of its own, which can't end inside another.
+    // Outside of the runtime, because a PostgreSQL store has a runtime of its own, which cannot end inside another.
     drop(server);
     done
 }
 
-async fn on_stdio(server: Server, say: Say) -> anyhow::Result<()> {
+async fn on_stdio(server: Server, reporter: Reporter) -> Result<()> {
     if std::io::stdin().is_terminal() {
-        say.note("speaking MCP on stdin and stdout, for a client to start it; Ctrl-D ends it\n");
+        reporter.line("speaking MCP on stdin and stdout, usually started by a client; Ctrl-D ends it");
     }
     fanfold_mcp::stdio(server).await.map_err(|error| {
-        Failure::new(format!("the client could not be served: {error}"), "start it from an MCP client").into()
+        Failure::new(format!("the client could not be served: {error}"), "start it from an MCP client")
     })
 }
 
-async fn on_http(server: Server, args: &McpArgs, listen: &str, store: &str, say: Say) -> anyhow::Result<()> {
-    let address = address(listen)?;
-    let access = AccessRules::new(address, token(args)?)
+async fn on_http(
+    server: Server,
+    args: &McpArgs,
+    listen: &str,
+    store: &str,
+    reporter: Reporter,
+) -> Result<()> {
+    let address = parse_address(listen)?;
+    let access = AccessRules::new(address, read_token(args.token_file.as_deref(), args.token.as_deref())?)
         .map_err(|error| Failure::new(error.to_string(), error.hint()))?;
     let listener = TcpListener::bind(address).await.map_err(|error| {
         let hint = "choose another port; 0 lets the system choose one";
-        Failure::new(format!("{address} can't be listened on: {error}"), hint)
+        Failure::new(format!("cannot listen on {address}: {error}"), hint)
     })?;
-    let address = listener.local_addr().context("the address is not known")?;
+    let address = listener.local_addr()?;
     let mut signals = Signals::listen();
-    say.note(&format!("{} http://{address}{}, store {store}\n", paint(style::BOLD, "MCP at"), PATHS[0]));
+    reporter.line(&format!("{} http://{address}{}, store {store}", paint(style::BOLD, "MCP at"), PATHS[0]));
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let serving = tokio::spawn(fanfold_mcp::listen(server, access, listener, async {
         drop(stopped.await);
@@ -71,43 +127,13 @@ async fn on_http(server: Server, args: &McpArgs, listen: &str, store: &str, say:
     signals.next().await;
     drop(stop);
     tokio::select! {
-        served = serving => Ok(served.context("the server failed")?.context("the server failed")?),
-        // Whoever holds a connection open without asking anything is not waited for.
-        () = tokio::time::sleep(ENDING) => Ok(()),
-        // Asked a second time, nobody is.
+        served = serving => match served {
+            Ok(served) => served.map_err(|error| Failure::caused_by("the server failed", &error)),
+            Err(error) => Err(Failure::caused_by("the server failed", &error)),
+        },
+        // Idle connections must not keep the server running.
+        () = tokio::time::sleep(SHUTDOWN_TIMEOUT) => Ok(()),
+        // A second signal ends it at once.
         _ = signals.next() => Ok(()),
-    }
-}
-
-/// An address as people write it: a port of this machine, or a name and a port.
-fn address(text: &str) -> Result<SocketAddr, Failure> {
-    let whole = match text.trim().trim_start_matches(':').parse::<u16>() {
-        Ok(port) => format!("127.0.0.1:{port}"),
-        Err(_) => text.trim().to_owned(),
-    };
-    let found = whole.to_socket_addrs().ok().and_then(|mut found| found.next());
-    found.ok_or_else(|| {
-        Failure::new(format!("`{text}` is no address to listen on"), "write a port, or 127.0.0.1:8765")
-    })
-}
-
-fn token(args: &McpArgs) -> Result<Option<String>, Failure> {
-    let Some(path) = &args.token_file else { return Ok(args.token.clone()) };
-    let text = std::fs::read_to_string(path).map_err(|error| not_read(path, &error))?;
-    Ok(Some(text.trim().to_owned()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_port_alone_is_on_this_machine() {
-        for text in ["8765", ":8765", " 127.0.0.1:8765 "] {
-            assert_eq!(address(text).ok(), "127.0.0.1:8765".parse().ok(), "{text}");
-        }
-        for text in ["", "here", "127.0.0.1", "99999"] {
-            assert!(address(text).is_err(), "{text}");
-        }
     }
 }

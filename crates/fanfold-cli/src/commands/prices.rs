@@ -1,39 +1,50 @@
 //! `fanfold prices`: what providers charge, and how their caches match.
 
+use clap::Args;
 use fanfold_replay::{CacheMatch, Price, PriceLookup, PriceMatch, PriceSource, PriceTable};
 use serde_json::json;
 
-use crate::choose;
-use crate::failure::Failure;
-use crate::flags::PricesArgs;
+use crate::failure::{Failure, Result};
 use crate::settings::{Options, nearest};
-use crate::terminal::{self, paint, style};
+use crate::setup::terms;
+use crate::terminal::{self, Reporter, paint, style};
 
-pub(crate) fn run(args: &PricesArgs, options: &Options) -> anyhow::Result<()> {
-    let prices = choose::prices(options);
+/// Show what providers charge, and how their caches match
+#[derive(Debug, Args)]
+#[command(after_help = "Example: fanfold prices claude-opus-5-5")]
+pub(crate) struct PricesArgs {
+    /// Model to look up
+    model: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &PricesArgs, options: &Options, _: Reporter) -> Result<()> {
+    let prices = terms::prices(options);
     if let Some(model) = &args.model {
         let found = find(&prices, model)?;
         return if args.json {
             let why = why(found, model);
-            terminal::data(&format!("{:#}\n", json!({ "model": model, "why": why, "price": found.price })))
+            terminal::print_json(&json!({ "model": model, "why": why, "price": found.price }))
         } else {
-            terminal::page(&one(found, model))
+            terminal::print_page(&price_page(found, model))
         };
     }
     if args.json {
         let all: Vec<&Price> = prices.all().collect();
-        return terminal::data(&format!("{:#}\n", json!(all)));
+        return terminal::print_json(&json!(all));
     }
-    terminal::page(&table(&prices))
+    terminal::print_page(&table(&prices))
 }
 
-/// The row of a model or of a name, or what is wrong with the name.
-pub(crate) fn find<'p>(prices: &'p PriceTable, name: &str) -> Result<PriceLookup<'p>, Failure> {
+/// The row of a model, or the row of this name.
+pub(crate) fn find<'p>(prices: &'p PriceTable, name: &str) -> Result<PriceLookup<'p>> {
     prices.find(name).ok_or_else(|| {
         let hint = match nearest(name, prices.all().map(|price| price.name.as_str())) {
             Some(near) => format!("did you mean `{near}`?"),
             None => {
-                "add it to your settings under [[prices]]; `fanfold prices` lists what is known".to_owned()
+                "add it to your settings under [[prices]]; `fanfold prices` lists the known models".to_owned()
             }
         };
         Failure::new(format!("no price is known for `{name}`"), hint)
@@ -67,14 +78,14 @@ fn table(prices: &PriceTable) -> String {
         ));
     }
     page.push_str(
-        "\nDollars per million tokens; writing and reading as multiples of the input price. Where the figures come from:\n\
-         published, by the provider; cache, the same but for the dollars, for which nobody is noted; disputed, lists\n\
-         differ; settings, yours; none, nobody is noted.\n",
+        "\nDollars per million tokens; cache writes and reads as multiples of the input price. Sources: published by the\n\
+         provider; cache: only the terms of the cache are published; disputed: published lists differ; settings: yours;\n\
+         none: unknown.\n",
     );
     page
 }
 
-fn one(found: PriceLookup<'_>, model: &str) -> String {
+fn price_page(found: PriceLookup<'_>, model: &str) -> String {
     let price = found.price;
     let lines = [
         ("model", model.to_owned()),
@@ -95,7 +106,7 @@ fn one(found: PriceLookup<'_>, model: &str) -> String {
 fn why(found: PriceLookup<'_>, model: &str) -> String {
     match found.matched_by {
         PriceMatch::Exact => format!("it is named `{model}`"),
-        PriceMatch::Prefix => "no longer row stands at the beginning of the model's name".to_owned(),
+        PriceMatch::Prefix => "it is the longest prefix of the model's name".to_owned(),
     }
 }
 
@@ -103,11 +114,11 @@ fn source(price: &Price) -> &'static str {
     match price.source {
         PriceSource::Published => "published by the provider",
         PriceSource::Cache => {
-            "the cache's terms are published by the provider; nobody is noted for the dollars"
+            "the terms of the cache are published by the provider, the dollars have no known source"
         }
         PriceSource::Disputed => "published, but lists differ",
         PriceSource::Settings => "your settings",
-        PriceSource::None => "nobody is noted",
+        PriceSource::None => "unknown",
     }
 }
 

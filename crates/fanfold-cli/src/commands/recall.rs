@@ -1,71 +1,123 @@
-//! `fanfold recall`: opens a fold again.
+//! `fanfold recall`: prints the original behind a handle.
 
 use std::path::Path;
 
+use clap::Args;
 use fanfold_core::{Engine, Extent, Handle, RecallError, find_by_content};
-use fanfold_engine::Wishes;
+use fanfold_engine::{OpenError, Wishes};
 use serde_json::json;
 
-use super::{Say, open, stored};
-use crate::failure::Failure;
-use crate::flags::RecallArgs;
-use crate::settings::Options;
-use crate::terminal;
+use super::conversation::open;
+use crate::failure::{Failure, Result};
+use crate::settings::{FoldFlags, Options, StoreFlags};
+use crate::store;
+use crate::terminal::{self, Reporter};
 
-/// How many handles an error names.
-const MOST_NAMED: usize = 5;
+/// Print a folded part of a conversation, byte for byte
+#[derive(Debug, Args)]
+#[command(after_help = "Example: fanfold recall chat.json 291227 --lines 1-40\n\n\
+    Pass the same --window and --policy as for the fold: they determine what was folded.")]
+pub(crate) struct RecallArgs {
+    /// The conversation before it was folded; `-` is stdin; left out with --session
+    #[arg(value_name = "FILE")]
+    first: String,
+    /// The handle, as it appears in the folded conversation
+    #[arg(required_unless_present = "session")]
+    handle: Option<Handle>,
+    /// Recall from a stored session
+    #[arg(long, value_name = "ID", conflicts_with = "handle")]
+    session: Option<String>,
+    #[command(flatten)]
+    pub(super) store: StoreFlags,
+    /// Print only these lines, counted from 1: 40, 1-40, 40-
+    #[arg(long, value_name = "A-B", conflicts_with = "search")]
+    lines: Option<String>,
+    /// Print only lines that contain this text, ignoring case
+    #[arg(long, value_name = "TEXT")]
+    search: Option<String>,
+    /// Lines of context around each match
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "search")]
+    around: usize,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    pub(super) fold: FoldFlags,
+}
 
-pub(crate) fn run(args: &RecallArgs, options: &Options, say: Say) -> anyhow::Result<()> {
-    if let Some(session) = &args.session {
-        return stored::recall(args, session, options, say);
-    }
+/// How many handles an error lists.
+const MAX_LISTED: usize = 5;
+
+pub(crate) fn run(args: &RecallArgs, options: &Options, reporter: Reporter) -> Result<()> {
     let extent = extent(args)?;
-    let Some(handle) = args.handle else {
-        return Err(Failure::new("there is no handle", "give the conversation and the handle").into());
+    let (handle, content) = match (&args.session, args.handle) {
+        (Some(session), _) => recall_stored(args, session, &extent, options)?,
+        (None, Some(handle)) => {
+            let quiet = Reporter { is_quiet: true };
+            let mut followed = open(Path::new(&args.first), options, &Wishes::default(), quiet)?;
+            // Requesting the view runs the last step, so that the newest folds are included.
+            let _ = followed.view();
+            (handle, recall(&*followed.session, handle, &extent)?)
+        }
+        (None, None) => {
+            return Err(Failure::new("there is no handle", "give the conversation and the handle"));
+        }
     };
-    let quiet = Say { is_quiet: true };
-    let mut followed = open(Path::new(&args.first), options, &Wishes::default(), quiet)?;
-    // Asking for the view takes the last step, so that the newest folds are known, too.
-    let _ = followed.view();
-    let content = content(&*followed.session, handle, &extent)?;
-    tell_if_nothing(&content, &extent, say);
-    print(args, handle, &content)
-}
-
-/// Prints what a handle opened.
-pub(super) fn print(args: &RecallArgs, handle: Handle, content: &str) -> anyhow::Result<()> {
+    if content.is_empty() && matches!(extent, Extent::Search { .. }) {
+        reporter.line("no line contains this text");
+    }
     if args.json {
-        let told = json!({ "handle": handle.to_string(), "content": content });
-        return terminal::data(&format!("{told:#}\n"));
+        return terminal::print_json(&json!({ "handle": handle.to_string(), "content": content }));
     }
-    terminal::data(content)
+    terminal::print_data(&content)
 }
 
-/// Tells that a search in an original found nothing.
-pub(super) fn tell_if_nothing(content: &str, extent: &Extent, say: Say) {
-    let is_nothing_found = content.is_empty() && matches!(extent, Extent::Search { .. });
-    if is_nothing_found {
-        say.note("no line has this text\n");
-    }
+/// Recalls from a stored session, where the handle is the only positional argument.
+fn recall_stored(
+    args: &RecallArgs,
+    session: &str,
+    extent: &Extent,
+    options: &Options,
+) -> Result<(Handle, String)> {
+    let handle: Handle = args.first.parse().map_err(|error| {
+        Failure::new(
+            format!("{error}"),
+            "with --session, give only the handle: fanfold recall --session ID HANDLE",
+        )
+    })?;
+    let engine = store::open_read_only(options)?;
+    let id = engine.find(session)?.id;
+    let content = engine.recall(&id, handle, extent).map_err(|error| match &error {
+        OpenError::Store(cause) => Failure::from(cause),
+        OpenError::Unknown { near, .. } if near.is_empty() => Failure::new(
+            format!("{error}: nothing in this session was ever folded"),
+            "`fanfold sessions list` shows the other sessions",
+        ),
+        OpenError::Unknown { near, .. } => Failure::new(
+            format!("{error}; similar handles: {}", near.join(", ")),
+            format!("`fanfold inspect --session {id} --ledger` lists all handles"),
+        ),
+        OpenError::Broken(_) => Failure::new(error.to_string(), "`fanfold doctor` shows what is damaged"),
+        OpenError::Extent(_) => Failure::new(error.to_string(), "leave out the lines to print all of it"),
+    })?;
+    Ok((handle, content))
 }
 
-/// What a handle opens: by the folds as they were made, or else by its content alone.
-pub(crate) fn content(session: &dyn Engine, handle: Handle, extent: &Extent) -> Result<String, Failure> {
+/// The original behind a handle. A handle that these settings do not produce is looked up by content.
+pub(crate) fn recall(session: &dyn Engine, handle: Handle, extent: &Extent) -> Result<String> {
+    let no_such_lines =
+        |error: &RecallError| Failure::new(error.to_string(), "leave out the lines to print all of it");
     match session.recall(handle, extent) {
         Ok(content) => Ok(content),
         Err(RecallError::Unknown(_)) => match find_by_content(session.transcript(), handle) {
             Some(original) => extent.of(original.to_string(), handle).map_err(|error| no_such_lines(&error)),
-            None => Err(unknown(session, handle)),
+            None => Err(unknown_handle(session, handle)),
         },
         Err(error @ RecallError::NoSuchLines { .. }) => Err(no_such_lines(&error)),
     }
 }
 
-fn no_such_lines(error: &RecallError) -> Failure {
-    Failure::new(error.to_string(), "leave out the lines to get all of it")
-}
-
-fn unknown(session: &dyn Engine, handle: Handle) -> Failure {
+fn unknown_handle(session: &dyn Engine, handle: Handle) -> Failure {
     let wanted = handle.to_string();
     let mut known: Vec<String> = session.ledger().originals().map(|(handle, _)| handle.to_string()).collect();
     if known.is_empty() {
@@ -74,11 +126,11 @@ fn unknown(session: &dyn Engine, handle: Handle) -> Failure {
             "pass the same --window and --policy as for the fold",
         );
     }
-    // Nearest is what begins alike for longest: handles are mistyped or cut off, not misheard.
+    // The longest common prefix counts, because handles are mistyped or truncated.
     let common = |known: &str| known.bytes().zip(wanted.bytes()).take_while(|(a, b)| a == b).count();
     known.sort_by_key(|known| (std::cmp::Reverse(common(known)), known.clone()));
-    let n_more = known.len().saturating_sub(MOST_NAMED);
-    known.truncate(MOST_NAMED);
+    let n_more = known.len().saturating_sub(MAX_LISTED);
+    known.truncate(MAX_LISTED);
     let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
     Failure::new(
         format!("no original has the handle {handle}; there are {}{more}", known.join(", ")),
@@ -86,12 +138,15 @@ fn unknown(session: &dyn Engine, handle: Handle) -> Failure {
     )
 }
 
-pub(super) fn extent(args: &RecallArgs) -> Result<Extent, Failure> {
+fn extent(args: &RecallArgs) -> Result<Extent> {
     if let Some(text) = &args.search {
         return Ok(Extent::Search { text: text.clone(), around: args.around });
     }
     let Some(lines) = &args.lines else { return Ok(Extent::Whole) };
     Extent::of_lines(lines).ok_or_else(|| {
-        Failure::new(format!("`{lines}` are no lines"), "write --lines 40, --lines 1-40 or --lines 40-")
+        Failure::new(
+            format!("`{lines}` is not a range of lines"),
+            "write --lines 40, --lines 1-40 or --lines 40-",
+        )
     })
 }

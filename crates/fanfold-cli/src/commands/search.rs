@@ -1,58 +1,120 @@
-//! `fanfold search`: what was said, by words, by place, by session.
+//! `fanfold search`: searches the messages of all sessions.
 
 use std::fmt::Write as _;
 
+use clap::Args;
 use fanfold_engine::Engine;
 use fanfold_store::search::{
     BrowseReply, DateOrder, DiscoverReply, DiscoveredSession, DisplayMessage, LiveMessages, Profiles,
     ReadReply, ScrollReply, SearchError, SearchReply, SearchRequest, Searcher,
 };
-use fanfold_store::{Millis, OpenMode, Store, StoreError, open};
+use fanfold_store::{Millis, OpenMode, Store, StoreError};
 
-use crate::failure::Failure;
-use crate::flags::SearchArgs;
-use crate::settings::Options;
-use crate::store::{engine_to_search, find, folder, profile_file, store_failed};
-use crate::terminal::{self, paint, style};
+use crate::failure::{Failure, Result};
+use crate::settings::{Options, StoreFlags};
+use crate::store;
+use crate::terminal::{self, Reporter, paint, style};
 
-/// How much of a message is shown to a person.
-const MOST_LINES: usize = 6;
-const LONGEST_LINE: usize = 300;
+const HELP: &str = "\
+All words must match; \"in quotes\" matches a phrase, wor* a prefix, one OR other either
+word, NOT this excludes a word. A query that begins with a dash follows `--`:
+fanfold search -- rm -rf /usr
 
-pub(crate) fn run(args: &SearchArgs, options: &Options) -> anyhow::Result<()> {
-    let engine = engine_to_search(options)?;
+Without words, the last sessions are listed; --session prints a session, and --around the
+messages around one of its messages.
+
+Examples:
+  fanfold search night run record
+  fanfold search --session 3 --around 1204
+  fanfold search '\"connection refused\"' --role tool --json";
+
+/// Search the messages of all sessions
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct SearchArgs {
+    /// Search query; without one, the last sessions are listed
+    words: Vec<String>,
+    /// Print this session; with a query, search only this session
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Print the messages around this message of the session
+    #[arg(long, value_name = "NUMBER", requires = "session")]
+    around: Option<i64>,
+    /// Messages on either side
+    #[arg(long, value_name = "N")]
+    window: Option<i64>,
+    /// Maximum number of results, up to 10 [default: 3; 10 for the last sessions]
+    #[arg(short = 'n', long, value_name = "N")]
+    limit: Option<i64>,
+    /// Number of results to skip
+    #[arg(long, value_name = "N")]
+    offset: Option<i64>,
+    /// Only these roles, comma-separated: user, assistant, tool, system, other
+    #[arg(long, value_name = "NAMES")]
+    role: Option<String>,
+    /// Only sessions from these sources, comma-separated
+    #[arg(long, value_name = "NAMES")]
+    source: Option<String>,
+    /// Only messages from this day on: 2026-11-15
+    #[arg(long, value_name = "DAY")]
+    since: Option<String>,
+    /// Only messages before this day: 2026-11-15
+    #[arg(long, value_name = "DAY")]
+    before: Option<String>,
+    /// Newest first
+    #[arg(long, conflicts_with = "oldest")]
+    newest: bool,
+    /// Oldest first
+    #[arg(long)]
+    oldest: bool,
+    /// Leave out what is in the current view of this session
+    #[arg(long, value_name = "ID")]
+    current: Option<String>,
+    /// Search another profile, read-only
+    #[arg(long, value_name = "NAME")]
+    other_profile: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    pub(super) store: StoreFlags,
+}
+
+/// Limits on the printed part of a message.
+const MAX_LINES: usize = 6;
+const MAX_LINE_LENGTH: usize = 300;
+
+pub(crate) fn run(args: &SearchArgs, options: &Options, reporter: Reporter) -> Result<()> {
+    let engine = store::open_to_search(options)?;
     let request = request(args, &engine)?;
     if args.limit.is_some_and(|limit| limit > SearchRequest::MAX_RESULTS) {
         let most = SearchRequest::MAX_RESULTS;
-        terminal::say(&format!(
-            "{} at most {most} are shown at once; --offset {most} shows the next\n",
-            paint(style::WARNING, "note:")
-        ));
+        reporter.note(&format!("at most {most} results are shown; --offset {most} shows the next"));
     }
     let caller = match &args.current {
         Some(name) => {
-            let session = find(&engine, name)?.id;
-            let depths = engine.live(&session).map_err(|error| store_failed(&error))?;
+            let session = engine.find(name)?.id;
+            let depths = engine.live(&session)?;
             Some(LiveMessages { session, depths })
         }
         None => None,
     };
     let search = Searcher { store: engine.store(), profiles: &OtherProfiles, caller };
     if args.json {
-        return terminal::data(&format!("{:#}\n", search.answer_json(&request)));
+        return terminal::print_data(&format!("{:#}\n", search.answer_json(&request)));
     }
-    let page = match search.answer(&request).map_err(|error| not_found(&error))? {
-        SearchReply::Discover(found) => discovered(&found),
-        SearchReply::Scroll(scroll) => scrolled(&scroll),
-        SearchReply::Read(read) => read_page(&read),
-        SearchReply::Browse(browse) => browsed(&browse),
+    let page = match search.answer(&request).map_err(|error| search_failure(&error))? {
+        SearchReply::Discover(found) => results_page(&found),
+        SearchReply::Scroll(scroll) => scroll_page(&scroll),
+        SearchReply::Read(read) => session_page(&read),
+        SearchReply::Browse(browse) => sessions_page(&browse),
     };
-    terminal::page(&page)
+    terminal::print_page(&page)
 }
 
-fn request(args: &SearchArgs, engine: &Engine) -> Result<SearchRequest, Failure> {
+fn request(args: &SearchArgs, engine: &Engine) -> Result<SearchRequest> {
     let query = args.words.join(" ");
-    // A name in another profile is that profile's to know.
+    // Names of another profile are resolved there.
     let session_id = match &args.session {
         Some(name) if args.other_profile.is_none() => {
             Some(engine.find(name).map_or_else(|_| name.clone(), |row| row.id.0))
@@ -76,30 +138,30 @@ fn request(args: &SearchArgs, engine: &Engine) -> Result<SearchRequest, Failure>
     })
 }
 
-/// The seconds since 1970 at which a day begins, in UTC.
-fn day(text: &str) -> Result<f64, Failure> {
+/// The start of a day in UTC, in seconds since 1970.
+fn day(text: &str) -> Result<f64> {
     let at = Millis::from_date(text);
-    let at = at.ok_or_else(|| Failure::new(format!("`{text}` is no day"), "write it as 2026-11-15"))?;
+    let at = at.ok_or_else(|| Failure::new(format!("`{text}` is not a date"), "write it as 2026-11-15"))?;
     Ok(at.0 as f64 / 1000.0)
 }
 
-fn not_found(error: &SearchError) -> Failure {
-    let words = error.to_string();
+fn search_failure(error: &SearchError) -> Failure {
+    let text = error.to_string();
     let (message, hint) =
-        words.split_once("\n\nhint: ").unwrap_or((&words, "`fanfold doctor` checks the store"));
+        text.split_once("\n\nhint: ").unwrap_or((&text, "`fanfold doctor` checks the store"));
     Failure::new(message, hint)
 }
 
-fn discovered(found: &DiscoverReply) -> String {
+fn results_page(found: &DiscoverReply) -> String {
     let mut page = String::new();
     for result in &found.results {
         heading(&mut page, result);
-        let _ = writeln!(page, "    {}", marked(&result.snippet));
+        let _ = writeln!(page, "    {}", highlight(&result.snippet));
     }
     if let Some(message) = &found.message {
         let _ = writeln!(page, "{message}");
     } else if found.results.is_empty() {
-        page.push_str("nothing was found\n");
+        page.push_str("no results\n");
     }
     page
 }
@@ -110,7 +172,7 @@ fn heading(page: &mut String, result: &DiscoveredSession) {
         .title
         .as_deref()
         .map_or_else(String::new, |title| format!("  {}", paint(style::BOLD, title)));
-    let folded = if result.folded { "  (folded away)" } else { "" };
+    let folded = if result.folded { "  (folded)" } else { "" };
     let number = result.match_message_id.map_or_else(String::new, |number| format!("  message {number}"));
     let _ = writeln!(
         page,
@@ -125,42 +187,42 @@ fn heading(page: &mut String, result: &DiscoveredSession) {
     }
 }
 
-/// Hits in colour instead of between signs.
-fn marked(snippet: &str) -> String {
+/// Replaces the markers around matches by colours.
+fn highlight(snippet: &str) -> String {
     let mut out = String::new();
     for (i, part) in snippet.replace('\n', " ").split(">>>").enumerate() {
         match part.split_once("<<<").filter(|_| i > 0) {
-            Some((hit, rest)) => out.push_str(&format!("{}{rest}", paint(style::HINT, hit))),
+            Some((found, rest)) => out.push_str(&format!("{}{rest}", paint(style::HINT, found))),
             None => out.push_str(part),
         }
     }
     out
 }
 
-fn scrolled(scroll: &ScrollReply) -> String {
+fn scroll_page(scroll: &ScrollReply) -> String {
     let mut page = String::new();
     if let Some(warning) = &scroll.warning {
         let _ = writeln!(page, "{} {warning}", paint(style::WARNING, "note:"));
     }
-    more(&mut page, scroll.messages_before, "before");
-    scroll.messages.iter().for_each(|message| shown(&mut page, message));
-    more(&mut page, scroll.messages_after, "after");
+    omitted(&mut page, scroll.messages_before, "before");
+    scroll.messages.iter().for_each(|message| message_lines(&mut page, message));
+    omitted(&mut page, scroll.messages_after, "after");
     page
 }
 
-fn more(page: &mut String, n: u32, place: &str) {
+fn omitted(page: &mut String, n: u32, position: &str) {
     if n > 0 {
-        let _ = writeln!(page, "{}", paint(style::DIM, format!("… {n} messages {place}")));
+        let _ = writeln!(page, "{}", paint(style::DIM, format!("… {n} messages {position}")));
     }
 }
 
-fn read_page(read: &ReadReply) -> String {
+fn session_page(read: &ReadReply) -> String {
     let mut page = String::new();
     let mut next = 0;
     for message in &read.messages {
-        more(&mut page, message.position.saturating_sub(next), "left out");
+        omitted(&mut page, message.position.saturating_sub(next), "left out");
         next = message.position + 1;
-        shown(&mut page, message);
+        message_lines(&mut page, message);
     }
     if let Some(message) = &read.message {
         let _ = writeln!(page, "{message}");
@@ -168,33 +230,33 @@ fn read_page(read: &ReadReply) -> String {
     page
 }
 
-fn shown(page: &mut String, message: &DisplayMessage) {
+fn message_lines(page: &mut String, message: &DisplayMessage) {
     let at = Millis((message.timestamp * 1000.0) as i64);
     let mark = if message.anchor { paint(style::HINT, ">") } else { " ".to_owned() };
     let role = paint(style::BOLD, message.role);
     let _ = writeln!(page, "{mark} {:>6}  {at}  {role}", message.id);
     let lines: Vec<&str> = message.content.lines().collect();
-    for line in lines.iter().take(MOST_LINES) {
-        let short: String = line.chars().take(LONGEST_LINE).collect();
+    for line in lines.iter().take(MAX_LINES) {
+        let short: String = line.chars().take(MAX_LINE_LENGTH).collect();
         let _ = writeln!(page, "            {short}");
     }
-    if lines.len() > MOST_LINES {
+    if lines.len() > MAX_LINES {
         let _ = writeln!(
             page,
             "            {}",
-            paint(style::DIM, format!("… {} lines", lines.len() - MOST_LINES))
+            paint(style::DIM, format!("… {} lines", lines.len() - MAX_LINES))
         );
     }
 }
 
-fn browsed(browse: &BrowseReply) -> String {
+fn sessions_page(browse: &BrowseReply) -> String {
     let mut page = String::new();
     for one in &browse.results {
         let at = Millis((one.last_active * 1000.0) as i64).to_string();
-        let words = one.title.as_deref().unwrap_or(&one.preview);
+        let title = one.title.as_deref().unwrap_or(&one.preview);
         let _ = writeln!(
             page,
-            "{}  {}  {:>6} messages  {:<8} {words}",
+            "{}  {}  {:>6} messages  {:<8} {title}",
             paint(style::HANDLE, &one.session_id),
             &at[..16],
             one.message_count,
@@ -207,12 +269,12 @@ fn browsed(browse: &BrowseReply) -> String {
     page
 }
 
-/// The other profiles of the person, each of which is only read.
+/// The other profiles of the user, opened read-only.
 pub(crate) struct OtherProfiles;
 
 impl Profiles for OtherProfiles {
     fn names(&self) -> Vec<String> {
-        let Ok(folder) = folder() else { return Vec::new() };
+        let Ok(folder) = store::folder() else { return Vec::new() };
         let Ok(files) = std::fs::read_dir(folder) else { return Vec::new() };
         let name = |file: std::io::Result<std::fs::DirEntry>| {
             let name = file.ok()?.file_name().into_string().ok()?;
@@ -224,7 +286,7 @@ impl Profiles for OtherProfiles {
     }
 
     fn open(&self, name: &str) -> Result<Box<dyn Store>, StoreError> {
-        let file = profile_file(name).map_err(|failure| StoreError::Address(failure.to_string()))?;
-        open(&file.display().to_string(), OpenMode::Read)
+        let file = store::profile_file(name).map_err(|failure| StoreError::Address(failure.to_string()))?;
+        fanfold_store::open(&file.display().to_string(), OpenMode::Read)
     }
 }

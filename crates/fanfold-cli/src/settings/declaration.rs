@@ -10,7 +10,7 @@ use fanfold_core::Policy;
 use super::numbers::{Share, Size};
 use super::options::{Chain, Color, Options, UserText};
 
-/// What is known of a setting with a single value, besides its type.
+/// A setting with a single value.
 pub(crate) struct Setting {
     pub(crate) name: &'static str,
     /// An example value in TOML, for `config init`.

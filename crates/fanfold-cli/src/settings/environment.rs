@@ -2,10 +2,10 @@
 
 use super::file::nearest;
 use super::options::{Options, SETTINGS};
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 
 /// Reads the variables. `get` looks one up.
-pub(super) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Options, Failure> {
+pub(super) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Options> {
     let mut options = Options::default();
     for (setting, field) in SETTINGS.iter().zip(options.fields()) {
         let variable = variable(setting.name);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use etcetera::{BaseStrategy as _, choose_base_strategy};
 
 use super::options::Options;
-use crate::failure::{Failure, not_read};
+use crate::failure::{Failure, Result, not_read};
 
 /// The name of a project's file.
 pub(crate) const PROJECT_FILE: &str = ".fanfold.toml";
@@ -22,7 +22,7 @@ pub(crate) fn user_file() -> Option<PathBuf> {
 }
 
 /// Reads a file. Relative paths in it are resolved against its directory.
-pub(crate) fn read(path: &Path) -> anyhow::Result<Options> {
+pub(crate) fn read(path: &Path) -> Result<Options> {
     let text = std::fs::read_to_string(path).map_err(|error| not_read(path, &error))?;
     let mut options = parse(&text, &path.display().to_string())?;
     let directory = path.parent().unwrap_or(Path::new(""));
@@ -34,7 +34,7 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Options> {
     Ok(options)
 }
 
-pub(super) fn parse(text: &str, name: &str) -> Result<Options, Failure> {
+pub(super) fn parse(text: &str, name: &str) -> Result<Options> {
     toml::from_str(text).map_err(|error: toml::de::Error| {
         let (line, column) = position(text, error.span().map_or(0, |span| span.start));
         let message = error.message().lines().next().unwrap_or("invalid").to_owned();

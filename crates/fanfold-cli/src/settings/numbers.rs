@@ -1,4 +1,4 @@
-//! Numbers as people write them: `32k` tokens, a share of `0.6`.
+//! Numbers in settings: sizes in tokens, shares, amounts.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -87,12 +87,12 @@ impl JsonSchema for Size {
     }
 }
 
-/// A share between 0 and 1, held in per mille.
+/// A share between 0 and 1, stored in per mille.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Share(pub(crate) u32);
 
 impl Share {
-    fn of(share: f64) -> Result<Share, String> {
+    fn new(share: f64) -> Result<Share, String> {
         if (0.0..=1.0).contains(&share) {
             return Ok(Share((share * 1000.0).round() as u32));
         }
@@ -105,7 +105,7 @@ impl FromStr for Share {
 
     fn from_str(text: &str) -> Result<Share, String> {
         let wrong = |_| format!("`{text}` is not a share: write a number between 0 and 1, such as 0.6");
-        Share::of(text.trim().parse().map_err(wrong)?)
+        Share::new(text.trim().parse().map_err(wrong)?)
     }
 }
 
@@ -117,7 +117,7 @@ impl fmt::Display for Share {
 
 impl<'de> Deserialize<'de> for Share {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Share, D::Error> {
-        Share::of(f64::deserialize(from)?).map_err(de::Error::custom)
+        Share::new(f64::deserialize(from)?).map_err(de::Error::custom)
     }
 }
 
@@ -137,7 +137,7 @@ impl JsonSchema for Share {
     }
 }
 
-/// What something costs, in dollars or as a multiple: nothing is below zero.
+/// A price in dollars or a multiple, not negative.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Amount(pub(crate) f64);
@@ -146,8 +146,8 @@ impl<'de> Deserialize<'de> for Amount {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Amount, D::Error> {
         let amount = f64::deserialize(from)?;
         let is_amount = amount.is_finite() && amount >= 0.0;
-        let refused = || de::Error::custom(format!("{amount} is no price: it is a number from 0 on"));
-        is_amount.then_some(Amount(amount)).ok_or_else(refused)
+        let invalid = || de::Error::custom(format!("{amount} is not a price: write a number from 0 on"));
+        is_amount.then_some(Amount(amount)).ok_or_else(invalid)
     }
 }
 
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read_as_people_write_them() {
+    fn sizes_accept_separators_and_units() {
         let read = |text: &str| text.parse::<Size>().map(|size| size.0).ok();
         let texts = ["32000", "32_000", "32,000", "32k", "1.5m", "1M", " 8K "];
         assert_eq!(texts.map(read), [32_000, 32_000, 32_000, 32_000, 1_500_000, 1_000_000, 8_000].map(Some));
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_lie_between_nought_and_one() {
+    fn shares_are_between_zero_and_one() {
         let read = |text: &str| text.parse::<Share>().map(|share| share.0).ok();
         assert_eq!(
             ["0", "0.6", "1", "1.1", "-0.1", "x"].map(read),

@@ -43,7 +43,7 @@ settings! {
         /// YAML file with a `compaction:` block; selects the policy `rules`
         rules: PathBuf [long, value_name = "FILE"]
             = r#""compaction.yaml""#, SettingDefault::None;
-        /// How full the room must be before folding: aggressive (60 %), moderate (80 %), light (95 %), off
+        /// Fill level of the room that triggers folding: aggressive (60 %), moderate (80 %), light (95 %), off
         strategy: String [long, value_name = "NAME", value_parser = Strategy::NAMES, hide_possible_values = true]
             = r#""light""#, SettingDefault::Policy(|policy| policy.strategy.to_string());
         /// When to fold: cost (when it saves money), window (only when the conversation no longer fits)
@@ -70,11 +70,11 @@ settings! {
     }
 
     flags ViewFlags {
-        /// How far a fold goes down when the window is full or the fold was requested, as a share of the room
+        /// Target of a fold when the window is full or the fold was requested, as a share of the room
         low_mark: Share [skip]
             = "0.565", SettingDefault::Policy(|policy| Share(policy.low_mark).to_string());
-        /// How much of the end such a fold leaves unchanged, as a share of the room; a fold that saves money leaves the
-        /// newest thousand tokens and three steps
+        /// Part of the end that such a fold leaves unchanged, as a share of the room; a fold that saves money leaves
+        /// the newest thousand tokens and three steps
         tail: Share [skip]
             = "0.04", SettingDefault::Policy(|policy| Share(policy.tail.share).to_string());
         /// Append a summary of the agent's work to each view: files, verdicts, errors
@@ -133,7 +133,7 @@ pub(crate) struct FoldFlags {
 }
 
 impl FoldFlags {
-    /// Whether at least one of the flags is given.
+    /// True if at least one of the flags is given.
     pub(crate) fn is_given(&self) -> bool {
         *self != FoldFlags::default()
     }
@@ -145,7 +145,7 @@ impl FoldFlags {
     }
 }
 
-/// Model names, in the order in which the models take over.
+/// Model names in fallback order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub(crate) struct Chain(pub(crate) Vec<String>);
@@ -166,7 +166,7 @@ impl fmt::Display for Chain {
     }
 }
 
-/// Whether user messages may be shortened.
+/// When user messages may be shortened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 #[value(rename_all = "snake_case")]

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use super::declaration::SettingDefault;
 use super::options::{Options, SETTINGS};
 use super::{environment, file};
-use crate::failure::Failure;
-use crate::flags::DEFAULT_LISTEN;
+use crate::commands::serve::DEFAULT_LISTEN;
+use crate::failure::{Failure, Result};
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub(crate) struct SettingValue {
 }
 
 /// Reads the environment and the files, and merges them below the flags.
-pub(crate) fn read(flags: Options, directory: &Path) -> anyhow::Result<Settings> {
+pub(crate) fn read(flags: Options, directory: &Path) -> Result<Settings> {
     let mut settings = Settings::default();
     settings.add(flags, &Source::Flag);
     settings.add(environment::read(&|name| std::env::var(name).ok())?, &Source::Environment);
@@ -63,7 +63,7 @@ pub(crate) fn read(flags: Options, directory: &Path) -> anyhow::Result<Settings>
 }
 
 /// A project's file may come from someone else, so it must not decide where credentials and conversations go.
-fn refuse_user_tables(options: &Options, path: &Path) -> Result<(), Failure> {
+fn refuse_user_tables(options: &Options, path: &Path) -> Result<()> {
     let Some((table, effect)) = options.user_table() else { return Ok(()) };
     let message = format!("{}: [{table}] is not allowed in a project's file", path.display());
     let hint = format!("move it to your own file (`fanfold config path`): it decides {effect}");

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::numbers::{Amount, Share, Size};
 
-/// Whether a table is not set.
+/// True if a table is not set.
 pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -74,16 +74,16 @@ pub(crate) struct MemoryOptions {
     /// Fixed arguments for both tools; those that a tool does not have are left out.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub(crate) arguments: serde_json::Map<String, serde_json::Value>,
-    /// Whether the provider is offered what is folded. Default: only a provider with plain routes.
+    /// Offer the provider what is folded. Default: only a provider with plain routes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) offers: Option<bool>,
-    /// Whether the proxy adds the files of `fanfold memory` to requests.
+    /// Add the files of `fanfold memory` to requests of the proxy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) files: Option<bool>,
-    /// How long a turn waits for a recall, in milliseconds. Default: 800.
+    /// Maximum time that a turn waits for a recall, in milliseconds. Default: 800.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) deadline_ms: Option<u64>,
-    /// How much of a request memory may take, in tokens. Default: 1500.
+    /// Maximum size of memory in a request, in tokens. Default: 1500.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tokens: Option<Size>,
 }
@@ -148,9 +148,9 @@ summary_model! {
         /// The model. Naming one switches summaries on.
         pub(crate) model: Option<String>,
     } {
-        /// How long to wait for one answer, in seconds. Default: 120.
+        /// Timeout for one answer, in seconds. Default: 120.
         pub(crate) timeout: Option<u64>,
-        /// Whether a failed summary leaves the conversation unchanged. Default: it is folded without a summary.
+        /// Leave the conversation unchanged if a summary fails. Default: fold it without a summary.
         pub(crate) abort_on_failure: Option<bool>,
         /// The main model, which is used when the summary model fails.
         pub(crate) main: Option<MainOptions>,
@@ -188,7 +188,7 @@ pub(crate) enum SummaryStyle {
 pub(crate) struct ToolOptions {
     /// The tool's name; a `*` at the end matches any suffix.
     pub(crate) name: String,
-    /// Whether its results may be folded.
+    /// When its results may be folded.
     #[serde(default)]
     pub(crate) fold: FoldTool,
     /// The maximum size of one result, as a share of the room.
@@ -218,7 +218,7 @@ impl ToolOptions {
     }
 }
 
-/// Whether a tool's results may be folded.
+/// When a tool's results may be folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum FoldTool {
@@ -304,7 +304,7 @@ pub(crate) struct PriceOptions {
     /// Cost of reading from the cache, as a multiple of the base.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) read: Option<Amount>,
-    /// How long a cached prefix lives after its last use, in seconds.
+    /// Lifetime of a cached prefix after its last use, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) lifetime: Option<u64>,
     /// Where a cached prefix can end: prefix (anywhere), marks (where an earlier request ended or fanfold

@@ -1,4 +1,4 @@
-//! Sessions that are told apart: those that work for others, those of other profiles, and those that are old.
+//! Relations of sessions, other profiles, and retention.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -21,7 +21,7 @@ fn claude(session: &str, text: &str, at: &str) -> Vec<Value> {
     vec![line(1, "user", text), line(2, "assistant", text)]
 }
 
-/// The same, said by one who works for the session.
+/// The same conversation, written by a subagent of the session.
 fn aside(session: &str, agent: &str, text: &str) -> Vec<Value> {
     let mut lines = claude(session, text, "2026-11-15T10:00:00Z");
     lines.iter_mut().for_each(|line| (line["isSidechain"], line["agentId"]) = (json!(true), json!(agent)));
@@ -34,44 +34,44 @@ fn parent(sandbox: &Sandbox, session: &str) -> Value {
 }
 
 #[test]
-fn who_worked_for_a_session_is_told_on_both_sides() {
+fn subagents_are_shown_on_both_sides() {
     let sandbox = Sandbox::new();
-    // The one that worked for it comes first, and with a file of its own.
+    // The file of the subagent is imported first.
     sandbox.write("agent-a7.jsonl", &lines(&aside("sid", "a7", "pangolins")));
     sandbox.write("sid.jsonl", &lines(&claude("sid", "zebras", "2026-11-15T10:00:00Z")));
     let ran = sandbox.run("sessions import agent-a7.jsonl sid.jsonl");
-    assert!(ran.code == 0 && ran.err.contains("2 sessions brought here, 0 known"), "{}", ran.err);
+    assert!(ran.code == 0 && ran.err.contains("2 sessions imported, 0 known"), "{}", ran.err);
     assert_eq!(parent(&sandbox, "sid-a7"), json!({ "id": "sid", "relation": "subagent" }));
     let fork = sandbox.run("sessions fork sid").out;
     let shown = sandbox.run("sessions show sid-a7").out;
     assert!(shown.contains("\nsource     subagent\n"), "{shown}");
-    assert!(shown.contains("\ncame as    subagent of sid\n"), "{shown}");
+    assert!(shown.contains("\norigin     subagent of sid\n"), "{shown}");
     let shown = sandbox.run("sessions show sid").out;
-    assert!(shown.contains("\nhelped by  sid-a7 (subagent)\n"), "{shown}");
-    assert!(shown.contains(&format!("\nwent on as {} (fork)\n", fork.trim())), "{shown}");
+    assert!(shown.contains("\nsubagent   sid-a7 (subagent)\n"), "{shown}");
+    assert!(shown.contains(&format!("\ncontinued  {} (fork)\n", fork.trim())), "{shown}");
     assert_eq!(sandbox.run("sessions resume sid").out, "sid\n");
     let ran = sandbox.run("sessions import agent-a7.jsonl sid.jsonl");
-    assert!(ran.err.contains("0 sessions brought here, 2 known"), "{}", ran.err);
-    // Without the one that it worked for, it comes all the same.
+    assert!(ran.err.contains("0 sessions imported, 2 known"), "{}", ran.err);
+    // A subagent is imported without its parent, too.
     let ran = sandbox.run("sessions import agent-a7.jsonl --store other.db");
-    assert!(ran.code == 0 && ran.err.contains("1 session brought here"), "{}", ran.err);
+    assert!(ran.code == 0 && ran.err.contains("1 session imported"), "{}", ran.err);
 }
 
 #[test]
-fn who_works_for_a_session_works_for_no_other_of_its_id() {
+fn subagents_join_the_parent_of_their_own_file() {
     let sandbox = Sandbox::new();
     sandbox.write("own.json", &body(&long_chat(2)));
     sandbox.run("fold --session sid own.json -w 40k -q -o x.json");
     let all = [claude("sid", "zebras", "2026-11-15T10:00:00Z"), aside("sid", "a7", "pangolins")].concat();
     sandbox.write("sid.jsonl", &lines(&all));
     let ran = sandbox.run("sessions import sid.jsonl");
-    assert!(ran.err.contains("2 sessions brought here"), "{}", ran.err);
+    assert!(ran.err.contains("2 sessions imported"), "{}", ran.err);
     let parent = parent(&sandbox, "sid-a7");
     assert!(parent["relation"] == "subagent" && parent["id"] != "sid", "{parent}");
     assert!(sandbox.run("search zebras").out.contains(parent["id"].as_str().unwrap()));
 }
 
-/// Sessions of Hermes: one that was rotated, and what came of it.
+/// Sessions of Hermes: a rotated one and its continuations.
 fn hermes(sandbox: &Sandbox) {
     let database = rusqlite::Connection::open(sandbox.path("state.db")).unwrap();
     let tables = "CREATE TABLE sessions (id TEXT PRIMARY KEY, source TEXT, model TEXT, model_config TEXT, system_prompt TEXT,
@@ -93,15 +93,15 @@ fn hermes(sandbox: &Sandbox) {
 }
 
 #[test]
-fn sessions_of_hermes_are_related_as_they_were() {
+fn hermes_import_keeps_relations() {
     let sandbox = Sandbox::new();
     hermes(&sandbox);
-    assert!(sandbox.run("sessions import state.db").err.contains("6 sessions brought here"));
+    assert!(sandbox.run("sessions import state.db").err.contains("6 sessions imported"));
     let relations = ["b", "c", "d", "e", "f"].map(|name| parent(&sandbox, name)["relation"].clone());
     assert_eq!(relations, ["rotation", "subagent", "subagent", "fork", "fork"].map(Value::from));
     assert_eq!(sandbox.run("sessions resume a").out, "b\n");
-    assert!(sandbox.run("sessions import state.db").err.contains("0 sessions brought here, 6 known already"));
-    // Another session that has the id of one of theirs is nobody's parent.
+    assert!(sandbox.run("sessions import state.db").err.contains("0 sessions imported, 6 known already"));
+    // A session here with the same id as a Hermes session is not a parent.
     sandbox.write("own.json", &body(&long_chat(2)));
     sandbox.run("fold --session a own.json -w 40k -q -o x.json --store other.db");
     sandbox.run("sessions import state.db --store other.db");
@@ -112,7 +112,7 @@ fn sessions_of_hermes_are_related_as_they_were() {
 }
 
 #[test]
-fn another_profile_is_as_it_was_after_a_search() {
+fn search_leaves_other_profiles_unchanged() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &body(&long_chat(3)));
     sandbox.run("fold --session own chat.json -w 40k -q -o x.json");
@@ -126,17 +126,17 @@ fn another_profile_is_as_it_was_after_a_search() {
 }
 
 #[test]
-fn a_retention_counts_in_days() {
+fn prune_counts_in_days() {
     let sandbox = Sandbox::new();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64;
     for (name, days) in [("new", 3), ("old", 40)] {
         let at = Millis(now - days * 86_400_000).to_string().replace(' ', "T") + "Z";
         sandbox.write(&format!("{name}.jsonl"), &lines(&claude(name, name, &at)));
     }
-    assert!(sandbox.run("sessions import new.jsonl old.jsonl").err.contains("2 sessions brought here"));
+    assert!(sandbox.run("sessions import new.jsonl old.jsonl").err.contains("2 sessions imported"));
     assert_eq!(sandbox.run("sessions prune --days 30 --dry-run").out, "old\n");
     let ran = sandbox.run("sessions prune --days 30");
-    assert!(ran.err.contains("forgotten: 1 session, 2 messages"), "{}", ran.err);
+    assert!(ran.err.contains("deleted: 1 session, 2 messages"), "{}", ran.err);
     assert_eq!(sandbox.run("sessions show old").code, 1);
     assert_eq!(sandbox.run("sessions show new").code, 0);
 }

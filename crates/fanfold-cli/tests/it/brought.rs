@@ -1,4 +1,4 @@
-//! Sessions brought here from files: every word of them, once, whatever else is in the files.
+//! Imports: every message is imported exactly once.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ fn reply(id: &str, thought: &str, text: &str) -> Value {
 }
 
 #[test]
-fn every_word_of_a_claude_code_session_is_found() {
+fn every_message_of_a_claude_code_session_is_found() {
     let sandbox = Sandbox::new();
     let mut aside = [
         claude("s1", Some("2"), user("count the pangolins")),
@@ -48,8 +48,8 @@ fn every_word_of_a_claude_code_session_is_found() {
     let bad = "{\"type\":\"user\",\"uuid\":\n";
     sandbox.write("session.jsonl", &format!("{}{bad}", lines(&all)));
     let ran = sandbox.run("sessions import session.jsonl");
-    assert!(ran.err.contains("session.jsonl: 1 line could not be read, and left out"), "{}", ran.err);
-    assert!(ran.err.contains("3 sessions brought here, 0 known already"), "{}", ran.err);
+    assert!(ran.err.contains("session.jsonl: skipped 1 line that could not be read"), "{}", ran.err);
+    assert!(ran.err.contains("3 sessions imported, 0 known already"), "{}", ran.err);
     for (word, source) in [("quaggas", "claude-code"), ("more", "claude-code")] {
         assert!(sandbox.run(&format!("search {word}")).out.contains(source), "{word}");
     }
@@ -58,25 +58,25 @@ fn every_word_of_a_claude_code_session_is_found() {
     assert_eq!(shown(&sandbox, "sid#2")["parent"], json!({ "id": "sid", "relation": "rotation" }));
     assert_eq!(shown(&sandbox, "sid-a7")["parent"], json!({ "id": "sid", "relation": "subagent" }));
     assert_eq!(sandbox.run("sessions resume sid").out, "sid#2\n");
-    // It goes on, and nobody has answered yet.
+    // The session has grown, without an answer yet.
     all.push(claude("5", Some("4"), user("and the okapis?")));
     sandbox.write("session.jsonl", &lines(&all));
     let ran = sandbox.run("sessions import session.jsonl");
-    assert!(ran.err.contains("0 sessions brought here, 1 gone on, 2 known already"), "{}", ran.err);
+    assert!(ran.err.contains("0 sessions imported, 1 continued, 2 known already"), "{}", ran.err);
     assert!(sandbox.run("search okapis").out.contains("sid#2"));
-    assert!(sandbox.run("sessions import session.jsonl").err.contains("0 sessions brought here, 3 known"));
+    assert!(sandbox.run("sessions import session.jsonl").err.contains("0 sessions imported, 3 known"));
 }
 
 #[test]
-fn a_session_that_nobody_has_answered_is_brought_here() {
+fn unanswered_session_is_imported() {
     let sandbox = Sandbox::new();
     sandbox.write("new.jsonl", &lines(&[claude("1", None, user("is anybody there"))]));
-    assert!(sandbox.run("sessions import new.jsonl").err.contains("1 session brought here"));
+    assert!(sandbox.run("sessions import new.jsonl").err.contains("1 session imported"));
     assert!(sandbox.run("search anybody").out.contains("sid"));
 }
 
 #[test]
-fn every_word_of_a_codex_session_is_found() {
+fn every_message_of_a_codex_session_is_found() {
     let sandbox = Sandbox::new();
     let item = |payload: Value| json!({ "timestamp": "2026-11-15T11:00:01Z", "type": "response_item", "payload": payload });
     let said = |role: &str, text: &str| item(json!({ "type": "message", "role": role, "content": text }));
@@ -96,7 +96,7 @@ fn every_word_of_a_codex_session_is_found() {
     ];
     sandbox.write("rollout.jsonl", &lines(&all));
     let ran = sandbox.run("sessions import rollout.jsonl");
-    assert!(ran.err.contains("2 sessions brought here"), "{}", ran.err);
+    assert!(ran.err.contains("2 sessions imported"), "{}", ran.err);
     for word in ["aardwolf", "binturong", "dugongs"] {
         assert!(sandbox.run(&format!("search {word}")).out.contains("codex"), "{word}");
     }
@@ -105,7 +105,7 @@ fn every_word_of_a_codex_session_is_found() {
 }
 
 #[test]
-fn what_a_model_of_hermes_thought_is_found() {
+fn hermes_reasoning_is_found() {
     let sandbox = Sandbox::new();
     let database = rusqlite::Connection::open(sandbox.path("state.db")).unwrap();
     database
@@ -130,10 +130,10 @@ fn what_a_model_of_hermes_thought_is_found() {
 }
 
 #[test]
-fn exports_that_have_grown_are_brought_once() {
+fn grown_exports_are_imported_once() {
     let sandbox = Sandbox::new();
     for (n, expected) in
-        [(8, "1 session brought here, 0 known"), (12, "0 sessions brought here, 1 gone on, 0 known")]
+        [(8, "1 session imported, 0 known"), (12, "0 sessions imported, 1 continued, 0 known")]
     {
         sandbox.write("chat.json", &body(&long_chat(n)));
         sandbox.run("fold --session t chat.json -w 4k -q -o sent.json --store there.db");
@@ -142,7 +142,7 @@ fn exports_that_have_grown_are_brought_once() {
         assert!(ran.err.contains(expected), "{}", ran.err);
         for _ in 0..2 {
             let ran = sandbox.run("sessions import all.jsonl");
-            assert!(ran.err.contains("0 sessions brought here, 1 known already"), "{}", ran.err);
+            assert!(ran.err.contains("0 sessions imported, 1 known already"), "{}", ran.err);
         }
     }
     assert_eq!(sandbox.run("sessions export t -f raw").out, sandbox.read("chat.json"));
@@ -151,7 +151,7 @@ fn exports_that_have_grown_are_brought_once() {
 }
 
 #[test]
-fn lineages_stay_with_their_own_sessions() {
+fn imported_lineages_keep_their_sessions() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &body(&long_chat(8)));
     sandbox.write("own.json", &body(&[user("something of my own")]));
@@ -160,16 +160,16 @@ fn lineages_stay_with_their_own_sessions() {
     sandbox.run("-q sessions export --all -o all.jsonl --store there.db");
     sandbox.run("fold --session t own.json -w 40k -q -o x.json");
     let ran = sandbox.run("sessions import all.jsonl");
-    assert!(ran.err.contains("2 sessions brought here"), "{}", ran.err);
+    assert!(ran.err.contains("2 sessions imported"), "{}", ran.err);
     let parent = shown(&sandbox, &child)["parent"]["id"].as_str().unwrap().to_owned();
     assert_ne!(parent, "t");
     assert_eq!(shown(&sandbox, &parent)["messages"], 18);
     assert_eq!(sandbox.run("sessions resume t").out, "t\n");
-    assert!(sandbox.run("sessions import all.jsonl").err.contains("0 sessions brought here, 2 known"));
+    assert!(sandbox.run("sessions import all.jsonl").err.contains("0 sessions imported, 2 known"));
 }
 
 #[test]
-fn sharegpt_of_several_sessions_is_read_line_by_line() {
+fn sharegpt_lines_are_imported_as_sessions() {
     let sandbox = Sandbox::new();
     for (name, n) in [("a", 2), ("b", 3), ("c", 4)] {
         sandbox.write("chat.json", &body(&long_chat(n)));
@@ -177,20 +177,20 @@ fn sharegpt_of_several_sessions_is_read_line_by_line() {
     }
     sandbox.run("sessions export --all -f sharegpt -o sg.jsonl");
     let ran = sandbox.run("sessions import sg.jsonl --store other.db");
-    assert!(ran.code == 0 && ran.err.contains("3 sessions brought here"), "{}", ran.err);
+    assert!(ran.code == 0 && ran.err.contains("3 sessions imported"), "{}", ran.err);
     let ran = sandbox.run("sessions import sg.jsonl --store other.db");
-    assert!(ran.err.contains("0 sessions brought here, 3 known already"), "{}", ran.err);
+    assert!(ran.err.contains("0 sessions imported, 3 known already"), "{}", ran.err);
 }
 
 #[test]
-fn one_bad_file_does_not_keep_the_others_away() {
+fn bad_file_does_not_prevent_other_imports() {
     let sandbox = Sandbox::new();
     sandbox.write("one.json", &body(&long_chat(2)));
     sandbox.write("bad.json", "{\"model\": 3");
     sandbox.write("two.json", &body(&long_chat(3)));
     let ran = sandbox.run("sessions import one.json bad.json missing.json two.json");
     assert_eq!(ran.code, 1, "{}", ran.err);
-    assert!(ran.err.contains("2 sessions brought here, 0 known already"), "{}", ran.err);
+    assert!(ran.err.contains("2 sessions imported, 0 known already"), "{}", ran.err);
     assert!(ran.err.contains("bad.json") && ran.err.contains("missing.json"), "{}", ran.err);
     // So within one file.
     sandbox.run("-q sessions export --all -o all.jsonl");
@@ -198,12 +198,12 @@ fn one_bad_file_does_not_keep_the_others_away() {
     let (first, second) = all.split_once('\n').unwrap();
     sandbox.write("all.jsonl", &format!("{first}\n{{\"fanfold\":1}}\n{second}"));
     let ran = sandbox.run("sessions import all.jsonl --store other.db");
-    assert!(ran.code == 1 && ran.err.contains("2 sessions brought here"), "{}", ran.err);
+    assert!(ran.code == 1 && ran.err.contains("2 sessions imported"), "{}", ran.err);
     assert!(ran.err.contains("all.jsonl: line 2:"), "{}", ran.err);
 }
 
 #[test]
-fn a_sharegpt_export_has_no_secrets_unless_they_are_wanted() {
+fn sharegpt_export_redacts_secrets() {
     let sandbox = Sandbox::new();
     let secret = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
     let call = json!({ "id": "c", "type": "function", "function": { "name": "bash",
@@ -229,7 +229,7 @@ fn a_sharegpt_export_has_no_secrets_unless_they_are_wanted() {
 }
 
 #[test]
-fn a_secret_of_several_lines_is_in_no_sharegpt_export() {
+fn sharegpt_export_redacts_multiline_secrets() {
     let sandbox = Sandbox::new();
     let begin = ["-----BEGIN RSA", "PRIVATE KEY-----"].join(" ");
     let key = format!("{begin}\nMIIEowIBAAKCAQEAx7Yq\nR0dTqkVbW9sLmZp3\n-----END RSA PRIVATE KEY-----");
@@ -247,7 +247,7 @@ fn a_secret_of_several_lines_is_in_no_sharegpt_export() {
 }
 
 #[test]
-fn a_session_with_a_stroke_in_its_name_is_found() {
+fn session_id_may_contain_a_slash() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &body(&long_chat(2)));
     sandbox.run("fold --session x/y chat.json -w 40k -q -o x.json");
@@ -255,6 +255,6 @@ fn a_session_with_a_stroke_in_its_name_is_found() {
     assert!(sandbox.run("search hundredth --session x/y").out.contains("x/y"));
     assert!(sandbox.run("search --session z/y").err.contains("there is no profile \"z\""));
     let ran = sandbox.run("search hundredth -n 50");
-    assert!(ran.err.contains("at most 10 are shown at once"), "{}", ran.err);
+    assert!(ran.err.contains("at most 10 results are shown"), "{}", ran.err);
     assert_eq!(sandbox.run("search -- rm -rf /usr").code, 0);
 }

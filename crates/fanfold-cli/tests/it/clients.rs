@@ -14,12 +14,12 @@ use fanfold_wire::{Change, Conversation};
 use serde_json::Value;
 
 #[test]
-fn what_codex_wrote_is_replayed() {
+fn codex_sessions_are_replayed() {
     check(&CODEX, "codex");
 }
 
 #[test]
-fn what_claude_code_wrote_is_replayed() {
+fn claude_code_sessions_are_replayed() {
     check(&CLAUDE_CODE, "claude-code");
 }
 
@@ -54,7 +54,7 @@ fn check(client: &Client, source: &str) {
     assert!(Tokens(whole) > results, "{whole} tokens, and its results alone have {results}");
 }
 
-/// What the client said at last, in its longest conversation.
+/// The last message of the client in its longest conversation.
 fn longest<'c>(bodies: &[String]) -> Session<'c> {
     let body = bodies.iter().max_by_key(|body| body.len()).unwrap();
     let (_, changes) = Conversation::decode(body, None).unwrap();

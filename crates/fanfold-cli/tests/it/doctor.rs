@@ -1,13 +1,13 @@
-//! A store that is broken or may not grow: what is left is told, and nothing ends in the middle.
+//! Damaged stores, and stores that cannot grow.
 
 use std::process::Command;
 
 use serde_json::Value;
 
-use crate::sandbox::{Ran, Sandbox, body, long_chat};
+use crate::sandbox::{CommandOutput, Sandbox, body, long_chat};
 
 /// A store of three sessions in one file.
-fn kept() -> Sandbox {
+fn stored_sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
     for name in ["a", "b", "c"] {
         let mut messages = long_chat(20);
@@ -32,14 +32,14 @@ fn spoil(sandbox: &Sandbox, name: &str) {
     std::fs::write(&path, bytes).unwrap();
 }
 
-fn is_circular(ran: &Ran) -> bool {
+fn is_circular(ran: &CommandOutput) -> bool {
     ran.err.contains("hint: `fanfold doctor` tells")
 }
 
 #[test]
-fn what_is_broken_is_told_and_repaired() {
+fn damage_is_reported_and_repaired() {
     for name in ["texts_data", "nodes_by_id", "events_by_session", "sessions_by_time"] {
-        let sandbox = kept();
+        let sandbox = stored_sandbox();
         spoil(&sandbox, name);
         let ran = sandbox.run("doctor --store x.db");
         assert!(ran.code == 1 && ran.out.contains("(can be repaired)"), "{name}: {}{}", ran.out, ran.err);
@@ -47,15 +47,15 @@ fn what_is_broken_is_told_and_repaired() {
         let ran = sandbox.run("doctor --repair --store x.db");
         assert!(ran.code == 0 && ran.out.contains("(repaired)"), "{name}: {}{}", ran.out, ran.err);
         let ran = sandbox.run("doctor --requests --store x.db");
-        assert!(ran.code == 0 && ran.out.ends_with("all is well\n"), "{name}: {}{}", ran.out, ran.err);
+        assert!(ran.code == 0 && ran.out.ends_with("no problems\n"), "{name}: {}{}", ran.out, ran.err);
         assert_eq!(sandbox.run("inspect --session b --request 1 --store x.db").out, sandbox.read("b.json"));
         assert!(sandbox.run("search hundredth --store x.db").out.contains("hundredth"), "{name}");
     }
 }
 
 #[test]
-fn one_broken_session_does_not_hide_the_others() {
-    let sandbox = kept();
+fn damaged_session_does_not_hide_others() {
+    let sandbox = stored_sandbox();
     let file = rusqlite::Connection::open(sandbox.path("x.db")).unwrap();
     let last = "DELETE FROM nodes WHERE number = (SELECT tip FROM sessions WHERE id = 'b')";
     assert_eq!(file.execute(last, []).unwrap(), 1);
@@ -95,8 +95,8 @@ fn one_broken_session_does_not_hide_the_others() {
 }
 
 #[test]
-fn what_is_made_or_opened_otherwise_is_told() {
-    let sandbox = kept();
+fn changed_requests_and_originals_are_reported() {
+    let sandbox = stored_sandbox();
     let change = |name: &str, kind: &str, text: &str| {
         let file = rusqlite::Connection::open(sandbox.path("x.db")).unwrap();
         let of = "session = (SELECT key FROM sessions WHERE id = ?1) AND kind = ?2";
@@ -106,7 +106,7 @@ fn what_is_made_or_opened_otherwise_is_told() {
     change("b", "request", "json_set(body, '$.hash', printf('%064d', 0))");
     assert_eq!(sandbox.run("doctor --store x.db").code, 0);
     let ran = sandbox.run("doctor --requests --store x.db");
-    let told = "session b: request 1 is not made again byte for byte";
+    let told = "session b: request 1 cannot be rebuilt byte for byte";
     assert!(ran.code == 1 && ran.out.contains(told), "{}{}", ran.out, ran.err);
     let ran = sandbox.run("inspect --session b --request 1 --store x.db");
     assert_eq!((ran.code, &ran.out), (1, &sandbox.read("b.json")));
@@ -114,19 +114,19 @@ fn what_is_made_or_opened_otherwise_is_told() {
     change("a", "fold", "json_set(body, '$.handles[0][2]', '00')");
     let ran = sandbox.run("doctor --store x.db");
     assert!(ran.code == 1 && ran.out.contains("session a: the handle "), "{}{}", ran.out, ran.err);
-    assert!(ran.out.contains("does not open what it was given for"), "{}", ran.out);
+    assert!(ran.out.contains("does not recall its original"), "{}", ran.out);
 }
 
 #[test]
-fn what_can_not_be_opened_has_another_hint_than_to_look_at_it() {
-    let sandbox = kept();
+fn unreadable_store_has_its_own_hint() {
+    let sandbox = stored_sandbox();
     let mut bytes = std::fs::read(sandbox.path("x.db")).unwrap();
     bytes[..4096].fill(0xa5);
     std::fs::write(sandbox.path("x.db"), bytes).unwrap();
     for line in ["doctor --store x.db", "doctor --repair --store x.db"] {
         let ran = sandbox.run(line);
         assert!(ran.code == 1 && !is_circular(&ran), "{}", ran.err);
-        assert!(ran.err.contains("hint: put a copy of the file in its place"), "{}", ran.err);
+        assert!(ran.err.contains("hint: restore the file from a backup"), "{}", ran.err);
     }
     assert!(is_circular(&sandbox.run("sessions list --store x.db")));
 }
@@ -143,7 +143,7 @@ fn a_limit_on_the_size_of_files_is_a_failed_write() {
     command.env_clear().env("HOME", sandbox.path("")).current_dir(sandbox.path(""));
     let done = command.output().unwrap();
     let err = String::from_utf8_lossy(&done.stderr);
-    // Nobody ended it: it tells what is wrong.
+    // The process was not killed, but reported the error.
     assert!(done.status.code().is_some(), "{:?} {err}", done.status);
     assert!(err.contains("no room to write the store"), "{err}");
     let ran = sandbox.run("sessions list --store x.db");
@@ -154,7 +154,7 @@ fn a_limit_on_the_size_of_files_is_a_failed_write() {
 }
 
 #[test]
-fn other_files_are_told_apart_from_stores() {
+fn other_files_are_not_taken_for_stores() {
     let sandbox = Sandbox::new();
     let other = rusqlite::Connection::open(sandbox.path("other.db")).unwrap();
     other.execute_batch("CREATE TABLE theirs (x)").unwrap();

@@ -1,4 +1,4 @@
-//! Conversations in, conversations that fit out.
+//! `fanfold fold`: output, errors, receipts.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::sandbox::{Sandbox, body, long_chat};
 
 #[test]
-fn what_fits_leaves_byte_for_byte() {
+fn fitting_conversation_is_written_unchanged() {
     let sandbox = Sandbox::new();
     for odd in [
         "[ ]",
@@ -22,7 +22,7 @@ fn what_fits_leaves_byte_for_byte() {
 }
 
 #[test]
-fn what_does_not_fit_is_folded() {
+fn oversized_conversation_is_folded() {
     let sandbox = Sandbox::new();
     let messages = long_chat(52);
     sandbox.write("chat.json", &body(&messages));
@@ -40,7 +40,7 @@ fn what_does_not_fit_is_folded() {
 }
 
 #[test]
-fn what_is_asked_for_by_hand_is_folded_though_it_fits() {
+fn now_folds_a_fitting_conversation() {
     let sandbox = Sandbox::new();
     let text = body(&long_chat(60));
     sandbox.write("chat.json", &text);
@@ -48,7 +48,7 @@ fn what_is_asked_for_by_hand_is_folded_though_it_fits() {
     let ran = sandbox.run(&format!("fold chat.json {flags} --now"));
     assert!(ran.code == 0 && ran.out.len() < text.len(), "{}", ran.err);
     assert!(ran.err.contains("folded once: ") && ran.err.contains(" → "), "{}", ran.err);
-    // Where there is nothing to do it says so, and why.
+    // Reports that there is nothing to do, and why.
     sandbox.write("short.json", &body(&long_chat(1)));
     let ran = sandbox.run("fold short.json -w 100k --now");
     assert_eq!(ran.out, body(&long_chat(1)));
@@ -71,7 +71,7 @@ fn what_is_asked_for_by_hand_is_folded_though_it_fits() {
 }
 
 #[test]
-fn how_full_it_is_is_told_on_stderr() {
+fn pressure_is_reported_on_stderr() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &body(&long_chat(60)));
     let count = sandbox.run("inspect chat.json -w 900k --json");
@@ -84,7 +84,7 @@ fn how_full_it_is_is_told_on_stderr() {
         assert_eq!(is_told, !words.is_empty(), "{percent}: {}", ran.err);
         assert!(ran.err.contains(words), "{percent}: {}", ran.err);
     }
-    // In a session each level is told once.
+    // A session reports each level once.
     let window = tokens * 100 / 90;
     let line = format!("fold chat.json -w {window} --reserve 0 --strategy off --session s --store kept.db");
     assert!(sandbox.run(&line).err.contains("% of the room is full"));
@@ -92,7 +92,7 @@ fn how_full_it_is_is_told_on_stderr() {
 }
 
 #[test]
-fn stdin_and_gzip_are_read_like_files() {
+fn stdin_and_gzip_are_read() {
     let sandbox = Sandbox::new();
     let text = body(&long_chat(60));
     sandbox.write("chat.json", &text);
@@ -105,7 +105,7 @@ fn stdin_and_gzip_are_read_like_files() {
 }
 
 #[test]
-fn an_overflow_has_its_own_exit_code_and_writes_nothing() {
+fn overflow_exits_with_3_and_writes_nothing() {
     let sandbox = Sandbox::new();
     let messages = [
         json!({ "role": "system", "content": "word ".repeat(5000) }),
@@ -119,7 +119,7 @@ fn an_overflow_has_its_own_exit_code_and_writes_nothing() {
 }
 
 #[test]
-fn a_file_is_written_whole_and_the_original_is_kept() {
+fn output_is_atomic_and_never_the_input() {
     let sandbox = Sandbox::new();
     let text = body(&long_chat(60));
     sandbox.write("chat.json", &text);
@@ -128,13 +128,13 @@ fn a_file_is_written_whole_and_the_original_is_kept() {
     assert_eq!(sandbox.read("out.json"), folded);
     let ran = sandbox.run("fold chat.json -w 12k -o ./chat.json");
     assert_eq!((ran.code, sandbox.read("chat.json")), (1, text));
-    assert!(ran.err.contains("hint: folds open from the original"), "{}", ran.err);
+    assert!(ran.err.contains("hint: folds are recalled from the original"), "{}", ran.err);
     assert_eq!(sandbox.run("fold chat.json -w 12k -o chat.json --force").code, 0);
     assert_eq!(sandbox.read("chat.json"), folded);
 }
 
 #[test]
-fn a_receipt_replaces_nothing_that_is_needed() {
+fn receipt_does_not_overwrite_input_or_output() {
     let sandbox = Sandbox::new();
     let text = body(&long_chat(60));
     sandbox.write("chat.json", &text);
@@ -150,14 +150,14 @@ fn a_receipt_replaces_nothing_that_is_needed() {
         assert!(err.contains("is the conversation itself"), "{err}");
         check(&format!("chat.json --receipt {path} -o out.json --force"), "");
     }
-    // None of them is there yet.
+    // Neither file exists yet.
     for (receipt, output) in [("x.json", "x.json"), ("sub/../x.json", "./x.json")] {
         let err = check(&format!("chat.json --receipt {receipt} -o {output}"), "");
-        assert!(err.contains("would be the receipt and the folded conversation"), "{err}");
+        assert!(err.contains("--receipt and --output both name"), "{err}");
         check(&format!("--receipt {receipt} -o {output}"), &text);
     }
     let err = check("chat.json --dry-run --receipt zz.json", "");
-    assert!(err.contains("--dry-run writes no file") && !sandbox.path("zz.json").exists(), "{err}");
+    assert!(err.contains("--dry-run writes no files") && !sandbox.path("zz.json").exists(), "{err}");
     assert!(!sandbox.path("x.json").exists() && !sandbox.path("out.json").exists());
     let dry = sandbox.run("fold -w 12k chat.json --dry-run --receipt -");
     assert_eq!((dry.code, &*dry.out), (0, ""));
@@ -167,7 +167,7 @@ fn a_receipt_replaces_nothing_that_is_needed() {
 
 #[cfg(unix)]
 #[test]
-fn a_conversation_is_known_by_any_of_its_names() {
+fn input_is_recognised_under_any_path() {
     let sandbox = Sandbox::new();
     let text = body(&long_chat(60));
     let chat = sandbox.write("chat.json", &text);
@@ -190,7 +190,7 @@ fn a_conversation_is_known_by_any_of_its_names() {
 }
 
 #[test]
-fn the_store_is_not_written_over() {
+fn output_does_not_overwrite_the_store() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &body(&long_chat(20)));
     assert_eq!(sandbox.run("fold chat.json -w 12k --session s --store kept.db -q").code, 0);
@@ -208,7 +208,7 @@ fn the_store_is_not_written_over() {
 }
 
 #[test]
-fn a_shortened_message_is_counted_once() {
+fn shortened_message_is_counted_once() {
     let sandbox = Sandbox::new();
     let shortened = |n_messages: usize, words: usize, window: &str| {
         let mut messages = vec![json!({ "role": "system", "content": "You are careful." })];
@@ -270,7 +270,7 @@ fn every_command_that_prints_has_json() {
 }
 
 #[test]
-fn an_interrupted_fold_leaves_no_file() {
+fn interrupted_fold_leaves_no_file() {
     let sandbox = Sandbox::new();
     let program = assert_cmd::cargo::cargo_bin("fanfold");
     let mut child = std::process::Command::new(program)
@@ -291,7 +291,7 @@ fn an_interrupted_fold_leaves_no_file() {
 }
 
 #[test]
-fn receipts_tell_every_fold() {
+fn receipts_list_every_fold() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &body(&long_chat(60)));
     sandbox.run("fold chat.json -w 12k --receipt receipts.json");
@@ -303,7 +303,7 @@ fn receipts_tell_every_fold() {
 }
 
 #[test]
-fn a_pinned_message_stays() {
+fn pinned_message_is_not_folded() {
     let sandbox = Sandbox::new();
     let messages = long_chat(60);
     sandbox.write("chat.json", &body(&messages));
@@ -319,7 +319,7 @@ fn a_pinned_message_stays() {
 }
 
 #[test]
-fn the_rules_of_a_yaml_file_are_used() {
+fn rules_are_read_from_yaml() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &body(&long_chat(60)));
     sandbox.write("compaction.yaml", "compaction:\n  trigger_threshold: 0.9\n  protect_last_n_turns: 2\n");
@@ -332,7 +332,7 @@ fn the_rules_of_a_yaml_file_are_used() {
 }
 
 #[test]
-fn every_format_goes_through() {
+fn every_format_is_folded() {
     let sandbox = Sandbox::new();
     for kind in fanfold_testkit::bodies::Kind::ALL {
         for seed in 0..6 {
@@ -344,7 +344,7 @@ fn every_format_goes_through() {
 }
 
 #[test]
-fn the_window_that_an_overflow_names_is_enough() {
+fn window_suggested_by_overflow_is_sufficient() {
     let sandbox = Sandbox::new();
     let messages = long_chat(60);
     sandbox.write("chat.json", &body(&messages));
@@ -372,7 +372,7 @@ fn asked_step_by_step() -> Vec<Value> {
 }
 
 #[test]
-fn what_people_wrote_stays_where_it_is_said_to() {
+fn user_text_never_keeps_user_messages() {
     let sandbox = Sandbox::new();
     let messages = asked_step_by_step();
     sandbox.write("chat.json", &body(&messages));
@@ -385,12 +385,12 @@ fn what_people_wrote_stays_where_it_is_said_to() {
     let rules = sandbox.run("fold chat.json --window 12k --policy rules");
     assert_eq!((of_people(&rules.out), rules.err.contains("user message")), (40, false), "{}", rules.err);
     let hermes = sandbox.run("fold chat.json --window 12k --policy hermes").err;
-    assert!(hermes.contains("as the policy `hermes` does with whatever is old"), "{hermes}");
+    assert!(hermes.contains("because the policy `hermes` folds old user messages"), "{hermes}");
     assert!(!hermes.contains("nothing else fitted"), "{hermes}");
 }
 
 #[test]
-fn what_was_odd_is_told_by_what_became_of_it() {
+fn repairs_are_reported_with_their_effect() {
     let sandbox = Sandbox::new();
     let call = |arguments: Value| {
         json!({ "role": "assistant", "content": null, "tool_calls": [
@@ -398,13 +398,13 @@ fn what_was_odd_is_told_by_what_became_of_it() {
     };
     let orphan = json!({ "role": "tool", "tool_call_id": "nobody", "content": "lost" });
     let user = json!({ "role": "user", "content": "never mind" });
-    // What fits is left as it came.
+    // A fitting conversation is unchanged.
     let fits = body(&[user.clone(), orphan, call(Value::Null), user.clone()]);
     let ran = sandbox.run_with("fold --window 100k", &fits);
     assert_eq!((ran.code, &*ran.out), (0, &*fits), "{}", ran.err);
     assert_eq!(ran.err.matches("left as it came").count(), 3, "{}", ran.err);
     assert!(!ran.err.contains("sent as"), "{}", ran.err);
-    // What is folded is repaired.
+    // A folded conversation is repaired.
     let mut messages = long_chat(60);
     messages.extend([call(json!("{}")), user]);
     sandbox.write("chat.json", &body(&messages));
@@ -419,7 +419,7 @@ fn what_was_odd_is_told_by_what_became_of_it() {
 }
 
 #[test]
-fn a_dash_is_stdout() {
+fn dash_writes_to_stdout() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &json!(long_chat(40)).to_string());
     let plain = sandbox.run("fold chat.json -w 12k");
@@ -430,7 +430,7 @@ fn a_dash_is_stdout() {
 }
 
 #[test]
-fn what_is_explained_is_folded() {
+fn explain_implies_folded() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &json!(long_chat(40)).to_string());
     let explained = sandbox.run("show chat.json -w 12k --explain");
@@ -440,7 +440,7 @@ fn what_is_explained_is_folded() {
 }
 
 #[test]
-fn every_strategy_goes_well_below_where_it_begins() {
+fn every_strategy_folds_well_below_its_trigger() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &json!(long_chat(40)).to_string());
     let marks = |strategy: &str| -> (f64, f64) {

@@ -1,5 +1,5 @@
-//! Runs that are killed at any moment: after each kill all that they had said is there, every handle opens, and the chain
-//! is whole.
+//! Processes killed at any time: everything they had acknowledged is stored, every handle is recallable, and the message chain is
+//! intact.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -16,15 +16,15 @@ use serde_json::{Value, json};
 use crate::sandbox::{Sandbox, body, long_chat};
 use crate::sessions::handles;
 
-/// What a run does.
+/// The commands that are killed.
 const RUNS: [&str; 5] = ["append", "fold", "fork", "rotate", "import"];
 
-/// So many runs go to one store, so that looking through all of it stays quick.
+/// Number of runs per store; limited, because each check reads the whole store.
 const RUNS_PER_STORE: usize = 24;
 
-/// What the runs on one store have said, and so must be there.
+/// Everything that the runs on a store have acknowledged.
 #[derive(Default)]
-struct Said {
+struct ExpectedState {
     /// The last messages of what was taken, with how many there are up to each.
     tips: BTreeMap<NodeId, usize>,
     /// The handles that were printed, by their session.
@@ -33,18 +33,18 @@ struct Said {
     made: Vec<(SessionId, SessionId, Relation)>,
 }
 
-/// When a run is killed.
+/// KillTime a run is killed.
 #[derive(Clone, Copy)]
-enum When {
+enum KillTime {
     After(Duration),
-    AtFirstWord,
+    AtFirstOutput,
 }
 
 /// One store, its runs, and how they ended.
 struct Bench {
     sandbox: Sandbox,
     messages: Vec<Value>,
-    said: Said,
+    said: ExpectedState,
     n_runs: usize,
 }
 
@@ -58,7 +58,7 @@ impl Bench {
     fn new() -> Bench {
         let (sandbox, messages) = (Sandbox::new(), long_chat(24));
         sandbox.write("chat.json", &body(&messages));
-        let mut said = Said::default();
+        let mut said = ExpectedState::default();
         for session in 0..3 {
             let ran = sandbox.run(&format!("fold --session s{session} chat.json -w 5k -q --store x.db"));
             assert_eq!(ran.code, 0, "{}", ran.err);
@@ -79,7 +79,7 @@ impl Bench {
     }
 
     /// Starts a run, kills it at some moment, and takes down what it had said. Whether it was over by then.
-    fn run_and_kill(&mut self, what: &str, when: When, rng: &mut Rng) -> bool {
+    fn run_and_kill(&mut self, what: &str, when: KillTime, rng: &mut Rng) -> bool {
         self.n_runs += 1;
         let session = self.session(rng);
         let n = 20 + rng.below(self.messages.len() - 20);
@@ -100,8 +100,8 @@ impl Bench {
         };
         command.args(["--store", "x.db"]).stdin(Stdio::null());
         let is_over = match when {
-            When::After(time) => self.kill_after(&mut command, time),
-            When::AtFirstWord => self.kill_at_first_word(&mut command, what == "import"),
+            KillTime::After(time) => self.kill_after(&mut command, time),
+            KillTime::AtFirstOutput => self.kill_at_first_word(&mut command, what == "import"),
         };
         self.take_down(what, &session, &messages);
         is_over
@@ -144,7 +144,7 @@ impl Bench {
                 // The messages are kept before the first byte leaves.
                 !out.is_empty()
             }
-            "import" => err.contains("1 session brought here"),
+            "import" => err.contains("1 session imported"),
             "fork" | "rotate" => {
                 let relation = if what == "fork" { Relation::Fork } else { Relation::Rotation };
                 let id = out.strip_suffix('\n').map(|id| SessionId(id.to_owned()));
@@ -158,7 +158,7 @@ impl Bench {
         }
     }
 
-    /// Opens the store anew and looks through all of it.
+    /// Opens the store again and checks all of it.
     fn check(&self) {
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&self.sandbox.path("x.db")).unwrap());
         let findings = store.check(CheckMode::Report).unwrap();
@@ -191,7 +191,7 @@ impl Bench {
 }
 
 #[test]
-fn what_was_said_before_a_kill_is_there_after_it() {
+fn stored_messages_survive_a_kill() {
     let is_long = std::env::var_os("FANFOLD_MANY").is_some();
     let wanted = if is_long { 600 } else { 15 };
     let mut rng = Rng::new(7);
@@ -212,9 +212,9 @@ fn what_was_said_before_a_kill_is_there_after_it() {
         let after = Duration::from_micros(rng.below(latest_us[what]) as u64);
         let is_at_first_word = (n_so_far / RUNS.len()) % 3 == 1;
         if is_at_first_word {
-            benches[i].run_and_kill(RUNS[what], When::AtFirstWord, &mut rng);
+            benches[i].run_and_kill(RUNS[what], KillTime::AtFirstOutput, &mut rng);
             n_killed[what] += 1;
-        } else if benches[i].run_and_kill(RUNS[what], When::After(after), &mut rng) {
+        } else if benches[i].run_and_kill(RUNS[what], KillTime::After(after), &mut rng) {
             n_over += 1;
             latest_us[what] = latest_us[what] * 2 / 3 + 500;
         } else {

@@ -1,4 +1,4 @@
-//! What the program promises, seen from outside.
+//! Tests of the program from outside.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

@@ -1,14 +1,18 @@
-//! What is remembered from one session to the next.
+//! `fanfold memory`: files and providers.
 
 use fanfold_testkit::memory::{Manner, Memories};
 use serde_json::Value;
 
-use crate::sandbox::{Ran, Sandbox};
+use crate::sandbox::{CommandOutput, Sandbox};
 
-fn run(sandbox: &Sandbox, arguments: &[&str]) -> Ran {
+fn run(sandbox: &Sandbox, arguments: &[&str]) -> CommandOutput {
     let output = sandbox.command().arg("memory").args(arguments).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Ran { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+    CommandOutput {
+        code: output.status.code().unwrap_or(-1),
+        out: text(output.stdout),
+        err: text(output.stderr),
+    }
 }
 
 #[test]
@@ -31,7 +35,7 @@ fn entries_are_added_replaced_and_removed() {
 }
 
 #[test]
-fn the_files_lie_beside_the_store() {
+fn memory_files_are_next_to_the_store() {
     let sandbox = Sandbox::new();
     let ran = run(&sandbox, &["add", "here", "--store", "kept/night.db"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
@@ -42,7 +46,7 @@ fn the_files_lie_beside_the_store() {
 }
 
 #[test]
-fn what_can_not_be_done_is_told_with_the_next_step() {
+fn memory_errors_have_hints() {
     let sandbox = Sandbox::new();
     run(&sandbox, &["add", "one thing"]);
     run(&sandbox, &["add", "another thing"]);
@@ -62,14 +66,14 @@ fn with_settings(settings: &str) -> Sandbox {
 }
 
 #[test]
-fn a_provider_is_shown_asked_and_tried() {
+fn provider_status_search_and_check() {
     let server = Memories::start(Manner::Well, &["the staging port is 8443"]);
     for settings in [format!("http = \"{}\"", server.url()), format!("mcp = \"{}\"", server.mcp_url())] {
         let sandbox = with_settings(&format!("[memory]\n{settings}\ntokens = \"2k\"\n"));
         let status = run(&sandbox, &["status"]);
         assert!(status.out.contains("provider: http://127.0.0.1"), "{}{}", status.out, status.err);
         assert!(
-            status.out.contains("a turn waits 800 ms at most, and gives it 2000 tokens"),
+            status.out.contains("a turn waits at most 800 ms and reserves 2000 tokens"),
             "{}",
             status.out
         );
@@ -84,7 +88,7 @@ fn a_provider_is_shown_asked_and_tried() {
 }
 
 #[test]
-fn tools_that_are_not_used_are_told() {
+fn unusable_tools_are_reported() {
     let server = Memories::start(Manner::Lies, &[]);
     let sandbox = with_settings(&format!("[memory]\nmcp = \"{}\"\n", server.mcp_url()));
     let checked = run(&sandbox, &["check"]);
@@ -94,11 +98,11 @@ fn tools_that_are_not_used_are_told() {
 }
 
 #[test]
-fn what_is_wrong_with_the_settings_of_memory_is_told_with_the_next_step() {
+fn invalid_memory_settings_have_hints() {
     let none = run(&Sandbox::new(), &["check"]);
     assert_eq!(none.code, 1);
     assert!(
-        none.err.contains("there is no provider of memory") && none.err.contains("[memory]"),
+        none.err.contains("there is no memory provider") && none.err.contains("[memory]"),
         "{}",
         none.err
     );
@@ -109,7 +113,7 @@ fn what_is_wrong_with_the_settings_of_memory_is_told_with_the_next_step() {
     assert!(err.contains("MADE_UP_KEY, which is not set") && err.contains("hint:"), "{err}");
     let gone = with_settings("[memory]\nhttp = \"http://127.0.0.1:9\"\n");
     let err = run(&gone, &["search", "anything"]).err;
-    assert!(err.contains("http://127.0.0.1:9): it can't be reached"), "{err}");
+    assert!(err.contains("http://127.0.0.1:9: it can't be reached"), "{err}");
     let project = Sandbox::new();
     project.write(".fanfold.toml", "[memory]\ncommand = [\"sh\"]\n");
     let err = run(&project, &["status"]).err;

@@ -1,11 +1,11 @@
-//! A slip of the hand loses nothing that is kept, and says what it did.
+//! User mistakes: nothing stored is lost, and the effect is reported.
 
 use serde_json::{Value, json};
 
 use crate::sandbox::{Sandbox, body, long_chat};
 
-/// A store with one session of a long chat, and another conversation beside it.
-fn kept() -> Sandbox {
+/// A store with a session of a long chat, and a file with another conversation.
+fn stored_sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &body(&long_chat(30)));
     sandbox.write("other.json", &other());
@@ -34,8 +34,8 @@ fn n_messages(sandbox: &Sandbox, name: &str) -> u64 {
 }
 
 #[test]
-fn no_conversation_takes_the_place_of_another() {
-    let sandbox = kept();
+fn unrelated_conversation_is_refused() {
+    let sandbox = stored_sandbox();
     let ran = sandbox.run("fold --session feature other.json");
     assert_eq!((ran.code, &*ran.out), (1, ""));
     assert!(ran.err.contains("feature-login") && ran.err.contains("hint: give the whole id"), "{}", ran.err);
@@ -47,7 +47,7 @@ fn no_conversation_takes_the_place_of_another() {
     }
     let n = n_messages(&sandbox, "feature-login");
     assert_eq!(n, long_chat(30).len() as u64);
-    // What the hint says works, and so does the way back.
+    // The command in the hint works, and so does its reversal.
     sandbox.run("sessions rewind 1 --to 0");
     assert_eq!(sandbox.run("fold --session 1 other.json").code, 0);
     sandbox.run("sessions redo 1");
@@ -56,8 +56,8 @@ fn no_conversation_takes_the_place_of_another() {
 }
 
 #[test]
-fn what_an_edit_leaves_behind_is_told() {
-    let sandbox = kept();
+fn messages_left_behind_are_reported() {
+    let sandbox = stored_sandbox();
     sandbox.write("cut.json", &body(&long_chat(30)[..10]));
     let ran = sandbox.run("fold --session feature-login cut.json -o x.json");
     let left = long_chat(30).len() - 10;
@@ -69,8 +69,8 @@ fn what_an_edit_leaves_behind_is_told() {
 }
 
 #[test]
-fn a_mistaken_window_is_undone() {
-    let sandbox = kept();
+fn fold_with_a_wrong_window_can_be_undone() {
+    let sandbox = stored_sandbox();
     let whole = budget(&sandbox, "--session feature-login");
     let ran = sandbox.run("fold --session feature-login chat.json -w 4k -o small.json");
     assert!(ran.code == 0 && sandbox.read("small.json") != sandbox.read("sent.json"), "{}", ran.err);
@@ -87,15 +87,15 @@ fn a_mistaken_window_is_undone() {
     let ran = sandbox.run("fold --session feature-login chat.json");
     assert_eq!(ran.out, sandbox.read("sent.json"), "{}", ran.err);
     assert_eq!(sandbox.run("doctor --requests").code, 0);
-    // A window in which nothing fits leaves no trace.
+    // A fold that overflows changes nothing.
     assert_eq!(sandbox.run("fold --session feature-login chat.json -w 200 --user-text never").code, 3);
     assert_eq!(sandbox.run("fold --session feature-login chat.json").out, sandbox.read("sent.json"));
     assert_eq!(sandbox.run("doctor --requests").code, 0);
 }
 
 #[test]
-fn a_session_keeps_its_window_and_a_trial_changes_nothing() {
-    let sandbox = kept();
+fn session_keeps_its_window_and_dry_run_changes_nothing() {
+    let sandbox = stored_sandbox();
     sandbox.run("fold --session feature-login chat.json -w 16k -o x.json");
     let shown = sandbox.run("sessions show 1 --json").out;
     assert_eq!(budget(&sandbox, "--session 1")["window"], 16_000);
@@ -106,7 +106,7 @@ fn a_session_keeps_its_window_and_a_trial_changes_nothing() {
     assert_eq!(sandbox.run("inspect --session 1 -w 200 --user-text never").code, 3);
     let ran = sandbox.run("fold --session 1 chat.json -w 8k --dry-run");
     assert_eq!((ran.code, &*ran.out), (0, ""), "{}", ran.err);
-    assert!(ran.err.contains("before") && ran.err.contains("0 new messages would be kept"), "{}", ran.err);
+    assert!(ran.err.contains("before") && ran.err.contains("0 new messages would be stored"), "{}", ran.err);
     assert_eq!(sandbox.run("fold --session brand-new other.json --dry-run").code, 0);
     assert_eq!(sandbox.run("sessions show 1 --json").out, shown, "nothing was kept");
     assert_eq!(sandbox.run("sessions show brand-new").code, 1);
@@ -119,7 +119,7 @@ fn a_session_keeps_its_window_and_a_trial_changes_nothing() {
 }
 
 #[test]
-fn a_dry_run_makes_no_store() {
+fn dry_run_creates_no_store() {
     let sandbox = Sandbox::new();
     sandbox.write("other.json", &other());
     assert_eq!(sandbox.run("fold --session new other.json --dry-run --store none.db").code, 0);
@@ -127,8 +127,8 @@ fn a_dry_run_makes_no_store() {
 }
 
 #[test]
-fn what_was_rotated_goes_on_where_it_went() {
-    let sandbox = kept();
+fn fold_continues_a_rotated_session() {
+    let sandbox = stored_sandbox();
     sandbox.write("start.json", &body(&long_chat(40)));
     let next = sandbox.run("sessions rotate feature-login --json").out;
     let next: Value = serde_json::from_str(&next).unwrap();
@@ -136,15 +136,15 @@ fn what_was_rotated_goes_on_where_it_went() {
     let list = sandbox.run("sessions list --json -n 1").out;
     assert_eq!(serde_json::from_str::<Value>(&list).unwrap()[0]["id"], *next);
     let ran = sandbox.run("fold --session feature-login start.json -o x.json");
-    assert!(ran.err.contains(&format!("was rotated, and goes on as {next}")), "{}", ran.err);
+    assert!(ran.err.contains(&format!("was rotated, and continues as {next}")), "{}", ran.err);
     assert_eq!(n_messages(&sandbox, &next), long_chat(40).len() as u64);
     assert_eq!(n_messages(&sandbox, "feature-login"), long_chat(30).len() as u64);
     assert_eq!(sandbox.run("sessions resume feature-login").out.trim(), next);
 }
 
 #[test]
-fn sessions_end_and_programs_are_told() {
-    let sandbox = kept();
+fn session_commands_print_json() {
+    let sandbox = stored_sandbox();
     let told = |line: &str| -> Value {
         let ran = sandbox.run(line);
         serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{line}: {}{}", ran.out, ran.err))
@@ -171,14 +171,14 @@ fn sessions_end_and_programs_are_told() {
     assert!(again.code == 1 && again.err.contains("has ended (subagent)"), "{}", again.err);
     assert_eq!(told(&format!("sessions resume {fork} --json"))["session"], *fork);
     let ran = sandbox.run("fold --session feature-login chat.json -o x.json");
-    assert!(ran.err.contains("had ended (branched), and goes on"), "{}", ran.err);
+    assert!(ran.err.contains("had ended (branched), and continues"), "{}", ran.err);
     assert_eq!(told("sessions prune --days 0 --ended --dry-run --json")["outdated"], json!([fork]));
     assert_eq!(told("sessions prune --days 0 --ended --json")["forgotten"], json!([fork]));
     assert_eq!(told("sessions delete feature-login --json")["forgotten"], json!(["feature-login"]));
 }
 
 #[test]
-fn what_is_no_conversation_is_not_folded_as_one() {
+fn body_without_roles_is_refused() {
     let sandbox = Sandbox::new();
     let line =
         |i: usize| json!({ "type": "user", "uuid": i, "message": { "role": "user", "content": "hi" } });
@@ -196,13 +196,13 @@ fn what_is_no_conversation_is_not_folded_as_one() {
 }
 
 #[test]
-fn a_file_behind_a_list_of_policies_is_told() {
+fn file_among_policies_is_reported() {
     let sandbox = Sandbox::new();
     sandbox.write("runs.jsonl", &body(&long_chat(3)));
     for policies in ["all", "fanfold", "mask window"] {
         let ran = sandbox.run(&format!("replay --policy {policies} runs.jsonl"));
         assert_eq!(ran.code, 1, "{}", ran.out);
-        assert!(ran.err.contains("`runs.jsonl` is no policy but a file"), "{}", ran.err);
+        assert!(ran.err.contains("`runs.jsonl` is a file, not a policy"), "{}", ran.err);
         assert!(ran.err.contains("hint: name it first: fanfold replay runs.jsonl --policy"), "{}", ran.err);
     }
     let ran = sandbox.run("replay runs.jsonl --policy all nonsense");
@@ -211,7 +211,7 @@ fn a_file_behind_a_list_of_policies_is_told() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_behind_stdout_is_told() {
+fn full_disk_on_stdout_is_reported() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &body(&long_chat(3)));
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();

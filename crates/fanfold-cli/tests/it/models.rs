@@ -1,4 +1,4 @@
-//! What is known of models, by the table and by their servers.
+//! `fanfold models`: the table and queries to servers.
 
 use expect_test::expect;
 use fanfold_testkit::upstream::{Said, Script, Upstream};
@@ -11,13 +11,18 @@ fn upstream() -> Upstream {
 }
 
 #[test]
-fn the_table() {
+fn table_lists_known_models() {
     let sandbox = Sandbox::new();
     sandbox.write(".fanfold.toml", "[[models]]\npattern = \"my-model\"\nwindow = \"64k\"\n");
     let all = sandbox.run("models");
     assert_eq!(all.code, 0, "{}", all.err);
     assert!(all.out.lines().count() > 50);
-    assert!(all.out.lines().nth(1).is_some_and(|line| line.contains("my-model") && line.ends_with("yours")));
+    assert!(
+        all.out
+            .lines()
+            .nth(1)
+            .is_some_and(|line| line.contains("my-model") && line.ends_with("from your settings"))
+    );
     let listed: Value = serde_json::from_str(&sandbox.run("models --json").out).unwrap();
     assert_eq!(listed.as_array().map(Vec::len), Some(all.out.lines().count() - 1));
     expect![[r#"
@@ -51,7 +56,7 @@ fn the_table() {
 }
 
 #[test]
-fn what_a_server_says() {
+fn url_queries_the_server() {
     let sandbox = Sandbox::new();
     let upstream = upstream();
     let url = upstream.url();
@@ -63,22 +68,23 @@ fn what_a_server_says() {
     expect![[r#"
         model    nobodys-model
         window   not in the table
-        server   URL/v1/ does not say
+        server   URL/v1/ does not report it
     "#]]
     .assert_eq(&ask("nobodys-model"));
     upstream.answer_at("/api/show", &json!({ "model_info": { "llama.context_length": 131_072 } }));
     expect![[r#"
         model    nobodys-model
         window   not in the table
-        server   131,072 tokens is what it was trained with, by Ollama; URL/v1/ may run it with less and does not say
-    "#]].assert_eq(&ask("nobodys-model"));
+        server   131,072 tokens in training, by Ollama; URL/v1/ may use fewer and does not report it
+    "#]]
+    .assert_eq(&ask("nobodys-model"));
     upstream.answer_at("/api/show", &json!({ "parameters": "num_ctx 8192" }));
     expect![[r#"
         model    llama3.1
-        window   131,072 tokens, by the table (`llama3.`)
+        window   131,072 tokens, from the table (`llama3.`)
         output   4,096 tokens at most
-        counted  estimated, 1100 ‰ of o200k
-        server   8,192 tokens is what it is run with at URL/v1/, by Ollama
+        tokens   estimated, 1100 ‰ of o200k
+        server   8,192 tokens in use at URL/v1/, by Ollama
     "#]]
     .assert_eq(&ask("llama3.1"));
     let told: Value = serde_json::from_str(&ask("llama3.1 --json")).unwrap();
@@ -87,7 +93,7 @@ fn what_a_server_says() {
 }
 
 #[test]
-fn what_goes_wrong_names_the_place_and_never_the_key() {
+fn errors_name_the_server_and_never_the_key() {
     let sandbox = Sandbox::new();
     let key = ["made", "up", "key", "for", "this", "test"].join("-");
     let run = |line: &str| {
@@ -117,7 +123,7 @@ fn what_goes_wrong_names_the_place_and_never_the_key() {
 }
 
 #[test]
-fn a_proxy_of_the_environments_is_for_the_world_outside() {
+fn http_proxy_is_not_used_for_local_servers() {
     let sandbox = Sandbox::new();
     let upstream = upstream();
     let run = |url: &str| {
@@ -125,10 +131,10 @@ fn a_proxy_of_the_environments_is_for_the_world_outside() {
         let ran = sandbox.command().env("HTTP_PROXY", upstream.url()).args(line.split(' ')).output().unwrap();
         String::from_utf8(ran.stdout).unwrap()
     };
-    assert!(run("http://nobody-at-all.invalid").contains("does not say"));
+    assert!(run("http://nobody-at-all.invalid").contains("does not report it"));
     let seen = upstream.seen();
     assert!(seen.iter().any(|seen| seen.path == "http://nobody-at-all.invalid/v1/models"), "{seen:?}");
     let near = self::upstream();
-    assert!(run(&near.url()).contains("does not say"));
+    assert!(run(&near.url()).contains("does not report it"));
     assert!(near.n_seen() > 0 && upstream.n_seen() == seen.len());
 }

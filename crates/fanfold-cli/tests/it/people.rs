@@ -1,4 +1,4 @@
-//! What a person sees.
+//! Output for people.
 
 use expect_test::expect;
 
@@ -8,17 +8,17 @@ use crate::sandbox::{Sandbox, body, long_chat};
 use crate::story;
 
 #[test]
-fn the_demo() {
+fn demo_output() {
     let ran = Sandbox::new().run("demo");
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(ran.out.contains("byte for byte what it was"), "{}", ran.out);
+    assert!(ran.out.contains("identical byte for byte"), "{}", ran.out);
     let widest = ran.out.lines().map(|line| line.chars().count()).max();
     assert!(widest <= Some(80), "{}", ran.out);
     assert!(!ran.out.contains('\u{1b}'));
     assert!(Sandbox::new().run("demo --color always").out.contains("\u{1b}[34m"));
     expect![[r#"
-        An agent mends a small project in 62 steps: 125 messages, 27,120 tokens.
-        The model's window is 16,000 tokens; 4,000 of them are kept for its answer.
+        An agent fixes a small project in 62 steps: 125 messages, 27,120 tokens.
+        The model's window is 16,000 tokens; 4,000 of them are reserved for its reply.
 
         before  ▒█████████████████████████████████████████████████████████████ 27,120
         after   ▒█▞░░░░░░░░░░■■■■■■■■■ 9,928
@@ -32,29 +32,29 @@ fn the_demo() {
           stage    normal
           passes   dedupe           3 folded  −425
                    digest           1 folded  −5,098
-          rewrote  2,919 of 8,144 tokens, which the provider reads anew
-          costs    as much as 427 new tokens, for the broken cache
+          rewrote  2,919 of 8,144 tokens, which miss the provider's cache
+          costs    as much as 427 new tokens, for the cache miss
           won      5,523 tokens of room
 
-        a fold opens again, as `fanfold recall FILE 291227` does
+        a recalled fold, as printed by `fanfold recall FILE 291227`
           sent     [291227] export.py
-          opened   call read: {"path":"harbour/export.py"}
+          original call read: {"path":"harbour/export.py"}
                        1  """Schedules as files for agents, pilots and the customs offi…
                        2  
                        3  from __future__ import annotations
                        4  
                        5  import csv
-                   … and 44 lines more: 1,839 bytes, byte for byte what it was
+                   … and 44 more lines: 1,839 bytes, identical byte for byte
 
-        The example is `fanfold demo --print`. With a conversation of your own:
+        `fanfold demo --print` prints the example. To fold a conversation of your own:
           fanfold fold chat.json --window 32k --explain > folded.json
     "#]]
     .assert_eq(&ran.out);
 }
 
-/// A file that is printed again is told by what changed in it, and the receipt says why.
+/// A file that is read again is shown by its changes, and the receipt says why.
 #[test]
-fn what_stands_above_is_left_out() {
+fn repeated_file_shows_only_changes() {
     let text = |changed: &str| -> String {
         let line = |n: usize| if n == 30 { changed.to_owned() } else { format!("combine(left, right, {n})") };
         (0..60).map(|n| format!("def part_{n}(left, right):\n    return {}\n", line(n))).collect()
@@ -91,7 +91,7 @@ fn what_stands_above_is_left_out() {
           why      lines of the newest results stood above already
           stage    again
           passes   again            1 folded  −989
-          rewrote  nothing: what was folded had not been sent yet
+          rewrote  nothing: the folded text had not been sent yet
           won      989 tokens of room
         since then waiting: the backlog of 0 tokens has not reached 5,000
         folded once: 2,224 → 1,235 tokens, for a room of 91,808
@@ -102,14 +102,14 @@ fn what_stands_above_is_left_out() {
 }
 
 #[test]
-fn the_demo_is_what_its_generator_writes() {
+fn demo_matches_its_generator() {
     let printed: Value = serde_json::from_str(&Sandbox::new().run("demo --print").out).unwrap();
     let written = json!({ "model": "gpt-4o", "messages": story::messages(), "tools": story::tools() });
     assert!(printed == written, "run `cargo run -p fanfold-cli --example make_demo`");
 }
 
 #[test]
-fn requests_of_a_file_are_none() {
+fn file_has_no_requests() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &body(&long_chat(2)));
     for flags in ["--request 1", "--requests"] {
@@ -120,7 +120,7 @@ fn requests_of_a_file_are_none() {
 }
 
 #[test]
-fn an_estimate_is_called_one_once() {
+fn estimating_counter_is_named_once() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &body(&long_chat(2)));
     let ran = sandbox.run("inspect chat.json --model nonsense-9");
@@ -128,18 +128,18 @@ fn an_estimate_is_called_one_once() {
 }
 
 #[test]
-fn the_budget() {
+fn budget_output() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &body(&long_chat(6)));
     expect![[r#"
         window         16,000
-        reserve         4,000  kept for the answer
-        room           12,000  what a request may cost
-        trigger        11,400  where folding starts: light (policy fanfold)
+        reserve         4,000  reserved for the reply
+        room           12,000  available for a request
+        trigger        11,400  folding starts here: light (policy fanfold)
         cadence          cost  waiting: the backlog of 1,674 tokens has not reached 5,000
-        low mark        6,780  how far a fold goes down
+        low mark        6,780  target of a fold when the window is full
         transcript      4,460  37.2 % of the room, 8 entries
-        tools               0  their schemas, counted in both
+        tools               0  schemas of tools, part of transcript and view
         view            4,460  37.2 % of the room after 0 folds
         pressure         none
         counter     o200k_base (exact)
@@ -148,18 +148,18 @@ fn the_budget() {
 }
 
 #[test]
-fn what_folding_does_in_numbers() {
+fn metrics_output() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &body(&long_chat(60)));
     expect![[r#"
         turns               6  65 steps of the model
-        folds               8  0 of them won less than a tenth
-        per 100         133.3  folds for a hundred turns
-        saved           4,511  tokens that a fold takes out
-        ratio          49.9 %  of its view that a fold leaves
-        view           19.1 %  of all that was said: 8,511 of 44,598 tokens
+        folds               8  0 saved less than a tenth
+        per 100         133.3  folds per 100 turns
+        saved           4,511  tokens saved per fold
+        ratio          49.9 %  size of the view after a fold, of before
+        view           19.1 %  of the transcript: 8,511 of 44,598 tokens
         summaries           0  by a model; the one in the view has 0 tokens
-        rewrote        20,561  tokens that folds had the provider read anew
+        rewrote        20,561  tokens that missed the provider's cache after folds
     "#]]
     .assert_eq(&sandbox.run("inspect chat.json --window 12k --metrics").out);
     let numbers: Value =
@@ -170,7 +170,7 @@ fn what_folding_does_in_numbers() {
     let won: u64 = receipts.iter().map(|receipt| receipt["won"].as_u64().unwrap()).sum();
     assert_eq!(numbers["folds"], receipts.len());
     assert_eq!(numbers["saved_per_fold"], (won as f64 * 1000.0 / receipts.len() as f64).round() / 1000.0);
-    // Of a session it tells what happened to it, too.
+    // For a session, events are counted as well.
     sandbox.run("fold chat.json -w 12k --session s --store kept.db");
     let kept = sandbox.run("inspect --session s --store kept.db --metrics --json");
     let kept: Value = serde_json::from_str(&kept.out).unwrap();
@@ -183,7 +183,7 @@ fn what_folding_does_in_numbers() {
 }
 
 #[test]
-fn the_working_context() {
+fn working_context_output() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &body(&long_chat(4)));
     expect![[r#"
@@ -199,7 +199,7 @@ fn the_working_context() {
 }
 
 #[test]
-fn the_notation() {
+fn notation_output() {
     let sandbox = Sandbox::new();
     let text =
         r#"[{"role":"user","content":"what is on the list?"},{"role":"assistant","content":"buy milk"}]"#;
@@ -211,7 +211,7 @@ fn the_notation() {
 }
 
 #[test]
-fn why_nothing_was_folded() {
+fn explain_says_why_nothing_was_folded() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &body(&long_chat(2)));
     expect![[r#"
@@ -233,25 +233,25 @@ fn why_nothing_was_folded() {
 }
 
 #[test]
-fn what_is_not_known_is_said() {
+fn assumptions_are_reported() {
     let sandbox = Sandbox::new();
     expect![[r#"
-        note: no window and no model is named; a window of 128,000 tokens is assumed (--window)
+        note: neither a window nor a model is given; assuming a window of 128,000 tokens (--window)
     "#]]
     .assert_eq(&sandbox.run_with("fold", r#"[{"role":"user","content":"hi"}]"#).err);
     expect![[r#"
-        note: the window of `own-1` is not known; a window of 128,000 tokens is assumed (--window)
+        note: the window of `own-1` is not known; assuming a window of 128,000 tokens (--window)
     "#]]
     .assert_eq(&sandbox.run_with("fold", r#"{"model":"own-1","messages":[]}"#).err);
 }
 
 #[test]
-fn errors_say_what_to_do() {
+fn errors_have_hints() {
     let sandbox = Sandbox::new();
     expect![[r#"
         error: missing.json could not be read: no such file or directory
 
-        hint: check the path; `-` is stdin where a conversation is read
+        hint: check the path; `-` reads a conversation from stdin
     "#]]
     .assert_eq(&sandbox.run("fold missing.json").err);
     expect![[r#"
@@ -275,7 +275,7 @@ fn errors_say_what_to_do() {
 }
 
 #[test]
-fn completions_and_the_version() {
+fn completions_and_version() {
     let sandbox = Sandbox::new();
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         assert!(sandbox.run(&format!("completions {shell}")).out.contains("fanfold"));

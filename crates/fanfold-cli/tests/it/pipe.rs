@@ -45,7 +45,7 @@ fn messages_of(answer: &str) -> Value {
 }
 
 #[test]
-fn whole_histories_increments_and_fresh_processes_give_the_same_bytes() {
+fn histories_increments_and_restarts_give_the_same_bytes() {
     let messages = long_chat(40);
     let from_whole = answers(&whole("a", &messages), "");
     assert_eq!(answers(&increments("a", &messages), ""), from_whole);
@@ -57,7 +57,7 @@ fn whole_histories_increments_and_fresh_processes_give_the_same_bytes() {
 }
 
 #[test]
-fn sessions_do_not_meet() {
+fn sessions_are_independent() {
     let (a, b) = (long_chat(30), long_chat(21));
     let mixed: Vec<String> =
         increments("a", &a).into_iter().zip(whole("b", &b)).flat_map(|(a, b)| [a, b]).collect();
@@ -68,7 +68,7 @@ fn sessions_do_not_meet() {
 }
 
 #[test]
-fn an_edited_history_starts_anew() {
+fn edited_history_restarts() {
     let messages = long_chat(30);
     let mut edited = messages.clone();
     edited[1]["content"] = json!("Something else altogether.");
@@ -81,7 +81,7 @@ fn an_edited_history_starts_anew() {
 }
 
 #[test]
-fn forgotten_sessions_are_replayed() {
+fn evicted_sessions_are_rebuilt() {
     let messages = long_chat(30);
     let mut lines = whole("old", &messages);
     let n = lines.len();
@@ -92,7 +92,7 @@ fn forgotten_sessions_are_replayed() {
     assert_eq!(messages_of(answers.last().unwrap()), messages_of(&alone[0]));
 }
 
-/// What a session is told of how it is folded, field by field.
+/// The terms that a session sets, field by field.
 fn fields() -> [(&'static str, Value); 5] {
     [
         ("window", json!(5000)),
@@ -115,7 +115,7 @@ fn saying(session: &str, call: usize, bits: u32, messages: &[Value]) -> String {
 }
 
 #[test]
-fn what_a_request_leaves_out_is_as_it_was() {
+fn omitted_fields_keep_their_values() {
     const ALL: u32 = 0b11111;
     let chat = long_chat(24);
     let mut edited = chat[..40].to_vec();
@@ -152,7 +152,7 @@ fn what_a_request_leaves_out_is_as_it_was() {
 }
 
 #[test]
-fn another_model_leaves_window_and_tools_as_they_were() {
+fn model_change_keeps_window_and_tools() {
     let chat = long_chat(24);
     let tools = json!([{ "name": "read", "description": "Reads a file. ".repeat(40) }]);
     let first = json!({ "session": "a", "call": 1, "window": 5000, "messages": chat[..31], "tools": tools });
@@ -174,7 +174,7 @@ fn another_model_leaves_window_and_tools_as_they_were() {
 }
 
 #[test]
-fn a_topic_is_kept_when_a_history_begins_again() {
+fn focus_survives_a_restarted_history() {
     let chat = long_chat(40);
     let focus = json!({ "session": "a", "op": "focus", "topic": "take_6_11 batch_8" }).to_string();
     let mut edited = chat.clone();
@@ -186,26 +186,26 @@ fn a_topic_is_kept_when_a_history_begins_again() {
 }
 
 #[test]
-fn a_beginning_that_is_no_longer_held_is_missed() {
+fn increment_to_an_evicted_session_is_an_error() {
     let chat = long_chat(12);
     let others: Vec<String> = (0..64).map(|i| request(&format!("o{i}"), 1, &chat[..2])).collect();
     let last = |lines: &[String]| {
         answers(&[lines, &others, &[request("a", lines.len() + 1, &chat[9..12])]].concat(), "").pop().unwrap()
     };
-    // After one request nobody knows what the session sends; after two it is known.
+    // The mode of a session is unknown after one request and known after two.
     let once = [request("a", 1, &chat[..9])];
     let whole = [request("a", 1, &chat[..5]), request("a", 2, &chat[..9])];
     let new = [request("a", 1, &chat[..5]), request("a", 2, &chat[5..9])];
     for lines in [&once[..], &new] {
         let answer = last(lines);
-        assert!(answer.contains("the beginning of session `a` is not held"), "{answer}");
+        assert!(answer.contains("the beginning of session `a` is no longer in memory"), "{answer}");
     }
-    // One that always sent all of it has a history that begins otherwise now.
+    // A session that sends whole histories sends one with another beginning.
     assert_eq!(messages_of(&last(&whole)).as_array().unwrap()[..], chat[9..12]);
 }
 
 #[test]
-fn a_session_that_sends_all_of_it_is_held_to_that() {
+fn session_mode_is_kept() {
     let chat = long_chat(9);
     let mut lines = vec![request("a", 1, &chat[..3]), request("a", 2, &chat[..5])];
     for call in 3..6 {
@@ -219,7 +219,7 @@ fn a_session_that_sends_all_of_it_is_held_to_that() {
 }
 
 #[test]
-fn a_window_that_nobody_named_is_told_once() {
+fn assumed_window_is_reported_once() {
     let chat = long_chat(3);
     let line = |call: usize, more: Value| {
         let mut line = json!({ "session": "a", "call": call, "messages": chat[..2 * call] });
@@ -236,7 +236,7 @@ fn a_window_that_nobody_named_is_told_once() {
             |notice: Option<Value>| notice.map_or(String::new(), |it| it["why"].as_str().unwrap().to_owned());
         answers(lines, flags).iter().map(|answer| why(told(answer))).collect()
     };
-    let nobody = "no window and no model is named; a window of 128,000 tokens is assumed (`window`)";
+    let nobody = "neither a window nor a model is given; assuming a window of 128,000 tokens (`window`)";
     assert_eq!(assumed(&[line(1, json!({})), line(2, json!({}))], ""), [nobody, ""]);
     let unknown = assumed(&[line(1, json!({ "model": "nobodys-model" }))], "");
     assert!(unknown[0].starts_with("the window of `nobodys-model` is not known"), "{unknown:?}");
@@ -248,7 +248,7 @@ fn a_window_that_nobody_named_is_told_once() {
 }
 
 #[test]
-fn a_bad_line_is_told_what_is_wrong_with_it() {
+fn bad_line_is_answered_with_an_error() {
     let lines = [
         "not json",
         "[]",
@@ -264,7 +264,7 @@ fn a_bad_line_is_told_what_is_wrong_with_it() {
         (text("message"), text("hint"))
     };
     assert_eq!(told(0).0, "this is not JSON");
-    assert_eq!(told(1).0, "this is JSON, but no object");
+    assert_eq!(told(1).0, "this is JSON, but not an object");
     assert!(told(2).0.ends_with("the JSON ends before it is complete"), "{:?}", told(2));
     assert_eq!(
         told(3),
@@ -275,7 +275,7 @@ fn a_bad_line_is_told_what_is_wrong_with_it() {
 }
 
 #[test]
-fn every_handle_in_an_answer_stands_in_it_and_opens() {
+fn every_handle_in_an_answer_is_recallable() {
     let messages = long_chat(40);
     let lines = whole("a", &messages);
     let last: Value = serde_json::from_str(answers(&lines, "").last().unwrap()).unwrap();
@@ -302,7 +302,7 @@ fn every_handle_in_an_answer_stands_in_it_and_opens() {
 }
 
 #[test]
-fn ops_do_what_they_say() {
+fn operations_change_the_view() {
     let messages = long_chat(12);
     let op = |value: Value| {
         let mut value = value;
@@ -344,7 +344,7 @@ fn ops_do_what_they_say() {
 }
 
 #[test]
-fn bad_lines_are_answered_and_the_pipe_goes_on() {
+fn pipe_continues_after_bad_lines() {
     let lines = [
         "not json".to_owned(),
         "{\"session\":\"a\"}".to_owned(),
@@ -364,7 +364,7 @@ fn bad_lines_are_answered_and_the_pipe_goes_on() {
 }
 
 #[test]
-fn a_wrong_value_is_told_with_its_field() {
+fn wrong_value_error_names_the_field() {
     let wrong = |fields: &str| {
         let line = format!("{{{fields},\"messages\":[]}}");
         let answer: Value = serde_json::from_str(&answers(&[line], "")[0]).unwrap();
@@ -379,14 +379,14 @@ fn a_wrong_value_is_told_with_its_field() {
 }
 
 #[test]
-fn a_mark_at_the_beginning_of_a_file_is_no_part_of_it() {
+fn byte_order_mark_is_ignored() {
     let line = json!({ "messages": [{ "role": "user", "content": "hi" }] });
     let answers = answers(&[format!("\u{feff}{line}")], "");
     assert_eq!(messages_of(&answers[0]), json!([{ "role": "user", "content": "hi" }]));
 }
 
 #[test]
-fn hostile_lines_do_not_stop_it() {
+fn hostile_lines_do_not_stop_the_pipe() {
     let mut lines = Vec::new();
     for seed in 0..300 {
         let kind = Kind::ALL[seed as usize % Kind::ALL.len()];
@@ -401,14 +401,14 @@ fn hostile_lines_do_not_stop_it() {
     let answers = answers(&lines, "--quiet");
     assert_eq!(answers.len(), lines.len());
     for answer in answers {
-        // What passes through may hold half a surrogate pair, so strings are not looked into.
+        // Strings may contain half a surrogate pair, so they are not decoded.
         let answer: BTreeMap<String, &RawValue> = serde_json::from_str(&answer).unwrap();
         assert!(answer.contains_key("messages") || answer.contains_key("error"));
     }
 }
 
 #[test]
-fn an_overflow_says_that_the_original_should_be_sent() {
+fn overflow_asks_to_send_the_original() {
     let huge =
         json!([{ "role": "system", "content": "word ".repeat(9000) }, { "role": "user", "content": "hi" }]);
     let line = json!({ "session": "a", "call": 1, "window": 1000, "messages": huge }).to_string();
@@ -418,7 +418,7 @@ fn an_overflow_says_that_the_original_should_be_sent() {
 }
 
 #[test]
-fn a_missing_increment_is_an_error() {
+fn missing_increment_is_an_error() {
     let messages = long_chat(9);
     let mut lines = increments("a", &messages);
     lines.remove(3);
@@ -427,7 +427,7 @@ fn a_missing_increment_is_an_error() {
 }
 
 #[test]
-fn a_model_with_a_price_is_folded_when_that_pays() {
+fn priced_model_is_folded_when_that_saves_money() {
     let messages = long_chat(90);
     let request = |idle: Option<f64>| {
         json!({ "session": "a", "window": 1_000_000, "model": "claude-sonnet-4-5", "messages": messages, "idle": idle })
@@ -447,7 +447,7 @@ fn a_model_with_a_price_is_folded_when_that_pays() {
 }
 
 #[test]
-fn a_fold_by_hand_is_answered_with_what_came_of_it() {
+fn requested_fold_is_answered_with_feedback() {
     let messages = long_chat(60);
     let line = json!({ "session": "a", "call": 1, "window": 60_000, "messages": messages }).to_string();
     let fold = json!({ "session": "a", "op": "fold", "topic": "stage 3" }).to_string();
@@ -463,7 +463,7 @@ fn a_fold_by_hand_is_answered_with_what_came_of_it() {
 }
 
 #[test]
-fn the_smallest_window_of_a_chain_counts() {
+fn smallest_fallback_window_applies() {
     let line = json!({ "session": "a", "model": "gpt-5", "messages": long_chat(3) }).to_string();
     let window = |flags: &str| {
         let answer: Value = serde_json::from_str(&answers(std::slice::from_ref(&line), flags)[0]).unwrap();
@@ -473,7 +473,7 @@ fn the_smallest_window_of_a_chain_counts() {
     assert_eq!(window("--fallback gpt-4.1,gpt-4"), 8_192);
 }
 
-/// Whoever counts calls from 0 loses none of them.
+/// Calls counted from 0 are all accepted.
 #[test]
 fn calls_may_be_counted_from_zero() {
     let sandbox = Sandbox::new();

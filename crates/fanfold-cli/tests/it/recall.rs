@@ -1,4 +1,4 @@
-//! Folds opened again.
+//! `fanfold recall`.
 
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ fn handles(sandbox: &Sandbox, part: &str) -> Vec<(String, u64)> {
 }
 
 #[test]
-fn a_result_opens_byte_for_byte_whatever_the_flags() {
+fn result_is_recalled_with_any_flags() {
     let sandbox = Sandbox::new();
     let messages = long_chat(60);
     sandbox.write("chat.json", &body(&messages));
@@ -39,7 +39,7 @@ fn a_result_opens_byte_for_byte_whatever_the_flags() {
 }
 
 #[test]
-fn a_segment_opens_with_the_flags_of_the_fold() {
+fn segment_is_recalled_with_the_flags_of_the_fold() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &body(&long_chat(60)));
     let ran = sandbox.run("inspect chat.json -w 12k --cadence window --ledger --json");
@@ -57,7 +57,7 @@ fn a_segment_opens_with_the_flags_of_the_fold() {
 }
 
 #[test]
-fn a_wrong_handle_is_told_the_nearest() {
+fn unknown_handle_error_lists_similar_ones() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &body(&long_chat(60)));
     let ran = sandbox.run("inspect chat.json -w 12k --ledger --json");

@@ -1,4 +1,4 @@
-//! Recorded conversations through policies.
+//! `fanfold replay` and `fanfold prices`.
 
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ fn figures(sandbox: &Sandbox, line: &str) -> Value {
 }
 
 #[test]
-fn what_leaves_is_what_pipe_would_send() {
+fn replay_sends_what_pipe_would_send() {
     let messages = long_chat(40);
     let sandbox = Sandbox::new();
     sandbox.write("runs.jsonl", &record("a", &messages));
@@ -47,7 +47,7 @@ fn what_leaves_is_what_pipe_would_send() {
         assert_eq!(sums["messages"], views.iter().map(|view| view.len()).sum::<usize>(), "{policy}");
         assert_eq!(sums["rewrites"], n_broken, "{policy}");
         assert_eq!(&sums["folds"], n_folds, "{policy}");
-        // A session counts what it writes piece by piece, and schemas as they came.
+        // A session counts its messages one by one, and schemas verbatim.
         let per_call = sums["sent"].as_f64().unwrap() / replies.len() as f64;
         let per_answer = tokens as f64 / replies.len() as f64;
         assert!((per_call / per_answer - 1.0).abs() < 0.002, "{policy}: {per_call} is not {per_answer}");
@@ -57,7 +57,7 @@ fn what_leaves_is_what_pipe_would_send() {
 }
 
 #[test]
-fn the_cadence_window_folds_nothing_that_fits() {
+fn window_cadence_does_not_fold_fitting_views() {
     let sandbox = Sandbox::new();
     sandbox.write("runs.jsonl", &record("a", &long_chat(40)));
     let early = |flags: &str| {
@@ -69,7 +69,7 @@ fn the_cadence_window_folds_nothing_that_fits() {
         )
     };
     let (calls, sent, peak) = early("--cadence window");
-    // What is sent while everything fits is all there is, as under a policy that only drops what does not fit.
+    // While everything fits, the whole conversation is sent, as under a policy that drops only what does not fit.
     let (window_calls, window_sent, _) = early("--policy window");
     assert_eq!((&calls, &sent), (&window_calls, &window_sent));
     assert!(calls.as_u64() > Some(5) && peak.as_u64() <= Some(6_000), "{calls} calls, {peak} tokens");
@@ -80,7 +80,7 @@ fn the_cadence_window_folds_nothing_that_fits() {
 }
 
 #[test]
-fn a_fifth_is_kept_aside() {
+fn a_fifth_is_reserved() {
     let sandbox = Sandbox::new();
     let messages = long_chat(20);
     let lines: Vec<String> = (0..20).map(|n| record(&format!("run {n}"), &messages)).collect();
@@ -97,7 +97,7 @@ fn a_fifth_is_kept_aside() {
 }
 
 #[test]
-fn files_are_told_apart_and_what_is_none_is_counted() {
+fn formats_are_recognised_and_other_files_counted() {
     let sandbox = Sandbox::new();
     let messages = long_chat(12);
     sandbox.write("runs/a/records.jsonl", &record("a", &messages));
@@ -106,8 +106,8 @@ fn files_are_told_apart_and_what_is_none_is_counted() {
     sandbox.write("runs/package.json", r#"{ "name": "no conversation" }"#);
     sandbox.write("runs/notes.txt", "not even looked at");
     let ran = sandbox.run("replay runs --window 6k --min-ratio 1");
-    assert_eq!(ran.err.lines().next(), Some("1 of 4 files hold no conversation and were skipped"));
-    assert!(ran.err.contains("note: 2 conversations without a model whose price is known"), "{}", ran.err);
+    assert_eq!(ran.err.lines().next(), Some("skipped 1 of 4 files without a conversation"));
+    assert!(ran.err.contains("note: 2 conversations without a known price"), "{}", ran.err);
     let line = ran.out.lines().nth(1).unwrap();
     assert!(line.starts_with("fanfold    6000     3 "), "{line}");
 }
@@ -143,7 +143,7 @@ fn claude_session() -> String {
 }
 
 #[test]
-fn ones_own_sessions_are_told_in_money() {
+fn own_sessions_are_summed_up_in_dollars() {
     let sandbox = Sandbox::new();
     sandbox.write(".claude/projects/x/s.jsonl", &claude_session());
     let item = |payload: Value| json!({ "timestamp": "2026-03-01T10:00:00Z", "type": "response_item", "payload": payload });
@@ -159,18 +159,19 @@ fn ones_own_sessions_are_told_in_money() {
     let codex: String = codex.iter().map(|line| format!("{line}\n")).collect();
     sandbox.write(".codex/sessions/2026/03/01/rollout-1.jsonl", &codex);
     let ran = sandbox.run("replay --window 16k 32k 200k");
-    let money: Vec<&str> = ran.out.lines().skip_while(|line| !line.contains("as it came")).collect();
+    let money: Vec<&str> = ran.out.lines().skip_while(|line| !line.contains("unfolded")).collect();
     expect![[r#"
-        2 sessions, 183 messages; by the providers' own counts they cost $2.46
+        2 sessions, 183 messages; by the providers' counts they cost $2.46
         $2.22 instead of $2.79 with fanfold at a window of 200,000: 21 % saved
     "#]]
     .assert_eq(&ran.out.lines().take(2).map(|line| format!("{line}\n")).collect::<String>());
     expect![[r#"
-        policy   window  folds   cost  as it came  saved  saved%  worst  breaks  break cost  repeats  folded  recall tok  recall all  copied
-        fanfold   16000     20  $1.08       $2.79  $1.71    61.2  1.204      20       $0.19        0       0           -           -       -
-        fanfold   32000      9  $1.32       $2.79  $1.47    52.8  1.175       9       $0.17        0       0           -           -       -
-        fanfold  200000      2  $2.22       $2.79  $0.57    20.5  1.003       2       $0.06        0       0           -           -       -
-    "#]].assert_eq(&(money.join("\n") + "\n"));
+        policy   window  folds   cost  unfolded  saved  saved%  worst  breaks  break cost  repeats  folded  recall tok  recall all  copied
+        fanfold   16000     20  $1.08     $2.79  $1.71    61.2  1.204      20       $0.19        0       0           -           -       -
+        fanfold   32000      9  $1.32     $2.79  $1.47    52.8  1.175       9       $0.17        0       0           -           -       -
+        fanfold  200000      2  $2.22     $2.79  $0.57    20.5  1.003       2       $0.06        0       0           -           -       -
+    "#]]
+    .assert_eq(&(money.join("\n") + "\n"));
     let none = Sandbox::new().run("replay");
     assert_eq!(none.code, 1);
     expect![[r#"
@@ -182,7 +183,7 @@ fn ones_own_sessions_are_told_in_money() {
 }
 
 #[test]
-fn a_picture_is_drawn_and_receipts_are_listed() {
+fn plot_and_receipts_are_written() {
     let sandbox = Sandbox::new();
     sandbox.write("runs.jsonl", &record("a", &long_chat(40)));
     let ran = sandbox.run("replay runs.jsonl --window 6k --policy all --receipts --picture runs.svg");
@@ -194,11 +195,11 @@ fn a_picture_is_drawn_and_receipts_are_listed() {
 }
 
 #[test]
-fn prices_are_told_and_can_be_set() {
+fn prices_are_listed_and_can_be_set() {
     let sandbox = Sandbox::new();
     expect![[r#"
         model     us.anthropic.claude-opus-5-5-v1
-        row       claude-opus-5-5: no longer row stands at the beginning of the model's name
+        row       claude-opus-5-5: it is the longest prefix of the model's name
         provider  Anthropic, 5-minute cache
         input     $4 a million tokens
         output    $20 a million tokens
@@ -207,7 +208,7 @@ fn prices_are_told_and_can_be_set() {
         match     marks
         minimum   512 tokens
         cliffs    -
-        source    the cache's terms are published by the provider; nobody is noted for the dollars
+        source    the terms of the cache are published by the provider, the dollars have no known source
     "#]]
     .assert_eq(&sandbox.run("prices us.anthropic.claude-opus-5-5-v1").out);
     expect![[r#"
@@ -230,13 +231,13 @@ fn prices_are_told_and_can_be_set() {
 }
 
 #[test]
-fn what_the_tables_do_not_show_is_told() {
+fn omissions_of_tables_are_reported() {
     let sandbox = Sandbox::new();
     sandbox.write("runs.jsonl", &record("a", &long_chat(40)));
     let ran = sandbox.run("replay runs.jsonl --window 6k 500k");
     expect![[r#"
         note: no conversation is long enough at 500,000
-        note: 1 conversation without a model whose price is known, charged as `anthropic`; --prices names another
+        note: 1 conversation without a known price, charged as `anthropic`; --prices selects another
     "#]]
     .assert_eq(&ran.err);
     let ran = sandbox.run("replay runs.jsonl --window 6k --prices gpt-5");
@@ -244,27 +245,31 @@ fn what_the_tables_do_not_show_is_told() {
 }
 
 #[test]
-fn a_picture_of_another_kind_is_refused() {
+fn plot_must_be_svg() {
     let sandbox = Sandbox::new();
     sandbox.write("runs.jsonl", &record("a", &long_chat(40)));
     let ran = sandbox.run("replay runs.jsonl --window 6k --picture runs.png");
     assert_eq!(ran.code, 1);
     expect![[r#"
-        error: the picture is drawn as SVG, and runs.png is named otherwise
+        error: the plot is an SVG file, but is to be named runs.png
 
-        hint: name it runs.svg; browsers show it
+        hint: name it runs.svg
     "#]]
     .assert_eq(&ran.err);
     assert!(!sandbox.path("runs.png").exists());
 }
 
 #[test]
-fn no_price_is_below_zero() {
+fn negative_prices_are_refused() {
     let sandbox = Sandbox::new();
     for price in ["read = -0.1", "base = nan", "cliffs = [{ above = 1000, base = -1, output = 1 }]"] {
         sandbox.write(".fanfold.toml", &format!("[[prices]]\nname = \"mine\"\n{price}\n"));
         let ran = sandbox.run("prices");
         assert_ne!(ran.code, 0, "{price}");
-        assert!(ran.err.contains("is no price") && ran.err.contains(".fanfold.toml"), "{price}: {}", ran.err);
+        assert!(
+            ran.err.contains("is not a price") && ran.err.contains(".fanfold.toml"),
+            "{price}: {}",
+            ran.err
+        );
     }
 }

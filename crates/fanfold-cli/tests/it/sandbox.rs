@@ -1,4 +1,4 @@
-//! A place of its own for each test: an empty home, no settings, no colours.
+//! A sandbox for each test: an empty home, no settings, no colours.
 
 use std::path::PathBuf;
 
@@ -11,8 +11,8 @@ pub(crate) struct Sandbox {
     directory: TempDir,
 }
 
-/// What a command did.
-pub(crate) struct Ran {
+/// The exit code and output of a command.
+pub(crate) struct CommandOutput {
     pub(crate) code: i32,
     pub(crate) out: String,
     pub(crate) err: String,
@@ -46,15 +46,19 @@ impl Sandbox {
     }
 
     /// Runs a line of arguments. Paths of the sandbox are left out of what it said.
-    pub(crate) fn run(&self, line: &str) -> Ran {
+    pub(crate) fn run(&self, line: &str) -> CommandOutput {
         self.run_with(line, "")
     }
 
-    pub(crate) fn run_with(&self, line: &str, stdin: &str) -> Ran {
+    pub(crate) fn run_with(&self, line: &str, stdin: &str) -> CommandOutput {
         let output = self.command().args(line.split_whitespace()).write_stdin(stdin).output().unwrap();
         let here = self.directory.path().display().to_string();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().replace(&here, "HERE");
-        Ran { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+        CommandOutput {
+            code: output.status.code().unwrap_or(-1),
+            out: text(output.stdout),
+            err: text(output.stderr),
+        }
     }
 }
 

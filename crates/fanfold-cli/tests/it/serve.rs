@@ -1,4 +1,4 @@
-//! The proxy as a program: it starts, serves, starts a client, and ends in good order.
+//! `fanfold serve` as a process: start, clients, signals, shutdown.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -42,7 +42,7 @@ impl Proxy {
         stderr.read_line(&mut line).unwrap();
         let address = line.split("http://").nth(1).and_then(|rest| rest.split(',').next());
         let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();
-        // Nobody reads on, and it must not wait for that.
+        // No client reads the rest, and the proxy must not wait for it.
         std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
         Proxy { child, address }
     }
@@ -87,7 +87,7 @@ fn ask(address: &str) -> (TcpStream, Vec<u8>) {
 }
 
 #[test]
-fn a_signal_under_load_lets_every_stream_end() {
+fn signal_under_load_lets_every_stream_end() {
     let (sandbox, upstream) = (Sandbox::new(), upstream(Duration::from_millis(60)));
     let mut proxy = Proxy::start(&sandbox, &upstream);
     let streams: Vec<_> = (0..12).map(|_| ask(&proxy.address)).collect();
@@ -110,7 +110,7 @@ fn a_signal_under_load_lets_every_stream_end() {
 }
 
 #[test]
-fn a_second_signal_ends_it_at_once() {
+fn second_signal_stops_the_proxy_at_once() {
     let (sandbox, upstream) = (Sandbox::new(), upstream(Duration::from_secs(5)));
     let mut proxy = Proxy::start(&sandbox, &upstream);
     let (_stream, _) = ask(&proxy.address);
@@ -121,7 +121,7 @@ fn a_second_signal_ends_it_at_once() {
 }
 
 #[test]
-fn who_was_told_the_address_may_end_it_at_once() {
+fn signal_is_handled_as_soon_as_the_address_is_printed() {
     let (sandbox, upstream) = (Sandbox::new(), upstream(Duration::ZERO));
     for _ in 0..10 {
         let mut proxy = Proxy::start(&sandbox, &upstream);
@@ -131,7 +131,7 @@ fn who_was_told_the_address_may_end_it_at_once() {
 }
 
 #[test]
-fn a_client_is_started_with_its_base_urls_and_ended_with() {
+fn client_is_started_with_its_base_urls() {
     let (sandbox, upstream) = (Sandbox::new(), upstream(Duration::ZERO));
     let url = upstream.url();
     let script = r#"echo "$ANTHROPIC_BASE_URL $OPENAI_BASE_URL"; exit 7"#;
@@ -154,7 +154,7 @@ fn a_client_is_started_with_its_base_urls_and_ended_with() {
 }
 
 #[test]
-fn a_client_that_was_sent_elsewhere_still_goes_there() {
+fn upstream_is_taken_from_client_variables() {
     let sandbox = Sandbox::new();
     let told = |variables: &[(&str, &str)]| {
         let mut command = command(&sandbox, &["serve", "--store", "s.db", "--", "true"]);
@@ -168,7 +168,7 @@ fn a_client_that_was_sent_elsewhere_still_goes_there() {
     assert!(said.contains("warning: OPENAI_BASE_URL and OPENAI_API_BASE differ"), "{said}");
 }
 
-/// Codex as far as it matters here: it tells what it was started with.
+/// A stand-in for Codex that prints its arguments.
 fn codex(sandbox: &Sandbox, settings: &str, arguments: &[&str]) -> (String, String) {
     use std::os::unix::fs::PermissionsExt as _;
     let program = sandbox.write("bin/codex", "#!/bin/sh\necho \"$@\"\n");
@@ -184,7 +184,7 @@ fn codex(sandbox: &Sandbox, settings: &str, arguments: &[&str]) -> (String, Stri
 }
 
 #[test]
-fn codex_still_goes_where_its_own_settings_send_it() {
+fn upstream_is_taken_from_codex_settings() {
     let sandbox = Sandbox::new();
     let (told, said) = codex(&sandbox, "", &[]);
     assert!(said.contains("sends to https://api.openai.com/v1 and") && !said.contains("warning"), "{said}");
@@ -192,7 +192,7 @@ fn codex_still_goes_where_its_own_settings_send_it() {
     let (told, said) = codex(&sandbox, "openai_base_url = \"http://127.0.0.1:9/openai\"\n", &[]);
     assert!(said.contains("sends to http://127.0.0.1:9/openai and") && !said.contains("warning"), "{said}");
     assert!(told.starts_with("-c openai_base_url=") && !told.contains("/v1"), "the same paths: {told}");
-    // A provider of its own is what it is told about.
+    // The flag overrides the selected provider.
     let other = "model_provider = \"mine\"\n[model_providers.mine]\nbase_url = \"http://127.0.0.1:9/v1\"\n";
     let (told, said) = codex(&sandbox, other, &[]);
     assert!(said.contains("sends to http://127.0.0.1:9/v1 and"), "{said}");
@@ -200,22 +200,25 @@ fn codex_still_goes_where_its_own_settings_send_it() {
 }
 
 #[test]
-fn what_codex_s_settings_say_and_does_not_hold_is_told() {
+fn conflicts_with_codex_settings_are_reported() {
     let sandbox = Sandbox::new();
     let settings = "openai_base_url = \"http://127.0.0.1:9/v1\"\n";
     let (_, said) = codex(&sandbox, settings, &["--upstream", "http://127.0.0.1:8"]);
     assert!(said.contains("sends to http://127.0.0.1:8,"), "{said}");
-    assert!(said.contains("config.toml sends Codex to http://127.0.0.1:9/v1; its requests go to"), "{said}");
-    assert!(said.contains("write --upstream http://127.0.0.1:9/v1"), "{said}");
+    assert!(
+        said.contains("config.toml sets the base URL http://127.0.0.1:9/v1, but requests go to"),
+        "{said}"
+    );
+    assert!(said.contains("pass --upstream http://127.0.0.1:9/v1"), "{said}");
     let (_, said) = codex(&sandbox, settings, &["--upstream", "http://127.0.0.1:9/v1/"]);
     assert!(!said.contains("warning"), "{said}");
     let (told, said) = codex(&sandbox, "model_provider = \"oss\"\n", &[]);
-    assert!(said.contains("names the provider `oss`") && said.contains("does not pass here"), "{said}");
+    assert!(said.contains("names the provider `oss`") && said.contains("bypass fanfold"), "{said}");
     assert_eq!(told, "exec hi\n");
 }
 
 #[test]
-fn what_is_set_for_a_shared_proxy_does_not_keep_a_client_of_ours_out() {
+fn variables_of_a_shared_proxy_are_ignored_with_a_client() {
     let (sandbox, upstream) = (Sandbox::new(), upstream(Duration::ZERO));
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let (url, address) = (upstream.url(), taken.local_addr().unwrap().to_string());
@@ -236,7 +239,7 @@ fn what_is_set_for_a_shared_proxy_does_not_keep_a_client_of_ours_out() {
 }
 
 #[test]
-fn a_signal_to_the_proxy_alone_reaches_its_client() {
+fn signal_is_forwarded_to_the_client() {
     use std::os::unix::process::CommandExt as _;
     let (sandbox, upstream) = (Sandbox::new(), upstream(Duration::ZERO));
     let url = upstream.url();
@@ -244,7 +247,7 @@ fn a_signal_to_the_proxy_alone_reaches_its_client() {
         let script =
             format!("trap 'exit {number}' {}; echo ready; while :; do sleep 0.05; done", &signal[1..]);
         let arguments = ["-q", "serve", "--upstream", &url, "--store", "s.db", "--", "sh", "-c", &script];
-        // A group of its own is in front of no terminal, so nobody else tells the client.
+        // A process group of its own has no terminal, so only the proxy can signal the client.
         let mut command = command(&sandbox, &arguments);
         let mut child = command.process_group(0).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
@@ -257,7 +260,7 @@ fn a_signal_to_the_proxy_alone_reaches_its_client() {
 }
 
 #[test]
-fn a_machine_without_certificates_serves_what_needs_none() {
+fn missing_certificates_allow_plain_upstreams() {
     let sandbox = Sandbox::new();
     let empty = sandbox.write("empty.pem", "");
     let run = |upstream: &str| {
@@ -274,7 +277,7 @@ fn a_machine_without_certificates_serves_what_needs_none() {
 }
 
 #[test]
-fn what_can_not_be_served_is_told_with_the_next_step() {
+fn serve_errors_have_hints() {
     let sandbox = Sandbox::new();
     let ran = sandbox.run("serve --listen 0.0.0.0:0");
     expect![[r#"
@@ -292,16 +295,16 @@ fn what_can_not_be_served_is_told_with_the_next_step() {
     .assert_eq(&ran.err);
     let ran = sandbox.run("serve --listen 0.0.0.0:0 --token a-token-of-enough-letters -- true");
     expect![[r#"
-        error: a client that is started here can't use 0.0.0.0:0: it has no token for it
+        error: the client cannot use 0.0.0.0:0, because it has no token
 
-        hint: leave --listen out, or start the proxy and the client each on its own
+        hint: leave out --listen, or start the proxy and the client separately
     "#]]
     .assert_eq(&ran.err);
     let ran = sandbox.run("serve --store s.db --window 0 -- true");
     expect![[r#"
-        error: a window of 0 tokens has no room for anything
+        error: a window of 0 tokens has no room for a request
 
-        hint: set --window to what the model takes: 128k, or more
+        hint: set --window to the window of the model, such as 128k
     "#]]
     .assert_eq(&ran.err);
     let ran = sandbox.run("serve --store s.db --window 500 -- true");
@@ -317,7 +320,7 @@ fn what_can_not_be_served_is_told_with_the_next_step() {
 }
 
 #[test]
-fn a_project_does_not_decide_where_credentials_go() {
+fn project_file_cannot_set_serve() {
     let sandbox = Sandbox::new();
     sandbox.write(".fanfold.toml", "[serve]\nupstream = \"https://elsewhere.example\"\n");
     let ran = sandbox.run("config show");

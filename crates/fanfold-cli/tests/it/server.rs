@@ -1,9 +1,9 @@
-//! Sessions on a PostgreSQL server: the same commands, the same bytes.
+//! Sessions in PostgreSQL: the same commands, the same bytes.
 
 use serde_json::{Value, json};
 
 use crate::cluster;
-use crate::sandbox::{Ran, Sandbox, body, long_chat};
+use crate::sandbox::{CommandOutput, Sandbox, body, long_chat};
 use crate::sessions::handles;
 
 /// A sandbox whose store is a database.
@@ -14,7 +14,7 @@ struct Served {
 
 impl Served {
     /// One with a session of a long chat; none without PostgreSQL.
-    fn kept() -> Option<Served> {
+    fn stored_sandbox() -> Option<Served> {
         let served = Served { sandbox: Sandbox::new(), store: cluster::database()? };
         served.sandbox.write("chat.json", &body(&long_chat(60)));
         let ran = served.run("fold --session night chat.json -w 12k -o sent.json");
@@ -22,7 +22,7 @@ impl Served {
         Some(served)
     }
 
-    fn run(&self, line: &str) -> Ran {
+    fn run(&self, line: &str) -> CommandOutput {
         self.sandbox.run(&format!("{line} --store {}", self.store))
     }
 
@@ -34,8 +34,8 @@ impl Served {
 }
 
 #[test]
-fn what_was_sent_from_a_server_is_made_again_and_its_folds_open() {
-    let Some(served) = Served::kept() else { return };
+fn postgres_requests_are_rebuilt_and_folds_recalled() {
+    let Some(served) = Served::stored_sandbox() else { return };
     let sent = served.sandbox.read("sent.json");
     let in_a_file = served.sandbox.run("fold --session night chat.json -w 12k --store beside.db");
     assert_eq!(in_a_file.out, sent, "a file says the same");
@@ -48,12 +48,12 @@ fn what_was_sent_from_a_server_is_made_again_and_its_folds_open() {
         assert!(here.code == 0 && !here.out.is_empty() && here.out == beside.out, "{handle}: {}", here.err);
     }
     let ran = served.run("doctor --requests");
-    assert_eq!((ran.code, ran.out.contains("all is well")), (0, true), "{}{}", ran.out, ran.err);
+    assert_eq!((ran.code, ran.out.contains("no problems")), (0, true), "{}{}", ran.out, ran.err);
 }
 
 #[test]
-fn sessions_of_a_server_go_back_and_forth_and_other_ways() {
-    let Some(served) = Served::kept() else { return };
+fn postgres_sessions_rewind_redo_and_fork() {
+    let Some(served) = Served::stored_sandbox() else { return };
     assert_eq!(served.run("sessions rewind night --to 10").code, 0);
     assert_eq!(served.json("sessions show night --json")["messages"], 10);
     assert_eq!(served.run("sessions redo night").code, 0);
@@ -70,8 +70,8 @@ fn sessions_of_a_server_go_back_and_forth_and_other_ways() {
 }
 
 #[test]
-fn sessions_go_from_a_server_to_a_file_and_back_and_are_found() {
-    let Some(served) = Served::kept() else { return };
+fn sessions_move_between_postgres_and_file() {
+    let Some(served) = Served::stored_sandbox() else { return };
     served.run("sessions export --all -o all.jsonl");
     served.sandbox.run("--quiet sessions import all.jsonl --store other.db");
     let there = served.sandbox.run("inspect --session night --request 1 --store other.db");

@@ -1,14 +1,14 @@
-//! What is kept: sessions, their folds, their requests.
+//! Stored sessions: their folds, their requests.
 
 use std::process::{Command, Stdio};
 
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use crate::sandbox::{Ran, Sandbox, body, long_chat};
+use crate::sandbox::{CommandOutput, Sandbox, body, long_chat};
 
 /// A store with one session of a long chat.
-fn kept() -> Sandbox {
+fn stored_sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &body(&long_chat(60)));
     let ran = sandbox.run("fold --session night chat.json -w 12k -o sent.json");
@@ -29,7 +29,7 @@ fn timeless(text: &str) -> String {
     out
 }
 
-fn check(ran: &Ran, expected: &Expect) {
+fn check(ran: &CommandOutput, expected: &Expect) {
     expected.assert_eq(timeless(&format!("{}{}", ran.out, ran.err)).trim_start());
 }
 
@@ -41,8 +41,8 @@ pub(crate) fn handles(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_session_is_listed_and_told_about() {
-    let sandbox = kept();
+fn sessions_are_listed_and_shown() {
+    let sandbox = stored_sandbox();
     check(
         &sandbox.run("sessions list"),
         &expect![[r#"
@@ -60,10 +60,10 @@ fn a_session_is_listed_and_told_about() {
             source     cli
             format     chat
             model      gpt-4o
-            begun      … …
-            written to … …
+            started    … …
+            updated    … …
             messages   132
-            folds      163 handles were given
+            folds      163 handles
               … …  folded for a window of 12,000 tokens from here on
               … …  checkpoint "before fold 8"
               … …  fold 8: 9,356 → 5,012 tokens, 163 handles
@@ -75,8 +75,8 @@ fn a_session_is_listed_and_told_about() {
 }
 
 #[test]
-fn what_was_sent_is_made_again_and_its_folds_open() {
-    let sandbox = kept();
+fn requests_are_rebuilt_and_folds_recalled() {
+    let sandbox = stored_sandbox();
     let sent = sandbox.read("sent.json");
     let again = sandbox.run("inspect --session night --request 1");
     assert_eq!((again.code, &again.out), (0, &sent));
@@ -96,7 +96,7 @@ fn what_was_sent_is_made_again_and_its_folds_open() {
     check(
         &sandbox.run("doctor --requests"),
         &expect![[r#"
-            1 session, 163 handles, 1 request: all is well
+            1 session, 163 handles, 1 request: no problems
         "#]],
     );
     assert!(sandbox.run("show --session night --folded").out.contains("fanfold"));
@@ -106,8 +106,8 @@ fn what_was_sent_is_made_again_and_its_folds_open() {
 }
 
 #[test]
-fn sessions_go_back_and_forth_and_other_ways() {
-    let sandbox = kept();
+fn sessions_rewind_redo_and_fork() {
+    let sandbox = stored_sandbox();
     check(&sandbox.run("sessions checkpoint night before the change"), &expect![[""]]);
     check(
         &sandbox.run("sessions rewind night --turns 2"),
@@ -154,8 +154,8 @@ fn sessions_go_back_and_forth_and_other_ways() {
 }
 
 #[test]
-fn exports_are_read_again_elsewhere() {
-    let sandbox = kept();
+fn exports_are_imported_into_another_store() {
+    let sandbox = stored_sandbox();
     sandbox.run("sessions export --all -o all.jsonl");
     sandbox.run("--quiet sessions import all.jsonl --store other.db");
     assert_eq!(
@@ -165,7 +165,7 @@ fn exports_are_read_again_elsewhere() {
     check(
         &sandbox.run("sessions import all.jsonl --store other.db"),
         &expect![[r#"
-        0 sessions brought here, 1 known already
+        0 sessions imported, 1 known already
     "#]],
     );
     assert_eq!(sandbox.run("sessions export night -f raw").out, sandbox.read("chat.json"));
@@ -177,13 +177,13 @@ fn exports_are_read_again_elsewhere() {
     );
     assert!(turns[2]["value"].as_str().unwrap().contains("<tool_call>"));
     assert!(turns[3]["value"].as_str().unwrap().contains("<tool_response>"));
-    // What was exported as ShareGPT is a conversation that can be brought here, too.
+    // A ShareGPT export can be imported, too.
     sandbox.write("one.json", &line.to_string());
-    assert!(sandbox.run("sessions import one.json --store third.db").err.contains("1 session brought here"));
+    assert!(sandbox.run("sessions import one.json --store third.db").err.contains("1 session imported"));
 }
 
 #[test]
-fn bodies_of_every_format_are_brought_here_as_they_are() {
+fn bodies_of_every_format_are_imported_verbatim() {
     use fanfold_testkit::bodies::{Kind, rich};
     let sandbox = Sandbox::new();
     for (i, kind) in Kind::ALL.into_iter().enumerate() {
@@ -191,13 +191,13 @@ fn bodies_of_every_format_are_brought_here_as_they_are() {
         sandbox.write("one.json", &text);
         let store = format!("store{i}.db");
         let ran = sandbox.run(&format!("sessions import one.json --store {store}"));
-        assert!(ran.err.contains("1 session brought here"), "{kind:?}: {}", ran.err);
+        assert!(ran.err.contains("1 session imported"), "{kind:?}: {}", ran.err);
         assert_eq!(sandbox.run(&format!("sessions export 1 -f raw --store {store}")).out, text, "{kind:?}");
     }
 }
 
 #[test]
-fn a_hermes_database_is_read_with_what_was_summarised_away() {
+fn hermes_import_includes_compacted_messages() {
     let sandbox = Sandbox::new();
     let path = sandbox.path("state.db");
     let database = rusqlite::Connection::open(&path).unwrap();
@@ -226,7 +226,7 @@ fn a_hermes_database_is_read_with_what_was_summarised_away() {
     check(
         &sandbox.run("sessions import state.db"),
         &expect![[r#"
-        2 sessions brought here, 0 known already
+        2 sessions imported, 0 known already
     "#]],
     );
     check(
@@ -247,7 +247,7 @@ fn a_hermes_database_is_read_with_what_was_summarised_away() {
 }
 
 #[test]
-fn what_agents_wrote_is_brought_here() {
+fn sessions_of_agents_are_imported() {
     let sandbox = Sandbox::new();
     let claude = [
         json!({ "type": "user", "uuid": "1", "parentUuid": null, "sessionId": "x", "timestamp": "2026-11-15T10:00:00Z",
@@ -258,7 +258,7 @@ fn what_agents_wrote_is_brought_here() {
     ];
     let lines: Vec<String> = claude.iter().map(ToString::to_string).collect();
     sandbox.write("session.jsonl", &lines.join("\n"));
-    assert!(sandbox.run("sessions import session.jsonl").err.contains("1 session brought here"));
+    assert!(sandbox.run("sessions import session.jsonl").err.contains("1 session imported"));
     let ran = sandbox.run("search striped");
     assert!(ran.out.contains("claude-code") && ran.out.contains("striped"), "{}{}", ran.out, ran.err);
     let codex = [
@@ -270,13 +270,13 @@ fn what_agents_wrote_is_brought_here() {
     ];
     let lines: Vec<String> = codex.iter().map(ToString::to_string).collect();
     sandbox.write("rollout.jsonl", &lines.join("\n"));
-    assert!(sandbox.run("sessions import rollout.jsonl").err.contains("1 session brought here"));
+    assert!(sandbox.run("sessions import rollout.jsonl").err.contains("1 session imported"));
     assert!(sandbox.run("search okapi").out.contains("codex"));
 }
 
 #[test]
-fn search_has_four_shapes() {
-    let sandbox = kept();
+fn search_discovers_scrolls_reads_and_browses() {
+    let sandbox = stored_sandbox();
     let ran = sandbox.run("search hundredth record --json");
     let found: Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!((&found["mode"], &found["results"][0]["session_id"]), (&json!("discover"), &json!("night")));
@@ -292,7 +292,7 @@ fn search_has_four_shapes() {
     assert!(sandbox.run("search hundredth").out.contains("night"));
     assert!(sandbox.run("search --session night").out.contains("messages left out"));
     assert_eq!(sandbox.run("search xylophone").code, 0);
-    // What is live in the asker's view is left out, what is folded away is found.
+    // Messages in the caller's view are left out, folded ones are found.
     let live = sandbox.run("search take_0_7 --current night --json").out;
     assert_eq!(serde_json::from_str::<Value>(&live).unwrap()["results"][0]["folded"], true, "{live}");
     let last = sandbox.run("search stage_59 --current night --role tool --json").out;
@@ -308,15 +308,15 @@ fn search_has_four_shapes() {
 }
 
 #[test]
-fn a_store_that_is_not_there_is_told_about() {
+fn missing_store_is_an_error() {
     let sandbox = Sandbox::new();
     check(
         &sandbox.run("sessions list"),
         &expect![[r#"
-        error: there is no store at HERE/.local/share/fanfold/default.db
+            error: there is no store at HERE/.local/share/fanfold/default.db
 
-        hint: keep a session first: fanfold fold --session new chat.json
-    "#]],
+            hint: store a session first: fanfold fold --session new chat.json
+        "#]],
     );
     let ran = sandbox.run("sessions list --profile ../x");
     assert!(ran.err.contains("hint: use letters"), "{}", ran.err);
@@ -324,11 +324,11 @@ fn a_store_that_is_not_there_is_told_about() {
     let ran = sandbox.run("fold --session s chat.json -w 200 --user-text never");
     assert_eq!((ran.code, &*ran.out), (3, ""));
     sandbox.write("noise.db", "not a database, but long enough to look like one to a careless reader");
-    // Whoever waits for the conversation must go on.
+    // A client waiting for the conversation must get it.
     let ran = sandbox.run("fold --session s chat.json -w 12k --store noise.db");
     assert_eq!((ran.code, &ran.out), (0, &sandbox.read("chat.json")));
     assert!(ran.err.starts_with("warning: the store noise.db could not be opened"), "{}", ran.err);
-    assert!(ran.err.contains("nothing is kept, and the conversation leaves as it came"), "{}", ran.err);
+    assert!(ran.err.contains("nothing is stored, and the conversation is written unchanged"), "{}", ran.err);
     for line in
         ["fold --session s -w 12k --store noise.db", "fold --session s chat.json --dry-run --store noise.db"]
     {
@@ -338,7 +338,7 @@ fn a_store_that_is_not_there_is_told_about() {
 }
 
 #[test]
-fn two_processes_folding_one_session_make_one_fold() {
+fn concurrent_folds_of_a_session_fold_once() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &body(&long_chat(52)));
     sandbox.write("start.json", &body(&long_chat(3)));

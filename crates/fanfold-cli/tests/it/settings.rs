@@ -1,4 +1,4 @@
-//! Flags before environment before files.
+//! Settings: precedence, errors, `fanfold config`.
 
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ fn window(sandbox: &Sandbox, flags: &str, variable: Option<&str>) -> u64 {
 }
 
 #[test]
-fn the_nearest_word_counts() {
+fn settings_follow_precedence() {
     let sandbox = Sandbox::new();
     assert_eq!(window(&sandbox, "", None), 128_000, "the model's own");
     sandbox.write(
@@ -36,14 +36,14 @@ fn the_nearest_word_counts() {
 }
 
 #[test]
-fn models_of_ones_own_are_known() {
+fn models_are_added_in_settings() {
     let sandbox = Sandbox::new();
     sandbox.write(".fanfold.toml", "[[models]]\npattern = \"gpt-4o\"\nwindow = \"9k\"\n");
     assert_eq!(window(&sandbox, "", None), 9_000);
 }
 
 #[test]
-fn the_smallest_window_of_a_chain_counts_from_the_start() {
+fn smallest_fallback_window_applies() {
     let sandbox = Sandbox::new();
     let models = "[[models]]\npattern = \"small\"\nwindow = \"9k\"\n[[models]]\npattern = \"large\"\nwindow = \"1m\"\n";
     sandbox.write(".fanfold.toml", models);
@@ -56,14 +56,14 @@ fn the_smallest_window_of_a_chain_counts_from_the_start() {
     sandbox.write(".fanfold.toml", &format!("fallback = [\"small\", \"large\"]\n{models}"));
     assert_eq!(window(&sandbox, "", None), 9_000);
     assert_eq!(window(&sandbox, "--fallback large", None), 128_000, "the flag's chain");
-    // One whose window nobody knows does not count, and that is said.
+    // A model with an unknown window is ignored and reported.
     let ran = sandbox.run("inspect a/b/chat.json --json --fallback nobodys-model");
     assert_eq!(serde_json::from_str::<Value>(&ran.out).unwrap()["window"], 128_000);
-    assert!(ran.err.contains("`nobodys-model`, which may take over, is not known"), "{}", ran.err);
+    assert!(ran.err.contains("the fallback model `nobodys-model` is unknown"), "{}", ran.err);
 }
 
 #[test]
-fn values_are_shown_with_their_sources() {
+fn config_show_prints_values_and_sources() {
     let sandbox = Sandbox::new();
     sandbox.write(
         ".fanfold.toml",
@@ -78,6 +78,7 @@ fn values_are_shown_with_their_sources() {
         model           default: what the request names
         fallback        not set
         policy          rules                FANFOLD_POLICY
+        engine          fanfold              default
         rules           not set
         strategy        from 60 %            default
         cadence         default: cost where the model's price is known, else window
@@ -101,7 +102,7 @@ fn values_are_shown_with_their_sources() {
     .assert_eq(&shown);
 }
 
-/// A chat in which tickets are looked at by a tool that nobody knows.
+/// A chat with calls of an unknown tool for tickets.
 fn chat_about_tickets(result: &str) -> String {
     let mut messages = vec![json!({ "role": "user", "content": "Which tickets are about the till?" })];
     for i in 0..30 {
@@ -118,7 +119,7 @@ fn chat_about_tickets(result: &str) -> String {
 }
 
 #[test]
-fn a_tool_of_ones_own_is_told_as_the_settings_say() {
+fn tool_rules_change_the_view() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "chat.json",
@@ -144,7 +145,7 @@ fn a_tool_of_ones_own_is_told_as_the_settings_say() {
 }
 
 #[test]
-fn what_cannot_be_used_is_told_behind_where_it_comes_from() {
+fn config_show_reports_invalid_values() {
     let sandbox = Sandbox::new();
     for (wrong, told) in [
         ("policy = \"fanfodl\"", "there is no policy `fanfodl`\n\nhint: did you mean `fanfold`?"),
@@ -153,7 +154,7 @@ fn what_cannot_be_used_is_told_behind_where_it_comes_from() {
         ("format = \"chatt\"", "chatt"),
         ("rules = \"none.yaml\"", "none.yaml"),
         ("tokenizer = \"none.json\"", "none.json"),
-        ("profile = \"../../x\"", "`../../x` is no name of a profile"),
+        ("profile = \"../../x\"", "`../../x` is not a valid profile name"),
     ] {
         sandbox.write(".fanfold.toml", &format!("{wrong}\n"));
         for flags in ["", "--json"] {
@@ -165,7 +166,7 @@ fn what_cannot_be_used_is_told_behind_where_it_comes_from() {
 }
 
 #[test]
-fn a_profile_that_is_nearer_hides_a_store() {
+fn profile_overrides_a_store_of_lower_precedence() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &body(&long_chat(3)));
     assert_eq!(sandbox.run("fold chat.json --session s --store kept.db -q").code, 0);
@@ -182,7 +183,7 @@ fn a_profile_that_is_nearer_hides_a_store() {
     let (code, out, err) = run("sessions list --json --profile work");
     assert!(!out.contains("\"s\"") && err.contains("work.db"), "{code:?} {out} {err}");
     let (code, _, err) = run("sessions delete s --profile ../../kept");
-    assert!(code != Some(0) && err.contains("is no name of a profile"), "{err}");
+    assert!(code != Some(0) && err.contains("is not a valid profile name"), "{err}");
     let (code, _, err) = run("sessions list --store kept.db --profile work");
     assert!(code == Some(2) && err.contains("cannot be used with"), "{err}");
     // The nearer word counts, whichever of the two it is.
@@ -194,7 +195,7 @@ fn a_profile_that_is_nearer_hides_a_store() {
 }
 
 #[test]
-fn a_variable_that_is_misspelt_is_told() {
+fn misspelt_variable_is_reported() {
     let sandbox = Sandbox::new();
     let output = sandbox.command().args(["config", "show"]).env("FANFOLD_WINDWO", "3").output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
@@ -218,7 +219,7 @@ fn pages() -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-fn settings_in_the_guide_are_taken() {
+fn settings_in_the_guide_are_valid() {
     let mut n_blocks = 0;
     for page in pages() {
         let text = std::fs::read_to_string(&page).unwrap();
@@ -235,7 +236,7 @@ fn settings_in_the_guide_are_taken() {
 }
 
 #[test]
-fn a_wrong_key_is_told_its_place_and_the_nearest_right_one() {
+fn unknown_key_error_has_position_and_suggestion() {
     let sandbox = Sandbox::new();
     sandbox.write(".fanfold.toml", "window = \"20k\"\n\n  polcy = \"rules\"\n");
     let ran = sandbox.run("config show");
@@ -285,7 +286,7 @@ fn a_wrong_key_is_told_its_place_and_the_nearest_right_one() {
 }
 
 #[test]
-fn a_wrong_variable_is_named() {
+fn invalid_variable_is_named() {
     let sandbox = Sandbox::new();
     let output =
         sandbox.command().args(["config", "show"]).env("FANFOLD_USER_TEXT", "maybe").output().unwrap();
@@ -298,18 +299,18 @@ fn a_wrong_variable_is_named() {
 }
 
 #[test]
-fn a_file_is_started_once() {
+fn config_init_does_not_overwrite() {
     let sandbox = Sandbox::new();
     assert_eq!(sandbox.run("config init").out, "HERE/.fanfold.toml\n");
     assert!(sandbox.read(".fanfold.toml").contains("# window = "));
     assert_eq!(sandbox.run("config show").code, 0);
     let ran = sandbox.run("config init");
-    assert!(ran.code == 1 && ran.err.contains("is there already"), "{}", ran.err);
+    assert!(ran.code == 1 && ran.err.contains("exists already"), "{}", ran.err);
     assert_eq!(sandbox.run("config init --user").out, "HERE/config/fanfold/config.toml\n");
 }
 
 #[test]
-fn the_schema_knows_every_key() {
+fn schema_contains_every_key() {
     let schema: Value = serde_json::from_str(&Sandbox::new().run("config schema").out).unwrap();
     let keys = schema["properties"].as_object().unwrap();
     for key in ["window", "user_text", "tools", "models", "prices", "low_mark"] {

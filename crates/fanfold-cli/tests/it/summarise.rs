@@ -1,4 +1,4 @@
-//! `fold --summarise`: what a person sees of it, and what is left when it fails.
+//! `fold --summarise`: its output, and its failures.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use fanfold_testkit::summaries::{REFUSAL, careful_server};
 use fanfold_testkit::upstream::{Fault, Upstream};
 use serde_json::{Value, json};
 
-use crate::sandbox::{Ran, Sandbox, body, long_chat};
+use crate::sandbox::{CommandOutput, Sandbox, body, long_chat};
 
 const MARK: &str = "Summary of earlier steps, written by a model";
 const KEY: &str = "not-a-key-but-looks-like-one";
@@ -26,35 +26,38 @@ fn setting(more: &str) -> (Sandbox, Upstream) {
     (sandbox, model)
 }
 
-fn run(sandbox: &Sandbox, line: &str) -> Ran {
+fn run(sandbox: &Sandbox, line: &str) -> CommandOutput {
     let mut command = sandbox.command();
     let output = command.args(line.split_whitespace()).env("LITTLE_KEY", KEY).output().unwrap();
     let here = sandbox.path("").display().to_string();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().replace(&here, "HERE/");
-    let ran =
-        Ran { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) };
+    let ran = CommandOutput {
+        code: output.status.code().unwrap_or(-1),
+        out: text(output.stdout),
+        err: text(output.stderr),
+    };
     assert!(!ran.err.contains(KEY) && !ran.out.contains(KEY));
     ran
 }
 
 #[test]
-fn a_summary_stands_in_what_is_written() {
+fn summary_is_in_the_output() {
     let (sandbox, model) = setting("");
     let ran = run(&sandbox, "fold chat.json --window 20k --summarise");
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.out.contains(MARK) && ran.out.contains("Historical Task Snapshot"), "{}", ran.err);
-    assert!(ran.err.contains("asking little for a summary"), "{}", ran.err);
+    assert!(ran.err.contains("requesting a summary from little"), "{}", ran.err);
     assert!(ran.err.contains("a summary of ") && ran.err.contains(" tokens was written"), "{}", ran.err);
     let seen = model.seen();
     assert_eq!(seen[0].header("authorization"), Some(&*format!("Bearer {KEY}")));
-    // Without the flag nobody is asked.
+    // Without the flag no model is called.
     let n_seen = model.n_seen();
     let plain = run(&sandbox, "fold chat.json --window 20k");
     assert!(plain.code == 0 && !plain.out.contains(MARK) && model.n_seen() == n_seen);
 }
 
 #[test]
-fn a_topic_is_passed_on() {
+fn focus_is_in_the_prompt() {
     let (sandbox, model) = setting("");
     let mut command = sandbox.command();
     command.args(["fold", "chat.json", "-w", "20k", "--summarise", "--focus", "the lost record"]);
@@ -63,7 +66,7 @@ fn a_topic_is_passed_on() {
 }
 
 #[test]
-fn a_key_that_is_refused_is_an_error_that_names_its_variable() {
+fn refused_key_error_names_its_variable() {
     let (sandbox, model) = setting("");
     model.fault(Fault::Answer(401, "{\"error\":{\"message\":\"Incorrect API key provided\"}}".to_owned()));
     let ran = run(&sandbox, "fold chat.json --window 20k --summarise -o out.json");
@@ -74,7 +77,7 @@ fn a_key_that_is_refused_is_an_error_that_names_its_variable() {
 }
 
 #[test]
-fn what_fails_otherwise_leaves_the_digest_and_says_so() {
+fn failed_summary_falls_back_to_the_digest() {
     let (sandbox, model) = setting("");
     for _ in 0..9 {
         model.fault(Fault::Answer(
@@ -94,7 +97,7 @@ fn what_fails_otherwise_leaves_the_digest_and_says_so() {
 }
 
 #[test]
-fn any_failure_is_an_error_where_that_is_set() {
+fn abort_on_failure_makes_failures_errors() {
     let (sandbox, model) = setting("abort_on_failure = true\n");
     for _ in 0..9 {
         model.fault(Fault::Answer(
@@ -108,7 +111,7 @@ fn any_failure_is_an_error_where_that_is_set() {
 }
 
 #[test]
-fn without_a_model_it_says_what_to_set() {
+fn missing_model_error_has_a_hint() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &body(&long_chat(60)));
     let ran = run(&sandbox, "fold chat.json --window 20k --summarise");
@@ -118,7 +121,7 @@ fn without_a_model_it_says_what_to_set() {
 }
 
 #[test]
-fn a_project_does_not_decide_where_conversations_go() {
+fn project_file_cannot_set_summary() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &body(&long_chat(3)));
     sandbox.write(".fanfold.toml", "[summary]\nmodel = \"m\"\nurl = \"http://elsewhere.invalid\"\n");
@@ -128,13 +131,13 @@ fn a_project_does_not_decide_where_conversations_go() {
 }
 
 #[test]
-fn a_session_keeps_its_summary() {
+fn stored_session_keeps_its_summary() {
     let (sandbox, model) = setting("");
     let ran = run(&sandbox, "fold chat.json --session a --window 20k --store s.db --summarise");
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.out.contains(MARK), "{}", ran.err);
     let n_seen = model.n_seen();
-    // It is there without being asked for again, whoever comes.
+    // Later requests contain the summary without requesting it again.
     let again = run(&sandbox, "fold --session a --window 20k --store s.db");
     assert_eq!((again.out, model.n_seen()), (ran.out, n_seen), "{}", again.err);
     assert!(run(&sandbox, "show --session a --folded --store s.db").out.contains(MARK));
@@ -145,7 +148,7 @@ fn a_session_keeps_its_summary() {
 }
 
 #[test]
-fn a_key_that_is_refused_leaves_a_session_as_it_was() {
+fn refused_key_leaves_the_session_unchanged() {
     let (sandbox, model) = setting("");
     let refused = || {
         model
@@ -155,7 +158,7 @@ fn a_key_that_is_refused_leaves_a_session_as_it_was() {
     let ran = run(&sandbox, "fold chat.json --session new --window 20k --store s.db --summarise");
     assert!(ran.code == 1 && ran.err.contains("nothing was changed"), "{}", ran.err);
     assert_eq!(run(&sandbox, "sessions list --json --store s.db").out.trim(), "[]");
-    // One that is there keeps its messages, its window and its folds.
+    // An existing session keeps its messages, its window and its folds.
     assert_eq!(run(&sandbox, "fold chat.json --session a --window 60k --store s.db").code, 0);
     let state = || {
         let shown = run(&sandbox, "show --session a --folded --store s.db").out;
@@ -173,7 +176,7 @@ fn a_key_that_is_refused_leaves_a_session_as_it_was() {
 }
 
 #[test]
-fn another_topic_brings_another_summary() {
+fn another_focus_requests_another_summary() {
     let (sandbox, model) = setting("");
     let line = "fold chat.json --session a --window 20k --store s.db --summarise --focus";
     assert_eq!(run(&sandbox, &format!("{line} stages")).code, 0);
@@ -184,7 +187,7 @@ fn another_topic_brings_another_summary() {
 }
 
 #[test]
-fn who_stands_in_for_a_model_is_told() {
+fn fallback_model_is_reported() {
     let (sandbox, model) = setting("");
     let url = model.url();
     sandbox.write(
@@ -208,7 +211,7 @@ fn who_stands_in_for_a_model_is_told() {
 
 /// The newest words of a user stay whole, so a long message leaves as little room for a summary as one likes.
 #[test]
-fn a_summary_that_does_not_fit_is_not_told_as_one_that_stands_there() {
+fn summary_without_room_is_reported_as_not_placed() {
     let (sandbox, _model) = setting("");
     let mut n_placed = 0;
     let sizes = [2_000, 9_000, 10_000, 10_400, 10_800, 11_200];
@@ -231,8 +234,8 @@ fn a_summary_that_does_not_fit_is_not_told_as_one_that_stands_there() {
     assert!(n_placed > 0 && n_placed < sizes.len(), "{n_placed} of {}", sizes.len());
 }
 
-/// The last of the receipts, which tells of the summary.
-fn receipt(sandbox: &Sandbox, line: &str) -> (Ran, Value) {
+/// The last receipt, which describes the summary.
+fn receipt(sandbox: &Sandbox, line: &str) -> (CommandOutput, Value) {
     let ran = run(sandbox, &format!("{line} --receipt r.json"));
     assert_eq!(ran.code, 0, "{}", ran.err);
     let mut all: Vec<Value> = serde_json::from_str(&sandbox.read("r.json")).unwrap();
@@ -242,12 +245,12 @@ fn receipt(sandbox: &Sandbox, line: &str) -> (Ran, Value) {
 }
 
 #[test]
-fn a_receipt_tells_what_became_of_the_summary() {
+fn receipt_contains_the_summary_outcome() {
     let (sandbox, model) = setting("[summary.main]\nmodel = \"large\"\n");
     let lost = || model.fault(Fault::Answer(404, "{\"error\":{\"message\":\"no such model\"}}".to_owned()));
     for line in ["fold chat.json --window 20k", "fold chat.json --session a --window 20k --store s.db"] {
         let is_kept = line.contains("--session");
-        // Without a summary there is nothing to tell of one.
+        // Without a summary there is no such receipt.
         let (_, plain) = receipt(&sandbox, line);
         assert_eq!(plain, Value::Null);
         lost();
@@ -274,7 +277,7 @@ fn a_receipt_tells_what_became_of_the_summary() {
             assert_eq!(told["ended"], "nothing");
         }
     }
-    // The same stands beside the folds of --json, with what was wrong with an answer.
+    // --json contains the same next to the folds, with the flaws of an answer.
     let refusal = json!({ "choices": [{ "index": 0, "finish_reason": "stop",
         "message": { "role": "assistant", "content": REFUSAL } }] });
     model.fault(Fault::Answer(200, refusal.to_string()));
@@ -285,9 +288,9 @@ fn a_receipt_tells_what_became_of_the_summary() {
     assert!(told["receipts"].as_array().unwrap().iter().all(|fold| fold.get("summary").is_none()));
 }
 
-/// What went wrong, by its class, is what `inspect --metrics` counts.
+/// `inspect --metrics` counts failures by class.
 #[test]
-fn what_went_wrong_with_summaries_is_counted() {
+fn summary_failures_are_counted() {
     let (sandbox, model) = setting("[summary.main]\nmodel = \"large\"\n");
     let metrics = || {
         let told = run(&sandbox, "inspect --session a --metrics --json --store s.db").out;
@@ -296,7 +299,7 @@ fn what_went_wrong_with_summaries_is_counted() {
     };
     let line = "fold chat.json --session a --window 20k --store s.db --summarise --focus";
     let lost = || model.fault(Fault::Answer(404, "{\"error\":{\"message\":\"no such model\"}}".to_owned()));
-    // The main model stands in; then neither writes one; then the first does, at its second try.
+    // The main model writes it; then neither does; then the first does, at its second attempt.
     lost();
     assert_eq!(run(&sandbox, &format!("{line} stages")).code, 0);
     assert_eq!(metrics(), [1, 1, 1]);
@@ -311,12 +314,12 @@ fn what_went_wrong_with_summaries_is_counted() {
     assert_eq!(metrics(), [2, 2, 3]);
     let told = run(&sandbox, "inspect --session a --metrics --store s.db").out;
     let row = |name: &str| told.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
-    assert!(row("flawed").contains("answers that were no good summary: refused 1"), "{told}");
-    assert!(row("fell back").contains("3 gave none; the last time: large at http://127.0.0.1"), "{told}");
+    assert!(row("flawed").contains("flaws in unusable summaries: refused 1"), "{told}");
+    assert!(row("fell back").contains("3 failures; the last one: large at http://127.0.0.1"), "{told}");
 }
 
 #[test]
-fn an_interrupt_leaves_everything_as_it_was() {
+fn interrupt_leaves_everything_unchanged() {
     let (sandbox, model) = setting("");
     let line = "fold chat.json --session a --window 20k --store s.db";
     let before = run(&sandbox, line);
@@ -341,7 +344,7 @@ fn an_interrupt_leaves_everything_as_it_was() {
     assert!(!child.wait().unwrap().success());
     assert_eq!(shown(&sandbox), view);
     assert_eq!(run(&sandbox, "fold --session a --window 20k --store s.db").out, before.out);
-    // Nobody is in the way of the next one.
+    // The next summary is not blocked.
     let ran = run(&sandbox, &format!("{line} --summarise"));
     assert!(ran.code == 0 && ran.out.contains(MARK), "{}", ran.err);
 }

@@ -1,4 +1,4 @@
-//! `fanfold top` in front of something that answers like a proxy: for pipes, and in a terminal.
+//! `fanfold top` with a fake proxy: in pipes and in a terminal.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -35,7 +35,7 @@ fn status() -> Value {
     })
 }
 
-/// Answers every request like this, and wants a token if one is given. Gives its address.
+/// Answers every request like this, and requires a token if one is given. Gives its address.
 fn serve(answer: String, token: Option<&'static str>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -67,15 +67,15 @@ fn serve(answer: String, token: Option<&'static str>) -> String {
 }
 
 #[test]
-fn a_table_for_a_pipe() {
+fn top_prints_a_table_to_a_pipe() {
     let address = serve(status().to_string(), None);
     let ran = Sandbox::new().run(&format!("top --url {address}"));
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
     expect![[r#"
         fanfold 0.1.0  ADDRESS  up 62s
-        requests 24  now 0  folded 20  as they came 0  refused 0  sent again 0
+        requests 24  in progress 0  folded 20  unchanged 0  refused 0  retried 0
         saved $2.40 of $5.00  folded away 177k tokens  folds 6  recalls 2  misses 4
-        a fold takes 29.6k tokens out and leaves 41 %; 75.0 for 100 turns
+        a fold saves 29.6k tokens and leaves 41 %; 75.0 folds per 100 turns
 
         SESSION                          MODEL             VIEW IN WINDOW      TOKENS  FOLDS RECALLS MISSES    AWAY    SAVED  IDLE
         fix the flaky test               claude-opus-5-5   █████░░░░░░···  61.2k/200k      3       1      2   88.8k    $1.20    4s
@@ -84,7 +84,7 @@ fn a_table_for_a_pipe() {
 }
 
 #[test]
-fn the_status_as_it_is_told() {
+fn top_prints_the_status_as_json() {
     let address = serve(status().to_string(), None);
     let ran = Sandbox::new().run(&format!("top --json --url {address}"));
     assert_eq!(serde_json::from_str::<Value>(&ran.out).unwrap(), status());
@@ -92,7 +92,7 @@ fn the_status_as_it_is_told() {
 
 /// A proxy of another version tells less.
 #[test]
-fn what_an_older_proxy_does_not_tell_is_left_out() {
+fn top_reads_the_status_of_older_proxies() {
     let mut old = status();
     for session in old["sessions"].as_array_mut().unwrap() {
         let session = session.as_object_mut().unwrap();
@@ -106,7 +106,7 @@ fn what_an_older_proxy_does_not_tell_is_left_out() {
 }
 
 #[test]
-fn a_token_is_sent_where_one_is_wanted() {
+fn top_sends_its_token() {
     let address = serve(status().to_string(), Some("abc"));
     let sandbox = Sandbox::new();
     let without = sandbox.run(&format!("top --url {address}"));
@@ -126,7 +126,7 @@ fn a_token_is_sent_where_one_is_wanted() {
 }
 
 #[test]
-fn nobody_there_is_told_with_the_address_and_what_to_do() {
+fn unreachable_proxy_error_has_address_and_hint() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
@@ -145,14 +145,14 @@ fn nobody_there_is_told_with_the_address_and_what_to_do() {
     assert!(wrong.code == 1 && wrong.err.contains("hint: write it as http://HOST:PORT"), "{}", wrong.err);
 }
 
-/// What a terminal was sent, a screen for each time it was drawn, without colours.
+/// The screens that were drawn, without colours.
 fn screens(sent: &str) -> Vec<String> {
     let drawn = sent.split("\x1b[H").skip(1);
     drawn.map(|frame| anstream::adapter::strip_str(frame).to_string().replace('\r', "")).collect()
 }
 
 #[test]
-fn live_in_a_terminal() {
+fn top_redraws_in_a_terminal() {
     let has_script = Command::new("script").arg("--version").output().is_ok_and(|ran| ran.status.success());
     if !has_script {
         eprintln!("skipped: the program `script`, which gives a terminal, is not there");
@@ -192,17 +192,17 @@ fn live_in_a_terminal() {
     assert!(child.wait().unwrap().success(), "{sent}");
     let screens = screens(&sent);
     let has = |words: &[&str]| screens.iter().any(|screen| words.iter().all(|word| screen.contains(word)));
-    assert!(has(&["> write a poem", "  fix the flaky", "(by activity)"]), "{sent}");
-    assert!(has(&["first words    write a poem", "as it is sent  61,204 tokens"]), "{sent}");
-    assert!(has(&["(by money saved)"]), "{sent}");
-    // Its own screen is left, the cursor is back, and the terminal is as it was.
+    assert!(has(&["> write a poem", "  fix the flaky", "(activity)"]), "{sent}");
+    assert!(has(&["first words    write a poem", "sent           61,204 tokens"]), "{sent}");
+    assert!(has(&["(money saved)"]), "{sent}");
+    // The alternate screen is left, the cursor is visible, and the terminal mode is restored.
     let (_, after) = sent.split_once("\x1b[?25h\x1b[?1049l").expect("the screen is left");
     assert!(after.contains(" icanon") && after.contains(" echo "), "{after}");
     expect![[r#"
         fanfold 0.1.0  ADDRESS  up 62s
-        requests 24  now 0  folded 20  as they came 0  refused 0  sent again 0
+        requests 24  in progress 0  folded 20  unchanged 0  refused 0  retried 0
         saved $2.40 of $5.00  folded away 177k tokens  folds 6  recalls 2  misses 4
-        a fold takes 29.6k tokens out and leaves 41 %; 75.0 for 100 turns
+        a fold saves 29.6k tokens and leaves 41 %; 75.0 folds per 100 turns
 
           SESSION              VIEW          TOKENS  FOLDS MISSES    AWAY    SAVED  IDLE
           fix the flaky test   ███░░░··  61.2k/200k      3      2   88.8k    $1.20    4s
@@ -211,7 +211,7 @@ fn live_in_a_terminal() {
 
 
 
-        q quit   up/down choose   enter one session   s sort (by activity)
+        q quit   up/down select   enter details   s order (activity)
     "#]]
     .assert_eq(
         &screens[0]

@@ -1,4 +1,4 @@
-//! A proxy watched from outside: its log, metrics, status and spans, and that none of them tells a secret.
+//! Observing a proxy: log, metrics, status and spans, none of which may contain a secret.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
@@ -82,7 +82,7 @@ fn listen(mut from: impl std::io::BufRead + Send + 'static, said: Arc<Mutex<Stri
     })
 }
 
-/// A conversation of so many steps, each with a long result.
+/// A conversation of `n` steps, each with a long result.
 fn conversation(n_steps: usize) -> Value {
     let mut messages = vec![json!({ "role": "user", "content": "read the files" })];
     for n in 0..n_steps {
@@ -103,7 +103,7 @@ fn conversation(n_steps: usize) -> Value {
 const CHAT: &str = "/v1/chat/completions";
 
 #[test]
-fn what_passes_is_seen_everywhere() {
+fn requests_appear_in_log_metrics_and_status() {
     let upstream = Upstream::start(Script::steps(99)).unwrap();
     let sandbox = Sandbox::new();
     let proxy = Proxy::start(&sandbox, &upstream.url(), &["--window", "8k", "--log", "json"]);
@@ -172,7 +172,7 @@ fn what_passes_is_seen_everywhere() {
 }
 
 #[test]
-fn a_room_that_fills_is_told_in_the_log_once() {
+fn pressure_is_logged_once() {
     let upstream = Upstream::start(Script::steps(99)).unwrap();
     let sandbox = Sandbox::new();
     let flags = ["--window", "9k", "--reserve", "0", "--cadence", "window"];
@@ -192,7 +192,7 @@ fn a_room_that_fills_is_told_in_the_log_once() {
     assert_eq!(told.len(), has("info") + has("notice") + has("warning") + has("critical"), "{said}");
 }
 
-/// Whether a line of JSON has each of its keys once.
+/// True if a line of JSON has no duplicate keys.
 fn has_each_key_once(line: &str) -> bool {
     struct Once;
     impl<'de> serde::de::Visitor<'de> for Once {
@@ -215,7 +215,7 @@ fn has_each_key_once(line: &str) -> bool {
 }
 
 #[test]
-fn a_line_of_json_has_each_key_once_and_tells_what_became_of_a_body_that_was_not_read() {
+fn json_log_line_has_unique_keys() {
     let upstream = Upstream::start(Script::steps(99)).unwrap();
     let sandbox = Sandbox::new();
     let flags = ["--window", "9k", "--reserve", "0", "--cadence", "window", "--max-body", "1"];
@@ -248,13 +248,13 @@ fn a_line_of_json_has_each_key_once_and_tells_what_became_of_a_body_that_was_not
     assert!(!said.contains("sk-secret"), "{said}");
 }
 
-/// What the upstream says to the same without a proxy.
+/// The reply of the upstream to the same request without a proxy.
 fn upstream_models(upstream: &Upstream) -> u16 {
     Caller::new(upstream.port()).call("GET", "/v1/models", &[], "").unwrap().status
 }
 
 #[test]
-fn an_observing_proxy_tells_at_its_end_what_it_would_have_saved() {
+fn observing_proxy_reports_possible_savings() {
     let upstream = Upstream::start(Script::steps(99)).unwrap();
     let sandbox = Sandbox::new();
     let proxy = Proxy::start(&sandbox, &upstream.url(), &["--window", "8k", "--observe", "--log", "off"]);
@@ -276,7 +276,7 @@ fn an_observing_proxy_tells_at_its_end_what_it_would_have_saved() {
 }
 
 #[test]
-fn no_secret_is_ever_written_down() {
+fn secrets_are_never_logged() {
     const SECRET: &str = "sk-s3cr3t";
     let upstream = Upstream::start(Script::steps(99)).unwrap();
     for look in ["human", "json"] {
@@ -316,7 +316,7 @@ fn no_secret_is_ever_written_down() {
                 if let Some(fault) = &fault {
                     upstream.fault(fault.clone());
                 }
-                // Some of these answers are none; what matters is what is written down meanwhile.
+                // Some of these requests fail; only the log matters here.
                 let _ = proxy.caller().post(&path, headers, body);
                 n_sent += 1;
             }
@@ -371,7 +371,7 @@ fn collector() -> (String, Arc<Mutex<Vec<Value>>>) {
 }
 
 #[test]
-fn spans_reach_a_collector_and_upstream_is_told_of_them() {
+fn spans_reach_the_collector_and_upstream() {
     let (collector, got) = collector();
     let upstream = Upstream::start(Script::steps(99)).unwrap();
     let sandbox = Sandbox::new();

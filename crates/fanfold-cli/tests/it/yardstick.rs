@@ -1,4 +1,4 @@
-//! The figures of a replay are those of the yardstick, a program in another language by somebody else.
+//! Compares the results of `fanfold replay` with those of the yardstick, an independent implementation.
 //!
 //! The yardstick lies beside the recorded conversations, in `../tools/replay`; where it is not, or where it cannot run,
 //! there is nothing to compare with.
@@ -45,7 +45,7 @@ fn folder() -> PathBuf {
 }
 
 #[test]
-fn the_figures_are_those_of_the_yardstick() {
+fn figures_match_the_yardstick() {
     let folder = folder();
     let script = folder.join("../tools/replay/replay.py");
     let imports = ["-c", "import tiktoken, importlib.util as u; assert u.find_spec('litellm')"];

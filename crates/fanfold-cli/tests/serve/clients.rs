@@ -17,17 +17,17 @@ use fanfold_wire::{Change, Conversation};
 use crate::served::{Served, fanfold, free_port, handles, place, sessions, store_in};
 
 const N_STEPS: usize = 40;
-/// What is left for the steps beside tools, system text and what people said: a few results of them.
+/// Room left for steps besides tools, system text and user messages: a few results.
 const ROOM: Tokens = Tokens(8_000);
 const LONGEST: Duration = Duration::from_secs(180);
 
 #[test]
-fn codex_ends_as_without_the_proxy() {
+fn codex_behaves_as_without_the_proxy() {
     check(&CODEX, Kind::Responses);
 }
 
 #[test]
-fn claude_code_ends_as_without_the_proxy() {
+fn claude_code_behaves_as_without_the_proxy() {
     check(&CLAUDE_CODE, Kind::Anthropic);
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn check_bodies(kind: Kind, bodies: &[String], window: Tokens) -> Tok
     largest
 }
 
-/// Every handle that stands in a request is opened by the command that a person has.
+/// Checks that `fanfold recall` opens every handle in a request.
 pub(crate) fn recall_all(place: &Path, session: &SessionId, bodies: &[String]) -> usize {
     let sent: Vec<String> = handles(place, session)
         .into_iter()
@@ -106,7 +106,7 @@ pub(crate) fn recall_all(place: &Path, session: &SessionId, bodies: &[String]) -
 
 /// Two of them at once, each with a task of its own: sub-agents share a proxy.
 #[test]
-fn two_at_once_are_told_apart() {
+fn concurrent_clients_get_separate_sessions() {
     let (program, stage) = match ready(&CLAUDE_CODE) {
         Ok(ready) => ready,
         Err(why) => return println!("skipped: {}: {why}", CLAUDE_CODE.name),
@@ -134,7 +134,7 @@ fn two_at_once_are_told_apart() {
 
 /// The proxy starts the client, and ends with it.
 #[test]
-fn a_client_is_started_by_the_proxy() {
+fn serve_starts_claude_code() {
     let (program, stage) = match ready(&CLAUDE_CODE) {
         Ok(ready) => ready,
         Err(why) => return println!("skipped: {}: {why}", CLAUDE_CODE.name),
@@ -155,7 +155,7 @@ fn a_client_is_started_by_the_proxy() {
     assert!(sessions(here.path()).iter().any(|session| session.n_requests > N_STEPS));
 }
 
-/// `fanfold serve` with a client behind it, in a home of its own.
+/// `fanfold serve` with a client, in a home of its own.
 fn serving(here: &Path, stage: &Stage, upstream: &Upstream, client: &[&str]) -> Command {
     std::fs::create_dir_all(stage.place("home")).unwrap();
     let mut command = fanfold(here);
@@ -171,7 +171,7 @@ fn serving(here: &Path, stage: &Stage, upstream: &Upstream, client: &[&str]) -> 
 
 /// Codex reads its base URL from no variable; it has nothing but what the proxy tells it.
 #[test]
-fn codex_is_started_by_the_proxy() {
+fn serve_starts_codex() {
     let (program, stage) = match ready(&CODEX) {
         Ok(ready) => ready,
         Err(why) => return println!("skipped: {}: {why}", CODEX.name),
@@ -189,7 +189,7 @@ fn codex_is_started_by_the_proxy() {
 }
 
 #[test]
-fn what_a_client_exits_with_is_what_the_proxy_exits_with() {
+fn serve_returns_the_exit_code_of_the_client() {
     for (client, wrong) in [(&CODEX, "--no-such-flag"), (&CLAUDE_CODE, "--no-such-flag")] {
         let (program, stage) = match ready(client) {
             Ok(ready) => ready,
@@ -209,7 +209,7 @@ fn what_a_client_exits_with_is_what_the_proxy_exits_with() {
 
 /// A terminal sends Ctrl-C to everybody in front of it: the client ends, and the proxy with it.
 #[test]
-fn ctrl_c_ends_both() {
+fn ctrl_c_ends_proxy_and_client() {
     for client in [&CODEX, &CLAUDE_CODE] {
         let (program, stage) = match ready(client) {
             Ok(ready) => ready,
@@ -240,7 +240,7 @@ fn ctrl_c_ends_both() {
             ended = child.try_wait().unwrap();
             std::thread::sleep(Duration::from_millis(20));
         }
-        // What the client itself has started may take a moment longer.
+        // Child processes of the client may take a moment longer.
         let mut is_left = true;
         while is_left && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(20));
@@ -249,13 +249,13 @@ fn ctrl_c_ends_both() {
         let _ = kill("-KILL");
         child.wait().unwrap();
         assert!(has_asked, "{}: it never asked", client.name);
-        // Some clients say that all went well when they are told to stop.
+        // Some clients exit with 0 when they are interrupted.
         assert!(ended.is_some(), "{}: it goes on", client.name);
         assert!(!is_left, "{}: somebody is left", client.name);
     }
 }
 
-/// Whether anybody of a group still runs. Who has ended and was not waited for does not.
+/// True if a process of the group still runs. Zombies do not count.
 fn is_running(group: u32) -> bool {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     processes.filter_map(|process| std::fs::read_to_string(process.path().join("stat")).ok()).any(|stat| {
@@ -280,12 +280,12 @@ fn last_line(said: &str) -> String {
     said.lines().rev().find(|line| line.contains("Finished")).unwrap_or_default().trim().to_owned()
 }
 
-/// What a body costs as it is.
+/// The size of an unfolded body.
 fn size(body: &str) -> Tokens {
     counted(body, |_| true)
 }
 
-/// What of it can't be folded: tools, system text, what people said.
+/// The size of the parts that cannot be folded: tools, system text, user messages.
 fn unfoldable(body: &str) -> Tokens {
     counted(body, |change| matches!(change, Change::Append(Entry::Prompt(_))))
 }

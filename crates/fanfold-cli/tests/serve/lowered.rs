@@ -1,4 +1,4 @@
-//! A provider that takes less all of a sudden: the client never hears of it.
+//! A provider that lowers its limit: the client does not notice.
 
 use fanfold_core::Count as _;
 use fanfold_testkit::bodies::Kind;
@@ -11,7 +11,7 @@ use fanfold_tokens::o200k;
 use crate::served::{Served, place};
 
 #[test]
-fn a_client_never_sees_that_the_limit_was_lowered() {
+fn lowered_limit_is_invisible_to_the_client() {
     let kinds = [
         (Kind::Chat, "/v1/chat/completions"),
         (Kind::Responses, "/v1/responses"),

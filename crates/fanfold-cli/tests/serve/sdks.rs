@@ -1,4 +1,4 @@
-//! The Python packages of OpenAI and Anthropic: through the proxy they see what they see without it.
+//! The Python packages of OpenAI and Anthropic behave the same with and without the proxy.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -95,7 +95,7 @@ except anthropic.APIStatusError as error:
 "#;
 
 #[test]
-fn python_packages_see_what_they_see_without_it() {
+fn python_sdks_behave_as_without_the_proxy() {
     let python = match python() {
         Ok(python) => python,
         Err(why) => return println!("skipped: {}: {why}", PACKAGES.join(" and ")),
@@ -116,7 +116,7 @@ fn python_packages_see_what_they_see_without_it() {
     let direct = provider();
     let expected = run(&python, SCRIPT, direct.port());
     let (here, upstream) = (place(), provider());
-    // With a window that is set, nobody asks the provider for one.
+    // With a window in the settings, the provider is not queried.
     let served = Served::start(here.path(), &upstream.url(), &["--window", "200k"]);
     let seen = run(&python, SCRIPT, served.port);
     assert!(expected.lines().count() >= 24, "{expected}");
@@ -129,7 +129,7 @@ fn python_packages_see_what_they_see_without_it() {
         PACKAGES.join(" and "),
         expected.lines().count()
     );
-    // What is small leaves as it came, but for the tool that opens folds.
+    // Small requests are unchanged except for the recall tool.
     let (straight, through) = (direct.seen(), upstream.seen());
     assert_eq!(straight.len(), through.len());
     for (one, other) in straight.iter().zip(&through) {
@@ -141,7 +141,7 @@ fn python_packages_see_what_they_see_without_it() {
     }
 }
 
-/// What a script prints that is told the port of its provider.
+/// The output of a script that gets the port of its provider.
 pub(crate) fn run(python: &Path, script: &str, port: u16) -> String {
     let output =
         Command::new(python).args(["-c", script, &port.to_string()]).env("NO_PROXY", "*").output().unwrap();

@@ -1,4 +1,4 @@
-//! A proxy that runs, and what its store holds.
+//! A running proxy and its store.
 
 use std::fs::File;
 use std::net::{TcpListener, TcpStream};
@@ -27,7 +27,7 @@ pub(crate) fn store_in(place: &Path) -> PathBuf {
     place.join("sessions.db")
 }
 
-/// A port that nobody listens on.
+/// An unused port.
 pub(crate) fn free_port() -> u16 {
     TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
 }
@@ -58,7 +58,11 @@ impl Served {
         let started = Instant::now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             let has_ended = served.child.try_wait().unwrap().is_some();
-            assert!(!has_ended && started.elapsed() < Duration::from_secs(20), "no proxy: {}", served.said());
+            assert!(
+                !has_ended && started.elapsed() < Duration::from_secs(20),
+                "no proxy: {}",
+                served.stderr_text()
+            );
             std::thread::sleep(Duration::from_millis(10));
         }
         served
@@ -69,13 +73,13 @@ impl Served {
         let _ = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
         let started = Instant::now();
         while self.child.try_wait().unwrap().is_none() {
-            assert!(started.elapsed() < Duration::from_secs(20), "it does not end: {}", self.said());
+            assert!(started.elapsed() < Duration::from_secs(20), "it does not end: {}", self.stderr_text());
             std::thread::sleep(Duration::from_millis(10));
         }
     }
 
-    /// What it said to people.
-    pub(crate) fn said(&self) -> String {
+    /// Its output on stderr.
+    pub(crate) fn stderr_text(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 }

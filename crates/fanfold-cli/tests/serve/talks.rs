@@ -1,5 +1,5 @@
-//! Conversations through the proxy: what arrives is valid, holds what people wrote byte for byte, fits, and is the same
-//! after a restart in the middle.
+//! Conversations through the proxy: upstream requests are valid, contain user text byte for byte, fit, and are the same after a
+//! restart.
 
 use fanfold_testkit::bodies::Kind;
 use fanfold_testkit::caller::Caller;
@@ -32,7 +32,7 @@ fn arrived(upstream: &Upstream, caller: &mut Caller, path: &str, body: &str) -> 
 }
 
 #[test]
-fn what_arrives_is_valid_and_holds_what_people_wrote() {
+fn upstream_requests_are_valid_and_keep_user_text() {
     let n_talks = if std::env::var_os("FANFOLD_MANY").is_some() { 300 } else { 10 };
     for (kind, path) in KINDS {
         let (here, upstream) = (place(), provider());
@@ -54,12 +54,12 @@ fn what_arrives_is_valid_and_holds_what_people_wrote() {
         println!(
             "{kind:?}: {n_talks} conversations, {n_requests} requests, {n_changed} changed, {folds} folds"
         );
-        assert!(folds > 0, "nothing was folded: {}", served.said());
+        assert!(folds > 0, "nothing was folded: {}", served.stderr_text());
     }
 }
 
 #[test]
-fn a_restart_in_the_middle_changes_no_byte() {
+fn restart_changes_no_byte() {
     for (kind, path) in KINDS {
         let bodies = Talk::of_steps(kind, 7, 24).bodies();
         let (here, upstream) = (place(), provider());
@@ -70,7 +70,7 @@ fn a_restart_in_the_middle_changes_no_byte() {
             if i % 5 != 4 {
                 continue;
             }
-            // What the provider counted may change the view of the same body once more; then it is settled.
+            // The provider's counts may change the view of the same body once more.
             let mut n_tries = 0;
             loop {
                 let again = arrived(&upstream, &mut Caller::new(served.port), path, body);

@@ -15,7 +15,7 @@ use crate::served::{Served, place, sessions};
 
 const N_STEPS: usize = 40;
 const WINDOW: Tokens = Tokens(8_000);
-/// After so many steps the model opens a fold.
+/// The number of steps after which the model recalls a fold.
 const OPENS_AT: usize = 30;
 /// Each conversation, by what its prompt says.
 const TASKS: [&str; 6] = [
@@ -26,7 +26,7 @@ const TASKS: [&str; 6] = [
     "messages whole",
     "messages streamed",
 ];
-/// What every result of a tool has in it.
+/// A text in every tool result.
 const MARK: &str = "of step";
 
 /// The loop of an agent, six times; one line for what each of them ends with.
@@ -116,17 +116,17 @@ for name, loop in (("chat", chat), ("responses", responses), ("messages", messag
         print(json.dumps([name, way, *loop(f"{name} {way}", way == "streamed")]), flush=True)
 "#;
 
-/// What a model has opened.
+/// The recalls of a model.
 #[derive(Default)]
-struct Opened {
-    /// Tasks in which it asked for an original.
+struct RecallCounts {
+    /// Tasks with a recall.
     asked: BTreeSet<&'static str>,
-    /// Those in which it got one.
+    /// Tasks with a successful recall.
     got: BTreeSet<&'static str>,
 }
 
 /// A model that calls a shell forty times, and where it can, opens the first fold that it sees, once.
-fn model(opened: Arc<Mutex<Opened>>) -> Script {
+fn model(opened: Arc<Mutex<RecallCounts>>) -> Script {
     let steps = Script::steps(N_STEPS);
     Script::of(move |asked| {
         let text = asked.body.to_string();
@@ -144,7 +144,7 @@ fn model(opened: Arc<Mutex<Opened>>) -> Script {
         if has_asked && asked.n_calls == OPENS_AT + 1 && last(asked).contains(MARK) {
             opened.got.insert(task);
         }
-        // What it opened is no step of its task.
+        // A recall is not a step of the task.
         let n_calls = asked.n_calls - usize::from(has_asked);
         (steps.model)(&Asked { kind: asked.kind, body: asked.body, n_calls })
     })
@@ -154,7 +154,7 @@ fn is_handle(word: &str) -> bool {
     (6..=16).contains(&word.len()) && word.chars().all(|c| c.is_ascii_hexdigit() && !c.is_ascii_uppercase())
 }
 
-/// What came last in a request.
+/// The last message of a request.
 fn last(asked: &Asked<'_>) -> String {
     let messages = asked.body.get("messages").or(asked.body.get("input"));
     messages
@@ -169,7 +169,7 @@ fn bodies(upstream: &Upstream, kind: Kind) -> Vec<String> {
 }
 
 #[test]
-fn a_long_task_of_the_python_packages_ends_as_without_the_proxy() {
+fn long_python_task_ends_as_without_the_proxy() {
     let python = match python() {
         Ok(python) => python,
         Err(why) => return println!("skipped: {}: {why}", PACKAGES.join(" and ")),
@@ -177,11 +177,11 @@ fn a_long_task_of_the_python_packages_ends_as_without_the_proxy() {
     let direct = Upstream::start(model(Arc::default())).unwrap();
     let expected = run(&python, SCRIPT, direct.port());
     assert_eq!(expected.matches(&format!("Finished after {N_STEPS} tool results.")).count(), TASKS.len());
-    let opened = Arc::new(Mutex::new(Opened::default()));
+    let opened = Arc::new(Mutex::new(RecallCounts::default()));
     let (here, upstream) = (place(), Upstream::start(model(Arc::clone(&opened))).unwrap());
     let window = WINDOW.0.to_string();
     let served = Served::start(here.path(), &upstream.url(), &["--window", &window]);
-    assert_eq!(run(&python, SCRIPT, served.port), expected, "{}", served.said());
+    assert_eq!(run(&python, SCRIPT, served.port), expected, "{}", served.stderr_text());
     drop(served);
     let opened = opened.lock().unwrap();
     assert_eq!(opened.got.len(), TASKS.len(), "of {:?} it got {:?}", opened.asked, opened.got);

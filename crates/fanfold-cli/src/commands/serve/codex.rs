@@ -1,26 +1,26 @@
-//! Where Codex's own settings send it. It reads its address from no variable, so it is told by a flag, and requests go
-//! on to where it would have sent them.
+//! The upstream in Codex's own settings. Codex does not read its base URL from a variable, so it is set with a flag, and
+//! the proxy sends requests to the address in its settings.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::Say;
+use crate::terminal::Reporter;
 
-/// The provider that Codex asks if its settings name none.
+/// Codex's default provider.
 const OPENAI: &str = "openai";
 
-/// What Codex's settings say of the provider that it asks.
+/// The provider in Codex's settings.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Codex {
+pub(super) struct Codex {
     file: PathBuf,
     provider: String,
-    /// The provider's address, if they name it.
-    pub(crate) address: Option<String>,
+    /// The provider's address, if it is set.
+    pub(super) address: Option<String>,
 }
 
 impl Codex {
-    /// What its settings say, if a command is Codex.
-    pub(crate) fn of(command: &[OsString]) -> Option<Codex> {
+    /// Reads the settings of Codex, if the command is Codex.
+    pub(super) fn detect(command: &[OsString]) -> Option<Codex> {
         let is_codex = Path::new(command.first()?).file_stem().is_some_and(|name| name == "codex");
         if !is_codex {
             return None;
@@ -28,12 +28,12 @@ impl Codex {
         let set = std::env::var_os("CODEX_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
         let home = set.unwrap_or_else(|| etcetera::home_dir().unwrap_or_default().join(".codex"));
         let file = home.join("config.toml");
-        // What can't be read is Codex's to complain about.
+        // Codex itself reports an unreadable file.
         let text = std::fs::read_to_string(&file).unwrap_or_default();
-        Some(Codex::read(file, &text))
+        Some(Codex::parse(file, &text))
     }
 
-    fn read(file: PathBuf, text: &str) -> Codex {
+    fn parse(file: PathBuf, text: &str) -> Codex {
         let settings: toml::Table = toml::from_str(text).unwrap_or_default();
         let text = |value: Option<&toml::Value>| {
             let text = value.and_then(toml::Value::as_str).map(str::trim).filter(|text| !text.is_empty());
@@ -50,42 +50,43 @@ impl Codex {
         Codex { file, provider, address }
     }
 
-    /// The flags by which it sends its requests to a base URL.
-    pub(crate) fn flags(&self, base: &str) -> Vec<OsString> {
+    /// The flags that make Codex send its requests to a base URL.
+    pub(super) fn flags(&self, base: &str) -> Vec<OsString> {
         let key = match self.provider.as_str() {
             OPENAI => "openai_base_url".to_owned(),
-            other if self.can_be_told() => format!("model_providers.{other}.base_url"),
+            other if self.can_override() => format!("model_providers.{other}.base_url"),
             _ => return Vec::new(),
         };
         vec!["-c".into(), format!("{key}=\"{base}\"").into()]
     }
 
-    /// Tells what its settings say that does not hold: that requests go elsewhere, or do not pass here at all.
-    pub(crate) fn tell(&self, goes_to: &str, say: Say) {
+    /// Warns if requests go to another address than in Codex's settings, or bypass the proxy.
+    pub(super) fn report_conflicts(&self, upstream: &str, reporter: Reporter) {
         let Codex { file, provider, address } = self;
         let file = file.display();
-        if !self.can_be_told() {
-            say.warn(&format!(
-                "{file} names the provider `{provider}` and no address of it that could be changed: what Codex asks there does not \
-                 pass here; give it a base_url there, or start Codex with `-c model_provider=openai`"
+        if !self.can_override() {
+            reporter.warn(&format!(
+                "{file} names the provider `{provider}` without a base_url that could be overridden, so its requests bypass \
+                 fanfold; set its base_url there, or start Codex with `-c model_provider=openai`"
             ));
-        } else if let Some(address) = address.as_deref().filter(|address| !is_same(address, goes_to)) {
-            say.warn(&format!(
-                "{file} sends Codex to {address}; its requests go to {goes_to} now; to keep it, leave out \
-                 --upstream and what [serve] says, or write --upstream {address}"
+        } else if let Some(address) = address.as_deref().filter(|address| !is_same_address(address, upstream))
+        {
+            reporter.warn(&format!(
+                "{file} sets the base URL {address}, but requests go to {upstream}; to use the former, leave out \
+                 --upstream and [serve], or pass --upstream {address}"
             ));
         }
     }
 
-    /// Whether a flag changes where it sends its requests.
-    fn can_be_told(&self) -> bool {
-        // A dot would begin another key.
+    /// True if a flag can override the base URL.
+    fn can_override(&self) -> bool {
+        // A dot in the name would start another key.
         self.provider == OPENAI || (self.address.is_some() && !self.provider.contains('.'))
     }
 }
 
-/// Whether two addresses are one.
-pub(super) fn is_same(one: &str, other: &str) -> bool {
+/// True if two addresses are the same except for trailing slashes.
+pub(super) fn is_same_address(one: &str, other: &str) -> bool {
     one.trim_end_matches('/') == other.trim_end_matches('/')
 }
 
@@ -93,33 +94,37 @@ pub(super) fn is_same(one: &str, other: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Codex {
-        Codex::read(PathBuf::from("config.toml"), text)
+    fn parse(text: &str) -> Codex {
+        Codex::parse(PathBuf::from("config.toml"), text)
     }
 
-    fn told(text: &str) -> (Option<String>, Vec<OsString>) {
-        let codex = read(text);
+    fn address_and_flags(text: &str) -> (Option<String>, Vec<OsString>) {
+        let codex = parse(text);
         let flags = codex.flags("http://h/v1");
         (codex.address, flags)
     }
 
     #[test]
-    fn the_provider_that_it_would_ask_is_the_one_that_is_changed() {
+    fn flags_override_the_selected_provider() {
         let usual = "openai_base_url=\"http://h/v1\"";
         for nothing in ["", "model = \"m\"", "not toml at all", "openai_base_url = \" \""] {
-            assert_eq!(told(nothing), (None, vec!["-c".into(), usual.into()]), "{nothing}");
+            assert_eq!(address_and_flags(nothing), (None, vec!["-c".into(), usual.into()]), "{nothing}");
         }
-        let own = told("openai_base_url = \"https://a/v1\"\n[model_providers.b]\nbase_url = \"https://b\"\n");
+        let own = address_and_flags(
+            "openai_base_url = \"https://a/v1\"\n[model_providers.b]\nbase_url = \"https://b\"\n",
+        );
         assert_eq!(own, (Some("https://a/v1".to_owned()), vec!["-c".into(), usual.into()]));
-        let other = told("model_provider = \"b\"\n[model_providers.b]\nbase_url = \"https://b\"\n");
+        let other =
+            address_and_flags("model_provider = \"b\"\n[model_providers.b]\nbase_url = \"https://b\"\n");
         let flag = "model_providers.b.base_url=\"http://h/v1\"";
         assert_eq!(other, (Some("https://b".to_owned()), vec!["-c".into(), flag.into()]));
-        assert_eq!(told("model_provider = \"oss\"\n"), (None, Vec::new()));
+        assert_eq!(address_and_flags("model_provider = \"oss\"\n"), (None, Vec::new()));
     }
 
     #[test]
-    fn only_codex_is_told() {
-        let of = |program: &str| Codex::of(&[program.into()]).is_some();
-        assert!(of("/usr/bin/codex") && of("codex.exe") && !of("claude") && Codex::of(&[]).is_none());
+    fn only_codex_is_detected() {
+        let is_codex = |program: &str| Codex::detect(&[program.into()]).is_some();
+        assert!(is_codex("/usr/bin/codex") && is_codex("codex.exe") && !is_codex("claude"));
+        assert!(Codex::detect(&[]).is_none());
     }
 }

@@ -1,7 +1,7 @@
-//! Sessions of a Hermes state database.
+//! Reads the sessions of a Hermes state database.
 //!
-//! A row is live, or was summarised away, or was rewound by the user. The first two were said, and both come; the tail
-//! that Hermes stores again with each summary comes once.
+//! A message is live, compacted (replaced by a summary), or rewound by the user. Live and compacted messages are imported. Hermes
+//! stores the tail of a conversation again with each summary; it is imported once.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -11,10 +11,10 @@ use fanfold_store::{EndReason, Millis, Relation, SessionId};
 use rusqlite::{Connection, OpenFlags, Row};
 use serde_json::{Map, Value, json};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 
-/// Whether a file is a SQLite database.
-pub(crate) fn is_database(path: &Path) -> std::io::Result<bool> {
+/// True if a file is a SQLite database.
+pub(super) fn is_database(path: &Path) -> std::io::Result<bool> {
     if path == Path::new("-") {
         return Ok(false);
     }
@@ -23,8 +23,8 @@ pub(crate) fn is_database(path: &Path) -> std::io::Result<bool> {
     Ok(n == start.len() && &start == b"SQLite format 3\0")
 }
 
-/// A row of its messages.
-struct Said {
+/// A row of the table of messages.
+struct MessageRow {
     role: String,
     content: Option<String>,
     tool_call_id: Option<String>,
@@ -35,13 +35,13 @@ struct Said {
     is_live: bool,
 }
 
-/// The sessions of a database, those that came from others after them.
-pub(crate) fn read(path: &Path) -> Result<Vec<Import>, Failure> {
+/// The sessions of a database, parents before children.
+pub(super) fn read(path: &Path) -> Result<Vec<Import>> {
     let name = path.display().to_string();
     let failed = |error: rusqlite::Error| {
         Failure::new(
-            format!("{name} is no state database of Hermes: {error}"),
-            "give its state.db; for a store of ours, export the sessions there first",
+            format!("{name} is not a state database of Hermes: {error}"),
+            "give its state.db; to import from a store of fanfold, export its sessions first",
         )
     };
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -60,18 +60,18 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Import>, Failure> {
     for row in rows {
         let (mut import, system) = row.map_err(failed)?;
         let id = import.id.clone().unwrap_or(SessionId(String::new()));
-        let said = messages(&database, &id.0).map_err(failed)?;
-        if said.is_empty() {
+        let rows = messages(&database, &id.0).map_err(failed)?;
+        if rows.is_empty() {
             continue;
         }
-        let has_system = said.first().is_some_and(|first| first.role == "system");
+        let has_system = rows.first().is_some_and(|first| first.role == "system");
         if let Some(system) = system.filter(|system| !system.is_empty() && !has_system) {
             import.messages.push((json!({ "role": "system", "content": system }).to_string(), None));
         }
-        import.messages.extend(each_once(said).iter().map(message));
+        import.messages.extend(without_repetitions(rows).iter().map(message));
         imports.push(import);
     }
-    // A child of a session that ended for it goes on with it; another one goes its own way.
+    // The child of a compacted session continues it; other children are forks.
     let ended: std::collections::BTreeSet<SessionId> = imports
         .iter()
         .filter(|import| import.ended == Some(EndReason::Compression))
@@ -88,18 +88,18 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Import>, Failure> {
     Ok(imports)
 }
 
-/// A session and its instructions. One that neither works for its parent nor was branched from it may go on with it.
+/// A session and its system prompt. A session with a parent that is neither a subagent nor a branch may continue it.
 fn session(row: &Row<'_>, name: &str) -> rusqlite::Result<(Import, Option<String>)> {
     let id: String = row.get("id")?;
     let source: Option<String> = row.get("source")?;
     let parent: Option<String> = row.get("parent_session_id")?;
     let reason: Option<String> = row.get("end_reason")?;
     let config: Option<String> = row.get("config")?;
-    let is_marked = |mark: &str| config.as_ref().is_some_and(|config| config.contains(mark));
-    let works_for_it = matches!(source.as_deref(), Some("subagent" | "tool")) || is_marked("_delegate_from");
-    let relation = match works_for_it {
+    let has_marker = |marker: &str| config.as_ref().is_some_and(|config| config.contains(marker));
+    let is_subagent = matches!(source.as_deref(), Some("subagent" | "tool")) || has_marker("_delegate_from");
+    let relation = match is_subagent {
         true => Relation::Subagent,
-        false if is_marked("_branched_from") => Relation::Fork,
+        false if has_marker("_branched_from") => Relation::Fork,
         false => Relation::Rotation,
     };
     let import = Import {
@@ -116,14 +116,14 @@ fn session(row: &Row<'_>, name: &str) -> rusqlite::Result<(Import, Option<String
     Ok((import, row.get("system_prompt")?))
 }
 
-/// What was said in a session, in the order in which it was stored: clocks step back.
-fn messages(database: &Connection, session: &str) -> rusqlite::Result<Vec<Said>> {
-    // Older databases know no rows that were summarised away.
+/// The messages of a session in insertion order, because clocks may step back.
+fn messages(database: &Connection, session: &str) -> rusqlite::Result<Vec<MessageRow>> {
+    // Older databases lack some columns.
     let columns = database.prepare("SELECT * FROM messages LIMIT 0")?;
     let has = |name: &str| columns.column_names().any(|column| column == name);
     let active = if has("active") { "coalesce(active, 1)" } else { "1" };
     let compacted = if has("compacted") { "coalesce(compacted, 0)" } else { "0" };
-    // Which column has it depends on the model and on the version of the program.
+    // The column depends on the model and on the version of Hermes.
     let reasoning = match (has("reasoning_content"), has("reasoning")) {
         (true, true) => "coalesce(nullif(reasoning_content, ''), reasoning)",
         (true, false) => "reasoning_content",
@@ -135,7 +135,7 @@ fn messages(database: &Connection, session: &str) -> rusqlite::Result<Vec<Said>>
          {active} AS active FROM messages WHERE session_id = ?1 AND ({active} = 1 OR {compacted} = 1) ORDER BY id"
     ))?;
     let rows = query.query_map([session], |row| {
-        Ok(Said {
+        Ok(MessageRow {
             role: row.get("role")?,
             content: row.get("content")?,
             tool_call_id: row.get("tool_call_id")?,
@@ -149,68 +149,70 @@ fn messages(database: &Connection, session: &str) -> rusqlite::Result<Vec<Said>>
     rows.collect()
 }
 
-/// The rows without those that were stored again behind a summary: of what is live, the beginning up to the first row
-/// that was never there before.
-fn each_once(said: Vec<Said>) -> Vec<Said> {
-    let (mut all, live): (Vec<Said>, Vec<Said>) = said.into_iter().partition(|said| !said.is_live);
-    let is_same = |a: &Said, b: &Said| {
+/// Removes live rows that repeat compacted ones: those up to the second new row, because the first new row is the summary.
+fn without_repetitions(rows: Vec<MessageRow>) -> Vec<MessageRow> {
+    let (mut compacted, live): (Vec<MessageRow>, Vec<MessageRow>) =
+        rows.into_iter().partition(|row| !row.is_live);
+    let is_same = |a: &MessageRow, b: &MessageRow| {
         a.role == b.role
             && a.content == b.content
             && a.tool_calls == b.tool_calls
             && a.tool_call_id == b.tool_call_id
     };
-    let mut archived = once_each(&mut all, is_same);
-    let n_archived = archived.len();
-    let mut n_strange = 0;
-    for said in live {
-        let is_again = n_strange < 2 && archived[..n_archived].iter().any(|known| is_same(known, &said));
-        if !is_again {
-            // The summary itself is the one strange row among those that are stored again.
-            n_strange += usize::from(n_archived > 0);
-            archived.push(said);
+    let mut unique = merge_rounds(&mut compacted, is_same);
+    let n_compacted = unique.len();
+    let mut n_new = 0;
+    for row in live {
+        let is_repeated = n_new < 2 && unique[..n_compacted].iter().any(|known| is_same(known, &row));
+        if !is_repeated {
+            n_new += usize::from(n_compacted > 0);
+            unique.push(row);
         }
     }
-    archived
+    unique
 }
 
-/// Rows that were summarised away in several rounds, each round's tail being the next one's again.
-fn once_each(all: &mut Vec<Said>, is_same: impl Fn(&Said, &Said) -> bool) -> Vec<Said> {
-    const REACH: usize = 400;
-    let mut once: Vec<Said> = Vec::new();
-    for said in all.drain(..) {
-        let near = &once[once.len().saturating_sub(REACH)..];
-        let is_call = said.tool_call_id.is_some() || said.tool_calls.is_some();
-        // Calls have ids, so the same one twice is one; words may be said twice, but not at the same moment.
-        let is_again = near.iter().any(|known| is_same(known, &said) && (is_call || known.at == said.at));
-        if !is_again {
-            once.push(said);
+/// Merges rows that were compacted in several rounds. Each round repeats the tail of its predecessor.
+fn merge_rounds(
+    rows: &mut Vec<MessageRow>,
+    is_same: impl Fn(&MessageRow, &MessageRow) -> bool,
+) -> Vec<MessageRow> {
+    const MAX_DISTANCE: usize = 400;
+    let mut unique: Vec<MessageRow> = Vec::new();
+    for row in rows.drain(..) {
+        let near = &unique[unique.len().saturating_sub(MAX_DISTANCE)..];
+        let is_call = row.tool_call_id.is_some() || row.tool_calls.is_some();
+        // Calls have unique ids. Equal texts are repetitions only if their times are equal, too.
+        let is_repeated = near.iter().any(|known| is_same(known, &row) && (is_call || known.at == row.at));
+        if !is_repeated {
+            unique.push(row);
         }
     }
-    once
+    unique
 }
 
-fn message(said: &Said) -> (String, Option<Millis>) {
+fn message(row: &MessageRow) -> (String, Option<Millis>) {
     let mut fields = Map::new();
-    fields.insert("role".into(), json!(said.role));
-    fields.insert("content".into(), content(said.content.as_deref()));
+    fields.insert("role".into(), json!(row.role));
+    fields.insert("content".into(), content(row.content.as_deref()));
     let parsed = |text: &String| serde_json::from_str::<Value>(text).ok().filter(|value| !value.is_null());
-    if let Some(calls) = said.tool_calls.as_ref().and_then(parsed) {
+    if let Some(calls) = row.tool_calls.as_ref().and_then(parsed) {
         fields.insert("tool_calls".into(), calls);
     }
     let texts = [
-        ("tool_call_id", &said.tool_call_id),
-        ("name", &said.tool_name),
-        ("reasoning_content", &said.reasoning),
+        ("tool_call_id", &row.tool_call_id),
+        ("name", &row.tool_name),
+        ("reasoning_content", &row.reasoning),
     ];
     for (key, text) in texts {
         if let Some(text) = text.as_ref().filter(|text| !text.is_empty()) {
             fields.insert(key.into(), json!(text));
         }
     }
-    (Value::Object(fields).to_string(), said.at.map(|seconds| Millis((seconds * 1000.0) as i64)))
+    (Value::Object(fields).to_string(), row.at.map(|seconds| Millis((seconds * 1000.0) as i64)))
 }
 
-/// Lists and objects are stored behind a mark.
+/// The content of a message. JSON values are stored after a marker.
 fn content(stored: Option<&str>) -> Value {
     match stored {
         None => Value::Null,

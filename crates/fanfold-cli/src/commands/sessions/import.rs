@@ -1,160 +1,218 @@
-//! Sessions brought here: our own exports, request bodies, other agents' sessions.
+//! Imports sessions: exports of fanfold, request bodies, sessions of other agents.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
 use fanfold_engine::{Brought, Engine, Import, Imported, decode};
 use fanfold_replay::{ConversationOrigin, FileKind, SourceConversation, detect_kind, read_whole};
 use fanfold_store::{Millis, Relation, SessionId};
 
 use super::hermes;
-use crate::commands::Say;
-use crate::failure::{Failure, not_decoded, not_read};
-use crate::flags::ImportArgs;
-use crate::input;
+use crate::failure::{Failure, Result, not_decoded, not_read};
+use crate::files::input::{self, Input};
 use crate::settings::Options;
-use crate::store::{engine, failed, store_failed};
-use crate::terminal::count;
+use crate::store;
+use crate::terminal::{Reporter, count};
 
-/// What was brought here.
-#[derive(Default)]
-struct Counts {
+#[derive(Debug, Args)]
+pub(super) struct ImportArgs {
+    /// Exports of fanfold, request bodies, ShareGPT, a Hermes state database, sessions of Claude Code or Codex
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// Source of the sessions, as shown by `list` [default: by the kind of file]
+    #[arg(long, value_name = "NAME")]
+    source: Option<String>,
+}
+
+pub(super) fn run(args: &ImportArgs, options: &Options, reporter: Reporter) -> Result<()> {
+    let engine = store::open(options)?;
+    let mut importer = Importer::new(&engine, args.source.as_deref());
+    for path in &args.files {
+        let n_before = importer.n_all();
+        // An unreadable file does not prevent the import of the others.
+        if let Err(failure) = importer.add_file(path, reporter) {
+            importer.failures.push(failure.to_string());
+        } else if importer.n_all() == n_before {
+            reporter.warn(&format!("{} contains no conversation", path.display()));
+        }
+    }
+    importer.add_postponed();
+    let Importer { n_new, n_known, n_grown, failures, .. } = importer;
+    let grown = if n_grown > 0 { format!(", {n_grown} continued") } else { String::new() };
+    reporter.line(&format!("{} imported{grown}, {n_known} known already", count(n_new, "session")));
+    if failures.is_empty() {
+        return Ok(());
+    }
+    let hint = "check these files; everything else was imported";
+    Err(Failure::new(failures.join("\n  and "), hint))
+}
+
+/// Imports sessions and counts them.
+struct Importer<'a> {
+    engine: &'a Engine,
+    /// The source for all sessions, if given.
+    source: Option<&'a str>,
     n_new: usize,
     n_known: usize,
     n_grown: usize,
-    /// What works for a session that was not here yet.
-    later: Vec<Import>,
-    /// What could not be, and why.
+    /// Sessions of subagents whose parents are not imported yet.
+    postponed: Vec<Import>,
     failures: Vec<String>,
 }
 
-pub(crate) fn run(args: &ImportArgs, options: &Options, say: Say) -> anyhow::Result<()> {
-    let engine = engine(options)?;
-    let mut counts = Counts::default();
-    for path in &args.files {
-        let n_before = counts.n_all();
-        // One that can't be read does not keep the others away.
-        if let Err(failure) = file(&engine, path, args.source.as_deref(), &mut counts, say) {
-            counts.failures.push(failure.to_string());
-        } else if counts.n_all() == n_before {
-            say.warn(&format!("{} holds no conversation", path.display()));
+impl<'a> Importer<'a> {
+    fn new(engine: &'a Engine, source: Option<&'a str>) -> Importer<'a> {
+        Importer {
+            engine,
+            source,
+            n_new: 0,
+            n_known: 0,
+            n_grown: 0,
+            postponed: Vec::new(),
+            failures: Vec::new(),
         }
     }
-    for import in std::mem::take(&mut counts.later) {
-        match engine.import(import) {
-            Ok(imported) => counts.take(&imported),
-            Err(error) => counts.failures.push(error.to_string()),
-        }
-    }
-    let Counts { n_new, n_known, n_grown, ref failures, .. } = counts;
-    let grown = if n_grown > 0 { format!(", {n_grown} gone on") } else { String::new() };
-    say.note(&format!("{} brought here{grown}, {n_known} known already\n", count(n_new, "session")));
-    match failures.as_slice() {
-        [] => Ok(()),
-        [one] => Err(Failure::new(one.clone(), "check the file; all else is brought here").into()),
-        [first, rest @ ..] => {
-            let message = format!("{first}\n  and {}", rest.join("\n  and "));
-            Err(Failure::new(message, "check these files; all else is brought here").into())
-        }
-    }
-}
 
-fn file(
-    engine: &Engine,
-    path: &Path,
-    source: Option<&str>,
-    counts: &mut Counts,
-    say: Say,
-) -> anyhow::Result<()> {
-    if hermes::is_database(path).map_err(|error| not_read(path, &error))? {
+    fn add_file(&mut self, path: &Path, reporter: Reporter) -> Result<()> {
+        if hermes::is_database(path).map_err(|error| not_read(path, &error))? {
+            return self.add_hermes_database(path);
+        }
+        let input = input::read(path, reporter)?;
+        if Engine::is_line(&input.text) {
+            self.add_exported_lines(&input);
+            return Ok(());
+        }
+        match detect_kind(&input.text) {
+            Some(FileKind::Body) | None => self.add(body(&input.text, &input.name, self.source)?).map(drop),
+            Some(FileKind::ShareGpt) => {
+                self.add_sharegpt_lines(&input);
+                Ok(())
+            }
+            Some(kind @ (FileKind::ClaudeCode | FileKind::Codex | FileKind::Records)) => {
+                let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                self.add_program_sessions(&input, kind, &name, reporter)
+            }
+        }
+    }
+
+    /// Imports a session and returns its id here.
+    fn add(&mut self, import: Import) -> Result<SessionId> {
+        let imported = self.engine.import(import)?;
+        self.count(&imported);
+        Ok(imported.id().clone())
+    }
+
+    fn add_hermes_database(&mut self, path: &Path) -> Result<()> {
         let mut brought = Brought::default();
         for import in hermes::read(path)? {
-            let there = import.id.clone();
-            let source = source.map_or(import.source.clone(), str::to_owned);
-            // A session here that has the id of its parent there is not that parent.
+            let foreign_id = import.id.clone();
+            let source = self.source.map_or(import.source.clone(), str::to_owned);
+            // A session here that happens to have the id of the parent is not that parent.
             let parent = import.parent.clone();
             let parent = parent.and_then(|(parent, how)| Some((brought.get(&parent)?.clone(), how)));
-            let imported =
-                engine.import(Import { source, parent, ..import }).map_err(|error| failed(&error))?;
-            if let Some(there) = there {
-                brought.note(there, imported.id().clone());
+            let id = self.add(Import { source, parent, ..import })?;
+            if let Some(foreign_id) = foreign_id {
+                brought.note(foreign_id, id);
             }
-            counts.take(&imported);
         }
-        return Ok(());
+        Ok(())
     }
-    let input = input::read(path)?;
-    if Engine::is_line(&input.text) {
+
+    fn add_exported_lines(&mut self, input: &Input) {
         let mut brought = Brought::default();
-        for (n, line) in input.text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-            match engine.import_line_of(line, &mut brought) {
-                Ok(imported) => counts.take(&imported),
-                Err(error) => counts.failures.push(format!("{}: line {}: {error}", input.name, n + 1)),
-            }
-        }
-        return Ok(());
-    }
-    match detect_kind(&input.text) {
-        Some(FileKind::Body) | None => {
-            let import = body(&input.text, &input.name, source)?;
-            counts.take(&engine.import(import).map_err(|error| failed(&error))?);
-        }
-        Some(FileKind::ShareGpt) => {
-            for (n, line) in input.text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-                let place = format!("{}: line {}", input.name, n + 1);
-                match body(line, &place, source) {
-                    Ok(import) => counts.take(&engine.import(import).map_err(|error| failed(&error))?),
-                    Err(failure) => counts.failures.push(failure.to_string()),
-                }
-            }
-        }
-        Some(kind @ (FileKind::ClaudeCode | FileKind::Codex | FileKind::Records)) => {
-            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let contents = read_whole(&input.text, &name);
-            if contents.n_bad_lines > 0 {
-                let lines = count(contents.n_bad_lines, "line");
-                say.warn(&format!("{}: {lines} could not be read, and left out", input.name));
-            }
-            let (mut before, mut brought) = (None, Brought::default());
-            for conversation in contents.conversations {
-                let mut import = of_program(conversation, kind, (&input.name, source), before.take());
-                if let Some((parent, Relation::Subagent)) = &mut import.parent {
-                    // The one that it works for may be called otherwise here, or come with another file.
-                    let here = brought.get(parent).unwrap_or(parent).clone();
-                    if engine.store().session(&here).map_err(|error| store_failed(&error))?.is_none() {
-                        counts.later.push(import);
-                        continue;
-                    }
-                    *parent = here;
-                }
-                let there = import.id.clone();
-                let imported = engine.import(import).map_err(|error| failed(&error))?;
-                if let Some(there) = there {
-                    brought.note(there, imported.id().clone());
-                }
-                before = Some(imported.id().clone());
-                counts.take(&imported);
+        for (place, line) in lines(input) {
+            match self.engine.import_line_of(line, &mut brought) {
+                Ok(imported) => self.count(&imported),
+                Err(error) => self.failures.push(format!("{place}: {error}")),
             }
         }
     }
-    Ok(())
+
+    fn add_sharegpt_lines(&mut self, input: &Input) {
+        for (place, line) in lines(input) {
+            let added = body(line, &place, self.source).and_then(|import| self.add(import));
+            self.failures.extend(added.err().map(|failure| failure.to_string()));
+        }
+    }
+
+    fn add_program_sessions(
+        &mut self,
+        input: &Input,
+        kind: FileKind,
+        name: &str,
+        reporter: Reporter,
+    ) -> Result<()> {
+        let contents = read_whole(&input.text, name);
+        if contents.n_bad_lines > 0 {
+            let lines = count(contents.n_bad_lines, "line");
+            reporter.warn(&format!("{}: skipped {lines} that could not be read", input.name));
+        }
+        let (mut previous, mut brought) = (None, Brought::default());
+        for conversation in contents.conversations {
+            let mut import = program_session(conversation, kind, (&input.name, self.source), previous.take());
+            if let Some((parent, Relation::Subagent)) = &mut import.parent {
+                // The parent may have another id here, or be in another file.
+                let id = brought.get(parent).unwrap_or(parent).clone();
+                if self.engine.store().session(&id)?.is_none() {
+                    self.postponed.push(import);
+                    continue;
+                }
+                *parent = id;
+            }
+            let foreign_id = import.id.clone();
+            let id = self.add(import)?;
+            if let Some(foreign_id) = foreign_id {
+                brought.note(foreign_id, id.clone());
+            }
+            previous = Some(id);
+        }
+        Ok(())
+    }
+
+    /// Imports the sessions of subagents that came before their parents.
+    fn add_postponed(&mut self) {
+        for import in std::mem::take(&mut self.postponed) {
+            let added = self.add(import);
+            self.failures.extend(added.err().map(|failure| failure.to_string()));
+        }
+    }
+
+    fn count(&mut self, imported: &Imported) {
+        match imported {
+            Imported::New(_) => self.n_new += 1,
+            Imported::Known(_) => self.n_known += 1,
+            Imported::Grown(_) => self.n_grown += 1,
+        }
+    }
+
+    fn n_all(&self) -> usize {
+        self.n_new + self.n_known + self.n_grown + self.postponed.len() + self.failures.len()
+    }
 }
 
-/// A conversation that another program has written down in a file.
-fn of_program(
-    told: SourceConversation,
+/// The lines of a file that are not blank, and where they are.
+fn lines(input: &Input) -> impl Iterator<Item = (String, &str)> {
+    let lines = input.text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    lines.map(|(n, line)| (format!("{}: line {}", input.name, n + 1), line))
+}
+
+/// A session that another program has written to a file.
+fn program_session(
+    conversation: SourceConversation,
     kind: FileKind,
     (file, source): (&str, Option<&str>),
-    before: Option<SessionId>,
+    previous: Option<SessionId>,
 ) -> Import {
-    let SourceConversation { record, id, title, origin } = told;
-    let usual = match kind {
-        FileKind::ClaudeCode => "claude-code",
-        FileKind::Codex => "codex",
-        FileKind::Records | FileKind::ShareGpt | FileKind::Body => record.source.as_str(),
+    let SourceConversation { record, id, title, origin } = conversation;
+    let default_source = match (kind, &origin) {
+        (_, Some(ConversationOrigin::SubagentOf(_))) => "subagent",
+        (FileKind::ClaudeCode, _) => "claude-code",
+        (FileKind::Codex, _) => "codex",
+        (FileKind::Records | FileKind::ShareGpt | FileKind::Body, _) => record.source.as_str(),
     };
-    let usual = if matches!(origin, Some(ConversationOrigin::SubagentOf(_))) { "subagent" } else { usual };
+    let source = source.unwrap_or(default_source).to_owned();
     let parent = match origin {
-        Some(ConversationOrigin::Continuation) => before.map(|before| (before, Relation::Rotation)),
+        Some(ConversationOrigin::Continuation) => previous.map(|previous| (previous, Relation::Rotation)),
         Some(ConversationOrigin::SubagentOf(id)) => Some((SessionId(id), Relation::Subagent)),
         None => None,
     };
@@ -162,7 +220,7 @@ fn of_program(
     let messages = record.messages.iter().enumerate();
     Import {
         id: id.map(SessionId),
-        source: source.unwrap_or(usual).to_owned(),
+        source,
         format: "chat".to_owned(),
         messages: messages.map(|(i, message)| (message.get().to_owned(), at(i))).collect(),
         model: record.model.clone(),
@@ -174,7 +232,7 @@ fn of_program(
 }
 
 /// A request body, a list of messages, or a message per line.
-fn body(text: &str, name: &str, source: Option<&str>) -> Result<Import, Failure> {
+fn body(text: &str, name: &str, source: Option<&str>) -> Result<Import> {
     let (conversation, _) = decode(text, None).map_err(|error| not_decoded(name, &error))?;
     Ok(Import {
         source: source.unwrap_or("import").to_owned(),
@@ -185,18 +243,4 @@ fn body(text: &str, name: &str, source: Option<&str>) -> Result<Import, Failure>
         from: name.to_owned(),
         ..Import::default()
     })
-}
-
-impl Counts {
-    fn take(&mut self, imported: &Imported) {
-        match imported {
-            Imported::New(_) => self.n_new += 1,
-            Imported::Known(_) => self.n_known += 1,
-            Imported::Grown(_) => self.n_grown += 1,
-        }
-    }
-
-    fn n_all(&self) -> usize {
-        self.n_new + self.n_known + self.n_grown + self.later.len() + self.failures.len()
-    }
 }

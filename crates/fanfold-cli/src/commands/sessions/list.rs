@@ -1,30 +1,51 @@
-//! Which sessions there are, all about one, and how large the store is.
+//! Lists sessions, shows one in detail, and shows the size of the store.
 
 use std::fmt::Write as _;
 
+use clap::Args;
 use fanfold_core::thousands;
 use fanfold_engine::{Engine, Note, store_words};
 use fanfold_store::{EventRow, Millis, ReadableSessions, Relation, Role, SessionFilter, SessionRow};
 use serde_json::{Value, json};
 
-use crate::failure::Failure;
-use crate::flags::{ListArgs, OneArgs, SizeArgs};
+use super::SessionArgs;
+use crate::failure::{Failure, Result};
 use crate::settings::Options;
-use crate::store::{engine_to_read, find, store_failed};
-use crate::terminal::{self, count, paint, style};
+use crate::store;
+use crate::terminal::{self, count, number_rows, paint, style};
 
-/// How much of a session's first words is shown.
-const PREVIEW: usize = 60;
-/// So much of a text is looked at for it, secrets and all.
-const SHOWN: usize = 1000;
+#[derive(Debug, Args)]
+pub(super) struct ListArgs {
+    /// Maximum number of sessions
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+    /// Only sessions from this source
+    #[arg(long, value_name = "NAME")]
+    source: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
 
-pub(crate) fn list(args: &ListArgs, options: &Options) -> anyhow::Result<()> {
-    let engine = engine_to_read(options)?;
+#[derive(Debug, Args)]
+pub(super) struct SizeArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Maximum length of a preview.
+const MAX_PREVIEW: usize = 60;
+/// Maximum length of the text that is redacted for a preview.
+const MAX_REDACTED: usize = 1000;
+
+pub(super) fn list(args: &ListArgs, options: &Options) -> Result<()> {
+    let engine = store::open_read_only(options)?;
     let filter =
         SessionFilter { source: args.source.clone(), limit: Some(args.limit), ..SessionFilter::default() };
     let ReadableSessions { rows, broken } = engine.readable(&filter);
     match broken.first() {
-        Some(error) if rows.is_empty() => return Err(store_failed(error).into()),
+        Some(error) if rows.is_empty() => return Err(Failure::from(error)),
         _ => print(&engine, &rows, args)?,
     }
     if broken.is_empty() {
@@ -32,26 +53,25 @@ pub(crate) fn list(args: &ListArgs, options: &Options) -> anyhow::Result<()> {
     }
     let why: Vec<String> = broken.iter().map(store_words).collect();
     let message = format!("{} not listed: {}", count(broken.len(), "session"), why.join("; "));
-    Err(Failure::new(message, "`fanfold doctor` tells what is wrong with the store").into())
+    Err(Failure::new(message, "`fanfold doctor` checks the store"))
 }
 
-fn print(engine: &Engine, rows: &[SessionRow], args: &ListArgs) -> anyhow::Result<()> {
+fn print(engine: &Engine, rows: &[SessionRow], args: &ListArgs) -> Result<()> {
     if args.json {
-        let all: Value = rows.iter().map(row_json).collect();
-        return terminal::data(&format!("{all:#}\n"));
+        return terminal::print_json(&rows.iter().map(row_json).collect());
     }
     let mut page = String::new();
     for (i, row) in rows.iter().enumerate() {
-        let words = match &row.title {
+        let title = match &row.title {
             Some(title) => paint(style::BOLD, title),
             None => paint(style::DIM, preview(engine, row)),
         };
         let ended = row.ended.as_ref().map_or_else(String::new, |(_, why)| format!(" ({})", why.name()));
-        // A number counts in the whole list, so with a filter there is none.
+        // Numbers refer to the unfiltered list.
         let number = if args.source.is_none() { format!("{:>3}  ", i + 1) } else { String::new() };
         let _ = writeln!(
             page,
-            "{number}{}  {}  {:>15}  {:<8} {words}{ended}",
+            "{number}{}  {}  {:>15}  {:<8} {title}{ended}",
             row.id,
             &row.updated_at.to_string()[..16],
             count(row.n_messages as usize, "message"),
@@ -59,30 +79,30 @@ fn print(engine: &Engine, rows: &[SessionRow], args: &ListArgs) -> anyhow::Resul
         );
     }
     if rows.is_empty() {
-        page.push_str("no session is kept yet; `fanfold fold --session new chat.json` keeps one\n");
+        page.push_str("no sessions yet; `fanfold fold --session new chat.json` stores one\n");
     }
-    terminal::page(&page)
+    terminal::print_page(&page)
 }
 
-/// How a session begins: the first words of its user.
+/// The beginning of the first user message with text.
 fn preview(engine: &Engine, row: &SessionRow) -> String {
     const FIRST: u32 = 8;
     let nodes = row.tip.and_then(|tip| engine.store().chain(tip, 0..FIRST).ok()).unwrap_or_default();
     let users = nodes.iter().filter(|node| node.role == Role::User);
-    let line = users.map(|node| first_words(&node.json)).find(|line| !line.is_empty()).unwrap_or_default();
-    line.chars().take(PREVIEW).collect()
+    let line = users.map(|node| user_text(&node.json)).find(|line| !line.is_empty()).unwrap_or_default();
+    line.chars().take(MAX_PREVIEW).collect()
 }
 
-/// The first words of a person in a message, on one line; none if all of it is what an agent puts there.
-fn first_words(json: &str) -> String {
+/// The user's text in a message, on one line. Empty if an agent wrote all of it.
+fn user_text(json: &str) -> String {
     let message: Value = serde_json::from_str(json).unwrap_or_default();
     let content = if message.is_string() { &message } else { &message["content"] };
     let whole = content.as_str().or(message["value"].as_str());
     let parts = content.as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
-    let words = whole.into_iter().chain(parts).find_map(fanfold_engine::opening_words);
-    // A key that somebody pasted is not for a screen.
-    let shown: String = words.unwrap_or_default().chars().take(SHOWN).collect();
-    fanfold_engine::clean_title(&fanfold_redact::redact(&shown))
+    let text = whole.into_iter().chain(parts).find_map(fanfold_engine::opening_words);
+    // The user may have pasted a key.
+    let start: String = text.unwrap_or_default().chars().take(MAX_REDACTED).collect();
+    fanfold_engine::clean_title(&fanfold_redact::redact(&start))
 }
 
 fn row_json(row: &SessionRow) -> Value {
@@ -103,14 +123,14 @@ fn row_json(row: &SessionRow) -> Value {
     })
 }
 
-pub(crate) fn show(args: &OneArgs, options: &Options) -> anyhow::Result<()> {
-    let engine = engine_to_read(options)?;
-    let row = find(&engine, &args.session)?;
-    let events = engine.store().events(&row.id, 0).map_err(|error| store_failed(&error))?;
+pub(super) fn show(args: &SessionArgs, options: &Options) -> Result<()> {
+    let engine = store::open_read_only(options)?;
+    let row = engine.find(&args.session)?;
+    let events = engine.store().events(&row.id, 0)?;
     if args.json {
         let mut all = row_json(&row);
         all["happened"] = events.iter().map(event_json).collect();
-        return terminal::data(&format!("{all:#}\n"));
+        return terminal::print_json(&all);
     }
     let mut page = String::new();
     let parent = row.parent.as_ref().map(|(id, relation)| format!("{} of {id}", relation.name()));
@@ -122,9 +142,9 @@ pub(crate) fn show(args: &OneArgs, options: &Options) -> anyhow::Result<()> {
         ("source", Some(row.source.clone())),
         ("format", Some(row.format.clone())),
         ("model", row.model.clone()),
-        ("came as", parent),
-        ("begun", Some(row.started_at.to_string())),
-        ("written to", Some(row.updated_at.to_string())),
+        ("origin", parent),
+        ("started", Some(row.started_at.to_string())),
+        ("updated", Some(row.updated_at.to_string())),
         ("ended", ended),
         ("messages", Some(row.n_messages.to_string())),
     ];
@@ -133,21 +153,21 @@ pub(crate) fn show(args: &OneArgs, options: &Options) -> anyhow::Result<()> {
             let _ = writeln!(page, "{name:<11}{value}");
         }
     }
-    let handles = engine.handles(&row.id).map_err(|error| store_failed(&error))?.len();
-    let _ = writeln!(page, "{:<11}{handles} handles were given", "folds");
+    let n_handles = engine.handles(&row.id)?.len();
+    let _ = writeln!(page, "{:<11}{}", "folds", count(n_handles, "handle"));
     let children = SessionFilter { parent: Some(row.id.clone()), ..SessionFilter::default() };
     for child in engine.readable(&children).rows {
         let Some((_, relation)) = child.parent else { continue };
-        let how = match relation {
-            Relation::Rotation | Relation::Fork => "went on as",
-            Relation::Subagent => "helped by",
+        let label = match relation {
+            Relation::Rotation | Relation::Fork => "continued",
+            Relation::Subagent => "subagent",
         };
-        let _ = writeln!(page, "{how:<11}{} ({})", child.id, relation.name());
+        let _ = writeln!(page, "{label:<11}{} ({})", child.id, relation.name());
     }
     for event in events.iter().rev().take(20).rev() {
-        let _ = writeln!(page, "  {}  {}", event.at, event_words(event));
+        let _ = writeln!(page, "  {}  {}", event.at, describe_event(event));
     }
-    terminal::page(&page)
+    terminal::print_page(&page)
 }
 
 fn event_json(event: &EventRow) -> Value {
@@ -155,8 +175,8 @@ fn event_json(event: &EventRow) -> Value {
     json!({ "seq": event.seq, "at": event.at.0, "kind": event.kind, "body": body })
 }
 
-/// An event in a few words.
-fn event_words(event: &EventRow) -> String {
+/// Describes an event.
+fn describe_event(event: &EventRow) -> String {
     let Some(noted) = fanfold_engine::Noted::read(event) else { return event.kind.clone() };
     match noted.note {
         Note::Began(began) => {
@@ -165,20 +185,24 @@ fn event_words(event: &EventRow) -> String {
         Note::Budget { window, .. } => format!("a window of {} tokens", thousands(window)),
         Note::Refused { .. } => "refused for its length".to_owned(),
         Note::Corrected { permille, .. } => {
-            format!("the provider counts {} for 1,000 of ours", thousands(permille.into()))
+            format!("the provider counts {} tokens where fanfold counts 1,000", thousands(permille.into()))
         }
-        Note::Offered(offer) if offer.tool.is_some() => "folds open by a tool".to_owned(),
-        Note::Offered(_) => "folds name how they open".to_owned(),
-        Note::Came { overflow: true, .. } => "a body left as it came, because nothing fitted".to_owned(),
-        Note::Came { .. } => "a body left as it came".to_owned(),
-        Note::Cooled { .. } => "the provider's cache was cold".to_owned(),
-        Note::Beside(beside) => format!("{} recalled beside calls of the client's", beside.ours.len()),
+        Note::Offered(offer) if offer.tool.is_some() => "recall with a tool".to_owned(),
+        Note::Offered(_) => "recall with the instructions in stubs".to_owned(),
+        Note::Came { overflow: true, .. } => "a request sent unchanged, because nothing fitted".to_owned(),
+        Note::Came { .. } => "a request sent unchanged".to_owned(),
+        Note::Cooled { .. } => "the provider's cache had expired".to_owned(),
+        Note::Beside(beside) => format!("{} next to calls of the client", count(beside.ours.len(), "recall")),
         Note::Pinned { message } => format!("message {message} pinned"),
         Note::Unpinned { message } => format!("message {message} no longer pinned"),
         Note::Focused { topic } => format!("focus on {topic:?}"),
         Note::Summarised(summary) => format!("a summary by {}", summary.model),
         Note::Rested { who, rest } => {
-            format!("{who} gave no summary and rests until {}: {}", Millis(rest.until), rest.why)
+            format!(
+                "{who} failed to write a summary and is paused until {}: {}",
+                Millis(rest.until),
+                rest.why
+            )
         }
         Note::Tried { by, missed, flaws } => {
             let why: Vec<&str> = missed.iter().chain(&flaws).map(String::as_str).collect();
@@ -187,7 +211,7 @@ fn event_words(event: &EventRow) -> String {
                 None => format!("no model wrote a summary: {}", why.join(", ")),
             }
         }
-        Note::FoldAsked { .. } => "a fold was asked for".to_owned(),
+        Note::FoldAsked { .. } => "a fold was requested".to_owned(),
         Note::Unfolded { handle } => format!("{handle} unfolded"),
         Note::Fold(fold) => {
             let (before, after) = fold.tokens;
@@ -202,36 +226,31 @@ fn event_words(event: &EventRow) -> String {
         Note::Request(sent) => format!("request of {} bytes", thousands(sent.n_bytes)),
         Note::Checkpoint { name, .. } => format!("checkpoint {name:?}"),
         Note::Moved(moved) => {
-            let mark = moved.mark.map_or_else(String::new, |mark| format!(" to {mark:?}"));
-            format!("{}{mark}", format!("{:?}", moved.why).to_lowercase())
+            let checkpoint = moved.mark.map_or_else(String::new, |name| format!(" to {name:?}"));
+            format!("{}{checkpoint}", format!("{:?}", moved.why).to_lowercase())
         }
-        Note::Forked { from, .. } => format!("came from {from}"),
-        Note::Inherited { .. } => "took over what a session that went left to it".to_owned(),
-        Note::Imported { from, .. } => format!("brought here from {from}"),
+        Note::Forked { from, .. } => format!("forked from {from}"),
+        Note::Inherited { .. } => "inherited messages of a deleted session".to_owned(),
+        Note::Imported { from, .. } => format!("imported from {from}"),
     }
 }
 
-pub(crate) fn size(args: &SizeArgs, options: &Options) -> anyhow::Result<()> {
-    let engine = engine_to_read(options)?;
-    let size = engine.store().size().map_err(|error| store_failed(&error))?;
+pub(super) fn size(args: &SizeArgs, options: &Options) -> Result<()> {
+    let engine = store::open_read_only(options)?;
+    let size = engine.store().size()?;
     if args.json {
-        let all = json!({ "sessions": size.n_sessions, "messages": size.n_nodes, "json_bytes": size.n_json_bytes,
-            "events": size.n_events, "disk_bytes": size.n_disk_bytes });
-        return terminal::data(&format!("{all:#}\n"));
+        return terminal::print_json(&json!({ "sessions": size.n_sessions, "messages": size.n_nodes,
+            "json_bytes": size.n_json_bytes, "events": size.n_events, "disk_bytes": size.n_disk_bytes }));
     }
-
-    let mut page = String::new();
     let rows = [
         ("sessions", size.n_sessions, ""),
-        ("messages", size.n_nodes, "each once, whoever shares it"),
+        ("messages", size.n_nodes, "shared ones counted once"),
         ("events", size.n_events, ""),
         ("JSON", size.n_json_bytes, "bytes of messages"),
-        ("disk", size.n_disk_bytes, "bytes, with the index"),
+        ("disk", size.n_disk_bytes, "bytes, including the index"),
     ];
-    for (name, number, remark) in rows {
-        let _ = writeln!(page, "{name:<9} {:>14}  {}", thousands(number), paint(style::DIM, remark));
-    }
-    terminal::page(&page)
+    let rows = rows.map(|(name, number, remark)| (name, thousands(number), remark.to_owned()));
+    terminal::print_page(&number_rows(rows))
 }
 
 #[cfg(test)]
@@ -239,18 +258,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_is_known_by_what_its_person_said() {
+    fn preview_skips_text_of_the_agent() {
         let reminder = "<system-reminder>\nUse the tools.\n</system-reminder>";
         let claude = json!({ "role": "user", "content": [
             { "type": "text", "text": reminder }, { "type": "text", "text": "fix the\nbuild" }] });
-        assert_eq!(first_words(&claude.to_string()), "fix the build");
+        assert_eq!(user_text(&claude.to_string()), "fix the build");
         let alone = json!({ "role": "user", "content": reminder });
-        assert_eq!(first_words(&alone.to_string()), "");
+        assert_eq!(user_text(&alone.to_string()), "");
         let before = json!({ "role": "user", "content": format!("{reminder} fix it") });
-        assert_eq!(first_words(&before.to_string()), "fix it");
-        assert_eq!(first_words(r#"{"from":"human","value":"hi"}"#), "hi");
+        assert_eq!(user_text(&before.to_string()), "fix it");
+        assert_eq!(user_text(r#"{"from":"human","value":"hi"}"#), "hi");
         let key = format!("use ghp_{} now", "a1B2c3".repeat(6));
-        assert!(!first_words(&json!({ "role": "user", "content": key }).to_string()).contains("ghp_"));
-        assert_eq!(first_words("no JSON"), "");
+        assert!(!user_text(&json!({ "role": "user", "content": key }).to_string()).contains("ghp_"));
+        assert_eq!(user_text("no JSON"), "");
     }
 }

@@ -1,129 +1,256 @@
-//! `fanfold sessions`: what is kept, and what is done with it.
+//! `fanfold sessions`: stored sessions.
 
-mod list; //     which there are, and all about one
-mod places; //   back, forth again, and to marked places
-mod line; //     forks, rotations, ends
-mod export; //   written down
-mod sharegpt; // as ShareGPT
-mod import; //   brought here
-mod hermes; //   from a Hermes state database
+mod list; //     lists sessions, one session in detail, the size of the store
+mod rewind; //   rewinds, checkpoints, redo
+mod lineage; //  forks, rotations, ends
+mod export; //   writes sessions to files
+mod sharegpt; // the ShareGPT format
+mod import; //   reads sessions from files
+mod hermes; //   reads a Hermes state database
 
-use fanfold_engine::Retention;
+use clap::{Args, Subcommand};
+use fanfold_engine::{Engine, Retention};
 use fanfold_store::{Millis, SessionId};
 use serde_json::{Value, json};
 
-use super::Say;
-use crate::flags::{DeleteArgs, PinArgs, PruneArgs, SessionsCommand, WordsArgs};
-use crate::settings::Options;
-use crate::store::{engine, failed, find};
-use crate::terminal::{self, count};
+use crate::failure::Result;
+use crate::settings::{Options, StoreFlags};
+use crate::store;
+use crate::terminal::{self, Reporter, count};
 
-pub(crate) fn run(command: &SessionsCommand, options: &Options, say: Say) -> anyhow::Result<()> {
-    match command {
+const HELP: &str = "\
+A session is named by its number in the list, its id, a prefix of its id, or its title.
+Folds, rewinds, forks and rotations never delete messages.
+
+Examples:
+  fanfold fold --session new chat.json --window 32k     store a conversation and fold it
+  fanfold sessions list
+  fanfold sessions fork 1 --at 12 --title \"another way\"
+  fanfold sessions import ~/.hermes/state.db";
+
+/// List, fork, rewind, export and import stored sessions
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct SessionsArgs {
+    #[command(subcommand)]
+    command: SessionsCommand,
+    #[command(flatten)]
+    pub(super) store: StoreFlags,
+}
+
+#[derive(Debug, Subcommand)]
+enum SessionsCommand {
+    /// List sessions, the last written to first
+    List(list::ListArgs),
+    /// Show a session in detail
+    Show(SessionArgs),
+    /// Set the title of a session; without a title, remove it
+    Title(TextArgs),
+    /// Set the goal of a session; without a goal, remove it
+    Goal(TextArgs),
+    /// Keep messages unchanged in every view
+    Pin(PinArgs),
+    /// Set a checkpoint, or list checkpoints
+    Checkpoint(TextArgs),
+    /// Restore a checkpoint
+    Restore(TextArgs),
+    /// Rewind a session; `redo` restores it
+    Rewind(rewind::RewindArgs),
+    /// Undo the last rewind or restore
+    Redo(SessionArgs),
+    /// Fork a session at any message; prints the new id
+    Fork(lineage::ForkArgs),
+    /// End a session and continue in a new one; prints the new id
+    Rotate(SessionArgs),
+    /// Print the id of the session that continues this one
+    Resume(SessionArgs),
+    /// End a session; a later request to it resumes it
+    End(lineage::EndArgs),
+    /// Export sessions
+    Export(export::ExportArgs),
+    /// Import sessions
+    Import(import::ImportArgs),
+    /// Delete sessions
+    Delete(DeleteArgs),
+    /// Delete old sessions
+    Prune(PruneArgs),
+    /// Show the size of the store
+    Size(list::SizeArgs),
+}
+
+#[derive(Debug, Args)]
+struct SessionArgs {
+    /// Session: its number in the list, its id or a prefix of it, or its title
+    session: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct TextArgs {
+    /// Session: its number in the list, its id or a prefix of it, or its title
+    session: String,
+    /// Title, goal, or name of the checkpoint
+    words: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct PinArgs {
+    /// Session: its number in the list, its id or a prefix of it, or its title
+    session: String,
+    /// Messages, counted from 0
+    #[arg(required = true)]
+    messages: Vec<u32>,
+    /// Allow the messages to be folded again
+    #[arg(long)]
+    off: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct DeleteArgs {
+    /// Sessions: numbers in the list, ids or their prefixes, titles
+    #[arg(required = true)]
+    sessions: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct PruneArgs {
+    /// Delete sessions not written to for this many days
+    #[arg(long, value_name = "N", default_value_t = 90)]
+    days: u32,
+    /// Only sessions from this source
+    #[arg(long, value_name = "NAME")]
+    source: Option<String>,
+    /// Only ended sessions
+    #[arg(long)]
+    ended: bool,
+    /// List the sessions without deleting them
+    #[arg(long)]
+    dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &SessionsArgs, options: &Options, reporter: Reporter) -> Result<()> {
+    match &args.command {
         SessionsCommand::List(args) => list::list(args, options),
         SessionsCommand::Show(args) => list::show(args, options),
         SessionsCommand::Size(args) => list::size(args, options),
-        SessionsCommand::Export(args) => export::run(args, options, say),
-        SessionsCommand::Import(args) => import::run(args, options, say),
-        SessionsCommand::Title(args) => title(args, options, say),
-        SessionsCommand::Goal(args) => goal(args, options, say),
-        SessionsCommand::Pin(args) => pin(args, options, say),
-        SessionsCommand::Checkpoint(args) => places::checkpoint(args, options, say),
-        SessionsCommand::Restore(args) => places::restore(args, options, say),
-        SessionsCommand::Rewind(args) => places::rewind(args, options, say),
-        SessionsCommand::Redo(args) => places::redo(args, options, say),
-        SessionsCommand::Fork(args) => line::fork(args, options),
-        SessionsCommand::Rotate(args) => line::rotate(args, options),
-        SessionsCommand::Resume(args) => line::resume(args, options),
-        SessionsCommand::End(args) => line::end(args, options, say),
-        SessionsCommand::Delete(args) => delete(args, options, say),
-        SessionsCommand::Prune(args) => prune(args, options, say),
+        SessionsCommand::Export(args) => export::run(args, options, reporter),
+        SessionsCommand::Import(args) => import::run(args, options, reporter),
+        SessionsCommand::Title(args) => set_title(args, options, reporter),
+        SessionsCommand::Goal(args) => set_goal(args, options, reporter),
+        SessionsCommand::Pin(args) => pin(args, options),
+        SessionsCommand::Checkpoint(args) => rewind::checkpoint(args, options, reporter),
+        SessionsCommand::Restore(args) => rewind::restore(args, options, reporter),
+        SessionsCommand::Rewind(args) => rewind::rewind(args, options, reporter),
+        SessionsCommand::Redo(args) => rewind::redo(args, options, reporter),
+        SessionsCommand::Fork(args) => lineage::fork(args, options),
+        SessionsCommand::Rotate(args) => lineage::rotate(args, options),
+        SessionsCommand::Resume(args) => lineage::resume(args, options),
+        SessionsCommand::End(args) => lineage::end(args, options, reporter),
+        SessionsCommand::Delete(args) => delete(args, options, reporter),
+        SessionsCommand::Prune(args) => prune(args, options, reporter),
     }
 }
 
-/// Tells what was done: as JSON where that is wanted, else in words for a person, if there are any.
-fn done(json: Option<Value>, words: &str, say: Say) -> anyhow::Result<()> {
+/// Opens the store and finds a session in it.
+fn find(options: &Options, name: &str) -> Result<(Engine, SessionId)> {
+    let engine = store::open(options)?;
+    let id = engine.find(name)?.id;
+    Ok((engine, id))
+}
+
+/// Prints what was done: JSON if wanted, else a line for the user unless it is empty.
+fn print_done(json: Option<Value>, line: &str, reporter: Reporter) -> Result<()> {
     match json {
-        Some(json) => terminal::data(&format!("{json:#}\n")),
+        Some(json) => terminal::print_json(&json),
+        None if line.is_empty() => Ok(()),
         None => {
-            say.note(words);
+            reporter.line(line);
             Ok(())
         }
     }
 }
 
-fn title(args: &WordsArgs, options: &Options, say: Say) -> anyhow::Result<()> {
-    let engine = engine(options)?;
-    let id = find(&engine, &args.session)?.id;
-    let title = engine.set_title(&id, &args.words.join(" ")).map_err(|error| failed(&error))?;
-    let words = match &title {
-        Some(title) => format!("{id} is called {title:?}\n"),
-        None => format!("{id} has no title\n"),
+fn set_title(args: &TextArgs, options: &Options, reporter: Reporter) -> Result<()> {
+    let (engine, id) = find(options, &args.session)?;
+    let title = engine.set_title(&id, &args.words.join(" "))?;
+    let line = match &title {
+        Some(title) => format!("{id} has the title {title:?}"),
+        None => format!("{id} has no title"),
     };
-    done(args.json.then(|| json!({ "session": id.0, "title": title })), &words, say)
+    print_done(args.json.then(|| json!({ "session": id.0, "title": title })), &line, reporter)
 }
 
-fn goal(args: &WordsArgs, options: &Options, say: Say) -> anyhow::Result<()> {
-    let engine = engine(options)?;
-    let id = find(&engine, &args.session)?.id;
-    engine.set_goal(&id, &args.words.join(" ")).map_err(|error| failed(&error))?;
-    let goal = engine.row(&id).map_err(|error| failed(&error))?.goal;
-    done(args.json.then(|| json!({ "session": id.0, "goal": goal })), "", say)
+fn set_goal(args: &TextArgs, options: &Options, reporter: Reporter) -> Result<()> {
+    let (engine, id) = find(options, &args.session)?;
+    engine.set_goal(&id, &args.words.join(" "))?;
+    let goal = engine.row(&id)?.goal;
+    print_done(args.json.then(|| json!({ "session": id.0, "goal": goal })), "", reporter)
 }
 
-fn pin(args: &PinArgs, options: &Options, say: Say) -> anyhow::Result<()> {
-    let engine = engine(options)?;
-    let id = find(&engine, &args.session)?.id;
+fn pin(args: &PinArgs, options: &Options) -> Result<()> {
+    let (engine, id) = find(options, &args.session)?;
     for message in &args.messages {
-        engine.pin(&id, *message, !args.off).map_err(|error| failed(&error))?;
+        engine.pin(&id, *message, !args.off)?;
     }
-    let pins = || engine.standing(&id).map(|standing| standing.pins).map_err(|error| failed(&error));
-    let json = match args.json {
-        true => Some(json!({ "session": id.0, "pins": pins()? })),
-        false => None,
-    };
-    done(json, "", say)
+    if !args.json {
+        return Ok(());
+    }
+    terminal::print_json(&json!({ "session": id.0, "pins": engine.standing(&id)?.pins }))
 }
 
-fn delete(args: &DeleteArgs, options: &Options, say: Say) -> anyhow::Result<()> {
-    let engine = engine(options)?;
-    // All are found before the first goes: numbers of the list change then.
-    let found: Result<Vec<_>, _> = args.sessions.iter().map(|name| find(&engine, name)).collect();
-    let (mut gone, mut n_messages) = (Vec::new(), 0);
+fn delete(args: &DeleteArgs, options: &Options, reporter: Reporter) -> Result<()> {
+    let engine = store::open(options)?;
+    // Find all sessions before deleting the first, because that changes their numbers in the list.
+    let found: Result<Vec<_>, _> = args.sessions.iter().map(|name| engine.find(name)).collect();
+    let (mut deleted, mut n_messages) = (Vec::new(), 0);
     for row in found? {
-        let pruned = engine.delete(&row.id).map_err(|error| failed(&error))?;
+        let pruned = engine.delete(&row.id)?;
         if !args.json {
             let messages = count(pruned.n_messages as usize, "message");
-            say.note(&format!("{}: forgotten, and {messages} with it\n", row.id));
+            reporter.line(&format!("{}: deleted with {messages}", row.id));
         }
         n_messages += pruned.n_messages;
-        gone.push(row.id);
+        deleted.push(row.id);
     }
-    done(args.json.then(|| forgotten(&gone, n_messages)), "", say)
+    print_done(args.json.then(|| deleted_json(&deleted, n_messages)), "", reporter)
 }
 
-fn forgotten(sessions: &[SessionId], n_messages: u64) -> Value {
+fn deleted_json(sessions: &[SessionId], n_messages: u64) -> Value {
     let ids: Vec<&str> = sessions.iter().map(|id| &*id.0).collect();
     json!({ "forgotten": ids, "messages": n_messages })
 }
 
-fn prune(args: &PruneArgs, options: &Options, say: Say) -> anyhow::Result<()> {
+fn prune(args: &PruneArgs, options: &Options, reporter: Reporter) -> Result<()> {
     const DAY_MS: i64 = 86_400_000;
-    let engine = engine(options)?;
+    let engine = store::open(options)?;
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let before = Millis(now.as_millis() as i64 - i64::from(args.days) * DAY_MS);
     let retention = Retention { before, source: args.source.clone(), only_ended: args.ended };
     if args.dry_run {
-        let rows = engine.outdated(&retention).map_err(|error| failed(&error))?;
+        let rows = engine.outdated(&retention)?;
         let ids: Vec<String> = rows.into_iter().map(|row| row.id.0).collect();
         return match args.json {
-            true => terminal::data(&format!("{:#}\n", json!({ "outdated": ids }))),
-            false => terminal::data(&ids.iter().map(|id| format!("{id}\n")).collect::<String>()),
+            true => terminal::print_json(&json!({ "outdated": ids })),
+            false => terminal::print_data(&ids.iter().map(|id| format!("{id}\n")).collect::<String>()),
         };
     }
-    let pruned = engine.prune(&retention).map_err(|error| failed(&error))?;
+    let pruned = engine.prune(&retention)?;
     let (n_sessions, n_messages) = (pruned.sessions.len(), pruned.n_messages);
     let (sessions, messages) = (count(n_sessions, "session"), count(n_messages as usize, "message"));
-    let words = format!("forgotten: {sessions}, {messages}\n");
-    done(args.json.then(|| forgotten(&pruned.sessions, n_messages)), &words, say)
+    let line = format!("deleted: {sessions}, {messages}");
+    print_done(args.json.then(|| deleted_json(&pruned.sessions, n_messages)), &line, reporter)
 }

@@ -1,4 +1,4 @@
-//! A session as ShareGPT: who said what, calls and results as tagged text.
+//! The ShareGPT format: turns with their speakers, calls and results as tagged text.
 
 use fanfold_core::{Entry, Speaker, Transcript, Words};
 use fanfold_engine::decode;
@@ -6,19 +6,19 @@ use fanfold_redact::redact;
 use fanfold_store::SessionRow;
 use serde_json::{Value, json};
 
-use crate::failure::not_decoded;
+use crate::failure::{Result, not_decoded};
 
-/// What becomes of secrets.
+/// How secrets are exported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Secrets {
-    /// They stay: this is for the person's own use.
+pub(super) enum Secrets {
+    /// Unchanged, for the user's own use.
     Keep,
-    /// They are taken out: a data set goes to others.
+    /// Removed, for data sets that are shared.
     Redact,
 }
 
 impl Secrets {
-    fn of(self, text: &str) -> String {
+    fn apply(self, text: &str) -> String {
         match self {
             Secrets::Keep => text.to_owned(),
             Secrets::Redact => redact(text).into_owned(),
@@ -27,7 +27,7 @@ impl Secrets {
 }
 
 /// One line of a data set.
-pub(crate) fn line(row: &SessionRow, body: &str, secrets: Secrets) -> anyhow::Result<String> {
+pub(super) fn line(row: &SessionRow, body: &str, secrets: Secrets) -> Result<String> {
     let format = row.format.parse().ok();
     let decoded = decode(body, None).or_else(|_| decode(body, format));
     let (conversation, changes) = decoded.map_err(|error| not_decoded(&row.id.0, &error))?;
@@ -36,7 +36,7 @@ pub(crate) fn line(row: &SessionRow, body: &str, secrets: Secrets) -> anyhow::Re
     let turns: Vec<Value> = transcript.entries().iter().flat_map(|entry| turns(entry, secrets)).collect();
     let mut line = json!({ "id": row.id.0, "source": row.source, "conversations": turns });
     if let Some(tools) = conversation.tools() {
-        line["tools"] = Value::String(secrets.of(tools));
+        line["tools"] = Value::String(secrets.apply(tools));
     }
     Ok(line.to_string())
 }
@@ -49,42 +49,42 @@ fn turns(entry: &Entry, secrets: Secrets) -> Vec<Value> {
                 Speaker::System => "system",
                 Speaker::User | Speaker::Harness | Speaker::Provider => "human",
             };
-            vec![turn(from, secrets.of(prompt.body.as_str()))]
+            vec![turn(from, secrets.apply(prompt.body.as_str()))]
         }
         Entry::Step(step) => {
             let mut text = String::new();
             if !step.reasoning.is_empty() {
-                text.push_str(&format!("<think>\n{}\n</think>\n", secrets.of(step.reasoning.as_str())));
+                text.push_str(&format!("<think>\n{}\n</think>\n", secrets.apply(step.reasoning.as_str())));
             }
-            text.push_str(&secrets.of(step.text.as_str()));
+            text.push_str(&secrets.apply(step.text.as_str()));
             for call in &step.calls {
-                // First as it stands, since a name tells what its value is, then each text without its escapes.
-                let arguments = secrets.of(call.arguments.as_str());
+                // Redact the JSON first, because names of fields reveal secrets, then each text without its escapes.
+                let arguments = secrets.apply(call.arguments.as_str());
                 let mut arguments: Value =
                     serde_json::from_str(&arguments).unwrap_or(Value::String(arguments));
-                each_text(&mut arguments, &|text| secrets.of(text));
-                let said = json!({ "name": &*call.tool, "arguments": arguments });
+                map_texts(&mut arguments, &|text| secrets.apply(text));
+                let tagged = json!({ "name": &*call.tool, "arguments": arguments });
                 if !text.is_empty() && !text.ends_with('\n') {
                     text.push('\n');
                 }
-                text.push_str(&format!("<tool_call>\n{said}\n</tool_call>"));
+                text.push_str(&format!("<tool_call>\n{tagged}\n</tool_call>"));
             }
             let results = step.calls.iter().filter_map(|call| Some((call, call.result.as_ref()?)));
             let results = results.map(|(call, outcome)| {
-                let said = json!({ "name": &*call.tool, "content": secrets.of(outcome.body.as_str()) });
-                turn("tool", format!("<tool_response>\n{said}\n</tool_response>"))
+                let tagged = json!({ "name": &*call.tool, "content": secrets.apply(outcome.body.as_str()) });
+                turn("tool", format!("<tool_response>\n{tagged}\n</tool_response>"))
             });
             std::iter::once(turn("gpt", text)).chain(results).collect()
         }
     }
 }
 
-/// Changes every text of a value.
-fn each_text(value: &mut Value, change: &dyn Fn(&str) -> String) {
+/// Replaces every text in a JSON value.
+fn map_texts(value: &mut Value, change: &dyn Fn(&str) -> String) {
     match value {
         Value::String(text) => *text = change(text),
-        Value::Array(items) => items.iter_mut().for_each(|item| each_text(item, change)),
-        Value::Object(fields) => fields.values_mut().for_each(|field| each_text(field, change)),
+        Value::Array(items) => items.iter_mut().for_each(|item| map_texts(item, change)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| map_texts(field, change)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

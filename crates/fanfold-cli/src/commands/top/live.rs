@@ -1,7 +1,6 @@
-//! The terminal: its own screen, keys as they are pressed, redrawn each second.
+//! The terminal in raw mode, redrawn each second.
 //!
-//! Raw mode comes from `rustix`, which is in the program anyway for the size of the terminal; a library for whole
-//! screens would add sixty crates for a table.
+//! Raw mode uses `rustix`, which is a dependency anyway; a library for terminal interfaces would add sixty crates for a table.
 
 use std::io::{self, Read as _, Write as _};
 use std::time::{Duration, Instant};
@@ -10,49 +9,50 @@ use fanfold_proxy::meter::Status;
 use rustix::termios::{OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::Source;
-use super::screen::{Key, Screen, Size};
+use super::StatusSource;
+use super::screen::{Key, Screen, ScreenSize};
+use crate::failure::Result;
 
-/// How long between two looks.
+/// How often the status is read.
 const REFRESH: Duration = Duration::from_secs(1);
-/// What is shown may not be wider or higher than this, whatever a terminal says of itself.
-const MOST: usize = 500;
+/// Maximum width and height, whatever the terminal reports.
+const MAX_SIZE: usize = 500;
 
-/// Shows a proxy until a key or a signal ends it.
-pub(super) fn run(source: &Source, first: Status) -> anyhow::Result<()> {
-    let mut screen = Screen::new(first, source.watcher.address());
+/// Shows the status until a key or a signal ends it.
+pub(super) fn run(source: &StatusSource, first: Status) -> Result<()> {
+    let mut screen = Screen::new(first, source.client.address());
     let mut ends = source.runtime.block_on(async {
         io::Result::Ok([signal(SignalKind::terminate())?, signal(SignalKind::hangup())?])
     })?;
-    let raw = Raw::enter()?;
-    let mut looked = Instant::now();
+    let raw = RawMode::enter()?;
+    let mut updated = Instant::now();
     let mut drawn = String::new();
-    let mut is_on = true;
-    while is_on {
+    let mut is_running = true;
+    while is_running {
         draw(&screen, &mut drawn)?;
         for key in raw.keys()? {
-            is_on &= screen.on(key);
+            is_running &= screen.press(key);
             draw(&screen, &mut drawn)?;
         }
-        if looked.elapsed() >= REFRESH {
-            screen.told(source.status().map_err(|error| error.to_string()));
-            looked = Instant::now();
+        if updated.elapsed() >= REFRESH {
+            screen.update(source.status().map_err(|error| error.to_string()));
+            updated = Instant::now();
         }
         for end in &mut ends {
-            let has_come = source
+            let was_received = source
                 .runtime
                 .block_on(async { tokio::time::timeout(Duration::ZERO, end.recv()).await.is_ok() });
-            is_on &= !has_come;
+            is_running &= !was_received;
         }
     }
     drop(raw);
     Ok(())
 }
 
-/// Draws what has changed since it was drawn last.
+/// Draws the screen, if it has changed.
 fn draw(screen: &Screen, drawn: &mut String) -> io::Result<()> {
     let lines = screen.lines(size());
-    // Each line is cleared behind its end, so nothing flickers and nothing old stays.
+    // Clearing each line after its end, instead of the whole screen, avoids flicker.
     let mut frame = "\x1b[H".to_owned();
     frame.push_str(&lines.join("\x1b[K\r\n"));
     frame.push_str("\x1b[K\x1b[J");
@@ -66,33 +66,33 @@ fn draw(screen: &Screen, drawn: &mut String) -> io::Result<()> {
     Ok(())
 }
 
-fn size() -> Size {
+fn size() -> ScreenSize {
     let (width, height) = terminal_size::terminal_size_of(io::stdout())
         .map_or((100, 30), |(width, height)| (usize::from(width.0), usize::from(height.0)));
-    Size { width: width.clamp(40, MOST), height: height.clamp(8, MOST) }
+    ScreenSize { width: width.clamp(40, MAX_SIZE), height: height.clamp(8, MAX_SIZE) }
 }
 
-/// A terminal that gives each key at once. It is as before when this goes.
-struct Raw {
+/// The terminal in raw mode. Restored on drop.
+struct RawMode {
     before: Termios,
 }
 
-impl Raw {
-    fn enter() -> io::Result<Raw> {
+impl RawMode {
+    fn enter() -> io::Result<RawMode> {
         let before = tcgetattr(io::stdin())?;
         let mut raw = before.clone();
         raw.make_raw();
-        // A read waits a tenth of a second and then says that there is nothing.
+        // A read returns after a tenth of a second, even without input.
         raw.special_codes[SpecialCodeIndex::VMIN] = 0;
         raw.special_codes[SpecialCodeIndex::VTIME] = 1;
         tcsetattr(io::stdin(), OptionalActions::Now, &raw)?;
-        let raw = Raw { before };
-        // Its own screen, without a cursor and without wrapped lines.
+        let raw = RawMode { before };
+        // The alternate screen, without a cursor and without line wrapping.
         write("\x1b[?1049h\x1b[?25l\x1b[?7l")?;
         Ok(raw)
     }
 
-    /// The keys that were pressed, or none after a tenth of a second.
+    /// The keys pressed within a tenth of a second.
     fn keys(&self) -> io::Result<Vec<Key>> {
         let mut bytes = [0; 64];
         let n = io::stdin().lock().read(&mut bytes)?;
@@ -100,7 +100,7 @@ impl Raw {
     }
 }
 
-impl Drop for Raw {
+impl Drop for RawMode {
     fn drop(&mut self) {
         let _ = write("\x1b[?7h\x1b[?25h\x1b[?1049l");
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
@@ -113,7 +113,7 @@ fn write(codes: &str) -> io::Result<()> {
     stdout.flush()
 }
 
-/// What bytes of a terminal mean.
+/// Decodes the bytes of the terminal.
 fn keys(bytes: &[u8]) -> Vec<Key> {
     let mut keys = Vec::new();
     let mut rest = bytes;
@@ -122,7 +122,7 @@ fn keys(bytes: &[u8]) -> Vec<Key> {
             [0x1b, b'[' | b'O', b'A', ..] => (Some(Key::Up), 3),
             [0x1b, b'[' | b'O', b'B', ..] => (Some(Key::Down), 3),
             [0x1b, b'[' | b'O', _, ..] => (None, 3),
-            _ => (plain(first), 1),
+            _ => (plain_key(first), 1),
         };
         keys.extend(key);
         rest = &rest[length..];
@@ -130,9 +130,9 @@ fn keys(bytes: &[u8]) -> Vec<Key> {
     keys
 }
 
-fn plain(byte: u8) -> Option<Key> {
+fn plain_key(byte: u8) -> Option<Key> {
     match byte {
-        // Ctrl-C and Ctrl-D come as bytes here.
+        // 3 and 4 are Ctrl-C and Ctrl-D.
         b'q' | b'Q' | 3 | 4 => Some(Key::Quit),
         b's' | b'S' => Some(Key::Sort),
         b'k' => Some(Key::Up),
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_keys() {
+    fn bytes_are_decoded_to_keys() {
         assert_eq!(keys(b"\x1b[A\x1b[Bs\r"), [Key::Up, Key::Down, Key::Sort, Key::Enter]);
         assert_eq!(keys(b"\x1bOA\x1b"), [Key::Up, Key::Back]);
         assert_eq!(keys(b"\x1b[5~x\x03"), [Key::Quit]);

@@ -1,11 +1,11 @@
-//! What is shown, and what keys do. It knows no terminal: keys in, lines out.
+//! The state of the display: keys in, lines out. Independent of the terminal.
 
 use fanfold_proxy::meter::{SessionStatus, Status};
 
-use super::picture;
+use super::table;
 use crate::terminal::{paint, style};
 
-/// A key that does something.
+/// A key with an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
     Up,
@@ -16,9 +16,9 @@ pub(super) enum Key {
     Quit,
 }
 
-/// What comes first.
+/// The order of the sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Sort {
+pub(super) enum Order {
     #[default]
     Activity,
     Saved,
@@ -26,41 +26,41 @@ pub(super) enum Sort {
     Misses,
 }
 
-impl Sort {
+impl Order {
     pub(super) fn name(self) -> &'static str {
         match self {
-            Sort::Activity => "activity",
-            Sort::Saved => "money saved",
-            Sort::Fullness => "how full the window is",
-            Sort::Misses => "misses",
+            Order::Activity => "activity",
+            Order::Saved => "money saved",
+            Order::Fullness => "how full the window is",
+            Order::Misses => "misses",
         }
     }
 
-    fn next(self) -> Sort {
+    fn next(self) -> Order {
         match self {
-            Sort::Activity => Sort::Saved,
-            Sort::Saved => Sort::Fullness,
-            Sort::Fullness => Sort::Misses,
-            Sort::Misses => Sort::Activity,
+            Order::Activity => Order::Saved,
+            Order::Saved => Order::Fullness,
+            Order::Fullness => Order::Misses,
+            Order::Misses => Order::Activity,
         }
     }
 }
 
-/// What is shown.
+/// The state of the display.
 pub(super) struct Screen {
     status: Status,
     address: String,
-    /// Why the last look failed.
-    trouble: Option<String>,
-    sort: Sort,
-    /// The session that is chosen, by its id, so that it stays chosen when others overtake it.
-    chosen: Option<String>,
+    /// Why the last update failed.
+    error: Option<String>,
+    order: Order,
+    /// The id of the selected session, which stays selected when the order changes.
+    selected: Option<String>,
     is_detail: bool,
 }
 
-/// How large a terminal is.
+/// The size of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Size {
+pub(super) struct ScreenSize {
     pub(super) width: usize,
     pub(super) height: usize,
 }
@@ -68,41 +68,41 @@ pub(super) struct Size {
 impl Screen {
     pub(super) fn new(status: Status, address: &str) -> Screen {
         let address = address.to_owned();
-        Screen { status, address, trouble: None, sort: Sort::default(), chosen: None, is_detail: false }
+        Screen { status, address, error: None, order: Order::default(), selected: None, is_detail: false }
     }
 
-    /// Takes what the proxy told, or why it did not.
-    pub(super) fn told(&mut self, told: Result<Status, String>) {
-        match told {
-            Ok(status) => (self.status, self.trouble) = (status, None),
-            Err(why) => self.trouble = Some(why),
+    /// Takes a new status, or the error of reading it.
+    pub(super) fn update(&mut self, status: Result<Status, String>) {
+        match status {
+            Ok(status) => (self.status, self.error) = (status, None),
+            Err(error) => self.error = Some(error),
         }
     }
 
-    /// Does what a key says. False ends it.
-    pub(super) fn on(&mut self, key: Key) -> bool {
+    /// Handles a key. Returns false if it ends the display.
+    pub(super) fn press(&mut self, key: Key) -> bool {
         match key {
             Key::Quit => return false,
             Key::Back if self.is_detail => self.is_detail = false,
             Key::Back => return false,
-            Key::Sort => self.sort = self.sort.next(),
+            Key::Sort => self.order = self.order.next(),
             Key::Enter => {
-                if self.chosen.is_none() {
-                    self.choose(0);
+                if self.selected.is_none() {
+                    self.select(0);
                 }
-                self.is_detail = self.chosen.is_some();
+                self.is_detail = self.selected.is_some();
             }
-            Key::Up => self.choose(-1),
-            Key::Down => self.choose(1),
+            Key::Up => self.select(-1),
+            Key::Down => self.select(1),
         }
         true
     }
 
-    fn choose(&mut self, by: isize) {
+    fn select(&mut self, by: isize) {
         let sorted = self.sorted();
-        let at = self.chosen.as_ref().and_then(|id| sorted.iter().position(|session| session.id == *id));
-        let wanted = at.map_or(0, |at| at.saturating_add_signed(by).min(sorted.len().saturating_sub(1)));
-        self.chosen = sorted.get(wanted).map(|session| session.id.clone());
+        let at = self.selected.as_ref().and_then(|id| sorted.iter().position(|session| session.id == *id));
+        let target = at.map_or(0, |at| at.saturating_add_signed(by).min(sorted.len().saturating_sub(1)));
+        self.selected = sorted.get(target).map(|session| session.id.clone());
     }
 
     fn sorted(&self) -> Vec<&SessionStatus> {
@@ -111,35 +111,36 @@ impl Screen {
         let fullness = |session: &SessionStatus| {
             session.needs.unwrap_or(session.sent) as f64 / session.window.max(1) as f64
         };
-        match self.sort {
-            // They come in this order.
-            Sort::Activity => {}
-            Sort::Saved => sessions.sort_by(|a, b| saved(b).total_cmp(&saved(a))),
-            Sort::Fullness => sessions.sort_by(|a, b| fullness(b).total_cmp(&fullness(a))),
-            Sort::Misses => sessions.sort_by_key(|session| std::cmp::Reverse(session.misses)),
+        match self.order {
+            // The proxy sorts by activity.
+            Order::Activity => {}
+            Order::Saved => sessions.sort_by(|a, b| saved(b).total_cmp(&saved(a))),
+            Order::Fullness => sessions.sort_by(|a, b| fullness(b).total_cmp(&fullness(a))),
+            Order::Misses => sessions.sort_by_key(|session| std::cmp::Reverse(session.misses)),
         }
         sessions
     }
 
-    /// The lines of the screen, no more than it has.
-    pub(super) fn lines(&self, size: Size) -> Vec<String> {
-        let mut lines = picture::head(&self.status, &self.address);
-        if let Some(trouble) = &self.trouble {
-            lines.push(paint(style::ERROR, trouble));
+    /// The lines of the screen, padded to its height.
+    pub(super) fn lines(&self, size: ScreenSize) -> Vec<String> {
+        let mut lines = table::head(&self.status, &self.address);
+        if let Some(error) = &self.error {
+            lines.push(paint(style::ERROR, error));
         }
         lines.push(String::new());
         let sorted = self.sorted();
-        let chosen = self.chosen.as_ref().and_then(|id| sorted.iter().position(|session| session.id == *id));
-        match chosen.filter(|_| self.is_detail).map(|at| sorted[at]) {
-            Some(session) => lines.extend(picture::detail(session)),
+        let selected =
+            self.selected.as_ref().and_then(|id| sorted.iter().position(|session| session.id == *id));
+        match selected.filter(|_| self.is_detail).map(|at| sorted[at]) {
+            Some(session) => lines.extend(table::detail(session)),
             None => {
-                lines.push(paint(style::BOLD, format!("  {}", picture::titles(size.width - 2))));
-                // The keys have the last line, and the chosen one is in sight.
+                lines.push(paint(style::BOLD, format!("  {}", table::titles(size.width - 2))));
+                // The last line shows the keys. Scroll so that the selected session is visible.
                 let n_rows = size.height.saturating_sub(lines.len() + 1).max(1);
-                let first = chosen.map_or(0, |at| (at + 1).saturating_sub(n_rows));
+                let first = selected.map_or(0, |at| (at + 1).saturating_sub(n_rows));
                 for (i, session) in sorted.iter().enumerate().skip(first).take(n_rows) {
-                    let sign = if chosen == Some(i) { paint(style::HINT, ">") } else { " ".to_owned() };
-                    lines.push(format!("{sign} {}", picture::line(session, size.width - 2)));
+                    let marker = if selected == Some(i) { paint(style::HINT, ">") } else { " ".to_owned() };
+                    lines.push(format!("{marker} {}", table::line(session, size.width - 2)));
                 }
                 if sorted.is_empty() {
                     lines.push(paint(style::DIM, "  no session yet"));
@@ -148,7 +149,7 @@ impl Screen {
         }
         lines.truncate(size.height.saturating_sub(1));
         lines.resize(size.height.saturating_sub(1), String::new());
-        lines.push(picture::keys(self.sort));
+        lines.push(table::keys(self.order));
         lines
     }
 }
@@ -160,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    /// A status as a proxy tells it.
+    /// A status as reported by a proxy.
     fn status() -> Status {
         let dollars = |came: f64, sent: f64| json!({ "came": came, "sent": sent, "saved": came - sent });
         let session = |id: &str, words: &str, sent: u64, misses: u64, money: serde_json::Value| {
@@ -203,9 +204,9 @@ mod tests {
         Screen::new(status(), "http://127.0.0.1:7744")
     }
 
-    /// What a person sees, without colours.
-    fn seen(screen: &Screen) -> String {
-        let lines = screen.lines(Size { width: 124, height: 11 });
+    /// The screen without colours.
+    fn text(screen: &Screen) -> String {
+        let lines = screen.lines(ScreenSize { width: 124, height: 11 });
         assert_eq!(lines.len(), 11);
         let plain = |line: &String| anstream::adapter::strip_str(line).to_string().trim_end().to_owned();
         lines.iter().map(|line| plain(line) + "\n").collect()
@@ -213,61 +214,61 @@ mod tests {
 
     fn check(keys: &[Key], expected: &Expect) {
         let mut screen = screen();
-        assert!(keys.iter().all(|key| screen.on(*key)));
-        expected.assert_eq(&seen(&screen));
+        assert!(keys.iter().all(|key| screen.press(*key)));
+        expected.assert_eq(&text(&screen));
     }
 
     #[test]
-    fn sessions_are_lines_below_what_they_come_to() {
+    fn totals_precede_a_line_per_session() {
         check(
             &[],
             &expect![[r#"
                 fanfold 0.1.0  http://127.0.0.1:7744  up 62m
-                requests 1,203  now 1  folded 812  as they came 3  refused 2  sent again 2
+                requests 1,203  in progress 1  folded 812  unchanged 3  refused 2  retried 2
                 saved $12.41 of $40.10  folded away 2.31m tokens  folds 61  recalls 4  misses 2
-                a fold takes 37.9k tokens out and leaves 41 %; 14.9 for 100 turns  summaries 12 of 1.8k tokens each
-                as they came: late 1, store 2
+                a fold saves 37.9k tokens and leaves 41 %; 14.9 folds per 100 turns  summaries 12 of 1.8k tokens each
+                unchanged: late 1, store 2
 
                   SESSION                          MODEL             VIEW IN WINDOW      TOKENS  FOLDS RECALLS MISSES    AWAY    SAVED  IDLE
                   fix the flaky test in the pars…  claude-opus-5-5   █████░░░░░░···  61.2k/200k      3       1      0   88.8k    $1.20   now
                   s2                               claude-opus-5-5   ██████████████   203k/200k!     3       1      2       0   -$0.30    4s
                   write a poem                     claude-opus-5-5   █░░░░░░░░░░···    900/200k      3       1      0    149k        -    4s
-                q quit   up/down choose   enter one session   s sort (by activity)
+                q quit   up/down select   enter details   s order (activity)
             "#]],
         );
     }
 
     #[test]
-    fn one_session_is_shown_whole() {
+    fn enter_shows_details() {
         let mut screen = screen();
         for key in [Key::Down, Key::Down, Key::Enter] {
-            assert!(screen.on(key));
+            assert!(screen.press(key));
         }
-        let lines = screen.lines(Size { width: 100, height: 40 });
+        let lines = screen.lines(ScreenSize { width: 100, height: 40 });
         let text =
             lines.iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect::<Vec<_>>();
         expect![[r#"
             fanfold 0.1.0  http://127.0.0.1:7744  up 62m
-            requests 1,203  now 1  folded 812  as they came 3  refused 2  sent again 2
+            requests 1,203  in progress 1  folded 812  unchanged 3  refused 2  retried 2
             saved $12.41 of $40.10  folded away 2.31m tokens  folds 61  recalls 4  misses 2
-            a fold takes 37.9k tokens out and leaves 41 %; 14.9 for 100 turns  summaries 12 of 1.8k tokens each
-            as they came: late 1, store 2
+            a fold saves 37.9k tokens and leaves 41 %; 14.9 folds per 100 turns  summaries 12 of 1.8k tokens each
+            unchanged: late 1, store 2
 
             session        s2
             first words    s2
             model          claude-opus-5-5
             format         anthropic
-            window         200,000 tokens, 191,808 of them for the request
-            as it came     150,000 tokens
-            as it is sent  150,000 tokens
-            pressure       nothing fits: at least 203,000 tokens are needed, and there is room for 191,808
+            window         200,000 tokens, 191,808 of them for requests
+            unfolded       150,000 tokens
+            sent           150,000 tokens
+            pressure       nothing fits: at least 203,000 tokens are needed, but the room is 191,808
             folds          3, 3 of them since the start
             folded away    0 tokens since the start
             summaries      0 since the start
             recalls        1
-            misses         2 calls made again for a fold
-            requests       12, 0 now
-            cost           $0.50 folded, $0.20 as it came
+            misses         2 calls repeated because of a fold
+            requests       12, 0 in progress
+            cost           $0.50 folded, $0.20 unfolded
             saved          -$0.30
             idle           4s
 
@@ -286,48 +287,48 @@ mod tests {
 
 
 
-            q quit   up/down choose   enter one session   s sort (by activity)"#]]
+            q quit   up/down select   enter details   s order (activity)"#]]
         .assert_eq(text.join("\n").trim_end());
-        assert!(screen.on(Key::Back) && !screen.is_detail && !screen.on(Key::Back));
+        assert!(screen.press(Key::Back) && !screen.is_detail && !screen.press(Key::Back));
     }
 
     #[test]
-    fn what_is_chosen_stays_chosen_when_others_overtake_it() {
+    fn selection_follows_the_session() {
         let mut screen = screen();
-        screen.on(Key::Down);
-        assert_eq!(screen.chosen.as_deref(), Some("s1"));
+        screen.press(Key::Down);
+        assert_eq!(screen.selected.as_deref(), Some("s1"));
         let mut later = status();
         later.sessions.rotate_left(1);
-        screen.told(Ok(later));
-        assert!(seen(&screen).lines().any(|line| line.starts_with("> fix the flaky")), "{}", seen(&screen));
+        screen.update(Ok(later));
+        assert!(text(&screen).lines().any(|line| line.starts_with("> fix the flaky")), "{}", text(&screen));
     }
 
     #[test]
-    fn sessions_are_sorted_by_what_is_asked_for() {
+    fn s_changes_the_order() {
         let mut screen = screen();
         let mut order = Vec::new();
         for _ in 0..4 {
             order.push(
                 screen.sorted().iter().map(|session| session.id.as_str()).collect::<Vec<_>>().join(" "),
             );
-            screen.on(Key::Sort);
+            screen.press(Key::Sort);
         }
         assert_eq!(order, ["s1 s2 s3", "s1 s2 s3", "s2 s1 s3", "s2 s1 s3"]);
-        assert_eq!(screen.sort, Sort::Activity);
+        assert_eq!(screen.order, Order::Activity);
     }
 
     #[test]
-    fn a_proxy_that_went_away_is_told_beside_what_was_last_seen() {
+    fn error_is_shown_above_the_last_status() {
         let mut screen = screen();
-        screen.told(Err("no proxy answers at http://127.0.0.1:7744: connection refused".to_owned()));
-        let text = seen(&screen);
+        screen.update(Err("no proxy answers at http://127.0.0.1:7744: connection refused".to_owned()));
+        let text = text(&screen);
         assert!(text.contains("connection refused") && text.contains("fix the flaky"), "{text}");
     }
 
     #[test]
-    fn any_size_of_terminal_will_do() {
+    fn screen_fills_any_terminal_size() {
         for (width, height) in [(40, 8), (80, 24), (300, 100)] {
-            let lines = screen().lines(Size { width, height });
+            let lines = screen().lines(ScreenSize { width, height });
             assert_eq!(lines.len(), height);
         }
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::kept::Kept;
+use super::stored_session::StoredSession;
 
 /// Longer than anything here takes on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -37,7 +37,7 @@ pub(crate) fn fanfold(home: &Path, name: &str) -> Command {
 
 impl Client {
     /// Starts the program on a store.
-    pub(crate) fn start(kept: &Kept, arguments: &[&str]) -> Client {
+    pub(crate) fn start(kept: &StoredSession, arguments: &[&str]) -> Client {
         let mut command = program(&kept.sandbox.path(""));
         command.arg("--store").arg(kept.store()).args(arguments);
         Client::run(command)
@@ -63,14 +63,14 @@ impl Client {
     }
 
     /// Starts it and says hello.
-    pub(crate) fn greeted(kept: &Kept, arguments: &[&str]) -> Client {
+    pub(crate) fn greeted(kept: &StoredSession, arguments: &[&str]) -> Client {
         let mut client = Client::start(kept, arguments);
         let hello = client.hello();
         assert_eq!(hello["result"]["serverInfo"]["name"], "fanfold", "{hello}");
         client
     }
 
-    /// The handshake; gives what the server said of itself.
+    /// Does the handshake, and returns the server's information.
     pub(crate) fn hello(&mut self) -> Value {
         let hello = self.ask("initialize", initialize());
         self.write(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
@@ -94,7 +94,7 @@ impl Client {
         id
     }
 
-    /// The next line, if one comes in time.
+    /// The next line, unless the timeout expires.
     pub(crate) fn read(&self, patience: Duration) -> Option<Value> {
         let line = self.lines.recv_timeout(patience).ok()?;
         Some(serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error} in what it wrote: {line}")))
@@ -109,10 +109,10 @@ impl Client {
     }
 
     /// Calls a tool.
-    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Called {
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> ToolResult {
         let mut params = json!({ "name": tool });
         params["arguments"] = arguments;
-        Called::of(&self.ask("tools/call", params))
+        ToolResult::new(&self.ask("tools/call", params))
     }
 
     pub(crate) fn close_stdin(&mut self) {
@@ -142,26 +142,26 @@ impl Drop for Client {
     }
 }
 
-/// What a client says of itself.
+/// The information that a client sends.
 pub(crate) fn initialize() -> Value {
     json!({ "protocolVersion": "2025-06-18", "capabilities": {},
         "clientInfo": { "name": "test", "version": "1" } })
 }
 
-/// What a tool answered.
+/// The answer of a tool.
 #[derive(Debug)]
-pub(crate) struct Called {
+pub(crate) struct ToolResult {
     pub(crate) is_error: bool,
     pub(crate) texts: Vec<String>,
 }
 
-impl Called {
-    pub(crate) fn of(answer: &Value) -> Called {
+impl ToolResult {
+    pub(crate) fn new(answer: &Value) -> ToolResult {
         let result = &answer["result"];
         assert!(result.is_object(), "a protocol error: {answer}");
         let blocks = result["content"].as_array().unwrap();
         let texts = blocks.iter().map(|block| block["text"].as_str().unwrap().to_owned()).collect();
-        Called { is_error: result["isError"].as_bool().unwrap_or(false), texts }
+        ToolResult { is_error: result["isError"].as_bool().unwrap_or(false), texts }
     }
 
     /// The answer, which is no error.
@@ -175,7 +175,7 @@ impl Called {
         serde_json::from_str(self.text()).unwrap()
     }
 
-    /// What went wrong; it has a hint.
+    /// The error, which must have a hint.
     pub(crate) fn error(&self) -> &str {
         assert!(self.is_error, "no error: {:?}", self.texts);
         assert!(self.texts[0].contains("\n\nhint: "), "no hint: {}", self.texts[0]);

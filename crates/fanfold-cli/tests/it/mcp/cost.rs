@@ -1,4 +1,4 @@
-//! What a model pays for the tools, with every turn.
+//! The size of the tool definitions, which every request contains.
 
 #![allow(clippy::print_stdout, reason = "a test says what it measured")]
 
@@ -7,16 +7,16 @@ use fanfold_tokens::o200k;
 use serde_json::{Value, json};
 
 use super::client::Client;
-use super::kept::Kept;
+use super::stored_session::StoredSession;
 
 #[test]
 fn all_tools_together_cost_less_than_500_tokens() {
-    let kept = Kept::new();
+    let kept = StoredSession::new();
     let mut client = Client::start(&kept, &[]);
     let hello = client.hello();
     let listed = client.ask("tools/list", json!({}));
     let tools = listed["result"]["tools"].as_array().unwrap();
-    // What clients hand on to a model: name, words and arguments.
+    // Clients pass name, description and arguments to the model.
     let count = |value: &Value| o200k().count(&value.to_string()).0;
     let shown = |tool: &Value| json!({ "name": tool["name"], "description": tool["description"], "parameters": tool["inputSchema"] });
     let each: Vec<u64> = tools.iter().map(|tool| count(&shown(tool))).collect();

@@ -1,9 +1,9 @@
-//! On a PostgreSQL server: the same answers as from a file.
+//! The tools with PostgreSQL: the same answers as with a file.
 
 use serde_json::{Value, json};
 
 use super::client::{Client, program};
-use super::kept::FIRST_LINE;
+use super::stored_session::FIRST_LINE;
 use crate::cluster;
 use crate::sandbox::{Sandbox, body, long_chat};
 use crate::sessions::handles;
@@ -43,13 +43,13 @@ impl Both {
     }
 }
 
-/// What is said of a session beside when it was.
+/// The answer about a session, without times.
 fn fields<'v>(value: &'v Value, names: &[&str]) -> Vec<&'v Value> {
     names.iter().map(|name| &value[*name]).collect()
 }
 
 #[test]
-fn search_recall_and_status_are_the_same_from_a_database() {
+fn tools_give_the_same_results_with_postgres() {
     let Some(mut both) = Both::start() else { return };
     let [there, here] = both.call("search", &json!({ "query": "hundredth record" }));
     let told = ["session_id", "snippet", "matched_role", "messages_after", "match_message_id"];
@@ -81,7 +81,7 @@ fn search_recall_and_status_are_the_same_from_a_database() {
 }
 
 #[test]
-fn what_others_write_to_a_database_is_found_and_wrong_calls_are_told() {
+fn postgres_writes_of_others_are_found() {
     let Some(mut both) = Both::start() else { return };
     let nowhere = both.database.call("recall", json!({ "handle": "000000" }));
     assert!(nowhere.error().starts_with("none of the 1 sessions has the handle 000000"));

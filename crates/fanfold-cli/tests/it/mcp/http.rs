@@ -1,4 +1,4 @@
-//! Over HTTP, and who may come in.
+//! MCP over HTTP, and access control.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::client::{Called, PATIENCE, initialize, program};
-use super::kept::Kept;
+use super::client::{PATIENCE, ToolResult, initialize, program};
+use super::stored_session::StoredSession;
 
 const TOKEN: &str = "a-token-that-nobody-guesses";
 
@@ -20,17 +20,17 @@ pub(crate) struct Listening {
 }
 
 impl Listening {
-    pub(crate) fn start(kept: &Kept, listen: &str) -> Listening {
+    pub(crate) fn start(kept: &StoredSession, listen: &str) -> Listening {
         Listening::run(kept, program(&kept.sandbox.path("")).args(["--listen", listen]))
     }
 
-    pub(crate) fn run(kept: &Kept, command: &mut Command) -> Listening {
+    pub(crate) fn run(kept: &StoredSession, command: &mut Command) -> Listening {
         let command = command.arg("--store").arg(kept.store()).stdin(Stdio::null()).stdout(Stdio::null());
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         stderr.read_line(&mut line).unwrap();
-        // Whatever else it says must not fill the pipe.
+        // Drain further output, so that the pipe does not fill up.
         thread::spawn(move || drop(std::io::copy(&mut stderr, &mut std::io::sink())));
         let address = line.split_once("http://").and_then(|(_, rest)| rest.split(['/', ',']).next());
         let Some(Ok(address)) = address.map(str::parse) else { panic!("no address in: {line}") };
@@ -92,8 +92,8 @@ impl Listening {
         serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error}: {body}"))
     }
 
-    fn call(&self, tool: &str, arguments: &Value) -> Called {
-        Called::of(&self.ask("tools/call", &json!({ "name": tool, "arguments": arguments })))
+    fn call(&self, tool: &str, arguments: &Value) -> ToolResult {
+        ToolResult::new(&self.ask("tools/call", &json!({ "name": tool, "arguments": arguments })))
     }
 }
 
@@ -109,8 +109,8 @@ fn ping() -> String {
 }
 
 #[test]
-fn the_same_tools_are_there_over_http() {
-    let kept = Kept::new();
+fn http_offers_the_same_tools() {
+    let kept = StoredSession::new();
     let server = Listening::start(&kept, "0");
     assert!(server.address.ip().is_loopback(), "a port alone is on this machine");
     let hello = server.ask("initialize", &initialize());
@@ -128,8 +128,8 @@ fn the_same_tools_are_there_over_http() {
 }
 
 #[test]
-fn pages_of_other_places_are_kept_out() {
-    let kept = Kept::new();
+fn foreign_origins_are_refused() {
+    let kept = StoredSession::new();
     let server = Listening::start(&kept, "127.0.0.1:0");
     let status = |headers: &[(&str, &str)]| server.post("/mcp", headers, &ping()).0;
     assert_eq!(status(&[]), 200);
@@ -145,7 +145,7 @@ fn pages_of_other_places_are_kept_out() {
 
 #[test]
 fn other_machines_need_the_token() {
-    let kept = Kept::new();
+    let kept = StoredSession::new();
     let ran = kept.sandbox.run("mcp --listen 0.0.0.0:0 --store s.db");
     assert_eq!(ran.code, 1);
     assert!(
@@ -162,14 +162,14 @@ fn other_machines_need_the_token() {
     assert_eq!(status(&[("authorization", &bearer)]), 200);
     assert_eq!(status(&[("x-fanfold-token", TOKEN), ("host", "box.example:8765")]), 200);
     assert_eq!(status(&[("authorization", &bearer), ("origin", "http://evil.example")]), 403);
-    // A token in the environment is nothing to a client on stdin.
+    // A token in the environment does not concern clients on stdin.
     let stdio = kept.sandbox.command().args(["mcp", "--store", "s.db"]).env("FANFOLD_TOKEN", TOKEN).output();
     assert_eq!(stdio.unwrap().status.code(), Some(0));
 }
 
 #[test]
-fn odd_requests_are_refused_and_the_next_is_served() {
-    let kept = Kept::new();
+fn server_continues_after_odd_requests() {
+    let kept = StoredSession::new();
     let server = Listening::start(&kept, "0");
     let long = format!("{{\"x\":\"{}\"}}", "y".repeat(2 << 20));
     assert_eq!(server.post("/mcp", &[], &long).0, 413);
@@ -182,7 +182,7 @@ fn odd_requests_are_refused_and_the_next_is_served() {
     for method in ["GET", "DELETE", "PUT"] {
         assert_eq!(server.send(method, "/mcp", &[("accept", "text/event-stream")], "").0, 405, "{method}");
     }
-    // Somebody who goes away in the middle.
+    // A client that disconnects in the middle of a request.
     drop(
         TcpStream::connect(server.address)
             .unwrap()
@@ -193,7 +193,7 @@ fn odd_requests_are_refused_and_the_next_is_served() {
 
 #[test]
 fn many_clients_are_served_at_once() {
-    let kept = Kept::new();
+    let kept = StoredSession::new();
     let server = Listening::start(&kept, "0");
     let wanted: Vec<String> = kept.handles.iter().map(|handle| kept.original(handle)).collect();
     thread::scope(|scope| {
@@ -212,10 +212,10 @@ fn many_clients_are_served_at_once() {
 
 #[cfg(unix)]
 #[test]
-fn it_ends_when_it_is_told_to() {
-    let kept = Kept::new();
+fn signal_ends_the_server() {
+    let kept = StoredSession::new();
     let mut server = Listening::start(&kept, "0");
-    // One who only holds a connection open is not waited for.
+    // Idle connections do not delay the end.
     let _idle = TcpStream::connect(server.address).unwrap();
     assert_eq!(server.post("/mcp", &[], &ping()).0, 200);
     let began = Instant::now();
@@ -226,8 +226,8 @@ fn it_ends_when_it_is_told_to() {
 
 #[cfg(unix)]
 #[test]
-fn who_was_told_the_address_may_end_it_at_once() {
-    let kept = Kept::new();
+fn signal_is_handled_as_soon_as_the_address_is_printed() {
+    let kept = StoredSession::new();
     for _ in 0..10 {
         let mut server = Listening::start(&kept, "0");
         server.kill("-TERM");
@@ -237,8 +237,8 @@ fn who_was_told_the_address_may_end_it_at_once() {
 
 #[cfg(unix)]
 #[test]
-fn a_second_signal_waits_for_nobody() {
-    let kept = Kept::new();
+fn second_signal_ends_the_server_at_once() {
+    let kept = StoredSession::new();
     let mut server = Listening::start(&kept, "0");
     let mut slow = TcpStream::connect(server.address).unwrap();
     let head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\naccept: application/json, text/event-stream\r\n\

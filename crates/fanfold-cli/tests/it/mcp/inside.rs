@@ -1,15 +1,15 @@
-//! Inside the proxy: the same tools, and the API for programs, on one port.
+//! MCP and the API on the port of the proxy.
 
 use serde_json::{Value, json};
 
-use super::client::{Called, fanfold};
+use super::client::{ToolResult, fanfold};
 use super::http::Listening;
-use super::kept::Kept;
+use super::stored_session::StoredSession;
 
 const TOKEN: &str = "a-token-that-nobody-guesses";
 
-/// A proxy whose upstream is nobody's.
-fn proxy(kept: &Kept, listen: &str, token: Option<&str>) -> Listening {
+/// A proxy without a reachable upstream.
+fn proxy(kept: &StoredSession, listen: &str, token: Option<&str>) -> Listening {
     let mut command = fanfold(&kept.sandbox.path(""), "serve");
     command.args(["--listen", listen, "--upstream", "http://127.0.0.1:9"]);
     if let Some(token) = token {
@@ -19,8 +19,8 @@ fn proxy(kept: &Kept, listen: &str, token: Option<&str>) -> Listening {
 }
 
 #[test]
-fn the_proxy_has_the_tools_and_the_api() {
-    let kept = Kept::new();
+fn proxy_serves_mcp_and_api() {
+    let kept = StoredSession::new();
     let server = proxy(&kept, "127.0.0.1:0", None);
     let handle = &kept.handles[0];
     let message = |method: &str, params: Value| {
@@ -30,7 +30,7 @@ fn the_proxy_has_the_tools_and_the_api() {
     assert_eq!(status, 200, "{listed}");
     let recall = message("tools/call", json!({ "name": "recall", "arguments": { "handle": handle } }));
     let called: Value = serde_json::from_str(&server.post("/fanfold/mcp", &[], &recall).1).unwrap();
-    assert_eq!(Called::of(&called).text(), kept.original(handle));
+    assert_eq!(ToolResult::new(&called).text(), kept.original(handle));
     let get = |path: &str| server.send("GET", path, &[], "");
     let (status, sessions) = get("/fanfold/api/sessions");
     let sessions: Value = serde_json::from_str(&sessions).unwrap_or_else(|_| panic!("{status} {sessions}"));
@@ -51,8 +51,8 @@ fn the_proxy_has_the_tools_and_the_api() {
 }
 
 #[test]
-fn with_a_token_nothing_is_told_without_it() {
-    let kept = Kept::new();
+fn token_protects_mcp_and_api() {
+    let kept = StoredSession::new();
     let server = proxy(&kept, "0.0.0.0:0", Some(TOKEN));
     let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }).to_string();
     for path in ["/fanfold/api/sessions", "/fanfold/api/openapi.json"] {

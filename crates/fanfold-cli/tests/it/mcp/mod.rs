@@ -1,6 +1,6 @@
 //! `fanfold mcp` as clients use it: the built program, real pipes, real sockets.
 
-mod kept; //   a store with something folded in it
+mod stored_session; //   a store with something folded in it
 mod client; // JSON-RPC by hand
 mod stdio; //  over stdin and stdout
 mod tools; //  what each tool answers

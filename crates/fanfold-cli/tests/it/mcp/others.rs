@@ -1,4 +1,4 @@
-//! Clients of others: the official Python package, the inspector, Claude Code and Codex. Each test installs what it needs
+//! Third-party clients: the official Python package, the inspector, Claude Code and Codex. Each test installs what it needs
 //! by itself, and says so and passes where it can't.
 
 #![allow(clippy::print_stdout, reason = "a test says what it did not do")]
@@ -12,7 +12,7 @@ use fanfold_testkit::clients::{CLAUDE_CODE, CODEX, install, install_npm, install
 use serde_json::Value;
 
 use super::http::Listening;
-use super::kept::Kept;
+use super::stored_session::StoredSession;
 
 const PYTHON_MCP: &str = "mcp==2.3.0";
 const INSPECTOR: (&str, &str, &str) = ("@modelcontextprotocol/inspector", "2.12.0", "mcp-inspector");
@@ -29,7 +29,7 @@ fn fanfold() -> String {
 }
 
 /// Runs a program in the test's own home.
-fn run(kept: &Kept, program: &Path, arguments: &[&str]) -> Output {
+fn run(kept: &StoredSession, program: &Path, arguments: &[&str]) -> Output {
     let home = kept.sandbox.path("");
     let mut command = Command::new(program);
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", &home);
@@ -37,23 +37,23 @@ fn run(kept: &Kept, program: &Path, arguments: &[&str]) -> Output {
     command.args(arguments).current_dir(&home).timeout(MOST).output().unwrap()
 }
 
-fn said(output: &Output) -> String {
+fn output_text(output: &Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     format!("{}{}", text(&output.stdout), text(&output.stderr))
 }
 
 fn json_of(output: &Output) -> Value {
-    assert!(output.status.success(), "{}", said(output));
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", said(output)))
+    assert!(output.status.success(), "{}", output_text(output));
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", output_text(output)))
 }
 
 #[test]
-fn the_official_python_package_uses_it_both_ways() {
+fn official_python_package_uses_both_transports() {
     let python = match install_python("python-mcp", &[PYTHON_MCP], &target()) {
         Ok(python) => python,
         Err(why) => return println!("skipped: {PYTHON_MCP}: {why}"),
     };
-    let kept = Kept::new();
+    let kept = StoredSession::new();
     let server = Listening::start(&kept, "0");
     let (fanfold, store, url) = (fanfold(), kept.store(), format!("http://{}/mcp", server.address));
     let store = store.display().to_string();
@@ -76,7 +76,7 @@ fn the_official_python_package_uses_it_both_ways() {
     }
 }
 
-fn check(kept: &Kept, seen: &Value) {
+fn check(kept: &StoredSession, seen: &Value) {
     let original = kept.original(&kept.handles[0]);
     assert_eq!(seen["tools"], serde_json::json!(["search", "recall", "status"]));
     assert_eq!(seen["recall"]["texts"][0], original.as_str());
@@ -94,7 +94,7 @@ fn the_inspector_lists_and_calls() {
         Ok(inspector) => inspector,
         Err(why) => return println!("skipped: {name} {version}: {why}"),
     };
-    let kept = Kept::new();
+    let kept = StoredSession::new();
     let server = Listening::start(&kept, "0");
     let (fanfold, store, url) = (fanfold(), kept.store(), format!("http://{}/mcp", server.address));
     let store = store.display().to_string();
@@ -113,12 +113,12 @@ fn the_inspector_lists_and_calls() {
 }
 
 #[test]
-fn claude_code_takes_it_and_finds_it_well() {
+fn claude_code_connects() {
     let claude = match install(&CLAUDE_CODE, &target()) {
         Ok(claude) => claude,
         Err(why) => return println!("skipped: {}: {why}", CLAUDE_CODE.name),
     };
-    let kept = Kept::new();
+    let kept = StoredSession::new();
     let server = Listening::start(&kept, "0");
     let (fanfold, store, url) = (fanfold(), kept.store(), format!("http://{}/mcp", server.address));
     let store = store.display().to_string();
@@ -126,11 +126,11 @@ fn claude_code_takes_it_and_finds_it_well() {
     let http = ["mcp", "add", "--scope", "user", "--transport", "http", "shared", &url];
     for add in [&stdio[..], &http[..]] {
         let added = run(&kept, &claude, add);
-        assert!(added.status.success(), "{}", said(&added));
+        assert!(added.status.success(), "{}", output_text(&added));
     }
     // It starts the one, asks the other, and tells whether they answer.
     let listed = run(&kept, &claude, &["mcp", "list"]);
-    let page = said(&listed);
+    let page = output_text(&listed);
     println!("{page}");
     for name in ["fanfold", "shared"] {
         let line = page.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{page}"));
@@ -139,19 +139,19 @@ fn claude_code_takes_it_and_finds_it_well() {
 }
 
 #[test]
-fn codex_takes_it() {
+fn codex_connects() {
     let codex = match install(&CODEX, &target()) {
         Ok(codex) => codex,
         Err(why) => return println!("skipped: {}: {why}", CODEX.name),
     };
-    let kept = Kept::new();
+    let kept = StoredSession::new();
     std::fs::create_dir_all(kept.sandbox.path(".codex")).unwrap();
     let (fanfold, store) = (fanfold(), kept.store().display().to_string());
     let stdio = ["mcp", "add", "fanfold", "--", &fanfold, "mcp", "--store", &store];
     let http = ["mcp", "add", "shared", "--url", "http://127.0.0.1:8765/mcp"];
     for add in [&stdio[..], &http[..]] {
         let added = run(&kept, &codex, add);
-        assert!(added.status.success(), "{}", said(&added));
+        assert!(added.status.success(), "{}", output_text(&added));
     }
     let listed = json_of(&run(&kept, &codex, &["mcp", "list", "--json"]));
     let names: Vec<&str> = listed.as_array().unwrap().iter().filter_map(|one| one["name"].as_str()).collect();

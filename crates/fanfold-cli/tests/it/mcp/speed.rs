@@ -1,4 +1,4 @@
-//! How long it takes in a large store: 100,000 messages with FANFOLD_MANY, fewer without.
+//! Latency in a large store: 100,000 messages with FANFOLD_MANY, fewer without.
 
 #![allow(clippy::print_stdout, reason = "a test says what it measured")]
 
@@ -12,15 +12,15 @@ use fanfold_testkit::conversations::{Size, chat_messages, conversation};
 use serde_json::{Value, json};
 
 use super::client::Client;
-use super::kept::Kept;
+use super::stored_session::StoredSession;
 
 /// A call takes no longer, on a busy machine, too.
 const MOST: Duration = Duration::from_secs(3);
 
 #[test]
-fn calls_are_quick_in_a_large_store() {
+fn calls_are_fast_in_a_large_store() {
     let wanted = if std::env::var_os("FANFOLD_MANY").is_some() { 100_000 } else { 3_000 };
-    let kept = Kept::new();
+    let kept = StoredSession::new();
     let (n_messages, n_sessions) = fill(&kept, wanted);
     let began = Instant::now();
     let mut client = Client::greeted(&kept, &[]);
@@ -54,7 +54,7 @@ fn timed(client: &mut Client, tool: &str, arguments: &Value) -> Duration {
 }
 
 /// Adds sessions until there are so many messages, each folded now and then, all newer than the one that is there.
-fn fill(kept: &Kept, wanted: usize) -> (usize, usize) {
+fn fill(kept: &StoredSession, wanted: usize) -> (usize, usize) {
     let store = Arc::new(SqliteStore::open(&kept.store()).unwrap());
     let engine = Engine::new(store, Arc::new(MachineClock));
     let terms = Terms {

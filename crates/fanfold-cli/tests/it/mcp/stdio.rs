@@ -1,17 +1,17 @@
-//! Over stdin and stdout: the handshake, odd input, two requests at once, cancellation, the end.
+//! MCP over stdin and stdout: the handshake, odd input, two requests at once, cancellation, the end.
 
 use std::net::TcpListener;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::client::{Called, Client, PATIENCE, initialize, program};
-use super::kept::Kept;
+use super::client::{Client, PATIENCE, ToolResult, initialize, program};
+use super::stored_session::StoredSession;
 use crate::sandbox::Sandbox;
 
 #[test]
-fn a_client_is_greeted_and_told_of_three_tools() {
-    let kept = Kept::new();
+fn handshake_lists_three_tools() {
+    let kept = StoredSession::new();
     let mut client = Client::start(&kept, &[]);
     let hello = client.hello();
     assert_eq!(hello["result"]["protocolVersion"], "2025-06-18");
@@ -30,8 +30,8 @@ fn a_client_is_greeted_and_told_of_three_tools() {
 }
 
 #[test]
-fn odd_input_is_answered_or_passed_over_and_the_next_is_served() {
-    let kept = Kept::new();
+fn server_continues_after_odd_input() {
+    let kept = StoredSession::new();
     let mut client = Client::greeted(&kept, &[]);
     for line in ["", "not JSON", "{\"jsonrpc\":", "\u{feff}", "\0\u{1}\u{2}"] {
         client.write(line);
@@ -44,7 +44,7 @@ fn odd_input_is_answered_or_passed_over_and_the_next_is_served() {
     let tool = client.ask("tools/call", json!({ "name": "erase", "arguments": {} }));
     assert_eq!(tool["error"]["code"], -32602, "{tool}");
     assert!(tool["error"]["message"].as_str().unwrap().contains("search, recall and status"), "{tool}");
-    // What is asked wrongly of a tool is the tool's to answer.
+    // Invalid arguments are answered by the tool.
     assert!(client.call("recall", json!({})).error().contains("no handle is given"));
     assert!(
         client.call("search", json!({ "limit": "many" })).error().contains("`limit` is not a whole number")
@@ -52,13 +52,13 @@ fn odd_input_is_answered_or_passed_over_and_the_next_is_served() {
     assert!(client.call("search", json!({ "qurey": "x" })).error().contains("there is no argument `qurey`"));
     assert!(client.call("status", json!({ "session_id": "nobody" })).error().contains("no session nobody"));
     let without = client.ask("tools/call", json!({ "name": "status" }));
-    assert_eq!(Called::of(&without).json()["sessions"][0]["session_id"], "night");
+    assert_eq!(ToolResult::new(&without).json()["sessions"][0]["session_id"], "night");
     assert_eq!(client.end().1, Some(0));
 }
 
 #[test]
-fn requests_at_once_are_all_answered() {
-    let kept = Kept::new();
+fn concurrent_requests_are_answered() {
+    let kept = StoredSession::new();
     let mut client = Client::greeted(&kept, &[]);
     let mut asked = Vec::new();
     for handle in kept.handles.iter().cycle().take(24) {
@@ -69,24 +69,24 @@ fn requests_at_once_are_all_answered() {
         let answer = client.read(PATIENCE).expect("an answer to each");
         let at = asked.iter().position(|(id, _)| answer["id"] == *id).expect("each is answered once");
         let (_, handle) = asked.swap_remove(at);
-        assert_eq!(Called::of(&answer).text(), kept.original(&handle), "{handle}");
+        assert_eq!(ToolResult::new(&answer).text(), kept.original(&handle), "{handle}");
     }
 }
 
 #[test]
-fn what_is_asked_before_the_end_is_answered() {
-    let kept = Kept::new();
+fn requests_before_the_end_are_answered() {
+    let kept = StoredSession::new();
     let mut client = Client::greeted(&kept, &[]);
     let id = client.send("tools/call", json!({ "name": "search", "arguments": { "query": "night run" } }));
     let (left, code, _) = client.end();
     let [line] = left.as_slice() else { panic!("not one answer: {left:?}") };
     let answer: Value = serde_json::from_str(line).unwrap();
     assert_eq!((answer["id"].as_u64(), code), (Some(id), Some(0)));
-    assert_eq!(Called::of(&answer).json()["mode"], "discover");
+    assert_eq!(ToolResult::new(&answer).json()["mode"], "discover");
 }
 
 #[test]
-fn a_call_that_hangs_can_be_cancelled_and_keeps_nobody() {
+fn hanging_call_can_be_cancelled() {
     // A server that takes connections and never says a word.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap();
@@ -110,15 +110,15 @@ fn a_call_that_hangs_can_be_cancelled_and_keeps_nobody() {
 }
 
 #[test]
-fn whoever_leaves_without_a_word_ends_it() {
-    let kept = Kept::new();
+fn closed_stdin_ends_the_server() {
+    let kept = StoredSession::new();
     let (left, code, said) = Client::start(&kept, &[]).end();
     assert_eq!((left, code, said.as_str()), (Vec::new(), Some(0), ""));
 }
 
 #[test]
-fn what_is_logged_goes_to_stderr_and_says_nothing_of_what_was_said() {
-    let kept = Kept::new();
+fn log_goes_to_stderr_without_content() {
+    let kept = StoredSession::new();
     let mut command = program(&kept.sandbox.path(""));
     command.arg("--store").arg(kept.store()).env("FANFOLD_TALK", "trace");
     let mut client = Client::run(command);

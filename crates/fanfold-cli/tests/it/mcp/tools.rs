@@ -1,25 +1,25 @@
-//! What each tool answers: the same as the command line, and no more than a model should read at once.
+//! The answers of the tools: the same as on the command line, and limited in length.
 
 use std::fs;
 
 use serde_json::{Value, json};
 
 use super::client::Client;
-use super::kept::{FIRST_LINE, Kept};
+use super::stored_session::{FIRST_LINE, StoredSession};
 use crate::sandbox::{body, long_chat};
 
 /// No answer is longer, in bytes.
 const MOST: usize = 25_000;
 
-fn by_command(kept: &Kept, line: &str) -> Value {
+fn by_command(kept: &StoredSession, line: &str) -> Value {
     let ran = kept.sandbox.run(&format!("search {line} --json --store s.db"));
     assert_eq!(ran.code, 0, "{}", ran.err);
     serde_json::from_str(&ran.out).unwrap()
 }
 
 #[test]
-fn search_answers_in_four_shapes_as_the_command_does() {
-    let kept = Kept::new();
+fn mcp_search_matches_the_command() {
+    let kept = StoredSession::new();
     let mut client = Client::greeted(&kept, &[]);
     let browsed = client.call("search", json!({})).json();
     assert_eq!((browsed["mode"].as_str(), &browsed), (Some("browse"), &by_command(&kept, "")));
@@ -49,10 +49,10 @@ fn search_answers_in_four_shapes_as_the_command_does() {
 }
 
 #[test]
-fn the_callers_own_view_is_left_out_and_what_was_folded_is_found() {
-    let kept = Kept::new();
+fn search_excludes_the_view_and_finds_folds() {
+    let kept = StoredSession::new();
     let mut client = Client::greeted(&kept, &["--session", "night"]);
-    // The user's words stand in the view; what a tool said at first was folded away.
+    // The view contains the user's text; the first tool result was folded.
     assert_eq!(client.call("search", json!({ "query": "hundredth" })).json()["count"], 0);
     let folded = client.call("search", json!({ "query": "take_0_0" })).json();
     assert_eq!(folded["results"][0]["folded"], true, "{folded}");
@@ -62,8 +62,8 @@ fn the_callers_own_view_is_left_out_and_what_was_folded_is_found() {
 }
 
 #[test]
-fn every_handle_opens_byte_for_byte_however_it_is_written() {
-    let kept = Kept::new();
+fn handles_are_recalled_in_any_notation() {
+    let kept = StoredSession::new();
     let mut client = Client::greeted(&kept, &[]);
     let mut first = None;
     for handle in &kept.handles {
@@ -96,8 +96,8 @@ fn every_handle_opens_byte_for_byte_however_it_is_written() {
 }
 
 #[test]
-fn what_can_not_be_recalled_says_what_to_do() {
-    let kept = Kept::new();
+fn failed_recall_has_a_hint() {
+    let kept = StoredSession::new();
     let mut client = Client::greeted(&kept, &[]);
     let nowhere = client.call("recall", json!({ "handle": "000000" }));
     assert!(nowhere.error().starts_with("none of the 1 sessions has the handle 000000"));
@@ -113,8 +113,8 @@ fn what_can_not_be_recalled_says_what_to_do() {
 }
 
 #[test]
-fn what_was_rewound_is_shown_by_no_number() {
-    let kept = Kept::new();
+fn rewound_messages_are_not_shown() {
+    let kept = StoredSession::new();
     let mut client = Client::greeted(&kept, &[]);
     let read = client.call("search", json!({ "session_id": "night" })).json();
     let number = read["messages"].as_array().unwrap().last().unwrap()["id"].clone();
@@ -126,8 +126,8 @@ fn what_was_rewound_is_shown_by_no_number() {
 }
 
 #[test]
-fn long_answers_are_cut_and_say_how_to_go_on() {
-    let kept = Kept::new();
+fn long_answers_are_truncated_with_a_continuation() {
+    let kept = StoredSession::new();
     let mut messages = long_chat(3);
     let long: String = (0..9_000).map(|i| format!("row {i} of the wide table\n")).collect();
     messages.push(json!({ "role": "user", "content": format!("Here is all of it: zebra\n{long}") }));
@@ -156,8 +156,8 @@ fn long_answers_are_cut_and_say_how_to_go_on() {
 }
 
 #[test]
-fn status_tells_how_full_the_window_is() {
-    let kept = Kept::new();
+fn status_reports_how_full_the_window_is() {
+    let kept = StoredSession::new();
     for line in ["goal night find the lost record", "title night Night run", "pin night 1 5"] {
         assert_eq!(kept.sandbox.run(&format!("sessions {line} --store s.db")).code, 0, "{line}");
     }
@@ -176,8 +176,8 @@ fn status_tells_how_full_the_window_is() {
 }
 
 #[test]
-fn a_store_may_be_written_to_go_and_come_again() {
-    let kept = Kept::new();
+fn server_survives_changes_of_the_store_file() {
+    let kept = StoredSession::new();
     let mut client = Client::greeted(&kept, &[]);
     kept.sandbox
         .write("more.json", &body(&[json!({ "role": "user", "content": "a walrus in the harbour" })]));

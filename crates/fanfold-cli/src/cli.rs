@@ -1,0 +1,41 @@
+//! The command line.
+
+use clap::{CommandFactory as _, FromArgMatches as _, Parser};
+
+use crate::commands::Command;
+use crate::settings::{ColorFlag, Options};
+
+/// Folds a conversation so that it fits a model's context window, and recalls every folded part byte for byte.
+#[derive(Debug, Parser)]
+#[command(name = "fanfold", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(
+    after_help = "Start with `fanfold demo`. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing fits."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    color: ColorFlag,
+    /// Print only warnings and errors on stderr
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+}
+
+impl Cli {
+    /// Parses the arguments of this process. Exits with a message if they are wrong.
+    pub(crate) fn read() -> Cli {
+        let matches = Cli::command().get_matches();
+        let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+        if let (Command::Serve(args), Some((_, matches))) = (&mut cli.command, matches.subcommand()) {
+            args.ignore_environment_of_shared_proxy(matches);
+        }
+        cli
+    }
+
+    /// The settings that the flags set.
+    pub(crate) fn options(&self) -> Options {
+        let mut options = self.command.options();
+        self.color.set(&mut options);
+        options
+    }
+}

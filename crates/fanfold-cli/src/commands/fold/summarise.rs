@@ -1,0 +1,173 @@
+//! `fold --summarise`: a requested fold with a summary by a model.
+
+use fanfold_core::summary::Flaw;
+use fanfold_core::{Asked, Event, Feedback, Tokens, Written};
+use fanfold_engine::{
+    Clock as _, Ended, Engine, Followed, MachineClock, Pending, Progress, Wanted, Ways, summarise_alone,
+};
+use fanfold_store::SessionId;
+
+use crate::failure::{Failure, Result};
+use crate::settings::Options;
+use crate::setup::summary_models;
+use crate::terminal::{Reporter, paint, style};
+
+/// The outcome of a requested summary.
+pub(crate) struct SummaryOutcome {
+    pub(crate) ended: Ended,
+    /// The flaws of all answers, including rejected ones.
+    pub(crate) flaws: Vec<Flaw>,
+    /// True if the summary is in the view.
+    pub(crate) is_placed: bool,
+}
+
+/// Summarises and folds a conversation that is not stored.
+pub(super) fn unstored(
+    followed: &mut Followed,
+    options: &Options,
+    reporter: Reporter,
+) -> Result<SummaryOutcome> {
+    let ways = summary_models::ways(options)?;
+    let sizes = Sizes::measure(followed);
+    let focus = options.focus.as_deref().unwrap_or_default();
+    let mut flaws = Vec::new();
+    let (summary, ended) =
+        summarise_alone(&*followed.session, focus, &ways, MachineClock.now(), &mut |progress| {
+            report_progress(progress, &mut flaws, reporter);
+        });
+    check_ended(&ended)?;
+    if let Some(summary) = summary {
+        followed.session.apply(Event::Summarised(summary));
+    }
+    if !matches!(ended, Ended::Nothing) {
+        followed.session.apply(Event::FoldAsked { range: None });
+    }
+    let is_placed = report(&sizes, followed, &ended, reporter);
+    Ok(SummaryOutcome { ended, flaws, is_placed })
+}
+
+/// A summary for a stored session, written before anything is stored or folded.
+pub(super) struct StoredSummary {
+    ways: Ways,
+    focus: String,
+    ended: Ended,
+    flaws: Vec<Flaw>,
+    pending: Option<Pending>,
+}
+
+impl StoredSummary {
+    /// Has a summary written. A failure leaves the session unchanged.
+    pub(super) fn request(
+        engine: &Engine,
+        session: &SessionId,
+        followed: &Followed,
+        options: &Options,
+        reporter: Reporter,
+    ) -> Result<StoredSummary> {
+        let ways = summary_models::ways(options)?;
+        let focus = options.focus.clone().unwrap_or_default();
+        let wanted = Wanted { session, focus: &focus, is_by_hand: true };
+        let mut flaws = Vec::new();
+        let (ended, pending) = engine.summarise_first(&wanted, followed, &ways, &mut |progress| {
+            report_progress(progress, &mut flaws, reporter);
+        })?;
+        check_ended(&ended)?;
+        Ok(StoredSummary { ways, focus, ended, flaws, pending })
+    }
+
+    /// Stores the summary in the session, which must be stored by now. The next view contains it.
+    pub(super) fn store(&self, engine: &Engine, session: &SessionId) -> Result<(Ended, Sizes)> {
+        let sizes = engine.look(session, Sizes::measure).unwrap_or_default();
+        let Some(pending) = &self.pending else { return Ok((self.ended.clone(), sizes)) };
+        let wanted = Wanted { session, focus: &self.focus, is_by_hand: true };
+        let ended = engine.keep_summary(&wanted, &self.ways, pending)?;
+        check_ended(&ended)?;
+        Ok((ended, sizes))
+    }
+
+    pub(super) fn into_outcome(self, ended: Ended, is_placed: bool) -> SummaryOutcome {
+        SummaryOutcome { ended, flaws: self.flaws, is_placed }
+    }
+}
+
+/// Fails if the summary ended in a way that prevents the fold.
+fn check_ended(ended: &Ended) -> Result<()> {
+    match ended {
+        Ended::Written(_) | Ended::Nothing | Ended::Digest(_) => Ok(()),
+        Ended::NotSet | Ended::Aborted(_) | Ended::Busy(_) | Ended::Overtaken | Ended::Resting { .. } => {
+            let hint = ended.hint().unwrap_or_else(|| "try again later".to_owned());
+            Err(Failure::new(ended.to_string(), hint))
+        }
+    }
+}
+
+/// Reports progress, and collects the flaws of answers.
+fn report_progress(progress: &Progress, flaws: &mut Vec<Flaw>, reporter: Reporter) {
+    let line = match progress {
+        Progress::Asking { model, number: 1 } => format!("requesting a summary from {model}"),
+        Progress::Asking { model, number } => format!("requesting a summary from {model}, request {number}"),
+        Progress::Flawed(found) => {
+            flaws.extend(found.iter().cloned());
+            return;
+        }
+        Progress::Missed(missed) => format!("{missed}"),
+    };
+    reporter.line(&format!("{} {line}", paint(style::DIM, "summary:")));
+}
+
+/// The size of a conversation's view, and the number of its folds.
+#[derive(Debug, Default)]
+pub(super) struct Sizes {
+    view: Tokens,
+    n_folds: usize,
+}
+
+impl Sizes {
+    fn measure(followed: &mut Followed) -> Sizes {
+        let _ = followed.view();
+        let ledger = followed.session.ledger();
+        Sizes { view: followed.session.status().tokens, n_folds: ledger.receipts().len() }
+    }
+}
+
+/// Reports the outcome of a summary and its fold. Returns whether the summary is in the view.
+pub(super) fn report(before: &Sizes, followed: &mut Followed, ended: &Ended, reporter: Reporter) -> bool {
+    let after = Sizes::measure(followed);
+    let ledger = followed.session.ledger();
+    let n_summaries = ledger.summaries().count();
+    let in_view = ledger.summary_in_view().map(|placed| placed.number + 1);
+    let room = followed.session.budget().room();
+    let summary = match ended {
+        Ended::Written(written) if in_view == Some(n_summaries) => Written::Yes(written.tokens),
+        // A summary must leave some room free, because one in a full view would be folded at once.
+        Ended::Written(written) => {
+            Written::NoRoom { tokens: written.tokens, free: room.permille(950) - after.view }
+        }
+        Ended::Digest(_) => Written::Instead(ended.why()),
+        _ => Written::NotAsked,
+    };
+    let asked = Asked {
+        before: before.view,
+        after: after.view,
+        room,
+        n_folds: after.n_folds.saturating_sub(before.n_folds),
+        why_nothing: matches!(ended, Ended::Nothing).then(|| ended.to_string()),
+        summary,
+        has_earlier: in_view.is_some(),
+    };
+    let feedback = Feedback::of(&asked).to_string();
+    match &asked.summary {
+        Written::Instead(_) | Written::NoRoom { .. } => reporter.warn(&feedback),
+        _ => reporter.line(&feedback),
+    }
+    if let Ended::Written(written) = ended
+        && !written.missed.is_empty()
+    {
+        let (model, why) = (&written.model, ended.why());
+        reporter.warn(&format!("{model} wrote the summary, because another model failed: {why}"));
+    }
+    if let Some(hint) = ended.hint() {
+        reporter.line(&format!("{} {hint}", paint(style::HINT, "hint:")));
+    }
+    matches!(asked.summary, Written::Yes(_))
+}

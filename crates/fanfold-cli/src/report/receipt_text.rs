@@ -1,0 +1,119 @@
+//! Receipts as text: why a fold was made, what each pass did, what it cost.
+
+use std::fmt::Write as _;
+
+use fanfold_core::{Asked, Engine, Feedback, Notice, Place, Receipt, Tokens, What};
+
+use crate::terminal::{paint, style};
+
+/// Describes every fold of a session, or why there was none.
+pub(crate) fn session(session: &dyn Engine) -> String {
+    let receipts = session.ledger().receipts();
+    if receipts.is_empty() {
+        return why_nothing(session);
+    }
+    let mut out: String = receipts.iter().enumerate().map(|(i, receipt)| fold(i + 1, receipt)).collect();
+    if let Some(weighed) = session.weighed() {
+        let _ = writeln!(out, "since then {weighed}");
+    }
+    out
+}
+
+fn why_nothing(session: &dyn Engine) -> String {
+    let total = session.status().tokens;
+    let room = session.budget().room();
+    let why = match session.status().threshold {
+        None => "the strategy is off".to_owned(),
+        Some(trigger) if total <= trigger => match session.weighed() {
+            Some(weighed) => weighed.to_string(),
+            None => format!("folding starts at {trigger}"),
+        },
+        Some(trigger) => {
+            format!(
+                "the view is over {trigger}, but all of it is user messages, system text, pinned or too new"
+            )
+        }
+    };
+    format!("nothing was folded: {total} of {room} tokens, and {why}\n")
+}
+
+/// Describes one fold in a few lines.
+pub(crate) fn fold(number: usize, receipt: &Receipt) -> String {
+    let mut out = String::new();
+    let head = paint(style::BOLD, format!("fold {number}"));
+    let (before, after, at) = (receipt.before, receipt.after, receipt.at);
+    let _ = writeln!(out, "{head} after entry {}: {before} → {after} tokens", at.saturating_sub(1));
+    let _ = writeln!(out, "  why      {}", receipt.reason);
+    let _ = writeln!(out, "  stage    {}", receipt.stage);
+    for (i, pass) in receipt.passes.iter().enumerate() {
+        let label = if i == 0 { "passes" } else { "" };
+        let won = paint(style::TAIL, format!("−{}", pass.won));
+        let _ = writeln!(out, "  {label:<8} {:<12} {:>5} folded  {won}", pass.pass, pass.n_folded);
+    }
+    let rewritten = receipt.rewritten;
+    if rewritten == Tokens::ZERO {
+        let _ = writeln!(out, "  rewrote  nothing: the folded text had not been sent yet");
+    } else {
+        let _ = writeln!(out, "  rewrote  {rewritten} of {after} tokens, which miss the provider's cache");
+    }
+    if let Some(price) = receipt.price.filter(|_| rewritten > Tokens::ZERO) {
+        let _ = writeln!(out, "  costs    as much as {price} new tokens, for the cache miss");
+    }
+    let _ = writeln!(out, "  won      {} tokens of room", receipt.won());
+    if !receipt.user_text.is_empty() {
+        let entries: Vec<String> = receipt.user_text.iter().map(|entry| entry.0.to_string()).collect();
+        let text = format!("user messages were shortened: entries {}", entries.join(", "));
+        let _ = writeln!(out, "  {}", paint(style::WARNING, text));
+    }
+    out
+}
+
+/// The feedback on a conversation that was folded from its first message on.
+pub(crate) fn outcome(session: &dyn Engine, view: Tokens) -> Feedback {
+    Feedback::of(&Asked {
+        before: session.transcript().total(),
+        after: view,
+        room: session.budget().room(),
+        n_folds: session.status().n_folds,
+        ..Asked::default()
+    })
+}
+
+/// Describes what was folded.
+pub(crate) fn folded_part(what: What) -> String {
+    match what {
+        What::Place(place) => location(place),
+        What::Entries(first, last) if first == last => format!("entry {}", first.0),
+        What::Entries(first, last) => format!("entries {}–{}", first.0, last.0),
+    }
+}
+
+/// Describes a location.
+fn location(place: Place) -> String {
+    let entry = place.entry().0;
+    match place {
+        Place::Text(_) => format!("entry {entry}, text"),
+        Place::Reasoning(_) => format!("entry {entry}, reasoning"),
+        Place::Arguments(call) => format!("entry {entry}, arguments {}", call.call),
+        Place::Result(call) => format!("entry {entry}, result {}", call.call),
+        Place::PromptMedia(_, media) => format!("entry {entry}, media {media}"),
+        Place::ResultMedia(call, media) => format!("entry {entry}, media {media} of result {}", call.call),
+    }
+}
+
+/// Describes a notice.
+pub(crate) fn notice(notice: &Notice) -> String {
+    match notice {
+        Notice::Pressure(level) => format!("pressure: {level}\n"),
+        Notice::Resting { in_the_way } => {
+            let mut out =
+                "folding pauses: the last two folds saved less than a tenth. The largest parts are\n"
+                    .to_owned();
+            for one in in_the_way {
+                let _ = writeln!(out, "  {:>9}  {}", one.tokens, one.what);
+            }
+            out
+        }
+        Notice::NothingToFold(why) => format!("{why}\n"),
+    }
+}

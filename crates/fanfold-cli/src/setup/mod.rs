@@ -1,0 +1,5 @@
+//! Terms of folds, rules and summary models for the settings.
+
+pub(crate) mod terms; //          policy, budget, counter and prices
+mod rules_file; //                the YAML of the rule middleware
+pub(crate) mod summary_models; // the models that write summaries
