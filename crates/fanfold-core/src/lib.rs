@@ -53,6 +53,7 @@ pub use output::recall::{Extent, RecallError, find_by_content, open, recall, rec
 pub use output::recount::recount;
 pub use output::working_context::{FileSeen, WorkingContext, working_context};
 pub use presets::{ALL_PASSES, Rules};
+pub use select::analysis::Analysis;
 pub use session::{Refusal, Session};
 pub use text::condense::{
     CondenseOptions, ContentKind, FileExcerpt, Outlines, condense, condense_input, default_room, detect_kind,

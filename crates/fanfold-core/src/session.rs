@@ -23,6 +23,7 @@ use crate::output::assemble::{assemble, grow};
 use crate::output::check::{Fault, check, check_growth};
 use crate::output::recall::{Extent, RecallError, recall, recall_within};
 use crate::output::working_context::working_context;
+use crate::select::analysis::Analysis;
 
 /// Why there is no view.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -45,6 +46,7 @@ pub struct Session<'c> {
     budget: Budget,
     transcript: Transcript,
     ledger: Ledger,
+    analysis: Analysis,
     events: Vec<(usize, Event)>,
     notices: Vec<Notice>,
     overflow: Option<Overflow>,
@@ -68,6 +70,7 @@ impl<'c> Session<'c> {
             budget,
             transcript: Transcript::new(),
             ledger: Ledger::default(),
+            analysis: Analysis::default(),
             events: Vec::new(),
             notices: Vec::new(),
             overflow: None,
@@ -89,6 +92,11 @@ impl<'c> Session<'c> {
     pub fn with_prices(mut self, prices: Prices) -> Session<'c> {
         self.prices = Some(prices);
         self
+    }
+
+    /// Frees the memory of everything that can be computed again. The views are the same; the next fold takes longer.
+    pub fn drop_analysis(&mut self) {
+        self.analysis = Analysis::default();
     }
 
     /// A copy that goes its own way from here.
@@ -154,6 +162,7 @@ impl<'c> Session<'c> {
             self.ledger.account.forget();
         }
         self.ledger.forget(&self.transcript, call.step);
+        self.analysis.invalidate(call.step);
         self.transcript.answer(call, outcome, self.counter)
     }
 
@@ -258,6 +267,11 @@ impl<'c> Session<'c> {
         self.provisional.as_ref().unwrap_or(&self.ledger)
     }
 
+    /// What is known of the transcript.
+    pub(crate) fn analysis(&self) -> &Analysis {
+        &self.analysis
+    }
+
     /// The policy it is folded by.
     pub fn policy(&self) -> &Policy {
         &self.policy
@@ -321,7 +335,7 @@ impl<'c> Session<'c> {
             prices: self.prices.as_ref(),
             event,
         };
-        let (ledger, outlook) = step(std::mem::take(&mut self.ledger), &now);
+        let (ledger, outlook) = step(std::mem::take(&mut self.ledger), &mut self.analysis, &now);
         let Outlook { is_changed, notices, overflow, .. } = outlook;
         self.ledger = ledger;
         self.is_rebuilt |= is_changed || self.overflow.is_some();

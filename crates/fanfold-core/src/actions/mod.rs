@@ -154,6 +154,11 @@ impl Deed {
         self.verb == Verb::Read && !self.reads.is_empty()
     }
 
+    /// Returns whether it changed a part of a file.
+    pub(crate) fn is_partial_edit(&self) -> bool {
+        self.verb != Verb::Write && !self.changes.is_empty()
+    }
+
     /// Returns whether it changed the file.
     pub(crate) fn has_changed(&self, file: &str) -> bool {
         self.changes.iter().any(|path| path::is_same_file(path, file))

@@ -20,6 +20,8 @@ use crate::model::location::{Place, original_at, places_of};
 use crate::model::parallel::ParallelMap;
 use crate::model::tokens::{Count, Tokens};
 use crate::model::transcript::{Body, Call, CallId, Entry, EntryId, Speaker, Transcript};
+use crate::select::analysis::Analysis;
+use crate::select::edited_lines::EditedLines;
 use crate::select::scan::{Scan, scan_entry};
 use crate::select::scorer::Relevance;
 use crate::text::slices::{SLICE, slices};
@@ -31,6 +33,7 @@ const MOST_PARTS: u64 = 48;
 pub struct Draft<'a> {
     pub(crate) transcript: &'a Transcript,
     pub(crate) ledger: &'a mut Ledger,
+    pub(crate) analysis: &'a mut Analysis,
     pub(crate) counter: &'a dyn Count,
     pub(crate) parallel: &'a dyn ParallelMap,
     pub(crate) policy: &'a Policy,
@@ -62,7 +65,12 @@ pub(crate) struct Terms<'a> {
 }
 
 impl<'a> Draft<'a> {
-    pub(crate) fn new(transcript: &'a Transcript, ledger: &'a mut Ledger, terms: &Terms<'a>) -> Draft<'a> {
+    pub(crate) fn new(
+        transcript: &'a Transcript,
+        ledger: &'a mut Ledger,
+        analysis: &'a mut Analysis,
+        terms: &Terms<'a>,
+    ) -> Draft<'a> {
         let Terms { counter, parallel, policy, stage, room, range } = *terms;
         let is_there = |id: &EntryId| !ledger.is_in_segment(*id);
         let in_view = (0..transcript.len()).map(EntryId::from).filter(is_there).collect();
@@ -85,6 +93,7 @@ impl<'a> Draft<'a> {
             user_text: Vec::new(),
             transcript,
             ledger,
+            analysis,
         }
     }
 
@@ -348,7 +357,7 @@ impl<'a> Draft<'a> {
 
     /// An entry taken apart. What is gone into a segment is not kept.
     pub(crate) fn scan(&mut self, id: EntryId) -> Arc<Scan> {
-        self.ledger.scan(self.transcript, &self.policy.tools, id)
+        self.analysis.scan(self.transcript, &self.policy.tools, id)
     }
 
     /// An entry taken apart as it stands in the view, if lines were left out of it that stood above when it came: they may go.
@@ -361,14 +370,23 @@ impl<'a> Draft<'a> {
         let mut entry = self.transcript.entry(id).clone();
         folds.for_each(|fold| stand_for(&mut entry, fold));
         let parts = scan_entry((&entry, Tokens::ZERO), &self.policy.tools);
-        Arc::new(parts.into_scan(Arc::make_mut(&mut self.ledger.lexicon)))
+        Arc::new(parts.into_scan(Arc::make_mut(&mut self.analysis.lexicon)))
     }
 
     /// What a call did.
     pub(crate) fn deed(&mut self, id: CallId) -> Arc<Deed> {
-        let call = self.transcript.call(id);
-        let deed = self.ledger.deeds.entry(id);
-        Arc::clone(deed.or_insert_with(|| Arc::new(deed_by(&self.policy.tools, call))))
+        self.analysis.action(self.transcript, &self.policy.tools, id)
+    }
+
+    /// The lines of a file that the newest edits touched.
+    pub(crate) fn edited_lines(&mut self, file: &str) -> EditedLines {
+        EditedLines::find(self.analysis, self.transcript, &self.policy.tools, file)
+    }
+
+    /// Names consecutive entries.
+    pub(crate) fn name_entries(&mut self, entries: &[EntryId]) -> Handle {
+        let Draft { ledger, analysis, transcript, .. } = self;
+        ledger.name_entries(entries, entries.iter().map(|entry| analysis.hash(transcript, *entry)))
     }
 
     /// One line that says what a call did and how it ended, and whether it failed.
@@ -406,7 +424,7 @@ impl<'a> Draft<'a> {
             }
             if is_fresh {
                 before += self.ledger.cost(self.transcript, entry);
-                self.ledger.scans.remove(&entry);
+                self.analysis.drop_scan(entry);
                 self.ledger.cuts.remove(&entry);
             }
             self.ledger.standing[entry.index()] = Standing::Segment(id);
@@ -439,7 +457,7 @@ impl<'a> Draft<'a> {
         if let Some(worth) = &self.worth {
             return Rc::clone(worth);
         }
-        self.ledger.learn(self.transcript, &self.policy.tools, self.parallel, self.transcript.len());
+        self.analysis.index(self.transcript, &self.policy.tools, self.parallel, self.transcript.len());
         let worth = Rc::new(self.worth_given(|_| true));
         self.worth = Some(Rc::clone(&worth));
         worth

@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::actions::Deed;
-use crate::actions::tool_rule::ToolRule;
 use crate::fold::digest::segment::Segment;
 use crate::fold::economy::account::Account;
 use crate::fold::originals::{Original, Originals, content_of};
@@ -14,16 +12,12 @@ use crate::fold::summary_placement::{PlacedSummary, PlacementChange, SummaryBoar
 use crate::model::budget::Pressure;
 use crate::model::handle::{Handle, Hash};
 use crate::model::location::{Place, body_at};
-use crate::model::parallel::ParallelMap;
-use crate::model::script::write_script;
 use crate::model::summary::Summary;
 use crate::model::tokens::Tokens;
-use crate::model::transcript::{Body, Call, CallId, EntryId, Transcript};
-use crate::presets::hermes::summary::Facts;
-use crate::select::scan::{LocalScan, Scan, scan_entries, scan_entry};
-use crate::select::scorer::{AtomValues, Lexicon};
+use crate::model::transcript::{Body, Call, EntryId, Transcript};
+use crate::select::analysis::hash_of_entry;
 use crate::select::visible_lines::{RepeatedRun, VisibleLines};
-use crate::text::condense::CachedOutlines;
+use crate::text::copied_lines::FoldedLines;
 
 /// A stub standing for an original.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,10 +55,6 @@ pub struct Ledger {
     pub(crate) live: Vec<u32>,
     pub(crate) standing: Vec<Standing>,
     pub(crate) originals: Originals,
-    /// The hash of each entry's script, once it was needed.
-    pub(crate) hashes: BTreeMap<EntryId, Hash>,
-    /// Entries in the view that were taken apart.
-    pub(crate) scans: BTreeMap<EntryId, Arc<Scan>>,
     /// Lines of results that stand in view.
     pub(crate) shown: Arc<VisibleLines>,
     /// How many entries there were when the newest results were last looked at for lines that stand above.
@@ -72,23 +62,14 @@ pub struct Ledger {
     pub(crate) receipts: Vec<Receipt>,
     pub(crate) pinned: BTreeSet<EntryId>,
     pub(crate) focus: String,
-    pub(crate) lexicon: Arc<Lexicon>,
-    /// What atoms are worth at the choice that is being made.
-    pub(crate) values: AtomValues,
     /// What a model wrote about what is folded. Nothing that is folded depends on it.
     pub(crate) board: SummaryBoard,
     /// What the view costs less than the transcript.
     pub(crate) saved: i64,
-    /// What calls did, once it was needed.
-    pub(crate) deeds: BTreeMap<CallId, Arc<Deed>>,
-    /// What files define that had to become shorter.
-    pub(crate) outlines: CachedOutlines,
+    /// How often lines of files were folded. Not recomputable: folds that were tried in vain count, too.
+    pub(crate) folded_lines: Arc<FoldedLines>,
     /// The length to which places were last cut, or were tried to be.
     pub(crate) cuts: BTreeMap<EntryId, BTreeMap<Place, Tokens>>,
-    /// How many entries were looked at for edits of files, and the calls among them that were some.
-    pub(crate) edits: (usize, Vec<CallId>),
-    /// What entries add to a summary, once it was needed.
-    pub(crate) facts: BTreeMap<EntryId, Arc<Facts>>,
     /// The user messages of which a receipt tells that they were shortened.
     pub(crate) shortened: BTreeSet<EntryId>,
     /// What one image or file costs.
@@ -269,53 +250,9 @@ impl Ledger {
         body + Tokens(self.media.0 * n_media as u64)
     }
 
-    /// An entry taken apart. What is gone into a segment is not kept.
-    pub(crate) fn scan(&mut self, transcript: &Transcript, rules: &[ToolRule], id: EntryId) -> Arc<Scan> {
-        if let Some(scan) = self.scans.get(&id) {
-            return Arc::clone(scan);
-        }
-        self.keep(id, scan_entry((transcript.entry(id), transcript.tokens(id)), rules))
-    }
-
-    fn keep(&mut self, id: EntryId, parts: LocalScan) -> Arc<Scan> {
-        let scan = Arc::new(parts.into_scan(Arc::make_mut(&mut self.lexicon)));
-        if let Some(hash) = scan.hash {
-            self.hashes.insert(id, hash);
-        }
-        self.scans.insert(id, Arc::clone(&scan));
-        scan
-    }
-
-    /// Learns what the entries before `end` show of their atoms, those that are not learnt yet.
-    pub(crate) fn learn(
-        &mut self,
-        transcript: &Transcript,
-        rules: &[ToolRule],
-        parallel: &dyn ParallelMap,
-        end: usize,
-    ) {
-        let new = self.lexicon.n_indexed()..end;
-        let with_tokens = |i: usize| {
-            let id = EntryId::from(i);
-            (transcript.entry(id), transcript.tokens(id))
-        };
-        let entries: Vec<_> = new.clone().map(with_tokens).collect();
-        for (i, parts) in new.zip(scan_entries(&entries, rules, parallel)) {
-            self.learn_one(transcript, i, parts);
-        }
-    }
-
-    fn learn_one(&mut self, transcript: &Transcript, i: usize, parts: LocalScan) {
-        let scan = self.keep(EntryId::from(i), parts);
-        Arc::make_mut(&mut self.lexicon).index(transcript, &scan);
-    }
-
     /// Forgets what was derived from a step that is about to change; what handles name stays as it was.
     pub(crate) fn forget(&mut self, transcript: &Transcript, step: EntryId) {
-        self.hashes.remove(&step);
         self.cuts.remove(&step);
-        self.scans.remove(&step);
-        self.facts.remove(&step);
         // The newest step is never behind a handle while a call of it is running.
         let is_newest = transcript.last_step() == Some(step);
         if is_newest {
@@ -374,10 +311,8 @@ impl Ledger {
 
     /// Names entries that stand one after another. The name is made of the entries' own hashes, so that naming
     /// many entries again and again costs little.
-    pub(crate) fn name_entries(&mut self, transcript: &Transcript, entries: &[EntryId]) -> Handle {
-        let hashes: Vec<_> = entries.iter().map(|&entry| self.hash_of(transcript, entry)).collect();
-        let hash = Hash::of_all(hashes.into_iter());
-        self.name(Original::Entries(entries.to_vec()), hash)
+    pub(crate) fn name_entries(&mut self, entries: &[EntryId], hashes: impl Iterator<Item = Hash>) -> Handle {
+        self.name(Original::Entries(entries.to_vec()), Hash::of_all(hashes))
     }
 
     /// Names what several handles open, one after another.
@@ -389,14 +324,4 @@ impl Ledger {
     fn hash_of_all(&self, handles: &[Handle]) -> Hash {
         Hash::of_all(handles.iter().filter_map(|handle| self.originals.get(handle).map(|(_, hash)| *hash)))
     }
-
-    fn hash_of(&mut self, transcript: &Transcript, entry: EntryId) -> Hash {
-        *self.hashes.entry(entry).or_insert_with(|| hash_of_entry(transcript, entry))
-    }
-}
-
-fn hash_of_entry(transcript: &Transcript, entry: EntryId) -> Hash {
-    let mut script = String::new();
-    write_script(transcript.entry(entry), &mut script);
-    Hash::of(script.as_bytes())
 }

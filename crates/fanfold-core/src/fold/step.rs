@@ -19,6 +19,7 @@ use crate::model::parallel::ParallelMap;
 use crate::model::prices::Prices;
 use crate::model::tokens::{Count, Tokens};
 use crate::model::transcript::{Entry, EntryId, Transcript};
+use crate::select::analysis::Analysis;
 
 /// What a step looks at beside the ledger.
 #[derive(Clone, Copy)]
@@ -59,8 +60,10 @@ impl Outlook {
     }
 }
 
-/// Takes the ledger one step on.
-pub fn step(mut ledger: Ledger, now: &Moment<'_>) -> (Ledger, Outlook) {
+/// Takes the ledger one step further.
+///
+/// The result does not depend on the analysis, which only saves time.
+pub fn step(mut ledger: Ledger, analysis: &mut Analysis, now: &Moment<'_>) -> (Ledger, Outlook) {
     let mut outlook = Outlook::default();
     let room = now.budget.room();
     ledger.standing.resize(now.transcript.len(), Standing::Whole);
@@ -89,21 +92,21 @@ pub fn step(mut ledger: Ledger, now: &Moment<'_>) -> (Ledger, Outlook) {
         outlook.is_changed |= is_changed;
     }
     if now.policy.has_caps() && now.policy.strategy.trigger(now.budget).is_some() {
-        cap_newest(&mut ledger, now, &mut outlook);
+        cap_newest(&mut ledger, analysis, now, &mut outlook);
     }
     let is_over = ledger.bare_total(now.transcript) > room;
     if is_over && now.policy.arrival < 1000 && now.policy.strategy.trigger(now.budget).is_some() {
-        cut_arrival(&mut ledger, now, &mut outlook);
+        cut_arrival(&mut ledger, analysis, now, &mut outlook);
     }
     let is_on = now.policy.economy.is_some() && now.policy.strategy.trigger(now.budget).is_some();
     if !is_over && let Some(prices) = now.prices.filter(|_| is_on) {
-        leave_out(&mut ledger, now, prices, &mut outlook);
+        leave_out(&mut ledger, analysis, now, prices, &mut outlook);
     }
     if let Some(reason) = reason_to_fold(&mut ledger, now, &mut outlook.notices) {
         let stages = stages(now);
-        fold(&mut ledger, now, &Order { reason, stages: &stages }, &mut outlook);
+        fold(&mut ledger, analysis, now, &Order { reason, stages: &stages }, &mut outlook);
     } else if let Some(prices) = now.prices {
-        fold_if_it_pays(&mut ledger, now, prices, &mut outlook);
+        fold_if_it_pays(&mut ledger, analysis, now, prices, &mut outlook);
     }
     let total = ledger.bare_total(now.transcript);
     ledger.account.close(total, now.transcript.total());
@@ -150,7 +153,7 @@ fn count_summary(ledger: &mut Ledger, n_receipts: usize, before: Tokens) {
 }
 
 /// Folds results that are over their tool's cap before they are sent for the first time.
-fn cap_newest(ledger: &mut Ledger, now: &Moment<'_>, outlook: &mut Outlook) {
+fn cap_newest(ledger: &mut Ledger, analysis: &mut Analysis, now: &Moment<'_>, outlook: &mut Outlook) {
     let Some(newest) = now.transcript.entries().iter().rposition(|entry| entry.step().is_some()) else {
         return;
     };
@@ -158,11 +161,18 @@ fn cap_newest(ledger: &mut Ledger, now: &Moment<'_>, outlook: &mut Outlook) {
     let reach = Reach { tail: true, ..Reach::default() };
     let passes = vec![passes::TOOL_RULES];
     let stage = Stage { name: "cap", tail: 0, passes, reach, above: 0, goal: None, keep: None };
-    fold_in(ledger, now, &Order { reason: Reason::Cap, stages: &[stage] }, Some((newest, newest)), outlook);
+    fold_in(
+        ledger,
+        analysis,
+        now,
+        &Order { reason: Reason::Cap, stages: &[stage] },
+        Some((newest, newest)),
+        outlook,
+    );
 }
 
 /// Cuts the results of the newest step to their share of the room before they are sent for the first time.
-fn cut_arrival(ledger: &mut Ledger, now: &Moment<'_>, outlook: &mut Outlook) {
+fn cut_arrival(ledger: &mut Ledger, analysis: &mut Analysis, now: &Moment<'_>, outlook: &mut Outlook) {
     let newest = EntryId::from(now.transcript.len().saturating_sub(1));
     let share = now.budget.room().permille(now.policy.arrival);
     let is_step = now.transcript.entries().last().is_some_and(|entry| entry.step().is_some());
@@ -176,6 +186,7 @@ fn cut_arrival(ledger: &mut Ledger, now: &Moment<'_>, outlook: &mut Outlook) {
     let stage = Stage { name: "arrival", tail: 0, passes, reach, above: 0, goal: None, keep: None };
     fold_in(
         ledger,
+        analysis,
         now,
         &Order { reason: Reason::Arrival, stages: &[stage] },
         Some((newest, newest)),
@@ -184,7 +195,13 @@ fn cut_arrival(ledger: &mut Ledger, now: &Moment<'_>, outlook: &mut Outlook) {
 }
 
 /// Leaves out of the newest results what stands in view already: they were not sent yet, so that it costs nothing.
-fn leave_out(ledger: &mut Ledger, now: &Moment<'_>, prices: &Prices, outlook: &mut Outlook) {
+fn leave_out(
+    ledger: &mut Ledger,
+    analysis: &mut Analysis,
+    now: &Moment<'_>,
+    prices: &Prices,
+    outlook: &mut Outlook,
+) {
     let n_entries = now.transcript.len();
     let id = EntryId::from(n_entries.saturating_sub(1));
     let Some(newest) = now.transcript.entries().last().and_then(Entry::step) else { return };
@@ -198,7 +215,14 @@ fn leave_out(ledger: &mut Ledger, now: &Moment<'_>, prices: &Prices, outlook: &m
     if is_cached && newest.calls.iter().any(is_there) {
         let (reach, passes) = (Reach { tail: true, ..Reach::default() }, vec![passes::AGAIN]);
         let stage = Stage { name: "again", tail: 0, passes, reach, above: 0, goal: None, keep: None };
-        fold_in(ledger, now, &Order { reason: Reason::Again, stages: &[stage] }, Some((id, id)), outlook);
+        fold_in(
+            ledger,
+            analysis,
+            now,
+            &Order { reason: Reason::Again, stages: &[stage] },
+            Some((id, id)),
+            outlook,
+        );
     }
     let mut shown = std::mem::take(&mut ledger.shown);
     Arc::make_mut(&mut shown).add_results(id, newest, |place| ledger.is_as_it_came(place));
@@ -319,7 +343,13 @@ fn moment_of(now: &Moment<'_>) -> (usize, Tokens) {
 }
 
 /// Folds what came since the last fold, if that pays and keeps what all requests cost under the limit.
-fn fold_if_it_pays(ledger: &mut Ledger, now: &Moment<'_>, prices: &Prices, outlook: &mut Outlook) {
+fn fold_if_it_pays(
+    ledger: &mut Ledger,
+    analysis: &mut Analysis,
+    now: &Moment<'_>,
+    prices: &Prices,
+    outlook: &mut Outlook,
+) {
     let is_off = now.policy.strategy.trigger(now.budget).is_none();
     // One fold is enough for one moment.
     let is_folded = ledger
@@ -352,7 +382,14 @@ fn fold_if_it_pays(ledger: &mut Ledger, now: &Moment<'_>, prices: &Prices, outlo
     let mut tried = Outlook::default();
     let stage = economy.stage(ledger.account.backlog.may_go);
     let range = Some((EntryId::from(first), EntryId::from(tail - 1)));
-    fold_in(ledger, now, &Order { reason: Reason::Economy(weighed), stages: &[stage] }, range, &mut tried);
+    fold_in(
+        ledger,
+        analysis,
+        now,
+        &Order { reason: Reason::Economy(weighed), stages: &[stage] },
+        range,
+        &mut tried,
+    );
     match before {
         Some(before) if !ledger.account.is_within(&economy, prices) => *ledger = before,
         _ => {
@@ -363,17 +400,24 @@ fn fold_if_it_pays(ledger: &mut Ledger, now: &Moment<'_>, prices: &Prices, outlo
     }
 }
 
-fn fold(ledger: &mut Ledger, now: &Moment<'_>, order: &Order<'_>, outlook: &mut Outlook) {
+fn fold(
+    ledger: &mut Ledger,
+    analysis: &mut Analysis,
+    now: &Moment<'_>,
+    order: &Order<'_>,
+    outlook: &mut Outlook,
+) {
     let range = match now.event {
         Some(Event::FoldAsked { range }) => *range,
         _ => None,
     };
-    fold_in(ledger, now, order, range, outlook);
+    fold_in(ledger, analysis, now, order, range, outlook);
     ledger.folded = Some(moment_of(now));
 }
 
 fn fold_in(
     ledger: &mut Ledger,
+    analysis: &mut Analysis,
     now: &Moment<'_>,
     order: &Order<'_>,
     range: Option<(EntryId, EntryId)>,
@@ -395,7 +439,7 @@ fn fold_in(
         let goal = if range.is_some() { 0 } else { stage.goal.unwrap_or(now.policy.low_mark) };
         let terms =
             Terms { counter: now.counter, parallel: now.parallel, policy: now.policy, stage, room, range };
-        let mut draft = Draft::new(now.transcript, ledger, &terms);
+        let mut draft = Draft::new(now.transcript, ledger, analysis, &terms);
         draft.run(room.permille(goal));
         let (more, first, users) = draft.finish();
         if !more.is_empty() {

@@ -13,6 +13,7 @@ use crate::model::tokens::{Count, Frame};
 use crate::model::transcript::{EntryId, Transcript};
 use crate::notation::{parse, print_view};
 use crate::output::assemble::assemble;
+use crate::select::analysis::Analysis;
 
 /// Each pass with its file, the policy it belongs to, and how many of the newest steps stay.
 const SOURCES: &[(Pass, &str, &str, usize)] = &[
@@ -136,7 +137,8 @@ fn run_on(pass: Pass, policy: &str, steps: usize, before: &str) -> String {
         room,
         range: None,
     };
-    let mut draft = Draft::new(&transcript, &mut ledger, &terms);
+    let mut analysis = Analysis::default();
+    let mut draft = Draft::new(&transcript, &mut ledger, &mut analysis, &terms);
     // Some fill what room they are given; the others fold what they can.
     let target = match pass.name {
         "digest" => draft.total().permille(800),

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use crate::actions::Deed;
-use crate::fold::draft::Draft;
+use crate::actions::tool_rule::ToolRule;
 use crate::model::script::EntryPart;
 use crate::model::tokens::Tokens;
-use crate::model::transcript::EntryId;
+use crate::model::transcript::{EntryId, Transcript};
+use crate::select::analysis::Analysis;
 use crate::select::chooser::{CandidateKind, CandidateLine};
 use crate::select::scan::{Scan, ScanLine, words_of};
 use crate::select::scorer::{AtomId, Lexicon, Relevance};
 use crate::text::atoms::each_atom;
 use crate::text::condense::severity::{Severity, severity_of};
-use crate::text::copied_lines::LineHash;
+use crate::text::copied_lines::{FoldedLines, LineHash};
 
 /// A folded entry that lines are taken from.
 pub(crate) struct EntrySource {
@@ -32,12 +33,17 @@ struct SourceCall {
 }
 
 /// Scans the entries.
-pub(crate) fn sources(draft: &mut Draft<'_>, entries: &[EntryId]) -> Vec<EntrySource> {
+pub(crate) fn sources(
+    analysis: &mut Analysis,
+    transcript: &Transcript,
+    rules: &[ToolRule],
+    entries: &[EntryId],
+) -> Vec<EntrySource> {
     let mut found: Vec<EntrySource> = Vec::with_capacity(entries.len());
     for &id in entries {
-        let scan = draft.scan(id);
-        let lexicon = Arc::make_mut(&mut draft.ledger.lexicon);
-        let step = draft.transcript.entry(id).step();
+        let scan = analysis.scan(transcript, rules, id);
+        let lexicon = Arc::make_mut(&mut analysis.lexicon);
+        let step = transcript.entry(id).step();
         let calls = scan.calls.iter().enumerate().map(|(i, call)| {
             let mut atoms = Vec::new();
             each_atom(&call.line, |atom, range| {
@@ -49,7 +55,7 @@ pub(crate) fn sources(draft: &mut Draft<'_>, entries: &[EntryId]) -> Vec<EntrySo
         });
         let calls = calls.collect();
         let has_failures = scan.calls.iter().any(|call| call.has_failed);
-        let is_user = draft.transcript.entry(id).is_user();
+        let is_user = transcript.entry(id).is_user();
         found.push(EntrySource { entry: id, scan, calls, has_failures, is_user });
     }
     found
@@ -131,6 +137,7 @@ pub(crate) fn weigh(
     lines: &mut [CandidateLine<'_>],
     relevance: &Relevance,
     lexicon: &Lexicon,
+    folded: &FoldedLines,
     is_visible: impl Fn(LineHash) -> bool,
 ) {
     for line in lines {
@@ -139,7 +146,8 @@ pub(crate) fn weigh(
         if line.copied > 0.0 && !is_visible(line.hash) {
             // The older a line is, the more likely its file has changed since.
             let thousands = lexicon.age(line.entry) as f32 / 1000.0;
-            line.worth += line.copied * lexicon.copies.weight(line.hash) / (1.0 + 0.3 * thousands);
+            line.worth += line.copied * (lexicon.written.weight(line.hash) * folded.weight(line.hash))
+                / (1.0 + 0.3 * thousands);
         }
     }
 }

@@ -7,9 +7,9 @@ use std::collections::HashSet;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::actions::Verb;
-use crate::fold::draft::Draft;
-use crate::model::transcript::{CallId, EntryId};
+use crate::actions::tool_rule::ToolRule;
+use crate::model::transcript::Transcript;
+use crate::select::analysis::Analysis;
 
 /// Lines that appear in the newest edits of a file.
 #[derive(Debug, Default)]
@@ -20,41 +20,21 @@ const NEWEST: usize = 8;
 /// The minimum length of a line; shorter ones such as `} else {` appear everywhere.
 const SHORT: usize = 10;
 
-/// Takes the list of calls that edited a part of a file out of the ledger, oldest first, and adds the new ones.
-fn find_edits(draft: &mut Draft<'_>) -> Vec<CallId> {
-    let transcript = draft.transcript;
-    let (seen, mut edits) = std::mem::take(&mut draft.ledger.edits);
-    for (i, entry) in transcript.entries().iter().enumerate().skip(seen) {
-        let calls = entry.step().map_or(0, |step| step.calls.len());
-        for n in 0..calls {
-            let call = CallId { step: EntryId::from(i), call: n as u16 };
-            let deed = draft.deed(call);
-            if deed.verb != Verb::Write && !deed.changes.is_empty() {
-                edits.push(call);
-            }
-        }
-    }
-    draft.ledger.edits.0 = transcript.len();
-    edits
-}
-
 impl EditedLines {
     /// Collects the lines of the newest edits of a file. Calls that wrote the whole file do not count.
-    pub(crate) fn find(draft: &mut Draft<'_>, file: &str) -> EditedLines {
-        let transcript = draft.transcript;
+    pub(crate) fn find(
+        analysis: &mut Analysis,
+        transcript: &Transcript,
+        rules: &[ToolRule],
+        file: &str,
+    ) -> EditedLines {
         let mut edited = EditedLines::default();
-        let mut n_edits = 0;
-        let edits = find_edits(draft);
-        for &call in edits.iter().rev() {
-            if draft.deed(call).has_changed(file) {
-                n_edits += 1;
-                edited.add_arguments(transcript.call(call).arguments.as_str());
-            }
-            if n_edits == NEWEST {
-                break;
-            }
+        let edits = analysis.edits(transcript, rules);
+        let of_file =
+            edits.iter().rev().filter(|call| analysis.action(transcript, rules, **call).has_changed(file));
+        for call in of_file.take(NEWEST) {
+            edited.add_arguments(transcript.call(*call).arguments.as_str());
         }
-        draft.ledger.edits.1 = edits;
         edited
     }
 

@@ -1,5 +1,6 @@
 //! Which lines of a folded entry stay.
 
+pub(crate) mod analysis;
 pub(crate) mod scan;
 pub(crate) mod scorer;
 pub(crate) mod candidates;

@@ -105,19 +105,22 @@ impl<'c> SummaryJob<'c> {
     pub fn plan(session: &Session<'c>, options: &SummaryOptions) -> Option<SummaryJob<'c>> {
         let (original, counter) = (session.transcript(), session.counter());
         let focus = options.focus.as_deref().filter(|focus| !focus.trim().is_empty());
-        let mut ledger = session.ledger().clone();
+        let ledger = session.ledger();
         let mut previous = options.previous.clone().or_else(|| ledger.summaries().next_back().cloned());
-        let span = match span_after(session, &ledger, previous.as_ref()) {
+        let span = match span_after(session, ledger, previous.as_ref()) {
             Some(span) => span,
-            None if options.from_scratch && previous.take().is_some() => span_after(session, &ledger, None)?,
+            None if options.from_scratch && previous.take().is_some() => span_after(session, ledger, None)?,
             None => return None,
         };
         let (replaces, budget) = replaced_cost(session, span);
         let (transcript, changed) = redact_transcript(original, options.redact);
         let transcript = &transcript;
+        let rules = &session.policy().tools[..];
+        let mut analysis = session.analysis().clone();
+        analysis.index(original, rules, session.parallel(), original.len());
         // Scans of redacted entries are out of date.
         for id in &changed {
-            ledger.scans.remove(id);
+            analysis.drop_scan(*id);
         }
         let focus = focus.map(|focus| (options.redact)(focus).into_owned());
         let is_focus_given = focus.is_some();
@@ -126,18 +129,17 @@ impl<'c> SummaryJob<'c> {
         let material_options = MaterialOptions {
             transcript,
             counter,
-            rules: &session.policy().tools,
-            parallel: session.parallel(),
+            rules,
             focus: &focus,
             focus_share,
             is_focus_given,
             room: room(options.window, budget),
             most: options.chunks,
         };
-        let chosen = chunks(&mut ledger, &material_options, span);
+        let chosen = chunks(&mut analysis, &material_options, span);
         let n_critical = (budget.0 / 60).clamp(6, 40) as usize;
         let with_references = |chunk: Chunk| {
-            let found = critical(&chunk, &ledger.lexicon, n_critical);
+            let found = critical(&chunk, &analysis.lexicon, n_critical);
             (chunk, found)
         };
         let chunks: Vec<_> =

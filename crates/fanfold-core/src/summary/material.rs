@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use crate::actions::tool_rule::ToolRule;
 use crate::fold::ledger::Ledger;
-use crate::model::parallel::ParallelMap;
 use crate::model::script::{EntryPart, each_part};
 use crate::model::tokens::{Count, Tokens};
 use crate::model::transcript::{Entry, EntryId, Speaker, Transcript};
+use crate::select::analysis::Analysis;
 use crate::select::chooser::{CandidateKind, CandidateLine, Chooser};
 use crate::select::scan::Scan;
 use crate::select::scorer::focus_words;
@@ -37,7 +37,6 @@ pub(crate) struct MaterialOptions<'a> {
     pub(crate) counter: &'a dyn Count,
     /// The policy's rules for tools.
     pub(crate) rules: &'a [ToolRule],
-    pub(crate) parallel: &'a dyn ParallelMap,
     /// A topic, and its maximum share of the room in per mille.
     pub(crate) focus: &'a str,
     pub(crate) focus_share: u32,
@@ -60,9 +59,12 @@ pub(crate) fn span(transcript: &Transcript, ledger: &Ledger, from: usize) -> Opt
 }
 
 /// Splits entries into chunks.
-pub(crate) fn chunks(ledger: &mut Ledger, options: &MaterialOptions<'_>, span: (usize, usize)) -> Vec<Chunk> {
+pub(crate) fn chunks(
+    analysis: &mut Analysis,
+    options: &MaterialOptions<'_>,
+    span: (usize, usize),
+) -> Vec<Chunk> {
     let transcript = options.transcript;
-    ledger.learn(transcript, options.rules, options.parallel, transcript.len());
     let ids: Vec<EntryId> =
         (span.0..span.1).map(EntryId::from).filter(|id| is_shown(transcript, *id)).collect();
     let whole: Tokens = ids.iter().map(|id| transcript.tokens(*id)).sum();
@@ -75,7 +77,7 @@ pub(crate) fn chunks(ledger: &mut Ledger, options: &MaterialOptions<'_>, span: (
         let tokens = transcript.tokens(id);
         let is_last = chunks.len() as u64 + 1 == n_chunks;
         if !is_last && !group.is_empty() && cost + Tokens(tokens.0 / 2) > each {
-            chunks.push(chunk(ledger, options, &group));
+            chunks.push(chunk(analysis, options, &group));
             group.clear();
             cost = Tokens::ZERO;
         }
@@ -83,7 +85,7 @@ pub(crate) fn chunks(ledger: &mut Ledger, options: &MaterialOptions<'_>, span: (
         cost += tokens;
     }
     if !group.is_empty() {
-        chunks.push(chunk(ledger, options, &group));
+        chunks.push(chunk(analysis, options, &group));
     }
     chunks
 }
@@ -96,17 +98,18 @@ fn is_shown(transcript: &Transcript, id: EntryId) -> bool {
     }
 }
 
-fn chunk(ledger: &mut Ledger, options: &MaterialOptions<'_>, ids: &[EntryId]) -> Chunk {
+fn chunk(analysis: &mut Analysis, options: &MaterialOptions<'_>, ids: &[EntryId]) -> Chunk {
     let transcript = options.transcript;
     let whole: Tokens = ids.iter().map(|id| transcript.tokens(*id)).sum();
-    let sources: Vec<MaterialEntry> = ids.iter().map(|id| MaterialEntry::new(ledger, options, *id)).collect();
+    let sources: Vec<MaterialEntry> =
+        ids.iter().map(|id| MaterialEntry::new(analysis, options, *id)).collect();
     let mut text = String::new();
     // The labels may exceed the room.
     if whole <= options.room {
         sources.iter().for_each(|source| source.write_whole(transcript, &mut text));
     }
     if text.is_empty() || options.counter.count(&text) > options.room {
-        text = chosen(ledger, options, &sources);
+        text = chosen(analysis, options, &sources);
     }
     let mut changed: Vec<String> = Vec::new();
     for call in sources.iter().flat_map(|source| &source.scan.calls) {
@@ -126,12 +129,12 @@ struct MaterialEntry {
 }
 
 impl MaterialEntry {
-    fn new(ledger: &mut Ledger, options: &MaterialOptions<'_>, id: EntryId) -> MaterialEntry {
+    fn new(analysis: &mut Analysis, options: &MaterialOptions<'_>, id: EntryId) -> MaterialEntry {
         let entry = options.transcript.entry(id);
-        let is_kept = ledger.scans.contains_key(&id);
-        let scan = ledger.scan(options.transcript, options.rules, id);
+        let is_kept = analysis.has_scan(id);
+        let scan = analysis.scan(options.transcript, options.rules, id);
         if !is_kept {
-            ledger.scans.remove(&id);
+            analysis.drop_scan(id);
         }
         let who = match entry {
             Entry::Step(_) => "assistant",
@@ -280,8 +283,8 @@ fn kind_worth(kind: AtomKind) -> f32 {
 }
 
 /// The most valuable lines of a chunk within the room, in order.
-fn chosen(ledger: &Ledger, options: &MaterialOptions<'_>, sources: &[MaterialEntry]) -> String {
-    let lexicon = &ledger.lexicon;
+fn chosen(analysis: &Analysis, options: &MaterialOptions<'_>, sources: &[MaterialEntry]) -> String {
+    let lexicon = &analysis.lexicon;
     let topic_words = Topic::new(options, sources);
     let mut chances = lexicon.chances();
     let mut values = vec![0.0; lexicon.len()];

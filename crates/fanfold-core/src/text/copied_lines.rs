@@ -15,43 +15,48 @@ pub(crate) type LineHash = u64;
 /// A set of line hashes.
 pub(crate) type LineSet = HashSet<LineHash, BuildHasherDefault<IdentityHasher>>;
 
-/// Statistics of lines that may be copied.
+/// Lines that the agent wrote in arguments.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct CopiedLines {
-    /// Lines that the agent wrote in arguments.
-    written: LineSet,
-    /// How often lines of files appeared in results that are now folded.
-    shown: HashMap<LineHash, u8, BuildHasherDefault<IdentityHasher>>,
-}
+pub(crate) struct WrittenLines(LineSet);
+
+/// How often lines of files appeared in results that are now folded.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FoldedLines(HashMap<LineHash, u8, BuildHasherDefault<IdentityHasher>>);
 
 /// The weight of a line by how often it was shown, relative to one showing: more than the measured ratio in recorded
-/// conversations, which `cargo xtask weights` prints.
-pub(crate) const SHOWN_WEIGHTS: [f32; 5] = [1.0, 1.0, 2.8, 5.2, 8.0];
+/// conversations.
+const SHOWN_WEIGHTS: [f32; 5] = [1.0, 1.0, 2.8, 5.2, 8.0];
 /// The additional factor for a line that the agent wrote before.
-pub(crate) const WRITTEN_WEIGHT: f32 = 9.0;
+const WRITTEN_WEIGHT: f32 = 9.0;
 
-impl CopiedLines {
+impl WrittenLines {
     /// Records a line of arguments.
-    pub(crate) fn record_written(&mut self, line: &str) {
+    pub(crate) fn record(&mut self, line: &str) {
         if line.len() < SHORTEST {
             return;
         }
         for value in values_in(line).filter(|value| is_copyable(value)) {
-            self.written.insert(hash_of(value));
+            self.0.insert(hash_of(value));
         }
     }
 
+    /// The factor by which a line is more likely to be copied if the agent wrote it before.
+    pub(crate) fn weight(&self, line: LineHash) -> f32 {
+        if self.0.contains(&line) { WRITTEN_WEIGHT } else { 1.0 }
+    }
+}
+
+impl FoldedLines {
     /// Records a line of a file that is being folded.
-    pub(crate) fn record_shown(&mut self, line: LineHash) {
-        let n_times = self.shown.entry(line).or_default();
+    pub(crate) fn record(&mut self, line: LineHash) {
+        let n_times = self.0.entry(line).or_default();
         *n_times = n_times.saturating_add(1);
     }
 
-    /// The weight of a line, relative to a line that was shown once.
+    /// The factor by which a line is more likely to be copied, relative to a line that was shown once.
     pub(crate) fn weight(&self, line: LineHash) -> f32 {
-        let n_shown = self.shown.get(&line).copied().unwrap_or(1);
-        let shown_weight = SHOWN_WEIGHTS[usize::from(n_shown).min(SHOWN_WEIGHTS.len() - 1)];
-        if self.written.contains(&line) { WRITTEN_WEIGHT * shown_weight } else { shown_weight }
+        let n_shown = self.0.get(&line).copied().unwrap_or(1);
+        SHOWN_WEIGHTS[usize::from(n_shown).min(SHOWN_WEIGHTS.len() - 1)]
     }
 }
 
@@ -167,14 +172,15 @@ mod tests {
     #[test]
     fn copied_and_repeated_lines_weigh_more() {
         let line = "let height = input.next_number() - 1;";
-        let mut copies = CopiedLines::default();
-        copies.record_shown(hash_of(&format!("  118→    {line}")));
-        let once = copies.weight(hash_of(line));
-        copies.record_shown(hash_of(line));
-        let twice = copies.weight(hash_of(line));
-        copies.record_written(&format!("{{\"path\":\"src/parser.rs\",\"old\":\"{line}"));
-        let copied = copies.weight(hash_of(line));
-        assert!(once < twice && twice < copied, "{once} {twice} {copied}");
-        assert!(copies.weight(hash_of("let width = input.next_number();")) <= once);
+        let mut folded = FoldedLines::default();
+        folded.record(hash_of(&format!("  118→    {line}")));
+        let once = folded.weight(hash_of(line));
+        folded.record(hash_of(line));
+        assert!(once < folded.weight(hash_of(line)));
+        let other = hash_of("let width = input.next_number();");
+        assert!(folded.weight(other) <= once);
+        let mut written = WrittenLines::default();
+        written.record(&format!("{{\"path\":\"src/parser.rs\",\"old\":\"{line}"));
+        assert!(written.weight(other) < written.weight(hash_of(line)));
     }
 }

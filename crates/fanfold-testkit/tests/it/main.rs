@@ -15,6 +15,7 @@ mod lossless; //      4: every handle opens
 mod stable; //        5: a view begins with the last one
 mod settled; //       6: folds stay
 mod deterministic; // 7: the same values give the same bytes
+mod analysis; //      7: and so without the analysis
 mod running; //       8: live calls
 mod newest; //        what is new stays as it is
 mod arrival; //       but for what is large

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use fanfold_core::{EntryId, Handle, Item, Left, Moment, Place, Policy, Sequential, Session, View, step};
+use fanfold_core::{
+    Analysis, EntryId, Handle, Item, Left, Moment, Place, Policy, Sequential, Session, View, step,
+};
 
 use crate::cases::{Verdict, hold, no};
 use crate::walks::{view_of, walk};
@@ -61,7 +63,7 @@ pub(crate) fn check_again(session: &Session<'_>) -> Verdict {
         event: None,
     };
     let n = session.ledger().receipts().len();
-    let (ledger, _) = step(session.ledger().clone(), &now);
+    let (ledger, _) = step(session.ledger().clone(), &mut Analysis::default(), &now);
     match ledger.receipts().get(n) {
         None => Ok(()),
         Some(more) => no(format!(

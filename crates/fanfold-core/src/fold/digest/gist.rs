@@ -6,6 +6,7 @@
 use crate::fold::draft::Draft;
 use crate::model::tokens::Tokens;
 use crate::model::transcript::CallId;
+use crate::select::analysis::Analysis;
 use crate::select::candidates::{lines_of_result, sources, weigh};
 use crate::select::chooser::Chooser;
 use crate::select::edited_lines::EditedLines;
@@ -26,10 +27,10 @@ pub(crate) fn gist(
     edited: &EditedLines,
 ) -> Option<String> {
     let relevance = draft.worth_beside(call.step);
-    let source = sources(draft, &[call.step]).pop()?;
+    let source = sources(draft.analysis, draft.transcript, &draft.policy.tools, &[call.step]).pop()?;
     let mut lines = lines_of_result(&source, call.call);
-    let lexicon = &draft.ledger.lexicon;
-    weigh(&mut lines, &relevance, lexicon, |line| relevance.has_line(line));
+    let Analysis { lexicon, values, .. } = &mut *draft.analysis;
+    weigh(&mut lines, &relevance, lexicon, &draft.ledger.folded_lines, |line| relevance.has_line(line));
     let is_edited: Vec<bool> = lines.iter().map(|line| edited.contains(line.text)).collect();
     for (i, line) in lines.iter_mut().enumerate() {
         let around = i.saturating_sub(AROUND)..(i + AROUND + 1).min(is_edited.len());
@@ -39,7 +40,7 @@ pub(crate) fn gist(
     lines.iter_mut().filter(|line| is_definition(line.text)).for_each(|line| line.worth += DEFINITION);
     let of_stretch = vec![0; lines.len()];
     let atoms = lines.iter().map(|line| line.atoms);
-    let values = draft.ledger.values.compute(lexicon, atoms, &relevance, std::iter::empty());
+    let values = values.compute(lexicon, atoms, &relevance, std::iter::empty());
     let mut chooser = Chooser::new(&lines, &of_stretch, values, draft.counter);
     chooser.choose(most.0 as usize);
     let mut best = chooser.chosen;

@@ -11,9 +11,11 @@ use crate::model::handle::Handle;
 use crate::model::tokens::Tokens;
 use crate::model::transcript::EntryId;
 use crate::model::view::Voice;
+use crate::select::analysis::Analysis;
 use crate::select::candidates::{lines_of, sources, weigh};
 use crate::select::chooser::{CandidateKind, CandidateLine, Chooser, ChosenLine, HANDLE};
-use crate::select::scorer::{AtomId, Relevance};
+use crate::select::scan::LocalAtom;
+use crate::select::scorer::{AtomId, Lexicon, Relevance};
 use crate::text::copied_lines::{LineHash, LineSet};
 use crate::text::counted_text::CountedText;
 
@@ -54,7 +56,8 @@ pub struct SegmentPart {
 pub(crate) struct KeptLines {
     lines: Vec<KeptLine>,
     text: String,
-    atoms: Vec<AtomId>,
+    /// Atoms, because their ids are not valid in another lexicon.
+    atoms: Vec<LocalAtom>,
     sources: String,
 }
 
@@ -72,7 +75,7 @@ struct KeptLine {
 }
 
 impl KeptLines {
-    fn new<'a>(lines: impl Iterator<Item = CandidateLine<'a>> + Clone) -> KeptLines {
+    fn new<'a>(lines: impl Iterator<Item = CandidateLine<'a>> + Clone, lexicon: &Lexicon) -> KeptLines {
         let mut sizes = [0; 4];
         for CandidateLine { text, atoms, source, .. } in lines.clone() {
             let more = [1, text.len(), atoms.len(), source.len()];
@@ -87,7 +90,7 @@ impl KeptLines {
         };
         for CandidateLine { entry, at, text, atoms, source, kind, copied, hash, cost, .. } in lines {
             kept.text.push_str(text);
-            kept.atoms.extend_from_slice(atoms);
+            kept.atoms.extend(atoms.iter().map(|atom| lexicon.atom(*atom)));
             kept.sources.push_str(source);
             let (text_end, atoms_end, source_end) = (kept.text.len(), kept.atoms.len(), kept.sources.len());
             kept.lines.push(KeptLine {
@@ -110,12 +113,12 @@ impl KeptLines {
         self.lines.iter().filter(|line| line.copied > 0.0).map(|line| line.hash)
     }
 
-    /// The lines, with a worth of zero.
-    fn lines(&self) -> impl Iterator<Item = CandidateLine<'_>> {
+    /// The lines with the ids of their atoms and a worth of zero.
+    fn lines<'a>(&'a self, atoms: &'a [AtomId]) -> impl Iterator<Item = CandidateLine<'a>> {
         let (mut text_from, mut atoms_from, mut source_from) = (0, 0, 0);
         self.lines.iter().map(
             move |&KeptLine { entry, at, kind, copied, hash, cost, text_end, atoms_end, source_end }| {
-                let (text, atoms) = (&self.text[text_from..text_end], &self.atoms[atoms_from..atoms_end]);
+                let (text, atoms) = (&self.text[text_from..text_end], &atoms[atoms_from..atoms_end]);
                 let source = &self.sources[source_from..source_end];
                 (text_from, atoms_from, source_from) = (text_end, atoms_end, source_end);
                 CandidateLine { entry, at, text, atoms, source, kind, worth: 0.0, copied, hash, cost }
@@ -138,6 +141,13 @@ impl Segment {
     }
 }
 
+impl Draft<'_> {
+    /// The ids of the atoms of kept lines.
+    fn atom_ids(&mut self, kept: &KeptLines) -> Vec<AtomId> {
+        Arc::make_mut(&mut self.analysis.lexicon).ids_of(&kept.atoms)
+    }
+}
+
 /// Writes new entries and the segments to merge as one segment of about `budget` tokens.
 pub(crate) fn write(draft: &mut Draft<'_>, ids: &[u32], fresh: &[EntryId], budget: Tokens) -> Segment {
     let relevance = draft.worth();
@@ -152,19 +162,20 @@ pub(crate) fn write(draft: &mut Draft<'_>, ids: &[u32], fresh: &[EntryId], budge
     }
     material.entries.sort();
     material.stretches.sort_by_key(Stretch::start);
-    let sources = sources(draft, fresh);
+    let sources = sources(draft.analysis, draft.transcript, &draft.policy.tools, fresh);
     let mut lines = lines_of(&sources, &relevance);
-    let copies = &mut Arc::make_mut(&mut draft.ledger.lexicon).copies;
-    lines.iter().filter(|line| line.copied > 0.0).for_each(|line| copies.record_shown(line.hash));
+    let folded = Arc::make_mut(&mut draft.ledger.folded_lines);
+    lines.iter().filter(|line| line.copied > 0.0).for_each(|line| folded.record(line.hash));
+    let kept_atoms: Vec<Vec<AtomId>> = kept.iter().map(|kept| draft.atom_ids(kept)).collect();
     if !kept.is_empty() {
-        lines.extend(kept.iter().flat_map(|kept| kept.lines()));
+        lines.extend(kept.iter().zip(&kept_atoms).flat_map(|(kept, atoms)| kept.lines(atoms)));
         lines.sort_by_key(|line| (line.entry, line.at));
     }
     let stays = draft.ledger.live.iter().filter(|id| !ids.contains(id));
     let stays: Vec<_> = stays.map(|&id| Arc::clone(&draft.ledger.segments[id as usize].kept)).collect();
     let visible: LineSet = stays.iter().flat_map(|kept| kept.copyable()).collect();
     let is_there = |line| visible.contains(&line) || relevance.has_line(line);
-    weigh(&mut lines, &relevance, &draft.ledger.lexicon, is_there);
+    weigh(&mut lines, &relevance, &draft.analysis.lexicon, &draft.ledger.folded_lines, is_there);
     compose(draft, material, &lines, budget, &relevance, &stays)
 }
 
@@ -196,9 +207,9 @@ fn compose(
         has_lines
     };
     let atoms = lines.iter().map(|line| line.atoms);
-    let lexicon = &draft.ledger.lexicon;
-    let values =
-        draft.ledger.values.compute(lexicon, atoms, relevance, stays.iter().map(|kept| &kept.atoms[..]));
+    let visible_atoms: Vec<Vec<AtomId>> = stays.iter().map(|kept| draft.atom_ids(kept)).collect();
+    let Analysis { lexicon, values, .. } = &mut *draft.analysis;
+    let values = values.compute(lexicon, atoms, relevance, visible_atoms.iter().map(|atoms| &atoms[..]));
     let mut chooser = Chooser::new(lines, &of_stretch, values, draft.counter);
     // The number of handles depends on the chosen lines, so choose again with the remaining budget.
     for _ in 0..3 {
@@ -234,7 +245,7 @@ fn compose(
     let SegmentText { stretches, handles, chosen, parts } = rendered;
     let handle = draft.ledger.name_several(entries.clone(), handles.clone());
     let line = |chosen: ChosenLine| CandidateLine { cost: Some(chosen.own), ..lines[chosen.line] };
-    let kept = Arc::new(KeptLines::new(chosen.into_iter().map(line)));
+    let kept = Arc::new(KeptLines::new(chosen.into_iter().map(line), &draft.analysis.lexicon));
     Segment { entries, tier, handle, parts, voice: Voice::Fanfold, handles, allowed, stretches, kept }
 }
 
@@ -348,7 +359,7 @@ const FENCE_END: &str = "\n</fanfold>";
 
 /// Writes a segment that only reports how many messages were left out.
 pub(crate) fn write_marker(draft: &mut Draft<'_>, entries: Vec<EntryId>) -> Segment {
-    let handle = draft.ledger.name_entries(draft.transcript, &entries);
+    let handle = draft.name_entries(&entries);
     let mut parts = Vec::new();
     for run in runs(&entries) {
         let text = format!("{FENCE}\n[{} earlier messages left out, {handle}]{FENCE_END}", run.len());
@@ -371,7 +382,7 @@ pub(crate) fn seal(
     voice: Voice,
     handles: Vec<Handle>,
 ) -> Segment {
-    let handle = draft.ledger.name_entries(draft.transcript, &entries);
+    let handle = draft.name_entries(&entries);
     let (allowed, stretches, kept) = (None, Vec::new(), Arc::default());
     Segment { entries, tier: 0, handle, parts, voice, handles, allowed, stretches, kept }
 }

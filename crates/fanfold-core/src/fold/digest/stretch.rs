@@ -94,7 +94,7 @@ impl Group {
     fn close(&mut self, draft: &mut Draft<'_>) -> Option<Stretch> {
         let Group { entries, tokens } = std::mem::take(self);
         let (first, last) = (*entries.first()?, *entries.last()?);
-        let handle = draft.ledger.name_entries(draft.transcript, &entries);
+        let handle = draft.name_entries(&entries);
         Some(Stretch { first, last, from: 0, tokens, handles: vec![handle] })
     }
 }

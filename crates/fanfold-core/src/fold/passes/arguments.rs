@@ -69,8 +69,8 @@ fn fold_arguments(draft: &mut Draft<'_>, place: Place, room_of: &dyn Fn(&str) ->
     let deed = draft.deed(call);
     let file = deed.changes.first().or(deed.reads.first().map(|file_read| &file_read.path));
     let worth = draft.worth();
-    let outlines = Outlines::from_cache(std::mem::take(&mut draft.ledger.outlines));
-    let lexicon = &draft.ledger.lexicon;
+    let outlines = Outlines::from_cache(std::mem::take(&mut draft.analysis.outlines));
+    let lexicon = &draft.analysis.lexicon;
     let value = |line: &str| worth.line_score(lexicon, line);
     let first_line = (deed.verb == Verb::Write).then_some(1);
     let file = file.map(|path| FileExcerpt { path, first_line, is_edited: &|_| false });
@@ -95,12 +95,12 @@ fn fold_arguments(draft: &mut Draft<'_>, place: Place, room_of: &dyn Fn(&str) ->
                     *text = short;
                 }
             });
-            draft.ledger.outlines = outlines.into_cache();
+            draft.analysis.outlines = outlines.into_cache();
             draft.fold_to(place, |tag| with_notes(value, &notes, text.len(), tag))
         }
         Err(_) => {
             let short = short_of(text);
-            draft.ledger.outlines = outlines.into_cache();
+            draft.analysis.outlines = outlines.into_cache();
             let Some(short) = short else { return false };
             draft.fold_to(place, |tag| with_note(&short, &format!("{}, {tag}", lines(text))))
         }

@@ -47,7 +47,6 @@ use crate::fold::passes::Pass;
 use crate::fold::passes::arguments::lines;
 use crate::model::location::Place;
 use crate::model::tokens::Tokens;
-use crate::select::edited_lines::EditedLines;
 use crate::text::condense::{
     CondenseOptions, ContentKind, FileExcerpt, Outlines, condense, default_room_for, detect_kind,
 };
@@ -72,11 +71,10 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
 /// Folds a text to about `room` bytes.
 pub(crate) fn fold_condensed(draft: &mut Draft<'_>, place: Place, text: &str, room: usize) -> bool {
     let file_read = file_read(draft, place);
-    let edited =
-        file_read.as_ref().map(|file_read| EditedLines::find(draft, &file_read.path)).unwrap_or_default();
+    let edited = file_read.as_ref().map(|file_read| draft.edited_lines(&file_read.path)).unwrap_or_default();
     let worth = draft.worth_beside(place.entry());
-    let outlines = Outlines::from_cache(std::mem::take(&mut draft.ledger.outlines));
-    let lexicon = &draft.ledger.lexicon;
+    let outlines = Outlines::from_cache(std::mem::take(&mut draft.analysis.outlines));
+    let lexicon = &draft.analysis.lexicon;
     let value = |line: &str| worth.line_score(lexicon, line);
     let is_edited = |line: &str| edited.contains(line);
     let file = file_read.as_ref().map(|file_read| FileExcerpt {
@@ -87,7 +85,7 @@ pub(crate) fn fold_condensed(draft: &mut Draft<'_>, place: Place, text: &str, ro
     let kind = configured_kind(draft, place);
     let short =
         condense(text, &CondenseOptions { room, kind, value: &value, file, outlines: Some(&outlines) });
-    draft.ledger.outlines = outlines.into_cache();
+    draft.analysis.outlines = outlines.into_cache();
     let Some(short) = short else { return false };
     let n_lines = lines(text);
     draft.fold_to(place, |tag| format!("{short}\n[condensed from {n_lines}, {tag}]"))

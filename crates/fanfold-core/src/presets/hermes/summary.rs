@@ -36,7 +36,6 @@
 //! ```
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use crate::actions::tool_rule::ToolRule;
 use crate::actions::{deed_by, has_failed};
@@ -65,7 +64,7 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
     }
     entries.sort();
     let facts = Facts::newest(draft, &entries, counts);
-    let handle = draft.ledger.name_entries(draft.transcript, &entries);
+    let handle = draft.name_entries(&entries);
     let most = draft.room.permille(share).max(Tokens(400));
     let mut parts = Vec::new();
     for (i, run) in runs(&entries).into_iter().enumerate() {
@@ -80,9 +79,9 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
     draft.absorb_if_shorter(segment, &merged);
 }
 
-/// The facts of entries for a summary, cached by entry.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Facts {
+/// The contents of a summary.
+#[derive(Debug, Default)]
+struct Facts {
     asks: Vec<String>,
     actions: Vec<String>,
     files: Vec<String>,
@@ -94,13 +93,9 @@ impl Facts {
     /// The newest facts of all entries.
     fn newest(draft: &mut Draft<'_>, entries: &[EntryId], counts: SummaryCounts) -> Facts {
         let transcript = draft.transcript;
-        let (cache, rules) = (&mut draft.ledger.facts, &draft.policy.tools);
-        let mut facts_of = |id: &EntryId| {
-            Arc::clone(
-                cache.entry(*id).or_insert_with(|| Arc::new(Facts::from_entry(transcript.entry(*id), rules))),
-            )
-        };
-        let each: Vec<Arc<Facts>> = entries.iter().map(&mut facts_of).collect();
+        let rules = &draft.policy.tools;
+        let each: Vec<Facts> =
+            entries.iter().map(|id| Facts::from_entry(transcript.entry(*id), rules)).collect();
         let mut seen = HashSet::new();
         let files = each.iter().flat_map(|facts| &facts.files);
         let files: Vec<&String> = files.filter(|file| seen.insert(file.as_str())).collect();
@@ -200,37 +195,4 @@ fn is_pathlike(word: &str) -> bool {
     });
     (has_dir && !word.contains("//"))
         || (has_extension && !word.contains('/') && word.matches('.').count() == 1)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use crate::fold::policy::Policy;
-    use crate::model::budget::Budget;
-    use crate::model::tokens::{Tokens, Words};
-    use crate::model::transcript::EntryId;
-    use crate::notation::parse;
-    use crate::session::Session;
-
-    #[test]
-    fn caches_facts_of_entries() {
-        let budget = Budget::with_reserve(Tokens(400), Tokens::ZERO);
-        let mut session = Session::new(Policy::hermes(), budget, &Words);
-        let step = "call    bash {\"command\":\"make all\"}\nresult  built src/main.rs in a while\nsay     so it is\n";
-        let said = format!("user    begin\n{}", step.repeat(40));
-        let (mut first, mut n_folds) = (None, 0);
-        for entry in parse(&said).expect("the notation is right") {
-            session.append(entry);
-            session.view().expect("it fits");
-            let ledger = session.ledger();
-            let facts = ledger.facts.get(&EntryId(4)).cloned();
-            if let (Some(first), Some(facts)) = (&first, &facts) {
-                assert!(Arc::ptr_eq(first, facts));
-            }
-            first = first.or(facts);
-            n_folds = ledger.receipts().len();
-        }
-        assert!(first.is_some() && n_folds > 2, "{n_folds} folds");
-    }
 }

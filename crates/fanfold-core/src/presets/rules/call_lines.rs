@@ -53,7 +53,7 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
     for run in runs(&succeeded) {
         let mut lines = Vec::new();
         for &id in run {
-            let handle = draft.ledger.name_entries(transcript, &[id]);
+            let handle = draft.name_entries(&[id]);
             let step = transcript.entry(id).step().expect("only steps were taken");
             lines.extend(lines_of(step, &handle.to_string(), draft.policy.tool_lines));
             handles.push(handle);

@@ -32,7 +32,7 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
     let mut parts = Vec::new();
     let mut handles = Vec::new();
     for run in runs(&collapsed) {
-        let handle = draft.ledger.name_entries(draft.transcript, run);
+        let handle = draft.name_entries(run);
         parts.push(part(draft, run[0], format!("[{} earlier thoughts, {handle}]", run.len())));
         handles.push(handle);
     }

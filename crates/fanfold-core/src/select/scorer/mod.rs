@@ -14,7 +14,7 @@ use crate::model::script::EntryPart;
 use crate::model::transcript::{Entry, EntryId, Prompt, Speaker, Transcript};
 use crate::select::scan::{LocalAtom, Scan};
 use crate::text::atoms::{Atom, AtomKind, each_atom};
-use crate::text::copied_lines::{CopiedLines, IdentityHasher, LineHash, LineSet, hash_of};
+use crate::text::copied_lines::{IdentityHasher, LineHash, LineSet, WrittenLines, hash_of};
 use crate::text::words::{Word, WordSet, each_word};
 
 use feature::Feature;
@@ -38,7 +38,7 @@ pub(crate) struct Lexicon {
     /// The words that users wrote.
     user_words: WordSet,
     /// Lines of files that the agent may copy.
-    pub(crate) copies: CopiedLines,
+    pub(crate) written: WrittenLines,
 }
 
 /// Statistics of an atom.
@@ -101,6 +101,12 @@ impl Lexicon {
         atoms.iter().map(|(atom, words)| self.id_of(*atom, *words)).collect()
     }
 
+    /// An atom with its words.
+    pub(crate) fn atom(&self, id: AtomId) -> LocalAtom {
+        let stats = &self.atoms[id as usize];
+        (stats.atom, stats.words)
+    }
+
     /// The number of atoms.
     pub(crate) fn len(&self) -> usize {
         self.atoms.len()
@@ -120,7 +126,7 @@ impl Lexicon {
             each_word(body.original().as_bytes(), |word| self.user_words.insert(word));
         }
         let arguments = scan.lines().filter(|line| matches!(line.part(), EntryPart::Arguments(_)));
-        arguments.for_each(|line| self.copies.record_written(line.text()));
+        arguments.for_each(|line| self.written.record(line.text()));
         let mut ids: Vec<AtomId> = Vec::with_capacity(scan.atoms.len());
         let mut subject = None;
         self.parts.resize(self.parts.len().max(1), PartStats::default());
@@ -259,7 +265,9 @@ impl Lexicon {
     pub(crate) fn chance_of(&self, atom: Atom) -> Option<(AtomId, f32)> {
         let id = *self.ids.get(&atom)?;
         let stats = &self.atoms[id as usize];
-        Some((id, self.chance(stats, self.score_of_part(&self.part_of(stats)))))
+        // Atoms of text that fanfold wrote itself have an id but appear in no entry.
+        let is_indexed = stats.part > 0;
+        is_indexed.then(|| (id, self.chance(stats, self.score_of_part(&self.part_of(stats)))))
     }
 }
 

@@ -21,7 +21,6 @@ use crate::fold::policy::Digest;
 use crate::model::location::{Place, body_at};
 use crate::model::tokens::Tokens;
 use crate::model::transcript::CallId;
-use crate::select::edited_lines::EditedLines;
 use crate::text::condense::{ContentKind, detect_kind};
 use crate::text::slices::SLICE;
 
@@ -168,9 +167,8 @@ fn fold_to_gist(draft: &mut Draft<'_>, place: Place, call: CallId, most: Tokens)
     let body = body_at(draft.transcript, place).expect("a result has a text");
     // The cost of the handles of its slices.
     let of_tag = Tokens(16 + 3 * (body.tokens().0 / SLICE.0));
-    let edited = file_read(draft, place)
-        .map(|file_read| EditedLines::find(draft, &file_read.path))
-        .unwrap_or_default();
+    let edited =
+        file_read(draft, place).map(|file_read| draft.edited_lines(&file_read.path)).unwrap_or_default();
     let Some(short) = gist(draft, call, most - of_tag, &edited) else { return false };
     let n_lines = lines(body.as_str());
     draft.fold_to(place, |tag| format!("{short}\n[condensed from {n_lines}, {tag}]"))
