@@ -71,15 +71,38 @@ const PURE: &[&str] = &["fanfold-core", "fanfold-redact", "fanfold-wire", "fanfo
 const IMPURE: &[&str] =
     &["std::fs", "std::net", "std::env", "std::process", "std::thread", "std::time", "async fn"];
 
+/// Types that a core, wire, redact or tokens without locks must not use.
+const LOCKS: &[&str] = &["Mutex", "RwLock", "AtomicBool", "AtomicU", "AtomicI", "AtomicPtr"];
+
+/// The folders and top-level modules of fanfold-core. Each uses only those before it.
+const LAYERS: &[&str] = &[
+    "model", "notation", "text", "actions", "select", "fold", "presets", "output", "session", "summary",
+    "engine",
+];
+
+/// The largest number of source files in a folder of a crate.
+const MOST_FILES: usize = 14;
+
+/// Folders that are too large today, with their number of files. The list only shrinks.
+const LARGE_FOLDERS: &[(&str, usize)] = &[
+    ("crates/fanfold-proxy/src/meter", 17),
+    ("crates/fanfold-cli/src", 15),
+    ("crates/fanfold-cli/src/commands", 20),
+    ("crates/fanfold-testkit/src", 18),
+];
+
 /// A check of the tree below a root.
 type Check = fn(&Path) -> anyhow::Result<()>;
 
 /// Runs every check.
 pub(crate) fn run() -> anyhow::Result<()> {
     let root = root();
-    let checks: [(&str, Check); 7] = [
+    let checks: [(&str, Check); 10] = [
         ("crate edges", edges),
         ("pure crates", purity),
+        ("locks", locks),
+        ("layers of the core", layers),
+        ("sizes of folders", folder_sizes),
         ("passes", passes),
         ("generated docs", generated),
         ("the test command", test_command),
@@ -123,6 +146,71 @@ fn purity(root: &Path) -> anyhow::Result<()> {
                 ensure!(!shipped.contains(word), "{} uses {word}, and {name} is pure", file.display());
             }
         }
+    }
+    Ok(())
+}
+
+fn locks(root: &Path) -> anyhow::Result<()> {
+    for name in ["fanfold-core", "fanfold-wire", "fanfold-redact", "fanfold-tokens"] {
+        for file in sources(&root.join("crates").join(name).join("src"))? {
+            let text = fs::read_to_string(&file)?;
+            for word in LOCKS {
+                ensure!(!shipped(&text).contains(word), "{} uses {word}", file.display());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn layers(root: &Path) -> anyhow::Result<()> {
+    let src = root.join("crates/fanfold-core/src");
+    for file in sources(&src)? {
+        let path = file.strip_prefix(&src)?.with_extension("");
+        let layer = path.iter().next().and_then(|name| name.to_str()).unwrap_or_default();
+        let is_test = path.ends_with("tests") || path.ends_with("examples");
+        if layer == "lib" || is_test {
+            continue;
+        }
+        let rank = |name: &str| LAYERS.iter().position(|layer| *layer == name);
+        let own = rank(layer).with_context(|| format!("{layer} is not in the list of layers"))?;
+        let text = fs::read_to_string(&file)?;
+        for used in paths(shipped(&text)) {
+            let is_above = rank(used).is_some_and(|used| used > own);
+            ensure!(!is_above, "{} uses {used}, which is above {layer}", file.display());
+        }
+    }
+    Ok(())
+}
+
+/// The first segments of the paths in a source that begin with `crate::`.
+fn paths(text: &str) -> impl Iterator<Item = &str> {
+    let after = text.split("crate::").skip(1);
+    after.filter_map(|rest| rest.split(|c: char| !c.is_ascii_lowercase() && c != '_').next())
+}
+
+/// A source without its unit tests.
+fn shipped(text: &str) -> &str {
+    text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default()
+}
+
+fn folder_sizes(root: &Path) -> anyhow::Result<()> {
+    let mut n_files: BTreeMap<String, usize> = BTreeMap::new();
+    for file in sources(&root.join("crates"))? {
+        let folder = file.strip_prefix(root)?.parent().unwrap_or(root).display().to_string();
+        let is_source = folder.contains("/src");
+        *n_files.entry(folder).or_default() += usize::from(is_source);
+    }
+    for (folder, n) in &n_files {
+        let known = LARGE_FOLDERS.iter().find(|(large, _)| large == folder);
+        let most = known.map_or(MOST_FILES, |(_, n)| *n);
+        ensure!(
+            *n <= most,
+            "{folder} has {n} source files\n\nhint: group them into folders of at most {MOST_FILES}"
+        );
+    }
+    for (folder, n) in LARGE_FOLDERS {
+        let found = n_files.get(*folder).copied().unwrap_or_default();
+        ensure!(found == *n, "{folder} has {found} source files: update its exception");
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::actions::tool_rule::ToolFold;
-use crate::actions::{Deed, deed_by, describe_with_failure};
+use crate::actions::{Deed, describe_with_failure};
 use crate::fold::digest::segment::Segment;
 use crate::fold::ledger::{Fold, Ledger, Standing};
 use crate::fold::originals::Original;

@@ -144,6 +144,19 @@ pub struct Stage {
     pub keep: Option<u32>,
 }
 
+impl Stage {
+    /// A stage that always runs, over old steps, to the low mark of the policy.
+    pub(crate) fn new(name: &'static str, passes: Vec<Pass>) -> Stage {
+        Stage { name, tail: 1000, passes, reach: Reach::default(), above: 0, goal: None, keep: None }
+    }
+
+    /// A stage over the newest entries.
+    pub(crate) fn of_newest(name: &'static str, passes: Vec<Pass>) -> Stage {
+        let reach = Reach { tail: true, ..Reach::default() };
+        Stage { tail: 0, reach, ..Stage::new(name, passes) }
+    }
+}
+
 /// What a stage may touch beside old steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reach {

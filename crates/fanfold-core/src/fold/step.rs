@@ -9,7 +9,7 @@ use crate::fold::draft::{Draft, Terms};
 use crate::fold::economy::account::{Backlog, may_go};
 use crate::fold::ledger::{Ledger, Standing};
 use crate::fold::overflow::{contributors, overflow};
-use crate::fold::policy::{Policy, Reach, Stage};
+use crate::fold::policy::{Policy, Stage};
 use crate::fold::receipt::{Left, Notice, Overflow, PassReport, Reason, Receipt};
 use crate::fold::summary_placement::{Occasion, settle};
 use crate::fold::{economy, passes};
@@ -158,9 +158,7 @@ fn cap_newest(ledger: &mut Ledger, analysis: &mut Analysis, now: &Moment<'_>, ou
         return;
     };
     let newest = EntryId::from(newest);
-    let reach = Reach { tail: true, ..Reach::default() };
-    let passes = vec![passes::TOOL_RULES];
-    let stage = Stage { name: "cap", tail: 0, passes, reach, above: 0, goal: None, keep: None };
+    let stage = Stage::of_newest("cap", vec![passes::TOOL_RULES]);
     fold_in(
         ledger,
         analysis,
@@ -181,9 +179,7 @@ fn cut_arrival(ledger: &mut Ledger, analysis: &mut Analysis, now: &Moment<'_>, o
     if !is_step || !is_whole || ledger.cost(now.transcript, newest) <= share {
         return;
     }
-    let reach = Reach { tail: true, ..Reach::default() };
-    let passes = vec![passes::ARRIVAL];
-    let stage = Stage { name: "arrival", tail: 0, passes, reach, above: 0, goal: None, keep: None };
+    let stage = Stage::of_newest("arrival", vec![passes::ARRIVAL]);
     fold_in(
         ledger,
         analysis,
@@ -213,8 +209,7 @@ fn leave_out(
     let is_cached = ledger.bare_total(now.transcript) - ledger.cost(now.transcript, id) >= prices.minimum;
     let is_there = |call| !ledger.lines_above(now.transcript, call).is_empty();
     if is_cached && newest.calls.iter().any(is_there) {
-        let (reach, passes) = (Reach { tail: true, ..Reach::default() }, vec![passes::AGAIN]);
-        let stage = Stage { name: "again", tail: 0, passes, reach, above: 0, goal: None, keep: None };
+        let stage = Stage::of_newest("again", vec![passes::AGAIN]);
         fold_in(
             ledger,
             analysis,
@@ -239,8 +234,7 @@ struct Order<'a> {
 fn stages(now: &Moment<'_>) -> Vec<Stage> {
     match now.event {
         Some(Event::FoldAsked { range: Some(_) }) => {
-            let (reach, passes) = (Reach::default(), vec![passes::DIGEST]);
-            vec![Stage { name: "asked", tail: 0, passes, reach, above: 0, goal: None, keep: None }]
+            vec![Stage { tail: 0, ..Stage::new("asked", vec![passes::DIGEST]) }]
         }
         _ => now.policy.stages.clone(),
     }

@@ -9,7 +9,7 @@ use crate::fold::ledger::{Ledger, Standing};
 use crate::fold::policy::{Head, LateSystem, Policy, Reach, Stage, Tail, Users};
 use crate::model::budget::Budget;
 use crate::model::parallel::Sequential;
-use crate::model::tokens::{Count, Frame};
+use crate::model::tokens::{Count, Frame, Tokens};
 use crate::model::transcript::{EntryId, Transcript};
 use crate::notation::{parse, print_view};
 use crate::output::assemble::assemble;
@@ -37,7 +37,7 @@ const SOURCES: &[(Pass, &str, &str, usize)] = &[
     (CALL_LINES, include_str!("rules/call_lines.rs"), "rules", 1),
     (TRUNCATE, include_str!("rules/truncate.rs"), "rules", 0),
     (STUBS, include_str!("hamr/stubs.rs"), "hamr", 0),
-    (MASK, include_str!("mask/placeholders.rs"), "mask", 0),
+    (MASK, include_str!("mask.rs"), "mask", 0),
     (DROP, include_str!("../fold/passes/last_resort/drop.rs"), "window", 1),
 ];
 

@@ -22,7 +22,7 @@ use std::fmt;
 
 use crate::fold::economy::account::Account;
 use crate::fold::passes;
-use crate::fold::policy::{Reach, Stage};
+use crate::fold::policy::Stage;
 use crate::model::prices::Prices;
 use crate::model::tokens::Tokens;
 
@@ -71,15 +71,8 @@ impl Economy {
 
     /// What a fold for economy does: a segment of its own behind those that are there.
     pub(crate) fn stage(&self, folded: Tokens) -> Stage {
-        Stage {
-            name: "economy",
-            tail: 0,
-            passes: vec![passes::MEDIA, passes::ANCHOR, passes::DIGEST],
-            reach: Reach::default(),
-            above: 0,
-            goal: None,
-            keep: Some(self.keep_of(folded)),
-        }
+        let passes = vec![passes::MEDIA, passes::ANCHOR, passes::DIGEST];
+        Stage { tail: 0, keep: Some(self.keep_of(folded)), ..Stage::new("economy", passes) }
     }
 }
 

@@ -12,7 +12,10 @@
 
 use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
+use crate::fold::policy::{Policy, Stage, Tail};
+use crate::model::budget::Strategy;
 use crate::model::tokens::Tokens;
+use crate::presets::last_resort;
 
 pub(crate) const PASS: Pass = Pass { name: "mask", run };
 
@@ -20,5 +23,17 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
     for (place, text) in draft.results() {
         let n = text.split('\n').count();
         draft.fold(place, &format!("{n} lines omitted"));
+    }
+}
+
+impl Policy {
+    /// Observation masking: the last ten results stay, older ones become a placeholder.
+    pub fn mask() -> Policy {
+        Policy {
+            strategy: Strategy::From(0),
+            tail: Tail { share: 0, steps: 0, results: 10, ceiling: 1000 },
+            stages: vec![Stage::new("normal", vec![PASS]), last_resort()],
+            ..Policy::base("mask")
+        }
     }
 }

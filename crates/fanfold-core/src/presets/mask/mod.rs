@@ -1,3 +1,0 @@
-//! The pass of the preset `mask`.
-
-pub(crate) mod placeholders;
