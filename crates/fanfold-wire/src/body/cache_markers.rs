@@ -25,12 +25,12 @@ pub struct MessageStyle {
     pub around: Option<(String, String)>,
     /// Cache markers, each with its offset in the message without markers.
     pub markers: Vec<(usize, String)>,
-    /// Whether the content is a text, so that a list of one part is possible.
+    /// True if the content is a text, so that a list of one part is possible.
     pub is_text: bool,
 }
 
 impl MessageStyle {
-    /// Whether the message is written without style.
+    /// Returns whether the message is written without style.
     pub fn is_plain(&self) -> bool {
         self.around.is_none() && self.markers.is_empty()
     }
@@ -78,7 +78,7 @@ pub fn restore_style<'p>(plain: &'p str, style: &MessageStyle) -> Cow<'p, str> {
     text
 }
 
-/// Whether two system texts outside the list are equal but for cache markers.
+/// Returns whether two system texts outside the list are equal but for cache markers.
 pub fn same_system(one: Option<&str>, other: Option<&str>) -> bool {
     let plain = |system: &str| {
         let message = format!(r#"{{"content":{system}}}"#);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_the_same_with_its_marks_or_without() {
+    fn messages_with_and_without_markers_are_equal() {
         let plain = r#"{"role":"user","content":"hi"}"#;
         check(plain, plain);
         check(r#"{"role":"user","content":[{"type":"text","text":"hi"}]}"#, plain);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_of_parts_and_of_what_results_hold_go() {
+    fn markers_inside_parts_and_results_are_stripped() {
         check(
             r#"{"role":"user","content":[{"type":"text","text":"a"},{"type":"tool_result","tool_use_id":"1","cache_control":{},"content":[{"type":"text","text":"b","cache_control":{}}]}]}"#,
             r#"{"role":"user","content":[{"type":"text","text":"a"},{"type":"tool_result","tool_use_id":"1","content":[{"type":"text","text":"b"}]}]}"#,
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_system_text_is_the_same_with_its_marks_or_without() {
+    fn system_texts_with_and_without_markers_are_equal() {
         let marked =
             r#"[{"type":"text","text":"a"},{"type":"text","text":"b","cache_control":{"type":"ephemeral"}}]"#;
         let moved =
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_a_mark_stays() {
+    fn other_fields_named_like_markers_stay() {
         for raw in [
             r#"{"role":"assistant","content":[{"type":"tool_use","input":{"cache_control":{"a":1}}}]}"#,
             r#"{"role":"user","content":"the field \"cache_control\" is missing"}"#,

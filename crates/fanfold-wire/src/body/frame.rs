@@ -91,7 +91,7 @@ pub(crate) struct Frame {
     pub(crate) system: Option<Range<usize>>,
     /// A field with the number of messages.
     pub(crate) count: Option<Range<usize>>,
-    /// Whether the provider stores the beginning of the conversation.
+    /// True if the provider stores the beginning of the conversation.
     pub(crate) is_continued: bool,
 }
 
@@ -163,7 +163,7 @@ fn open_one(body: &str, value: &str, format: Option<Format>) -> Result<OpenedBod
             continue;
         }
         let items = match &found {
-            // The last of duplicate keys counts, which may not be the one that was read.
+            // The last of duplicate keys counts, but the list was parsed from the first.
             Some(found) if std::ptr::eq(found.raw, list) => found.items.clone(),
             _ if is_text => vec![list],
             _ => json::array(list).unwrap_or_default(),
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_where_and_what() {
+    fn errors_have_position_and_reason() {
         check_error(
             "{\"messages\": [\n  {\"role\" \"user\"}]}",
             None,
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fields_of_a_request_are_read() {
+    fn fields_of_requests_are_read() {
         let body = r#"{"model":"m\u0031","max_tokens":5,"tools":[{"a":1}],"messages":[{"role":"user"} ,{"role":"user"}]}"#;
         let opened = open(body, None).unwrap();
         assert_eq!(opened.frame.model.as_deref(), Some("m1"));

@@ -81,12 +81,12 @@ mod tests {
     use super::*;
     use crate::Format;
 
-    /// Opens a body as one that goes on with another and as it stands; says whether it could be done the short way.
+    /// Compares resumed parsing with full parsing. Returns whether the body could be resumed.
     fn check(held: &str, body: &str) -> bool {
         let held_opened = frame::open(held, Some(Format::Chat)).unwrap();
-        let known = HeldBody { body: held, frame: &held_opened.frame, messages: &held_opened.messages };
-        let Some(resumed) = open(body, Format::Chat, &known) else { return false };
-        let whole = frame::open(body, Some(Format::Chat)).expect("what was opened the short way is valid");
+        let held_body = HeldBody { body: held, frame: &held_opened.frame, messages: &held_opened.messages };
+        let Some(resumed) = open(body, Format::Chat, &held_body) else { return false };
+        let whole = frame::open(body, Some(Format::Chat)).expect("a resumed body is valid");
         assert_eq!(format!("{resumed:?}"), format!("{whole:?}"), "{body}");
         true
     }
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_is_what_reading_all_of_it_finds() {
+    fn resumed_parsing_equals_full_parsing() {
         let [a, b, c, d] = ["aa aaa aaa", "bb bbb bbb", "c\\\"]},{ c", "dddd"].map(message);
         let held = format!("{{\"model\":\"m\",\"tools\":[{{}}],\"messages\":[{a}, {b},{c}],\"n\":1}}");
         let begun = format!("{{\"model\":\"m\",\"tools\":[{{}}],\"messages\":[{a}, {b},{c}");
@@ -108,16 +108,16 @@ mod tests {
         ] {
             assert!(check(&held, &format!("{begun}{rest}")), "{rest}");
         }
-        // The second message is another, so there is nothing in between.
+        // The second message differs, so there is no common part.
         let other = format!("{{\"model\":\"m\",\"tools\":[{{}}],\"messages\":[{a}, {d},{c}],\"n\":1}}");
         assert!(!check(&held, &other));
-        // The last one goes on where it ended before.
+        // The last message is longer than the held one.
         let two = format!("{{\"model\":\"m\",\"tools\":[{{}}],\"messages\":[{a}, {b},{c}x");
         assert!(!check(&held, &two), "not JSON");
     }
 
     #[test]
-    fn a_body_that_is_not_valid_or_names_its_list_twice_is_read_whole() {
+    fn invalid_or_ambiguous_bodies_are_parsed_whole() {
         let [a, b, c] = ["aaaaaaaaaaaa", "bbbbbbbbbbbbb", "cccccccccccc"].map(message);
         let held = format!("{{\"messages\":[{a},{b},{c}]}}");
         for rest in ["", "]", "]}}", ",]}", "5]}", "]}[", ",{\"role\"}]}"] {

@@ -15,9 +15,9 @@ pub(crate) struct Content<'a> {
     /// The original value; empty if there was none.
     pub(crate) raw: Cow<'a, str>,
     pub(crate) text: Cow<'a, str>,
-    /// Whether it has only the text.
+    /// True if it has only the text.
     pub(crate) is_plain: bool,
-    /// Whether a character could not be decoded.
+    /// True if a character could not be decoded.
     pub(crate) is_broken: bool,
     media: Vec<(usize, String, &'a str)>,
 }
@@ -222,7 +222,7 @@ mod tests {
     const PARTS: &str = r#"[{"type":"text","text":"one"} ,{"type":"image_url","image_url":{"url":"data:image/png;base64,AA"}}, {"x":1}, {"text":"two","type":"text"}]"#;
 
     #[test]
-    fn parts_are_read() {
+    fn parts_have_text_or_a_label() {
         let content = Content::read(Some(PARTS));
         assert_eq!(content.text, "one\ntwo");
         let media = content.media(4);
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_leaves_the_other_parts_alone() {
+    fn an_edit_keeps_other_parts() {
         let edit = ContentEdit { text: Some("stub"), media: vec![(1, "[image]")] };
         assert_eq!(
             edit.apply(PARTS, "text"),
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_contents_are_kept() {
+    fn unusual_contents_are_kept() {
         for (value, text) in
             [("null", ""), ("5", "5"), (r#"{"a":1}"#, r#"{"a":1}"#), (r#""\ud800""#, "\u{fffd}")]
         {

@@ -57,7 +57,7 @@ impl TextReply {
         TextReply { thought, calls }
     }
 
-    /// Whether it has more than prose.
+    /// Returns whether it has more than prose.
     pub(crate) fn is_special(&self) -> bool {
         self.thought.is_some() || !self.calls.is_empty()
     }

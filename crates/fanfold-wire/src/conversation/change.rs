@@ -68,7 +68,7 @@ impl fmt::Display for Repair {
     }
 }
 
-/// An oddity of a message. Its text says how it is treated in requests with folds.
+/// An oddity of a message. Its text includes the treatment in requests with folds.
 ///
 /// A request without folds is sent unchanged, with its oddities.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_counted_before_they_are_made() {
+    fn outcomes_are_counted_before_they_are_applied() {
         let call = CallId { step: EntryId(0), call: 0 };
         let origin = Origin::message(3);
         let outcome = Outcome { body: Body::text("two words"), is_error: true, media: Vec::new(), origin };

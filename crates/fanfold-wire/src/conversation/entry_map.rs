@@ -1,7 +1,7 @@
 //! Maps the portions of messages to the entries of a transcript.
 //!
 //! A portion is the smallest part of a message that belongs to one entry: usually the whole message, otherwise a result
-//! or a run of text inside it. Every portion belongs to an entry, so nothing is lost.
+//! or a run of text inside it. Every portion belongs to an entry, so no content is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,15 +35,15 @@ pub(crate) struct Anchor {
     /// In the order of arrival. Empty for the system text outside the list.
     pub(crate) portions: Vec<Portion>,
     pub(crate) is_orphan_result: bool,
-    /// Whether it is always sent, even if the view leaves it out.
+    /// True if it is always sent, even if the view leaves it out.
     pub(crate) is_always_sent: bool,
-    /// Whether its calls are part of its text, so that they need no result.
+    /// True if its calls are part of its text, so that they need no result.
     pub(crate) has_text_calls: bool,
-    /// Whether its call is a `function_call`, which has no id.
+    /// True if its call is a `function_call`, which has no id.
     pub(crate) is_legacy: bool,
     /// The first text of a reply of several items.
     pub(crate) first_text: Option<Origin>,
-    /// Whether a reply has items that must not be sent without its thoughts.
+    /// True if a reply has items that must not be sent without its thoughts.
     pub(crate) has_attached: bool,
 }
 
@@ -62,9 +62,9 @@ pub(crate) enum Role {
 pub(crate) struct MessageFacts {
     pub(crate) role: Role,
     pub(crate) n_portions: u32,
-    /// Whether providers may reject it unchanged, so that it has to be encoded again.
+    /// True if providers may reject it unchanged, so that it has to be encoded again.
     pub(crate) needs_encoding: bool,
-    /// Whether it has only thoughts, which providers reject without a following item.
+    /// True if it has only thoughts, which providers reject without a following item.
     pub(crate) is_reasoning: bool,
 }
 

@@ -207,7 +207,7 @@ impl Conversation {
         self.added_tool = tool.map(str::to_owned);
     }
 
-    /// Whether a tool is added to this body.
+    /// Returns whether a tool is added to this body.
     pub fn has_added_tool(&self) -> bool {
         self.tool_splice().is_some()
     }
@@ -256,7 +256,7 @@ impl Conversation {
         [self.frame.tools.clone(), self.frame.system.clone()]
     }
 
-    /// Whether the provider stores the beginning of the conversation, so that the list only continues it.
+    /// Returns whether the provider stores the beginning of the conversation, so that the list only continues it.
     pub fn is_continued(&self) -> bool {
         self.frame.is_continued
     }
@@ -388,7 +388,7 @@ impl Conversation {
         }
     }
 
-    /// Whether the view has every entry in order, without edits.
+    /// Returns whether the view has every entry in order, without edits.
     fn is_unchanged(&self, view: &View) -> bool {
         let is_whole =
             |(i, item): (usize, &Item)| matches!(item, Item::Whole(entry) if *entry == EntryId::from(i));

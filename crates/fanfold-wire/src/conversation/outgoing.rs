@@ -63,7 +63,7 @@ pub(crate) struct OutPortion<'v> {
 #[derive(Debug, Default)]
 pub(crate) struct Edits<'v> {
     pub(crate) stubs: BTreeMap<Place, &'v str>,
-    /// Whether one of them changes the prompt or the reply itself.
+    /// True if one of them changes the prompt or the reply itself.
     has_own: bool,
 }
 
@@ -126,9 +126,9 @@ pub(crate) enum SendItem<'v> {
     Group {
         message: usize,
         portions: Vec<OutPortion<'v>>,
-        /// Whether the portions are in order and need no encoding.
+        /// True if the portions are in order and need no encoding.
         is_clean: bool,
-        /// Whether the original message can be sent.
+        /// True if the original message can be sent.
         is_raw: bool,
     },
     /// A text of fanfold.
@@ -238,7 +238,7 @@ impl<'v> SendList<'_, 'v> {
     }
 }
 
-/// Whether a text is a note of fanfold, by its fence.
+/// Returns whether a text is a note of fanfold, by its fence.
 pub(crate) fn is_note(text: &str) -> bool {
     text.starts_with("<fanfold>\n") && text.trim_end().ends_with("</fanfold>")
 }
@@ -250,7 +250,7 @@ pub(crate) fn open_with_user<'a>(outs: &mut Vec<OutMessage<'a>>, opening: impl F
     }
 }
 
-/// The position at which a user message must be inserted.
+/// The position where a user message must be inserted.
 pub(crate) fn opening_position(mut roles: impl Iterator<Item = Role>) -> Option<usize> {
     let mut first = None;
     let at = roles.position(|role| {

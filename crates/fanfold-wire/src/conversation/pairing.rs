@@ -51,7 +51,7 @@ impl Pairing {
         self.unnamed.pop_first()
     }
 
-    /// Whether a call of the newest step without an id waits.
+    /// Returns whether a call of the newest step without an id waits.
     pub(crate) fn awaits_unnamed(&self) -> bool {
         !self.unnamed.is_empty()
     }
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_comes_again_is_the_newest_steps() {
+    fn a_repeated_id_belongs_to_the_newest_step() {
         let mut pairing = Pairing::default();
         pairing.begin();
         pairing.wait(call(0, 0), Some("call_0"));
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_name_goes_to_what_has_none() {
+    fn unnamed_results_go_to_unnamed_calls() {
         let mut pairing = Pairing::default();
         pairing.begin();
         pairing.wait(call(0, 0), Some("a"));
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_doubled_id_becomes_another() {
+    fn duplicate_ids_are_replaced() {
         let mut ids = Ids::default();
         assert_eq!(ids.claim(Some("a"), EntryId(1), 0), "a");
         assert_eq!(ids.claim(Some("a"), EntryId(1), 1), "call_1_1");

@@ -1,4 +1,4 @@
-//! What a provider of a dialect expects in requests and sends in replies.
+//! The HTTP interface of a dialect, and the providers that offer it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,14 +10,19 @@ use crate::reply::sse::Event;
 use crate::reply::text::TextReader;
 use crate::request::HiddenRecalls;
 
-/// The HTTP interface of a dialect: its requests as clients send them, its replies as they stream.
-pub(crate) trait Api: Sync {
+/// The HTTP interface of a dialect.
+pub(crate) trait Api: Requests + Replies {}
+
+impl<T: Requests + Replies> Api for T {}
+
+/// The requests of a dialect, as clients send them.
+pub(crate) trait Requests: Sync {
     fn provider(&self) -> &'static Provider;
 
-    /// Whether requests to a path, given without a slash at its end, carry conversations in this dialect.
+    /// Returns whether requests to a path, given without a slash at its end, carry conversations in this dialect.
     fn serves(&self, path: &str) -> bool;
 
-    /// Messages in which roles alternate; `None` if providers of the dialect accept any order.
+    /// The messages with alternating roles; `None` if providers of the dialect accept any order.
     fn alternate_roles<'a>(&self, _messages: &[&'a str]) -> Option<Vec<Cow<'a, str>>> {
         None
     }
@@ -53,17 +58,20 @@ pub(crate) trait Api: Sync {
         messages: &[&str],
         recalls: &HiddenRecalls,
     ) -> Option<RecallPositions>;
+}
 
+/// The replies of a dialect.
+pub(crate) trait Replies: Sync {
     /// Reads an event of a streamed reply.
     fn read_event(&self, reading: &mut Reading, event: &Event);
 
     /// Reads a whole reply: the stop reason and the calls.
     fn read_whole(&self, reading: &mut Reading, body: &Object<'_>);
 
-    /// Whether an event only announces that a reply begins.
+    /// Returns whether an event only announces that a reply begins.
     fn is_preamble(&self, event: &Event, data: &str) -> bool;
 
-    /// Whether `input` in a usage leaves out what the cache took part in, and cache writes are always reported.
+    /// Returns whether `input` in a usage leaves out what the cache took part in, and cache writes are always reported.
     fn counts_cache_separately(&self) -> bool {
         false
     }
@@ -99,7 +107,7 @@ pub(crate) struct EventTexts<'d> {
     pub(crate) ended_before: Vec<String>,
     /// The texts that end with the event.
     pub(crate) ended_after: Vec<String>,
-    /// Whether every text ends before the event.
+    /// True if every text ends before the event.
     pub(crate) ends_all: bool,
 }
 
@@ -128,7 +136,7 @@ pub(crate) struct TextFragment<'d> {
     pub(crate) text: String,
     /// Its JSON string.
     pub(crate) value: &'d str,
-    /// Whether it repeats a whole text instead of continuing one.
+    /// True if it repeats a whole text instead of continuing one.
     pub(crate) is_whole: bool,
 }
 
@@ -173,7 +181,7 @@ impl Provider {
         by_path.or_else(|| all.iter().find(|provider| (provider.owns_headers)(headers))).copied()
     }
 
-    /// Whether a request belongs to the API of the provider.
+    /// Returns whether a request belongs to the API of the provider.
     pub fn serves(&self, method: &str, path: &str) -> bool {
         (self.serves)(method, path)
     }
@@ -193,7 +201,7 @@ impl fmt::Debug for Provider {
     }
 }
 
-/// Whether the first segment of a path, after a version, is one of some resources. The root belongs to every API.
+/// Returns whether the first segment of a path, after a version, is one of some resources. The root belongs to every API.
 pub(crate) fn is_below(path: &str, resources: &[&str]) -> bool {
     let path = path.trim_matches('/');
     let path =

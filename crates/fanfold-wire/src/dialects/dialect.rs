@@ -1,5 +1,5 @@
+use crate::conversation::outgoing::{OutMessage, SendItem, EncodeSource};
 use crate::conversation::entry_map::EntryMap;
-use crate::conversation::outgoing::{EncodeSource, OutMessage, SendItem};
 use crate::dialects::Api;
 use crate::json::Object;
 
@@ -13,7 +13,7 @@ pub(crate) trait Dialect: Sync {
         "messages"
     }
 
-    /// Whether a string may take the place of the message list.
+    /// Returns whether a string may take the place of the message list.
     fn allows_text_for_list(&self) -> bool {
         false
     }
@@ -28,37 +28,37 @@ pub(crate) trait Dialect: Sync {
         None
     }
 
-    /// Whether only this dialect has a body with these fields.
+    /// Returns whether only this dialect has a body with these fields.
     fn recognises_body(&self, _body: &Object<'_>) -> bool {
         false
     }
 
-    /// Whether only this dialect has a message with these fields.
+    /// Returns whether only this dialect has a message with these fields.
     fn recognises_message(&self, _message: &Object<'_>) -> bool {
         false
     }
 
-    /// Whether only this dialect has content parts of this type.
+    /// Returns whether only this dialect has content parts of this type.
     fn recognises_part(&self, _part_type: &str) -> bool {
         false
     }
 
-    /// Whether the provider stores the beginning of the conversation, so that the list only continues it.
+    /// Returns whether the provider stores the beginning of the conversation, so that the list only continues it.
     fn is_continued(&self, _body: &Object<'_>) -> bool {
         false
     }
 
-    /// Whether the provider can store conversations at all.
+    /// Returns whether the provider can store conversations at all.
     fn can_continue(&self) -> bool {
         false
     }
 
-    /// Whether several list items can make up one reply of the model.
+    /// Returns whether several list items can make up one reply of the model.
     fn has_replies_of_many_messages(&self) -> bool {
         false
     }
 
-    /// Whether clients put cache markers into messages.
+    /// Returns whether clients put cache markers into messages.
     fn has_cache_markers(&self) -> bool {
         false
     }
@@ -85,6 +85,5 @@ pub(crate) trait Dialect: Sync {
     }
 }
 
-/// Writes one message, unless there is nothing to send.
-pub(crate) type MessageEncoder =
-    for<'a, 't, 's, 'v> fn(&EncodeSource<'a, 't>, &'s SendItem<'v>) -> Option<OutMessage<'a>>;
+/// Encodes one message; `None` if it is left out.
+pub(crate) type MessageEncoder = for<'a, 't, 's, 'v> fn(&EncodeSource<'a, 't>, &'s SendItem<'v>) -> Option<OutMessage<'a>>;

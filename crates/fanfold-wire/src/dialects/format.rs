@@ -30,22 +30,22 @@ impl Format {
         self.api().map(|api| api.provider())
     }
 
-    /// Whether the provider can store the beginning of a conversation, so that requests only continue it.
+    /// Returns whether the provider can store the beginning of a conversation, so that requests only continue it.
     pub fn can_continue(self) -> bool {
         self.dialect().can_continue()
     }
 
-    /// Whether several messages can make up one reply of the model.
+    /// Returns whether several messages can make up one reply of the model.
     pub fn has_replies_of_many_messages(self) -> bool {
         self.dialect().has_replies_of_many_messages()
     }
 
-    /// Whether the provider reports cache writes in every usage, so that a missing count is zero.
+    /// Returns whether the provider reports cache writes in every usage, so that a missing count is zero.
     pub fn reports_cache_writes(self) -> bool {
         self.api().is_some_and(|api| api.counts_cache_separately())
     }
 
-    /// Whether an event of a stream only announces that a reply begins.
+    /// Returns whether an event of a stream only announces that a reply begins.
     pub fn is_preamble(self, event: &Event) -> bool {
         let (Some(data), Some(api)) = (event.data(), self.api()) else { return true };
         api.is_preamble(event, &data)
@@ -112,7 +112,7 @@ pub(crate) fn list_keys() -> Vec<&'static str> {
     keys
 }
 
-/// Whether a text under this key may take the place of a message list.
+/// Returns whether a text under this key may take the place of a message list.
 pub(crate) fn allows_text_for_list(key: &str) -> bool {
     let dialects = || Format::ALL.iter().map(|format| format.dialect());
     dialects().any(|dialect| dialect.list_key() == key && dialect.allows_text_for_list())
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bodies_are_recognised() {
+    fn formats_of_bodies_are_detected() {
         let cases = [
             (r#"{"messages":[{"role":"user","content":"hi"}]}"#, Some(Format::Chat)),
             (r#"{"system":"be kind","messages":[{"role":"user","content":"hi"}]}"#, Some(Format::Anthropic)),
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn names_read_back() {
+    fn names_round_trip() {
         for format in Format::ALL {
             assert_eq!(format.to_string().parse::<Format>().unwrap(), format);
         }

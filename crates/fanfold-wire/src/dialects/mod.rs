@@ -12,7 +12,9 @@ mod anthropic;
 mod sharegpt;
 mod hermes;
 
-pub(crate) use api::{Api, EventTexts, RecallPositions, TextFragment, append_to_content};
+pub(crate) use api::{
+    Api, EventTexts, RecallPositions, Replies, Requests, TextFragment, append_to_content,
+};
 pub use api::{Headers, Provider};
 pub(crate) use chat::StreamedCalls;
 pub(crate) use dialect::{Dialect, MessageEncoder};

@@ -193,12 +193,12 @@ pub(crate) fn quote(text: &str) -> String {
     serde_json::to_string(text).expect("a string is always JSON")
 }
 
-/// Whether a text is a valid JSON value.
+/// Returns whether a text is a valid JSON value.
 pub(crate) fn is_valid(text: &str) -> bool {
     serde_json::from_str::<&RawValue>(text).is_ok()
 }
 
-/// Whether a text is a valid JSON object.
+/// Returns whether a text is a valid JSON object.
 pub(crate) fn is_object(text: &str) -> bool {
     text.trim_start().starts_with('{') && is_valid(text)
 }
@@ -360,7 +360,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_slices_and_the_last_of_a_doubled_key_counts() {
+    fn the_last_of_duplicate_keys_counts() {
         let object =
             Object::parse(r#" { "a" : 1e5 ,"b":[{"c":"]"}], "a": "\"" , "d":null} "#).expect("an object");
         let shown: Vec<_> = object.fields.iter().map(|f| format!("{}={}", f.key, f.value)).collect();
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_read_on_the_way() {
+    fn the_list_is_parsed_with_its_object() {
         let raw = r#"{"b":[0],"a":"no list","list" : [ {"x":"]"} , 2,"\"]"] , "list":[9],"c":{}}"#;
         let (object, list) = Object::parse_and_list(raw, &["a", "list"]).expect("an object");
         let whole = Object::parse(raw).expect("an object");
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_read_as_serde_reads_them() {
+    fn strings_decode_like_serde() {
         for raw in [r#""""#, r#""plain""#, r#""a\n\t\"\\\/\b\f\r""#, r#""\u00e9\ud83d\ude00x""#, "\"é😀\""]
         {
             let ours = string(raw).expect("a string");
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_surrogate_pair_is_replaced_and_said() {
+    fn half_a_surrogate_pair_is_replaced_and_reported() {
         for raw in [r#""a\ud83db""#, r#""\ude00""#, r#""\ud83d\u0041""#] {
             let text = string(raw).expect("a string");
             assert!(text.text.contains('\u{fffd}') && !text.is_exact, "{raw}");
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_found_wherever_they_stand() {
+    fn bytes_are_found_at_every_offset() {
         let mut bytes = vec![b'x'; 40];
         for at in 0..40 {
             bytes[at] = if at % 2 == 0 { b'"' } else { b'\\' };
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_are_found_behind_escapes() {
+    fn offsets_account_for_escapes() {
         let raw = r#""a\nb\u00e9c""#;
         let text = string(raw).expect("a string").text;
         let offset = text.find('c').expect("there");
@@ -426,13 +426,13 @@ mod tests {
     }
 
     #[test]
-    fn a_hundred_thousand_levels_are_one_loop() {
+    fn deep_nesting_does_not_recurse() {
         let deep = format!("{{\"a\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
         assert_eq!(Object::parse(&deep).expect("an object").fields.len(), 1);
     }
 
     #[test]
-    fn text_that_is_not_json_gives_less_and_no_panic() {
+    fn invalid_json_does_not_panic() {
         for raw in [
             "", "{", "{\"", "{\"a", "{\"a\"", "{\"a\":", "[", "[,", "[1", "\"", "{\"a\\", "]", "{a:1}", "é",
             "[:]",

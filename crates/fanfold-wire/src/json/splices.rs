@@ -56,7 +56,7 @@ impl Splices {
         self.changes.is_empty()
     }
 
-    /// The text with all changes. Of two that overlap, only the one that starts first is made.
+    /// The text with all changes. Of two overlapping changes only the first is applied.
     pub(crate) fn apply(mut self, text: &str) -> String {
         self.changes.sort_by_key(|(range, _)| (range.start, std::cmp::Reverse(range.end)));
         let added: usize = self.changes.iter().map(|(_, new)| new.len()).sum();
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_leave_with_their_commas() {
+    fn cut_fields_take_their_commas() {
         let object = r#"{ "a":1, "b" : 2 ,"c":3 }"#;
         assert_eq!(without(object, &["a"]), r#"{ "b" : 2 ,"c":3 }"#);
         assert_eq!(without(object, &["b"]), r#"{ "a":1, "c":3 }"#);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_made_in_order_of_place() {
+    fn changes_are_applied_in_text_order() {
         let mut splices = Splices::default();
         splices.replace(6..11, "moon");
         splices.replace(0..5, "bye");

@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_come_out_of_every_wrapping() {
+    fn text_is_found_in_every_wrapping() {
         let told = "too long: 5 > 4";
         let bodies = [
             r#"{"error":{"message":"Too long: 5 > 4"}}"#,
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_reads_them_as_they_were_said() {
+    fn text_for_people_keeps_its_case() {
         let cases = [
             (
                 r#"{"error":{"message":"Incorrect API key","type":"invalid_request_error","code":null}}"#,
@@ -224,13 +224,13 @@ mod tests {
     }
 
     #[test]
-    fn what_the_client_sent_is_not_the_error() {
+    fn quoted_requests_are_ignored() {
         let body = r#"{"detail":[{"type":"missing","loc":["body","model"],"msg":"Field required","input":{"content":"prompt is too long"}}]}"#;
         assert_eq!(words_of(body.as_bytes()), "missing | field required |");
     }
 
     #[test]
-    fn numbers_are_found_beside_words() {
+    fn numbers_are_found_next_to_phrases() {
         assert_eq!(after("limit is (200,000 tokens)", "limit is"), Some(200_000));
         assert_eq!(after("limit is 12, 3", "limit is"), Some(12));
         assert_eq!(after("limit is big, the limit is 7", "limit is"), Some(7));
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_says_nothing_and_nothing_breaks() {
+    fn garbage_has_no_text() {
         for body in
             [&b""[..], b"{", b"\xff\xfe", b"\\u12", b"\\", b"[[[[[[[[[[[[[[[[\"x\"]]]]]]]]]]]]]]]]", b"null"]
         {

@@ -17,7 +17,7 @@ const MAX_FENCE: usize = 64 << 10;
 pub struct Scrubber {
     /// Undecided text: the beginning of a tag, or an open fence.
     held: String,
-    /// Whether only spaces precede it on its line.
+    /// True if only spaces precede it on its line.
     is_line_start: bool,
     is_inside: bool,
 }
@@ -102,12 +102,12 @@ pub fn scrub(text: &str) -> String {
     shown + &scrubber.flush()
 }
 
-/// Whether bytes begin with a tag, ignoring case.
+/// Returns whether bytes begin with a tag, ignoring case.
 fn is_prefix(tag: &str, bytes: &[u8]) -> bool {
     bytes.get(..tag.len()).is_some_and(|head| head.eq_ignore_ascii_case(tag.as_bytes()))
 }
 
-/// Whether a tag begins with bytes, ignoring case.
+/// Returns whether a tag begins with bytes, ignoring case.
 fn is_prefix_of(bytes: &[u8], tag: &str) -> bool {
     tag.as_bytes().get(..bytes.len()).is_some_and(|head| head.eq_ignore_ascii_case(bytes))
 }
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use crate::request::fence;
 
-    /// What is written, and what people see of it.
+    /// Texts, and the shown part of them.
     fn vectors() -> Vec<(String, String)> {
         let block = fence("the port is 8443 < 9000\nKäse, 日本");
         let long = format!("{FENCE}\n{}\n{FENCE_END}\nend", "x".repeat(MAX_FENCE));
@@ -138,12 +138,12 @@ mod tests {
             ("<fanfold-memories>\n1 < 2 <".to_owned(), "<fanfold-memories>\n1 < 2 <".to_owned()),
             (format!("a {FENCE_END} b"), format!("a {FENCE_END} b")),
             ("\n\n<\n <f\n<fan<fanfold-memory".to_owned(), "\n\n<\n <f\n<fan<fanfold-memory".to_owned()),
-            // What breaks off.
+            // Truncated texts.
             (format!("a\n{FENCE}\nhalf of it"), "a\n".to_owned()),
             (format!("a\n{FENCE}\nx</fanfold-mem"), "a\n".to_owned()),
             (format!("a\n{FENCE}"), format!("a\n{FENCE}")),
             ("a\n<fanfold".to_owned(), "a\n<fanfold".to_owned()),
-            // What is too long to be ours.
+            // Fences beyond the size limit.
             (long.clone(), long),
             (longer.clone(), longer),
         ];
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn every_split_position_of_every_vector() {
+    fn every_split_gives_the_same_text() {
         for (text, seen) in vectors() {
             assert_eq!(scrub(&text), seen, "{}", &text[..text.len().min(200)]);
             let is_long = text.len() > 1_000;
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tag_leaves_as_soon_as_that_is_known() {
+    fn text_is_released_when_it_cannot_be_a_tag() {
         let mut scrubber = Scrubber::default();
         assert_eq!(scrubber.feed("hello <"), "hello <", "not at the beginning of a line");
         assert_eq!(scrubber.feed("\n<"), "\n");

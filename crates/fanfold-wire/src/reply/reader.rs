@@ -1,7 +1,7 @@
 //! Reads a reply while it passes: whole or streamed, in chunks of any size.
 //!
-//! Nothing is held back or changed. Most events of a stream are a few words of text. They are skipped after a search in
-//! their bytes, without being parsed.
+//! The bytes are not delayed or changed. Most events have a few words of text. They are skipped after a search in their
+//! bytes, without being parsed.
 
 use crate::dialects::{Format, StreamedCalls};
 use crate::json::{self, Object};
@@ -41,7 +41,7 @@ pub struct ParsedReply {
     pub calls: Vec<ToolCall>,
     /// The error that was sent instead of a reply, or in the middle of one.
     pub failure: Option<Failure>,
-    /// Whether the reply is complete.
+    /// True if the reply is complete.
     pub is_ended: bool,
 }
 
@@ -115,7 +115,7 @@ pub(crate) struct Reading {
     call_indexes: Vec<u64>,
     /// The numbering of streamed calls in Chat Completions.
     pub(crate) chat_calls: StreamedCalls,
-    /// Whether the first event was read, which has the id and the model.
+    /// True if the first event was read, which has the id and the model.
     pub(crate) has_begun: bool,
 }
 
@@ -124,7 +124,7 @@ impl Reading {
         self.call_indexes.contains(&index)
     }
 
-    /// The call with an index of the provider; a new one if there is none yet.
+    /// The call with an index of the provider, created on first use.
     pub(crate) fn call(&mut self, index: u64) -> &mut ToolCall {
         let found = self.call_indexes.iter().position(|known| *known == index);
         let i = found.unwrap_or_else(|| {
@@ -168,12 +168,12 @@ impl ReplyReader {
         }
     }
 
-    /// The reply as far as it was read, without its usage.
+    /// The parts of the reply read until now, without the usage.
     pub(crate) fn reply(&self) -> &ParsedReply {
         &self.reading.reply
     }
 
-    /// The reply as far as it was read. A whole reply is read at its end.
+    /// The parts of the reply read until now. A whole reply is read at its end.
     pub fn so_far(&self) -> ParsedReply {
         let mut reply = self.reading.reply.clone();
         let is_separate = self.format.api().is_some_and(|api| api.counts_cache_separately());
@@ -216,7 +216,7 @@ impl ReplyReader {
     }
 }
 
-/// Whether a key occurs in a JSON text with a value other than null. Only the bytes are searched.
+/// Returns whether a key occurs in a JSON text with a value other than null. Only the bytes are searched.
 pub(crate) fn has_value(json: &[u8], quoted_key: &str) -> bool {
     memchr::memmem::find_iter(json, quoted_key).any(|at| {
         let rest = &json[at + quoted_key.len()..];

@@ -20,7 +20,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// Whether the error has no text, so that it may have another cause.
+    /// Returns whether the error has no text, so that it may have another cause.
     pub fn is_guess(&self) -> bool {
         self.cause == Cause::Unknown
     }
@@ -80,7 +80,7 @@ impl PromptFill {
         PromptFill { tokens, percent: tokens.saturating_mul(100) / window.max(1) }
     }
 
-    /// Whether a status 400 without text may be a refusal for length. The window of the model table does not decide
+    /// Returns whether a status 400 without text may be a refusal for length. The window of the model table does not decide
     /// alone, because providers with smaller windows send such errors.
     fn may_be_too_long(self) -> bool {
         self.tokens >= LONG || self.percent >= NEARLY_FULL

@@ -27,7 +27,7 @@ pub struct ReplyScrubber {
     texts: BTreeMap<String, Scrubber>,
     delayed: VecDeque<DelayedEvent>,
     body: Vec<u8>,
-    /// Whether a whole reply exceeds the limit, so that it passes unchanged.
+    /// True if a whole reply exceeds the limit, so that it passes unchanged.
     is_too_long: bool,
     shown_text: String,
     n_scrubbed: usize,

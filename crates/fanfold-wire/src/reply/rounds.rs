@@ -58,11 +58,11 @@ pub struct ReplyJoiner {
     kept: Vec<Event>,
     n_kept: usize,
     body: Vec<u8>,
-    /// Whether a whole reply exceeds the limit, so that it passes unchanged.
+    /// True if a whole reply exceeds the limit, so that it passes unchanged.
     is_too_long: bool,
     wanted: Vec<RecallRequest>,
     is_waiting: bool,
-    /// Whether hidden recalls were reported.
+    /// True if hidden recalls were reported.
     has_reported: bool,
     /// The parts of the last follow-up.
     follow_up: Option<FollowUp>,
@@ -89,7 +89,7 @@ pub(crate) struct JoinState {
     pub(crate) id: Option<String>,
     /// The end of a streamed reply, held back until the recalls are done.
     pub(crate) held: Vec<Event>,
-    /// A whole reply that is held back.
+    /// A held whole reply.
     held_body: Option<String>,
     /// The items of earlier rounds that the client sees.
     pub(crate) shown: Vec<String>,
@@ -133,7 +133,7 @@ pub(crate) trait JoinRounds {
     fn next_round(&mut self);
 }
 
-/// What follows an event.
+/// The next step after an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NextStep {
     Continue,
@@ -142,7 +142,7 @@ pub(crate) enum NextStep {
 }
 
 impl ReplyJoiner {
-    /// A joiner for the replies to a request, as it was sent. `None` for file formats.
+    /// A joiner for the replies to a sent request. `None` for file formats.
     pub fn new(format: Format, transport: Transport, request: &str) -> Option<ReplyJoiner> {
         Some(ReplyJoiner {
             transport,
@@ -381,12 +381,12 @@ fn show(effects: &mut Vec<RoundEffect>, shown: &mut Vec<u8>) {
     }
 }
 
-/// Whether a reply calls the recall tool and no other.
+/// Returns whether a reply calls the recall tool and no other.
 pub(crate) fn is_all_recalls(reply: &ParsedReply) -> bool {
     !reply.calls.is_empty() && reply.calls.iter().all(is_recall)
 }
 
-/// Whether a reply that stopped for one of these reasons calls the recall tool and no other.
+/// Returns whether a reply that stopped for one of these reasons calls the recall tool and no other.
 pub(crate) fn calls_only_recalls(reply: &ParsedReply, stops: &[&str]) -> bool {
     is_all_recalls(reply) && reply.stop.as_deref().is_some_and(|stop| stops.contains(&stop))
 }
@@ -400,7 +400,7 @@ pub(crate) struct ItemNumbers {
 }
 
 impl ItemNumbers {
-    /// Whether no item of this round is hidden.
+    /// Returns whether no item of this round is hidden.
     pub(crate) fn shows_all(&self) -> bool {
         self.shown.values().all(Option::is_some)
     }

@@ -17,7 +17,7 @@ pub const MAX_EVENT: usize = 16 << 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     raw: Vec<u8>,
-    /// Whether it is a piece of an event beyond the size limit.
+    /// True if it is a piece of an event beyond the size limit.
     is_piece: bool,
 }
 
@@ -38,7 +38,7 @@ impl Event {
         std::str::from_utf8(&self.raw[line.value]).ok()
     }
 
-    /// Its data lines, joined by line feeds. `None` if there are none or they are not UTF-8.
+    /// Its data lines, joined by line feeds. `None` without data lines in valid UTF-8.
     pub fn data(&self) -> Option<Cow<'_, str>> {
         let mut lines = self.data_lines();
         let first = std::str::from_utf8(&self.raw[lines.next()?.value]).ok()?;
@@ -126,15 +126,15 @@ impl Line {
 pub struct Splitter {
     held: Vec<u8>,
     limit: usize,
-    /// Whether the current line is empty so far.
+    /// True if the current line is still empty.
     is_line_empty: bool,
-    /// Whether the last byte was a CR, so that an LF belongs to the same line break.
+    /// True if the last byte was a CR, so that an LF belongs to the same line break.
     is_after_cr: bool,
-    /// Whether the current event has ended, but for an LF that may follow.
+    /// True if the current event has ended, but for an LF that may follow.
     is_ended: bool,
-    /// Whether the current event has been split into pieces.
+    /// True if the current event has been split into pieces.
     is_long: bool,
-    /// The number of bytes of a byte order mark read so far. After the mark, the line is empty again.
+    /// The length of the byte order mark read until now. After the mark, the line is empty again.
     n_mark: Option<usize>,
 }
 
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn any_split_gives_the_same_events_and_all_the_bytes() {
+    fn every_split_gives_the_same_events() {
         for stream in STREAMS {
             for limit in [7, 16, MAX_EVENT] {
                 let whole = split_at(stream, &[], limit);
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_data_are_read_as_the_standard_has_it() {
+    fn names_and_data_follow_the_standard() {
         let some = |text: &str| Some(text.to_owned());
         assert_eq!(shown(STREAMS[2]), [(some("x"), some("{\"a\":1}")), (None, some("b"))]);
         let events = shown(STREAMS[3]);
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_leaves_with_its_last_byte() {
+    fn an_event_is_complete_with_its_last_byte() {
         let mut splitter = Splitter::default();
         assert!(splitter.feed(b"data: a\n").is_empty());
         assert_eq!(splitter.feed(b"\n").len(), 1);
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn data_is_replaced_in_its_place() {
+    fn data_is_replaced_in_place() {
         let replaced = |stream: &[u8]| {
             let events = split_at(stream, &[], MAX_EVENT);
             String::from_utf8(events[0].with_data("{\n}")).unwrap()

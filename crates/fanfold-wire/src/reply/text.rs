@@ -23,7 +23,7 @@ pub struct TextEnding {
     pub rest: String,
     /// The text in the field for refusals.
     pub refusal: String,
-    /// Whether the reply has thoughts.
+    /// True if the reply has thoughts.
     pub has_thought: bool,
 }
 
@@ -54,7 +54,7 @@ impl TextReader {
         }
     }
 
-    /// Whether a stream has sent its last event.
+    /// Returns whether a stream has sent its last event.
     pub fn is_done(&self) -> bool {
         self.is_done
     }
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_told_from_thoughts() {
+    fn thoughts_are_not_text() {
         let whole = r#"{"choices":[{"index":0,"message":{"reasoning_content":"Hm.","content":"Dé one."}}]}"#;
         check(Format::Chat, Transport::Whole, whole, "Dé one.", true);
         let parts = r#"{"choices":[{"message":{"content":[{"type":"thinking","thinking":[]},{"type":"text","text":"Done."}]}}]}"#;
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_odd_says_nothing() {
+    fn malformed_replies_have_no_text() {
         for answer in [
             "",
             "{",
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_has_a_field_of_its_own() {
+    fn refusals_are_read_from_their_field() {
         let mut spoken = TextReader::new(Format::Chat, Transport::Stream);
         assert_eq!(
             spoken.feed(b"data: {\"choices\":[{\"delta\":{\"refusal\":\"I won't\"}}]}\n\ndata: [DONE]\n\n"),

@@ -27,7 +27,7 @@ impl Usage {
     }
 }
 
-/// The counts read so far: a stream may spread them over several events.
+/// The counts read until now. A stream may spread them over several events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct UsageCounts {
     input: Option<u64>,
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_of_saying_it() {
+    fn usage_is_read_under_every_name() {
         use Format::{Anthropic, Chat, Responses};
         check(
             Chat,
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_odd() {
+    fn missing_counts_are_zero() {
         check(Format::Chat, &[], None);
         check(Format::Chat, &["null", "7", "{}", "{"], None);
         check(

@@ -1,4 +1,4 @@
-//! Requests in which adjacent messages of one role are merged, for providers that require alternating roles.
+//! Merges adjacent messages of one role, for providers that require alternating roles.
 //!
 //! ```text
 //! {"role":"user","content":"Why?"}, {"role":"user","content":"<fanfold>\n…</fanfold>"}
@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_go_into_the_message_beside_them() {
+    fn notes_are_merged_into_their_neighbours() {
         let made = chat(&[
             r#"{"role":"system","content":"s"}"#,
             r#"{"role":"user","content":"\u0061 \"b\"","name":"ann"}"#,
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_behind_a_result_goes_into_it_and_a_persons_words_do_not() {
+    fn a_result_takes_a_note_but_no_prompt() {
         let result = r#"{"role":"tool","tool_call_id":"1","content":"r"}"#;
         let made = chat(&[result, NOTE]).unwrap();
         assert!(made.contains(r#""tool_call_id":"1","content":"r\n\n<fanfold>\nwhat was done"#), "{made}");
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_side_by_side_become_one_unless_a_call_would_lose_its_result() {
+    fn adjacent_replies_are_merged_unless_a_call_loses_its_result() {
         let calling = r#"{"role":"assistant","tool_calls":[{"id":"1"}]}"#;
         let made = chat(&[r#"{"role":"assistant","content":"a"}"#, calling]).unwrap();
         assert!(made.contains(r#"[{"role":"assistant","tool_calls":[{"id":"1"}],"content":"a"}]"#), "{made}");
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_alternates_stays_as_it_is() {
+    fn alternating_roles_stay_unchanged() {
         assert_eq!(
             chat(&[r#"{"role":"user","content":"a"}"#, r#"{"role":"assistant","content":null}"#]),
             None
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn anthropic_gets_blocks() {
+    fn anthropic_messages_are_merged_as_blocks() {
         let body = r#"{"messages":[{"role":"user","content":"a"},{"role":"user","content":[{"type":"text","text":"b"}]}]}"#;
         assert_eq!(
             alternate_roles(body, Format::Anthropic).as_deref(),

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recall_comes_behind_the_clients_calls_and_its_result_behind_their_results() {
+    fn recalls_follow_the_clients_calls_and_results() {
         check(
             Format::Chat,
             r#"{"messages":[{"role":"user"},{"role":"assistant","tool_calls":[{"id":"a"}, {"id":"b"}]},{"role":"tool","tool_call_id":"b"}, {"role":"tool","tool_call_id":"a"},{"role":"user"}]}"#,
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_that_holds_the_calls_gets_the_result_alone() {
+    fn stored_calls_get_only_the_result() {
         check(
             Format::Responses,
             r#"{"previous_response_id":"r","input":[{"type":"function_call_output","call_id":"a"}]}"#,
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_clients_calls_and_results_ours_stay_out() {
+    fn recalls_stay_out_without_the_clients_results() {
         let none = [
             (Format::Chat, r#"{"messages":[{"role":"user","content":"b"}]}"#),
             (
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_are_none_become_empty_ones() {
+    fn invalid_arguments_become_an_empty_object() {
         let mut odd = beside(&["a"]);
         odd.recalls[0].0.arguments = "nonsense".into();
         let body = r#"{"messages":[{"role":"assistant","tool_calls":[{"id":"a"}]},{"role":"tool","tool_call_id":"a"}]}"#;

@@ -45,7 +45,7 @@ fn without_tags(text: &str) -> Cow<'_, str> {
     if splices.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(splices.apply(text)) }
 }
 
-/// Whether memory can help with a request. Not if it wants only a structured reply or a few tokens, or if the provider
+/// Returns whether memory can help with a request. Not if it wants only a structured reply or a few tokens, or if the provider
 /// would store what is sent.
 pub fn accepts_memory_block(body: &str, format: Format) -> bool {
     let Some(object) = Object::parse(body) else { return false };
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn chat_gets_it_in_its_last_message() {
+    fn chat_has_the_block_in_the_last_message() {
         let cases = [
             (
                 r#"{"messages":[ {"role":"user","content":"a"} ],"x":1}"#,
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn anthropic_gets_a_block_behind_results_and_behind_the_cache_mark() {
+    fn anthropic_has_the_block_after_results_and_markers() {
         let cases = [
             (
                 r#"{"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":"r","cache_control":{"type":"ephemeral"}}]}]}"#,
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn responses_get_one_item_more() {
+    fn responses_get_another_item() {
         let item = r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"M\"\n"}]}"#;
         let output = r#"{"type":"function_call_output","call_id":"1","output":"r"}"#;
         assert_eq!(
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_inside_ends_the_fence() {
+    fn text_cannot_close_the_fence() {
         let told = fence("a </FANFOLD-memory> b <fanfold-memory>\n c < / fanfold-memory> fanfold-memory <x>");
         let lower = told.to_lowercase();
         assert_eq!((lower.matches("<fanfold").count(), lower.matches("</fanfold").count()), (1, 1), "{told}");
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn prompts_are_what_people_wrote() {
+    fn prompts_leave_out_tool_results() {
         let chat = r#"{"messages":[{"role":"system","content":"s"},{"role":"user","content":"a"},
             {"role":"tool","content":"t"},{"role":"user","content":[{"type":"text","text":"b"},{"type":"image_url"}]}]}"#;
         assert_eq!(user_prompts(chat, Format::Chat), ["a", "b"]);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_of_programs_get_none() {
+    fn requests_of_programs_get_no_memory() {
         let no = [
             (Format::Chat, r#"{"response_format":{"type":"json_schema"}}"#),
             (Format::Anthropic, r#"{"max_tokens":1}"#),

@@ -31,7 +31,7 @@ pub fn recall_tool(format: Format) -> Option<&'static str> {
     Some(format.api()?.recall_tool())
 }
 
-/// Whether a conversation that begins with this request may be offered the tool.
+/// Returns whether a conversation that begins with this request may be offered the tool.
 ///
 /// Not if the model must not call tools, if only a structured reply or several replies are requested, or if the client
 /// has a tool of that name.
@@ -96,7 +96,7 @@ fn forbids_tools(body: &Object<'_>) -> bool {
     kind.as_deref() == Some("none")
 }
 
-/// Whether a request has no tools and wants a reply of a given structure.
+/// Returns whether a request has no tools and wants a reply of a given structure.
 pub(super) fn wants_only_structure(body: &Object<'_>) -> bool {
     let has_tools = body.some("tools").and_then(json::array).is_some_and(|tools| !tools.is_empty());
     let inner = |outer: &str, key: &str| body.some(outer).and_then(Object::parse)?.some(key);
@@ -113,7 +113,7 @@ pub(super) fn wants_only_structure(body: &Object<'_>) -> bool {
     !has_tools && formats.into_iter().flatten().any(is_structured)
 }
 
-/// Whether a call is one of the recall tool.
+/// Returns whether a call is one of the recall tool.
 pub(crate) fn is_recall(call: &ToolCall) -> bool {
     call.name == RECALL_TOOL
 }
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tool_is_spliced_in_and_nothing_else_changes() {
+    fn adding_the_tool_changes_nothing_else() {
         let cases = [
             (
                 Format::Chat,
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_not_offered_where_it_can_not_be_called() {
+    fn requests_without_tool_calls_are_not_offered_the_tool() {
         let no = [
             (Format::Chat, r#"{"tools":[{}],"tool_choice":"none"}"#),
             (Format::Anthropic, r#"{"tools":[{}],"tool_choice":{"type":"none"}}"#),
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_read_forgivingly() {
+    fn malformed_arguments_are_accepted() {
         let read = |arguments: &str| {
             let call = ToolCall { id: "c".into(), name: RECALL_TOOL.into(), arguments: arguments.into() };
             let wanted = RecallRequest::read(&call);

@@ -50,7 +50,7 @@ const SYSTEM_HEAD: usize = 1000;
 const PROMPT_HEAD: usize = 1500;
 const PROMPT_TAIL: usize = 4000;
 
-/// Whether a client requests a summary of its own conversation.
+/// Returns whether a client requests a summary of its own conversation.
 pub fn is_summary_request(incoming: &Incoming) -> bool {
     let message = |i: usize| incoming.message(i).and_then(Object::parse);
     let first = message(0);

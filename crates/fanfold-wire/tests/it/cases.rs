@@ -1,4 +1,4 @@
-//! Whole bodies, by eye: what they are read as, and what leaves when places of them are folded.
+//! Whole bodies by example: their entries, and the bodies after folds.
 
 use expect_test::{Expect, expect};
 use fanfold_core::{CallId, Edit, Entry, EntryId, Item, Place, Speaker, Transcript, View, Voice};
@@ -49,7 +49,7 @@ fn check_decode(body: &str, expected: &Expect) {
     expected.assert_eq(&shown);
 }
 
-/// Encodes a view and shows a line per message.
+/// Encodes a view and prints a line for each message.
 fn check_encode(body: &str, items: Vec<Item>, expected: &Expect) {
     let (conversation, changes) = Conversation::decode(body, None).unwrap();
     let transcript = transcript_of(changes);
@@ -88,7 +88,7 @@ const CHAT: &str = r#"{"model":"m", "messages":[
 ]}"#;
 
 #[test]
-fn chat_is_read() {
+fn chat_is_decoded() {
     check_decode(
         CHAT,
         &expect![[r#"
@@ -164,7 +164,7 @@ fn chat_steps_fold_into_notes() {
 }
 
 #[test]
-fn odd_chat_is_kept_and_repaired() {
+fn malformed_chat_is_kept_and_repaired() {
     let body = r#"[{"role":"tool","tool_call_id":"zzz","content":"lost"},
 {"role":"user","content":null},
 {"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":null}},{"id":"x","function":{"name":"g","arguments":"{"}},{"id":"x","function":{"name":"g","arguments":{"a":1}}}]},
@@ -204,7 +204,7 @@ fn odd_chat_is_kept_and_repaired() {
 }
 
 #[test]
-fn a_touched_view_of_odd_chat_is_valid() {
+fn folding_malformed_chat_gives_a_valid_body() {
     let body = r#"[{"role":"tool","tool_call_id":"zzz","content":"lost"},
 {"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":null}},{"id":"x","function":{"name":"g","arguments":"{"}},{"id":"x","function":{"name":"g","arguments":{"a":1}}}]},
 {"role":"user","content":"in between"},
@@ -237,7 +237,7 @@ const TEXT_CALLS: &str = r#"{"conversations":[{"from":"human","value":"go"},
 {"from":"gpt","value":"done"}], "id": 7}"#;
 
 #[test]
-fn calls_in_text_are_read() {
+fn calls_in_text_are_decoded() {
     check_decode(
         TEXT_CALLS,
         &expect![[r#"
@@ -309,7 +309,7 @@ const ANTHROPIC: &str = r#"{"system":[{"type":"text","text":"be kind","cache_con
 ]}"#;
 
 #[test]
-fn anthropic_is_read() {
+fn anthropic_is_decoded() {
     check_decode(
         ANTHROPIC,
         &expect![[r#"
@@ -386,7 +386,7 @@ fn anthropic_steps_fold_into_notes_and_breakpoints_move() {
 }
 
 #[test]
-fn odd_anthropic_leaves_valid() {
+fn malformed_anthropic_is_sent_valid() {
     let body = r#"{"system":"s","messages":[
 {"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"ls","input":null},{"type":"text","text":" "},{"type":"tool_use","id":"t1","name":"ls","input":{}}]},
 {"role":"user","content":[{"type":"text","text":"first"},{"type":"tool_result","tool_use_id":"t1"},{"type":"tool_result","tool_use_id":"nobody","content":"lost"}]},
@@ -441,7 +441,7 @@ const RESPONSES: &str = r#"{"model":"m","instructions":"be kind","input":[
 {"role":"user","content":"next"}]}"#;
 
 #[test]
-fn responses_are_read() {
+fn responses_are_decoded() {
     check_decode(
         RESPONSES,
         &expect![[r#"
@@ -527,7 +527,7 @@ fn responses_fold_into_notes_and_keep_compactions() {
     );
 }
 
-/// The thought belongs to the message, however empty it is, and the unknown item may belong to both.
+/// The thought belongs to the message, even if it is empty. The unknown item may belong to both.
 #[test]
 fn an_empty_reply_between_a_thought_and_an_unknown_item_stays() {
     let body = r#"{"input":[
@@ -557,7 +557,7 @@ fn an_empty_reply_between_a_thought_and_an_unknown_item_stays() {
 }
 
 #[test]
-fn hermes_is_read_and_its_count_is_kept_true() {
+fn hermes_is_decoded_and_its_count_updated() {
     let body = r#"{"session_id":"s","model":"h","platform":"cli","system_prompt":"be kind","message_count": 3,"messages": [
     {"role":"user","content":"hi"},
     {"role":"assistant","content":"","reasoning":"hm","reasoning_details":[{"type":"t","text":"hm"}],"finish_reason":"tool_calls","tool_calls":[{"id":"a","call_id":"a","type":"function","function":{"name":"ls","arguments":"{}"}}]},
@@ -588,7 +588,7 @@ fn hermes_is_read_and_its_count_is_kept_true() {
 }
 
 #[test]
-fn a_message_per_line_stays_a_message_per_line() {
+fn message_lines_stay_lines() {
     let body = "{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"assistant\",\"content\":\"b\"}\n";
     let (conversation, changes) = Conversation::decode(body, None).unwrap();
     assert_eq!(conversation.format(), Format::Chat);
@@ -602,9 +602,9 @@ fn a_message_per_line_stays_a_message_per_line() {
     .assert_eq(&conversation.encode(&transcript, &view));
 }
 
-/// Only what was asked before something else was said; the newest may still run.
+/// Only calls before other entries are reported, because the newest may still run.
 #[test]
-fn calls_that_were_never_answered_are_told() {
+fn unanswered_calls_are_reported() {
     let call = |id: &str| {
         format!(r#"{{"id":"{id}","type":"function","function":{{"name":"f","arguments":"{{}}"}}}}"#)
     };
@@ -623,14 +623,14 @@ fn calls_that_were_never_answered_are_told() {
     assert_eq!(told(&conversation), [never]);
     let left_alone = "message 1: a call that was never answered (a); left as it came";
     assert_eq!(conversation.repairs()[0].describe_unchanged(), left_alone);
-    // Message by message it is told when something else comes, and a late result is told of by itself.
+    // Appended messages report a call when another entry follows, and a late result by itself.
     let mut conversation = Conversation::empty(Format::Chat);
     let late = [result("a"), result("c")];
     for (i, message) in messages.iter().chain(&late).enumerate() {
         conversation.append(&[&RawValue::from_string(message.clone()).unwrap()]);
         assert_eq!(told(&conversation).len(), [0, 0, 0, 1, 1, 2, 2][i], "{i}: {:?}", told(&conversation));
     }
-    // What came late, but before anybody asked, was answered.
+    // A late result within one body answers its call.
     let body = format!("[{},{}]", messages.join(","), late.join(","));
     let (conversation, _) = Conversation::decode(&body, None).unwrap();
     let told = told(&conversation);

@@ -1,4 +1,4 @@
-//! Each promise of the wire formats, against bodies from seeds. A failure prints its seed.
+//! Properties of all dialects, on generated bodies. A failure prints its seed.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ fn for_rich(check: impl Fn(Kind, &str, &mut Rng)) {
     }
 }
 
-/// Every place of a transcript that a pass may fold.
+/// Every location of a transcript that a pass may fold.
 fn places(transcript: &Transcript) -> Vec<Place> {
     let mut places = Vec::new();
     for (i, entry) in transcript.entries().iter().enumerate() {
@@ -94,7 +94,7 @@ fn stub(place: Place) -> Arc<str> {
     }
 }
 
-/// A view in which anything may be folded.
+/// A random view with folds.
 fn any_view(transcript: &Transcript, rng: &mut Rng) -> View {
     let all = places(transcript);
     let mut items = Vec::new();
@@ -120,7 +120,7 @@ fn any_view(transcript: &Transcript, rng: &mut Rng) -> View {
             }
             _ => items.push(Item::Whole(id)),
         }
-        // An excerpt of something folded may stand behind any entry that is news.
+        // An excerpt of a folded original may follow any new entry.
         if !entry.is_system() && !transcript.is_running(id) && rng.percent(15) {
             items.push(Item::Note { text: "an excerpt".into(), voice: Voice::Fanfold });
         }
@@ -132,7 +132,7 @@ fn any_view(transcript: &Transcript, rng: &mut Rng) -> View {
 }
 
 #[test]
-fn what_is_untouched_leaves_byte_for_byte() {
+fn unchanged_views_are_sent_byte_for_byte() {
     let check = |kind: Kind, body: &str| {
         let (conversation, transcript) = open(kind, body);
         assert_eq!(conversation.encode(&transcript, &whole(&transcript)), body);
@@ -154,7 +154,7 @@ fn what_is_untouched_leaves_byte_for_byte() {
 }
 
 #[test]
-fn rich_bodies_are_recognised() {
+fn formats_of_generated_bodies_are_detected() {
     for_rich(|kind, body, _| {
         let found = fanfold_wire::detect(body).unwrap();
         let is_bare = body.starts_with('[') || !body.contains("\"messages\"");
@@ -163,7 +163,7 @@ fn rich_bodies_are_recognised() {
 }
 
 #[test]
-fn what_is_touched_is_valid() {
+fn folded_bodies_are_valid() {
     for_rich(|kind, body, rng| {
         let (conversation, transcript) = open(kind, body);
         let view = any_view(&transcript, rng);
@@ -182,7 +182,7 @@ fn what_is_touched_is_valid() {
 }
 
 #[test]
-fn anything_can_come_in_and_go_out() {
+fn hostile_bodies_do_not_panic() {
     for kind in Kind::ALL {
         for seed in 0..N_CASES {
             let body = hostile(kind, seed);
@@ -213,7 +213,7 @@ fn anything_can_come_in_and_go_out() {
     }
 }
 
-/// The texts of a transcript, which must all be there again.
+/// The texts of a transcript, none of which may be lost.
 fn texts(transcript: &Transcript) -> Vec<String> {
     let mut texts = Vec::new();
     let mut push = |body: &Body| {
@@ -237,7 +237,7 @@ fn texts(transcript: &Transcript) -> Vec<String> {
 }
 
 #[test]
-fn nothing_is_lost_when_a_note_is_added() {
+fn notes_keep_all_other_texts() {
     for_rich(|kind, body, _| {
         let (conversation, transcript) = open(kind, body);
         let mut view = whole(&transcript);
@@ -263,7 +263,7 @@ fn nothing_is_lost_when_a_note_is_added() {
 }
 
 #[test]
-fn an_edit_changes_its_place_and_no_other() {
+fn an_edit_changes_one_location() {
     for_rich(|kind, body, rng| {
         let (conversation, transcript) = open(kind, body);
         let places = places(&transcript);
@@ -273,7 +273,7 @@ fn an_edit_changes_its_place_and_no_other() {
             entry.step().is_some_and(|step| step.calls.iter().any(|call| call.result.is_none()))
         };
         let has_lone_thought = body.contains("\"summary\":[]");
-        // No provider takes an empty list of parts, and with an edit beside it, it is mended.
+        // Providers reject an empty list of parts, so an edited message gets an empty text.
         let has_no_parts = ["\"content\":[]", "\"content\": []"].iter().any(|none| body.contains(none));
         let is_odd = is_odd || has_lone_thought || has_no_parts;
         let is_odd = is_odd || transcript.entries().iter().any(has_open_call);
@@ -287,7 +287,7 @@ fn an_edit_changes_its_place_and_no_other() {
         let after = conversation.encode_messages(&transcript, &view);
         let before: Vec<_> = conversation.messages().collect();
         let is_thought = matches!(place, Place::Reasoning(_));
-        // No pass folds what is sealed; whoever leaves it out may find it kept.
+        // Passes never fold entries that are always sent.
         let is_sealed = is_thought && body_at(&transcript, place).is_some_and(|body| !body.is_plain());
         if is_sealed {
             return;
@@ -339,7 +339,7 @@ fn common_ends(old: &str, new: &str) -> (usize, usize) {
     (start, end)
 }
 
-/// The body at a place of a transcript.
+/// The body at a location of a transcript.
 fn body_at(transcript: &Transcript, place: Place) -> Option<&Body> {
     let entry = transcript.entries().get(place.entry().index())?;
     match place {
@@ -351,17 +351,17 @@ fn body_at(transcript: &Transcript, place: Place) -> Option<&Body> {
     }
 }
 
-/// What a place of a transcript says.
+/// The text at a location of a transcript.
 fn says(transcript: &Transcript, place: Place) -> Option<String> {
     body_at(transcript, place).map(|body| body.as_str().trim().to_owned())
 }
 
 #[test]
-fn an_edited_place_reads_as_its_stub_and_all_others_as_before() {
+fn an_edited_location_decodes_as_its_stub() {
     for_rich(|kind, body, rng| {
         let (conversation, transcript) = open(kind, body);
         let places = places(&transcript);
-        // A text that says nothing is taken out of what is touched.
+        // Edited messages lose their blank texts.
         let is_odd = !conversation.repairs().is_empty() || body.contains("\"text\":\" \"");
         if places.is_empty() || is_odd || body.contains("cache_control") {
             return;
@@ -387,7 +387,7 @@ fn an_edited_place_reads_as_its_stub_and_all_others_as_before() {
                     now.as_deref().is_some_and(|now| now.contains("stub ü") || now.contains("args"));
                 assert!(is_stub, "{place:?} says {now:?} in\n{encoded}");
             } else if kind == Kind::Responses && matches!(other, Place::Reasoning(_)) {
-                // A thought goes with the message that it was for, where a stub stands for several messages.
+                // If a stub replaces several messages, their thoughts go with them.
             } else {
                 assert_eq!(before, now, "{place:?} changed {other:?} in\n{encoded}");
             }
@@ -396,7 +396,7 @@ fn an_edited_place_reads_as_its_stub_and_all_others_as_before() {
 }
 
 #[test]
-fn messages_that_come_one_by_one_say_the_same() {
+fn appending_messages_equals_decoding_the_body() {
     for_rich(|kind, body, _| {
         if kind == Kind::Responses || kind == Kind::Hermes {
             return;

@@ -1,4 +1,4 @@
-//! Answers in which the recall tool is called: whatever the split, the client sees one valid answer without it.
+//! Replies with recalls: in chunks of any size, the client sees one valid reply without them.
 
 use fanfold_testkit::Rng;
 use fanfold_wire::Format;
@@ -24,7 +24,7 @@ fn request(format: Format) -> String {
     add_recall_tool(body, format).unwrap()
 }
 
-/// What happened to an answer on its way.
+/// The effects of a joined reply.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Course {
     client: Vec<u8>,
@@ -33,7 +33,7 @@ struct Course {
     requests: Vec<String>,
 }
 
-/// Answers go through in rounds, split as told; each original is `the original of` its handle.
+/// Joins replies in rounds, in the given chunks. Each original is `the original of` its handle.
 fn run(format: Format, is_stream: bool, answers: &[Answer], split: &dyn Fn(&[u8]) -> Vec<Vec<u8>>) -> Course {
     let carried = if is_stream { Transport::Stream } else { Transport::Whole };
     let mut held = ReplyJoiner::new(format, carried, &request(format)).unwrap();
@@ -85,7 +85,7 @@ fn check(format: Format, is_stream: bool, answers: &[Answer]) -> (Course, Seen) 
     (course, seen)
 }
 
-/// Every so many places to split at, parts of a random size, and byte by byte.
+/// Splits at every `stride` bytes, in chunks of a random size, and byte by byte.
 fn check_splits(format: Format, answers: &[Answer], stride: usize, rng: &mut Rng) {
     let expected = run(format, true, answers, &whole);
     let longest = answers.iter().map(|answer| answer.write(format, true).len()).max().unwrap_or(0);
@@ -104,7 +104,7 @@ fn check_splits(format: Format, answers: &[Answer], stride: usize, rng: &mut Rng
 }
 
 #[test]
-fn answers_without_our_tool_pass_byte_for_byte() {
+fn replies_without_recalls_pass_byte_for_byte() {
     let rounds: &[&[Part]] = &[&[], &[Text("hello")], &[Thinking("hm"), Text("a"), Theirs("x"), Theirs("y")]];
     for format in FORMATS {
         for parts in rounds {
@@ -124,7 +124,7 @@ fn answers_without_our_tool_pass_byte_for_byte() {
 }
 
 #[test]
-fn a_last_event_without_its_blank_line_passes_too() {
+fn a_last_event_without_a_blank_line_passes() {
     for format in FORMATS {
         let stream = answers(&[&[Text("hello"), Theirs("x")]])[0].write(format, true);
         for cut in [1, 2, 9] {
@@ -142,7 +142,7 @@ fn to_client(out: &RoundEffect) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_not_ours_leaves_with_the_bytes_that_complete_it() {
+fn events_pass_as_soon_as_they_are_complete() {
     let answer = &answers(&[&[Thinking("hm"), Text("a"), Ours("111111"), Theirs("x")]])[0];
     for format in FORMATS {
         let mut held = ReplyJoiner::new(format, Transport::Stream, &request(format)).unwrap();
@@ -163,7 +163,7 @@ fn what_is_not_ours_leaves_with_the_bytes_that_complete_it() {
 }
 
 #[test]
-fn a_recall_is_answered_and_the_client_sees_one_answer() {
+fn a_recall_is_hidden_from_the_client() {
     for format in FORMATS {
         for is_stream in [true, false] {
             let rounds = answers(&[
@@ -199,7 +199,7 @@ fn a_recall_is_answered_and_the_client_sees_one_answer() {
 }
 
 #[test]
-fn calls_of_the_clients_beside_ours_are_the_clients_turn() {
+fn mixed_calls_end_the_reply() {
     for format in FORMATS {
         for is_stream in [true, false] {
             let rounds = answers(&[&[Ours("111111"), Theirs("x"), Ours("222222"), Theirs("y")]]);
@@ -213,7 +213,7 @@ fn calls_of_the_clients_beside_ours_are_the_clients_turn() {
 }
 
 #[test]
-fn several_rounds_are_one_answer() {
+fn several_rounds_make_one_reply() {
     for format in FORMATS {
         for is_stream in [true, false] {
             let rounds = answers(&[
@@ -233,7 +233,7 @@ fn several_rounds_are_one_answer() {
 }
 
 #[test]
-fn a_call_that_was_cut_off_is_not_answered() {
+fn truncated_calls_are_not_answered() {
     for format in FORMATS {
         for is_stream in [true, false] {
             let mut rounds = answers(&[&[Text("a"), Ours("111111")]]);
@@ -247,7 +247,7 @@ fn a_call_that_was_cut_off_is_not_answered() {
 }
 
 #[test]
-fn any_split_gives_the_same() {
+fn every_split_gives_the_same_reply() {
     let mut rng = Rng::new(7);
     let rounds: &[&[&[Part]]] = &[
         &[&[Text("a")]],
@@ -262,7 +262,7 @@ fn any_split_gives_the_same() {
 }
 
 #[test]
-fn drawn_answers_are_valid_whatever_they_hold() {
+fn random_replies_are_valid() {
     let n_seeds = if std::env::var_os("FANFOLD_MANY").is_some() { 20_000 } else { 150 };
     for seed in 0..n_seeds {
         let mut rng = Rng::new(seed);
@@ -294,7 +294,7 @@ fn drawn_answers_are_valid_whatever_they_hold() {
 }
 
 #[test]
-fn an_answer_can_be_ended_without_what_was_wanted() {
+fn a_reply_can_be_closed_without_originals() {
     for format in FORMATS {
         for is_stream in [true, false] {
             let carried = if is_stream { Transport::Stream } else { Transport::Whole };
@@ -313,7 +313,7 @@ fn an_answer_can_be_ended_without_what_was_wanted() {
 }
 
 #[test]
-fn a_stream_that_fails_in_the_middle_says_so_in_the_formats_way() {
+fn failed_streams_end_with_an_error_event() {
     use fanfold_wire::reply::ReplyReader;
     for format in FORMATS {
         let mut held = ReplyJoiner::new(format, Transport::Stream, &request(format)).unwrap();
@@ -331,7 +331,7 @@ fn a_stream_that_fails_in_the_middle_says_so_in_the_formats_way() {
 }
 
 #[test]
-fn garbage_passes_and_nothing_panics() {
+fn garbage_passes_without_panics() {
     let rounds = answers(&[&[Text("a"), Ours("111111")], &[Text("b")]]);
     for format in FORMATS {
         let mut bytes = rounds[0].write(format, true).into_bytes();
@@ -355,7 +355,7 @@ fn garbage_passes_and_nothing_panics() {
 }
 
 #[test]
-fn a_text_that_says_nothing_is_not_sent_back() {
+fn blank_texts_are_not_sent_back() {
     for is_stream in [true, false] {
         let rounds = answers(&[&[Text(""), Ours("111111")], &[Text("b")]]);
         let (course, _) = check(Format::Anthropic, is_stream, &rounds);
@@ -364,7 +364,7 @@ fn a_text_that_says_nothing_is_not_sent_back() {
 }
 
 #[test]
-fn thoughts_that_nobody_keeps_are_not_sent_back_nor_the_ids_of_what_followed() {
+fn unstored_thoughts_and_later_ids_are_not_sent_back() {
     let answer = answers(&[&[Thinking("hm"), Ours("111111")]])[0].write(Format::Responses, true);
     let without = answer.replace(r#""encrypted_content":"gAAA""#, r#""encrypted_content":null"#);
     assert_ne!(without, answer);
@@ -385,7 +385,7 @@ fn thoughts_that_nobody_keeps_are_not_sent_back_nor_the_ids_of_what_followed() {
 }
 
 #[test]
-fn the_id_is_the_one_that_a_client_can_go_on_from() {
+fn the_reply_has_the_id_to_continue_from() {
     let rounds = answers(&[&[Ours("111111")], &[Text("b")]]);
     for (store, expected) in [("true", "resp_1"), ("false", "resp_0")] {
         let request = request(Format::Responses).replace(r#""store":false"#, &format!(r#""store":{store}"#));
@@ -401,7 +401,7 @@ fn the_id_is_the_one_that_a_client_can_go_on_from() {
 }
 
 #[test]
-fn an_error_instead_of_the_second_answer_passes_as_it_is() {
+fn an_error_in_the_second_round_passes_unchanged() {
     let error = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
     for format in FORMATS {
         let mut held = ReplyJoiner::new(format, Transport::Whole, &request(format)).unwrap();
@@ -414,9 +414,9 @@ fn an_error_instead_of_the_second_answer_passes_as_it_is() {
     }
 }
 
-/// A stream of Chat Completions in which every call has the index 0, and one in which every part has another id.
+/// Streams of Chat Completions with the index 0 for every call, and with a new id for every part.
 #[test]
-fn calls_are_told_apart_by_servers_that_number_them_oddly() {
+fn calls_with_unusual_indexes_are_distinguished() {
     let rounds = answers(&[&[Theirs("x"), Ours("111111"), Theirs("y")]]);
     let usual = rounds[0].write(Format::Chat, true);
     let alike =
@@ -441,7 +441,7 @@ fn calls_are_told_apart_by_servers_that_number_them_oddly() {
         );
         assert!(told.is_some_and(|told| told + 1 < outs.len()), "it is told before the end: {outs:?}");
     }
-    // Where nothing is hidden, nothing is renumbered.
+    // Without hidden items nothing is renumbered.
     let theirs = answers(&[&[Theirs("x"), Theirs("y")]])[0]
         .write(Format::Chat, true)
         .replace(r#"[{"index":1,"#, r#"[{"index":0,"#);

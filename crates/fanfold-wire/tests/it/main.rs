@@ -1,4 +1,4 @@
-//! What every format promises.
+//! The contract of the wire formats.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

@@ -1,9 +1,9 @@
-//! What providers and servers really say, with other numbers: refusals for length, and what only sounds like one. Where
-//! somebody has written one down in public, the issue is named.
+//! Errors of real providers and servers, with other numbers: refusals for length, and similar errors. Public issues are
+//! named as sources.
 
 use fanfold_wire::reply::{PromptFill, refusal, too_much_output};
 
-/// Who says it, the status, the body, and what is read: cause, limit, size, output.
+/// The source, the status, the body, and the expected cause, limit, size and output.
 type Case = (&'static str, u16, &'static str, &'static str);
 
 const REFUSALS: &[Case] = &[
@@ -742,7 +742,7 @@ fn shown(status: u16, body: &str, filled: PromptFill) -> Option<String> {
 }
 
 #[test]
-fn every_known_phrasing_is_recognised_with_its_numbers() {
+fn known_refusals_are_recognised_with_their_numbers() {
     assert!(REFUSALS.len() >= 60);
     let mut wrong = Vec::new();
     for (who, status, body, expected) in REFUSALS {
@@ -755,7 +755,7 @@ fn every_known_phrasing_is_recognised_with_its_numbers() {
 }
 
 #[test]
-fn the_room_for_a_prompt_leaves_out_what_was_asked_for_as_output() {
+fn the_room_for_a_prompt_excludes_the_output() {
     let room = |who: &str| {
         let (_, status, body, _) = REFUSALS.iter().find(|(there, ..)| *there == who).unwrap();
         refusal(*status, body.as_bytes(), PromptFill::UNKNOWN).unwrap().room()
@@ -771,7 +771,7 @@ fn the_room_for_a_prompt_leaves_out_what_was_asked_for_as_output() {
 }
 
 #[test]
-fn the_size_of_a_prompt_is_known_where_the_output_is_told_apart() {
+fn prompt_size_is_known_if_the_output_is_separate() {
     let size = |who: &str| {
         let (_, status, body, _) = REFUSALS.iter().find(|(there, ..)| *there == who).unwrap();
         refusal(*status, body.as_bytes(), PromptFill::UNKNOWN).unwrap().prompt_size()
@@ -782,7 +782,7 @@ fn the_size_of_a_prompt_is_known_where_the_output_is_told_apart() {
 }
 
 #[test]
-fn what_only_sounds_alike_is_none() {
+fn similar_errors_are_not_refusals() {
     assert!(OTHERS.len() >= 15);
     for (who, status, body) in OTHERS {
         assert_eq!(shown(*status, body, PromptFill::FULL), None, "{who}");
@@ -791,7 +791,7 @@ fn what_only_sounds_alike_is_none() {
 }
 
 #[test]
-fn too_much_output_is_told_apart() {
+fn refused_output_is_distinguished() {
     for (who, body, limit) in OUTPUTS {
         assert_eq!(shown(400, body, PromptFill::FULL), None, "{who}");
         let found = too_much_output(400, body.as_bytes());
@@ -803,7 +803,7 @@ fn too_much_output_is_told_apart() {
 }
 
 #[test]
-fn a_400_without_a_word_counts_where_a_request_is_long() {
+fn an_empty_400_refuses_only_long_requests() {
     for body in ["", " \n", "{}", "Bad Request"] {
         // A window that is nearly full, however small, and one of which only the table says that it is far from full.
         for filled in [PromptFill::new(3_000, 4_000), PromptFill::new(38_000, 128_000)] {

@@ -1,4 +1,4 @@
-//! What is read from answers, whole and streamed, however they are split.
+//! Parsed replies, whole and streamed, in chunks of any size.
 
 use fanfold_wire::Format;
 use fanfold_wire::reply::{ParsedReply, ReplyReader, Transport};
@@ -108,7 +108,7 @@ fn check(format: Format, carried: Transport, answer: &str, expected: &str) {
 }
 
 #[test]
-fn streams_are_read_however_they_are_split() {
+fn streams_are_read_in_chunks_of_any_size() {
     check(
         Format::Anthropic,
         Transport::Stream,
@@ -145,7 +145,7 @@ fn streams_are_read_however_they_are_split() {
 }
 
 #[test]
-fn whole_answers_are_read() {
+fn whole_replies_are_read() {
     check(
         Format::Anthropic,
         Transport::Whole,
@@ -210,7 +210,7 @@ fn errors_in_a_stream_are_read_and_refusals_for_length_recognised() {
 }
 
 #[test]
-fn an_answer_that_says_only_that_the_window_was_full_is_a_refusal() {
+fn an_empty_reply_with_a_full_window_is_a_refusal() {
     let full = r#"{"id":"c1","choices":[{"index":0,"message":{"role":"assistant","content":""},"finish_reason":"model_context_window_exceeded"}],"usage":{"prompt_tokens":4,"completion_tokens":0}}"#;
     assert!(said(Format::Chat, Transport::Whole, &[full.as_bytes()]).refusal().is_some());
     let cut = full.replace("\"completion_tokens\":0", "\"completion_tokens\":900");
@@ -218,7 +218,7 @@ fn an_answer_that_says_only_that_the_window_was_full_is_a_refusal() {
 }
 
 #[test]
-fn what_breaks_off_has_not_ended_and_garbage_is_passed_over() {
+fn truncated_replies_are_not_complete() {
     for (format, stream) in
         [(Format::Anthropic, ANTHROPIC), (Format::Chat, CHAT), (Format::Responses, RESPONSES)]
     {

@@ -1,4 +1,4 @@
-//! Answers in which a model repeats its memory: people see none of it, and every other byte as it came.
+//! Replies that repeat memory: the memory is removed, and every other byte is unchanged.
 
 use fanfold_wire::reply::{ReplyScrubber, Transport, scrub};
 use fanfold_wire::{Format, fence};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 const FORMATS: [Format; 3] = [Format::Chat, Format::Anthropic, Format::Responses];
 
-/// A stream that says a text in these pieces.
+/// A stream with a text in these chunks.
 fn stream(format: Format, pieces: &[&str]) -> String {
     let mut out = String::new();
     let mut event = |name: &str, data: &Value| {
@@ -100,7 +100,7 @@ fn whole(format: Format, text: &str) -> String {
     body.to_string()
 }
 
-/// The bytes that come out, however they come in, and the text that was seen.
+/// The scrubbed bytes, the same for chunks of any size, and the shown text.
 fn passed(format: Format, carried: Transport, chunks: &[&[u8]]) -> (String, String) {
     let mut scrubbed = ReplyScrubber::new(format, carried);
     let mut out: Vec<u8> = chunks.iter().flat_map(|chunk| scrubbed.feed(chunk)).collect();
@@ -108,7 +108,7 @@ fn passed(format: Format, carried: Transport, chunks: &[&[u8]]) -> (String, Stri
     (String::from_utf8(out).unwrap(), scrubbed.shown_text().trim_end().to_owned())
 }
 
-/// The texts that a client puts together of a stream: of its pieces, and of what says all of it.
+/// The texts of a stream: concatenated from deltas, and repeated as a whole.
 fn texts(format: Format, stream: &str) -> Vec<String> {
     let data = stream.lines().filter_map(|line| line.strip_prefix("data: "));
     let events: Vec<Value> = data.filter_map(|data| serde_json::from_str(data).ok()).collect();
@@ -144,7 +144,7 @@ fn vectors() -> Vec<String> {
 }
 
 #[test]
-fn every_split_of_every_text_in_every_format() {
+fn every_split_of_every_text_is_scrubbed() {
     for format in FORMATS {
         for text in vectors() {
             let seen = scrub(&text);
@@ -175,7 +175,7 @@ fn every_split_of_every_text_in_every_format() {
 }
 
 #[test]
-fn bytes_may_be_split_anywhere() {
+fn every_split_of_the_bytes_is_scrubbed() {
     for format in FORMATS {
         let came = stream(format, &["Sure.\n<fanfold-", "memory>\nport\n</fanfold", "-memory>\nIt is é."]);
         let expected = passed(format, Transport::Stream, &[came.as_bytes()]);
@@ -187,7 +187,7 @@ fn bytes_may_be_split_anywhere() {
 }
 
 #[test]
-fn whole_answers_are_scrubbed_and_others_are_left_alone() {
+fn whole_replies_are_scrubbed() {
     for format in FORMATS {
         for text in vectors() {
             let came = whole(format, &text);
@@ -195,7 +195,7 @@ fn whole_answers_are_scrubbed_and_others_are_left_alone() {
             assert_eq!(said, scrub(&text).trim_end());
             match scrub(&text) == text {
                 true => assert_eq!(out, came),
-                // Thoughts are signed, and no person's to see.
+                // Thoughts are signed and not shown.
                 false => {
                     let quoted = |text: &str| serde_json::to_string(text).unwrap();
                     let expected = came.rfind(&quoted(&text)).map(|at| {
@@ -218,7 +218,7 @@ fn whole_answers_are_scrubbed_and_others_are_left_alone() {
 }
 
 #[test]
-fn what_may_be_a_tag_does_not_hold_others_up_for_long() {
+fn possible_tags_delay_events_briefly() {
     let came = stream(Format::Chat, &["a\n<fan", "cy that"]);
     let at = came.find("cy that").unwrap();
     let at = came[..at].rfind("data:").unwrap();

@@ -1,10 +1,10 @@
-//! What a client may see of an answer: the rules of each API for streams, checked event by event.
+//! A client's view of a reply: checks the rules of each API for streams, event by event.
 
 use fanfold_wire::Format;
 use fanfold_wire::reply::sse::Splitter;
 use serde_json::Value;
 
-/// What an answer is to its client: texts and thoughts in order, calls as `name(arguments)`, its end.
+/// A reply as its client sees it: texts and thoughts in order, calls as `name(arguments)`, the stop reason.
 #[derive(Debug, PartialEq, Eq, Default)]
 pub(crate) struct Seen {
     pub(crate) text: String,
@@ -14,7 +14,7 @@ pub(crate) struct Seen {
     pub(crate) output: u64,
 }
 
-/// Reads an answer as a client does, and says what is wrong with it.
+/// Reads a reply like a client. Returns the first violated rule.
 pub(crate) fn read(format: Format, bytes: &[u8], is_stream: bool) -> Result<Seen, String> {
     if !is_stream {
         let body: Value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! Time grows with the bytes and not faster: each of these would take minutes if it grew with their square.
+//! Time is linear in the bytes: each test would take minutes if it were quadratic.
 
 use fanfold_core::{Item, Voice};
 use fanfold_wire::{Conversation, Format};
@@ -15,7 +15,7 @@ fn through(body: &str, format: Format) {
 }
 
 #[test]
-fn a_hundred_thousand_calls_without_a_result() {
+fn unanswered_calls_take_linear_time() {
     let call = r#"{"id":"a","function":{"name":"f","arguments":"{}"}},"#.repeat(100_000);
     let body = format!(
         r#"[{{"role":"user","content":"x"}},{{"role":"assistant","tool_calls":[{}]}}]"#,
@@ -25,20 +25,20 @@ fn a_hundred_thousand_calls_without_a_result() {
 }
 
 #[test]
-fn a_hundred_thousand_results_without_a_call() {
+fn orphan_results_take_linear_time() {
     let result = r#"{"type":"tool_result","tool_use_id":"a","content":"x"},"#.repeat(100_000);
     let body = format!(r#"[{{"role":"user","content":[{}]}}]"#, result.trim_end_matches(','));
     through(&body, Format::Anthropic);
 }
 
 #[test]
-fn a_hundred_thousand_messages_of_one_role() {
+fn messages_of_one_role_take_linear_time() {
     let message = r#"{"role":"user","content":"x"},"#.repeat(100_000);
     through(&format!("[{}]", message.trim_end_matches(',')), Format::Anthropic);
 }
 
 #[test]
-fn a_hundred_thousand_levels() {
+fn deep_nesting_takes_linear_time() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     for format in Format::ALL {
         through(
@@ -51,7 +51,7 @@ fn a_hundred_thousand_levels() {
 }
 
 #[test]
-fn a_line_of_ten_megabytes() {
+fn long_lines_take_linear_time() {
     let line = "x\\n\\u00e9<tool_call>".repeat(500_000);
     for format in Format::ALL {
         let body = format!(

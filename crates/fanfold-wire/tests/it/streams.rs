@@ -1,15 +1,15 @@
-//! Answers of a provider, written as each API documents them: whole and streamed.
+//! Generates replies in the documented form of each API: whole and streamed.
 
 use fanfold_wire::Format;
 use fanfold_wire::reply::RECALL_TOOL;
 use serde_json::{Value, json};
 
-/// A part of an answer.
+/// A part of a reply.
 #[derive(Debug, Clone)]
 pub(crate) enum Part {
     /// A thought.
     Thinking(&'static str),
-    /// Words.
+    /// Text.
     Text(&'static str),
     /// A call of the recall tool, with a handle.
     Ours(&'static str),
@@ -17,12 +17,12 @@ pub(crate) enum Part {
     Theirs(&'static str),
 }
 
-/// One answer of the provider.
+/// A reply of the provider.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub(crate) n: usize,
     pub(crate) parts: Vec<Part>,
-    /// Whether the model ran into its limit of output.
+    /// True if the model ran into its limit of output.
     pub(crate) is_cut: bool,
 }
 
@@ -40,7 +40,7 @@ impl Answer {
         }
     }
 
-    /// The answer as a format carries it.
+    /// The reply in a format.
     pub(crate) fn write(&self, format: Format, is_stream: bool) -> String {
         match (format, is_stream) {
             (Format::Anthropic, true) => self.anthropic_stream(),

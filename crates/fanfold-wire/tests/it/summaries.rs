@@ -1,11 +1,11 @@
-//! Clients' own requests for a summary, by the words that each begins with; and conversations, which are none.
+//! Summary requests of clients, by their phrases, and conversations that are not summary requests.
 
 use fanfold_testkit::trajectories::trajectories;
 use fanfold_wire::reply;
 use fanfold_wire::{Format, Incoming};
 use serde_json::{Value, json};
 
-/// Who asks, where its words stand, and the words.
+/// The client, the position of its phrase, and the phrase.
 const ASKED: &[(&str, &str, &str)] = &[
     (
         "Claude Code",
@@ -92,7 +92,7 @@ fn is_summary_request(body: &str, format: Format) -> bool {
 }
 
 #[test]
-fn clients_are_recognised_by_their_words_in_every_format() {
+fn summary_requests_are_recognised_in_every_format() {
     for (who, place, words) in ASKED {
         for format in [Format::Anthropic, Format::Chat, Format::Responses] {
             let long = "[User]: hello\n".repeat(5000);
@@ -112,7 +112,7 @@ fn clients_are_recognised_by_their_words_in_every_format() {
 }
 
 #[test]
-fn a_conversation_about_summaries_is_none() {
+fn conversations_about_summaries_are_not_recognised() {
     let prompts = [
         "please summarize the README in three lines",
         "write a summary of the changes you made",
@@ -126,7 +126,7 @@ fn a_conversation_about_summaries_is_none() {
                     .to_string();
             assert!(!is_summary_request(&asked, format), "{prompt} in {format}");
         }
-        // The prompt is in the past: the conversation has gone on since.
+        // The prompt is not the last message.
         let words = ASKED[0].2;
         let past = match format {
             Format::Responses => {
@@ -146,7 +146,7 @@ fn a_conversation_about_summaries_is_none() {
 }
 
 #[test]
-fn no_recorded_prompt_is_taken_for_one() {
+fn recorded_prompts_are_not_summary_requests() {
     let Some(trajectories) = trajectories() else { return };
     let (mut n_prompts, mut wrong) = (0, Vec::new());
     for trajectory in &trajectories {

@@ -1,10 +1,10 @@
-//! What each provider accepts: the checker that all test suites share, by the names of our formats.
+//! The rules of each provider: the checker shared by all test suites, by format.
 
 use fanfold_testkit::bodies::Kind;
 use fanfold_testkit::valid;
 use fanfold_wire::Format;
 
-/// Says why a body would be refused.
+/// The reason why a provider would reject a body.
 pub(crate) fn check(format: Format, body: &str) -> Result<(), String> {
     let kind = match format {
         Format::Chat => Kind::Chat,

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::{BlockKind, is_blank, kind_of};
 use crate::conversation::entry_map::Role;
-use crate::conversation::outgoing::OutMessage;
 use crate::json::{self, Object};
+use crate::conversation::outgoing::OutMessage;
 
 /// The blocks of a message. A text is one block, a blank text none.
 pub(super) fn blocks_of(message: &str) -> Vec<Cow<'_, str>> {
@@ -57,11 +57,8 @@ fn has_result(out: &OutMessage<'_>) -> bool {
         && blocks_of(&out.json).iter().any(|block| kind_of(block) == BlockKind::ToolResult)
 }
 
-/// Merges neighbours of one role for which `are_one` holds.
-fn merge_where<'a>(
-    outs: Vec<OutMessage<'a>>,
-    are_one: impl Fn(&OutMessage<'_>, &OutMessage<'_>) -> bool,
-) -> Vec<OutMessage<'a>> {
+/// Merges neighbours of one role if `are_one` holds for them.
+fn merge_where<'a>(outs: Vec<OutMessage<'a>>, are_one: impl Fn(&OutMessage<'_>, &OutMessage<'_>) -> bool) -> Vec<OutMessage<'a>> {
     let mut merged: Vec<OutMessage<'a>> = Vec::with_capacity(outs.len());
     let mut run: Vec<OutMessage<'a>> = Vec::new();
     for out in outs {
@@ -78,7 +75,7 @@ fn merge_where<'a>(
     merged
 }
 
-/// Whether a message has a known form. Others stay unchanged.
+/// Returns whether a message has a known form. Others stay unchanged.
 pub(super) fn can_merge(message: &str) -> bool {
     let Some(object) = Object::parse(message) else { return false };
     let is_known = matches!(object.text("role").as_deref(), Some("user" | "assistant" | "system"));
@@ -114,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbours_of_one_role_become_one_message_where_that_is_wanted() {
+    fn only_alternating_roles_merge_prompts() {
         let items = [
             r#"{"role":"user","content":"a"}"#,
             r#"{"role":"user","content":[{"type":"text","text":"b"}],"x":1}"#,
@@ -133,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn results_stand_in_one_message() {
+    fn results_are_merged_into_one_message() {
         let result = |id: u8| {
             format!(
                 r#"{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"{id}","content":"r"}}]}}"#
@@ -148,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn thoughts_stay_in_front() {
+    fn thoughts_stay_first() {
         let items = [
             r#"{"role":"assistant","content":"note"}"#,
             r#"{"role":"assistant","content":[{"type":"thinking","thinking":"t"},{"type":"tool_use"}]}"#,

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_breakpoint_goes_to_the_last_block_that_can_carry_it() {
+    fn a_breakpoint_goes_to_the_last_block_that_accepts_it() {
         let mut message = out(r#"{"role":"user","content":"hi"}"#);
         assert!(add_breakpoint(&mut message, r#"{"type":"ephemeral"}"#));
         assert_eq!(
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_fold_gets_a_breakpoint_like_the_next_one() {
+    fn the_note_of_a_fold_copies_the_next_breakpoint() {
         let note = r#"{"role":"user","content":[{"type":"text","text":"folded"}]}"#;
         let newest = r#"{"role":"user","content":[{"type":"text","text":"a","cache_control":{"ttl":"1h"}}]}"#;
         let mut outs = [out(note), out(r#"{"role":"assistant","content":"b"}"#), out(newest)];
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_breakpoints_go_first() {
+    fn the_oldest_breakpoints_are_removed_first() {
         let message = r#"{"role":"user","content":[{"type":"text","text":"a","cache_control":{}},{"type":"tool_result","content":[{"type":"text","text":"b","cache_control":{}}],"cache_control":{}}]}"#;
         let mut outs = [out(message), out(message)];
         limit(&mut outs, 1);

@@ -71,7 +71,7 @@ fn move_system_after_users(outs: &mut [OutMessage<'_>]) {
     }
 }
 
-/// Puts a breakpoint on the newest block so far that accepts it.
+/// Puts a breakpoint on the newest block that accepts it.
 fn move_back(outs: &mut [OutMessage<'_>], breakpoint: Option<&str>) {
     let Some(breakpoint) = breakpoint else { return };
     for out in outs.iter_mut().rev() {

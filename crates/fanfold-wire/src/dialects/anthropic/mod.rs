@@ -95,7 +95,7 @@ fn kind_of(block: &str) -> BlockKind {
     Object::parse(block).map_or(BlockKind::Other, |block| kind(&block))
 }
 
-/// Whether a content is a blank text.
+/// Returns whether a content is a blank text.
 fn is_blank(content: &str) -> bool {
     json::string(content).is_some_and(|text| text.text.trim().is_empty())
 }

@@ -2,14 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::{blocks, reply, rounds};
+use super::blocks;
 use crate::dialects::api::{is_below, last_span};
-use crate::dialects::{Api, EventTexts, Headers, Provider, RecallPositions, append_to_content};
+use crate::dialects::{Headers, Provider, RecallPositions, Requests, append_to_content};
 use crate::json::{self, Object, Splices};
-use crate::reply::reader::Reading;
-use crate::reply::rounds::JoinRounds;
-use crate::reply::sse::Event;
-use crate::reply::text::TextReader;
 use crate::request::HiddenRecalls;
 use crate::request::recall_tool::{description, parameters};
 
@@ -52,7 +48,7 @@ fn owns_headers(headers: &dyn Headers) -> bool {
 /// The HTTP interface of Anthropic Messages.
 pub(super) struct Messages;
 
-impl Api for Messages {
+impl Requests for Messages {
     fn provider(&self) -> &'static Provider {
         &ANTHROPIC
     }
@@ -132,51 +128,7 @@ impl Api for Messages {
         Some(RecallPositions { call: Some(call.end), result: result.end })
     }
 
-    fn read_event(&self, reading: &mut Reading, event: &Event) {
-        reply::read_event(reading, event);
-    }
 
-    fn read_whole(&self, reading: &mut Reading, body: &Object<'_>) {
-        reply::read_whole(reading, body);
-    }
-
-    fn is_preamble(&self, event: &Event, _data: &str) -> bool {
-        matches!(event.name(), Some("message_start" | "ping"))
-    }
-
-    fn counts_cache_separately(&self) -> bool {
-        true
-    }
-
-    fn text_of_event(&self, reader: &mut TextReader, kind: &str, event: &Object<'_>) -> String {
-        let key = match kind {
-            "content_block_start" => "content_block",
-            "content_block_delta" => "delta",
-            "message_stop" => {
-                reader.is_done = true;
-                return String::new();
-            }
-            _ => return String::new(),
-        };
-        event.some(key).map_or_else(String::new, |part| reader.part(part))
-    }
-
-    fn text_of_whole(&self, reader: &mut TextReader, body: &Object<'_>) -> String {
-        reader.content(body.some("content"))
-    }
-
-    fn texts_of_event<'d>(&self, kind: &str, event: &Object<'d>) -> EventTexts<'d> {
-        reply::texts_of_event(kind, event)
-    }
-
-    fn texts_of_whole<'d>(&self, body: &Object<'d>) -> Vec<&'d str> {
-        let blocks = body.some("content").and_then(json::array).unwrap_or_default();
-        blocks.into_iter().filter_map(|block| json::text_of_type(block, "text")).collect()
-    }
-
-    fn join_rounds(&self, _request: &str) -> Box<dyn JoinRounds + Send> {
-        Box::new(rounds::JoinedMessages::default())
-    }
 }
 
 fn content_blocks(message: &str) -> Option<Vec<&str>> {

@@ -17,7 +17,7 @@ pub(super) struct JoinedMessages {
 }
 
 impl JoinedMessages {
-    /// Whether no block is hidden or renumbered.
+    /// Returns whether no block is hidden or renumbered.
     fn is_unchanged(&self, state: &JoinState) -> bool {
         state.n_rounds == 0 && self.blocks.shows_all()
     }

@@ -28,7 +28,7 @@ pub(crate) fn encode<'a>(
     messages
 }
 
-/// Encodes one message, unless there is nothing to send.
+/// Encodes one message; `None` if it is left out.
 pub(crate) fn encode_message<'a>(
     layout: Layout,
     source: &EncodeSource<'a, '_>,
@@ -142,7 +142,7 @@ fn edited_prompt<'a>(
     is_refused(value).then(|| (value, "\"\"".to_owned()))
 }
 
-/// Whether providers reject this content.
+/// Returns whether providers reject this content.
 fn is_refused(value: &str) -> bool {
     matches!(value, "null" | "[]")
 }

@@ -115,7 +115,7 @@ impl<'a> Message<'a> {
         self.object.some("function_call").filter(|call| call.starts_with('{')).into_iter().collect()
     }
 
-    /// Whether its call, if any, is a `function_call`, which has no id.
+    /// Returns whether its call, if any, is a `function_call`, which has no id.
     fn is_legacy(&self) -> bool {
         self.object.some("tool_calls").and_then(json::array).is_none_or(|calls| calls.is_empty())
     }

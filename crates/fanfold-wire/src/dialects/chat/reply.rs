@@ -1,55 +1,113 @@
 //! Replies of Chat Completions.
 
-use super::super::EventTexts;
-use crate::dialects::TextFragment;
+use super::request::ChatCompletions;
+use super::rounds;
+use crate::dialects::{EventTexts, Replies, TextFragment};
 use crate::json::{self, Object};
 use crate::reply::reader::{Failure, Reading, has_value};
+use crate::reply::rounds::JoinRounds;
 use crate::reply::sse::Event;
 use crate::reply::text::TextReader;
 use crate::reply::usage::number;
 
-pub(super) fn read_event(reading: &mut Reading, event: &Event) {
-    let raw = event.raw();
-    let is_first = !reading.has_begun;
-    let is_relevant = is_first
-        || ["\"tool_calls\"", "\"finish_reason\"", "\"usage\"", "\"error\""]
-            .iter()
-            .any(|key| has_value(raw, key));
-    if !is_relevant && memchr::memmem::find(raw, b"[DONE]").is_none() {
-        return;
+impl Replies for ChatCompletions {
+    fn read_event(&self, reading: &mut Reading, event: &Event) {
+        let raw = event.raw();
+        let is_first = !reading.has_begun;
+        let is_relevant = is_first
+            || ["\"tool_calls\"", "\"finish_reason\"", "\"usage\"", "\"error\""]
+                .iter()
+                .any(|key| has_value(raw, key));
+        if !is_relevant && memchr::memmem::find(raw, b"[DONE]").is_none() {
+            return;
+        }
+        let Some(data) = event.data() else { return };
+        if data.trim() == "[DONE]" {
+            reading.reply.is_ended = true;
+            return;
+        }
+        let Some(chunk) = Object::parse(&data) else { return };
+        if is_first {
+            reading.has_begun = true;
+            reading.reply.id = chunk.text("id").map(Into::into);
+            reading.reply.model = chunk.text("model").map(Into::into);
+        }
+        // Groq has a field of its own for the usage of a stream.
+        let groq = chunk.some("x_groq").and_then(Object::parse).and_then(|groq| groq.some("usage"));
+        for usage in groq.into_iter().chain(chunk.some("usage")) {
+            reading.usage.read(usage);
+        }
+        if chunk.some("error").is_some() {
+            reading.reply.failure = Failure::read(&data);
+        }
+        let Some(choice) = first_choice(&chunk) else { return };
+        if let Some(delta) = choice.some("delta").and_then(Object::parse) {
+            read_calls(reading, &delta);
+        }
+        read_finish_reason(reading, &choice);
     }
-    let Some(data) = event.data() else { return };
-    if data.trim() == "[DONE]" {
-        reading.reply.is_ended = true;
-        return;
-    }
-    let Some(chunk) = Object::parse(&data) else { return };
-    if is_first {
-        reading.has_begun = true;
-        reading.reply.id = chunk.text("id").map(Into::into);
-        reading.reply.model = chunk.text("model").map(Into::into);
-    }
-    // Groq has a field of its own for the usage of a stream.
-    let groq = chunk.some("x_groq").and_then(Object::parse).and_then(|groq| groq.some("usage"));
-    for usage in groq.into_iter().chain(chunk.some("usage")) {
-        reading.usage.read(usage);
-    }
-    if chunk.some("error").is_some() {
-        reading.reply.failure = Failure::read(&data);
-    }
-    let Some(choice) = first_choice(&chunk) else { return };
-    if let Some(delta) = choice.some("delta").and_then(Object::parse) {
-        read_calls(reading, &delta);
-    }
-    read_finish_reason(reading, &choice);
-}
 
-pub(super) fn read_whole(reading: &mut Reading, body: &Object<'_>) {
-    let Some(choice) = first_choice(body) else { return };
-    if let Some(message) = choice.some("message").and_then(Object::parse) {
-        read_calls(reading, &message);
+    fn read_whole(&self, reading: &mut Reading, body: &Object<'_>) {
+        let Some(choice) = first_choice(body) else { return };
+        if let Some(message) = choice.some("message").and_then(Object::parse) {
+            read_calls(reading, &message);
+        }
+        read_finish_reason(reading, &choice);
     }
-    read_finish_reason(reading, &choice);
+
+    fn is_preamble(&self, _event: &Event, data: &str) -> bool {
+        let Some(chunk) = Object::parse(data).filter(|_| json::is_valid(data)) else { return false };
+        let choices = chunk.get("choices").and_then(json::array).unwrap_or_default();
+        let Some(choice) = choices.first().and_then(|choice| Object::parse(choice)) else { return false };
+        let is_empty = |field: &json::Field<'_>| field.key == "role" || matches!(field.value, "null" | "\"\"");
+        let has_no_content =
+            choice.get("delta").and_then(Object::parse).is_some_and(|delta| delta.fields.iter().all(is_empty));
+        has_no_content && choice.some("finish_reason").is_none() && chunk.some("error").is_none()
+    }
+
+    fn text_of_event(&self, reader: &mut TextReader, _kind: &str, event: &Object<'_>) -> String {
+        let delta = first_choice(event)
+            .and_then(|choice| choice.some("delta").or_else(|| choice.some("message")))
+            .and_then(Object::parse);
+        delta.map_or_else(String::new, |delta| text_of_message(reader, &delta))
+    }
+
+    fn text_of_whole(&self, reader: &mut TextReader, body: &Object<'_>) -> String {
+        let message =
+            first_choice(body).and_then(|choice| choice.some("message")).and_then(Object::parse);
+        message.map_or_else(String::new, |message| text_of_message(reader, &message))
+    }
+
+    fn texts_of_event<'d>(&self, _kind: &str, event: &Object<'d>) -> EventTexts<'d> {
+        let mut texts = EventTexts::default();
+        for choice in event.some("choices").and_then(json::array).unwrap_or_default() {
+            let Some(choice) = Object::parse(choice) else { continue };
+            let text = choice.get("index").unwrap_or("0").to_owned();
+            let delta = choice.some("delta").and_then(Object::parse);
+            if choice.some("finish_reason").is_some() {
+                texts.ended_after.push(text.clone());
+            }
+            if let Some(value) = delta.and_then(|delta| delta.some("content")) {
+                texts.fragments.push(TextFragment { text, value, is_whole: false });
+            } else if choice.some("finish_reason").is_some() {
+                texts.ended_before.push(text);
+            }
+        }
+        texts
+    }
+
+    fn texts_of_whole<'d>(&self, body: &Object<'d>) -> Vec<&'d str> {
+        let choices = body.some("choices").and_then(json::array).unwrap_or_default();
+        let messages =
+            choices.into_iter().filter_map(|choice| Object::parse(choice)?.some("message").and_then(Object::parse));
+        messages
+            .filter_map(|message| message.some("content").filter(|content| content.starts_with('"')))
+            .collect()
+    }
+
+    fn join_rounds(&self, _request: &str) -> Box<dyn JoinRounds + Send> {
+        Box::new(rounds::JoinedCompletions::default())
+    }
 }
 
 /// The choice with the index 0. Clients that request several choices handle the others.
@@ -66,16 +124,7 @@ fn read_finish_reason(reading: &mut Reading, choice: &Object<'_>) {
     }
 }
 
-/// Whether a chunk has a role and no content yet.
-pub(super) fn is_first_chunk(data: &str) -> bool {
-    let Some(chunk) = Object::parse(data).filter(|_| json::is_valid(data)) else { return false };
-    let choices = chunk.get("choices").and_then(json::array).unwrap_or_default();
-    let Some(choice) = choices.first().and_then(|choice| Object::parse(choice)) else { return false };
-    let is_empty = |field: &json::Field<'_>| field.key == "role" || matches!(field.value, "null" | "\"\"");
-    let has_no_content =
-        choice.get("delta").and_then(Object::parse).is_some_and(|delta| delta.fields.iter().all(is_empty));
-    has_no_content && choice.some("finish_reason").is_none() && chunk.some("error").is_none()
-}
+/// True if a chunk has a role and no content yet.
 
 /// The text of a message or a delta.
 pub(super) fn text_of_message(reader: &mut TextReader, message: &Object<'_>) -> String {
@@ -86,23 +135,6 @@ pub(super) fn text_of_message(reader: &mut TextReader, message: &Object<'_>) -> 
 }
 
 /// The visible texts of a chunk, one for each choice.
-pub(super) fn texts_of_chunk<'d>(chunk: &Object<'d>) -> EventTexts<'d> {
-    let mut texts = EventTexts::default();
-    for choice in chunk.some("choices").and_then(json::array).unwrap_or_default() {
-        let Some(choice) = Object::parse(choice) else { continue };
-        let text = choice.get("index").unwrap_or("0").to_owned();
-        let delta = choice.some("delta").and_then(Object::parse);
-        if choice.some("finish_reason").is_some() {
-            texts.ended_after.push(text.clone());
-        }
-        if let Some(value) = delta.and_then(|delta| delta.some("content")) {
-            texts.fragments.push(TextFragment { text, value, is_whole: false });
-        } else if choice.some("finish_reason").is_some() {
-            texts.ended_before.push(text);
-        }
-    }
-    texts
-}
 
 /// Assigns the parts of streamed calls to their calls.
 ///

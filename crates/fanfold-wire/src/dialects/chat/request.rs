@@ -2,15 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::{reply, rounds};
 use crate::conversation::outgoing::is_note;
 use crate::dialects::api::{is_below, last_span};
-use crate::dialects::{Api, EventTexts, Provider, RecallPositions, append_to_content};
+use crate::dialects::{Provider, RecallPositions, Requests, append_to_content};
 use crate::json::{self, Object, Splices};
-use crate::reply::reader::Reading;
-use crate::reply::rounds::JoinRounds;
-use crate::reply::sse::Event;
-use crate::reply::text::TextReader;
 use crate::request::HiddenRecalls;
 use crate::request::recall_tool::{description, parameters};
 
@@ -60,7 +55,7 @@ const RESOURCES: &[&str] = &[
 /// The HTTP interface of Chat Completions.
 pub(super) struct ChatCompletions;
 
-impl Api for ChatCompletions {
+impl Requests for ChatCompletions {
     fn provider(&self) -> &'static Provider {
         &OPENAI
     }
@@ -128,48 +123,6 @@ impl Api for ChatCompletions {
         Some(RecallPositions { call: Some(call.end), result: result.end })
     }
 
-    fn read_event(&self, reading: &mut Reading, event: &Event) {
-        reply::read_event(reading, event);
-    }
-
-    fn read_whole(&self, reading: &mut Reading, body: &Object<'_>) {
-        reply::read_whole(reading, body);
-    }
-
-    fn is_preamble(&self, _event: &Event, data: &str) -> bool {
-        reply::is_first_chunk(data)
-    }
-
-    fn text_of_event(&self, reader: &mut TextReader, _kind: &str, event: &Object<'_>) -> String {
-        let delta = reply::first_choice(event)
-            .and_then(|choice| choice.some("delta").or_else(|| choice.some("message")))
-            .and_then(Object::parse);
-        delta.map_or_else(String::new, |delta| reply::text_of_message(reader, &delta))
-    }
-
-    fn text_of_whole(&self, reader: &mut TextReader, body: &Object<'_>) -> String {
-        let message =
-            reply::first_choice(body).and_then(|choice| choice.some("message")).and_then(Object::parse);
-        message.map_or_else(String::new, |message| reply::text_of_message(reader, &message))
-    }
-
-    fn texts_of_event<'d>(&self, _kind: &str, event: &Object<'d>) -> EventTexts<'d> {
-        reply::texts_of_chunk(event)
-    }
-
-    fn texts_of_whole<'d>(&self, body: &Object<'d>) -> Vec<&'d str> {
-        let choices = body.some("choices").and_then(json::array).unwrap_or_default();
-        let messages = choices
-            .into_iter()
-            .filter_map(|choice| Object::parse(choice)?.some("message").and_then(Object::parse));
-        messages
-            .filter_map(|message| message.some("content").filter(|content| content.starts_with('"')))
-            .collect()
-    }
-
-    fn join_rounds(&self, _request: &str) -> Box<dyn JoinRounds + Send> {
-        Box::new(rounds::JoinedCompletions::default())
-    }
 }
 
 /// A message in a list whose roles alternate.

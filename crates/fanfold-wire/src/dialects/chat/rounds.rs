@@ -14,7 +14,7 @@ use crate::request::RECALL_TOOL;
 pub(super) struct JoinedCompletions {
     streamed: StreamedCalls,
     calls: ItemNumbers,
-    /// Whether an earlier round showed text, so that the next text begins a paragraph.
+    /// True if an earlier round showed text, so that the next text begins a paragraph.
     has_text: bool,
     /// The text of earlier whole replies.
     text: String,
@@ -237,7 +237,7 @@ impl JoinRounds for JoinedCompletions {
     }
 }
 
-/// A message or a delta with these calls, or without the field if there are none.
+/// A message or a delta with these calls. Without calls it has no such field.
 fn with_calls(message: &str, calls: Vec<String>) -> String {
     match calls.is_empty() {
         true => without_fields(message, |key| key == "tool_calls"),
@@ -255,7 +255,7 @@ fn is_recall(call: &Object<'_>) -> bool {
     function.is_some_and(|function| function.text("name").as_deref() == Some(RECALL_TOOL))
 }
 
-/// Whether all fields of a delta are empty.
+/// Returns whether all fields of a delta are empty.
 fn is_empty(delta: &Object<'_>) -> bool {
     delta.fields.iter().all(|field| matches!(field.value, "null" | "\"\"" | "[]" | "{}"))
 }

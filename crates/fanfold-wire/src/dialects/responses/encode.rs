@@ -46,7 +46,7 @@ pub(crate) fn encode<'a>(source: &EncodeSource<'a, '_>, sends: &[SendItem<'_>]) 
     outs
 }
 
-/// Whether the model made an item.
+/// True if the model made an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ItemOrigin {
     Thought,
@@ -147,13 +147,13 @@ fn render<'a>(
     Some(OutMessage { role, json: Cow::Owned(splices.apply(raw)) })
 }
 
-/// Whether a stub can replace the item's content.
+/// Returns whether a stub can replace the item's content.
 fn is_plain_message(object: &Object<'_>) -> bool {
     let is_known = matches!(object.text("role").as_deref(), Some("user" | "system" | "developer"));
     kind(object) == ItemKind::Message && is_known && object.get("content").is_some()
 }
 
-/// Whether the entry is always sent unchanged.
+/// Returns whether the entry is always sent unchanged.
 fn is_always_sent(source: &EncodeSource<'_, '_>, portion: &OutPortion<'_>) -> bool {
     source.map.anchors.get(portion.entry.index()).is_some_and(|anchor| anchor.is_always_sent)
 }

@@ -1,24 +1,16 @@
 //! OpenAI Responses as an HTTP interface, and what is edited in its requests.
 
-use super::{reply, rounds};
 use crate::dialects::api::last_span;
 use crate::dialects::chat::OPENAI;
-use crate::dialects::{Api, EventTexts, Provider, RecallPositions, append_to_content};
+use crate::dialects::{Provider, RecallPositions, Requests, append_to_content};
 use crate::json::{self, Object, Splices};
-use crate::reply::reader::Reading;
-use crate::reply::rounds::JoinRounds;
-use crate::reply::sse::Event;
-use crate::reply::text::TextReader;
 use crate::request::HiddenRecalls;
 use crate::request::recall_tool::{description, parameters};
-
-/// Events before the first one with content.
-const PREAMBLE: &[&str] = &["response.created", "response.in_progress", "response.queued"];
 
 /// The HTTP interface of OpenAI Responses.
 pub(super) struct Responses;
 
-impl Api for Responses {
+impl Requests for Responses {
     fn provider(&self) -> &'static Provider {
         &OPENAI
     }
@@ -90,45 +82,4 @@ impl Api for Responses {
         is_in_order.then_some(RecallPositions { call: call.map(|call| call.end), result: result.end })
     }
 
-    fn read_event(&self, reading: &mut Reading, event: &Event) {
-        reply::read_event(reading, event);
-    }
-
-    fn read_whole(&self, reading: &mut Reading, body: &Object<'_>) {
-        reply::read_whole(reading, body);
-    }
-
-    fn is_preamble(&self, event: &Event, _data: &str) -> bool {
-        event.name().is_some_and(|name| PREAMBLE.contains(&name))
-    }
-
-    fn text_of_event(&self, reader: &mut TextReader, kind: &str, event: &Object<'_>) -> String {
-        reader.ending.has_thought |= kind.starts_with("response.reasoning");
-        let delta = event.text("delta").unwrap_or_default();
-        match kind {
-            "response.output_text.delta" => return delta.into_owned(),
-            "response.refusal.delta" => reader.ending.refusal.push_str(&delta),
-            "response.completed" | "response.failed" | "response.incomplete" => reader.is_done = true,
-            _ => {}
-        }
-        String::new()
-    }
-
-    fn text_of_whole(&self, reader: &mut TextReader, body: &Object<'_>) -> String {
-        let items = body.some("output").and_then(json::array).unwrap_or_default();
-        let items = items.into_iter().filter_map(Object::parse);
-        items.map(|item| reader.content(item.some("content"))).collect()
-    }
-
-    fn texts_of_event<'d>(&self, kind: &str, event: &Object<'d>) -> EventTexts<'d> {
-        reply::texts_of_event(kind, event)
-    }
-
-    fn texts_of_whole<'d>(&self, body: &Object<'d>) -> Vec<&'d str> {
-        reply::texts_of_response(body)
-    }
-
-    fn join_rounds(&self, request: &str) -> Box<dyn JoinRounds + Send> {
-        Box::new(rounds::JoinedResponses::new(request))
-    }
 }

@@ -11,7 +11,7 @@ use crate::request::RECALL_TOOL;
 
 /// One or several responses as one.
 pub(super) struct JoinedResponses {
-    /// Whether the provider stores nothing. Then the client continues from its own copy, and the first id stays.
+    /// True if the provider stores nothing. Then the client continues from its own copy, and the first id stays.
     is_unstored: bool,
     items: ItemNumbers,
     /// The number of the next event, once events are renumbered.
@@ -23,7 +23,7 @@ impl JoinedResponses {
         JoinedResponses { is_unstored: is_unstored(request), items: ItemNumbers::default(), next_event: None }
     }
 
-    /// Whether no item is hidden or renumbered.
+    /// Returns whether no item is hidden or renumbered.
     fn is_unchanged(&self, state: &JoinState) -> bool {
         state.n_rounds == 0 && self.items.shows_all()
     }
