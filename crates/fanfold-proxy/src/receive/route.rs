@@ -5,12 +5,12 @@ use http::{HeaderMap, Method};
 
 /// The format of a request that is folded; `None` for requests that pass unchanged.
 pub(crate) fn folded(method: &Method, path: &str) -> Option<Format> {
-    if method == Method::POST { Format::of_path(path) } else { None }
+    if method == Method::POST { Format::from_path(path) } else { None }
 }
 
 /// The provider of a request: by its path, or else by its headers, or else the usual one.
 pub(crate) fn provider(path: &str, headers: &HeaderMap, usual: &'static Provider) -> &'static Provider {
-    Provider::of_request(path, &RequestHeaders(headers)).unwrap_or(usual)
+    Provider::from_request(path, &RequestHeaders(headers)).unwrap_or(usual)
 }
 
 struct RequestHeaders<'a>(&'a HeaderMap);

@@ -38,7 +38,7 @@ impl MessageStyle {
 
 /// A message without style, and its style.
 pub fn strip_style(format: Format, raw: &str) -> (Cow<'_, str>, MessageStyle) {
-    if !format.dialect().has_cache_markers() {
+    if !format.facts().has_cache_markers {
         return (Cow::Borrowed(raw), MessageStyle::default());
     }
     strip(raw)

@@ -150,7 +150,7 @@ fn open_one(body: &str, value: &str, format: Option<Format>) -> Result<OpenedBod
         return Ok(opened(body, format, value, &items, None));
     }
     let keys = match format {
-        Some(format) => vec![format.dialect().list_key()],
+        Some(format) => vec![format.facts().list_key],
         None => dialects::list_keys(),
     };
     let Some((object, found)) = Object::parse_and_list(value, &keys) else {
@@ -217,16 +217,16 @@ fn opened(body: &str, format: Format, list: &str, items: &[&str], object: Option
     }
     frame.separator = separator(body, &messages).unwrap_or(", ").to_owned();
     if let Some(object) = object {
-        let dialect = format.dialect();
+        let facts = format.facts();
         let range = |key: &str| object.some(key).map(|value| json::span(body, value));
         frame.tools = range("tools").or_else(|| range("functions"));
         frame.tools_value = object.get("tools").map(|value| json::span(body, value));
         frame.object = json::span(body, object.raw.trim_start()).start.into();
         frame.model = object.text("model").map(Into::into);
         frame.max_output = max_output(object);
-        frame.system = dialect.system_key().and_then(range);
-        frame.count = dialect.count_key().and_then(range);
-        frame.is_continued = dialect.is_continued(object);
+        frame.system = facts.system_key.and_then(range);
+        frame.count = facts.count_key.and_then(range);
+        frame.is_continued = format.dialect().is_continued(object);
     }
     OpenedBody { format, frame, messages }
 }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::cache_markers::{MessageStyle, strip_style};
 use super::frame::{self, DecodeError, Frame, OpenedBody};
 use crate::dialects::Format;
+use crate::json;
 
 /// A request body, or a list of messages.
 #[derive(Debug, Clone)]
@@ -81,6 +82,17 @@ impl Incoming {
     /// The JSON of the system text outside the list.
     pub fn system(&self) -> Option<&str> {
         self.text.get(self.frame.system.clone()?)
+    }
+
+    /// The model that the request names.
+    pub fn model(&self) -> Option<&str> {
+        self.frame.model.as_deref()
+    }
+
+    /// Returns whether the request has tools.
+    pub fn has_tools(&self) -> bool {
+        let tools = self.frame.tools_value.clone().and_then(|span| json::array(self.text.get(span)?));
+        tools.is_some_and(|tools| !tools.is_empty())
     }
 
     /// Returns whether the provider stores the beginning of the conversation, so that the list only continues it.

@@ -131,6 +131,13 @@ impl EntryMap {
         self.repairs.push(Repair { origin, oddity });
     }
 
+    /// Reports a text with half a surrogate pair.
+    pub(crate) fn report_broken(&mut self, part: usize, content: &Content<'_>) {
+        if content.is_broken {
+            self.repair(part, Oddity::LoneSurrogate);
+        }
+    }
+
     /// Adds the system text outside the list.
     pub(crate) fn add_outside_system(&mut self, content: &Content<'_>) {
         let media = content.media(Origin::OUTSIDE.message);

@@ -117,15 +117,9 @@ impl Conversation {
         self.read_from(first)
     }
 
-    /// Replaces the body by the client's next one, if it extends this conversation. Otherwise nothing changes.
+    /// Replaces the body by the client's next one. Returns a body that does not extend this conversation, unchanged.
     ///
     /// Only new messages are decoded. The style of messages may differ: the newest is sent.
-    pub fn continue_with(&mut self, body: &str) -> Result<Option<Vec<Change>>, DecodeError> {
-        let incoming = Incoming::open(body, Some(self.format))?;
-        Ok(self.continue_from(incoming).ok())
-    }
-
-    /// Like [`continue_with`](Self::continue_with), but returns a body that does not extend the conversation.
     pub fn continue_from(&mut self, incoming: Incoming) -> Result<Vec<Change>, Box<Incoming>> {
         let n_held = self.spans.len();
         let is_alike = incoming.format == self.format

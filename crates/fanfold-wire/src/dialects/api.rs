@@ -175,7 +175,7 @@ impl Provider {
     }
 
     /// The provider that a request is meant for, by its path or else by its headers.
-    pub fn of_request(path: &str, headers: &dyn Headers) -> Option<&'static Provider> {
+    pub fn from_request(path: &str, headers: &dyn Headers) -> Option<&'static Provider> {
         let all = Provider::all();
         let by_path = all.iter().find(|provider| (provider.owns_path)(path));
         by_path.or_else(|| all.iter().find(|provider| (provider.owns_headers)(headers))).copied()
@@ -201,13 +201,13 @@ impl fmt::Debug for Provider {
     }
 }
 
-/// Returns whether the first segment of a path, after a version, is one of some resources. The root belongs to every API.
-pub(crate) fn is_below(path: &str, resources: &[&str]) -> bool {
+/// Returns whether the first segment of a path, after a version, is one of some resources, separated by spaces. The root belongs to every API.
+pub(crate) fn is_below(path: &str, resources: &str) -> bool {
     let path = path.trim_matches('/');
     let path =
         path.strip_prefix("v1").filter(|rest| rest.is_empty() || rest.starts_with('/')).unwrap_or(path);
     let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
-    first.is_empty() || resources.contains(&first)
+    first.is_empty() || resources.split(' ').any(|resource| resource == first)
 }
 
 /// Puts a text after a content that is a string or a list of parts.

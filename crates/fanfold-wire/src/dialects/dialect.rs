@@ -1,32 +1,45 @@
-use crate::conversation::outgoing::{OutMessage, SendItem, EncodeSource};
 use crate::conversation::entry_map::EntryMap;
+use crate::conversation::outgoing::{EncodeSource, OutMessage, SendItem};
 use crate::dialects::Api;
 use crate::json::Object;
 
+/// The constants of a dialect.
+pub(crate) struct Facts {
+    /// The name in flags, settings and labels.
+    pub(crate) name: &'static str,
+    /// The key of a body's message list.
+    pub(crate) list_key: &'static str,
+    /// True if a string may take the place of the message list.
+    pub(crate) allows_text_for_list: bool,
+    /// The key of a system text outside the message list.
+    pub(crate) system_key: Option<&'static str>,
+    /// The key of a field that states the number of messages.
+    pub(crate) count_key: Option<&'static str>,
+    /// True if the provider can store conversations.
+    pub(crate) can_continue: bool,
+    /// True if several list items can make up one reply of the model.
+    pub(crate) has_replies_of_many_messages: bool,
+    /// True if clients put cache markers into messages.
+    pub(crate) has_cache_markers: bool,
+}
+
+impl Facts {
+    /// The most common values.
+    pub(crate) const USUAL: Facts = Facts {
+        name: "",
+        list_key: "messages",
+        allows_text_for_list: false,
+        system_key: None,
+        count_key: None,
+        can_continue: false,
+        has_replies_of_many_messages: false,
+        has_cache_markers: false,
+    };
+}
+
 /// How a conversation is written in one format.
 pub(crate) trait Dialect: Sync {
-    /// The name in flags, settings and labels.
-    fn name(&self) -> &'static str;
-
-    /// The key of a body's message list.
-    fn list_key(&self) -> &'static str {
-        "messages"
-    }
-
-    /// Returns whether a string may take the place of the message list.
-    fn allows_text_for_list(&self) -> bool {
-        false
-    }
-
-    /// The key of a system text outside the message list.
-    fn system_key(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// The key of a field that states the number of messages.
-    fn count_key(&self) -> Option<&'static str> {
-        None
-    }
+    fn facts(&self) -> &'static Facts;
 
     /// Returns whether only this dialect has a body with these fields.
     fn recognises_body(&self, _body: &Object<'_>) -> bool {
@@ -45,21 +58,6 @@ pub(crate) trait Dialect: Sync {
 
     /// Returns whether the provider stores the beginning of the conversation, so that the list only continues it.
     fn is_continued(&self, _body: &Object<'_>) -> bool {
-        false
-    }
-
-    /// Returns whether the provider can store conversations at all.
-    fn can_continue(&self) -> bool {
-        false
-    }
-
-    /// Returns whether several list items can make up one reply of the model.
-    fn has_replies_of_many_messages(&self) -> bool {
-        false
-    }
-
-    /// Returns whether clients put cache markers into messages.
-    fn has_cache_markers(&self) -> bool {
         false
     }
 
@@ -86,4 +84,5 @@ pub(crate) trait Dialect: Sync {
 }
 
 /// Encodes one message; `None` if it is left out.
-pub(crate) type MessageEncoder = for<'a, 't, 's, 'v> fn(&EncodeSource<'a, 't>, &'s SendItem<'v>) -> Option<OutMessage<'a>>;
+pub(crate) type MessageEncoder =
+    for<'a, 't, 's, 'v> fn(&EncodeSource<'a, 't>, &'s SendItem<'v>) -> Option<OutMessage<'a>>;

@@ -15,11 +15,11 @@ impl Format {
 
     /// The name, as flags, settings and labels have it.
     pub fn name(self) -> &'static str {
-        self.dialect().name()
+        self.facts().name
     }
 
     /// The format of requests to a path; `None` if they carry no conversation.
-    pub fn of_path(path: &str) -> Option<Format> {
+    pub fn from_path(path: &str) -> Option<Format> {
         let path = path.trim_end_matches('/');
         let serves = |format: &&Format| format.api().is_some_and(|api| api.serves(path));
         Format::ALL.iter().find(serves).copied()
@@ -32,12 +32,12 @@ impl Format {
 
     /// Returns whether the provider can store the beginning of a conversation, so that requests only continue it.
     pub fn can_continue(self) -> bool {
-        self.dialect().can_continue()
+        self.facts().can_continue
     }
 
     /// Returns whether several messages can make up one reply of the model.
     pub fn has_replies_of_many_messages(self) -> bool {
-        self.dialect().has_replies_of_many_messages()
+        self.facts().has_replies_of_many_messages
     }
 
     /// Returns whether the provider reports cache writes in every usage, so that a missing count is zero.
@@ -101,12 +101,12 @@ fn by_specificity() -> impl Iterator<Item = Format> {
 
 /// The keys of message lists, and those last whose value may be a text.
 pub(crate) fn list_keys() -> Vec<&'static str> {
-    let mut dialects: Vec<_> = Format::ALL.iter().map(|format| format.dialect()).collect();
-    dialects.sort_by_key(|dialect| dialect.allows_text_for_list());
+    let mut all = Format::ALL.map(Format::facts);
+    all.sort_by_key(|facts| facts.allows_text_for_list);
     let mut keys = Vec::new();
-    for dialect in dialects {
-        if !keys.contains(&dialect.list_key()) {
-            keys.push(dialect.list_key());
+    for facts in all {
+        if !keys.contains(&facts.list_key) {
+            keys.push(facts.list_key);
         }
     }
     keys
@@ -114,13 +114,12 @@ pub(crate) fn list_keys() -> Vec<&'static str> {
 
 /// Returns whether a text under this key may take the place of a message list.
 pub(crate) fn allows_text_for_list(key: &str) -> bool {
-    let dialects = || Format::ALL.iter().map(|format| format.dialect());
-    dialects().any(|dialect| dialect.list_key() == key && dialect.allows_text_for_list())
+    Format::ALL.iter().any(|format| format.facts().list_key == key && format.facts().allows_text_for_list)
 }
 
 /// The format of a whole body whose messages are under a key: by its fields, or else by its messages.
 pub(crate) fn of_body(body: &Object<'_>, list_key: &str, messages: &[&str]) -> Format {
-    let mut with_key = Format::ALL.iter().filter(|format| format.dialect().list_key() == list_key);
+    let mut with_key = Format::ALL.iter().filter(|format| format.facts().list_key == list_key);
     if let (Some(only), None) = (with_key.next(), with_key.next()) {
         return *only;
     }

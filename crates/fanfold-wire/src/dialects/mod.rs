@@ -12,12 +12,10 @@ mod anthropic;
 mod sharegpt;
 mod hermes;
 
-pub(crate) use api::{
-    Api, EventTexts, RecallPositions, Replies, Requests, TextFragment, append_to_content,
-};
+pub(crate) use api::{Api, EventTexts, RecallPositions, Replies, Requests, TextFragment, append_to_content};
 pub use api::{Headers, Provider};
 pub(crate) use chat::StreamedCalls;
-pub(crate) use dialect::{Dialect, MessageEncoder};
+pub(crate) use dialect::{Dialect, Facts, MessageEncoder};
 pub use format::{FormatError, detect};
 pub(crate) use format::{allows_text_for_list, list_keys, of_body, of_messages};
 
@@ -37,6 +35,10 @@ macro_rules! registry {
                 match self {
                     $(Format::$name => &$module::Dialect,)*
                 }
+            }
+
+            pub(crate) fn facts(self) -> &'static Facts {
+                self.dialect().facts()
             }
         }
     };

@@ -301,28 +301,9 @@ fn skip_string(bytes: &[u8], open: usize) -> usize {
 }
 
 /// The next position of either byte from `start`, or the end.
-///
-/// Compares eight bytes at a time, because most of a body is the inside of long strings.
 fn find_either(bytes: &[u8], start: usize, wanted: [u8; 2]) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const TOPS: u64 = 0x8080_8080_8080_8080;
-    let patterns = wanted.map(|byte| ONES * u64::from(byte));
-    let Some(rest) = bytes.get(start..) else { return bytes.len() };
-    let (words, tail) = rest.as_chunks::<8>();
-    for (i, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        // A byte of the difference is zero where the wanted byte is. Only the lowest mark is reliable.
-        let marks = patterns.map(|pattern| {
-            let difference = word ^ pattern;
-            difference.wrapping_sub(ONES) & !difference & TOPS
-        });
-        let found = marks[0] | marks[1];
-        if found != 0 {
-            return start + i * 8 + found.trailing_zeros() as usize / 8;
-        }
-    }
-    let in_tail = tail.iter().position(|byte| wanted.contains(byte)).unwrap_or(tail.len());
-    start + words.len() * 8 + in_tail
+    let rest = bytes.get(start..).unwrap_or_default();
+    memchr::memchr2(wanted[0], wanted[1], rest).map_or(bytes.len(), |at| start + at)
 }
 
 fn skip_value(bytes: &[u8], start: usize) -> usize {

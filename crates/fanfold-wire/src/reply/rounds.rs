@@ -443,7 +443,7 @@ impl ItemNumbers {
 /// A request with messages appended to its list.
 fn append_messages(request: &str, format: Format, messages: &[String]) -> Option<String> {
     let object = Object::parse(request)?;
-    let list = object.some(format.dialect().list_key())?;
+    let list = object.some(format.facts().list_key)?;
     let span = json::span(request, list);
     let mut splices = Splices::default();
     let added = messages.join(",");

@@ -14,7 +14,7 @@ use crate::json::{self, Object, Splices};
 /// The request with alternating roles; `None` if that changes nothing, or the format has no such rule.
 pub fn alternate_roles(body: &str, format: Format) -> Option<String> {
     let object = Object::parse(body)?;
-    let items = json::array(object.some(format.dialect().list_key())?)?;
+    let items = json::array(object.some(format.facts().list_key)?)?;
     let (first, last) = (items.first()?, items.last()?);
     let messages = format.api()?.alternate_roles(&items)?;
     let is_same = messages.len() == items.len() && messages.iter().zip(&items).all(|(new, old)| new == old);

@@ -46,7 +46,7 @@ pub fn insert_hidden_recalls(body: &str, format: Format, hidden: &[HiddenRecalls
     }
     let api = format.api()?;
     let object = Object::parse(body)?;
-    let messages = json::array(object.some(format.dialect().list_key())?)?;
+    let messages = json::array(object.some(format.facts().list_key)?)?;
     let mut splices = Splices::default();
     for hidden in hidden {
         let is_inserted = hidden.recalls.iter().any(|(call, _)| body.contains(&json::quote(&call.id)));

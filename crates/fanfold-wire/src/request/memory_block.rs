@@ -62,7 +62,7 @@ pub(crate) fn max_output(body: &Object<'_>) -> Option<u64> {
 /// The request with a text at its end. `None` if its last message is the model's, or if the format is a file format.
 pub fn append_memory_block(body: &str, format: Format, text: &str) -> Option<String> {
     let object = Object::parse(body)?;
-    let list = object.some(format.dialect().list_key())?;
+    let list = object.some(format.facts().list_key)?;
     let mut splices = Splices::default();
     format.api()?.append_text(&mut splices, body, &object, list, text)?;
     Some(splices.apply(body))
@@ -70,7 +70,7 @@ pub fn append_memory_block(body: &str, format: Format, text: &str) -> Option<Str
 
 /// The texts of the user's messages in a request, oldest first, without results of tools.
 pub fn user_prompts(body: &str, format: Format) -> Vec<String> {
-    let list = Object::parse(body).and_then(|object| object.some(format.dialect().list_key()));
+    let list = Object::parse(body).and_then(|object| object.some(format.facts().list_key));
     let Some(list) = list else { return Vec::new() };
     if let Some(text) = json::string(list) {
         return vec![text.text.into_owned()];

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::{BlockKind, is_blank, kind_of};
 use crate::conversation::entry_map::Role;
-use crate::json::{self, Object};
 use crate::conversation::outgoing::OutMessage;
+use crate::json::{self, Object};
 
 /// The blocks of a message. A text is one block, a blank text none.
 pub(super) fn blocks_of(message: &str) -> Vec<Cow<'_, str>> {
@@ -58,7 +58,10 @@ fn has_result(out: &OutMessage<'_>) -> bool {
 }
 
 /// Merges neighbours of one role if `are_one` holds for them.
-fn merge_where<'a>(outs: Vec<OutMessage<'a>>, are_one: impl Fn(&OutMessage<'_>, &OutMessage<'_>) -> bool) -> Vec<OutMessage<'a>> {
+fn merge_where<'a>(
+    outs: Vec<OutMessage<'a>>,
+    are_one: impl Fn(&OutMessage<'_>, &OutMessage<'_>) -> bool,
+) -> Vec<OutMessage<'a>> {
     let mut merged: Vec<OutMessage<'a>> = Vec::with_capacity(outs.len());
     let mut run: Vec<OutMessage<'a>> = Vec::new();
     for out in outs {

@@ -38,7 +38,7 @@ fn user(map: &mut EntryMap, value: Option<&str>) {
         if content.text.trim().is_empty() {
             map.require_encoding();
         }
-        report_broken(map, 0, &content);
+        map.report_broken(0, &content);
         map.add_prompt(0, Speaker::User, content.body(), Vec::new());
         return;
     }
@@ -67,7 +67,7 @@ fn prompt(map: &mut EntryMap, part: usize, run: &[&str], value: &str) {
     let (Some(first), Some(last)) = (run.first(), run.last()) else { return };
     let place = json::span(value, first).start..json::span(value, last).end;
     let content = Content::of_parts(run, Cow::Owned(format!("[{}]", &value[place])));
-    report_broken(map, part, &content);
+    map.report_broken(part, &content);
     let mut media = content.media(map.message());
     for media in &mut media {
         media.origin.part += part as u32;
@@ -79,7 +79,7 @@ fn result(map: &mut EntryMap, part: usize, raw: &str) {
     let Some(block) = Object::parse(raw) else { return };
     let value = block.get("content");
     let content = Content::read(value);
-    report_broken(map, part, &content);
+    map.report_broken(part, &content);
     let has_blank_part = value
         .and_then(json::array)
         .is_some_and(|parts| parts.iter().any(|part| kind_of(part) == BlockKind::Blank));
@@ -95,12 +95,6 @@ fn result(map: &mut EntryMap, part: usize, raw: &str) {
     map.add_result(part, id.as_deref(), &content, is_error);
 }
 
-fn report_broken(map: &mut EntryMap, part: usize, content: &Content<'_>) {
-    if content.is_broken {
-        map.repair(part, Oddity::LoneSurrogate);
-    }
-}
-
 fn assistant(map: &mut EntryMap, value: Option<&str>) {
     map.set_role(Role::Assistant);
     let origin = map.origin(0);
@@ -108,7 +102,7 @@ fn assistant(map: &mut EntryMap, value: Option<&str>) {
     let blocks = value.and_then(json::array).unwrap_or_default();
     if blocks.is_empty() {
         let content = Content::read(value);
-        report_broken(map, 0, &content);
+        map.report_broken(0, &content);
         if value.is_none_or(|value| is_blank(value) || matches!(value, "null" | "[]")) {
             map.require_encoding();
         }

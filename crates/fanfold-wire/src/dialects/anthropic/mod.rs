@@ -10,18 +10,14 @@ mod rounds;
 
 use crate::conversation::entry_map::EntryMap;
 use crate::conversation::outgoing::{EncodeSource, OutMessage, SendItem};
-use crate::dialects::Api;
+use crate::dialects::{Api, Facts};
 use crate::json::{self, Object};
 
 pub(crate) struct Dialect;
 
 impl crate::dialects::Dialect for Dialect {
-    fn name(&self) -> &'static str {
-        "anthropic"
-    }
-
-    fn system_key(&self) -> Option<&'static str> {
-        Some("system")
+    fn facts(&self) -> &'static Facts {
+        const { &Facts { name: "anthropic", system_key: Some("system"), has_cache_markers: true, ..Facts::USUAL } }
     }
 
     fn recognises_body(&self, body: &Object<'_>) -> bool {
@@ -40,10 +36,6 @@ impl crate::dialects::Dialect for Dialect {
             part_type,
             "tool_use" | "tool_result" | "thinking" | "redacted_thinking" | "image" | "document"
         )
-    }
-
-    fn has_cache_markers(&self) -> bool {
-        true
     }
 
     fn decode(&self, map: &mut EntryMap, messages: &[&str]) {

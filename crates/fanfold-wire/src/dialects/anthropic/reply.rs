@@ -132,4 +132,3 @@ fn begin_call(reading: &mut Reading, index: u64, block: &Object<'_>) {
         block.some("input").filter(|input| Object::parse(input).is_some_and(|o| !o.fields.is_empty()));
     call.arguments = input.unwrap_or_default().to_owned();
 }
-

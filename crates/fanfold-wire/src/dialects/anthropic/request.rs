@@ -18,19 +18,8 @@ pub(crate) static ANTHROPIC: Provider = Provider {
 };
 
 /// `api` has the paths of Claude Code that are outside of the public API.
-const RESOURCES: &[&str] = &[
-    "agents",
-    "api",
-    "batches",
-    "complete",
-    "environments",
-    "files",
-    "messages",
-    "models",
-    "organizations",
-    "sessions",
-    "skills",
-];
+const RESOURCES: &str =
+    "agents api batches complete environments files messages models organizations sessions skills";
 
 /// The prefix of the provider's keys.
 const KEY_PREFIX: &str = "sk-ant-";
@@ -127,8 +116,6 @@ impl Requests for Messages {
         let result = last_span(body, &results, |block| recalls.is_client_call(block.text("tool_use_id")))?;
         Some(RecallPositions { call: Some(call.end), result: result.end })
     }
-
-
 }
 
 fn content_blocks(message: &str) -> Option<Vec<&str>> {

@@ -23,9 +23,7 @@ pub(crate) fn decode(map: &mut EntryMap, layout: Layout, raw: &str) {
         return;
     };
     let content = Content::read(message.content);
-    if content.is_broken {
-        map.repair(0, Oddity::LoneSurrogate);
-    }
+    map.report_broken(0, &content);
     if matches!(message.content, Some("null" | "[]")) {
         map.require_encoding();
     }

@@ -15,15 +15,15 @@ use std::borrow::Cow;
 
 use crate::conversation::entry_map::EntryMap;
 use crate::conversation::outgoing::{EncodeSource, OutMessage, SendItem};
-use crate::dialects::{Api, MessageEncoder};
+use crate::dialects::{Api, Facts, MessageEncoder};
 use crate::json::{self, Object};
 
 /// OpenAI Chat Completions.
 pub(crate) struct Dialect;
 
 impl crate::dialects::Dialect for Dialect {
-    fn name(&self) -> &'static str {
-        "chat"
+    fn facts(&self) -> &'static Facts {
+        const { &Facts { name: "chat", has_cache_markers: true, ..Facts::USUAL } }
     }
 
     fn recognises_message(&self, message: &Object<'_>) -> bool {
@@ -34,10 +34,6 @@ impl crate::dialects::Dialect for Dialect {
 
     fn recognises_part(&self, part_type: &str) -> bool {
         matches!(part_type, "image_url" | "input_audio" | "file" | "refusal")
-    }
-
-    fn has_cache_markers(&self) -> bool {
-        true
     }
 
     fn decode(&self, map: &mut EntryMap, messages: &[&str]) {

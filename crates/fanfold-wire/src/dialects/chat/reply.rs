@@ -59,9 +59,12 @@ impl Replies for ChatCompletions {
         let Some(chunk) = Object::parse(data).filter(|_| json::is_valid(data)) else { return false };
         let choices = chunk.get("choices").and_then(json::array).unwrap_or_default();
         let Some(choice) = choices.first().and_then(|choice| Object::parse(choice)) else { return false };
-        let is_empty = |field: &json::Field<'_>| field.key == "role" || matches!(field.value, "null" | "\"\"");
-        let has_no_content =
-            choice.get("delta").and_then(Object::parse).is_some_and(|delta| delta.fields.iter().all(is_empty));
+        let is_empty =
+            |field: &json::Field<'_>| field.key == "role" || matches!(field.value, "null" | "\"\"");
+        let has_no_content = choice
+            .get("delta")
+            .and_then(Object::parse)
+            .is_some_and(|delta| delta.fields.iter().all(is_empty));
         has_no_content && choice.some("finish_reason").is_none() && chunk.some("error").is_none()
     }
 
@@ -73,8 +76,7 @@ impl Replies for ChatCompletions {
     }
 
     fn text_of_whole(&self, reader: &mut TextReader, body: &Object<'_>) -> String {
-        let message =
-            first_choice(body).and_then(|choice| choice.some("message")).and_then(Object::parse);
+        let message = first_choice(body).and_then(|choice| choice.some("message")).and_then(Object::parse);
         message.map_or_else(String::new, |message| text_of_message(reader, &message))
     }
 
@@ -98,8 +100,9 @@ impl Replies for ChatCompletions {
 
     fn texts_of_whole<'d>(&self, body: &Object<'d>) -> Vec<&'d str> {
         let choices = body.some("choices").and_then(json::array).unwrap_or_default();
-        let messages =
-            choices.into_iter().filter_map(|choice| Object::parse(choice)?.some("message").and_then(Object::parse));
+        let messages = choices
+            .into_iter()
+            .filter_map(|choice| Object::parse(choice)?.some("message").and_then(Object::parse));
         messages
             .filter_map(|message| message.some("content").filter(|content| content.starts_with('"')))
             .collect()

@@ -16,41 +16,12 @@ pub(crate) static OPENAI: Provider = Provider {
     owns_path: |path| path.ends_with("/chat/completions") || path.contains("/responses"),
     owns_headers: |_| false,
     // Nothing is posted to `models`: with `/v1/models/x:generateContent` a client means Gemini.
-    serves: |method, path| is_below(path, RESOURCES) && !(method == "POST" && is_below(path, &["models"])),
+    serves: |method, path| is_below(path, RESOURCES) && !(method == "POST" && is_below(path, "models")),
 };
 
-const RESOURCES: &[&str] = &[
-    "assistants",
-    "audio",
-    "batches",
-    "chat",
-    "chatkit",
-    "completions",
-    "containers",
-    "conversations",
-    "dashboard",
-    "edits",
-    "embeddings",
-    "engines",
-    "evals",
-    "files",
-    "fine-tunes",
-    "fine_tuning",
-    "graders",
-    "images",
-    "models",
-    "moderations",
-    "organization",
-    "organizations",
-    "realtime",
-    "responses",
-    "skills",
-    "threads",
-    "uploads",
-    "usage",
-    "vector_stores",
-    "videos",
-];
+const RESOURCES: &str = "assistants audio batches chat chatkit completions containers conversations dashboard edits \
+    embeddings engines evals files fine-tunes fine_tuning graders images models moderations \
+    organization organizations realtime responses skills threads uploads usage vector_stores videos";
 
 /// The HTTP interface of Chat Completions.
 pub(super) struct ChatCompletions;
@@ -122,7 +93,6 @@ impl Requests for ChatCompletions {
             last_span(body, &results, |message| recalls.is_client_call(message.text("tool_call_id")))?;
         Some(RecallPositions { call: Some(call.end), result: result.end })
     }
-
 }
 
 /// A message in a list whose roles alternate.

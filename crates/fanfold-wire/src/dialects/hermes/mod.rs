@@ -2,23 +2,22 @@
 
 use crate::conversation::entry_map::EntryMap;
 use crate::conversation::outgoing::{EncodeSource, OutMessage, SendItem};
-use crate::dialects::MessageEncoder;
 use crate::dialects::chat::{self, Layout};
+use crate::dialects::{Facts, MessageEncoder};
 use crate::json::Object;
 
 pub(crate) struct Dialect;
 
 impl crate::dialects::Dialect for Dialect {
-    fn name(&self) -> &'static str {
-        "hermes"
-    }
-
-    fn system_key(&self) -> Option<&'static str> {
-        Some("system_prompt")
-    }
-
-    fn count_key(&self) -> Option<&'static str> {
-        Some("message_count")
+    fn facts(&self) -> &'static Facts {
+        const {
+            &Facts {
+                name: "hermes",
+                system_key: Some("system_prompt"),
+                count_key: Some("message_count"),
+                ..Facts::USUAL
+            }
+        }
     }
 
     fn recognises_body(&self, body: &Object<'_>) -> bool {

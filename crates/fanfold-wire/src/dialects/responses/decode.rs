@@ -63,9 +63,7 @@ fn item<'a>(map: &mut EntryMap, open: &mut Option<OpenStep<'a>>, raw: &'a str) {
             finish(map, open);
             map.set_role(Role::Tool);
             let content = Content::read(object.get("output"));
-            if content.is_broken {
-                map.repair(0, Oddity::LoneSurrogate);
-            }
+            map.report_broken(0, &content);
             let id = call_id(&object);
             if id.is_none() {
                 map.repair(0, Oddity::UnnamedResult);
@@ -95,9 +93,7 @@ fn add_item<'m, 'a>(
 
 fn message<'a>(map: &mut EntryMap, open: &mut Option<OpenStep<'a>>, raw: &'a str, object: &Object<'a>) {
     let content = Content::read(object.get("content"));
-    if content.is_broken {
-        map.repair(0, Oddity::LoneSurrogate);
-    }
+    map.report_broken(0, &content);
     if matches!(object.get("content"), Some("null" | "[]")) {
         map.require_encoding();
     }

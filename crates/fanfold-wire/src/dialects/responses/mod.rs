@@ -10,26 +10,24 @@ use std::borrow::Cow;
 
 use crate::conversation::entry_map::EntryMap;
 use crate::conversation::outgoing::{EncodeSource, OutMessage, SendItem};
-use crate::dialects::Api;
+use crate::dialects::{Api, Facts};
 use crate::json::Object;
 
 pub(crate) struct Dialect;
 
 impl crate::dialects::Dialect for Dialect {
-    fn name(&self) -> &'static str {
-        "responses"
-    }
-
-    fn list_key(&self) -> &'static str {
-        "input"
-    }
-
-    fn allows_text_for_list(&self) -> bool {
-        true
-    }
-
-    fn system_key(&self) -> Option<&'static str> {
-        Some("instructions")
+    fn facts(&self) -> &'static Facts {
+        const {
+            &Facts {
+                name: "responses",
+                list_key: "input",
+                allows_text_for_list: true,
+                system_key: Some("instructions"),
+                can_continue: true,
+                has_replies_of_many_messages: true,
+                ..Facts::USUAL
+            }
+        }
     }
 
     fn recognises_message(&self, message: &Object<'_>) -> bool {
@@ -44,16 +42,8 @@ impl crate::dialects::Dialect for Dialect {
         matches!(part_type, "input_text" | "output_text" | "input_image" | "input_file")
     }
 
-    fn can_continue(&self) -> bool {
-        true
-    }
-
     fn is_continued(&self, body: &Object<'_>) -> bool {
         body.some("previous_response_id").or(body.some("conversation")).is_some()
-    }
-
-    fn has_replies_of_many_messages(&self) -> bool {
-        true
     }
 
     fn decode(&self, map: &mut EntryMap, messages: &[&str]) {

@@ -81,5 +81,4 @@ impl Requests for Responses {
         let is_in_order = call.as_ref().is_none_or(|call| call.end < result.end);
         is_in_order.then_some(RecallPositions { call: call.map(|call| call.end), result: result.end })
     }
-
 }

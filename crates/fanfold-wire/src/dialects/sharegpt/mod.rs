@@ -2,19 +2,15 @@
 
 use crate::conversation::entry_map::EntryMap;
 use crate::conversation::outgoing::{EncodeSource, OutMessage, SendItem};
-use crate::dialects::MessageEncoder;
 use crate::dialects::chat::{self, Layout};
+use crate::dialects::{Facts, MessageEncoder};
 use crate::json::Object;
 
 pub(crate) struct Dialect;
 
 impl crate::dialects::Dialect for Dialect {
-    fn name(&self) -> &'static str {
-        "sharegpt"
-    }
-
-    fn list_key(&self) -> &'static str {
-        "conversations"
+    fn facts(&self) -> &'static Facts {
+        const { &Facts { name: "sharegpt", list_key: "conversations", ..Facts::USUAL } }
     }
 
     fn recognises_message(&self, message: &Object<'_>) -> bool {

@@ -16,7 +16,7 @@ use fanfold_wire::{
 };
 use serde_json::Value;
 
-use crate::contract::{transcript_of, whole};
+use crate::contract::{continue_with, transcript_of, whole};
 
 fn read(format: Format, file: &str) -> String {
     let path =
@@ -141,7 +141,7 @@ fn a_longer_body_continues_the_conversation_whatever_its_cache_markers() {
         let moved = body.replace(r#", "cache_control": {"type": "ephemeral"}"#, "");
         let has_markers = conversation.styles().iter().any(|style| !style.markers.is_empty());
         assert_eq!(has_markers, body != moved, "{format}");
-        let changes = conversation.continue_with(&moved).unwrap().expect("it is the same conversation");
+        let changes = continue_with(&mut conversation, &moved).expect("it is the same conversation");
         assert!(changes.is_empty(), "{format}");
         assert_eq!(conversation.body(), moved);
     }
@@ -271,7 +271,7 @@ fn every_provider_serves_its_own_requests_only() {
             ["/v1beta/models/gemini-pro:generateContent", "/api2/chat", "/v2/chat", "/model/x/converse"]
         {
             assert!(!provider.serves("POST", foreign), "{format}: {foreign}");
-            assert_eq!(Format::of_path(foreign), None);
+            assert_eq!(Format::from_path(foreign), None);
         }
     }
 }
