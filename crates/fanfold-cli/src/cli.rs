@@ -25,7 +25,9 @@ impl Cli {
     /// Parses the arguments of this process. Exits with a message if they are wrong.
     pub(crate) fn read() -> Cli {
         let matches = Cli::command().get_matches();
+        #[cfg_attr(not(feature = "network"), expect(unused_mut))]
         let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+        #[cfg(feature = "network")]
         if let (Command::Serve(args), Some((_, matches))) = (&mut cli.command, matches.subcommand()) {
             args.ignore_environment_of_shared_proxy(matches);
         }

@@ -2,6 +2,15 @@
 //!
 //! Stdout is data, stderr is for people. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing fits.
 
+#![cfg_attr(
+    not(feature = "network"),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "some settings and messages belong to commands that the program leaves out"
+    )
+)]
+
 mod cli; //      the command line
 mod settings; // flags, environment and files, merged
 mod setup; //    policy, budget, counter and summary models for the settings

@@ -49,6 +49,7 @@ pub use output::assemble::assemble;
 pub use output::check::{Fault, check, check_deeply};
 pub use output::feedback::{Asked, Ended, Feedback, Written};
 pub use output::metrics::Metrics;
+pub use output::pressure::new_pressure_level;
 pub use output::recall::{Extent, RecallError, find_by_content, open, recall, recall_within};
 pub use output::recount::recount;
 pub use output::working_context::{FileSeen, WorkingContext, working_context};

@@ -13,19 +13,25 @@
 //! appear in errors, log lines or `Debug` output.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may fail"))]
+#![cfg_attr(not(feature = "client"), allow(dead_code, reason = "only the client uses it"))]
 
 mod endpoint; // address, API style, key, timeouts
 mod error; //    error classes and how to recognise them
 mod answer; //   reads an answer while it arrives
 mod request; //  bodies, HTTP requests, retries
+#[cfg(feature = "client")]
 mod client; //   ties them together
+#[cfg(feature = "client")]
 mod window; //   asks a server for its context window
 
 pub use answer::reader::ModelAnswer;
+#[cfg(feature = "client")]
 pub use client::Client;
 pub use endpoint::key::{ForwardedKey, KeySource};
+#[cfg(feature = "client")]
 pub use endpoint::url::AddressError;
 pub use endpoint::{Endpoint, Style, Timeouts};
 pub use error::{ErrorClass, ProviderError, RequestTarget};
 pub use request::prompt::Prompt;
+#[cfg(feature = "client")]
 pub use window::{ServerWindow, WindowKind};

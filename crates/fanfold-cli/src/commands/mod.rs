@@ -8,14 +8,19 @@ mod show;
 mod inspect;
 pub(crate) mod pipe;
 pub(crate) mod replay;
+#[cfg(feature = "network")]
 pub(crate) mod serve;
 mod sessions;
 mod search;
+#[cfg(feature = "network")]
 mod mcp;
+#[cfg(feature = "network")]
 mod memory;
 mod doctor;
+#[cfg(feature = "network")]
 mod models;
 mod prices;
+#[cfg(feature = "network")]
 mod top;
 mod demo;
 mod config;
@@ -32,10 +37,10 @@ use crate::terminal::Reporter;
 
 /// Lists the subcommands: name, arguments, the groups of flags that set settings, and the function that runs it.
 macro_rules! commands {
-    ($( $name:ident($args:ty; $($flags:ident),*) => $run:path, )*) => {
+    ($( $(#[$cfg:meta])? $name:ident($args:ty; $($flags:ident),*) => $run:path, )*) => {
         #[derive(Debug, clap::Subcommand)]
         pub(crate) enum Command {
-            $( $name($args), )*
+            $( $(#[$cfg])? $name($args), )*
         }
 
         impl Command {
@@ -43,7 +48,7 @@ macro_rules! commands {
             pub(crate) fn options(&self) -> Options {
                 let mut options = Options::default();
                 match self {
-                    $( Command::$name(_args) => { $( _args.$flags.set(&mut options); )* } )*
+                    $( $(#[$cfg])? Command::$name(_args) => { $( _args.$flags.set(&mut options); )* } )*
                 }
                 options
             }
@@ -51,7 +56,7 @@ macro_rules! commands {
             /// Runs it.
             pub(crate) fn run(&self, settings: &Settings, reporter: Reporter) -> Result<ExitCode> {
                 match self {
-                    $( Command::$name(args) => $run(args, settings, reporter).map(IntoExitCode::into), )*
+                    $( $(#[$cfg])? Command::$name(args) => $run(args, settings, reporter).map(IntoExitCode::into), )*
                 }
             }
         }
@@ -65,14 +70,19 @@ commands! {
     Inspect(inspect::InspectArgs; fold, store) => inspect::run,
     Pipe(pipe::PipeArgs; fold) => pipe::run,
     Replay(replay::ReplayArgs;) => replay::run,
+    #[cfg(feature = "network")]
     Serve(Box<serve::ServeArgs>; fold, store) => serve::run,
     Sessions(sessions::SessionsArgs; store) => sessions::run,
     Search(search::SearchArgs; store) => search::run,
+    #[cfg(feature = "network")]
     Mcp(mcp::McpArgs; store) => mcp::run,
+    #[cfg(feature = "network")]
     Memory(memory::MemoryArgs; store) => memory::run,
     Doctor(doctor::DoctorArgs; store) => doctor::run,
+    #[cfg(feature = "network")]
     Models(models::ModelsArgs;) => models::run,
     Prices(prices::PricesArgs;) => prices::run,
+    #[cfg(feature = "network")]
     Top(top::TopArgs;) => top::run,
     Demo(demo::DemoArgs;) => demo::run,
     Config(config::ConfigArgs;) => config::run,

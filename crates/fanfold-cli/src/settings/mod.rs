@@ -13,7 +13,7 @@ pub(crate) use declaration::SettingDefault;
 pub(crate) use file::{PROJECT_FILE, nearest, project_file, unknown_key, user_file};
 pub(crate) use numbers::Size;
 pub(crate) use options::{Color, ColorFlag, FoldFlags, Options, StoreFlags, UserText};
-pub(crate) use sources::{SettingValue, Settings, read};
+pub(crate) use sources::{DEFAULT_LISTEN, SettingValue, Settings, read};
 pub(crate) use tables::{
     CliffOptions, FoldTool, MainOptions, MatchRule, MemoryOptions, PriceOptions, SummaryOptions,
     SummaryServer, SummaryStyle, ToolOptions,

@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use super::declaration::SettingDefault;
 use super::options::{Options, SETTINGS};
 use super::{environment, file};
-use crate::commands::serve::DEFAULT_LISTEN;
 use crate::failure::{Failure, Result};
+
+/// The address that the proxy listens on by default.
+pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:7744";
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,11 +7,11 @@ use fanfold_core::{
 };
 use fanfold_engine::{Terms, Told};
 use fanfold_replay::{CacheMatch, Cliff, PriceChange, PriceTable};
-use fanfold_tokens::{Models, TokenizerJson, counter_for, o200k};
+use fanfold_tokens::{Models, counter_for, o200k};
 use fanfold_wire::Format;
 
 use super::rules_file;
-use crate::failure::{Failure, Result, not_read};
+use crate::failure::{Failure, Result};
 use crate::settings::{
     CliffOptions, FoldTool, MatchRule, Options, PriceOptions, ToolOptions, UserText, nearest,
 };
@@ -275,7 +275,7 @@ fn tool_rule(tool: &ToolOptions) -> ToolRule {
 
 fn counter(options: &Options, model: Option<&str>, models: &Models) -> Result<&'static dyn Count> {
     if let Some(path) = &options.tokenizer {
-        return Ok(Box::leak(Box::new(tokenizer(path)?)));
+        return tokenizer(path);
     }
     Ok(model.map_or(o200k(), |model| leaked_counter(model, models)))
 }
@@ -285,12 +285,20 @@ pub(crate) fn leaked_counter(model: &str, models: &Models) -> &'static dyn Count
     Box::leak(Box::new(counter_for(model, models)))
 }
 
-fn tokenizer(path: &Path) -> Result<TokenizerJson> {
-    let bytes = std::fs::read(path).map_err(|error| not_read(path, &error))?;
+#[cfg(feature = "tokenizer-json")]
+fn tokenizer(path: &Path) -> Result<&'static dyn Count> {
+    let bytes = std::fs::read(path).map_err(|error| crate::failure::not_read(path, &error))?;
     let name = path.display().to_string();
-    TokenizerJson::from_bytes(&bytes, &name).map_err(|error| {
+    let tokenizer = fanfold_tokens::TokenizerJson::from_bytes(&bytes, &name).map_err(|error| {
         Failure::new(error.to_string(), "give the tokenizer.json of the model, or leave out `tokenizer`")
-    })
+    })?;
+    Ok(Box::leak(Box::new(tokenizer)))
+}
+
+#[cfg(not(feature = "tokenizer-json"))]
+fn tokenizer(_path: &Path) -> Result<&'static dyn Count> {
+    let hint = "build it with the feature `tokenizer-json`, or leave out `tokenizer`";
+    Err(Failure::new("this build cannot read a tokenizer.json", hint))
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! The terminal: data on stdout, messages on stderr, colours and widths.
 
 pub(crate) mod progress; // progress bars
+#[cfg(feature = "network")]
 pub(crate) mod log; //      log lines of servers
+#[cfg(feature = "network")]
 pub(crate) mod signals; //  Ctrl-C and requests to terminate
 
 use std::io::{self, IsTerminal as _, Write as _};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fanfold_core::Tokens;
-use fanfold_provider::{Client, ModelAnswer, Prompt, ProviderError};
+use fanfold_provider::{ModelAnswer, Prompt, ProviderError};
 
 /// Writes what it is asked for: one question, one answer.
 pub trait Writer: Send + Sync {
@@ -11,7 +11,8 @@ pub trait Writer: Send + Sync {
     fn write(&self, prompt: &Prompt) -> Result<ModelAnswer, ProviderError>;
 }
 
-impl Writer for Client {
+#[cfg(feature = "client")]
+impl Writer for fanfold_provider::Client {
     fn write(&self, prompt: &Prompt) -> Result<ModelAnswer, ProviderError> {
         self.ask(prompt)
     }

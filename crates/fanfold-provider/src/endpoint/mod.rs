@@ -1,5 +1,6 @@
 //! Who is asked, and how long one waits.
 
+#[cfg(feature = "client")]
 pub(crate) mod url; // addresses and the URLs below them
 pub(crate) mod key; // keys from the environment or a command
 
@@ -100,13 +101,24 @@ impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Endpoint")
             .field("style", &self.style)
-            .field("url", &url::display_url(&self.url))
+            .field("url", &display_url(&self.url))
             .field("model", &self.model)
             .field("key", &self.key)
             .field("timeouts", &self.timeouts)
             .field("n_retries", &self.n_retries)
             .finish()
     }
+}
+
+/// An address without credentials and without its query, which may be one.
+pub(crate) fn display_url(address: &str) -> String {
+    let bare = address.trim().split(['?', '#']).next().unwrap_or_default();
+    let (scheme, rest) = bare.split_once("://").map_or(("", bare), |(scheme, rest)| (scheme, rest));
+    let (host, path) = rest.split_once('/').map_or((rest, ""), |(host, path)| (host, path));
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    let joined = if scheme.is_empty() { host.to_owned() } else { format!("{scheme}://{host}") };
+    let whole = if path.is_empty() { joined } else { format!("{joined}/{path}") };
+    whole.trim_end_matches('/').chars().take(120).collect()
 }
 
 /// How long one waits for what.

@@ -2,7 +2,7 @@
 
 use reqwest::Url;
 
-use crate::endpoint::Style;
+use crate::endpoint::{Style, display_url};
 
 /// Why there is no client of an address.
 #[derive(Debug, thiserror::Error)]
@@ -152,17 +152,6 @@ fn join(base: &Url, path: &str) -> Url {
 /// `v1`, `v2`, `v1beta`.
 fn is_version(segment: &str) -> bool {
     segment.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-}
-
-/// An address without credentials and without its query, which may be one.
-pub(crate) fn display_url(address: &str) -> String {
-    let bare = address.trim().split(['?', '#']).next().unwrap_or_default();
-    let (scheme, rest) = bare.split_once("://").map_or(("", bare), |(scheme, rest)| (scheme, rest));
-    let (host, path) = rest.split_once('/').map_or((rest, ""), |(host, path)| (host, path));
-    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
-    let joined = if scheme.is_empty() { host.to_owned() } else { format!("{scheme}://{host}") };
-    let whole = if path.is_empty() { joined } else { format!("{joined}/{path}") };
-    whole.trim_end_matches('/').chars().take(120).collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use reqwest::header::HeaderMap;
+use http::HeaderMap;
 
 /// How long the headers of an answer ask to be left alone.
 pub(crate) fn requested_delay(headers: &HeaderMap) -> Option<Duration> {

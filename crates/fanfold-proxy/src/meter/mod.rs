@@ -30,7 +30,6 @@ pub use crate::outcome::Exit;
 pub use cost::ReportedUsage;
 pub use exporter::{Collector, CollectorError};
 pub use fold_snapshot::FoldSnapshot;
-pub use pressure::new_pressure_level;
 pub use redact::{shown_headers, shown_path};
 pub use request::{RequestInfo, RequestMeter};
 pub use savings_report::dollars;

@@ -1,8 +1,7 @@
 //! `fanfold fold --session`: folds a conversation into a stored session.
 
-use fanfold_core::{Engine, Feedback, Notice};
+use fanfold_core::{Engine, Feedback, Notice, new_pressure_level};
 use fanfold_engine::{Answer, Ask, Left, Trouble, Wishes};
-use fanfold_proxy::meter::new_pressure_level;
 use fanfold_wire::Repair;
 use serde_json::json;
 

@@ -7,11 +7,11 @@ use std::path::Path;
 use fanfold_proxy::{Upstream, Upstreams};
 use fanfold_wire::Provider;
 
+use super::ServeArgs;
 use super::client_process::{ANTHROPIC_VARIABLES, OPENAI_VARIABLES};
 use super::codex::{Codex, is_same_address};
-use super::{DEFAULT_LISTEN, ServeArgs};
 use crate::failure::{Failure, Result};
-use crate::settings::Options;
+use crate::settings::{DEFAULT_LISTEN, Options};
 use crate::terminal::Reporter;
 
 /// The address to listen on. With a client to start, a free port.

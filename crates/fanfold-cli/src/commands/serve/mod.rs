@@ -35,9 +35,6 @@ use crate::terminal::log::{self, LogFormat, LogLevel};
 use crate::terminal::signals::Signals;
 use crate::terminal::{Reporter, count, paint, style};
 
-/// The address that the proxy listens on by default.
-pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:7744";
-
 const HELP: &str = "\
 Point a client's base URL at the proxy; it needs no other change:
 
