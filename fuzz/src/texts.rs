@@ -4,7 +4,7 @@
 
 use fanfold_core::{
     Body, Call, CondenseOptions, FileExcerpt, Media, Origin, Outcome, call_status, condense, condense_input,
-    deed_of, describe_call, detect_kind, overtakes,
+    describe_call, detect_kind, overtakes, parse_action,
 };
 
 /// A condensed text may exceed its room by a marker for omitted lines.
@@ -47,7 +47,7 @@ fn check_deed(tool: &str, arguments: &str, result: &str) {
     let origin = Origin::message(0);
     for is_error in [false, true] {
         let outcome = Outcome { body: Body::text(result), is_error, media: Vec::<Media>::new(), origin };
-        let deed = deed_of(tool, arguments);
+        let deed = parse_action(tool, arguments);
         let _ = call_status(&deed, &outcome);
         // A deed may overtake itself or not; asking does no harm.
         let _ = overtakes(&deed, &deed);

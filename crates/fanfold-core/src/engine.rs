@@ -11,7 +11,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use crate::fold::economy::Weighed;
+use crate::fold::economy::FoldEstimate;
 use crate::fold::ledger::Ledger;
 use crate::fold::policy::Policy;
 use crate::fold::receipt::Notice;
@@ -253,7 +253,7 @@ pub trait Engine: Send {
     }
 
     /// Whether a fold pays for itself now; none if the engine does not fold by price.
-    fn weighed(&self) -> Option<Weighed> {
+    fn weighed(&self) -> Option<FoldEstimate> {
         None
     }
 
@@ -324,7 +324,7 @@ impl Engine for Session<'static> {
     fn should_fold(&self, tokens: Option<Tokens>) -> FoldAdvice {
         let yes = |reason| FoldAdvice { is_due: true, reason };
         let no = |reason| FoldAdvice { is_due: false, reason };
-        let counted = self.ledger().bare_total(self.transcript());
+        let counted = self.ledger().total_without_summary(self.transcript());
         let Some(trigger) = self.policy().strategy.trigger(self.budget()) else {
             return no("the strategy is off".to_owned());
         };
@@ -332,7 +332,7 @@ impl Engine for Session<'static> {
         if counted > room {
             return yes(format!("{counted} tokens are over the room of {room}"));
         }
-        let likely = tokens.unwrap_or_else(|| self.ledger().likely(self.transcript()));
+        let likely = tokens.unwrap_or_else(|| self.ledger().estimated_total(self.transcript()));
         if self.ledger().is_resting(self.policy()) {
             return no("folding rests: the last two folds won less than a tenth".to_owned());
         }
@@ -448,7 +448,7 @@ impl Engine for Session<'static> {
         Session::prices(self)
     }
 
-    fn weighed(&self) -> Option<Weighed> {
+    fn weighed(&self) -> Option<FoldEstimate> {
         Session::weighed(self)
     }
 

@@ -14,8 +14,8 @@ mod engine; //    the contract of an engine
 
 pub use actions::tool_rule::{ToolFold, ToolRule};
 pub use actions::{
-    CallStatus, Deed, FileRead, LineRange, ReadLines, TestCounts, Verb, Verdict, call_status, deed_of,
-    describe_call, overtakes,
+    Action, CallStatus, FileRead, LineRange, ReadLines, TestCounts, Verb, Verdict, call_status,
+    describe_call, overtakes, parse_action,
 };
 pub use engine::{
     Engine, EngineFactory, EngineSetup, FoldAdvice, FoldRequest, SessionChange, Status, ToolOffer,
@@ -23,13 +23,15 @@ pub use engine::{
 };
 pub use fold::digest::segment::{Segment, SegmentPart};
 pub use fold::draft::Draft;
-pub use fold::economy::{Economy, Verdict as EconomyVerdict, Weighed};
+pub use fold::economy::{Economy, FoldDecision, FoldEstimate};
 pub use fold::ledger::{Fold, Ledger};
 pub use fold::originals::Original;
 pub use fold::passes::Pass;
-pub use fold::policy::{Digest, Head, LateSystem, Policy, Reach, Stage, SummaryCounts, Tail, Users};
-pub use fold::receipt::{Contributor, Left, Notice, Overflow, PassReport, Reason, Receipt, What};
-pub use fold::step::{Moment, Outlook, step};
+pub use fold::policy::{
+    Digest, Head, LateSystemReach, Policy, Reach, Stage, SummaryCounts, Tail, UserTextReach,
+};
+pub use fold::receipt::{Contributor, FoldTarget, FoldedItem, Notice, Overflow, PassReport, Reason, Receipt};
+pub use fold::step::{StepInput, StepOutcome, step};
 pub use model::budget::{Budget, Cadence, CadenceError, Pressure, Strategy, StrategyError};
 pub use model::event::Event;
 pub use model::handle::{Handle, HandleError};

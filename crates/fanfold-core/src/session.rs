@@ -5,11 +5,11 @@
 
 use std::ops::Range;
 
-use crate::fold::economy::{Weighed, weigh};
+use crate::fold::economy::{FoldEstimate, estimate_fold};
 use crate::fold::ledger::Ledger;
 use crate::fold::policy::Policy;
 use crate::fold::receipt::{Notice, Overflow};
-use crate::fold::step::{Moment, Outlook, Pin, step, unfold};
+use crate::fold::step::{Pin, StepInput, StepOutcome, step, unfold};
 use crate::model::budget::Budget;
 use crate::model::event::Event;
 use crate::model::handle::Handle;
@@ -159,9 +159,9 @@ impl<'c> Session<'c> {
             self.is_rebuilt |= unfold(&mut self.ledger, &self.transcript, &[call.step], Pin::No);
         }
         if is_late {
-            self.ledger.account.forget();
+            self.ledger.account.invalidate();
         }
-        self.ledger.forget(&self.transcript, call.step);
+        self.ledger.freeze_originals(&self.transcript, call.step);
         self.analysis.invalidate(call.step);
         self.transcript.answer(call, outcome, self.counter)
     }
@@ -201,10 +201,10 @@ impl<'c> Session<'c> {
             ahead.settle();
             let view = ahead.settled_view().cloned();
             self.notices.extend(ahead.notices.drain(self.notices.len()..));
-            self.ledger.told = ahead.ledger.told;
-            self.ledger.is_rest_told = ahead.ledger.is_rest_told;
+            self.ledger.reported_pressure = ahead.ledger.reported_pressure;
+            self.ledger.is_rest_reported = ahead.ledger.is_rest_reported;
             // The view may be sent, so what it names must open for as long as the session lives.
-            self.ledger.learn_names(&ahead.ledger);
+            self.ledger.import_handles(&ahead.ledger);
             self.provisional = Some(ahead.ledger);
             self.view = view?;
             self.is_rebuilt = true;
@@ -283,9 +283,9 @@ impl<'c> Session<'c> {
     }
 
     /// Whether a fold for economy pays now; none where nothing is folded for that.
-    pub fn weighed(&self) -> Option<Weighed> {
+    pub fn weighed(&self) -> Option<FoldEstimate> {
         let (prices, economy) = (self.prices.as_ref()?, self.policy.economy?);
-        Some(weigh(&self.ledger().account, &economy.within(self.budget.room()), prices))
+        Some(estimate_fold(&self.ledger().account, &economy.limited_to(self.budget.room()), prices))
     }
 
     /// The budget as it is now.
@@ -326,7 +326,7 @@ impl<'c> Session<'c> {
     }
 
     fn take_step(&mut self, event: Option<&Event>) {
-        let now = Moment {
+        let now = StepInput {
             transcript: &self.transcript,
             policy: &self.policy,
             budget: self.budget,
@@ -336,7 +336,7 @@ impl<'c> Session<'c> {
             event,
         };
         let (ledger, outlook) = step(std::mem::take(&mut self.ledger), &mut self.analysis, &now);
-        let Outlook { is_changed, notices, overflow, .. } = outlook;
+        let StepOutcome { is_changed, notices, overflow, .. } = outlook;
         self.ledger = ledger;
         self.is_rebuilt |= is_changed || self.overflow.is_some();
         self.notices.extend(notices);

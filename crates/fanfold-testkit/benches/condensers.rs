@@ -9,8 +9,8 @@
 use std::collections::BTreeMap;
 
 use fanfold_core::{
-    CondenseOptions, Count as _, FileExcerpt, Verb, condense, condense_input, deed_of, default_room,
-    detect_kind,
+    CondenseOptions, Count as _, FileExcerpt, Verb, condense, condense_input, default_room, detect_kind,
+    parse_action,
 };
 use fanfold_testkit::marks::marks;
 use fanfold_testkit::trajectories::trajectories;
@@ -92,7 +92,7 @@ fn texts() -> Option<Vec<Text>> {
             let message: Value = serde_json::from_str(message.get()).expect("a message is JSON");
             for call in message["tool_calls"].as_array().into_iter().flatten() {
                 let field = |name: &str| call["function"][name].as_str().unwrap_or_default();
-                let deed = deed_of(field("name"), field("arguments"));
+                let deed = parse_action(field("name"), field("arguments"));
                 let path = deed.changes.first().cloned();
                 let arguments: Value = serde_json::from_str(field("arguments")).unwrap_or_default();
                 for body in arguments.as_object().into_iter().flat_map(|fields| fields.values()) {

@@ -1,7 +1,9 @@
 //! Receipts, notices and errors as JSON.
 
 use fanfold_core::summary::Flaw;
-use fanfold_core::{Contributor, Fault, Feedback, Ledger, Notice, Overflow, Place, Reason, Receipt, What};
+use fanfold_core::{
+    Contributor, Fault, Feedback, FoldTarget, Ledger, Notice, Overflow, Place, Reason, Receipt,
+};
 use fanfold_engine::{Ended, Followed};
 use serde_json::{Value, json};
 
@@ -12,15 +14,15 @@ pub(crate) fn receipt(receipt: &Receipt) -> Value {
     let passes: Vec<Value> = receipt
         .passes
         .iter()
-        .map(|pass| json!({ "pass": pass.pass, "folded": pass.n_folded, "won": pass.won.0 }))
+        .map(|pass| json!({ "pass": pass.pass, "folded": pass.n_folded, "won": pass.saved.0 }))
         .collect();
     let left: Vec<Value> = receipt
-        .left
+        .folded
         .iter()
         .map(|left| {
             json!({
                 "pass": left.pass,
-                "what": folded_part(left.what),
+                "what": folded_part(left.target),
                 "handle": left.handle.to_string(),
                 "before": left.before.0,
                 "after": left.after.0,
@@ -35,7 +37,7 @@ pub(crate) fn receipt(receipt: &Receipt) -> Value {
         "stage": receipt.stage,
         "before": receipt.before.0,
         "after": receipt.after.0,
-        "won": receipt.won().0,
+        "won": receipt.saved().0,
         "rewritten": receipt.rewritten.0,
         "price": receipt.price.map(|price| price.0),
         "passes": passes,
@@ -102,7 +104,7 @@ fn reason(reason: Reason) -> &'static str {
         Reason::Threshold(_) => "threshold",
         Reason::Window => "window",
         Reason::Economy(_) => "economy",
-        Reason::Asked => "asked",
+        Reason::Requested => "asked",
         Reason::Refused => "refused",
         Reason::Cap => "cap",
         Reason::Arrival => "arrival",
@@ -110,10 +112,10 @@ fn reason(reason: Reason) -> &'static str {
     }
 }
 
-fn folded_part(what: What) -> Value {
-    match what {
-        What::Place(place) => location(place),
-        What::Entries(first, last) => json!({ "entries": [first.0, last.0] }),
+fn folded_part(target: FoldTarget) -> Value {
+    match target {
+        FoldTarget::Place(place) => location(place),
+        FoldTarget::Entries(first, last) => json!({ "entries": [first.0, last.0] }),
     }
 }
 
@@ -153,7 +155,7 @@ pub(crate) fn feedback(feedback: &Feedback) -> Value {
 }
 
 fn contributors(contributors: &[Contributor]) -> Value {
-    contributors.iter().map(|one| json!({ "what": one.what, "tokens": one.tokens.0 })).collect()
+    contributors.iter().map(|one| json!({ "what": one.description, "tokens": one.tokens.0 })).collect()
 }
 
 /// An overflow, as the content of an `error`.

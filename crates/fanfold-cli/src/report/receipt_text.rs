@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use fanfold_core::{Asked, Engine, Feedback, Notice, Place, Receipt, Tokens, What};
+use fanfold_core::{Asked, Engine, Feedback, FoldTarget, Notice, Place, Receipt, Tokens};
 
 use crate::terminal::{paint, style};
 
@@ -47,7 +47,7 @@ pub(crate) fn fold(number: usize, receipt: &Receipt) -> String {
     let _ = writeln!(out, "  stage    {}", receipt.stage);
     for (i, pass) in receipt.passes.iter().enumerate() {
         let label = if i == 0 { "passes" } else { "" };
-        let won = paint(style::TAIL, format!("−{}", pass.won));
+        let won = paint(style::TAIL, format!("−{}", pass.saved));
         let _ = writeln!(out, "  {label:<8} {:<12} {:>5} folded  {won}", pass.pass, pass.n_folded);
     }
     let rewritten = receipt.rewritten;
@@ -59,7 +59,7 @@ pub(crate) fn fold(number: usize, receipt: &Receipt) -> String {
     if let Some(price) = receipt.price.filter(|_| rewritten > Tokens::ZERO) {
         let _ = writeln!(out, "  costs    as much as {price} new tokens, for the cache miss");
     }
-    let _ = writeln!(out, "  won      {} tokens of room", receipt.won());
+    let _ = writeln!(out, "  won      {} tokens of room", receipt.saved());
     if !receipt.user_text.is_empty() {
         let entries: Vec<String> = receipt.user_text.iter().map(|entry| entry.0.to_string()).collect();
         let text = format!("user messages were shortened: entries {}", entries.join(", "));
@@ -80,11 +80,11 @@ pub(crate) fn outcome(session: &dyn Engine, view: Tokens) -> Feedback {
 }
 
 /// Describes what was folded.
-pub(crate) fn folded_part(what: What) -> String {
-    match what {
-        What::Place(place) => location(place),
-        What::Entries(first, last) if first == last => format!("entry {}", first.0),
-        What::Entries(first, last) => format!("entries {}–{}", first.0, last.0),
+pub(crate) fn folded_part(target: FoldTarget) -> String {
+    match target {
+        FoldTarget::Place(place) => location(place),
+        FoldTarget::Entries(first, last) if first == last => format!("entry {}", first.0),
+        FoldTarget::Entries(first, last) => format!("entries {}–{}", first.0, last.0),
     }
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
                 "folding pauses: the last two folds saved less than a tenth. The largest parts are\n"
                     .to_owned();
             for one in in_the_way {
-                let _ = writeln!(out, "  {:>9}  {}", one.tokens, one.what);
+                let _ = writeln!(out, "  {:>9}  {}", one.tokens, one.description);
             }
             out
         }

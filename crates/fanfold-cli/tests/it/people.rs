@@ -88,7 +88,7 @@ fn repeated_file_shows_only_changes() {
     .assert_eq(sent["messages"][4]["content"].as_str().unwrap());
     expect![[r#"
         fold 1 after entry 2: 2,224 → 1,235 tokens
-          why      lines of the newest results stood above already
+          why      the newest results repeated visible lines
           stage    again
           passes   again            1 folded  −989
           rewrote  nothing: the folded text had not been sent yet
@@ -221,7 +221,7 @@ fn explain_says_why_nothing_was_folded() {
     .assert_eq(&sandbox.run("fold chat.json --explain").err);
     expect![[r#"
         nothing was folded: 1,671 of 1,500 tokens, and the strategy is off
-        error: 1,671 tokens are there, the room is 1,500, and nothing may be folded
+        error: the conversation has 1,671 tokens, the room is 1,500, and nothing may be folded
                 991  a step with its results (entry 2)
                 654  a step with its results (entry 3)
                  16  a user message (entry 1)

@@ -6,16 +6,16 @@ use regex::Regex;
 
 use crate::actions::path::{join, normal};
 use crate::actions::shell::{ShellCommand, split};
-use crate::actions::{Deed, FileRead, LineRange, ReadLines, Verb};
+use crate::actions::{Action, FileRead, LineRange, ReadLines, Verb};
 
 /// The action of a command that is run in a directory, if that is known.
-pub(super) fn deed_of_command(command: &str, directory: Option<&str>) -> Deed {
-    deed_within(command, directory, 0)
+pub(super) fn parse_command(command: &str, directory: Option<&str>) -> Action {
+    parse_nested_command(command, directory, 0)
 }
 
-fn deed_within(command: &str, directory: Option<&str>, depth: usize) -> Deed {
+fn parse_nested_command(command: &str, directory: Option<&str>, depth: usize) -> Action {
     let mut directory = directory.map(normal);
-    let mut deeds: Vec<Deed> = Vec::new();
+    let mut actions: Vec<Action> = Vec::new();
     let mut sources: Vec<String> = Vec::new();
     let commands = split(command);
     for pipeline in commands.chunk_by(|_, next| next.is_piped) {
@@ -29,15 +29,15 @@ fn deed_within(command: &str, directory: Option<&str>, depth: usize) -> Deed {
             continue;
         }
         if let (true, Some(inner)) = (depth < 3, inner_command(&words)) {
-            return deed_within(inner, directory.as_deref(), depth + 1);
+            return parse_nested_command(inner, directory.as_deref(), depth + 1);
         }
-        let deed = pipeline_deed(pipeline, directory.as_deref());
-        if deed.verb != Verb::Write {
+        let action = parse_pipeline(pipeline, directory.as_deref());
+        if action.verb != Verb::Write {
             sources.push(pipeline_text(pipeline));
         }
-        deeds.push(deed);
+        actions.push(action);
     }
-    let mut whole = Deed::new(Verb::Run, sources.join(" && "));
+    let mut whole = Action::new(Verb::Run, sources.join(" && "));
     if whole.target.is_empty() {
         whole.target = one_line(command);
     }
@@ -47,23 +47,25 @@ fn deed_within(command: &str, directory: Option<&str>, depth: usize) -> Deed {
         whole.target = whole.changes[0].clone();
         return whole;
     }
-    let is_one_kind = deeds.windows(2).all(|two| two[0].verb == two[1].verb);
-    if deeds.len() == 1 || (is_one_kind && !deeds.is_empty() && deeds[0].verb != Verb::Run) {
-        let mut deeds = deeds.into_iter();
-        let Some(mut first) = deeds.next() else { return whole };
-        for other in deeds {
-            first.has_more |= first.target != other.target || first.place != other.place;
+    let is_one_kind = actions.windows(2).all(|two| two[0].verb == two[1].verb);
+    if actions.len() == 1 || (is_one_kind && !actions.is_empty() && actions[0].verb != Verb::Run) {
+        let mut actions = actions.into_iter();
+        let Some(mut first) = actions.next() else { return whole };
+        for other in actions {
+            first.has_more |= first.target != other.target || first.scope != other.scope;
             first.reads.extend(other.reads);
             first.changes.extend(other.changes);
         }
         return first;
     }
-    whole.input =
-        commands.iter().filter_map(|command| command.input).reduce(|one, other| one.rotate_left(1) ^ other);
-    for deed in deeds {
-        whole.reads.extend(deed.reads);
-        whole.changes.extend(deed.changes);
-        whole.is_test |= deed.is_test;
+    whole.heredoc_hash = commands
+        .iter()
+        .filter_map(|command| command.heredoc_hash)
+        .reduce(|one, other| one.rotate_left(1) ^ other);
+    for action in actions {
+        whole.reads.extend(action.reads);
+        whole.changes.extend(action.changes);
+        whole.is_test |= action.is_test;
     }
     whole
 }
@@ -161,28 +163,28 @@ fn pipeline_text(pipeline: &[ShellCommand]) -> String {
     shown.join(" | ")
 }
 
-fn pipeline_deed(pipeline: &[ShellCommand], directory: Option<&str>) -> Deed {
+fn parse_pipeline(pipeline: &[ShellCommand], directory: Option<&str>) -> Action {
     let words = bare(&pipeline[0].words);
-    let mut deed = first_command_deed(&words, pipeline, directory);
+    let mut action = parse_first_command(&words, pipeline, directory);
     for command in &pipeline[1..] {
-        filter(&mut deed, &bare(&command.words));
+        filter(&mut action, &bare(&command.words));
     }
     let written = pipeline.iter().flat_map(|command| &command.writes).map(|path| join(directory, path));
-    deed.changes.extend(written);
+    action.changes.extend(written);
     let is_writing_output = matches!(words.first().copied(), Some("cat" | "echo" | "printf" | "tee"));
-    if is_writing_output && deed.reads.is_empty() && !deed.changes.is_empty() {
-        deed.verb = Verb::Write;
-        deed.target = deed.changes[0].clone();
+    if is_writing_output && action.reads.is_empty() && !action.changes.is_empty() {
+        action.verb = Verb::Write;
+        action.target = action.changes[0].clone();
     }
-    deed
+    action
 }
 
-fn first_command_deed(words: &[&str], pipeline: &[ShellCommand], directory: Option<&str>) -> Deed {
+fn parse_first_command(words: &[&str], pipeline: &[ShellCommand], directory: Option<&str>) -> Action {
     let run = || {
-        let mut deed = Deed::new(Verb::Run, pipeline_text(pipeline));
-        deed.is_test = is_test(words);
-        deed.input = pipeline.iter().find_map(|command| command.input);
-        deed
+        let mut action = Action::new(Verb::Run, pipeline_text(pipeline));
+        action.is_test = is_test(words);
+        action.heredoc_hash = pipeline.iter().find_map(|command| command.heredoc_hash);
+        action
     };
     let Some((first, arguments)) = words.split_first() else { return run() };
     let plain: Vec<&str> = arguments.iter().copied().filter(|word| !word.starts_with('-')).collect();
@@ -232,35 +234,35 @@ fn first_command_deed(words: &[&str], pipeline: &[ShellCommand], directory: Opti
         },
         "curl" | "wget" | "http" => {
             match plain.iter().find(|word| word.contains("://") || word.starts_with("localhost")) {
-                Some(url) => Deed::new(Verb::Fetch, (*url).to_owned()),
+                Some(url) => Action::new(Verb::Fetch, (*url).to_owned()),
                 None => run(),
             }
         }
-        "tee" | "touch" | "rm" | "unlink" => Deed { changes: paths(&plain), ..run() },
+        "tee" | "touch" | "rm" | "unlink" => Action { changes: paths(&plain), ..run() },
         "cp" | "mv" => {
             let changed =
                 if base(first) == "mv" { plain.as_slice() } else { plain.get(1..).unwrap_or_default() };
-            Deed { changes: paths(changed), ..run() }
+            Action { changes: paths(changed), ..run() }
         }
         _ => run(),
     }
 }
 
-fn read(paths: Vec<String>, lines: ReadLines) -> Deed {
-    let mut deed = Deed::new(Verb::Read, paths.first().cloned().unwrap_or_default());
-    deed.has_more = paths.len() > 1;
-    deed.reads = paths.into_iter().map(|path| FileRead { path, lines }).collect();
-    deed
+fn read(paths: Vec<String>, lines: ReadLines) -> Action {
+    let mut action = Action::new(Verb::Read, paths.first().cloned().unwrap_or_default());
+    action.has_more = paths.len() > 1;
+    action.reads = paths.into_iter().map(|path| FileRead { path, lines }).collect();
+    action
 }
 
-fn list(words: &[&str], places: &[&str], directory: Option<&str>) -> Deed {
-    let mut deed = Deed::new(Verb::List, join(directory, places.first().copied().unwrap_or(".")));
+fn list(words: &[&str], places: &[&str], directory: Option<&str>) -> Action {
+    let mut action = Action::new(Verb::List, join(directory, places.first().copied().unwrap_or(".")));
     // Listings with another depth or filter are different.
-    deed.place = Some(words.join(" "));
-    deed
+    action.scope = Some(words.join(" "));
+    action
 }
 
-fn grep(arguments: &[&str], directory: Option<&str>) -> Deed {
+fn grep(arguments: &[&str], directory: Option<&str>) -> Action {
     let mut pattern: Option<&str> = None;
     let mut places: Vec<String> = Vec::new();
     let mut words = arguments.iter().copied();
@@ -276,12 +278,12 @@ fn grep(arguments: &[&str], directory: Option<&str>) -> Deed {
             word => places.push(join(directory, word)),
         }
     }
-    let mut deed = Deed::new(Verb::Search, pattern.unwrap_or_default().to_owned());
-    deed.place = if places.is_empty() { directory.map(str::to_owned) } else { Some(places.join(" ")) };
-    deed
+    let mut action = Action::new(Verb::Search, pattern.unwrap_or_default().to_owned());
+    action.scope = if places.is_empty() { directory.map(str::to_owned) } else { Some(places.join(" ")) };
+    action
 }
 
-fn sed(arguments: &[&str], directory: Option<&str>) -> Option<Deed> {
+fn sed(arguments: &[&str], directory: Option<&str>) -> Option<Action> {
     let is_edit = arguments.iter().any(|word| word.starts_with("-i") || *word == "--in-place");
     let has_script_flag = arguments.contains(&"-e");
     let mut plain: Vec<&str> = Vec::new();
@@ -295,7 +297,7 @@ fn sed(arguments: &[&str], directory: Option<&str>) -> Option<Deed> {
     let paths: Vec<String> = files.iter().map(|path| join(directory, path)).collect();
     let first = paths.first()?.clone();
     if is_edit {
-        return Some(Deed { has_more: paths.len() > 1, changes: paths, ..Deed::new(Verb::Edit, first) });
+        return Some(Action { has_more: paths.len() > 1, changes: paths, ..Action::new(Verb::Edit, first) });
     }
     let lines =
         plain.first().and_then(|script| sed_range(script)).map_or(ReadLines::Unknown, ReadLines::Range);
@@ -335,7 +337,7 @@ fn count_and_files<'a>(arguments: &[&'a str]) -> (Option<u32>, Vec<&'a str>) {
 }
 
 /// Applies a filter after a pipe to the action.
-fn filter(deed: &mut Deed, words: &[&str]) {
+fn filter(action: &mut Action, words: &[&str]) {
     let Some((first, arguments)) = words.split_first() else { return };
     let lines = match base(first) {
         "head" => count_and_files(arguments)
@@ -346,21 +348,21 @@ fn filter(deed: &mut Deed, words: &[&str]) {
             None => ReadLines::Unknown,
         },
         "cat" | "nl" | "less" | "more" | "sort" => return,
-        "grep" | "rg" | "egrep" if deed.verb == Verb::Read => {
-            let place = deed.target.clone();
-            *deed = Deed { place: Some(place), ..grep(arguments, None) };
+        "grep" | "rg" | "egrep" if action.verb == Verb::Read => {
+            let scope = action.target.clone();
+            *action = Action { scope: Some(scope), ..grep(arguments, None) };
             return;
         }
         "xargs" if arguments.iter().any(|word| matches!(base(word), "grep" | "rg")) => {
             let at =
                 arguments.iter().position(|word| matches!(base(word), "grep" | "rg")).unwrap_or_default();
-            let place = deed.target.clone();
-            *deed = Deed { place: Some(place), ..grep(&arguments[at + 1..], None) };
+            let scope = action.target.clone();
+            *action = Action { scope: Some(scope), ..grep(&arguments[at + 1..], None) };
             return;
         }
         _ => ReadLines::Unknown,
     };
-    for file_read in &mut deed.reads {
+    for file_read in &mut action.reads {
         file_read.lines = match (file_read.lines, lines) {
             (ReadLines::All, lines) => lines,
             (ReadLines::Range(outer), ReadLines::Range(inner)) => ReadLines::Range(outer.inner(inner)),

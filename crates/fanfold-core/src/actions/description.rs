@@ -1,4 +1,5 @@
-//! Describes a call and its result in one line: the tool, the target, the outcome, the size. The caller adds the handle.
+//! Describes a call and its result in one line: the tool, the target, the outcome, the size. The caller adds the
+//! handle.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -6,36 +7,36 @@ use std::sync::LazyLock;
 use serde_json::Value;
 
 use crate::actions::status::{NumberSearch, Output, n_lines, parse_status};
-use crate::actions::{CallStatus, Deed, LineRange, ReadLines, Verb, Verdict, deed_of, patch};
+use crate::actions::{Action, CallStatus, LineRange, ReadLines, Verb, Verdict, parse_action, patch};
 use crate::model::tokens::thousands;
 use crate::model::transcript::Call;
 use crate::text::condense::severity::{head, tail};
 
 /// Describes a call and its result in one line.
 pub fn describe_call(call: &Call) -> String {
-    describe_with_failure(call, &deed_of(&call.tool, call.arguments.as_str())).0
+    describe_with_failure(call, &parse_action(&call.tool, call.arguments.as_str())).0
 }
 
 /// Describes a call and its result in one line, and returns whether the call failed.
-pub(crate) fn describe_with_failure(call: &Call, deed: &Deed) -> (String, bool) {
+pub(crate) fn describe_with_failure(call: &Call, action: &Action) -> (String, bool) {
     let mut line = LineBuilder(String::with_capacity(LONGEST));
     line.push(&["[", &shortened(one_line(&call.tool), 48), "] "]);
     let Some(outcome) = &call.result else {
-        line.push(&["`", &target(deed), "` → no result"]);
+        line.push(&["`", &target(action), "` → no result"]);
         return (line.0, false);
     };
     let output = Output::new(outcome.body.as_str());
-    let status = parse_status(deed, outcome, &output);
-    line.push_action(call, deed, &output, &status);
-    line.failure(deed, &status);
+    let status = parse_status(action, outcome, &output);
+    line.push_action(call, action, &output, &status);
+    line.failure(action, &status);
     (line.0, status.verdict == Verdict::Failed)
 }
 
 /// A short name for the result of a call: a file name, a query or a command.
-pub(crate) fn short_name(call: &Call, deed: &Deed) -> String {
+pub(crate) fn short_name(call: &Call, action: &Action) -> String {
     const LONGEST: usize = 32;
-    let target = one_line(deed.display_name());
-    match deed.verb {
+    let target = one_line(action.display_name());
+    match action.verb {
         Verb::Read | Verb::Edit | Verb::Write => {
             let name = target.rsplit('/').next().unwrap_or_default();
             if name.is_empty() { target.into_owned() } else { name.to_owned() }
@@ -43,7 +44,7 @@ pub(crate) fn short_name(call: &Call, deed: &Deed) -> String {
         Verb::Search => ["\"", head(&target, LONGEST), "\""].concat(),
         Verb::Run => ["`", head(&target, LONGEST), "`"].concat(),
         Verb::List | Verb::Fetch if !target.is_empty() => head(&target, LONGEST).to_owned(),
-        _ if deed.name.is_some() => head(&target, LONGEST).to_owned(),
+        _ if action.name.is_some() => head(&target, LONGEST).to_owned(),
         Verb::List | Verb::Fetch | Verb::Ask | Verb::Plan | Verb::Other => {
             head(&call.tool, LONGEST).to_owned()
         }
@@ -60,28 +61,28 @@ impl LineBuilder {
         parts.iter().for_each(|part| self.0.push_str(part));
     }
 
-    fn push_action(&mut self, call: &Call, deed: &Deed, output: &Output<'_>, status: &CallStatus) {
+    fn push_action(&mut self, call: &Call, action: &Action, output: &Output<'_>, status: &CallStatus) {
         let arguments = call.arguments.as_str();
         let text = call.result.as_ref().map_or("", |outcome| outcome.body.as_str());
-        let target = target(deed);
-        let name_has_verb = name_has_verb(&call.tool, deed.verb);
-        let more = if deed.has_more { " and more" } else { "" };
+        let target = target(action);
+        let name_has_verb = name_has_verb(&call.tool, action.verb);
+        let more = if action.has_more { " and more" } else { "" };
         let verb_text = |verb: &'static str| if name_has_verb { "" } else { verb };
-        match deed.verb {
+        match action.verb {
             Verb::Read => {
                 self.push(&[verb_text("read "), &target]);
-                self.lines_seen(deed, text, output.text());
+                self.lines_seen(action, text, output.text());
                 self.push(&[more]);
             }
             Verb::List => {
                 self.push(&[verb_text("listed "), &target]);
-                self.place(deed);
+                self.push_scope(action);
                 self.push(&[" → "]);
                 self.count(output.n_lines(), "entry", "entries");
             }
             Verb::Search => {
                 self.push(&[verb_text("searched "), "\"", &target, "\""]);
-                self.place(deed);
+                self.push_scope(action);
                 self.push(&[" → "]);
                 self.count(hits(text, output), "hit", "hits");
             }
@@ -126,10 +127,10 @@ impl LineBuilder {
         }
     }
 
-    fn place(&mut self, deed: &Deed) {
-        match (&deed.place, deed.verb) {
-            (Some(place), Verb::Search) => self.push(&[" in ", &shortened(one_line(place), LONGEST)]),
-            (Some(place), Verb::List) if place.starts_with('/') => self.push(&[" in ", place]),
+    fn push_scope(&mut self, action: &Action) {
+        match (&action.scope, action.verb) {
+            (Some(scope), Verb::Search) => self.push(&[" in ", &shortened(one_line(scope), LONGEST)]),
+            (Some(scope), Verb::List) if scope.starts_with('/') => self.push(&[" in ", scope]),
             _ => {}
         }
     }
@@ -151,8 +152,8 @@ impl LineBuilder {
         }
     }
 
-    fn failure(&mut self, deed: &Deed, status: &CallStatus) {
-        if status.verdict == Verdict::Failed && deed.verb != Verb::Run {
+    fn failure(&mut self, action: &Action, status: &CallStatus) {
+        if status.verdict == Verdict::Failed && action.verb != Verb::Run {
             self.push(&[" → failed"]);
         }
         if let Some(error) = &status.error {
@@ -161,10 +162,10 @@ impl LineBuilder {
     }
 
     /// Adds the lines that a read returned, preferably by their printed line numbers, and the total.
-    fn lines_seen(&mut self, deed: &Deed, text: &str, shown: &str) {
+    fn lines_seen(&mut self, action: &Action, text: &str, shown: &str) {
         let numbers = numbered(shown);
         let total = TOTAL.numbers(text).next().and_then(|number| number.parse::<u32>().ok());
-        let range = match (numbers, deed.reads.first().map(|file_read| file_read.lines)) {
+        let range = match (numbers, action.reads.first().map(|file_read| file_read.lines)) {
             (Some(range), _) => Some(range),
             (None, Some(ReadLines::Range(range))) => Some(range),
             (None, Some(ReadLines::All | ReadLines::Unknown) | None) => None,
@@ -215,9 +216,9 @@ impl LineBuilder {
 }
 
 /// The target, shortened except for paths.
-fn target(deed: &Deed) -> Cow<'_, str> {
-    let text = one_line(deed.display_name());
-    match deed.verb {
+fn target(action: &Action) -> Cow<'_, str> {
+    let text = one_line(action.display_name());
+    match action.verb {
         Verb::Read | Verb::Edit | Verb::Write => text,
         Verb::List | Verb::Fetch if !text.contains(' ') => text,
         Verb::List | Verb::Search | Verb::Run | Verb::Fetch | Verb::Ask | Verb::Plan | Verb::Other => {
@@ -259,8 +260,8 @@ fn shortened(text: Cow<'_, str>, longest: usize) -> Cow<'_, str> {
         return text;
     }
     let room = longest - "…".len();
-    let status = tail(&text, room / 4);
-    Cow::Owned([head(&text, room - status.len()), "…", status].concat())
+    let end = tail(&text, room / 4);
+    Cow::Owned([head(&text, room - end.len()), "…", end].concat())
 }
 
 /// The first and the last line number of a numbered listing: `12→`, `12|`, `12` and a tab.

@@ -100,7 +100,7 @@ pub struct FileRead {
 
 /// The action of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Deed {
+pub struct Action {
     /// The kind of the action.
     pub verb: Verb,
     /// A normalised path, a command, a query or a URL; the first one if there are several.
@@ -108,7 +108,7 @@ pub struct Deed {
     /// The display name taken from the arguments that a policy rule names.
     pub name: Option<String>,
     /// The scope of a search, or the command of a listing.
-    pub place: Option<String>,
+    pub scope: Option<String>,
     /// True if there are further targets.
     pub has_more: bool,
     /// The files that were read.
@@ -118,21 +118,21 @@ pub struct Deed {
     /// True if it ran tests.
     pub is_test: bool,
     /// The hash of a heredoc that was passed to the command. Commands with different heredocs are different.
-    pub input: Option<u64>,
+    pub heredoc_hash: Option<u64>,
 }
 
-impl Deed {
-    fn new(verb: Verb, target: String) -> Deed {
-        Deed {
+impl Action {
+    fn new(verb: Verb, target: String) -> Action {
+        Action {
             verb,
             target,
             name: None,
-            place: None,
+            scope: None,
             has_more: false,
             reads: Vec::new(),
             changes: Vec::new(),
             is_test: false,
-            input: None,
+            heredoc_hash: None,
         }
     }
 
@@ -166,26 +166,26 @@ impl Deed {
 }
 
 /// The action of a call with any tool and any arguments.
-pub fn deed_of(tool: &str, arguments: &str) -> Deed {
-    tools::deed_of_tool(tool, arguments, &[])
+pub fn parse_action(tool: &str, arguments: &str) -> Action {
+    tools::parse_tool_call(tool, arguments, &[])
 }
 
 /// The action of a call, with the display name of a matching policy rule.
-pub(crate) fn deed_by(rules: &[ToolRule], call: &Call) -> Deed {
-    let naming = ToolRule::of(rules, &call.tool).map_or(&[][..], |rule| &rule.target);
-    tools::deed_of_tool(&call.tool, call.arguments.as_str(), naming)
+pub(crate) fn parse_action_with_rules(rules: &[ToolRule], call: &Call) -> Action {
+    let naming = ToolRule::find(rules, &call.tool).map_or(&[][..], |rule| &rule.target);
+    tools::parse_tool_call(&call.tool, call.arguments.as_str(), naming)
 }
 
 /// Returns whether a call has a result and failed.
-pub(crate) fn has_failed(call: &Call, deed: &Deed) -> bool {
-    call.result.as_ref().is_some_and(|outcome| call_status(deed, outcome).verdict == Verdict::Failed)
+pub(crate) fn has_failed(call: &Call, action: &Action) -> bool {
+    call.result.as_ref().is_some_and(|outcome| call_status(action, outcome).verdict == Verdict::Failed)
 }
 
 /// Returns whether the newer call makes the older one's result stale or redundant.
 ///
-/// A read is overtaken if all of its lines were read again or its file changed; a listing, a search, a fetch, a plan or a
-/// command if it was repeated.
-pub fn overtakes(newer: &Deed, older: &Deed) -> bool {
+/// A read is overtaken if all of its lines were read again or its file changed; a listing, a search, a fetch, a plan or
+/// a command if it was repeated.
+pub fn overtakes(newer: &Action, older: &Action) -> bool {
     match older.verb {
         Verb::Read => {
             !older.reads.is_empty() && older.reads.iter().all(|file_read| is_overtaken(newer, file_read))
@@ -194,15 +194,15 @@ pub fn overtakes(newer: &Deed, older: &Deed) -> bool {
             let is_same = newer.verb == older.verb
                 && newer.target == older.target
                 && newer.name == older.name
-                && newer.place == older.place
-                && newer.input == older.input;
+                && newer.scope == older.scope
+                && newer.heredoc_hash == older.heredoc_hash;
             is_same && !older.target.is_empty() && !older.has_more && newer.reads == older.reads
         }
         Verb::Edit | Verb::Write | Verb::Ask | Verb::Other => false,
     }
 }
 
-fn is_overtaken(newer: &Deed, file_read: &FileRead) -> bool {
+fn is_overtaken(newer: &Action, file_read: &FileRead) -> bool {
     let is_changed = newer.has_changed(&file_read.path);
     let is_read_again = newer.reads.iter().any(|again| {
         let covers = match (again.lines, file_read.lines) {
@@ -224,12 +224,12 @@ mod tests {
     use super::*;
 
     fn shown(tool: &str, arguments: &str) -> String {
-        let deed = deed_of(tool, arguments);
-        let mut out = format!("{:?} {}", deed.verb, deed.target);
-        if let Some(place) = &deed.place {
-            out += &format!(" in {place}");
+        let action = parse_action(tool, arguments);
+        let mut out = format!("{:?} {}", action.verb, action.target);
+        if let Some(scope) = &action.scope {
+            out += &format!(" in {scope}");
         }
-        for file_read in &deed.reads {
+        for file_read in &action.reads {
             out += &match file_read.lines {
                 ReadLines::All => format!(", sees {}", file_read.path),
                 ReadLines::Range(LineRange { first, last: u32::MAX }) => {
@@ -241,10 +241,10 @@ mod tests {
                 ReadLines::Unknown => format!(", sees some of {}", file_read.path),
             };
         }
-        for path in &deed.changes {
+        for path in &action.changes {
             out += &format!(", changes {path}");
         }
-        out + if deed.is_test { ", tests" } else { "" }
+        out + if action.is_test { ", tests" } else { "" }
     }
 
     fn check(calls: &[(&str, &str)], expected: &Expect) {
@@ -399,7 +399,7 @@ mod tests {
         );
     }
 
-    fn named(tool: &str, target: &[&str], arguments: &str) -> Deed {
+    fn named(tool: &str, target: &[&str], arguments: &str) -> Action {
         let target = target.iter().map(|name| (*name).to_owned()).collect();
         let rule = ToolRule { tool: "*".to_owned(), target, ..ToolRule::default() };
         let call = Call {
@@ -409,7 +409,7 @@ mod tests {
             result: None,
             origin: crate::model::transcript::Origin::message(0),
         };
-        deed_by(&[rule], &call)
+        parse_action_with_rules(&[rule], &call)
     }
 
     #[test]
@@ -456,7 +456,7 @@ mod tests {
     }
 
     fn check_overtakes(older: &str, newer: &str, expected: bool) {
-        let (old, new) = (deed_of("bash", older), deed_of("bash", newer));
+        let (old, new) = (parse_action("bash", older), parse_action("bash", newer));
         assert_eq!(overtakes(&new, &old), expected, "{older} -> {newer}");
     }
 
@@ -496,8 +496,8 @@ mod tests {
     proptest! {
         #[test]
         fn any_call_is_parsed(tool in "[A-Za-z_]{0,12}", arguments in "\\PC{0,40}") {
-            deed_of(&tool, &arguments);
-            deed_of("bash", &arguments);
+            parse_action(&tool, &arguments);
+            parse_action("bash", &arguments);
         }
     }
 }

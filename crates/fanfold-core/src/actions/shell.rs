@@ -12,7 +12,7 @@ pub(super) struct ShellCommand {
     /// True if the output of the previous command is piped to it.
     pub(super) is_piped: bool,
     /// The hash of a heredoc that is passed to it.
-    pub(super) input: Option<u64>,
+    pub(super) heredoc_hash: Option<u64>,
     /// The text of the command without heredocs.
     pub(super) source: String,
 }
@@ -119,9 +119,11 @@ impl<'a> Scanner<'a> {
         for delimiter in delimiters {
             self.skip_heredoc(&delimiter);
         }
-        let input = xxhash_rust::xxh3::xxh3_64(&self.text.as_bytes()[start..self.at]);
-        for command in self.commands.iter_mut().rev().take(9).filter(|command| command.input == Some(0)) {
-            command.input = Some(input.max(1));
+        let hash = xxhash_rust::xxh3::xxh3_64(&self.text.as_bytes()[start..self.at]);
+        for command in
+            self.commands.iter_mut().rev().take(9).filter(|command| command.heredoc_hash == Some(0))
+        {
+            command.heredoc_hash = Some(hash.max(1));
         }
     }
 
@@ -151,7 +153,7 @@ impl<'a> Scanner<'a> {
         }
         let target = self.word();
         if is_heredoc {
-            self.command.input = Some(0);
+            self.command.heredoc_hash = Some(0);
             self.heredocs.push(target);
         } else if !is_input && !target.is_empty() && !target.starts_with("/dev/") {
             self.command.writes.push(target);
@@ -248,8 +250,10 @@ mod tests {
     #[test]
     fn skips_heredocs_and_records_redirections() {
         let commands = split("cat <<'EOF' > a.py\nrm -rf x\nEOF\npython a.py > out.txt 2>/dev/null");
-        let shown: Vec<_> =
-            commands.iter().map(|p| (p.source.as_str(), p.writes.concat(), p.input.is_some())).collect();
+        let shown: Vec<_> = commands
+            .iter()
+            .map(|p| (p.source.as_str(), p.writes.concat(), p.heredoc_hash.is_some()))
+            .collect();
         assert_eq!(
             shown,
             [

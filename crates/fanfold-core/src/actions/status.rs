@@ -10,18 +10,18 @@ use memchr::{memchr_iter, memchr2, memchr2_iter, memrchr};
 use regex::Regex;
 use serde_json::value::RawValue;
 
-use crate::actions::{Deed, Verb};
+use crate::actions::{Action, Verb};
 use crate::model::transcript::Outcome;
 use crate::text::condense::severity::{Severity, head, severity_of, tail};
 
-/// True if a call succeeded.
+/// The verdict on a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
-    /// It succeeded.
+    /// The call succeeded.
     Passed,
-    /// It failed.
+    /// The call failed.
     Failed,
-    /// The result does not show it.
+    /// The result shows neither success nor failure.
     Unknown,
 }
 
@@ -39,7 +39,7 @@ pub struct TestCounts {
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallStatus {
-    /// True if the call succeeded.
+    /// The verdict.
     pub verdict: Verdict,
     /// The exit code, if the result contains one.
     pub exit: Option<i32>,
@@ -52,18 +52,18 @@ pub struct CallStatus {
 }
 
 /// Parses the status of a call from its result.
-pub fn call_status(deed: &Deed, outcome: &Outcome) -> CallStatus {
+pub fn call_status(action: &Action, outcome: &Outcome) -> CallStatus {
     let output = Output::new(outcome.body.as_str());
-    CallStatus { n_lines: output.n_lines(), ..parse_status(deed, outcome, &output) }
+    CallStatus { n_lines: output.n_lines(), ..parse_status(action, outcome, &output) }
 }
 
 /// Parses everything except for the number of lines.
-pub(super) fn parse_status(deed: &Deed, outcome: &Outcome, output: &Output<'_>) -> CallStatus {
+pub(super) fn parse_status(action: &Action, outcome: &Outcome, output: &Output<'_>) -> CallStatus {
     let text = outcome.body.as_str();
     let exit = exit_code(text);
-    let is_run = deed.verb == Verb::Run;
+    let is_run = action.verb == Verb::Run;
     let tests = if is_run { test_counts(output.bare()) } else { None };
-    let found_nothing = deed.verb == Verb::Search && exit == Some(1);
+    let found_nothing = action.verb == Verb::Search && exit == Some(1);
     let verdict = match (exit, tests) {
         _ if found_nothing => Verdict::Passed,
         (Some(code), _) if code != 0 => Verdict::Failed,
@@ -75,7 +75,7 @@ pub(super) fn parse_status(deed: &Deed, outcome: &Outcome, output: &Output<'_>) 
     };
     let error = match verdict {
         Verdict::Failed => first_error(output.bare()).or_else(|| first_line(output.bare())),
-        Verdict::Unknown if is_run && !is_history(&deed.target) => first_error(output.bare()),
+        Verdict::Unknown if is_run && !is_history(&action.target) => first_error(output.bare()),
         Verdict::Passed | Verdict::Unknown => None,
     };
     CallStatus { verdict, exit, error, tests, n_lines: 0 }
@@ -124,7 +124,7 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns whether a command prints history, in which errors may be the subject.
+/// Returns whether a command prints history, which may mention errors of the past.
 fn is_history(command: &str) -> bool {
     let shows = ["log", "diff", "show", "blame", "status", "branch", "reflog", "stash"];
     command.strip_prefix("git ").is_some_and(|rest| shows.iter().any(|word| rest.starts_with(word)))
@@ -262,9 +262,9 @@ impl NumberSearch {
 
     /// The value of the JSON field whose name contains the byte `at`: `"exit_code": 0`.
     fn number_of_field<'t>(&self, part: &'t str, at: usize) -> Option<&'t str> {
-        let behind = &part[memrchr(b'"', &part.as_bytes()[..at])? + 1..];
-        let behind = self.fields.iter().find_map(|field| behind.strip_prefix(field)?.strip_prefix('"'))?;
-        let number = behind.trim_ascii_start().strip_prefix(':')?.trim_ascii_start();
+        let rest = &part[memrchr(b'"', &part.as_bytes()[..at])? + 1..];
+        let rest = self.fields.iter().find_map(|field| rest.strip_prefix(field)?.strip_prefix('"'))?;
+        let number = rest.trim_ascii_start().strip_prefix(':')?.trim_ascii_start();
         let n_digits = number.bytes().take_while(u8::is_ascii_digit).count();
         // `\d` also matches digits of other scripts.
         let is_whole = n_digits > 0 && number.as_bytes().get(n_digits).is_none_or(u8::is_ascii);
@@ -404,22 +404,22 @@ static COUNTED: LazyLock<Regex> = LazyLock::new(|| {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::actions::deed_of;
+    use crate::actions::parse_action;
     use crate::model::transcript::{Body, Origin};
 
-    fn ending(command: &str, text: &str) -> CallStatus {
+    fn status(command: &str, text: &str) -> CallStatus {
         let outcome = Outcome {
             body: Body::text(text),
             is_error: false,
             media: Vec::new(),
             origin: Origin::message(0),
         };
-        call_status(&deed_of("bash", command), &outcome)
+        call_status(&parse_action("bash", command), &outcome)
     }
 
     fn check(command: &str, text: &str, verdict: Verdict, exit: Option<i32>, error: Option<&str>) {
-        let ending = ending(command, text);
-        assert_eq!((ending.verdict, ending.exit, ending.error.as_deref()), (verdict, exit, error), "{text}");
+        let status = status(command, text);
+        assert_eq!((status.verdict, status.exit, status.error.as_deref()), (verdict, exit, error), "{text}");
     }
 
     #[test]
@@ -451,7 +451,7 @@ mod tests {
     }
 
     fn check_tests(text: &str, passed: u32, failed: u32, skipped: u32) {
-        assert_eq!(ending("pytest", text).tests, Some(TestCounts { passed, failed, skipped }), "{text}");
+        assert_eq!(status("pytest", text).tests, Some(TestCounts { passed, failed, skipped }), "{text}");
     }
 
     #[test]
@@ -468,6 +468,6 @@ mod tests {
         check_tests("--- PASS: A\n--- FAIL: B\nFAIL\tx/y\t0.1s", 1, 2, 0);
         check_tests("Ran 12 tests in 0.1s\n\nFAILED (failures=1, errors=2)", 12, 3, 0);
         check_tests("Failed!  - Failed:     1, Passed:    10, Skipped:     2", 10, 1, 2);
-        assert_eq!(ending("ls", "nothing").tests, None);
+        assert_eq!(status("ls", "nothing").tests, None);
     }
 }

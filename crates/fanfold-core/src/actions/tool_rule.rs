@@ -2,24 +2,24 @@
 
 use crate::text::condense::ContentKind;
 
-/// What is said of a tool. The first rule that matches it counts.
+/// A rule for a tool. The first matching rule applies.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ToolRule {
-    /// The tool's name; a `*` at the end matches any rest.
+    /// The name of the tool, or a prefix followed by `*`.
     pub tool: String,
-    /// True if its results may be folded.
+    /// The folding of its results.
     pub fold: ToolFold,
-    /// What one result may take at most, in per mille of the room.
+    /// The maximum size of a result, in per mille of the room.
     pub cap: Option<u32>,
-    /// What its results are, which says how they are condensed; none has each looked at.
+    /// The kind of its results, which determines how they are condensed. Detected for each result if not set.
     pub condense: Option<ContentKind>,
-    /// The arguments that name its target, in the order in which they are told; none leaves it to what is known of it.
+    /// The arguments that give the display name of a call, in order. Derived from the action if empty.
     pub target: Vec<String>,
 }
 
 impl ToolRule {
-    /// The rule for a tool, if there is one among these.
-    pub(crate) fn of<'r>(rules: &'r [ToolRule], tool: &str) -> Option<&'r ToolRule> {
+    /// Finds the rule for a tool.
+    pub(crate) fn find<'r>(rules: &'r [ToolRule], tool: &str) -> Option<&'r ToolRule> {
         rules.iter().find(|rule| match rule.tool.strip_suffix('*') {
             Some(start) => tool.starts_with(start),
             None => rule.tool == tool,
@@ -27,14 +27,14 @@ impl ToolRule {
     }
 }
 
-/// True if a tool's results may be folded.
+/// The folding of a tool's results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ToolFold {
-    /// As the passes decide.
+    /// By the passes, like any other result.
     #[default]
     Auto,
-    /// Never, but for the last resort before refusing.
+    /// Never, except as a last resort.
     Never,
-    /// As soon as they are old, to one line.
+    /// To one line as soon as they are old.
     Always,
 }

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::actions::command::deed_of_command;
+use crate::actions::command::parse_command;
 use crate::actions::path::{is_pathlike, join, normal};
-use crate::actions::{Deed, FileRead, LineRange, ReadLines, Verb, patch};
+use crate::actions::{Action, FileRead, LineRange, ReadLines, Verb, patch};
 use crate::text::condense::severity::head;
 
 /// The kind of a tool.
@@ -18,74 +18,74 @@ enum ToolKind {
 }
 
 /// The action of a call of any tool. The arguments in `naming` give the display name.
-pub(super) fn deed_of_tool(tool: &str, arguments: &str, naming: &[String]) -> Deed {
+pub(super) fn parse_tool_call(tool: &str, arguments: &str, naming: &[String]) -> Action {
     let given = Arguments::parse(arguments, naming);
-    Deed { name: given.named.clone(), ..deed_of_given(tool, arguments, &given) }
+    Action { name: given.named.clone(), ..parse_arguments(tool, arguments, &given) }
 }
 
-fn deed_of_given(tool: &str, arguments: &str, given: &Arguments) -> Deed {
+fn parse_arguments(tool: &str, arguments: &str, given: &Arguments) -> Action {
     let name = bare_name(tool);
     let kind = kind_by_name(&name).unwrap_or_else(|| ToolKind::Plain(verb_by_words(tool, given)));
     match kind {
         ToolKind::Shell => match given.command() {
             Some(command) => {
-                deed_of_command(&command, given.text(&["workdir", "cwd", "working_directory", "dir_path"]))
+                parse_command(&command, given.text(&["workdir", "cwd", "working_directory", "dir_path"]))
             }
-            None => Deed::new(Verb::Run, given.any()),
+            None => Action::new(Verb::Run, given.any()),
         },
         ToolKind::Editor => match given.text(&["command"]) {
             Some("view") => given.read(),
             Some("create" | "write") => given.change(Verb::Write),
             Some(_) => given.change(Verb::Edit),
-            None => Deed::new(Verb::Other, given.any()),
+            None => Action::new(Verb::Other, given.any()),
         },
         ToolKind::Patch => {
             let text = given.text(&["input", "patch", "patch_text", "diff"]).unwrap_or(arguments);
             let changes = patch::changed_files(text);
             let Some(first) = changes.first() else { return given.change(Verb::Edit) };
-            Deed {
+            Action {
                 has_more: changes.len() > 1,
-                ..Deed { changes: changes.clone(), ..Deed::new(Verb::Edit, first.clone()) }
+                ..Action { changes: changes.clone(), ..Action::new(Verb::Edit, first.clone()) }
             }
         }
         ToolKind::Plain(Verb::Read) => given.read(),
         ToolKind::Plain(verb @ (Verb::Edit | Verb::Write)) => given.change(verb),
         ToolKind::Plain(Verb::Search) => {
             let what = given.text(QUERIES).map_or_else(|| given.any(), str::to_owned);
-            let place = given.text(PATHS).map(normal);
-            Deed {
-                place: place.or_else(|| given.text(&["glob", "include", "file_glob"]).map(str::to_owned)),
-                ..Deed::new(Verb::Search, what)
+            let scope = given.text(PATHS).map(normal);
+            Action {
+                scope: scope.or_else(|| given.text(&["glob", "include", "file_glob"]).map(str::to_owned)),
+                ..Action::new(Verb::Search, what)
             }
         }
         ToolKind::Plain(Verb::List) => {
             let what = given.text(&["pattern", "glob", "glob_pattern", "query"]).map(str::to_owned);
-            let place = given.text(PATHS).map(normal);
-            match (what, place) {
-                (Some(what), place) => Deed { place, ..Deed::new(Verb::List, what) },
-                (None, Some(place)) => Deed::new(Verb::List, place),
-                (None, None) => Deed::new(Verb::List, given.plain().map_or_else(|| ".".to_owned(), normal)),
+            let scope = given.text(PATHS).map(normal);
+            match (what, scope) {
+                (Some(what), scope) => Action { scope, ..Action::new(Verb::List, what) },
+                (None, Some(scope)) => Action::new(Verb::List, scope),
+                (None, None) => Action::new(Verb::List, given.plain().map_or_else(|| ".".to_owned(), normal)),
             }
         }
         ToolKind::Plain(Verb::Fetch) => {
             let url = given.text(&["url", "uri", "href", "link"]).or_else(|| given.first_of("urls"));
-            Deed {
+            Action {
                 has_more: given.len_of("urls") > 1,
-                ..Deed::new(Verb::Fetch, url.map_or_else(|| given.any(), str::to_owned))
+                ..Action::new(Verb::Fetch, url.map_or_else(|| given.any(), str::to_owned))
             }
         }
         ToolKind::Plain(Verb::Ask) => {
             let asked = ["description", "question", "goal", "task", "name", "prompt"];
             let question = given.text(&asked).or_else(|| given.first_of("questions"));
-            Deed::new(Verb::Ask, question.map_or_else(|| given.any(), str::to_owned))
+            Action::new(Verb::Ask, question.map_or_else(|| given.any(), str::to_owned))
         }
         ToolKind::Plain(Verb::Plan) => {
             let subject = given.text(&["subject", "taskId", "title", "thought"]).map(str::to_owned);
-            Deed::new(Verb::Plan, subject.unwrap_or_else(|| "plan".to_owned()))
+            Action::new(Verb::Plan, subject.unwrap_or_else(|| "plan".to_owned()))
         }
         ToolKind::Plain(verb @ (Verb::Run | Verb::Other)) => match given.text(&["code", "script"]) {
-            Some(code) => Deed::new(verb, code.to_owned()),
-            None => Deed::new(verb, given.any()),
+            Some(code) => Action::new(verb, code.to_owned()),
+            None => Action::new(verb, given.any()),
         },
     }
 }
@@ -303,11 +303,11 @@ impl Arguments {
         path.or_else(|| self.first_of("paths").map(normal)).or_else(plain)
     }
 
-    fn read(&self) -> Deed {
-        let Some(path) = self.path() else { return Deed::new(Verb::Read, self.any()) };
+    fn read(&self) -> Action {
+        let Some(path) = self.path() else { return Action::new(Verb::Read, self.any()) };
         let path = join(self.text(&["workdir", "cwd"]), &path);
         let lines = self.lines();
-        Deed { reads: vec![FileRead { path: path.clone(), lines }], ..Deed::new(Verb::Read, path) }
+        Action { reads: vec![FileRead { path: path.clone(), lines }], ..Action::new(Verb::Read, path) }
     }
 
     fn lines(&self) -> ReadLines {
@@ -338,14 +338,14 @@ impl Arguments {
         }
     }
 
-    fn change(&self, verb: Verb) -> Deed {
+    fn change(&self, verb: Verb) -> Action {
         let patched = self.text(&["patch", "diff"]).map(patch::changed_files).unwrap_or_default();
         let changes = match self.path() {
             Some(path) if patched.is_empty() => vec![path],
             _ => patched,
         };
         let target = changes.first().cloned().unwrap_or_else(|| self.any());
-        Deed { has_more: changes.len() > 1, changes, ..Deed::new(verb, target) }
+        Action { has_more: changes.len() > 1, changes, ..Action::new(verb, target) }
     }
 
     /// The most specific argument of an unknown call: a path, or the first two arguments as `name=value`.

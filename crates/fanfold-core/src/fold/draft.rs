@@ -1,20 +1,20 @@
-//! A view in the making: which parts are being folded away, and the one door through which they go.
+//! A draft: a view under construction, with the only functions that fold.
 //!
-//! Passes propose; `Draft::fold` and `Draft::absorb` alone decide what may be folded. So no pass can touch what a
-//! person said, a running call, a pinned entry or the newest steps.
+//! Passes propose folds; only `Draft::fold` and `Draft::absorb` execute them, after a check. So no pass can fold
+//! protected user text, a running call, a pinned entry or the newest steps.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::actions::tool_rule::ToolFold;
-use crate::actions::{Deed, describe_with_failure};
+use crate::actions::{Action, describe_with_failure};
 use crate::fold::digest::segment::Segment;
-use crate::fold::ledger::{Fold, Ledger, Standing};
+use crate::fold::ledger::{EntryState, Fold, Ledger};
 use crate::fold::originals::Original;
 use crate::fold::passes::AGAIN;
-use crate::fold::policy::{LateSystem, Policy, Stage, Users};
+use crate::fold::policy::{LateSystemReach, Policy, Stage, UserTextReach};
 use crate::fold::protected_ranges::{head_end, tail_start};
-use crate::fold::receipt::{Left, What};
+use crate::fold::receipt::{FoldTarget, FoldedItem};
 use crate::model::handle::{Handle, Hash};
 use crate::model::location::{Place, original_at, places_of};
 use crate::model::parallel::ParallelMap;
@@ -26,10 +26,10 @@ use crate::select::scan::{Scan, scan_entry};
 use crate::select::scorer::Relevance;
 use crate::text::slices::{SLICE, slices};
 
-/// A stub names no more parts of its original than this.
-const MOST_PARTS: u64 = 48;
+/// The maximum number of slice handles in a stub.
+const MAX_SLICES: u64 = 48;
 
-/// A view in the making.
+/// A view under construction.
 pub struct Draft<'a> {
     pub(crate) transcript: &'a Transcript,
     pub(crate) ledger: &'a mut Ledger,
@@ -47,20 +47,20 @@ pub struct Draft<'a> {
     last_user: Option<EntryId>,
     /// The entries that are in no segment, in order.
     in_view: Vec<EntryId>,
-    worth: Option<Rc<Relevance>>,
-    pub(crate) left: Vec<Left>,
-    pub(crate) first_changed: usize,
-    pub(crate) user_text: Vec<EntryId>,
+    relevance: Option<Rc<Relevance>>,
+    folded: Vec<FoldedItem>,
+    first_changed: usize,
+    user_text: Vec<EntryId>,
 }
 
-/// What a draft is made from, beside the transcript and the ledger.
-pub(crate) struct Terms<'a> {
+/// The parameters of a draft.
+pub(crate) struct DraftOptions<'a> {
     pub(crate) counter: &'a dyn Count,
     pub(crate) parallel: &'a dyn ParallelMap,
     pub(crate) policy: &'a Policy,
     pub(crate) stage: &'a Stage,
     pub(crate) room: Tokens,
-    /// Only these entries, when a person asked for them.
+    /// The only entries that may be folded, first and last, if the fold is limited to a range.
     pub(crate) range: Option<(EntryId, EntryId)>,
 }
 
@@ -69,11 +69,11 @@ impl<'a> Draft<'a> {
         transcript: &'a Transcript,
         ledger: &'a mut Ledger,
         analysis: &'a mut Analysis,
-        terms: &Terms<'a>,
+        options: &DraftOptions<'a>,
     ) -> Draft<'a> {
-        let Terms { counter, parallel, policy, stage, room, range } = *terms;
-        let is_there = |id: &EntryId| !ledger.is_in_segment(*id);
-        let in_view = (0..transcript.len()).map(EntryId::from).filter(is_there).collect();
+        let DraftOptions { counter, parallel, policy, stage, room, range } = *options;
+        let is_in_view = |id: &EntryId| !ledger.is_in_segment(*id);
+        let in_view = (0..transcript.len()).map(EntryId::from).filter(is_in_view).collect();
         Draft {
             counter,
             parallel,
@@ -82,13 +82,13 @@ impl<'a> Draft<'a> {
             room,
             range,
             pass: "",
-            head: head_end(transcript, ledger, terms),
-            tail: tail_start(transcript, ledger, terms),
-            anchor: if policy.anchors { transcript.last_said() } else { None },
+            head: head_end(transcript, ledger, options),
+            tail: tail_start(transcript, ledger, options),
+            anchor: if policy.keeps_anchor { transcript.last_said() } else { None },
             last_user: transcript.last_user(),
             in_view,
-            worth: None,
-            left: Vec::new(),
+            relevance: None,
+            folded: Vec::new(),
             first_changed: transcript.len(),
             user_text: Vec::new(),
             transcript,
@@ -97,17 +97,17 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// What the view would cost now.
+    /// The cost of the view with the folds so far.
     pub fn total(&self) -> Tokens {
-        self.ledger.bare_total(self.transcript)
+        self.ledger.total_without_summary(self.transcript)
     }
 
-    /// The results that may be folded and are not yet, oldest first.
+    /// The unfolded results that may be folded, oldest first.
     pub fn results(&self) -> Vec<(Place, &'a str)> {
         let mut found = Vec::new();
         for (id, call) in self.calls() {
             let place = Place::Result(id);
-            if let Some(outcome) = call.result.as_ref().filter(|_| self.is_open(place)) {
+            if let Some(outcome) = call.result.as_ref().filter(|_| self.may_fold_first(place)) {
                 found.push((place, outcome.body.as_str()));
             }
         }
@@ -132,52 +132,53 @@ impl<'a> Draft<'a> {
         found
     }
 
-    /// Places that may be folded, or folded deeper, oldest first.
+    /// The locations that may be folded, including folded ones that may become shorter, oldest first.
     pub fn places(&self, wanted: impl Fn(Place) -> bool) -> Vec<Place> {
         let places = self.in_view.iter().flat_map(|&id| places_of(self.transcript.entry(id), id));
         places.filter(|place| wanted(*place) && self.may_fold(*place)).collect()
     }
 
-    /// Places that may be folded and are not yet, oldest first.
-    pub fn open_places(&self, wanted: impl Fn(Place) -> bool) -> Vec<Place> {
+    /// The unfolded locations that may be folded, oldest first.
+    pub fn unfolded_places(&self, wanted: impl Fn(Place) -> bool) -> Vec<Place> {
         let mut places = self.places(wanted);
         places.retain(|place| self.ledger.fold_at(*place).is_none());
         places
     }
 
-    fn is_open(&self, place: Place) -> bool {
+    fn may_fold_first(&self, place: Place) -> bool {
         self.may_fold(place) && self.ledger.fold_at(place).is_none()
     }
 
-    /// Folds a place to a few words and the handle: `[words, 2243bf1f]`. Says whether it did.
+    /// Folds a text to a few words and the handle: `[words, 2243bf1f]`. Returns whether it was folded.
     pub fn fold(&mut self, place: Place, words: &str) -> bool {
         self.fold_to(place, |tag| format!("[{words}, {tag}]"))
     }
 
-    /// Folds a place to a text that must hold the tag it is given: the handle, or the handles of its parts.
+    /// Folds a text to a stub. The callback receives a tag that the stub must contain: the handle, and the handles of
+    /// the slices if the text is large.
     pub fn fold_to(&mut self, place: Place, stub: impl FnOnce(&str) -> String) -> bool {
-        self.may_get_shorter(place) && {
+        self.may_shorten(place) && {
             let (handles, tag) = self.tag(place);
-            self.put(place, handles, &tag, stub)
+            self.replace(place, handles, &tag, stub)
         }
     }
 
-    /// Folds a place to a text that names the original as a whole, however long that is.
-    pub(crate) fn fold_bare(&mut self, place: Place, stub: impl FnOnce(&str) -> String) -> bool {
-        self.may_get_shorter(place) && {
+    /// Folds a text to a stub with a single handle, even if the text is large.
+    pub(crate) fn fold_without_slices(&mut self, place: Place, stub: impl FnOnce(&str) -> String) -> bool {
+        self.may_shorten(place) && {
             let original = original_at(self.transcript, place).expect("a place holds something");
             let handle = self.ledger.name(Original::Place(place), Hash::of(original.as_bytes()));
-            self.put(place, vec![handle], &handle.to_string(), stub)
+            self.replace(place, vec![handle], &handle.to_string(), stub)
         }
     }
 
-    /// Whether a place may be folded and is not too short for a stub: a handle and some words.
-    fn may_get_shorter(&self, place: Place) -> bool {
+    /// Returns whether a text may be folded and is longer than the shortest stub.
+    fn may_shorten(&self, place: Place) -> bool {
         self.may_fold(place) && self.place_cost(place) > self.counter.count("[folded, 000000]")
     }
 
-    /// Puts a stub where it stands, if that is shorter than what stands there.
-    fn put(
+    /// Replaces a text or its stub by a new stub, if that is shorter.
+    fn replace(
         &mut self,
         place: Place,
         handles: Vec<Handle>,
@@ -186,7 +187,7 @@ impl<'a> Draft<'a> {
     ) -> bool {
         let before = self.place_cost(place);
         let stub = stub(tag);
-        debug_assert!(stub.contains(tag), "a stub holds its handles");
+        debug_assert!(stub.contains(tag), "a stub contains its handles");
         let tokens = self.counter.count(&stub);
         if tokens >= before {
             return false;
@@ -195,74 +196,82 @@ impl<'a> Draft<'a> {
         true
     }
 
-    /// What a place costs as it stands.
+    /// The cost of a location in the view.
     pub(crate) fn place_cost(&self, place: Place) -> Tokens {
         match self.ledger.fold_at(place) {
             Some(fold) => fold.tokens,
-            None => self.ledger.whole_cost(self.transcript, place) - self.folded_media(place),
+            None => self.ledger.original_cost(self.transcript, place) - self.saved_by_media(place),
         }
     }
 
-    /// The handle of a place and the words that name it in a stub: large originals open in slices.
+    /// Assigns the handles of a text, and prints them for its stub. A large text also has a handle for each slice.
     fn tag(&mut self, place: Place) -> (Vec<Handle>, String) {
         let original = original_at(self.transcript, place).expect("a place holds something");
         let handle = self.ledger.name(Original::Place(place), Hash::of(original.as_bytes()));
-        let tokens = self.ledger.whole_cost(self.transcript, place);
-        let slices = slices(&original, tokens, SLICE.max(Tokens(tokens.0 / MOST_PARTS)));
+        let tokens = self.ledger.original_cost(self.transcript, place);
+        let slices = slices(&original, tokens, SLICE.max(Tokens(tokens.0 / MAX_SLICES)));
         if slices.len() < 2 {
             return (vec![handle], handle.to_string());
         }
         let mut handles = vec![handle];
         let mut tag = format!("{handle} in parts");
         for bytes in slices {
-            let part = Original::PlaceSlice(place, bytes.clone());
-            let name = self.ledger.name(part, Hash::of(original[bytes].as_bytes()));
+            let slice = Original::PlaceSlice(place, bytes.clone());
+            let handle = self.ledger.name(slice, Hash::of(original[bytes].as_bytes()));
             tag.push(' ');
-            tag.push_str(&name.to_string());
-            handles.push(name);
+            tag.push_str(&handle.to_string());
+            handles.push(handle);
         }
         (handles, tag)
     }
 
     fn record(&mut self, fold: Fold, before: Tokens) {
         let entry = fold.place.entry();
-        self.ledger.saved += before.0 as i64 - fold.tokens.0 as i64;
+        self.ledger.saved_tokens += before.0 as i64 - fold.tokens.0 as i64;
         self.first_changed = self.first_changed.min(entry.index());
         if matches!(fold.place, Place::Text(_)) && self.transcript.entry(entry).is_user() {
             self.user_text.push(entry);
         }
-        let what = What::Place(fold.place);
-        self.left.push(Left { pass: self.pass, what, handle: fold.handles[0], before, after: fold.tokens });
+        let target = FoldTarget::Place(fold.place);
+        self.folded.push(FoldedItem {
+            pass: self.pass,
+            target,
+            handle: fold.handles[0],
+            before,
+            after: fold.tokens,
+        });
         let id = self.ledger.folds.len() as u32;
         let place = fold.place;
         self.ledger.folds.push(fold);
-        let mut standing: Vec<u32> = match std::mem::take(&mut self.ledger.standing[entry.index()]) {
-            Standing::Edited(folds) => folds,
-            Standing::Whole => Vec::new(),
-            Standing::Segment(_) => unreachable!("a place in a segment is not foldable"),
+        let mut folds: Vec<u32> = match std::mem::take(&mut self.ledger.entry_states[entry.index()]) {
+            EntryState::Edited(folds) => folds,
+            EntryState::Whole => Vec::new(),
+            EntryState::Segment(_) => unreachable!("entries in a segment cannot be folded"),
         };
-        standing.retain(|&other| !is_within(self.ledger.folds[other as usize].place, place));
-        standing.push(id);
-        self.ledger.standing[entry.index()] = Standing::Edited(standing);
+        folds.retain(|&other| !is_within(self.ledger.folds[other as usize].place, place));
+        folds.push(id);
+        self.ledger.entry_states[entry.index()] = EntryState::Edited(folds);
     }
 
-    /// What the already folded media of a result no longer cost.
-    fn folded_media(&self, place: Place) -> Tokens {
+    /// The tokens that folds of a result's media have already saved.
+    fn saved_by_media(&self, place: Place) -> Tokens {
         let Place::Result(call) = place else { return Tokens::ZERO };
-        let Standing::Edited(folds) = &self.ledger.standing[call.step.index()] else { return Tokens::ZERO };
+        let EntryState::Edited(folds) = &self.ledger.entry_states[call.step.index()] else {
+            return Tokens::ZERO;
+        };
         let folds = folds.iter().map(|&i| &self.ledger.folds[i as usize]);
         let media = folds.filter(|fold| matches!(fold.place, Place::ResultMedia(id, _) if id == call));
-        media.map(|fold| self.ledger.media - fold.tokens).sum()
+        media.map(|fold| self.ledger.media_tokens - fold.tokens).sum()
     }
 
-    /// Whether a place may be folded at all in this stage.
+    /// Returns whether the stage may fold a location.
     pub fn may_fold(&self, place: Place) -> bool {
         let id = place.entry();
         let entry = self.transcript.entry(id);
         let reach = self.stage.reach;
-        let is_gone = self.ledger.is_in_segment(id)
+        let is_absent = self.ledger.is_in_segment(id)
             || matches!(place, Place::ResultMedia(call, _) if self.ledger.fold_at(Place::Result(call)).is_some());
-        if is_gone || self.is_kept(id) {
+        if is_absent || self.is_excluded(id) {
             return false;
         }
         let is_protected = id.index() < self.head || id.index() >= self.tail;
@@ -272,109 +281,116 @@ impl<'a> Draft<'a> {
                 match prompt.speaker {
                     Speaker::User if is_text => self.may_fold_user(id),
                     Speaker::User => reach.images || !self.has_newest_images(id),
-                    Speaker::System => is_text && reach.late_system == LateSystem::Folds && self.is_late(id),
+                    Speaker::System => {
+                        is_text && reach.late_system == LateSystemReach::Fold && self.is_late(id)
+                    }
                     Speaker::Harness => reach.tail || !is_protected,
                     Speaker::Provider => false,
                 }
             }
             Entry::Step(step) => {
-                // What a provider signed or sealed can't be reworded.
+                // Signed or encrypted reasoning must not be changed.
                 let is_sealed = matches!(place, Place::Reasoning(_)) && !step.reasoning.is_plain();
                 let is_anchor = matches!(place, Place::Text(_)) && self.anchor == Some(id);
-                let is_guarded = self.is_guarded_tool(place);
-                !is_sealed && (reach.tail || !(is_protected || is_anchor || is_guarded))
+                let has_never_rule = self.has_never_rule(place);
+                !is_sealed && (reach.tail || !(is_protected || is_anchor || has_never_rule))
             }
         }
     }
 
     fn may_fold_user(&self, id: EntryId) -> bool {
         let is_newest = self.last_user == Some(id);
-        match self.stage.reach.users {
-            Users::Never => false,
-            Users::Pastes | Users::Oldest | Users::Older => !is_newest,
-            Users::Newest | Users::Freely => true,
+        match self.stage.reach.user_text {
+            UserTextReach::Never => false,
+            UserTextReach::PastedBlocks | UserTextReach::Oldest | UserTextReach::Older => !is_newest,
+            UserTextReach::Newest | UserTextReach::Unrestricted => true,
         }
     }
 
-    /// Whether these are the newest images of people's.
+    /// Returns whether a user message has the newest images of the user.
     fn has_newest_images(&self, id: EntryId) -> bool {
         let later = &self.transcript.entries()[id.index() + 1..];
         !later.iter().any(|entry| entry.is_user() && entry.has_media())
     }
 
-    pub(crate) fn is_guarded_tool(&self, place: Place) -> bool {
+    /// Returns whether a location is a result that a tool rule protects.
+    pub(crate) fn has_never_rule(&self, place: Place) -> bool {
         let Place::Result(call) = place else { return false };
-        let rule = self.policy.tool(&self.transcript.call(call).tool);
-        rule.is_some_and(|rule| rule.fold == ToolFold::Never)
+        self.is_protected_call(self.transcript.call(call))
     }
 
-    /// Whether nothing may fold the entry, whatever the stage.
-    fn is_kept(&self, id: EntryId) -> bool {
+    /// Returns whether no stage may fold an entry.
+    fn is_excluded(&self, id: EntryId) -> bool {
         let is_outside = self.range.is_some_and(|(from, to)| id < from || id > to);
         is_outside || self.ledger.pinned.contains(&id) || self.transcript.is_running(id)
     }
 
-    /// Whether system text stands behind the turns that may have some.
+    /// Returns whether system text comes after the first turns.
     fn is_late(&self, id: EntryId) -> bool {
         let before = &self.transcript.entries()[..id.index()];
         let n_turns = before.iter().filter(|entry| entry.is_user()).count();
-        n_turns >= self.policy.system_turns && before.iter().any(|entry| entry.step().is_some())
+        n_turns >= self.policy.n_system_turns && before.iter().any(|entry| entry.step().is_some())
     }
 
-    /// Whether an entry may go into a segment.
+    /// Returns whether an entry may be absorbed by a segment.
     pub fn may_absorb(&self, id: EntryId) -> bool {
         let i = id.index();
         let is_protected =
             i < self.head || i >= self.tail || self.anchor == Some(id) && !self.stage.reach.tail;
-        let is_gone = matches!(self.ledger.standing[i], Standing::Segment(_));
-        if is_protected || is_gone || self.is_kept(id) {
+        let is_absent = matches!(self.ledger.entry_states[i], EntryState::Segment(_));
+        if is_protected || is_absent || self.is_excluded(id) {
             return false;
         }
-        let takes_users = match self.stage.reach.users {
-            Users::Freely => true,
-            Users::Oldest | Users::Older => self.last_user != Some(id),
-            Users::Never | Users::Pastes | Users::Newest => false,
+        let absorbs_users = match self.stage.reach.user_text {
+            UserTextReach::Unrestricted => true,
+            UserTextReach::Oldest | UserTextReach::Older => self.last_user != Some(id),
+            UserTextReach::Never | UserTextReach::PastedBlocks | UserTextReach::Newest => false,
         };
         match self.transcript.entry(id) {
-            Entry::Step(step) => self.stage.reach.tail || !step.calls.iter().any(|call| self.is_never(call)),
+            Entry::Step(step) => {
+                self.stage.reach.tail || !step.calls.iter().any(|call| self.is_protected_call(call))
+            }
             Entry::Prompt(prompt) => match prompt.speaker {
                 Speaker::Harness => true,
                 Speaker::Provider => false,
-                Speaker::User => takes_users,
-                Speaker::System => self.stage.reach.late_system == LateSystem::Goes && self.is_late(id),
+                Speaker::User => absorbs_users,
+                Speaker::System => {
+                    self.stage.reach.late_system == LateSystemReach::Absorb && self.is_late(id)
+                }
             },
         }
     }
 
-    fn is_never(&self, call: &Call) -> bool {
+    fn is_protected_call(&self, call: &Call) -> bool {
         self.policy.tool(&call.tool).is_some_and(|rule| rule.fold == ToolFold::Never)
     }
 
-    /// The entries that may go into a segment, oldest first.
+    /// The entries that may be absorbed by a segment, oldest first.
     pub fn absorbable(&self) -> Vec<EntryId> {
         self.in_view.iter().copied().filter(|id| self.may_absorb(*id)).collect()
     }
 
-    /// An entry taken apart. What is gone into a segment is not kept.
+    /// The scan of an entry, which is cached until the entry is absorbed.
     pub(crate) fn scan(&mut self, id: EntryId) -> Arc<Scan> {
         self.analysis.scan(self.transcript, &self.policy.tools, id)
     }
 
-    /// An entry taken apart as it stands in the view, if lines were left out of it that stood above when it came: they may go.
-    fn scan_as_it_stands(&mut self, id: EntryId) -> Arc<Scan> {
-        let Standing::Edited(folds) = &self.ledger.standing[id.index()] else { return self.scan(id) };
+    /// The scan of an entry without the lines that the pass `again` removed, because the lines that they repeated may
+    /// be folded by now.
+    fn scan_in_view(&mut self, id: EntryId) -> Arc<Scan> {
+        let EntryState::Edited(folds) = &self.ledger.entry_states[id.index()] else { return self.scan(id) };
         if !folds.iter().any(|&i| self.ledger.folds[i as usize].pass == AGAIN.name) {
             return self.scan(id);
         }
         let folds = folds.iter().map(|&i| &self.ledger.folds[i as usize]);
         let mut entry = self.transcript.entry(id).clone();
-        folds.for_each(|fold| stand_for(&mut entry, fold));
+        folds.for_each(|fold| apply_fold(&mut entry, fold));
         let parts = scan_entry((&entry, Tokens::ZERO), &self.policy.tools);
         Arc::new(parts.into_scan(Arc::make_mut(&mut self.analysis.lexicon)))
     }
 
-    /// What a call did.
-    pub(crate) fn deed(&mut self, id: CallId) -> Arc<Deed> {
+    /// The action of a call.
+    pub(crate) fn action(&mut self, id: CallId) -> Arc<Action> {
         self.analysis.action(self.transcript, &self.policy.tools, id)
     }
 
@@ -383,34 +399,34 @@ impl<'a> Draft<'a> {
         EditedLines::find(self.analysis, self.transcript, &self.policy.tools, file)
     }
 
-    /// Names consecutive entries.
+    /// Assigns a handle to consecutive entries.
     pub(crate) fn name_entries(&mut self, entries: &[EntryId]) -> Handle {
         let Draft { ledger, analysis, transcript, .. } = self;
         ledger.name_entries(entries, entries.iter().map(|entry| analysis.hash(transcript, *entry)))
     }
 
-    /// One line that says what a call did and how it ended, and whether it failed.
+    /// Describes a call and its result in one line, and returns whether the call failed.
     pub(crate) fn describe_with_failure(&mut self, id: CallId) -> (String, bool) {
-        let deed = self.deed(id);
-        describe_with_failure(self.transcript.call(id), &deed)
+        let action = self.action(id);
+        describe_with_failure(self.transcript.call(id), &action)
     }
 
-    /// The step with the newest words of the agent's, where it is not among the newest steps anyway.
+    /// The step with the newest text of the agent, if it is before the tail.
     pub(crate) fn anchor(&self) -> Option<EntryId> {
         self.anchor.filter(|anchor| anchor.index() < self.tail)
     }
 
-    /// What the newest steps cost.
+    /// The cost of the tail.
     pub(crate) fn tail_cost(&self) -> Tokens {
         (self.tail..self.transcript.len()).map(|i| self.cost(EntryId::from(i))).sum()
     }
 
-    /// What an entry costs as it stands.
+    /// The cost of an entry in the view.
     pub fn cost(&self, id: EntryId) -> Tokens {
         self.ledger.cost(self.transcript, id)
     }
 
-    /// Puts entries into a segment, and takes the segments out that it was merged from.
+    /// Adds a segment, which replaces its entries and the segments that were merged into it.
     pub(crate) fn absorb(&mut self, segment: Segment, merged: &[u32]) {
         let id = self.ledger.segments.len() as u32;
         let mut before = Tokens::ZERO;
@@ -418,32 +434,34 @@ impl<'a> Draft<'a> {
             before += self.ledger.segments[old as usize].tokens();
         }
         for &entry in &segment.entries {
-            let is_fresh = !self.ledger.is_in_segment(entry);
-            if is_fresh && self.transcript.entry(entry).is_user() {
+            let is_new = !self.ledger.is_in_segment(entry);
+            if is_new && self.transcript.entry(entry).is_user() {
                 self.user_text.push(entry);
             }
-            if is_fresh {
+            if is_new {
                 before += self.ledger.cost(self.transcript, entry);
                 self.analysis.drop_scan(entry);
-                self.ledger.cuts.remove(&entry);
+                self.ledger.cut_limits.remove(&entry);
             }
-            self.ledger.standing[entry.index()] = Standing::Segment(id);
+            self.ledger.entry_states[entry.index()] = EntryState::Segment(id);
         }
         self.in_view.retain(|id| !self.ledger.is_in_segment(*id));
         let after = segment.tokens();
-        self.ledger.saved += before.0 as i64 - after.0 as i64;
+        self.ledger.saved_tokens += before.0 as i64 - after.0 as i64;
         let (first, last) = segment.span();
         self.first_changed = self.first_changed.min(first.index());
-        let what = What::Entries(first, last);
-        self.left.push(Left { pass: self.pass, what, handle: segment.handle, before, after });
-        self.ledger.live.retain(|live| !merged.contains(live));
-        let at =
-            self.ledger.live.partition_point(|&live| self.ledger.segments[live as usize].span().0 < first);
-        self.ledger.live.insert(at, id);
+        let target = FoldTarget::Entries(first, last);
+        self.folded.push(FoldedItem { pass: self.pass, target, handle: segment.handle, before, after });
+        self.ledger.live_segments.retain(|live| !merged.contains(live));
+        let at = self
+            .ledger
+            .live_segments
+            .partition_point(|&live| self.ledger.segments[live as usize].span().0 < first);
+        self.ledger.live_segments.insert(at, id);
         self.ledger.segments.push(segment);
     }
 
-    /// Puts entries into a segment unless that would cost more than they do.
+    /// Adds a segment if that saves tokens.
     pub(crate) fn absorb_if_shorter(&mut self, segment: Segment, merged: &[u32]) {
         let of_entries: Tokens = segment.entries.iter().map(|&id| self.cost(id)).sum();
         let of_merged: Tokens = merged.iter().map(|&id| self.ledger.segments[id as usize].tokens()).sum();
@@ -452,33 +470,32 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// What lines are worth, given what stays in view.
-    pub(crate) fn worth(&mut self) -> Rc<Relevance> {
-        if let Some(worth) = &self.worth {
-            return Rc::clone(worth);
+    /// Scores lines by their relevance to the tail.
+    pub(crate) fn relevance(&mut self) -> Rc<Relevance> {
+        if let Some(relevance) = &self.relevance {
+            return Rc::clone(relevance);
         }
         self.analysis.index(self.transcript, &self.policy.tools, self.parallel, self.transcript.len());
-        let worth = Rc::new(self.worth_given(|_| true));
-        self.worth = Some(Rc::clone(&worth));
-        worth
+        let relevance = Rc::new(self.relevance_to(|_| true));
+        self.relevance = Some(Rc::clone(&relevance));
+        relevance
     }
 
-    /// What lines of an entry are worth, given what else stays in view: one of the newest may not stay as it is.
-    pub(crate) fn worth_beside(&mut self, entry: EntryId) -> Rc<Relevance> {
-        let worth = self.worth();
-        if entry.index() < self.tail { worth } else { Rc::new(self.worth_given(|other| other != entry)) }
+    /// Scores the lines of an entry by their relevance to the other entries of the tail.
+    pub(crate) fn relevance_without(&mut self, entry: EntryId) -> Rc<Relevance> {
+        let relevance = self.relevance();
+        if entry.index() < self.tail { relevance } else { Rc::new(self.relevance_to(|other| other != entry)) }
     }
 
-    /// What lines are worth if these of the newest entries stay in view.
-    fn worth_given(&mut self, stays: impl Fn(EntryId) -> bool) -> Relevance {
-        // The tail may reach back over what is folded by now.
-        let is_there = |id: &EntryId| stays(*id) && !self.ledger.is_in_segment(*id);
-        let tail: Vec<_> = (self.tail..self.transcript.len()).map(EntryId::from).filter(is_there).collect();
-        let tail: Vec<_> = tail.into_iter().map(|id| self.scan_as_it_stands(id)).collect();
+    fn relevance_to(&mut self, is_included: impl Fn(EntryId) -> bool) -> Relevance {
+        // The tail may contain entries that are inside a segment by now.
+        let is_visible = |id: &EntryId| is_included(*id) && !self.ledger.is_in_segment(*id);
+        let tail: Vec<_> = (self.tail..self.transcript.len()).map(EntryId::from).filter(is_visible).collect();
+        let tail: Vec<_> = tail.into_iter().map(|id| self.scan_in_view(id)).collect();
         Relevance::new(&tail, &self.ledger.focus)
     }
 
-    /// Runs the stage's passes until the view costs no more than the target.
+    /// Runs the passes of the stage until the view costs at most the target.
     pub(crate) fn run(&mut self, target: Tokens) {
         for pass in self.stage.passes.clone() {
             if self.total() <= target {
@@ -489,14 +506,14 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Ends the draft.
-    pub(crate) fn finish(self) -> (Vec<Left>, usize, Vec<EntryId>) {
-        (self.left, self.first_changed, self.user_text)
+    /// Finishes the draft. Returns the folded parts, the first changed entry, and the shortened user messages.
+    pub(crate) fn finish(self) -> (Vec<FoldedItem>, usize, Vec<EntryId>) {
+        (self.folded, self.first_changed, self.user_text)
     }
 }
 
-/// Puts a stub where it stands.
-fn stand_for(entry: &mut Entry, fold: &Fold) {
+/// Replaces the folded text of an entry by its stub.
+fn apply_fold(entry: &mut Entry, fold: &Fold) {
     let stub = Body::text(Arc::clone(&fold.stub));
     match (entry, fold.place) {
         (Entry::Prompt(prompt), Place::Text(_)) => prompt.body = stub,
@@ -511,7 +528,7 @@ fn stand_for(entry: &mut Entry, fold: &Fold) {
     }
 }
 
-/// Whether a fold of `outer` swallows one of `inner`.
+/// Returns whether a fold of `outer` replaces a fold of `inner`.
 fn is_within(inner: Place, outer: Place) -> bool {
     match (inner, outer) {
         (Place::ResultMedia(call, _), Place::Result(other)) => call == other,

@@ -1,4 +1,4 @@
-//! The folds of a session, append-only, and how each entry stands because of them.
+//! The folding decisions of a session: an append-only list of folds, and the resulting state of each entry.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::fold::economy::account::Account;
 use crate::fold::originals::{Original, Originals, content_of};
 use crate::fold::policy::Policy;
 use crate::fold::receipt::Receipt;
-use crate::fold::summary_placement::{PlacedSummary, PlacementChange, SummaryBoard};
+use crate::fold::summary_placement::{PlacedSummary, PlacementChange, SummaryHistory};
 use crate::model::budget::Pressure;
 use crate::model::handle::{Handle, Hash};
 use crate::model::location::{Place, body_at};
@@ -19,153 +19,153 @@ use crate::select::analysis::hash_of_entry;
 use crate::select::visible_lines::{RepeatedRun, VisibleLines};
 use crate::text::copied_lines::FoldedLines;
 
-/// A stub standing for an original.
+/// A stub that is sent instead of an original.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fold {
-    /// What it replaces.
+    /// The location of the original.
     pub place: Place,
-    /// What is sent instead.
+    /// The text that is sent.
     pub stub: Arc<str>,
-    /// What the stub costs.
+    /// The cost of the stub.
     pub tokens: Tokens,
-    /// The name of the original, and those of its slices if it is large; they stand in the stub.
+    /// The handle of the original, followed by the handles of its slices if it is large. The stub contains them.
     pub handles: Vec<Handle>,
-    /// The pass that made it.
+    /// The name of the pass that created it.
     pub pass: &'static str,
 }
 
 /// How an entry appears in the view.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) enum Standing {
-    /// As it came.
+pub(crate) enum EntryState {
+    /// Unchanged.
     #[default]
     Whole,
-    /// With these folds, by their position in the ledger.
+    /// With these folds, as indices of `Ledger::folds`.
     Edited(Vec<u32>),
-    /// Inside a segment, by its position in the ledger.
+    /// Inside a segment, as an index of `Ledger::segments`.
     Segment(u32),
 }
 
-/// The folds of a session and all that follows from them.
+/// The folding decisions of a session and their consequences.
 #[derive(Debug, Clone, Default)]
 pub struct Ledger {
     pub(crate) folds: Vec<Fold>,
     pub(crate) segments: Vec<Segment>,
-    /// The segments that stand in the view, in the order of what they cover.
-    pub(crate) live: Vec<u32>,
-    pub(crate) standing: Vec<Standing>,
+    /// The indices of the segments in the view, in transcript order.
+    pub(crate) live_segments: Vec<u32>,
+    pub(crate) entry_states: Vec<EntryState>,
     pub(crate) originals: Originals,
-    /// Lines of results that stand in view.
-    pub(crate) shown: Arc<VisibleLines>,
-    /// How many entries there were when the newest results were last looked at for lines that stand above.
-    pub(crate) n_shown: usize,
+    /// An index of the lines that are visible in the view.
+    pub(crate) visible_lines: Arc<VisibleLines>,
+    /// The number of entries when the newest results were last checked for repeated lines.
+    pub(crate) n_checked_for_repeats: usize,
     pub(crate) receipts: Vec<Receipt>,
     pub(crate) pinned: BTreeSet<EntryId>,
     pub(crate) focus: String,
-    /// What a model wrote about what is folded. Nothing that is folded depends on it.
-    pub(crate) board: SummaryBoard,
-    /// What the view costs less than the transcript.
-    pub(crate) saved: i64,
-    /// How often lines of files were folded. Not recomputable: folds that were tried in vain count, too.
+    /// The summaries written by a model. No folding decision depends on them.
+    pub(crate) summary_history: SummaryHistory,
+    /// The cost of the transcript minus the cost of the view without the summary.
+    pub(crate) saved_tokens: i64,
+    /// How often each file line was folded. It also counts attempted folds, so it cannot be recomputed.
     pub(crate) folded_lines: Arc<FoldedLines>,
-    /// The length to which places were last cut, or were tried to be.
-    pub(crate) cuts: BTreeMap<EntryId, BTreeMap<Place, Tokens>>,
-    /// The user messages of which a receipt tells that they were shortened.
-    pub(crate) shortened: BTreeSet<EntryId>,
-    /// What one image or file costs.
-    pub(crate) media: Tokens,
-    /// How long the transcript was at the last fold, and what it cost.
-    pub(crate) folded: Option<(usize, Tokens)>,
-    /// What requests have cost, where prices are known.
+    /// The length that the last cut of a text aimed for, including failed attempts.
+    pub(crate) cut_limits: BTreeMap<EntryId, BTreeMap<Place, Tokens>>,
+    /// The user messages that a receipt reports as shortened.
+    pub(crate) shortened_messages: BTreeSet<EntryId>,
+    /// The cost of an image or a file.
+    pub(crate) media_tokens: Tokens,
+    /// The number of entries and the cost of the transcript when the stages of the policy last ran.
+    pub(crate) last_fold: Option<(usize, Tokens)>,
+    /// The cost of all requests, if prices are known.
     pub(crate) account: Account,
-    /// How many folds in a row won less than a tenth.
-    pub(crate) weak: u32,
-    /// Whether it was told that folding rests.
-    pub(crate) is_rest_told: bool,
-    /// The highest level of pressure told since the last fold.
-    pub(crate) told: Pressure,
-    /// What was counted here and by the provider for the last view that it told of, since the last fold.
-    pub(crate) proven: Option<(Tokens, Tokens)>,
+    /// The number of consecutive folds that saved less than a tenth.
+    pub(crate) n_weak_folds: u32,
+    /// True if a notice has reported that folding rests.
+    pub(crate) is_rest_reported: bool,
+    /// The highest level of pressure that was reported since the last fold.
+    pub(crate) reported_pressure: Pressure,
+    /// Our count and the provider's count of the last view with a usage report, if there was one since the last fold.
+    pub(crate) last_usage: Option<(Tokens, Tokens)>,
 }
 
 impl Ledger {
-    /// Every fold ever made, oldest first.
+    /// All folds, including those that were replaced or undone, oldest first.
     pub fn folds(&self) -> &[Fold] {
         &self.folds
     }
 
-    /// Every segment ever written, oldest first.
+    /// All segments, including merged ones, oldest first.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
     }
 
-    /// The segments that stand in the view now.
+    /// The segments in the view, in transcript order.
     pub fn live_segments(&self) -> impl Iterator<Item = &Segment> {
-        self.live.iter().map(|&i| &self.segments[i as usize])
+        self.live_segments.iter().map(|&i| &self.segments[i as usize])
     }
 
-    /// A receipt for each fold, oldest first.
+    /// The receipts of all folds, oldest first.
     pub fn receipts(&self) -> &[Receipt] {
         &self.receipts
     }
 
-    /// Every handle ever given, with what it opens.
+    /// All handles with the originals that they name.
     pub fn originals(&self) -> impl Iterator<Item = (Handle, &Original)> {
         self.originals.iter().map(|(handle, (original, _))| (*handle, original))
     }
 
-    /// What a handle opens.
+    /// The original that a handle names.
     pub fn original(&self, handle: Handle) -> Option<&Original> {
         self.originals.get(&handle).map(|(original, _)| original)
     }
 
-    /// The entries that must not be folded.
+    /// The entries that are protected from folding.
     pub fn pinned(&self) -> &BTreeSet<EntryId> {
         &self.pinned
     }
 
-    /// What the view of a transcript costs as things stand.
+    /// The cost of the present view.
     pub fn total(&self, transcript: &Transcript) -> Tokens {
-        self.bare_total(transcript) + self.board.tokens()
+        self.total_without_summary(transcript) + self.summary_history.tokens()
     }
 
-    /// What it costs without a model's summary: what is folded is decided by this.
-    pub(crate) fn bare_total(&self, transcript: &Transcript) -> Tokens {
-        Tokens(transcript.total().0.saturating_add_signed(-self.saved))
+    /// The cost of the present view without the summary. Folding decisions use this total.
+    pub(crate) fn total_without_summary(&self, transcript: &Transcript) -> Tokens {
+        Tokens(transcript.total().0.saturating_add_signed(-self.saved_tokens))
     }
 
-    /// What the view likely costs: what the provider counted for the last one it told of, and what came since.
-    pub(crate) fn likely(&self, transcript: &Transcript) -> Tokens {
-        let total = self.bare_total(transcript);
-        self.proven.map_or(total, |(counted, reported)| reported + (total - counted))
+    /// The expected cost by the provider's count: its last reported usage plus the growth since then.
+    pub(crate) fn estimated_total(&self, transcript: &Transcript) -> Tokens {
+        let total = self.total_without_summary(transcript);
+        self.last_usage.map_or(total, |(counted, reported)| reported + (total - counted))
     }
 
-    /// Whether folding rests because it won little.
+    /// Returns whether folding rests because the last folds saved little.
     pub(crate) fn is_resting(&self, policy: &Policy) -> bool {
-        policy.rests && self.weak >= 2
+        policy.rests && self.n_weak_folds >= 2
     }
 
-    /// Every summary that a model wrote, oldest first, as it may stand in a view.
+    /// All summaries written by a model, oldest first.
     pub fn summaries(&self) -> impl DoubleEndedIterator<Item = &Summary> {
-        self.board.summaries().iter().map(|summary| &**summary)
+        self.summary_history.summaries().iter().map(|summary| &**summary)
     }
 
-    /// The summary that stands in the view now.
+    /// The summary in the view.
     pub fn summary_in_view(&self) -> Option<&PlacedSummary> {
-        self.board.in_view()
+        self.summary_history.in_view()
     }
 
-    /// When summaries came into the view and left it, oldest first.
+    /// The changes of the summary in the view, oldest first.
     pub fn summary_changes(&self) -> &[PlacementChange] {
-        self.board.changes()
+        self.summary_history.changes()
     }
 
-    /// The handles that stand in the view.
+    /// The handles that are printed in the view.
     pub fn handles_in_view(&self) -> Vec<Handle> {
         let mut handles = Vec::new();
-        for standing in &self.standing {
-            if let Standing::Edited(folds) = standing {
-                // Who looks for something opens what is small first.
+        for state in &self.entry_states {
+            if let EntryState::Edited(folds) = state {
+                // Slices come first, so that a search opens small originals before large ones.
                 for &i in folds {
                     if let [whole, parts @ ..] = &self.folds[i as usize].handles[..] {
                         handles.extend(parts);
@@ -175,70 +175,71 @@ impl Ledger {
             }
         }
         handles.extend(self.live_segments().flat_map(|segment| &segment.handles));
-        handles.extend(self.board.in_view().iter().flat_map(|placed| &placed.handles));
+        handles.extend(self.summary_history.in_view().iter().flat_map(|placed| &placed.handles));
         handles
     }
 
-    /// Whether an entry is sent as it came.
+    /// Returns whether no part of an entry is folded.
     pub fn is_whole(&self, entry: EntryId) -> bool {
-        self.standing.get(entry.index()).is_none_or(|standing| *standing == Standing::Whole)
+        self.entry_states.get(entry.index()).is_none_or(|state| *state == EntryState::Whole)
     }
 
-    /// Whether an entry is inside a segment.
+    /// Returns whether an entry is inside a segment.
     pub(crate) fn is_in_segment(&self, entry: EntryId) -> bool {
-        matches!(self.standing.get(entry.index()), Some(Standing::Segment(_)))
+        matches!(self.entry_states.get(entry.index()), Some(EntryState::Segment(_)))
     }
 
-    /// Whether a place stands in the view as it came.
-    pub(crate) fn is_as_it_came(&self, place: Place) -> bool {
+    /// Returns whether a location is sent unchanged.
+    pub(crate) fn is_unfolded(&self, place: Place) -> bool {
         !self.is_in_segment(place.entry()) && self.fold_at(place).is_none()
     }
 
-    /// The lines of the result of a newest call that stand in view already; none where it opens a fold.
-    pub(crate) fn lines_above(&self, transcript: &Transcript, call: &Call) -> Vec<RepeatedRun> {
+    /// The runs of lines in the result of a new call that are already visible in the view. Empty if the call recalls an
+    /// original.
+    pub(crate) fn repeated_lines(&self, transcript: &Transcript, call: &Call) -> Vec<RepeatedRun> {
         let mut words = call.arguments.as_str().split(|c: char| !c.is_ascii_digit());
         let is_handle = |word: &str| word.parse().is_ok_and(|handle| self.originals.contains_key(&handle));
         if words.any(is_handle) {
             return Vec::new();
         }
-        self.shown
-            .repeated_runs(call, |text| self.is_as_it_came(text.place()).then(|| transcript.call(text.call)))
+        self.visible_lines
+            .repeated_runs(call, |text| self.is_unfolded(text.place()).then(|| transcript.call(text.call)))
     }
 
-    /// Whether a place was cut to that length before, or further.
-    pub(crate) fn was_cut_to(&self, place: Place, most: Tokens) -> bool {
-        let cut = self.cuts.get(&place.entry()).and_then(|places| places.get(&place));
-        cut.is_some_and(|cut| *cut <= most)
+    /// Returns whether a cut of a location to at most `max_tokens` tokens was tried before.
+    pub(crate) fn was_cut_to(&self, place: Place, max_tokens: Tokens) -> bool {
+        let cut = self.cut_limits.get(&place.entry()).and_then(|places| places.get(&place));
+        cut.is_some_and(|cut| *cut <= max_tokens)
     }
 
-    /// The fold that stands at a place now.
+    /// The fold of a location, if it is folded and not inside a segment.
     pub fn fold_at(&self, place: Place) -> Option<&Fold> {
-        match self.standing.get(place.entry().index())? {
-            Standing::Edited(folds) => {
+        match self.entry_states.get(place.entry().index())? {
+            EntryState::Edited(folds) => {
                 folds.iter().map(|&i| &self.folds[i as usize]).find(|fold| fold.place == place)
             }
-            Standing::Whole | Standing::Segment(_) => None,
+            EntryState::Whole | EntryState::Segment(_) => None,
         }
     }
 
-    /// What an entry costs as it stands; nothing if it is inside a segment.
+    /// The cost of an entry in the view; zero inside a segment.
     pub(crate) fn cost(&self, transcript: &Transcript, entry: EntryId) -> Tokens {
-        match &self.standing[entry.index()] {
-            Standing::Whole => transcript.tokens(entry),
-            Standing::Segment(_) => Tokens::ZERO,
-            Standing::Edited(folds) => {
+        match &self.entry_states[entry.index()] {
+            EntryState::Whole => transcript.tokens(entry),
+            EntryState::Segment(_) => Tokens::ZERO,
+            EntryState::Edited(folds) => {
                 let mut cost = transcript.tokens(entry);
                 for &i in folds {
                     let fold = &self.folds[i as usize];
-                    cost = cost + fold.tokens - self.whole_cost(transcript, fold.place);
+                    cost = cost + fold.tokens - self.original_cost(transcript, fold.place);
                 }
                 cost
             }
         }
     }
 
-    /// What a place costs when it is not folded. A result's media belong to it.
-    pub(crate) fn whole_cost(&self, transcript: &Transcript, place: Place) -> Tokens {
+    /// The cost of an unfolded location. The cost of a result includes its media.
+    pub(crate) fn original_cost(&self, transcript: &Transcript, place: Place) -> Tokens {
         let body = body_at(transcript, place).map_or(Tokens::ZERO, Body::tokens);
         let n_media = match place {
             Place::PromptMedia(..) | Place::ResultMedia(..) => 1,
@@ -247,13 +248,14 @@ impl Ledger {
             }
             Place::Text(_) | Place::Reasoning(_) | Place::Arguments(_) => 0,
         };
-        body + Tokens(self.media.0 * n_media as u64)
+        body + Tokens(self.media_tokens.0 * n_media as u64)
     }
 
-    /// Forgets what was derived from a step that is about to change; what handles name stays as it was.
-    pub(crate) fn forget(&mut self, transcript: &Transcript, step: EntryId) {
-        self.cuts.remove(&step);
-        // The newest step is never behind a handle while a call of it is running.
+    /// Prepares for a change of a step: copies the originals that refer to its script, so that their handles keep their
+    /// content.
+    pub(crate) fn freeze_originals(&mut self, transcript: &Transcript, step: EntryId) {
+        self.cut_limits.remove(&step);
+        // No handle refers to the newest step while one of its calls is running.
         let is_newest = transcript.last_step() == Some(step);
         if is_newest {
             return;
@@ -261,21 +263,21 @@ impl Ledger {
         for (original, _) in self.originals.values_mut() {
             let is_script = matches!(original, Original::Entries(_) | Original::EntrySlice(..));
             if is_script && original.entries().contains(&step) {
-                let words = Arc::from(content_of(transcript, &Originals::new(), original));
-                *original = Original::Words(original.entries(), words);
+                let text = Arc::from(content_of(transcript, &Originals::new(), original));
+                *original = Original::Text(original.entries(), text);
             }
         }
     }
 
-    /// Takes over the names that another ledger of the same transcript gave.
-    pub(crate) fn learn_names(&mut self, other: &Ledger) {
-        for (handle, known) in &other.originals {
-            self.originals.entry(*handle).or_insert_with(|| known.clone());
+    /// Adds the handles that another ledger of the same transcript assigned.
+    pub(crate) fn import_handles(&mut self, other: &Ledger) {
+        for (handle, original) in &other.originals {
+            self.originals.entry(*handle).or_insert_with(|| original.clone());
         }
     }
 
-    /// Whether a handle is the name of this content.
-    pub(crate) fn is_content(&self, transcript: &Transcript, handle: Handle, content: &str) -> bool {
+    /// Returns whether a handle is valid for this content.
+    pub(crate) fn matches_content(&self, transcript: &Transcript, handle: Handle, content: &str) -> bool {
         let Some((original, hash)) = self.originals.get(&handle) else { return false };
         match original {
             Original::Entries(entries) => {
@@ -283,14 +285,14 @@ impl Ledger {
                 *hash == Hash::of_all(hashes) && handle.names(*hash)
             }
             Original::Several(_, handles) => *hash == self.hash_of_all(handles) && handle.names(*hash),
-            Original::Words(..) => handle.names(*hash),
+            Original::Text(..) => handle.names(*hash),
             Original::Place(_) | Original::PlaceSlice(..) | Original::EntrySlice(..) => {
                 *hash == Hash::of(content.as_bytes()) && handle.names(*hash)
             }
         }
     }
 
-    /// Names an original. Two different originals never share a name.
+    /// Assigns a handle to an original. Different originals have different handles.
     pub(crate) fn name(&mut self, original: Original, hash: Hash) -> Handle {
         let mut handle = Handle::of_hash(hash);
         loop {
@@ -309,13 +311,13 @@ impl Ledger {
         }
     }
 
-    /// Names entries that stand one after another. The name is made of the entries' own hashes, so that naming
-    /// many entries again and again costs little.
+    /// Assigns a handle to consecutive entries. It is derived from the hashes of the entries, which are cached, so that
+    /// repeated calls are cheap.
     pub(crate) fn name_entries(&mut self, entries: &[EntryId], hashes: impl Iterator<Item = Hash>) -> Handle {
         self.name(Original::Entries(entries.to_vec()), Hash::of_all(hashes))
     }
 
-    /// Names what several handles open, one after another.
+    /// Assigns a handle to the concatenation of several originals.
     pub(crate) fn name_several(&mut self, entries: Vec<EntryId>, handles: Vec<Handle>) -> Handle {
         let hash = self.hash_of_all(&handles);
         self.name(Original::Several(entries, handles), hash)

@@ -1,4 +1,4 @@
-//! The decision what to fold.
+//! Folding: the decision, its record in the ledger, and the passes that execute it.
 
 pub(crate) mod step;
 pub(crate) mod policy;

@@ -1,4 +1,4 @@
-//! The originals that handles open.
+//! Originals: the content that handles name.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,29 +9,29 @@ use crate::model::location::{Place, original_at};
 use crate::model::script::write_script;
 use crate::model::transcript::{EntryId, Transcript};
 
-/// What a handle opens.
+/// The content that a handle names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Original {
-    /// One place, whole.
+    /// The whole text at a location.
     Place(Place),
-    /// Some bytes of one place.
+    /// A byte range of the text at a location.
     PlaceSlice(Place, Range<usize>),
-    /// Entries, written one after another.
+    /// The scripts of entries, one after another.
     Entries(Vec<EntryId>),
-    /// Some bytes of one entry as it is written in a script.
+    /// A byte range of the script of an entry.
     EntrySlice(EntryId, Range<usize>),
-    /// What several handles open, one after another; the entries are those they are in.
+    /// The originals of several handles, one after another, with the entries that contain them.
     Several(Vec<EntryId>, Vec<Handle>),
-    /// The words themselves, where the entries have changed since: a result came late.
-    Words(Vec<EntryId>, Arc<str>),
+    /// A copy of the text, for entries that have changed since because a result arrived late.
+    Text(Vec<EntryId>, Arc<str>),
 }
 
 impl Original {
-    /// The entries that the original is in.
+    /// The entries that contain the original.
     pub fn entries(&self) -> Vec<EntryId> {
         match self {
             Original::Place(place) | Original::PlaceSlice(place, _) => vec![place.entry()],
-            Original::Entries(entries) | Original::Several(entries, _) | Original::Words(entries, _) => {
+            Original::Entries(entries) | Original::Several(entries, _) | Original::Text(entries, _) => {
                 entries.clone()
             }
             Original::EntrySlice(entry, _) => vec![*entry],
@@ -39,18 +39,19 @@ impl Original {
     }
 }
 
-/// Every handle ever given, with what it opens and the hash of that.
+/// All handles with their originals and the hashes of those.
 pub(crate) type Originals = BTreeMap<Handle, (Original, Hash)>;
 
-/// What a handle opens, as text.
-pub(crate) fn content_of(transcript: &Transcript, named: &Originals, original: &Original) -> String {
-    let whole = |place: Place| original_at(transcript, place).expect("a fold stands for something");
+/// Reads the text of an original.
+pub(crate) fn content_of(transcript: &Transcript, originals: &Originals, original: &Original) -> String {
+    let whole = |place: Place| original_at(transcript, place).expect("a handle names an existing text");
     match original {
         Original::Place(place) => whole(*place).to_string(),
-        Original::Words(_, words) => words.to_string(),
+        Original::Text(_, text) => text.to_string(),
         Original::Several(_, handles) => {
-            let of_handle =
-                |handle: &Handle| named.get(handle).map(|(one, _)| content_of(transcript, named, one));
+            let of_handle = |handle: &Handle| {
+                originals.get(handle).map(|(one, _)| content_of(transcript, originals, one))
+            };
             handles.iter().filter_map(of_handle).collect()
         }
         Original::PlaceSlice(place, bytes) => whole(*place)[bytes.clone()].to_owned(),

@@ -1,4 +1,4 @@
-//! What may be folded, from when on, and in which order: plain data.
+//! Policies: rules for when and how a view is folded. Plain data.
 
 use std::borrow::Cow;
 
@@ -8,112 +8,112 @@ use crate::fold::passes::Pass;
 use crate::model::budget::{Cadence, Strategy};
 use crate::model::tokens::Tokens;
 
-/// What may be folded. Plain data: every behaviour that differs between policies is a value here.
+/// The rules of folding. All differences between policies are values of these fields.
 #[derive(Debug, Clone)]
 pub struct Policy {
-    /// The name a person gives.
+    /// The name in settings.
     pub name: &'static str,
-    /// From when on a view is folded.
+    /// The strategy, which sets the view size that triggers a fold.
     pub strategy: Strategy,
-    /// How it is folded before that where it pays; none leaves it to the strategy alone.
+    /// The settings of folding for economy, before the strategy triggers a fold; `None` disables it.
     pub economy: Option<Economy>,
-    /// How far a fold goes down, in per mille of the room, so that folds are rare.
+    /// The target size of a fold, in per mille of the room. A low target makes folds rare.
     pub low_mark: u32,
-    /// What the results of the newest step may take where the view no longer fits, in per mille of the room; 1000 leaves
-    /// them as they are.
-    pub arrival: u32,
-    /// What of the end stays as it is.
+    /// The maximum size of the newest step's results if the view no longer fits, in per mille of the room; 1000
+    /// disables the limit.
+    pub arrival_share: u32,
+    /// The newest entries, which are not folded.
     pub tail: Tail,
-    /// What of the beginning stays as it is.
+    /// The oldest entries, which are not folded.
     pub head: Head,
-    /// How folded entries are written.
+    /// The form of folded entries.
     pub digest: Digest,
-    /// What is tried, in order, until the view fits.
+    /// The stages, which run in order until the view fits.
     pub stages: Vec<Stage>,
-    /// What is said of single tools.
+    /// Per-tool rules.
     pub tools: Vec<ToolRule>,
-    /// Results longer than this many characters are long, for policies that count so.
-    pub long_result: usize,
-    /// So many turns may have system text; behind them it may be folded, for policies that do so.
-    pub system_turns: usize,
-    /// Whether a folded call leaves a line that tells what it did, for policies that may leave it out.
-    pub tool_lines: bool,
-    /// Whether the newest step in which the model said something stays, however old it is.
-    pub anchors: bool,
-    /// Whether folding rests after two folds in a row that won little, until something changes.
+    /// The length in characters above which some presets fold a result.
+    pub long_result_chars: usize,
+    /// The number of turns after which system text counts as late, see `LateSystemReach`.
+    pub n_system_turns: usize,
+    /// True if `Digest::CallLines` writes a line for each call.
+    pub has_call_lines: bool,
+    /// True if the newest text of the agent stays, however old it is.
+    pub keeps_anchor: bool,
+    /// True if folding rests after two consecutive folds that saved little, until something changes.
     pub rests: bool,
-    /// Whether the working context rides at the end of each view.
+    /// True if each view ends with the working context.
     pub working_context: bool,
-    /// The sentence that tells the model how to open a fold; empty where it can't.
+    /// The instruction to the model how to recall an original; empty if it cannot.
     pub recall: Cow<'static, str>,
 }
 
-/// The newest entries, which stay as they are.
+/// The newest entries, which are not folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tail {
-    /// Their share of the room in per mille.
+    /// Their size, in per mille of the room.
     pub share: u32,
-    /// At least so many steps, whatever they cost.
+    /// The minimum number of steps, regardless of their cost.
     pub steps: usize,
-    /// At least so many results, whatever they cost.
+    /// The minimum number of results, regardless of their cost.
     pub results: usize,
-    /// An entry may overshoot the share by this much, in per mille of the share.
+    /// The maximum size including an entry that exceeds the share, in per mille of the share.
     pub ceiling: u32,
 }
 
-/// The oldest entries, which stay as they are.
+/// The oldest entries, which are not folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Head {
-    /// System text and the first user message, and on the first folds so many steps behind it.
+    /// System text and the first user message, and in the first folds the next few steps.
     FirstTurn {
-        /// How many steps stay on the first folds; they go when what stands behind them is written anew.
+        /// The maximum number of steps after the message. They are folded when the first segments are merged.
         steps: usize,
-        /// What a step may cost to stay, in per mille of the room.
+        /// The maximum cost of such a step, in per mille of the room.
         share: u32,
     },
-    /// So many messages, always; a reply and its results are not torn apart.
+    /// A fixed number of messages. A reply is kept with its results.
     Messages(usize),
 }
 
-/// How folded entries are written.
+/// The form of folded entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Digest {
-    /// Segments added behind one another and merged now and then; the lines worth most, by source.
+    /// Segments of the most valuable lines. They are appended, and merged after several folds.
     Segments {
-        /// What all segments may take, in per mille of the room.
+        /// The maximum size of all segments, in per mille of the room.
         share: u32,
-        /// What they may take at most: they are read at every request.
-        most: Tokens,
-        /// How many segments are added behind the first before all are merged.
-        behind: usize,
+        /// The absolute maximum size of all segments, because every request reads them.
+        max_tokens: Tokens,
+        /// The number of segments after the first one before all are merged.
+        max_appended: usize,
     },
     /// One summary that is rewritten at each fold.
     Summary {
-        /// What it may take, in per mille of the room.
+        /// The maximum size, in per mille of the room.
         share: u32,
-        /// How many of each thing it names.
+        /// The maximum numbers of items.
         counts: SummaryCounts,
     },
-    /// A line for each call, as text of the assistant's.
+    /// A line for each call, as assistant text.
     CallLines,
-    /// A line that says how much is gone, and the handle.
+    /// A line with the number of folded messages and the handle.
     Marker,
 }
 
 impl Digest {
-    /// How many segments are added behind the first before all are merged.
-    pub(crate) fn behind(self) -> usize {
+    /// The number of segments after the first one before all are merged.
+    pub(crate) fn max_appended(self) -> usize {
         match self {
-            Digest::Segments { behind, .. } => behind,
+            Digest::Segments { max_appended, .. } => max_appended,
             Digest::Summary { .. } | Digest::CallLines | Digest::Marker => 0,
         }
     }
 }
 
-/// How many of each thing a summary names, newest kept.
+/// The maximum numbers of items in a summary. The newest items are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SummaryCounts {
-    /// What users asked for.
+    /// User messages.
     pub asks: usize,
     /// Tool calls.
     pub actions: usize,
@@ -121,134 +121,141 @@ pub struct SummaryCounts {
     pub files: usize,
     /// Errors.
     pub errors: usize,
-    /// The last texts.
+    /// The newest texts of the user and the assistant.
     pub texts: usize,
 }
 
-/// One try at making a view fit.
+/// A sequence of passes with the parts that they may fold.
 #[derive(Debug, Clone)]
 pub struct Stage {
-    /// Its name in receipts.
+    /// The name in receipts.
     pub name: &'static str,
-    /// The tail is this much of the policy's, in per mille.
+    /// The size of the tail, in per mille of the policy's tail.
     pub tail: u32,
-    /// The passes, in order.
+    /// The passes in running order.
     pub passes: Vec<Pass>,
-    /// What may be touched.
+    /// The parts that may be folded in addition to old steps.
     pub reach: Reach,
-    /// Only when the view costs more than this, in per mille of the room; zero is always.
+    /// The size above which the stage runs, in per mille of the room; zero means always.
     pub above: u32,
-    /// How far it goes, in per mille of the room; by itself to the policy's low mark.
+    /// The target size, in per mille of the room; the policy's low mark by default.
     pub goal: Option<u32>,
-    /// A segment is added behind those that are there and keeps this much, in per mille of what it stands for.
-    pub keep: Option<u32>,
+    /// The size of an appended segment, in per mille of the folded entries. Without it, segments may also be merged.
+    pub segment_share: Option<u32>,
 }
 
 impl Stage {
-    /// A stage that always runs, over old steps, to the low mark of the policy.
+    /// A stage that always runs, on old steps, with the low mark of the policy as its target.
     pub(crate) fn new(name: &'static str, passes: Vec<Pass>) -> Stage {
-        Stage { name, tail: 1000, passes, reach: Reach::default(), above: 0, goal: None, keep: None }
+        Stage { name, tail: 1000, passes, reach: Reach::default(), above: 0, goal: None, segment_share: None }
     }
 
-    /// A stage over the newest entries.
-    pub(crate) fn of_newest(name: &'static str, passes: Vec<Pass>) -> Stage {
+    /// A stage that may also fold the newest entries.
+    pub(crate) fn for_newest(name: &'static str, passes: Vec<Pass>) -> Stage {
         let reach = Reach { tail: true, ..Reach::default() };
         Stage { tail: 0, reach, ..Stage::new(name, passes) }
     }
 }
 
-/// What a stage may touch beside old steps.
+/// The parts that a stage may fold in addition to old steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reach {
-    /// The newest steps, too.
+    /// True if the newest steps are included.
     pub tail: bool,
-    /// What people said.
-    pub users: Users,
-    /// People's newest images, too.
+    /// The permitted user text.
+    pub user_text: UserTextReach,
+    /// True if the newest images of the user are included.
     pub images: bool,
-    /// System text behind the first turn.
-    pub late_system: LateSystem,
+    /// The permitted folds of late system text.
+    pub late_system: LateSystemReach,
 }
 
-/// How far a stage may touch system text behind the first turn.
+/// The permitted folds of system text after the first turns, see `Policy::n_system_turns`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum LateSystem {
-    /// Not at all.
+pub enum LateSystemReach {
+    /// None.
     #[default]
-    Stays,
-    /// It may be folded where it stands.
-    Folds,
-    /// It may go into a segment with what stands around it.
-    Goes,
+    Never,
+    /// To a stub.
+    Fold,
+    /// To a stub, or into a segment with the surrounding entries.
+    Absorb,
 }
 
-/// How far a stage may touch what people said.
+/// The user text that a stage may fold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Users {
-    /// Not at all.
+pub enum UserTextReach {
+    /// None.
     #[default]
     Never,
     /// Large pasted blocks in old messages.
-    Pastes,
-    /// Whole old messages, when people's text fills more than half of the room.
+    PastedBlocks,
+    /// Old messages, if user text fills more than half of the room.
     Oldest,
-    /// Every message but the first and the newest, however little of the room they fill: before the newest is cut.
+    /// All messages except for the first and the newest one.
     Older,
-    /// The newest message too, when it does not fit beside what must stay: as much of it as fits.
+    /// The newest message, which is cut to the size that fits.
     Newest,
-    /// Like everything else, but for the head: the presets of systems that do so.
-    Freely,
+    /// All messages after the head, as in the presets that fold user text like any other text.
+    Unrestricted,
 }
 
 impl Policy {
-    /// How the model opens a fold where nobody said otherwise.
+    /// The default instruction how to recall an original.
     pub const RECALL: &'static str = "Recall a [handle] for the original.";
 
-    /// The rule for a tool, if there is one.
+    /// Finds the rule for a tool.
     pub fn tool(&self, name: &str) -> Option<&ToolRule> {
-        ToolRule::of(&self.tools, name)
+        ToolRule::find(&self.tools, name)
     }
 
-    /// Whether a rule caps what one result of the tool may take.
+    /// Returns whether any tool has a cap on the size of its results.
     pub(crate) fn has_caps(&self) -> bool {
         self.tools.iter().any(|rule| rule.cap.is_some())
     }
 
-    /// Folds at another cadence. A preset keeps its own trigger.
+    /// Changes the cadence. The presets without economy keep their own trigger.
     pub fn with_cadence(mut self, cadence: Cadence) -> Policy {
         if self.economy.is_some() && cadence == Cadence::Window {
             self.economy = None;
-            // Every request is counted before it leaves, so nothing is won by folding earlier.
+            // Every request is counted before it is sent, so it is safe to fold only when the room is full.
             self.strategy = Strategy::From(1000);
         }
         self
     }
 
-    /// Folds from another part of the room on, and well below that; a policy that only goes as far as it must goes as far
-    /// as that.
+    /// Changes the strategy. Lowers the low mark to stay well below the new trigger, or at most equal to it if the
+    /// policy does not fold below its trigger.
     pub fn with_strategy(mut self, strategy: Strategy) -> Policy {
         const WELL_BELOW: u32 = 750;
         if let Some(share) = strategy.share() {
-            let goes_below = self.strategy.share().is_none_or(|own| self.low_mark < own);
-            let most = if goes_below { share * WELL_BELOW / 1000 } else { share };
-            self.low_mark = self.low_mark.min(most);
+            let folds_below_trigger = self.strategy.share().is_none_or(|own| self.low_mark < own);
+            let max_low_mark = if folds_below_trigger { share * WELL_BELOW / 1000 } else { share };
+            self.low_mark = self.low_mark.min(max_low_mark);
         }
         self.strategy = strategy;
         self
     }
 
-    /// Whether people's messages are folded like everything else, and not only before refusing.
+    /// Returns whether user messages are folded like any other text, and not only as a last resort.
     pub fn folds_users(&self) -> bool {
-        self.stages.iter().any(|stage| stage.reach.users == Users::Freely)
+        self.stages.iter().any(|stage| stage.reach.user_text == UserTextReach::Unrestricted)
     }
 
-    /// Forbids touching what people said, even as a last resort before refusing.
+    /// Forbids folding user text, even as a last resort.
     pub fn without_user_text(mut self) -> Policy {
-        let is_last_resort =
-            |users| matches!(users, Users::Pastes | Users::Oldest | Users::Older | Users::Newest);
-        self.stages.retain(|stage| !is_last_resort(stage.reach.users));
-        // What such a stage folds beside them it still folds.
-        self.stages.iter_mut().for_each(|stage| stage.reach.users = Users::Never);
+        let is_last_resort = |reach| {
+            matches!(
+                reach,
+                UserTextReach::PastedBlocks
+                    | UserTextReach::Oldest
+                    | UserTextReach::Older
+                    | UserTextReach::Newest
+            )
+        };
+        self.stages.retain(|stage| !is_last_resort(stage.reach.user_text));
+        // A stage with unrestricted user text still folds everything else.
+        self.stages.iter_mut().for_each(|stage| stage.reach.user_text = UserTextReach::Never);
         self
     }
 }

@@ -1,60 +1,63 @@
-//! The two ends of a conversation, which stay as they are: where it began, and what is new.
+//! The protected ranges of a conversation: the head and the tail are not folded.
 //!
 //! ```text
 //! system, first user message      the head
-//! old steps                       what may be folded
-//! newest steps                    the tail: a share of the room, and at least so many steps
+//! old steps                       may be folded
+//! newest steps                    the tail: a share of the room, and a minimum number of steps
 //! ```
 
-use crate::fold::draft::Terms;
+use crate::fold::draft::DraftOptions;
 use crate::fold::ledger::Ledger;
 use crate::fold::policy::Head;
 use crate::model::tokens::Tokens;
 use crate::model::transcript::{Entry, EntryId, Transcript};
 
-/// How many of the oldest entries stay as they are.
-pub(crate) fn head_end(transcript: &Transcript, ledger: &Ledger, terms: &Terms<'_>) -> usize {
+/// The number of oldest entries that are not folded.
+pub(crate) fn head_end(transcript: &Transcript, ledger: &Ledger, options: &DraftOptions<'_>) -> usize {
     let entries = transcript.entries();
-    match terms.policy.head {
-        Head::Messages(least) => {
+    match options.policy.head {
+        Head::Messages(min_messages) => {
             let n_messages = |entry: &Entry| 1 + entry.step().map_or(0, |step| step.calls.len());
-            let mut so_far = 0;
+            let mut n_before = 0;
             let is_head = |entry: &&Entry| {
-                let is_in = so_far < least;
-                so_far += n_messages(entry);
-                is_in
+                let is_protected = n_before < min_messages;
+                n_before += n_messages(entry);
+                is_protected
             };
             entries.iter().take_while(is_head).count()
         }
         Head::FirstTurn { steps, share } => {
             let first_user = entries.iter().position(Entry::is_user).map_or(0, |i| i + 1);
-            // What framed it goes when the segment behind it is written anew: the provider's cache breaks then anyway.
+            // A merge of segments breaks the provider's cache anyway, so the steps before the segment are folded with
+            // it.
             let is_merged = ledger.segments.iter().any(|segment| segment.tier > 0);
-            let is_merge_due = terms.stage.keep.is_none() && ledger.live.len() > terms.policy.digest.behind();
-            if is_merged || is_merge_due || terms.stage.reach.tail {
+            let is_merge_due = options.stage.segment_share.is_none()
+                && ledger.live_segments.len() > options.policy.digest.max_appended();
+            if is_merged || is_merge_due || options.stage.reach.tail {
                 return first_user;
             }
-            let is_small = |i: usize| ledger.cost(transcript, EntryId::from(i)) <= terms.room.permille(share);
-            let is_frame = |i: &usize| entries[*i].step().is_some() && is_small(*i);
-            first_user + (first_user..entries.len()).take(steps).take_while(is_frame).count()
+            let is_small =
+                |i: usize| ledger.cost(transcript, EntryId::from(i)) <= options.room.permille(share);
+            let is_small_step = |i: &usize| entries[*i].step().is_some() && is_small(*i);
+            first_user + (first_user..entries.len()).take(steps).take_while(is_small_step).count()
         }
     }
 }
 
-/// The first of the newest entries, which stay as they are.
-pub(crate) fn tail_start(transcript: &Transcript, ledger: &Ledger, terms: &Terms<'_>) -> usize {
-    let Terms { policy, stage, room, .. } = *terms;
+/// The index of the first of the newest entries that are not folded.
+pub(crate) fn tail_start(transcript: &Transcript, ledger: &Ledger, options: &DraftOptions<'_>) -> usize {
+    let DraftOptions { policy, stage, room, .. } = *options;
     let share = room.permille(policy.tail.share).permille(stage.tail);
     let ceiling = share.permille(policy.tail.ceiling);
-    let (least_steps, least_results) =
+    let (min_steps, min_results) =
         if stage.reach.tail { (1, 0) } else { (policy.tail.steps, policy.tail.results) };
     let (mut steps, mut results, mut sum) = (0, 0, Tokens::ZERO);
     let mut start = transcript.len();
     for (i, entry) in transcript.entries().iter().enumerate().rev() {
         let cost = ledger.cost(transcript, EntryId::from(i));
-        let is_floor = steps < least_steps || results < least_results;
-        let is_room = sum < share && sum + cost <= ceiling;
-        if !is_floor && !is_room {
+        let is_below_minimum = steps < min_steps || results < min_results;
+        let fits = sum < share && sum + cost <= ceiling;
+        if !is_below_minimum && !fits {
             break;
         }
         start = i;

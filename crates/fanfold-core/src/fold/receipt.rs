@@ -1,37 +1,37 @@
-//! What each fold did and why, as values that a person or a program can read.
+//! Receipts: the reason and the effects of each fold, for users and programs.
 
 use std::fmt;
 
-use crate::fold::economy::Weighed;
+use crate::fold::economy::FoldEstimate;
 use crate::model::budget::Pressure;
 use crate::model::handle::Handle;
 use crate::model::location::Place;
 use crate::model::tokens::Tokens;
 use crate::model::transcript::EntryId;
 
-/// Why a fold was made.
+/// The reason for a fold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     /// The view passed the policy's threshold.
     Threshold(Tokens),
     /// The view no longer fits.
     Window,
-    /// It pays.
-    Economy(Weighed),
-    /// A result was over its tool's cap.
+    /// The fold pays for itself.
+    Economy(FoldEstimate),
+    /// A result exceeded the cap of its tool.
     Cap,
-    /// The view no longer fits, and the newest step takes more than its share.
+    /// The view no longer fits, and the newest step exceeds its share.
     Arrival,
-    /// Lines of the newest results stand in view already.
+    /// The newest results repeat lines that are visible in the view.
     Again,
-    /// Somebody asked.
-    Asked,
-    /// The provider refused the request for its length.
+    /// The user requested it.
+    Requested,
+    /// The provider refused the request because of its length.
     Refused,
 }
 
 impl Reason {
-    /// Whether only what was not sent yet is folded.
+    /// Returns whether the fold only changes results that were not sent yet.
     pub(crate) fn is_of_newest(self) -> bool {
         matches!(self, Reason::Cap | Reason::Arrival | Reason::Again)
     }
@@ -42,132 +42,133 @@ impl fmt::Display for Reason {
         match self {
             Reason::Threshold(at) => write!(f, "the view passed {at} tokens"),
             Reason::Window => f.write_str("the view no longer fitted"),
-            Reason::Economy(weighed) => weighed.fmt(f),
-            Reason::Cap => f.write_str("a result was over its tool's cap"),
-            Reason::Arrival => f.write_str("the newest results took more than their share of the window"),
-            Reason::Again => f.write_str("lines of the newest results stood above already"),
-            Reason::Asked => f.write_str("asked for by hand"),
-            Reason::Refused => f.write_str("the provider refused the request for its length"),
+            Reason::Economy(estimate) => estimate.fmt(f),
+            Reason::Cap => f.write_str("a result exceeded the cap of its tool"),
+            Reason::Arrival => f.write_str("the newest results exceeded their share of the room"),
+            Reason::Again => f.write_str("the newest results repeated visible lines"),
+            Reason::Requested => f.write_str("requested by the user"),
+            Reason::Refused => f.write_str("the provider refused the request because of its length"),
         }
     }
 }
 
-/// What one pass did in one fold.
+/// The effect of a pass in a fold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PassReport {
-    /// The pass.
+    /// The name of the pass.
     pub pass: &'static str,
-    /// How many places or entries it folded.
+    /// The number of texts and segments that it folded.
     pub n_folded: usize,
-    /// What it won.
-    pub won: Tokens,
+    /// The tokens that it saved.
+    pub saved: Tokens,
 }
 
-/// One thing that left the view.
+/// A part of the view that was folded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Left {
-    /// The pass that folded it.
+pub struct FoldedItem {
+    /// The name of the pass that folded it.
     pub pass: &'static str,
-    /// Where it stood.
-    pub what: What,
-    /// What opens it.
+    /// Its location.
+    pub target: FoldTarget,
+    /// The handle of the original.
     pub handle: Handle,
     /// Its cost before.
     pub before: Tokens,
-    /// The cost of what stands for it.
+    /// The cost of the text that replaces it.
     pub after: Tokens,
 }
 
-/// What left the view: a place or a range of entries.
+/// The location of a folded part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
-    /// One place of an entry.
+pub enum FoldTarget {
+    /// A text of an entry.
     Place(Place),
-    /// Entries from the first to the last.
+    /// The first and the last entry of a segment.
     Entries(EntryId, EntryId),
 }
 
-/// What one fold did.
+/// The record of one fold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receipt {
-    /// How many entries the transcript had.
+    /// The number of entries in the transcript.
     pub at: usize,
-    /// Why it was made.
+    /// The reason.
     pub reason: Reason,
-    /// The stage it went to: 1 is normal.
+    /// The name of the last stage that folded something.
     pub stage: &'static str,
     /// The view's cost before.
     pub before: Tokens,
     /// The view's cost after.
     pub after: Tokens,
-    /// What each pass did, in order.
+    /// The effect of each pass, in running order.
     pub passes: Vec<PassReport>,
-    /// What left.
-    pub left: Vec<Left>,
-    /// How much of the view, from the first changed piece on, the provider has to read anew; nothing where that was not sent yet.
+    /// The folded parts.
+    pub folded: Vec<FoldedItem>,
+    /// The cost of the view after the first change, which misses the provider's cache. Zero if that part was not sent
+    /// yet.
     pub rewritten: Tokens,
-    /// What that costs more than reading it from the cache, in tokens at the base price; none without prices.
+    /// The extra price of the cache miss, in tokens at the base price, if prices are known.
     pub price: Option<Tokens>,
-    /// User messages that had to be shortened: a last resort that is always told.
+    /// The user messages that had to be shortened, which is a last resort.
     pub user_text: Vec<EntryId>,
 }
 
 impl Receipt {
-    /// What was won.
-    pub fn won(&self) -> Tokens {
+    /// The tokens that the fold saved.
+    pub fn saved(&self) -> Tokens {
         self.before - self.after
     }
 }
 
-/// Something a person should hear of, once.
+/// An event that is reported to the user once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
-    /// The room is filling.
+    /// The view fills more of the room.
     Pressure(Pressure),
-    /// Two folds in a row won little, so folding rests until something changes.
+    /// Two consecutive folds saved little, so folding rests until something changes.
     Resting {
-        /// What is in the way: the largest things that can't be folded.
+        /// The most expensive parts of the view.
         in_the_way: Vec<Contributor>,
     },
-    /// A fold was asked for and there was nothing to do.
+    /// A requested fold found nothing to fold, for this reason.
     NothingToFold(String),
 }
 
-/// Something large in a view.
+/// An expensive part of a view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contributor {
-    /// What it is, for a person.
-    pub what: String,
-    /// What it costs.
+    /// A description for the user.
+    pub description: String,
+    /// Its cost.
     pub tokens: Tokens,
 }
 
-/// No view fits: why, and the smallest thing that would help.
+/// No view fits: the cause and a remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overflow {
-    /// The smallest view that could be made.
+    /// The cost of the smallest possible view.
     pub smallest: Tokens,
-    /// The room there is.
+    /// The available room.
     pub room: Tokens,
-    /// Whether all was folded that can be; with the strategy `off` nothing is.
+    /// True if everything foldable was folded. With the strategy `off`, nothing is.
     pub is_folded: bool,
-    /// The largest contributors that can't be folded, largest first.
+    /// The most expensive parts of the view, most expensive first.
     pub contributors: Vec<Contributor>,
-    /// What would make it fit.
+    /// The next step for the user.
     pub remedy: String,
 }
 
 impl std::error::Error for Overflow {}
 
 impl Overflow {
-    /// What is wrong, in a line.
+    /// Describes the problem in one line.
     pub fn headline(&self) -> String {
         match self.is_folded {
             true => {
-                format!("{} tokens are left when all is folded, and the room is {}", self.smallest, self.room)
+                format!("{} tokens remain after all folds, and the room is {}", self.smallest, self.room)
             }
             false => format!(
-                "{} tokens are there, the room is {}, and nothing may be folded",
+                "the conversation has {} tokens, the room is {}, and nothing may be folded",
                 self.smallest, self.room
             ),
         }
@@ -178,7 +179,7 @@ impl fmt::Display for Overflow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.headline())?;
         for contributor in &self.contributors {
-            write!(f, "\n  {:>9}  {}", contributor.tokens, contributor.what)?;
+            write!(f, "\n  {:>9}  {}", contributor.tokens, contributor.description)?;
         }
         write!(f, "\n\nhint: {}", self.remedy)
     }

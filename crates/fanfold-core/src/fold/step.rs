@@ -1,17 +1,17 @@
-//! One step of the left fold that makes a ledger: what was just said goes in, the next ledger comes out.
+//! Computes the next ledger after a new entry or an event.
 //!
-//! `step` is pure. The same transcript, events and policy give the same ledger, on every machine; so a process that
-//! has never seen a conversation replays it and arrives where the one that has followed it stands.
+//! `step` is pure. The same transcript, events and policy give the same ledger on every machine, so that a process can
+//! rebuild the ledger of any conversation by replaying it.
 
 use std::sync::Arc;
 
-use crate::fold::draft::{Draft, Terms};
-use crate::fold::economy::account::{Backlog, may_go};
-use crate::fold::ledger::{Ledger, Standing};
+use crate::fold::draft::{Draft, DraftOptions};
+use crate::fold::economy::account::{Backlog, is_foldable};
+use crate::fold::ledger::{EntryState, Ledger};
 use crate::fold::overflow::{contributors, overflow};
 use crate::fold::policy::{Policy, Stage};
-use crate::fold::receipt::{Left, Notice, Overflow, PassReport, Reason, Receipt};
-use crate::fold::summary_placement::{Occasion, settle};
+use crate::fold::receipt::{FoldedItem, Notice, Overflow, PassReport, Reason, Receipt};
+use crate::fold::summary_placement::{Occasion, place_summary};
 use crate::fold::{economy, passes};
 use crate::model::budget::{Budget, Pressure};
 use crate::model::event::Event;
@@ -21,231 +21,244 @@ use crate::model::tokens::{Count, Tokens};
 use crate::model::transcript::{Entry, EntryId, Transcript};
 use crate::select::analysis::Analysis;
 
-/// What a step looks at beside the ledger.
+/// The input of a step in addition to the ledger.
 #[derive(Clone, Copy)]
-pub struct Moment<'a> {
-    /// All that has been said so far.
+pub struct StepInput<'a> {
+    /// The conversation so far.
     pub transcript: &'a Transcript,
-    /// What may be folded.
+    /// The policy.
     pub policy: &'a Policy,
-    /// How much room there is.
+    /// The window and the reserve.
     pub budget: Budget,
-    /// What text costs.
+    /// Counts the tokens of a text.
     pub counter: &'a dyn Count,
     /// Runs scans in parallel.
     pub parallel: &'a dyn ParallelMap,
-    /// What the provider charges, if that is known.
+    /// The prices of the provider, if they are known.
     pub prices: Option<&'a Prices>,
-    /// Something that happened beside the conversation.
+    /// An event outside of the conversation.
     pub event: Option<&'a Event>,
 }
 
-/// What came of a step.
+/// The result of a step in addition to the ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Outlook {
-    /// Whether anything was folded or unfolded.
+pub struct StepOutcome {
+    /// True if something was folded or unfolded.
     pub is_changed: bool,
-    /// What a person should hear of.
+    /// Notices for the user.
     pub notices: Vec<Notice>,
-    /// Why there is no view, if there is none.
+    /// The overflow, if no view fits.
     pub overflow: Option<Overflow>,
-    /// The first entry from which a fold changed the view, if one did.
-    pub broken_from: Option<usize>,
+    /// The first entry that a fold changed in the sent part of the view.
+    pub first_changed: Option<usize>,
 }
 
-impl Outlook {
-    /// Takes note of a fold.
-    fn broke(&mut self, from: Option<usize>) {
-        self.broken_from = [self.broken_from, from].into_iter().flatten().min();
+impl StepOutcome {
+    /// Records the first entry that a fold changed.
+    fn record_change(&mut self, first: Option<usize>) {
+        self.first_changed = [self.first_changed, first].into_iter().flatten().min();
     }
 }
 
-/// Takes the ledger one step further.
+/// Computes the next ledger.
 ///
-/// The result does not depend on the analysis, which only saves time.
-pub fn step(mut ledger: Ledger, analysis: &mut Analysis, now: &Moment<'_>) -> (Ledger, Outlook) {
-    let mut outlook = Outlook::default();
-    let room = now.budget.room();
-    ledger.standing.resize(now.transcript.len(), Standing::Whole);
-    ledger.media = now.counter.frame().media;
-    // A summary changes nothing but itself, so that all goes on as it would without one.
-    if let Some(Event::Summarised(summary)) = now.event {
-        ledger.board.add(summary);
-        let total = ledger.bare_total(now.transcript);
-        outlook.overflow = (total > room).then(|| overflow(&ledger, now, total));
-        return (ledger, outlook);
+/// The analysis is a cache and does not affect the result.
+pub fn step(mut ledger: Ledger, analysis: &mut Analysis, input: &StepInput<'_>) -> (Ledger, StepOutcome) {
+    let mut outcome = StepOutcome::default();
+    let room = input.budget.room();
+    ledger.entry_states.resize(input.transcript.len(), EntryState::Whole);
+    ledger.media_tokens = input.counter.frame().media;
+    // A new summary is only recorded. It must not affect folding.
+    if let Some(Event::Summarised(summary)) = input.event {
+        ledger.summary_history.add(summary);
+        let total = ledger.total_without_summary(input.transcript);
+        outcome.overflow = (total > room).then(|| overflow(&ledger, input, total));
+        return (ledger, outcome);
     }
-    let (n_receipts, of_summary) = (ledger.receipts.len(), ledger.board.tokens());
-    if let Some(prices) = now.prices {
-        ledger.account.see(now.transcript, prices);
+    let (n_receipts, summary_tokens) = (ledger.receipts.len(), ledger.summary_history.tokens());
+    if let Some(prices) = input.prices {
+        ledger.account.record_entry(input.transcript, prices);
     }
-    let has_news = is_news(now.event) || now.transcript.entries().last().is_some_and(Entry::is_user);
+    let has_news = is_news(input.event) || input.transcript.entries().last().is_some_and(Entry::is_user);
     if has_news {
-        ledger.weak = 0;
-        ledger.is_rest_told = false;
+        ledger.n_weak_folds = 0;
+        ledger.is_rest_reported = false;
     }
-    if let Some(event) = now.event {
-        let is_changed = take_event(&mut ledger, now.transcript, event);
+    if let Some(event) = input.event {
+        let is_changed = apply_event(&mut ledger, input.transcript, event);
         if is_changed {
-            ledger.account.forget();
+            ledger.account.invalidate();
         }
-        outlook.is_changed |= is_changed;
+        outcome.is_changed |= is_changed;
     }
-    if now.policy.has_caps() && now.policy.strategy.trigger(now.budget).is_some() {
-        cap_newest(&mut ledger, analysis, now, &mut outlook);
+    if input.policy.has_caps() && input.policy.strategy.trigger(input.budget).is_some() {
+        cap_newest_results(&mut ledger, analysis, input, &mut outcome);
     }
-    let is_over = ledger.bare_total(now.transcript) > room;
-    if is_over && now.policy.arrival < 1000 && now.policy.strategy.trigger(now.budget).is_some() {
-        cut_arrival(&mut ledger, analysis, now, &mut outlook);
+    let is_over = ledger.total_without_summary(input.transcript) > room;
+    if is_over && input.policy.arrival_share < 1000 && input.policy.strategy.trigger(input.budget).is_some() {
+        cut_newest_results(&mut ledger, analysis, input, &mut outcome);
     }
-    let is_on = now.policy.economy.is_some() && now.policy.strategy.trigger(now.budget).is_some();
-    if !is_over && let Some(prices) = now.prices.filter(|_| is_on) {
-        leave_out(&mut ledger, analysis, now, prices, &mut outlook);
+    let is_on = input.policy.economy.is_some() && input.policy.strategy.trigger(input.budget).is_some();
+    if !is_over && let Some(prices) = input.prices.filter(|_| is_on) {
+        remove_repeated_lines(&mut ledger, analysis, input, prices, &mut outcome);
     }
-    if let Some(reason) = reason_to_fold(&mut ledger, now, &mut outlook.notices) {
-        let stages = stages(now);
-        fold(&mut ledger, analysis, now, &Order { reason, stages: &stages }, &mut outlook);
-    } else if let Some(prices) = now.prices {
-        fold_if_it_pays(&mut ledger, analysis, now, prices, &mut outlook);
+    if let Some(reason) = reason_to_fold(&mut ledger, input, &mut outcome.notices) {
+        let stages = stages(input);
+        fold(&mut ledger, analysis, input, &FoldPlan { reason, stages: &stages }, &mut outcome);
+    } else if let Some(prices) = input.prices {
+        fold_if_it_pays(&mut ledger, analysis, input, prices, &mut outcome);
     }
-    let total = ledger.bare_total(now.transcript);
-    ledger.account.close(total, now.transcript.total());
+    let total = ledger.total_without_summary(input.transcript);
+    ledger.account.set_sizes(total, input.transcript.total());
     if total > room {
-        outlook.overflow = Some(overflow(&ledger, now, total));
+        outcome.overflow = Some(overflow(&ledger, input, total));
     }
-    let is_asked = matches!(now.event, Some(Event::FoldAsked { .. }));
-    let chance = match outlook.broken_from {
-        Some(from) => Occasion::Fold(from),
-        None if is_asked => Occasion::Requested,
+    let is_requested = matches!(input.event, Some(Event::FoldAsked { .. }));
+    let occasion = match outcome.first_changed {
+        Some(first) => Occasion::Fold(first),
+        None if is_requested => Occasion::Requested,
         None => Occasion::None,
     };
-    if settle(&mut ledger, now, chance) {
-        outlook.is_changed = true;
-        // A summary that came in was something to do.
-        outlook.notices.retain(|notice| !matches!(notice, Notice::NothingToFold(_)));
+    if place_summary(&mut ledger, input, occasion) {
+        outcome.is_changed = true;
+        // The request for a fold had an effect: it placed a summary.
+        outcome.notices.retain(|notice| !matches!(notice, Notice::NothingToFold(_)));
     }
-    count_summary(&mut ledger, n_receipts, of_summary);
-    let pressure = Pressure::of(ledger.total(now.transcript), now.budget);
-    if pressure > ledger.told {
-        ledger.told = pressure;
-        outlook.notices.push(Notice::Pressure(pressure));
+    add_summary_to_receipts(&mut ledger, n_receipts, summary_tokens);
+    let pressure = Pressure::of(ledger.total(input.transcript), input.budget);
+    if pressure > ledger.reported_pressure {
+        ledger.reported_pressure = pressure;
+        outcome.notices.push(Notice::Pressure(pressure));
     }
-    (ledger, outlook)
+    (ledger, outcome)
 }
 
-/// Whether something happened that a host does not tell with each request anyway.
+/// Returns whether there is an event other than a usage report, which follows every request.
 fn is_news(event: Option<&Event>) -> bool {
     event.is_some_and(|event| !matches!(event, Event::Used { .. }))
 }
 
-/// Counts the summary into the receipts of this step: before and after are what views cost.
-fn count_summary(ledger: &mut Ledger, n_receipts: usize, before: Tokens) {
-    let after = ledger.board.tokens();
-    let mut new = ledger.receipts[n_receipts..].iter_mut().rev();
-    if let Some(last) = new.next() {
+/// Adds the cost of the summary to the receipts of this step, whose `before` and `after` are costs of whole views.
+fn add_summary_to_receipts(ledger: &mut Ledger, n_receipts: usize, before: Tokens) {
+    let after = ledger.summary_history.tokens();
+    let mut new_receipts = ledger.receipts[n_receipts..].iter_mut().rev();
+    if let Some(last) = new_receipts.next() {
         last.before += before;
         last.after += after;
     }
-    for receipt in new {
+    for receipt in new_receipts {
         receipt.before += before;
         receipt.after += before;
     }
 }
 
-/// Folds results that are over their tool's cap before they are sent for the first time.
-fn cap_newest(ledger: &mut Ledger, analysis: &mut Analysis, now: &Moment<'_>, outlook: &mut Outlook) {
-    let Some(newest) = now.transcript.entries().iter().rposition(|entry| entry.step().is_some()) else {
+/// Folds new results that exceed the cap of their tool, before they are sent.
+fn cap_newest_results(
+    ledger: &mut Ledger,
+    analysis: &mut Analysis,
+    input: &StepInput<'_>,
+    outcome: &mut StepOutcome,
+) {
+    let Some(newest) = input.transcript.entries().iter().rposition(|entry| entry.step().is_some()) else {
         return;
     };
     let newest = EntryId::from(newest);
-    let stage = Stage::of_newest("cap", vec![passes::TOOL_RULES]);
-    fold_in(
+    let stage = Stage::for_newest("cap", vec![passes::TOOL_RULES]);
+    fold_range(
         ledger,
         analysis,
-        now,
-        &Order { reason: Reason::Cap, stages: &[stage] },
+        input,
+        &FoldPlan { reason: Reason::Cap, stages: &[stage] },
         Some((newest, newest)),
-        outlook,
+        outcome,
     );
 }
 
-/// Cuts the results of the newest step to their share of the room before they are sent for the first time.
-fn cut_arrival(ledger: &mut Ledger, analysis: &mut Analysis, now: &Moment<'_>, outlook: &mut Outlook) {
-    let newest = EntryId::from(now.transcript.len().saturating_sub(1));
-    let share = now.budget.room().permille(now.policy.arrival);
-    let is_step = now.transcript.entries().last().is_some_and(|entry| entry.step().is_some());
-    // What was cut once is cut no further here.
-    let is_whole = matches!(ledger.standing.last(), Some(Standing::Whole));
-    if !is_step || !is_whole || ledger.cost(now.transcript, newest) <= share {
-        return;
-    }
-    let stage = Stage::of_newest("arrival", vec![passes::ARRIVAL]);
-    fold_in(
-        ledger,
-        analysis,
-        now,
-        &Order { reason: Reason::Arrival, stages: &[stage] },
-        Some((newest, newest)),
-        outlook,
-    );
-}
-
-/// Leaves out of the newest results what stands in view already: they were not sent yet, so that it costs nothing.
-fn leave_out(
+/// Cuts the results of the newest step to their share of the room, before they are sent.
+fn cut_newest_results(
     ledger: &mut Ledger,
     analysis: &mut Analysis,
-    now: &Moment<'_>,
-    prices: &Prices,
-    outlook: &mut Outlook,
+    input: &StepInput<'_>,
+    outcome: &mut StepOutcome,
 ) {
-    let n_entries = now.transcript.len();
-    let id = EntryId::from(n_entries.saturating_sub(1));
-    let Some(newest) = now.transcript.entries().last().and_then(Entry::step) else { return };
-    if now.transcript.is_running(id) || std::mem::replace(&mut ledger.n_shown, n_entries) == n_entries {
+    let newest = EntryId::from(input.transcript.len().saturating_sub(1));
+    let share = input.budget.room().permille(input.policy.arrival_share);
+    let is_step = input.transcript.entries().last().is_some_and(|entry| entry.step().is_some());
+    // The pass runs at most once per step.
+    let is_whole = matches!(ledger.entry_states.last(), Some(EntryState::Whole));
+    if !is_step || !is_whole || ledger.cost(input.transcript, newest) <= share {
         return;
     }
-    Arc::make_mut(&mut ledger.shown).add_arguments(id, newest);
-    // A view that is too short for the cache would cost more.
-    let is_cached = ledger.bare_total(now.transcript) - ledger.cost(now.transcript, id) >= prices.minimum;
-    let is_there = |call| !ledger.lines_above(now.transcript, call).is_empty();
-    if is_cached && newest.calls.iter().any(is_there) {
-        let stage = Stage::of_newest("again", vec![passes::AGAIN]);
-        fold_in(
-            ledger,
-            analysis,
-            now,
-            &Order { reason: Reason::Again, stages: &[stage] },
-            Some((id, id)),
-            outlook,
-        );
-    }
-    let mut shown = std::mem::take(&mut ledger.shown);
-    Arc::make_mut(&mut shown).add_results(id, newest, |place| ledger.is_as_it_came(place));
-    ledger.shown = shown;
+    let stage = Stage::for_newest("arrival", vec![passes::ARRIVAL]);
+    fold_range(
+        ledger,
+        analysis,
+        input,
+        &FoldPlan { reason: Reason::Arrival, stages: &[stage] },
+        Some((newest, newest)),
+        outcome,
+    );
 }
 
-/// A fold to be made.
-struct Order<'a> {
+/// Removes visible lines from the newest results. They were not sent yet, so the provider's cache stays valid.
+fn remove_repeated_lines(
+    ledger: &mut Ledger,
+    analysis: &mut Analysis,
+    input: &StepInput<'_>,
+    prices: &Prices,
+    outcome: &mut StepOutcome,
+) {
+    let n_entries = input.transcript.len();
+    let id = EntryId::from(n_entries.saturating_sub(1));
+    let Some(newest) = input.transcript.entries().last().and_then(Entry::step) else { return };
+    if input.transcript.is_running(id)
+        || std::mem::replace(&mut ledger.n_checked_for_repeats, n_entries) == n_entries
+    {
+        return;
+    }
+    Arc::make_mut(&mut ledger.visible_lines).add_arguments(id, newest);
+    // Do not shorten the view below the minimum size of a cached prefix.
+    let stays_cacheable =
+        ledger.total_without_summary(input.transcript) - ledger.cost(input.transcript, id) >= prices.minimum;
+    let has_repeated_lines = |call| !ledger.repeated_lines(input.transcript, call).is_empty();
+    if stays_cacheable && newest.calls.iter().any(has_repeated_lines) {
+        let stage = Stage::for_newest("again", vec![passes::AGAIN]);
+        fold_range(
+            ledger,
+            analysis,
+            input,
+            &FoldPlan { reason: Reason::Again, stages: &[stage] },
+            Some((id, id)),
+            outcome,
+        );
+    }
+    let mut visible_lines = std::mem::take(&mut ledger.visible_lines);
+    Arc::make_mut(&mut visible_lines).add_results(id, newest, |place| ledger.is_unfolded(place));
+    ledger.visible_lines = visible_lines;
+}
+
+/// The reason and the stages of a fold.
+struct FoldPlan<'a> {
     reason: Reason,
     stages: &'a [Stage],
 }
 
-/// The stages of a fold: the policy's, or the one that was asked for.
-fn stages(now: &Moment<'_>) -> Vec<Stage> {
-    match now.event {
+/// The stages of a fold: those of the policy, or a single one for a requested range.
+fn stages(input: &StepInput<'_>) -> Vec<Stage> {
+    match input.event {
         Some(Event::FoldAsked { range: Some(_) }) => {
             vec![Stage { tail: 0, ..Stage::new("asked", vec![passes::DIGEST]) }]
         }
-        _ => now.policy.stages.clone(),
+        _ => input.policy.stages.clone(),
     }
 }
 
-/// Records what an event changes. Says whether the view changed with it.
-fn take_event(ledger: &mut Ledger, transcript: &Transcript, event: &Event) -> bool {
+/// Applies an event to the ledger. Returns whether the view changed.
+fn apply_event(ledger: &mut Ledger, transcript: &Transcript, event: &Event) -> bool {
     match event {
         Event::Pinned(entry) => {
-            let is_there = entry.index() < transcript.len();
-            return is_there && unfold(ledger, transcript, &[*entry], Pin::Yes);
+            let exists = entry.index() < transcript.len();
+            return exists && unfold(ledger, transcript, &[*entry], Pin::Yes);
         }
         Event::Unpinned(entry) => {
             ledger.pinned.remove(entry);
@@ -255,44 +268,44 @@ fn take_event(ledger: &mut Ledger, transcript: &Transcript, event: &Event) -> bo
             let Some(original) = ledger.original(*handle).cloned() else { return false };
             return unfold(ledger, transcript, &original.entries(), Pin::Yes);
         }
-        Event::Cooled => ledger.account.cool(),
+        Event::Cooled => ledger.account.mark_cold(),
         Event::Used { counted, reported } => {
-            // A model's summary is in what was sent, and nothing is decided by it.
-            let summary = ledger.board.tokens();
-            ledger.proven = Some((*counted - summary, *reported - summary));
+            // The request contained the summary, which folding decisions ignore.
+            let summary = ledger.summary_history.tokens();
+            ledger.last_usage = Some((*counted - summary, *reported - summary));
         }
-        // What another model counted, or one that refuses, says nothing any more.
-        Event::Budget(_) | Event::Refused { .. } => ledger.proven = None,
+        // The last usage does not apply to another model or after a refusal.
+        Event::Budget(_) | Event::Refused { .. } => ledger.last_usage = None,
         Event::FoldAsked { .. } | Event::Summarised(_) => {}
     }
     false
 }
 
-/// Whether entries that come back stay.
+/// Option of `unfold`: pin the restored entries, so that they are not folded again.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pin {
     Yes,
     No,
 }
 
-/// Brings entries back into the view as they came.
+/// Restores entries in the view, with all other entries of their segments. Returns whether the view changed.
 pub(crate) fn unfold(ledger: &mut Ledger, transcript: &Transcript, entries: &[EntryId], pin: Pin) -> bool {
     let mut is_changed = false;
     for &entry in entries {
         let before = ledger.cost(transcript, entry);
-        ledger.cuts.remove(&entry);
-        if let Standing::Segment(id) = ledger.standing[entry.index()] {
+        ledger.cut_limits.remove(&entry);
+        if let EntryState::Segment(id) = ledger.entry_states[entry.index()] {
             let segment = ledger.segments[id as usize].clone();
-            ledger.live.retain(|live| *live != id);
-            ledger.saved += segment.tokens().0 as i64;
+            ledger.live_segments.retain(|live| *live != id);
+            ledger.saved_tokens += segment.tokens().0 as i64;
             for &entry in &segment.entries {
-                ledger.standing[entry.index()] = Standing::Whole;
-                ledger.saved -= transcript.tokens(entry).0 as i64;
+                ledger.entry_states[entry.index()] = EntryState::Whole;
+                ledger.saved_tokens -= transcript.tokens(entry).0 as i64;
             }
             is_changed = true;
         } else if !ledger.is_whole(entry) {
-            ledger.standing[entry.index()] = Standing::Whole;
-            ledger.saved -= transcript.tokens(entry).0 as i64 - before.0 as i64;
+            ledger.entry_states[entry.index()] = EntryState::Whole;
+            ledger.saved_tokens -= transcript.tokens(entry).0 as i64 - before.0 as i64;
             is_changed = true;
         }
         if pin == Pin::Yes {
@@ -302,94 +315,103 @@ pub(crate) fn unfold(ledger: &mut Ledger, transcript: &Transcript, entries: &[En
     is_changed
 }
 
-fn reason_to_fold(ledger: &mut Ledger, now: &Moment<'_>, notices: &mut Vec<Notice>) -> Option<Reason> {
-    let total = ledger.bare_total(now.transcript);
-    match now.event {
-        Some(Event::FoldAsked { .. }) => return Some(Reason::Asked),
+fn reason_to_fold(ledger: &mut Ledger, input: &StepInput<'_>, notices: &mut Vec<Notice>) -> Option<Reason> {
+    let total = ledger.total_without_summary(input.transcript);
+    match input.event {
+        Some(Event::FoldAsked { .. }) => return Some(Reason::Requested),
         Some(Event::Refused { .. }) => return Some(Reason::Refused),
         _ => {}
     }
-    let trigger = now.policy.strategy.trigger(now.budget)?;
-    // What could be folded at this moment was.
-    let is_done = !is_news(now.event) && ledger.folded == Some(moment_of(now));
+    let trigger = input.policy.strategy.trigger(input.budget)?;
+    // The stages have already run on this transcript.
+    let is_done = !is_news(input.event) && ledger.last_fold == Some(transcript_state(input));
     if is_done {
         return None;
     }
-    if total > now.budget.room() {
+    if total > input.budget.room() {
         return Some(Reason::Window);
     }
-    if ledger.likely(now.transcript) <= trigger {
+    if ledger.estimated_total(input.transcript) <= trigger {
         return None;
     }
-    if ledger.is_resting(now.policy) {
-        if !ledger.is_rest_told {
-            ledger.is_rest_told = true;
-            notices.push(Notice::Resting { in_the_way: contributors(ledger, now.transcript) });
+    if ledger.is_resting(input.policy) {
+        if !ledger.is_rest_reported {
+            ledger.is_rest_reported = true;
+            notices.push(Notice::Resting { in_the_way: contributors(ledger, input.transcript) });
         }
         return None;
     }
     Some(Reason::Threshold(trigger))
 }
 
-/// The moment as far as the transcript makes it.
-fn moment_of(now: &Moment<'_>) -> (usize, Tokens) {
-    (now.transcript.len(), now.transcript.total())
+/// The number of entries and the cost of the transcript, which identify its state.
+fn transcript_state(input: &StepInput<'_>) -> (usize, Tokens) {
+    (input.transcript.len(), input.transcript.total())
 }
 
-/// Folds what came since the last fold, if that pays and keeps what all requests cost under the limit.
+/// Folds the backlog if that pays and keeps the total cost within the limit.
 fn fold_if_it_pays(
     ledger: &mut Ledger,
     analysis: &mut Analysis,
-    now: &Moment<'_>,
+    input: &StepInput<'_>,
     prices: &Prices,
-    outlook: &mut Outlook,
+    outcome: &mut StepOutcome,
 ) {
-    let is_off = now.policy.strategy.trigger(now.budget).is_none();
-    // One fold is enough for one moment.
+    let is_off = input.policy.strategy.trigger(input.budget).is_none();
+    // Fold old entries at most once per step.
     let is_folded = ledger
         .receipts
         .last()
-        .is_some_and(|receipt| receipt.at == now.transcript.len() && !receipt.reason.is_of_newest());
-    let Some(economy) = now.policy.economy.filter(|_| !is_off && !is_folded) else { return };
-    let economy = economy.within(now.budget.room());
+        .is_some_and(|receipt| receipt.at == input.transcript.len() && !receipt.reason.is_of_newest());
+    let Some(economy) = input.policy.economy.filter(|_| !is_off && !is_folded) else { return };
+    let economy = economy.limited_to(input.budget.room());
     let mut account = std::mem::take(&mut ledger.account);
-    account.close(ledger.bare_total(now.transcript), now.transcript.total());
-    account.grow(now.transcript, ledger, now.policy, &economy);
-    let weighed = economy::weigh(&account, &economy, prices);
+    account.set_sizes(ledger.total_without_summary(input.transcript), input.transcript.total());
+    account.extend_backlog(input.transcript, ledger, input.policy, &economy);
+    let estimate = economy::estimate_fold(&account, &economy, prices);
     let Backlog { from, tail, .. } = account.backlog;
-    let entry =
-        |i| (ledger.cost(now.transcript, EntryId::from(i)), may_go(now.transcript, ledger, now.policy, i));
-    let first = match weighed.verdict.is_fold() {
-        true => economy::start(&account, &economy, prices, (from..tail).map(entry)),
+    let entry = |i| {
+        (
+            ledger.cost(input.transcript, EntryId::from(i)),
+            is_foldable(input.transcript, ledger, input.policy, i),
+        )
+    };
+    let first = match estimate.decision.is_fold() {
+        true => economy::best_start(&account, &economy, prices, (from..tail).map(entry)),
         false => None,
     };
-    // What is tried in vain is not tried again before there is more.
-    let wait = if weighed.verdict.is_fold() { weighed.backlog.permille(1100) } else { account.wait };
-    account.wait = wait;
+    // If this attempt fails, the next one waits until the saving has grown by a tenth.
+    if estimate.decision.is_fold() {
+        account.min_saving = estimate.saving.permille(1100);
+    }
     ledger.account = account;
     let Some(first) = first else { return };
-    // How long the segment is, is known when it is written. Where even one that removes nothing would do, there is no need
-    // to be able to take it back.
-    let is_safe =
-        ledger.account.may_cost(ledger.account.view, ledger.account.cached_before(first), &economy, prices);
+    // The size of the segment is known only after it is written. Keep a copy of the ledger to roll back, unless even a
+    // fold that saves nothing is within the limit.
+    let is_safe = ledger.account.is_affordable(
+        ledger.account.view,
+        ledger.account.cached_before(first),
+        &economy,
+        prices,
+    );
     let before = (!is_safe).then(|| ledger.clone());
-    let mut tried = Outlook::default();
-    let stage = economy.stage(ledger.account.backlog.may_go);
+    let mut attempt = StepOutcome::default();
+    let stage = economy.stage(ledger.account.backlog.foldable);
     let range = Some((EntryId::from(first), EntryId::from(tail - 1)));
-    fold_in(
+    fold_range(
         ledger,
         analysis,
-        now,
-        &Order { reason: Reason::Economy(weighed), stages: &[stage] },
+        input,
+        &FoldPlan { reason: Reason::Economy(estimate), stages: &[stage] },
         range,
-        &mut tried,
+        &mut attempt,
     );
     match before {
-        Some(before) if !ledger.account.is_within(&economy, prices) => *ledger = before,
+        Some(before) if !ledger.account.is_within_limit(&economy, prices) => *ledger = before,
         _ => {
-            outlook.is_changed |= tried.is_changed;
-            outlook.notices.extend(tried.notices);
-            outlook.broke(tried.broken_from);
+            outcome.is_changed |= attempt.is_changed;
+            outcome.notices.extend(attempt.notices);
+            outcome.record_change(attempt.first_changed);
         }
     }
 }
@@ -397,126 +419,135 @@ fn fold_if_it_pays(
 fn fold(
     ledger: &mut Ledger,
     analysis: &mut Analysis,
-    now: &Moment<'_>,
-    order: &Order<'_>,
-    outlook: &mut Outlook,
+    input: &StepInput<'_>,
+    plan: &FoldPlan<'_>,
+    outcome: &mut StepOutcome,
 ) {
-    let range = match now.event {
+    let range = match input.event {
         Some(Event::FoldAsked { range }) => *range,
         _ => None,
     };
-    fold_in(ledger, analysis, now, order, range, outlook);
-    ledger.folded = Some(moment_of(now));
+    fold_range(ledger, analysis, input, plan, range, outcome);
+    ledger.last_fold = Some(transcript_state(input));
 }
 
-fn fold_in(
+/// Runs the stages of a plan on all entries or a range of them, and records a receipt.
+fn fold_range(
     ledger: &mut Ledger,
     analysis: &mut Analysis,
-    now: &Moment<'_>,
-    order: &Order<'_>,
+    input: &StepInput<'_>,
+    plan: &FoldPlan<'_>,
     range: Option<(EntryId, EntryId)>,
-    outlook: &mut Outlook,
+    outcome: &mut StepOutcome,
 ) {
-    let reason = order.reason;
-    let room = now.budget.room();
-    let before = ledger.bare_total(now.transcript);
-    ledger.account.close(before, now.transcript.total());
-    let mut left = Vec::new();
-    let mut first_changed = now.transcript.len();
+    let reason = plan.reason;
+    let room = input.budget.room();
+    let before = ledger.total_without_summary(input.transcript);
+    ledger.account.set_sizes(before, input.transcript.total());
+    let mut folded = Vec::new();
+    let mut first_changed = input.transcript.len();
     let mut user_text = Vec::new();
-    let mut reached = "";
-    for stage in order.stages {
-        let is_over = ledger.bare_total(now.transcript) > room.permille(stage.above);
+    let mut last_stage = "";
+    for stage in plan.stages {
+        let is_over = ledger.total_without_summary(input.transcript) > room.permille(stage.above);
         if stage.above > 0 && !is_over {
             continue;
         }
-        let goal = if range.is_some() { 0 } else { stage.goal.unwrap_or(now.policy.low_mark) };
-        let terms =
-            Terms { counter: now.counter, parallel: now.parallel, policy: now.policy, stage, room, range };
-        let mut draft = Draft::new(now.transcript, ledger, analysis, &terms);
+        let goal = if range.is_some() { 0 } else { stage.goal.unwrap_or(input.policy.low_mark) };
+        let options = DraftOptions {
+            counter: input.counter,
+            parallel: input.parallel,
+            policy: input.policy,
+            stage,
+            room,
+            range,
+        };
+        let mut draft = Draft::new(input.transcript, ledger, analysis, &options);
         draft.run(room.permille(goal));
-        let (more, first, users) = draft.finish();
-        if !more.is_empty() {
-            reached = stage.name;
+        let (folded_in_stage, first, user_messages) = draft.finish();
+        if !folded_in_stage.is_empty() {
+            last_stage = stage.name;
         }
-        left.extend(more);
+        folded.extend(folded_in_stage);
         first_changed = first_changed.min(first);
-        user_text.extend(users);
+        user_text.extend(user_messages);
     }
-    if left.is_empty() {
-        if reason == Reason::Asked {
-            outlook.notices.push(Notice::NothingToFold(why_nothing(ledger, now)));
+    if folded.is_empty() {
+        if reason == Reason::Requested {
+            outcome.notices.push(Notice::NothingToFold(explain_no_fold(ledger, input)));
         }
-        ledger.weak += u32::from(matches!(reason, Reason::Threshold(_)));
+        ledger.n_weak_folds += u32::from(matches!(reason, Reason::Threshold(_)));
         return;
     }
-    let after = ledger.bare_total(now.transcript);
-    ledger.proven = None;
-    let is_of_all = !reason.is_of_newest() && !matches!(reason, Reason::Economy(_));
-    if is_of_all {
+    let after = ledger.total_without_summary(input.transcript);
+    ledger.last_usage = None;
+    let is_policy_fold = !reason.is_of_newest() && !matches!(reason, Reason::Economy(_));
+    if is_policy_fold {
         let is_weak = (before - after).0 * 10 < before.0;
-        ledger.weak = if is_weak { ledger.weak + 1 } else { 0 };
+        ledger.n_weak_folds = if is_weak { ledger.n_weak_folds + 1 } else { 0 };
     }
-    let is_sent = !reason.is_of_newest();
-    if is_sent {
-        let mut shown = std::mem::take(&mut ledger.shown);
-        Arc::make_mut(&mut shown).retain(|place| ledger.is_as_it_came(place));
-        ledger.shown = shown;
-        ledger.told = Pressure::None;
+    let was_sent = !reason.is_of_newest();
+    if was_sent {
+        let mut visible_lines = std::mem::take(&mut ledger.visible_lines);
+        Arc::make_mut(&mut visible_lines).retain(|place| ledger.is_unfolded(place));
+        ledger.visible_lines = visible_lines;
+        ledger.reported_pressure = Pressure::None;
     }
-    outlook.is_changed = true;
-    // What a cap folds was not sent yet, so it breaks nothing.
-    outlook.broke(is_sent.then_some(first_changed));
+    outcome.is_changed = true;
+    // A fold of new results changes no cached prefix.
+    outcome.record_change(was_sent.then_some(first_changed));
     let mut account = std::mem::take(&mut ledger.account);
-    let price = now.prices.map(|prices| account.broke(now.transcript, ledger, first_changed, prices));
+    let price =
+        input.prices.map(|prices| account.record_break(input.transcript, ledger, first_changed, prices));
     ledger.account = account;
-    ledger.shortened.extend(&user_text);
+    ledger.shortened_messages.extend(&user_text);
     ledger.receipts.push(Receipt {
-        at: now.transcript.len(),
+        at: input.transcript.len(),
         reason,
-        stage: reached,
+        stage: last_stage,
         before,
         after,
-        passes: by_pass(&left),
-        rewritten: if is_sent { cost_from(ledger, now.transcript, first_changed) } else { Tokens::ZERO },
+        passes: reports_by_pass(&folded),
+        rewritten: if was_sent { cost_from(ledger, input.transcript, first_changed) } else { Tokens::ZERO },
         price,
-        left,
+        folded,
         user_text,
     });
 }
 
-fn by_pass(left: &[Left]) -> Vec<PassReport> {
+fn reports_by_pass(folded: &[FoldedItem]) -> Vec<PassReport> {
     let mut passes: Vec<PassReport> = Vec::new();
-    for one in left {
-        let won = one.before - one.after;
-        match passes.iter_mut().find(|report| report.pass == one.pass) {
+    for item in folded {
+        let saved = item.before - item.after;
+        match passes.iter_mut().find(|report| report.pass == item.pass) {
             Some(report) => {
                 report.n_folded += 1;
-                report.won += won;
+                report.saved += saved;
             }
-            None => passes.push(PassReport { pass: one.pass, n_folded: 1, won }),
+            None => passes.push(PassReport { pass: item.pass, n_folded: 1, saved }),
         }
     }
     passes
 }
 
-/// What the view costs from an entry on.
+/// The cost of the view from an entry on.
 pub(crate) fn cost_from(ledger: &Ledger, transcript: &Transcript, from: usize) -> Tokens {
     let entries: Tokens = (from..transcript.len()).map(|i| ledger.cost(transcript, EntryId::from(i))).sum();
     let parts = ledger.live_segments().flat_map(|segment| &segment.parts);
     entries + parts.filter(|part| part.at.index() >= from).map(|part| part.tokens).sum()
 }
 
-fn why_nothing(ledger: &Ledger, now: &Moment<'_>) -> String {
-    let total = ledger.bare_total(now.transcript);
-    if now.transcript.is_empty() {
-        return "nothing has been said yet".to_owned();
+/// Explains to the user why a requested fold had no effect.
+fn explain_no_fold(ledger: &Ledger, input: &StepInput<'_>) -> String {
+    let total = ledger.total_without_summary(input.transcript);
+    if input.transcript.is_empty() {
+        return "the conversation is empty".to_owned();
     }
-    let mark = now.budget.room().permille(now.policy.low_mark);
-    let is_of_all = matches!(now.event, Some(Event::FoldAsked { range: None }));
-    if is_of_all && total <= mark {
-        let further = "a smaller window, a lower mark (low_mark) or a range of entries folds more";
-        return format!("it is within the low mark of {mark} tokens, and a fold goes no further; {further}");
+    let mark = input.budget.room().permille(input.policy.low_mark);
+    let is_unlimited = matches!(input.event, Some(Event::FoldAsked { range: None }));
+    if is_unlimited && total <= mark {
+        let remedy = "a smaller window, a lower `low_mark` or a range of entries folds more";
+        return format!("the view is within the low mark of {mark} tokens, where a fold stops; {remedy}");
     }
-    format!("nothing old is left to fold: {total} tokens are people's words, system text, or too new")
+    format!("nothing old is left to fold: {total} tokens are user text, system text, or too new")
 }

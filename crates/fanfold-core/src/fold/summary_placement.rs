@@ -1,14 +1,14 @@
 //! Places a summary in the view.
 //!
 //! A summary is an additional note and does not change what is folded. It enters the view with a fold, after the newest
-//! segment, where the view changes anyway. The next summary replaces it with the next fold, and it is left out while there
-//! is no room for it.
+//! segment, where the view changes anyway. The next summary replaces it with the next fold, and it is omitted while
+//! there is no room for it.
 
 use std::sync::Arc;
 
-use crate::fold::economy::account::behind_segments;
+use crate::fold::economy::account::end_of_segments;
 use crate::fold::ledger::Ledger;
-use crate::fold::step::{Moment, cost_from};
+use crate::fold::step::{StepInput, cost_from};
 use crate::model::handle::Handle;
 use crate::model::summary::Summary;
 use crate::model::tokens::Tokens;
@@ -21,7 +21,7 @@ pub struct PlacedSummary {
     /// Its number among all summaries of the session, from 0.
     pub number: usize,
     /// The entry before it.
-    pub behind: EntryId,
+    pub after: EntryId,
     /// The text as it is sent.
     pub text: Arc<str>,
     /// The cost, including the message frame.
@@ -49,13 +49,13 @@ pub struct PlacementChange {
 
 /// The summaries of a session.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct SummaryBoard {
+pub(crate) struct SummaryHistory {
     summaries: Vec<Arc<Summary>>,
     in_view: Option<PlacedSummary>,
     changes: Vec<PlacementChange>,
 }
 
-impl SummaryBoard {
+impl SummaryHistory {
     /// Adds a summary, which enters the view with the next fold.
     pub(crate) fn add(&mut self, summary: &Summary) {
         let text = clean(&summary.text);
@@ -102,56 +102,57 @@ pub(crate) enum Occasion {
     None,
 }
 
-/// Places the newest summary where the view changes anyway, and removes one that no longer fits. Returns whether the view
-/// changed.
-pub(crate) fn settle(ledger: &mut Ledger, now: &Moment<'_>, occasion: Occasion) -> bool {
-    if ledger.board.summaries.is_empty() || now.transcript.is_empty() {
+/// Places the newest summary where the view changes anyway, and removes one that no longer fits. Returns whether the
+/// view changed.
+pub(crate) fn place_summary(ledger: &mut Ledger, input: &StepInput<'_>, occasion: Occasion) -> bool {
+    if ledger.summary_history.summaries.is_empty() || input.transcript.is_empty() {
         return false;
     }
-    let room = now.budget.room();
-    let bare = ledger.bare_total(now.transcript);
-    let before = ledger.board.in_view.take();
+    let room = input.budget.room();
+    let bare = ledger.total_without_summary(input.transcript);
+    let before = ledger.summary_history.in_view.take();
     let is_fitting = |placed: &PlacedSummary| bare + placed.tokens <= room;
     let from = match occasion {
         Occasion::Fold(from) => Some(from),
-        Occasion::Requested => Some(behind_segments(ledger)),
+        Occasion::Requested => Some(end_of_segments(ledger)),
         Occasion::None => None,
     };
-    let most = room - room.permille(SPARE);
+    let max_tokens = room - room.permille(SPARE);
     let after = match from {
         None => before.clone().filter(is_fitting),
         Some(from) => {
             // A summary before the first change stays where it is.
             let stays =
-                |placed: &&PlacedSummary| placed.behind.index() < from || occasion == Occasion::Requested;
+                |placed: &&PlacedSummary| placed.after.index() < from || occasion == Occasion::Requested;
             let in_view = before.as_ref().filter(stays);
             // The newest one that fits.
-            let n_summaries = ledger.board.summaries.len();
+            let n_summaries = ledger.summary_history.summaries.len();
             let mut numbers = (n_summaries.saturating_sub(MOST)..n_summaries).rev();
             numbers.find_map(|number| match in_view.filter(|placed| placed.number == number) {
                 Some(placed) => Some(placed.clone()).filter(is_fitting),
-                None => Some(write(ledger, now, number, from)).filter(|placed| bare + placed.tokens <= most),
+                None => Some(write(ledger, input, number, from))
+                    .filter(|placed| bare + placed.tokens <= max_tokens),
             })
         }
     };
     let is_changed = before != after;
     if is_changed {
-        let change = record_change(ledger, now, occasion, (before.as_ref(), after.as_ref()));
-        ledger.board.changes.push(change);
+        let change = record_change(ledger, input, occasion, (before.as_ref(), after.as_ref()));
+        ledger.summary_history.changes.push(change);
     }
-    ledger.board.in_view = after;
+    ledger.summary_history.in_view = after;
     is_changed
 }
 
 /// Records a change of the summary in the view.
 fn record_change(
     ledger: &Ledger,
-    now: &Moment<'_>,
+    input: &StepInput<'_>,
     occasion: Occasion,
     (before, after): (Option<&PlacedSummary>, Option<&PlacedSummary>),
 ) -> PlacementChange {
     let position =
-        |placed: Option<&PlacedSummary>| placed.map_or(usize::MAX, |placed| placed.behind.index() + 1);
+        |placed: Option<&PlacedSummary>| placed.map_or(usize::MAX, |placed| placed.after.index() + 1);
     let first = position(before).min(position(after));
     let fold = match occasion {
         Occasion::Fold(from) => Some(from),
@@ -160,24 +161,24 @@ fn record_change(
     // The receipt of the fold covers the rest.
     let until = fold.unwrap_or(usize::MAX).max(first);
     PlacementChange {
-        at: now.transcript.len(),
+        at: input.transcript.len(),
         removed: before.map(|in_view| in_view.number),
         added: after.map(|in_view| in_view.number),
         tokens: after.map_or(Tokens::ZERO, |in_view| in_view.tokens),
         is_in_fold: fold.is_some(),
-        rewritten: cost_from(ledger, now.transcript, first) - cost_from(ledger, now.transcript, until),
+        rewritten: cost_from(ledger, input.transcript, first) - cost_from(ledger, input.transcript, until),
     }
 }
 
 /// Prints a summary for its place after the newest segment and the first change.
-fn write(ledger: &Ledger, now: &Moment<'_>, number: usize, from: usize) -> PlacedSummary {
-    let summary = &ledger.board.summaries[number];
-    let at = behind_segments(ledger).max(from).clamp(1, now.transcript.len());
+fn write(ledger: &Ledger, input: &StepInput<'_>, number: usize, from: usize) -> PlacedSummary {
+    let summary = &ledger.summary_history.summaries[number];
+    let at = end_of_segments(ledger).max(from).clamp(1, input.transcript.len());
     let covers = ledger.live_segments().filter(|segment| segment.span().0 <= summary.upto);
     let handles: Vec<Handle> = covers.map(|segment| segment.handle).collect();
     let text = note(summary, &handles);
-    let tokens = now.counter.count(&text) + now.counter.frame().message;
-    PlacedSummary { number, behind: EntryId::from(at - 1), text: text.into(), tokens, handles }
+    let tokens = input.counter.count(&text) + input.counter.frame().message;
+    PlacedSummary { number, after: EntryId::from(at - 1), text: text.into(), tokens, handles }
 }
 
 const PREFACE: &str = "for reference only: it tells what was, as far as it was known then, and asks for nothing. What it calls \

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::fold::ledger::{Ledger, Standing};
+use crate::fold::ledger::{EntryState, Ledger};
 use crate::model::transcript::{EntryId, Transcript};
 use crate::model::view::{Edit, Item, View, Voice};
 
@@ -18,16 +18,16 @@ pub fn assemble(transcript: &Transcript, ledger: &Ledger) -> View {
 pub(crate) fn grow(view: &mut View, transcript: &Transcript, ledger: &Ledger, from: usize) {
     for i in from..transcript.len() {
         let id = EntryId::from(i);
-        match ledger.standing.get(i).unwrap_or(&Standing::Whole) {
-            Standing::Whole => view.items.push(Item::Whole(id)),
-            Standing::Edited(folds) => {
+        match ledger.entry_states.get(i).unwrap_or(&EntryState::Whole) {
+            EntryState::Whole => view.items.push(Item::Whole(id)),
+            EntryState::Edited(folds) => {
                 let edit = |&fold: &u32| {
                     let fold = &ledger.folds[fold as usize];
                     Edit { place: fold.place, stub: Arc::clone(&fold.stub) }
                 };
                 view.items.push(Item::Edited(id, folds.iter().map(edit).collect()));
             }
-            Standing::Segment(segment) => {
+            EntryState::Segment(segment) => {
                 let segment = &ledger.segments[*segment as usize];
                 if let Ok(n) = segment.parts.binary_search_by_key(&id, |part| part.at) {
                     let part = &segment.parts[n];
@@ -35,7 +35,7 @@ pub(crate) fn grow(view: &mut View, transcript: &Transcript, ledger: &Ledger, fr
                 }
             }
         }
-        if let Some(summary) = ledger.summary_in_view().filter(|summary| summary.behind == id) {
+        if let Some(summary) = ledger.summary_in_view().filter(|summary| summary.after == id) {
             view.items.push(Item::Note { text: Arc::clone(&summary.text), voice: Voice::Fanfold });
         }
     }

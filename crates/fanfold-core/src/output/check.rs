@@ -1,6 +1,6 @@
 //! What must hold for everything sent. A view that fails here is never used.
 
-use crate::fold::ledger::{Ledger, Standing};
+use crate::fold::ledger::{EntryState, Ledger};
 use crate::model::budget::Budget;
 use crate::model::location::{Place, original_at};
 use crate::model::tokens::{Count, Tokens};
@@ -98,7 +98,7 @@ pub fn check_deeply(
     for &handle in &view.handles {
         let shut = || Fault::Shut(handle.to_string());
         let content = recall(transcript, ledger, handle, &Extent::Whole).map_err(|_| shut())?;
-        let is_named_by_content = ledger.is_content(transcript, handle, &content);
+        let is_named_by_content = ledger.matches_content(transcript, handle, &content);
         if !is_named_by_content {
             return Err(shut());
         }
@@ -134,15 +134,15 @@ fn check_edit(transcript: &Transcript, ledger: &Ledger, place: Place, stub: &str
 
 /// Whether a receipt tells that a user message was shortened.
 fn is_told(ledger: &Ledger, id: EntryId) -> bool {
-    ledger.shortened.contains(&id)
+    ledger.shortened_messages.contains(&id)
 }
 
 fn check_all_there(transcript: &Transcript, ledger: &Ledger, view: &View) -> Result<(), Fault> {
     let mut items = view.items.iter().peekable();
     for i in 0..transcript.len() {
         let id = EntryId::from(i);
-        match ledger.standing.get(i).unwrap_or(&Standing::Whole) {
-            Standing::Whole | Standing::Edited(_) => {
+        match ledger.entry_states.get(i).unwrap_or(&EntryState::Whole) {
+            EntryState::Whole | EntryState::Edited(_) => {
                 while matches!(items.peek(), Some(Item::Note { .. })) {
                     items.next();
                 }
@@ -151,7 +151,7 @@ fn check_all_there(transcript: &Transcript, ledger: &Ledger, view: &View) -> Res
                     _ => return Err(Fault::Lost(id.0)),
                 }
             }
-            Standing::Segment(segment) => {
+            EntryState::Segment(segment) => {
                 let segment = &ledger.segments[*segment as usize];
                 if transcript.is_running(id) {
                     return Err(Fault::Running(id.0));

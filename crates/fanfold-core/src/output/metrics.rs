@@ -37,7 +37,7 @@ impl Metrics {
     pub fn of(transcript: &Transcript, ledger: &Ledger) -> Metrics {
         let receipts = ledger.receipts();
         let sum = |of: fn(&Receipt) -> Tokens| receipts.iter().map(of).sum();
-        let is_weak = |receipt: &&Receipt| receipt.won().0 * 10 < receipt.before.0;
+        let is_weak = |receipt: &&Receipt| receipt.saved().0 * 10 < receipt.before.0;
         Metrics {
             n_turns: transcript.turns().len(),
             n_steps: transcript.entries().iter().filter(|entry| entry.step().is_some()).count(),
@@ -49,7 +49,7 @@ impl Metrics {
             after: sum(|receipt| receipt.after),
             rewritten: sum(|receipt| receipt.rewritten),
             n_summaries: ledger.summaries().count(),
-            summary: ledger.board.tokens(),
+            summary: ledger.summary_history.tokens(),
         }
     }
 
@@ -105,7 +105,7 @@ mod tests {
         session.view().expect("it fits");
         let metrics = of(&session);
         let receipts = session.ledger().receipts();
-        let won: u64 = receipts.iter().map(|receipt| receipt.won().0).sum();
+        let won: u64 = receipts.iter().map(|receipt| receipt.saved().0).sum();
         assert!(metrics.n_folds > 1 && metrics.n_folds == receipts.len());
         assert_eq!(metrics.n_turns, 20);
         assert_eq!(metrics.saved_per_fold(), won as f64 / receipts.len() as f64);

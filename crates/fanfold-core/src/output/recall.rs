@@ -101,7 +101,7 @@ fn add_wholes(
                 add_wholes(transcript, named, one, out);
             }
         }
-        Original::Place(_) | Original::Words(..) | Original::Entries(_) => {
+        Original::Place(_) | Original::Text(..) | Original::Entries(_) => {
             let whole = content_of(transcript, named, original);
             let all = 0..whole.len();
             out.push((whole, all));
@@ -194,7 +194,7 @@ fn open_within(
         Original::PlaceSlice(place, bytes) => whole(*place)?.get(bytes.clone()).map(str::to_owned),
         Original::Entries(entries) => entries.iter().map(|entry| script(*entry)).collect(),
         Original::EntrySlice(entry, bytes) => script(*entry)?.get(bytes.clone()).map(str::to_owned),
-        Original::Words(_, words) => Some(words.to_string()),
+        Original::Text(_, words) => Some(words.to_string()),
         Original::Several(_, handles) => {
             let depth = depth.checked_sub(1)?;
             let of_handle = |handle: &Handle| open_within(transcript, named.get(handle)?, named, depth);

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::actions::{Deed, LineRange, ReadLines, Verb, Verdict, call_status, deed_by};
+use crate::actions::{Action, LineRange, ReadLines, Verb, Verdict, call_status, parse_action_with_rules};
 use crate::fold::ledger::Ledger;
 use crate::fold::policy::Policy;
 use crate::model::location::Place;
@@ -55,7 +55,7 @@ pub fn working_context(transcript: &Transcript, ledger: &Ledger, policy: &Policy
         for (n, call) in step.calls.iter().enumerate() {
             let Some(outcome) = &call.result else { continue };
             let id = CallId { step: EntryId::from(i), call: n as u16 };
-            let deed = deed_by(&policy.tools, call);
+            let deed = parse_action_with_rules(&policy.tools, call);
             let ending = call_status(&deed, outcome);
             let has_failed = ending.verdict == Verdict::Failed;
             if !has_failed {
@@ -94,7 +94,7 @@ fn is_visible(ledger: &Ledger, id: CallId) -> bool {
     !is_folded && !ledger.is_in_segment(id.step)
 }
 
-fn see(seen: &mut BTreeMap<String, FileSeen>, deed: &Deed, at: usize, is_visible: bool) {
+fn see(seen: &mut BTreeMap<String, FileSeen>, deed: &Action, at: usize, is_visible: bool) {
     for sight in &deed.reads {
         let file = seen.entry(sight.path.clone()).or_insert_with(|| FileSeen {
             path: sight.path.clone(),
@@ -122,7 +122,7 @@ fn see(seen: &mut BTreeMap<String, FileSeen>, deed: &Deed, at: usize, is_visible
     }
 }
 
-fn change(seen: &mut BTreeMap<String, FileSeen>, edited: &mut Vec<String>, deed: &Deed) {
+fn change(seen: &mut BTreeMap<String, FileSeen>, edited: &mut Vec<String>, deed: &Action) {
     for path in &deed.changes {
         if let Some(file) = seen.get_mut(path) {
             file.is_changed_since = true;

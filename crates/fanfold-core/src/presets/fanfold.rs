@@ -3,7 +3,7 @@
 use crate::actions::tool_rule::{ToolFold, ToolRule};
 use crate::fold::economy::Economy;
 use crate::fold::passes::*;
-use crate::fold::policy::{Digest, Head, Policy, Reach, Stage, Tail, Users};
+use crate::fold::policy::{Digest, Head, Policy, Reach, Stage, Tail, UserTextReach};
 use crate::model::budget::Strategy;
 use crate::model::tokens::Tokens;
 
@@ -17,13 +17,13 @@ impl Policy {
             strategy: Strategy::Light,
             economy: Some(economy()),
             low_mark: 565,
-            arrival: 330,
+            arrival_share: 330,
             tail: Tail { share: 40, steps: 1, results: 0, ceiling: 1500 },
             head: Head::FirstTurn { steps: 1, share: 20 },
-            digest: Digest::Segments { share: 550, most: Tokens(40_000), behind: 3 },
+            digest: Digest::Segments { share: 550, max_tokens: Tokens(40_000), max_appended: 3 },
             stages: stages(),
             tools: plan_tools(),
-            anchors: true,
+            keeps_anchor: true,
             rests: true,
             ..Policy::base("fanfold")
         }
@@ -33,21 +33,21 @@ impl Policy {
 fn economy() -> Economy {
     Economy {
         tail: Tokens(1_500),
-        steps: 3,
-        keep: 245,
-        usual: Tokens(6_000),
-        least: Tokens(5_000),
-        patience: 1400,
-        horizon: 12,
-        again: Tokens(200),
-        limit: 1000,
+        min_steps: 3,
+        kept_share: 245,
+        full_share_limit: Tokens(6_000),
+        min_saving: Tokens(5_000),
+        delay: 1400,
+        max_payback_requests: 12,
+        min_repeat: Tokens(200),
+        cost_limit: 1000,
     }
 }
 
 /// The stages, from the smallest loss to the largest.
 fn stages() -> Vec<Stage> {
-    // Measured: of what is used later, a segment keeps more than condensed results do. So condensing comes after it, for
-    // steps that must stay.
+    // Measured: of what is used later, a segment keeps more than condensed results do. So condensing comes after it,
+    // for steps that must stay.
     let first = [TOOL_RULES, DEDUPE, MEDIA, REASONING, ANCHOR, DIGEST];
     let more = [OVERTAKEN, ARGUMENTS, CONDENSE, ONE_LINE];
     let smaller = |name, tail| Stage {
@@ -64,9 +64,9 @@ fn stages() -> Vec<Stage> {
         goal: Some(FULL),
         ..Stage::new(name, passes)
     };
-    let users = |name, users, passes| {
+    let user_stage = |name, user_text, passes| {
         let stage = if_too_large(name, 0, passes);
-        Stage { reach: Reach { users, ..stage.reach }, ..stage }
+        Stage { reach: Reach { user_text, ..stage.reach }, ..stage }
     };
     // As few images as possible.
     let images = if_too_large("newest images", 0, vec![MEDIA]);
@@ -78,11 +78,11 @@ fn stages() -> Vec<Stage> {
         if_too_large("newest steps", 400, vec![DIGEST, SQUEEZE]),
         if_too_large("minimal", 0, [&first[..], &[SQUEEZE]].concat()),
         images,
-        users("pasted blocks", Users::Pastes, vec![USER_TEXT]),
-        users("oldest user messages", Users::Oldest, vec![USER_TEXT]),
+        user_stage("pasted blocks", UserTextReach::PastedBlocks, vec![USER_TEXT]),
+        user_stage("oldest user messages", UserTextReach::Oldest, vec![USER_TEXT]),
         // User messages that are in a segment by now may be merged further.
-        users("older user messages", Users::Older, vec![USER_TEXT, DIGEST]),
-        users("newest user message", Users::Newest, vec![USER_TEXT]),
+        user_stage("older user messages", UserTextReach::Older, vec![USER_TEXT, DIGEST]),
+        user_stage("newest user message", UserTextReach::Newest, vec![USER_TEXT]),
     ]
 }
 

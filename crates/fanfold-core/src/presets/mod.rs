@@ -12,7 +12,7 @@ mod window;
 mod tests;
 
 use crate::fold::passes::*;
-use crate::fold::policy::{Digest, Head, LateSystem, Policy, Reach, Stage, Tail, Users};
+use crate::fold::policy::{Digest, Head, LateSystemReach, Policy, Reach, Stage, Tail, UserTextReach};
 use crate::model::budget::Strategy;
 use hamr::stubs::PASS as STUBS;
 use hermes::summary::PASS as SUMMARY;
@@ -74,16 +74,16 @@ impl Policy {
             strategy: Strategy::Off,
             economy: None,
             low_mark: 0,
-            arrival: 1000,
+            arrival_share: 1000,
             tail: Tail { share: 0, steps: 0, results: 0, ceiling: 1000 },
             head: Head::FirstTurn { steps: 0, share: 0 },
             digest: Digest::Marker,
             stages: Vec::new(),
             tools: Vec::new(),
-            long_result: 0,
-            system_turns: 1,
-            tool_lines: true,
-            anchors: false,
+            long_result_chars: 0,
+            n_system_turns: 1,
+            has_call_lines: true,
+            keeps_anchor: false,
             rests: false,
             working_context: false,
             recall: Policy::RECALL.into(),
@@ -104,5 +104,5 @@ fn last_resort() -> Stage {
 
 /// Everything old, including user messages and system text.
 fn everything_old() -> Reach {
-    Reach { users: Users::Freely, late_system: LateSystem::Goes, ..Reach::default() }
+    Reach { user_text: UserTextReach::Unrestricted, late_system: LateSystemReach::Absorb, ..Reach::default() }
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::fold::draft::{Draft, Terms};
+use crate::fold::draft::{Draft, DraftOptions};
 use crate::fold::economy::Economy;
-use crate::fold::ledger::{Ledger, Standing};
-use crate::fold::policy::{Head, LateSystem, Policy, Reach, Stage, Tail, Users};
+use crate::fold::ledger::{EntryState, Ledger};
+use crate::fold::policy::{Head, LateSystemReach, Policy, Reach, Stage, Tail, UserTextReach};
 use crate::model::budget::Budget;
 use crate::model::parallel::Sequential;
 use crate::model::tokens::{Count, Frame, Tokens};
@@ -15,7 +15,7 @@ use crate::notation::{parse, print_view};
 use crate::output::assemble::assemble;
 use crate::select::analysis::Analysis;
 
-/// Each pass with its file, the policy it belongs to, and how many of the newest steps stay.
+/// Each pass with its file, its policy, and the number of steps in the tail.
 const SOURCES: &[(Pass, &str, &str, usize)] = &[
     (TOOL_RULES, include_str!("../fold/passes/tool_rules.rs"), "fanfold", 0),
     (DEDUPE, include_str!("../fold/passes/dedupe.rs"), "fanfold", 0),
@@ -41,10 +41,10 @@ const SOURCES: &[(Pass, &str, &str, usize)] = &[
     (DROP, include_str!("../fold/passes/last_resort/drop.rs"), "window", 1),
 ];
 
-/// Four characters, one token: examples can be short lines of real text.
-struct Quarters;
+/// Counts four bytes as one token, so that short lines of real text are large enough to fold.
+struct FourBytes;
 
-impl Count for Quarters {
+impl Count for FourBytes {
     fn count(&self, text: &str) -> Tokens {
         Tokens(text.len().div_ceil(4) as u64)
     }
@@ -54,7 +54,7 @@ impl Count for Quarters {
     }
 
     fn name(&self) -> &str {
-        "quarters"
+        "four bytes"
     }
 
     fn is_exact(&self) -> bool {
@@ -70,7 +70,7 @@ fn every_pass_has_an_example() {
 }
 
 #[test]
-fn examples_in_the_headers_are_true() {
+fn header_examples_match_the_passes() {
     let mut wrong = String::new();
     for (pass, source, policy, steps) in SOURCES {
         let (before, after) = example(source).unwrap_or_else(|| panic!("{} has no example", pass.name));
@@ -79,58 +79,59 @@ fn examples_in_the_headers_are_true() {
             wrong.push_str(&format!("--- {}\n{shown}\n", pass.name));
         }
     }
-    assert!(wrong.is_empty(), "these examples should read:\n{wrong}");
+    assert!(wrong.is_empty(), "the correct examples are:\n{wrong}");
 }
 
 #[test]
-fn short_arguments_stay() {
+fn short_arguments_are_kept() {
     let call = r#"call    read {"path":"src/parser/tests/headers.rs","lines":[115,121],"why":"to see which line it is"}"#;
     let before = format!("{call}\nresult  ok");
     assert_eq!(run_on(ARGUMENTS, "fanfold", 0, &before).trim_end(), before);
 }
 
-/// The conversation after the pass ran on all of it, but for the newest steps.
+/// Runs a pass on a conversation, with `steps` steps in the tail, and prints the view.
 fn run_on(pass: Pass, policy: &str, steps: usize, before: &str) -> String {
-    let mut policy = Policy::named(policy).expect("a policy of ours");
+    let mut policy = Policy::named(policy).expect("a known policy");
     policy.tail = Tail { share: 0, steps, results: 0, ceiling: 1000 };
-    policy.anchors = pass.name == "anchor";
-    policy.long_result = 40;
-    policy.arrival = 700;
-    policy.economy = policy.economy.map(|economy| Economy { again: Tokens(40), ..economy });
+    policy.keeps_anchor = pass.name == "anchor";
+    policy.long_result_chars = 40;
+    policy.arrival_share = 700;
+    policy.economy = policy.economy.map(|economy| Economy { min_repeat: Tokens(40), ..economy });
     policy.head =
         if pass.name == "summary" { Head::Messages(0) } else { Head::FirstTurn { steps: 0, share: 0 } };
-    let users = match pass.name {
-        "user_text" => Users::Pastes,
-        "summary" | "drop" => Users::Freely,
-        _ => Users::Never,
+    let user_text = match pass.name {
+        "user_text" => UserTextReach::PastedBlocks,
+        "summary" | "drop" => UserTextReach::Unrestricted,
+        _ => UserTextReach::Never,
     };
     let tail = matches!(pass.name, "squeeze" | "arrival" | "again");
     let late_system = match pass.name {
-        "late_system" => LateSystem::Folds,
-        "summary" | "drop" => LateSystem::Goes,
-        _ => LateSystem::Stays,
+        "late_system" => LateSystemReach::Fold,
+        "summary" | "drop" => LateSystemReach::Absorb,
+        _ => LateSystemReach::Never,
     };
-    let reach = Reach { tail, users, images: false, late_system };
-    // What is shortened last is shortened as far as it must.
+    let reach = Reach { tail, user_text, images: false, late_system };
+    // Without a tail, `squeeze` shortens as far as necessary.
     let tail = if pass.name == "squeeze" { 0 } else { 1000 };
-    let stage = Stage { name: "test", tail, passes: vec![pass], reach, above: 0, goal: None, keep: None };
+    let stage =
+        Stage { name: "test", tail, passes: vec![pass], reach, above: 0, goal: None, segment_share: None };
     let mut transcript = Transcript::new();
-    for entry in parse(before).expect("the example is in the notation") {
-        transcript.append(entry, &Quarters);
+    for entry in parse(before).expect("valid notation") {
+        transcript.append(entry, &FourBytes);
     }
-    let mut ledger = Ledger { media: Quarters.frame().media, ..Ledger::default() };
-    ledger.standing.resize(transcript.len(), Standing::Whole);
+    let mut ledger = Ledger { media_tokens: FourBytes.frame().media, ..Ledger::default() };
+    ledger.entry_states.resize(transcript.len(), EntryState::Whole);
     let steps = transcript.entries().iter().enumerate().filter_map(|(i, entry)| Some((i, entry.step()?)));
     for (i, step) in steps {
-        let shown = Arc::make_mut(&mut ledger.shown);
-        shown.add_arguments(EntryId::from(i), step);
+        let visible_lines = Arc::make_mut(&mut ledger.visible_lines);
+        visible_lines.add_arguments(EntryId::from(i), step);
         if i + 1 < transcript.len() {
-            shown.add_results(EntryId::from(i), step, |_| true);
+            visible_lines.add_results(EntryId::from(i), step, |_| true);
         }
     }
     let room = Budget::with_reserve(Tokens(400), Tokens::ZERO).room();
-    let terms = Terms {
-        counter: &Quarters,
+    let options = DraftOptions {
+        counter: &FourBytes,
         parallel: &Sequential,
         policy: &policy,
         stage: &stage,
@@ -138,8 +139,8 @@ fn run_on(pass: Pass, policy: &str, steps: usize, before: &str) -> String {
         range: None,
     };
     let mut analysis = Analysis::default();
-    let mut draft = Draft::new(&transcript, &mut ledger, &mut analysis, &terms);
-    // Some fill what room they are given; the others fold what they can.
+    let mut draft = Draft::new(&transcript, &mut ledger, &mut analysis, &options);
+    // These passes stop at the target; the others fold everything that they may.
     let target = match pass.name {
         "digest" => draft.total().permille(800),
         "squeeze" => draft.total().permille(300),
@@ -150,7 +151,7 @@ fn run_on(pass: Pass, policy: &str, steps: usize, before: &str) -> String {
     print_view(&transcript, &assemble(&transcript, &ledger))
 }
 
-/// The two sides of the example in a file's header: above and below a lone `->`, or left and right of one.
+/// The example in the header of a file: before and after, separated by a line `->` or by a column of arrows.
 fn example(source: &str) -> Option<(String, String)> {
     let header = source.lines().take_while(|line| line.starts_with("//!"));
     let header: Vec<_> = header.map(|line| line.strip_prefix("//! ").unwrap_or("")).collect();

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::actions::tool_rule::ToolRule;
-use crate::actions::{Deed, deed_by};
+use crate::actions::{Action, parse_action_with_rules};
 use crate::model::handle::Hash;
 use crate::model::parallel::ParallelMap;
 use crate::model::script::write_script;
@@ -25,7 +25,7 @@ pub struct Analysis {
     pub(crate) lexicon: Arc<Lexicon>,
     /// A buffer for the values of atoms.
     pub(crate) values: AtomValues,
-    actions: BTreeMap<CallId, Arc<Deed>>,
+    actions: BTreeMap<CallId, Arc<Action>>,
     /// The calls that edited a part of a file.
     edits: EditCalls,
     pub(crate) outlines: CachedOutlines,
@@ -87,9 +87,9 @@ impl Analysis {
     }
 
     /// What a call did.
-    pub(crate) fn action(&mut self, transcript: &Transcript, rules: &[ToolRule], id: CallId) -> Arc<Deed> {
+    pub(crate) fn action(&mut self, transcript: &Transcript, rules: &[ToolRule], id: CallId) -> Arc<Action> {
         let action = self.actions.entry(id);
-        Arc::clone(action.or_insert_with(|| Arc::new(deed_by(rules, transcript.call(id)))))
+        Arc::clone(action.or_insert_with(|| Arc::new(parse_action_with_rules(rules, transcript.call(id)))))
     }
 
     /// The calls that edited a part of a file, oldest first. Calls that wrote a whole file are not among them.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::actions::Deed;
+use crate::actions::Action;
 use crate::actions::tool_rule::ToolRule;
 use crate::model::script::EntryPart;
 use crate::model::tokens::Tokens;
@@ -63,7 +63,7 @@ pub(crate) fn sources(
 
 /// The probability that a line of a new result is copied verbatim: highest for short excerpts of files, zero for
 /// everything that does not show a file.
-fn chance_of_copy(deed: &Deed, size: Tokens) -> f32 {
+fn chance_of_copy(deed: &Action, size: Tokens) -> f32 {
     if deed.shows_file() { 0.2 / (1.0 + size.0 as f32 / 1000.0) } else { 0.0 }
 }
 

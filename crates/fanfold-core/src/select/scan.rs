@@ -7,7 +7,7 @@ use std::ops::Range;
 use memchr::{memchr_iter, memmem, memrchr2};
 
 use crate::actions::tool_rule::ToolRule;
-use crate::actions::{Deed, deed_by, describe_with_failure, short_name};
+use crate::actions::{Action, describe_with_failure, parse_action_with_rules, short_name};
 use crate::model::handle::Hash;
 use crate::model::parallel::{ParallelMap, parallel_map};
 use crate::model::script::{EntryPart, each_part};
@@ -97,7 +97,7 @@ impl<'a> ScanLine<'a> {
 /// A call of a scanned entry.
 #[derive(Debug, Clone)]
 pub(crate) struct CallScan {
-    pub(crate) deed: Deed,
+    pub(crate) deed: Action,
     /// The description of the call in one line.
     pub(crate) line: String,
     pub(crate) has_failed: bool,
@@ -265,7 +265,7 @@ pub(crate) fn words_of(atom: Atom, text: &[u8], range: Range<usize>) -> [Word; 3
 
 impl CallScan {
     fn new(call: &Call, rules: &[ToolRule]) -> CallScan {
-        let deed = deed_by(rules, call);
+        let deed = parse_action_with_rules(rules, call);
         let (line, has_failed) = describe_with_failure(call, &deed);
         let source = short_name(call, &deed);
         CallScan { deed, line, has_failed, source }

@@ -108,7 +108,7 @@ impl Engine for Newest {
             return Ok(&self.view);
         }
         let contributors =
-            vec![Contributor { what: "the newest entry".to_owned(), tokens: self.view.tokens }];
+            vec![Contributor { description: "the newest entry".to_owned(), tokens: self.view.tokens }];
         let remedy = "use a larger window".to_owned();
         Err(Overflow { smallest: self.view.tokens, room, is_folded: true, contributors, remedy }.into())
     }

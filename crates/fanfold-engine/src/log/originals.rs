@@ -16,7 +16,7 @@ pub(crate) fn write(original: &Original) -> Value {
             let handles: Vec<String> = handles.iter().map(ToString::to_string).collect();
             json!(["several", runs(entries), handles])
         }
-        Original::Words(entries, words) => json!(["words", runs(entries), &**words]),
+        Original::Text(entries, words) => json!(["words", runs(entries), &**words]),
     }
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn read(value: &Value) -> Option<Original> {
             let handles = value[2].as_array()?.iter().map(|handle| handle.as_str()?.parse().ok());
             Original::Several(entries(&value[1])?, handles.collect::<Option<_>>()?)
         }
-        "words" => Original::Words(entries(&value[1])?, value[2].as_str()?.into()),
+        "words" => Original::Text(entries(&value[1])?, value[2].as_str()?.into()),
         _ => return None,
     })
 }
@@ -115,7 +115,7 @@ mod tests {
             Original::Entries(ids(&[1, 2, 3, 7, 9, 10])),
             Original::EntrySlice(EntryId(5), 0..44),
             Original::Several(ids(&[4]), vec![Handle::of(b"a"), Handle::of(b"b")]),
-            Original::Words(ids(&[]), "as it was".into()),
+            Original::Text(ids(&[]), "as it was".into()),
         ];
         for original in originals {
             assert_eq!(read(&write(&original)), Some(original));

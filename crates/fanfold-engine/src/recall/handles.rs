@@ -160,7 +160,7 @@ impl<'s> Opener<'s> {
             }
             return Ok(Some(all));
         }
-        if let Original::Words(_, words) = &original {
+        if let Original::Text(_, words) = &original {
             return Ok(Some(words.to_string()));
         }
         let transcript = self.transcript(fold)?;

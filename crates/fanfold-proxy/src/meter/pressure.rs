@@ -18,7 +18,7 @@ impl Meter {
                 Notice::Resting { in_the_way } => {
                     let largest = in_the_way.first();
                     let tokens = largest.map_or(0, |largest| largest.tokens.0);
-                    let what = largest.map_or("", |largest| largest.what.as_str());
+                    let what = largest.map_or("", |largest| largest.description.as_str());
                     tracing::warn!(
                         target: "fanfold::pressure",
                         session = session.0.as_str(),

@@ -83,7 +83,7 @@ fn prices() -> Prices {
 /// Leaves out twenty words and more.
 fn policy() -> Policy {
     let policy = Policy::fanfold();
-    let economy = policy.economy.map(|economy| Economy { again: Tokens(20), ..economy });
+    let economy = policy.economy.map(|economy| Economy { min_repeat: Tokens(20), ..economy });
     Policy { economy, ..policy }
 }
 
@@ -172,8 +172,8 @@ fn a_file_that_is_shown_again_is_told_by_what_changed() {
     }
     let receipt = session.ledger().receipts().last().expect("something was left out");
     assert_eq!((receipt.reason, receipt.price), (Reason::Again, Some(Tokens::ZERO)));
-    assert_eq!(receipt.reason.to_string(), "lines of the newest results stood above already");
-    let whole = session.recall(receipt.left[0].handle, &Extent::Whole).expect("it opens");
+    assert_eq!(receipt.reason.to_string(), "the newest results repeated visible lines");
+    let whole = session.recall(receipt.folded[0].handle, &Extent::Whole).expect("it opens");
     assert_eq!(whole, lines.join("\n"));
 }
 
@@ -201,7 +201,7 @@ fn what_a_handle_opens_is_shown() {
     let lines = file(40);
     let (mut session, text) = following(policy(), [read(&lines), cat(&lines)]);
     let n_shown = text.matches("let part_7 = ").count();
-    let handle = session.ledger().receipts()[0].left[0].handle;
+    let handle = session.ledger().receipts()[0].folded[0].handle;
     session.append(call("fanfold_recall", &json!({ "handle": handle.to_string() }), &lines.join("\n")));
     let view = session.view().expect("it fits").clone();
     assert_eq!(print_view(session.transcript(), &view).matches("let part_7 = ").count(), n_shown + 1);
@@ -219,7 +219,7 @@ fn what_is_to_stay_stays() {
     assert!(!is_left_out(never));
     assert!(!is_left_out(policy().with_cadence(fanfold_core::Cadence::Window)));
     assert!(!is_left_out(Policy { strategy: fanfold_core::Strategy::Off, ..policy() }));
-    let economy = policy().economy.map(|economy| Economy { again: Tokens(1_000), ..economy });
+    let economy = policy().economy.map(|economy| Economy { min_repeat: Tokens(1_000), ..economy });
     assert!(!is_left_out(Policy { economy, ..policy() }));
 }
 

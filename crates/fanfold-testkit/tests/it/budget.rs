@@ -252,7 +252,7 @@ fn weak_folds_rest() {
                 n_weak = 0;
             }
             for receipt in &session.ledger().receipts()[n_receipts..] {
-                let is_weak = receipt.won().0 * 10 < receipt.before.0;
+                let is_weak = receipt.saved().0 * 10 < receipt.before.0;
                 if n_weak >= 2 && matches!(receipt.reason, Reason::Threshold(_)) {
                     return no(format!("fold {n_receipts} follows {n_weak} weak ones"));
                 }
@@ -287,7 +287,7 @@ fn resting_says_what_is_in_the_way() {
     assert_eq!(resting.len(), 1, "{notices:?}");
     let Notice::Resting { in_the_way } = resting[0] else { unreachable!("only these were kept") };
     assert_eq!(in_the_way[0].tokens, Tokens(96));
-    assert!(in_the_way[0].what.contains("user"), "{in_the_way:?}");
+    assert!(in_the_way[0].description.contains("user"), "{in_the_way:?}");
 }
 
 /// A smaller window at once, and what the provider says it takes at most.

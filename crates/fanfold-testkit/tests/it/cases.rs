@@ -70,11 +70,11 @@ impl Case {
         }
         policy.economy = policy.economy.map(|economy| Economy {
             tail: Tokens(20),
-            steps: 1,
-            usual: Tokens(100),
-            least: Tokens(20),
-            again: Tokens(20),
-            limit: 1100,
+            min_steps: 1,
+            full_share_limit: Tokens(100),
+            min_saving: Tokens(20),
+            min_repeat: Tokens(20),
+            cost_limit: 1100,
             ..economy
         });
         let ends = [CacheEnds::Anywhere, CacheEnds::Marks, CacheEnds::Requests][self.seed as usize / 3 % 3];

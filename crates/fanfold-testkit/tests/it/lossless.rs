@@ -242,11 +242,13 @@ fn parts_of_an_original_are_parts_of_it() {
 fn receipts_tell_of_every_fold() {
     hold(2_000, &Policy::NAMES, |case| {
         walk(case, |session, view| {
-            let left: Vec<_> = session.ledger().receipts().iter().flat_map(|receipt| &receipt.left).collect();
+            let left: Vec<_> =
+                session.ledger().receipts().iter().flat_map(|receipt| &receipt.folded).collect();
             for item in &view.items {
                 let Item::Edited(_, edits) = item else { continue };
                 for edit in edits {
-                    let is_told = left.iter().any(|one| one.what == fanfold_core::What::Place(edit.place));
+                    let is_told =
+                        left.iter().any(|one| one.target == fanfold_core::FoldTarget::Place(edit.place));
                     if !is_told {
                         return no(format!("no receipt tells of {:?}", edit.place));
                     }
@@ -255,7 +257,8 @@ fn receipts_tell_of_every_fold() {
             for segment in session.ledger().live_segments() {
                 let (first, last): (EntryId, EntryId) = segment.span();
                 let is_told = left.iter().any(|one| {
-                    one.what == fanfold_core::What::Entries(first, last) && one.handle == segment.handle
+                    one.target == fanfold_core::FoldTarget::Entries(first, last)
+                        && one.handle == segment.handle
                 });
                 if !is_told {
                     return no(format!("no receipt tells of the segment at {}", first.0));
@@ -263,7 +266,7 @@ fn receipts_tell_of_every_fold() {
             }
             let receipts = session.ledger().receipts();
             match receipts.iter().find(|receipt| {
-                receipt.passes.iter().map(|pass| pass.n_folded).sum::<usize>() != receipt.left.len()
+                receipt.passes.iter().map(|pass| pass.n_folded).sum::<usize>() != receipt.folded.len()
             }) {
                 Some(receipt) => no(format!("the passes of a receipt do not add up: {:?}", receipt.passes)),
                 None => Ok(()),

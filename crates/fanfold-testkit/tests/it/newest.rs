@@ -1,7 +1,8 @@
 //! What is new stays as it is, for as long as a stage suffices that does not reach for it.
 
 use fanfold_core::{
-    Budget, Entry, EntryId, Item, Left, Place, Policy, Receipt, Session, Tokens, View, What, Words, parse,
+    Budget, Entry, EntryId, FoldTarget, FoldedItem, Item, Place, Policy, Receipt, Session, Tokens, View,
+    Words, parse,
 };
 
 use crate::cases::{Verdict, hold, no};
@@ -101,13 +102,13 @@ fn the_newest_images_stay_while_they_fit() {
         walk(case, |session, view| {
             let is_now = |receipt: &&Receipt| receipt.at == session.transcript().len();
             let Some(receipt) = session.ledger().receipts().last().filter(is_now) else { return Ok(()) };
-            let is_image = |left: &&Left| {
-                matches!(left.what, What::Place(Place::PromptMedia(..))) && left.pass == "media"
+            let is_image = |left: &&FoldedItem| {
+                matches!(left.target, FoldTarget::Place(Place::PromptMedia(..))) && left.pass == "media"
             };
-            let Some(last) = receipt.left.iter().rfind(is_image) else { return Ok(()) };
+            let Some(last) = receipt.folded.iter().rfind(is_image) else { return Ok(()) };
             let is_needless = view.tokens - last.after + last.before <= session.budget().room();
             if receipt.stage == "newest images" && is_needless {
-                return no(format!("{:?} would fit", last.what));
+                return no(format!("{:?} would fit", last.target));
             }
             Ok(())
         })

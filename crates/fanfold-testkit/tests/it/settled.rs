@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fanfold_core::{
-    Analysis, EntryId, Handle, Item, Left, Moment, Place, Policy, Sequential, Session, View, step,
+    Analysis, EntryId, FoldedItem, Handle, Item, Place, Policy, Sequential, Session, StepInput, View, step,
 };
 
 use crate::cases::{Verdict, hold, no};
@@ -53,7 +53,7 @@ fn is_in_folded_result(place: Place, now: &Last) -> bool {
 
 /// One more step of the same ledger makes no fold.
 pub(crate) fn check_again(session: &Session<'_>) -> Verdict {
-    let now = Moment {
+    let now = StepInput {
         transcript: session.transcript(),
         policy: session.policy(),
         budget: session.budget(),
@@ -122,8 +122,8 @@ fn folds_win_something() {
             let _ = session.view();
         }
         for receipt in session.ledger().receipts() {
-            let is_vain = |left: &&Left| left.after >= left.before;
-            if let Some(left) = receipt.left.iter().find(is_vain) {
+            let is_vain = |left: &&FoldedItem| left.after >= left.before;
+            if let Some(left) = receipt.folded.iter().find(is_vain) {
                 return no(format!("{} made {} tokens of {}", left.pass, left.after, left.before));
             }
             if receipt.after >= receipt.before {

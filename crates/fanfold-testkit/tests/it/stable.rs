@@ -24,12 +24,12 @@ pub(crate) fn check_sent(last: &mut Last, sent: &Sent<'_>) -> Verdict {
         let is_due = trigger.is_some_and(|trigger| receipt.before > trigger);
         let is_asked = matches!(
             receipt.reason,
-            Reason::Asked | Reason::Refused | Reason::Cap | Reason::Again | Reason::Economy(_)
+            Reason::Requested | Reason::Refused | Reason::Cap | Reason::Again | Reason::Economy(_)
         );
         if !is_due && !is_asked {
             return no(format!("a fold was made at {} tokens", receipt.before));
         }
-        if receipt.left.is_empty() {
+        if receipt.folded.is_empty() {
             return no("a receipt names nothing that left");
         }
     }

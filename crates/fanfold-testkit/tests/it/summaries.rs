@@ -284,7 +284,7 @@ fn it_comes_with_a_fold_and_the_next_one_takes_its_place() {
         assert!(session.recall(*handle, &fanfold_core::Extent::Whole).unwrap().contains("src/file_0.rs"));
     }
     let newest = session.ledger().live_segments().last().unwrap().span().1;
-    assert!(placed.behind >= newest, "it stands behind the newest segment");
+    assert!(placed.after >= newest, "it stands behind the newest segment");
     assert!(session.ledger().receipts().last().unwrap().after >= placed.tokens, "a receipt counts it");
     session.on(told("the second of them", 4));
     assert!(in_view(&session).unwrap().contains("the first"), "the first stays until the next fold");

@@ -16,9 +16,9 @@ pub(super) fn page(session: &dyn Engine) -> String {
     let mut page = String::new();
     for (i, receipt) in ledger.receipts().iter().enumerate() {
         page.push_str(&receipt_text::fold(i + 1, receipt));
-        for left in &receipt.left {
+        for left in &receipt.folded {
             let handle = paint(style::HANDLE, left.handle);
-            let part = receipt_text::folded_part(left.what);
+            let part = receipt_text::folded_part(left.target);
             let (pass, before, after) = (left.pass, left.before, left.after);
             let _ = writeln!(page, "    {handle}  {part:<26} {pass:<12} {before:>9} → {after}");
         }
@@ -52,7 +52,7 @@ fn summaries_page(page: &mut String, ledger: &Ledger) {
         let _ = write!(page, "    {}  up to entry {}{day}", i + 1, summary.upto.0);
         let _ = match ledger.summary_in_view().filter(|placed| placed.number == i) {
             Some(placed) => {
-                writeln!(page, ", {} tokens, in the view after entry {}", placed.tokens, placed.behind.0)
+                writeln!(page, ", {} tokens, in the view after entry {}", placed.tokens, placed.after.0)
             }
             None => writeln!(page, ", not in the view"),
         };
@@ -115,7 +115,7 @@ fn summaries_json(ledger: &Ledger) -> Value {
             "day": summary.day,
             "text": &*summary.text,
             "in_view": placed.is_some(),
-            "behind": placed.map(|placed| placed.behind.0),
+            "behind": placed.map(|placed| placed.after.0),
             "tokens": placed.map(|placed| placed.tokens.0),
         })
     };

@@ -97,7 +97,7 @@ fn covered_messages(followed: &Followed, original: &Original) -> Vec<u32> {
         }
         Original::Place(place) | Original::PlaceSlice(place, _) => first_message(followed, place.entry()),
         Original::EntrySlice(entry, _) => followed.messages_of(*entry),
-        Original::Entries(entries) | Original::Several(entries, _) | Original::Words(entries, _) => {
+        Original::Entries(entries) | Original::Several(entries, _) | Original::Text(entries, _) => {
             let mut messages: Vec<u32> =
                 entries.iter().flat_map(|entry| followed.messages_of(*entry)).collect();
             messages.sort_unstable();

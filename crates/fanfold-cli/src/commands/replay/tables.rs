@@ -162,7 +162,7 @@ pub(super) fn receipts(terms: &ReplayOptions, outcomes: &[ReplayOutcome]) -> Str
                 receipt.stage.to_owned(),
                 receipt.before.to_string(),
                 receipt.after.to_string(),
-                receipt.won().to_string(),
+                receipt.saved().to_string(),
                 receipt.rewritten.to_string(),
                 format!("${:.4}", fold.dollars),
             ]);

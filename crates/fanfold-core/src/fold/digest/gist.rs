@@ -1,7 +1,7 @@
 //! Shortens a large result to its most valuable lines.
 //!
-//! Lines are valued as in a segment: by the names, paths and values that are likely to be used and not visible elsewhere.
-//! Lines that were edited come first. The output reads like the original with parts left out.
+//! Lines are valued as in a segment: by the names, paths and values that are likely to be used and not visible
+//! elsewhere. Lines that were edited come first. The output reads like the original with parts left out.
 
 use crate::fold::draft::Draft;
 use crate::model::tokens::Tokens;
@@ -19,14 +19,14 @@ const AROUND: usize = 2;
 /// The additional value of the first line of a definition.
 const DEFINITION: f32 = 0.1;
 
-/// The most valuable lines of a call's result in about `most` tokens, if any line has a value.
+/// The most valuable lines of a call's result in about `max_tokens` tokens, if any line has a value.
 pub(crate) fn gist(
     draft: &mut Draft<'_>,
     call: CallId,
-    most: Tokens,
+    max_tokens: Tokens,
     edited: &EditedLines,
 ) -> Option<String> {
-    let relevance = draft.worth_beside(call.step);
+    let relevance = draft.relevance_without(call.step);
     let source = sources(draft.analysis, draft.transcript, &draft.policy.tools, &[call.step]).pop()?;
     let mut lines = lines_of_result(&source, call.call);
     let Analysis { lexicon, values, .. } = &mut *draft.analysis;
@@ -42,13 +42,13 @@ pub(crate) fn gist(
     let atoms = lines.iter().map(|line| line.atoms);
     let values = values.compute(lexicon, atoms, &relevance, std::iter::empty());
     let mut chooser = Chooser::new(&lines, &of_stretch, values, draft.counter);
-    chooser.choose(most.0 as usize);
+    chooser.choose(max_tokens.0 as usize);
     let mut best = chooser.chosen;
     while !best.is_empty() {
         let mut chosen: Vec<&str> = best.iter().map(|chosen| lines[chosen.line].text).collect();
         chosen.sort_unstable_by_key(|line| line.as_ptr() as usize);
         let shown = join_parts(&source.scan.script, &chosen);
-        let mut over = (draft.counter.count(&shown) - most).0 as usize;
+        let mut over = (draft.counter.count(&shown) - max_tokens).0 as usize;
         if over == 0 {
             return Some(shown);
         }
@@ -65,11 +65,11 @@ fn join_parts(script: &str, chosen: &[&str]) -> String {
     const FAR: usize = 12;
     const SHORT: usize = 6;
     let mut out = String::new();
-    let mut behind = None;
+    let mut end_of_last = None;
     for part in chosen {
         let from = part.as_ptr() as usize - script.as_ptr() as usize;
-        if let Some(behind) = behind {
-            let between = script.get(behind..from).unwrap_or_default();
+        if let Some(end_of_last) = end_of_last {
+            let between = script.get(end_of_last..from).unwrap_or_default();
             let number = number_before(&script[..from]);
             out.push('\n');
             if between.matches('\n').count() > FAR {
@@ -83,7 +83,7 @@ fn join_parts(script: &str, chosen: &[&str]) -> String {
             }
         }
         out.push_str(part);
-        behind = Some(from + part.len());
+        end_of_last = Some(from + part.len());
     }
     out
 }

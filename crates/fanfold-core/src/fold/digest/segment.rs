@@ -149,11 +149,17 @@ impl Draft<'_> {
 }
 
 /// Writes new entries and the segments to merge as one segment of about `budget` tokens.
-pub(crate) fn write(draft: &mut Draft<'_>, ids: &[u32], fresh: &[EntryId], budget: Tokens) -> Segment {
-    let relevance = draft.worth();
-    let mut material = Material { entries: fresh.to_vec(), stretches: stretches(draft, fresh), tier: 0 };
+pub(crate) fn write(
+    draft: &mut Draft<'_>,
+    merged: &[u32],
+    new_entries: &[EntryId],
+    budget: Tokens,
+) -> Segment {
+    let relevance = draft.relevance();
+    let mut material =
+        Material { entries: new_entries.to_vec(), stretches: stretches(draft, new_entries), tier: 0 };
     let mut kept: Vec<Arc<KeptLines>> = Vec::new();
-    for &id in ids {
+    for &id in merged {
         let segment = &draft.ledger.segments[id as usize];
         material.entries.extend(&segment.entries);
         material.stretches.extend(segment.stretches.iter().cloned());
@@ -162,7 +168,7 @@ pub(crate) fn write(draft: &mut Draft<'_>, ids: &[u32], fresh: &[EntryId], budge
     }
     material.entries.sort();
     material.stretches.sort_by_key(Stretch::start);
-    let sources = sources(draft.analysis, draft.transcript, &draft.policy.tools, fresh);
+    let sources = sources(draft.analysis, draft.transcript, &draft.policy.tools, new_entries);
     let mut lines = lines_of(&sources, &relevance);
     let folded = Arc::make_mut(&mut draft.ledger.folded_lines);
     lines.iter().filter(|line| line.copied > 0.0).for_each(|line| folded.record(line.hash));
@@ -171,11 +177,11 @@ pub(crate) fn write(draft: &mut Draft<'_>, ids: &[u32], fresh: &[EntryId], budge
         lines.extend(kept.iter().zip(&kept_atoms).flat_map(|(kept, atoms)| kept.lines(atoms)));
         lines.sort_by_key(|line| (line.entry, line.at));
     }
-    let stays = draft.ledger.live.iter().filter(|id| !ids.contains(id));
+    let stays = draft.ledger.live_segments.iter().filter(|id| !merged.contains(id));
     let stays: Vec<_> = stays.map(|&id| Arc::clone(&draft.ledger.segments[id as usize].kept)).collect();
     let visible: LineSet = stays.iter().flat_map(|kept| kept.copyable()).collect();
-    let is_there = |line| visible.contains(&line) || relevance.has_line(line);
-    weigh(&mut lines, &relevance, &draft.analysis.lexicon, &draft.ledger.folded_lines, is_there);
+    let is_visible = |line| visible.contains(&line) || relevance.has_line(line);
+    weigh(&mut lines, &relevance, &draft.analysis.lexicon, &draft.ledger.folded_lines, is_visible);
     compose(draft, material, &lines, budget, &relevance, &stays)
 }
 
@@ -224,7 +230,8 @@ fn compose(
         chooser.choose(left);
     }
     let mut order = chooser.chosen;
-    let first_live = draft.ledger.live.first().map(|&live| draft.ledger.segments[live as usize].span().0);
+    let first_live =
+        draft.ledger.live_segments.first().map(|&live| draft.ledger.segments[live as usize].span().0);
     let is_first = first_live.is_none_or(|first| first >= entries[0]);
     let mut rendered = SegmentText::default();
     for _ in 0..4 {
@@ -296,7 +303,7 @@ fn write_parts(
         let last = run[run.len() - 1];
         text.push(FENCE);
         if is_first && n == 0 {
-            text.push(TOLD);
+            text.push(INTRODUCTION);
             let recall = &draft.policy.recall;
             if !recall.is_empty() {
                 text.push(" ");
@@ -354,7 +361,7 @@ enum Before {
 }
 
 const FENCE: &str = "<fanfold>";
-const TOLD: &str = "\nEarlier steps, folded by fanfold (not the user's words).";
+const INTRODUCTION: &str = "\nEarlier steps, folded by fanfold (not the user's words).";
 const FENCE_END: &str = "\n</fanfold>";
 
 /// Writes a segment that only reports how many messages were left out.

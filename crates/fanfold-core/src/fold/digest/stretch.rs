@@ -120,7 +120,7 @@ pub(crate) fn n_joined(stretches: &[Stretch], has_lines: &[bool]) -> usize {
 
 /// Runs of stretches to join. A stretch with lines stays alone.
 fn bare_runs(stretches: &[Stretch], has_lines: &[bool]) -> impl Iterator<Item = Range<usize>> {
-    let most = SLICE.permille(1200);
+    let max_tokens = SLICE.permille(1200);
     let mut from = 0;
     std::iter::from_fn(move || {
         let mut tokens = stretches.get(from)?.tokens;
@@ -128,7 +128,7 @@ fn bare_runs(stretches: &[Stretch], has_lines: &[bool]) -> impl Iterator<Item = 
         while let Some(next) = stretches.get(end)
             && !has_lines[end - 1]
             && !has_lines[end]
-            && tokens + next.tokens <= most
+            && tokens + next.tokens <= max_tokens
             && next.first.0 <= stretches[end - 1].last.0 + 1
         {
             tokens += next.tokens;
@@ -138,9 +138,9 @@ fn bare_runs(stretches: &[Stretch], has_lines: &[bool]) -> impl Iterator<Item = 
     })
 }
 
-/// Joins neighbouring stretches until there are at most `most`, if possible.
-pub(crate) fn coarsen(mut stretches: Vec<Stretch>, most: usize) -> Vec<Stretch> {
-    while stretches.len() > most {
+/// Joins neighbouring stretches until there are at most `max_stretches`, if possible.
+pub(crate) fn coarsen(mut stretches: Vec<Stretch>, max_stretches: usize) -> Vec<Stretch> {
+    while stretches.len() > max_stretches {
         let mut out: Vec<Stretch> = Vec::with_capacity(stretches.len() / 2 + 1);
         let pairs = stretches
             .chunk_by(|before, after| after.first.0 <= before.last.0 + 1)

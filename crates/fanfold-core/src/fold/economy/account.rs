@@ -1,155 +1,163 @@
-//! What the requests of a session have cost, with folds and without, and what came since the last fold.
+//! The cost account of a session: what its requests cost with folds and without, and the backlog since the last fold.
 //!
-//! A step of the model's tells that a request was made before it. So the account follows from the conversation, and a
-//! replay arrives at the same figures as following it.
+//! A step implies that a request was sent before it. So the account depends on the conversation only, and a replay
+//! gives the same figures.
 
 use crate::actions::tool_rule::ToolFold;
 use crate::fold::economy::Economy;
-use crate::fold::ledger::{Ledger, Standing};
+use crate::fold::ledger::{EntryState, Ledger};
 use crate::fold::policy::Policy;
 use crate::model::prices::{CacheEnds, Prices};
 use crate::model::tokens::Tokens;
 use crate::model::transcript::{Entry, EntryId, Speaker, Transcript};
 
-/// What requests have cost, and what came since the last fold.
+/// The cost of the requests, the provider's cache, and the backlog since the last fold.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Account {
-    /// What the requests cost, in tokens at the base price.
+    /// The cost of all requests, in tokens at the base price.
     pub(crate) cost: f64,
-    /// What they had cost without folds.
-    pub(crate) whole_cost: f64,
+    /// The cost that all requests would have had without folds.
+    pub(crate) cost_without_folds: f64,
     pub(crate) n_requests: u32,
-    /// The view as it is now: what the next request sends.
+    /// The size of the present view, which the next request sends.
     pub(crate) view: Tokens,
-    /// Whether the provider has forgotten what was sent.
+    /// True if the provider's cache has expired.
     pub(crate) is_cold: bool,
-    /// Nothing is tried before the backlog has grown to this.
-    pub(crate) wait: Tokens,
+    /// The minimum saving of the next attempt to fold.
+    pub(crate) min_saving: Tokens,
     pub(crate) backlog: Backlog,
-    /// The whole conversation as it is now, and at the last request.
-    whole: Tokens,
-    whole_sent: Tokens,
-    ends: Vec<End>,
-    /// A breakpoint behind the newest segment, which the next request sets.
-    mark: Option<End>,
-    n_seen: usize,
-    /// Whether the backlog has been looked through since something old changed.
-    is_fresh: bool,
+    /// The size of the transcript now, and the part of it that would be in the cache without folds.
+    transcript: Tokens,
+    transcript_cached: Tokens,
+    /// The prefixes of the present view that are in the provider's cache, shortest first.
+    cached_prefixes: Vec<CachedPrefix>,
+    /// The prefix up to the newest segment, if the next request sets a cache breakpoint there.
+    pending_breakpoint: Option<CachedPrefix>,
+    n_recorded: usize,
+    /// True if the backlog only lacks the newest entries. False after a change of older ones.
+    is_backlog_valid: bool,
 }
 
-/// Where an earlier request ended, as the view still begins.
+/// A prefix of the view that an earlier request sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct End {
+struct CachedPrefix {
     n_entries: usize,
     tokens: Tokens,
 }
 
-/// What came since the newest segment.
+/// The entries after the newest segment.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Backlog {
-    /// The first entry behind the newest segment.
+    /// The index of the first entry after the newest segment.
     pub(crate) from: usize,
-    /// The first of the newest entries, which stay.
+    /// The index of the first entry of the tail, which is not folded.
     pub(crate) tail: usize,
-    /// What the view costs before it.
+    /// The cost of the view before the backlog.
     pub(crate) before: Tokens,
-    /// What of it may go.
-    pub(crate) may_go: Tokens,
-    /// What of it must stay.
-    pub(crate) stays: Tokens,
-    /// What the newest entries cost.
+    /// The cost of the foldable entries.
+    pub(crate) foldable: Tokens,
+    /// The cost of the entries that cannot be folded.
+    pub(crate) unfoldable: Tokens,
+    /// The cost of the tail.
     pub(crate) tail_tokens: Tokens,
-    /// How many steps there are, the newest with them.
+    /// The number of steps, including those in the tail.
     pub(crate) n_steps: usize,
     n_tail_steps: usize,
     n_seen: usize,
 }
 
 impl Account {
-    /// Takes note of the newest entry.
-    pub(crate) fn see(&mut self, transcript: &Transcript, prices: &Prices) {
+    /// Records the newest entry: a step implies a request.
+    pub(crate) fn record_entry(&mut self, transcript: &Transcript, prices: &Prices) {
         let n_entries = transcript.len();
-        if self.n_seen == n_entries {
+        if self.n_recorded == n_entries {
             return;
         }
-        self.n_seen = n_entries;
+        self.n_recorded = n_entries;
         let is_step = transcript.entries().last().is_some_and(|entry| entry.step().is_some());
         if is_step {
             self.charge(n_entries - 1, prices);
         }
     }
 
-    /// Charges the request that was made when there were so many entries.
+    /// Charges the request that sent the first `n_entries` entries.
     fn charge(&mut self, n_entries: usize, prices: &Prices) {
-        self.cost += self.next(self.view, self.cached(), prices);
-        self.whole_cost += self.next(self.whole, self.whole_sent, prices);
+        self.cost += self.request_price(self.view, self.cached(), prices);
+        self.cost_without_folds += self.request_price(self.transcript, self.transcript_cached, prices);
         self.n_requests += 1;
         self.is_cold = false;
-        if self.whole >= prices.minimum {
-            self.whole_sent = self.whole;
+        if self.transcript >= prices.minimum {
+            self.transcript_cached = self.transcript;
         }
         if self.view >= prices.minimum {
-            self.ends.extend(self.mark.take());
-            self.ends.push(End { n_entries, tokens: self.view });
+            self.cached_prefixes.extend(self.pending_breakpoint.take());
+            self.cached_prefixes.push(CachedPrefix { n_entries, tokens: self.view });
         }
     }
 
-    /// What a request costs of which so much would be in the cache if that were warm.
-    fn next(&self, tokens: Tokens, cached: Tokens, prices: &Prices) -> f64 {
-        prices.request(tokens, self.if_warm(tokens, cached))
+    /// The price of a request with a cached prefix.
+    fn request_price(&self, tokens: Tokens, cached: Tokens, prices: &Prices) -> f64 {
+        prices.request(tokens, self.cache_hit(tokens, cached))
     }
 
-    /// What of a request is in the cache.
-    fn if_warm(&self, tokens: Tokens, cached: Tokens) -> Tokens {
+    /// The cached part of a request; zero if the cache has expired.
+    fn cache_hit(&self, tokens: Tokens, cached: Tokens) -> Tokens {
         if self.is_cold { Tokens::ZERO } else { cached.min(tokens) }
     }
 
+    /// The size of the longest cached prefix.
     fn cached(&self) -> Tokens {
-        self.ends.last().map_or(Tokens::ZERO, |end| end.tokens)
+        self.cached_prefixes.last().map_or(Tokens::ZERO, |prefix| prefix.tokens)
     }
 
-    /// How much of the view is in the cache when it changes from an entry on.
+    /// The size of the cached prefix that remains if the view changes from `entry` on.
     pub(crate) fn cached_before(&self, entry: usize) -> Tokens {
-        let n_kept = self.ends.partition_point(|end| end.n_entries <= entry);
-        self.ends[..n_kept].last().map_or(Tokens::ZERO, |end| end.tokens)
+        let n_valid = self.cached_prefixes.partition_point(|prefix| prefix.n_entries <= entry);
+        self.cached_prefixes[..n_valid].last().map_or(Tokens::ZERO, |prefix| prefix.tokens)
     }
 
-    /// Whether all requests together stay under the limit if the next one sends a view of this length. What else is said
-    /// before that, up to as much again, may lift it over a cliff.
-    pub(crate) fn may_cost(&self, view: Tokens, cached: Tokens, economy: &Economy, prices: &Prices) -> bool {
-        let next = |tokens, cached| prices.on_the_flat(tokens, self.if_warm(tokens, cached));
-        let whole_next = next(self.whole, self.whole_sent);
-        let more = next(view, cached) - whole_next;
-        let cost = self.cost + whole_next + more * if more > 0.0 { prices.times(view + view) } else { 1.0 };
-        cost * 1000.0 <= (self.whole_cost + whole_next) * f64::from(economy.limit)
+    /// Returns whether the total cost stays within the limit if the next request sends a view of this size. Assumes the
+    /// worst case that the view doubles before that and reaches a price cliff.
+    pub(crate) fn is_affordable(
+        &self,
+        view: Tokens,
+        cached: Tokens,
+        economy: &Economy,
+        prices: &Prices,
+    ) -> bool {
+        let price = |tokens, cached| prices.on_the_flat(tokens, self.cache_hit(tokens, cached));
+        let unfolded = price(self.transcript, self.transcript_cached);
+        let more = price(view, cached) - unfolded;
+        let cost = self.cost + unfolded + more * if more > 0.0 { prices.times(view + view) } else { 1.0 };
+        cost * 1000.0 <= (self.cost_without_folds + unfolded) * f64::from(economy.cost_limit)
     }
 
-    /// Whether they do with the view as it is.
-    pub(crate) fn is_within(&self, economy: &Economy, prices: &Prices) -> bool {
-        self.may_cost(self.view, self.cached(), economy, prices)
+    /// Returns whether the total cost stays within the limit with the present view.
+    pub(crate) fn is_within_limit(&self, economy: &Economy, prices: &Prices) -> bool {
+        self.is_affordable(self.view, self.cached(), economy, prices)
     }
 
-    /// Takes note that the provider has forgotten what was sent.
-    pub(crate) fn cool(&mut self) {
+    /// Records that the provider's cache has expired.
+    pub(crate) fn mark_cold(&mut self) {
         self.is_cold = true;
-        self.wait = Tokens::ZERO;
+        self.min_saving = Tokens::ZERO;
     }
 
-    /// Takes note that anything may have changed.
-    pub(crate) fn forget(&mut self) {
-        self.ends.clear();
-        self.mark = None;
-        self.is_fresh = false;
+    /// Drops all assumptions about the view and the cache after an arbitrary change.
+    pub(crate) fn invalidate(&mut self) {
+        self.cached_prefixes.clear();
+        self.pending_breakpoint = None;
+        self.is_backlog_valid = false;
     }
 
-    /// Takes note of what the next request sends.
-    pub(crate) fn close(&mut self, view: Tokens, whole: Tokens) {
-        (self.view, self.whole) = (view, whole);
+    /// Sets the sizes of the view, which the next request sends, and of the transcript.
+    pub(crate) fn set_sizes(&mut self, view: Tokens, transcript: Tokens) {
+        (self.view, self.transcript) = (view, transcript);
     }
 
-    /// Takes note that a fold changed the view from an entry on. Says what the broken beginning costs, in tokens at the
-    /// base price.
-    pub(crate) fn broke(
+    /// Records that a fold changed the view from the entry `first` on. Returns the extra price of the cache miss, in
+    /// tokens at the base price.
+    pub(crate) fn record_break(
         &mut self,
         transcript: &Transcript,
         ledger: &Ledger,
@@ -157,39 +165,43 @@ impl Account {
         prices: &Prices,
     ) -> Tokens {
         let unsent = self.view - self.cached();
-        let was_sent = self.ends.last().is_some_and(|end| end.n_entries > first);
-        self.ends.truncate(self.ends.partition_point(|end| end.n_entries <= first));
-        self.mark = None;
+        let was_sent = self.cached_prefixes.last().is_some_and(|prefix| prefix.n_entries > first);
+        self.cached_prefixes
+            .truncate(self.cached_prefixes.partition_point(|prefix| prefix.n_entries <= first));
+        self.pending_breakpoint = None;
         if was_sent && prices.ends == CacheEnds::Anywhere {
-            self.ends.push(End { n_entries: first, tokens: until(transcript, ledger, first) });
+            let tokens = cost_before(transcript, ledger, first);
+            self.cached_prefixes.push(CachedPrefix { n_entries: first, tokens });
         }
-        let behind = behind_segments(ledger);
-        if prices.ends == CacheEnds::Marks && self.ends.last().is_none_or(|end| end.n_entries < behind) {
-            self.mark = Some(End { n_entries: behind, tokens: until(transcript, ledger, behind) });
+        let n_entries = end_of_segments(ledger);
+        let is_longest = self.cached_prefixes.last().is_none_or(|prefix| prefix.n_entries < n_entries);
+        if prices.ends == CacheEnds::Marks && is_longest {
+            let tokens = cost_before(transcript, ledger, n_entries);
+            self.pending_breakpoint = Some(CachedPrefix { n_entries, tokens });
         }
-        self.view = ledger.bare_total(transcript);
-        self.is_fresh = false;
-        self.wait = Tokens::ZERO;
+        self.view = ledger.total_without_summary(transcript);
+        self.is_backlog_valid = false;
+        self.min_saving = Tokens::ZERO;
         let written = self.view - self.cached() - unsent;
         let price = if self.is_cold { 0.0 } else { prices.rewriting() * written.0 as f64 };
         Tokens(price as u64)
     }
 
-    /// Takes the newest entries into the backlog; looks through all of it only when something old has changed.
-    pub(crate) fn grow(
+    /// Adds the newest entries to the backlog. Recomputes all of it only after a change of older entries.
+    pub(crate) fn extend_backlog(
         &mut self,
         transcript: &Transcript,
         ledger: &Ledger,
         policy: &Policy,
         economy: &Economy,
     ) {
-        if !self.is_fresh {
+        if !self.is_backlog_valid {
             let first_step = transcript.entries().iter().position(|entry| entry.step().is_some());
             let Some(first_step) = first_step else { return };
-            let from = behind_segments(ledger).max(first_step);
-            let before = until(transcript, ledger, from);
+            let from = end_of_segments(ledger).max(first_step);
+            let before = cost_before(transcript, ledger, from);
             self.backlog = Backlog { from, tail: from, before, n_seen: from, ..Backlog::default() };
-            self.is_fresh = true;
+            self.is_backlog_valid = true;
         }
         let backlog = &mut self.backlog;
         let cost = |i: usize| ledger.cost(transcript, EntryId::from(i));
@@ -201,32 +213,32 @@ impl Account {
             backlog.n_tail_steps += is_step(newest);
             backlog.tail_tokens += cost(newest);
             loop {
-                let (oldest, of_oldest) = (backlog.tail, cost(backlog.tail));
-                let has_enough = backlog.n_tail_steps - is_step(oldest) >= economy.steps
-                    && backlog.tail_tokens - of_oldest >= economy.tail;
-                if !has_enough {
+                let (oldest, oldest_cost) = (backlog.tail, cost(backlog.tail));
+                let can_shrink = backlog.n_tail_steps - is_step(oldest) >= economy.min_steps
+                    && backlog.tail_tokens - oldest_cost >= economy.tail;
+                if !can_shrink {
                     break;
                 }
                 backlog.tail += 1;
                 backlog.n_tail_steps -= is_step(oldest);
-                backlog.tail_tokens -= of_oldest;
-                match may_go(transcript, ledger, policy, oldest) {
-                    true => backlog.may_go += of_oldest,
-                    false => backlog.stays += of_oldest,
+                backlog.tail_tokens -= oldest_cost;
+                match is_foldable(transcript, ledger, policy, oldest) {
+                    true => backlog.foldable += oldest_cost,
+                    false => backlog.unfoldable += oldest_cost,
                 }
             }
         }
     }
 }
 
-/// The first entry behind all segments.
-pub(crate) fn behind_segments(ledger: &Ledger) -> usize {
-    let last = ledger.standing.iter().rposition(|standing| matches!(standing, Standing::Segment(_)));
+/// The index of the first entry after all segments.
+pub(crate) fn end_of_segments(ledger: &Ledger) -> usize {
+    let last = ledger.entry_states.iter().rposition(|state| matches!(state, EntryState::Segment(_)));
     last.map_or(0, |last| last + 1)
 }
 
-/// What the view costs before an entry.
-fn until(transcript: &Transcript, ledger: &Ledger, entry: usize) -> Tokens {
+/// The cost of the view before an entry.
+fn cost_before(transcript: &Transcript, ledger: &Ledger, entry: usize) -> Tokens {
     let entries: Tokens = (0..entry).map(|i| ledger.cost(transcript, EntryId::from(i))).sum();
     let parts = ledger.live_segments().flat_map(|segment| &segment.parts);
     transcript.overhead()
@@ -234,36 +246,37 @@ fn until(transcript: &Transcript, ledger: &Ledger, entry: usize) -> Tokens {
         + parts.filter(|part| part.at.index() < entry).map(|part| part.tokens).sum()
 }
 
-/// Whether an old entry may go into a segment, as far as that can be told without a draft.
-pub(crate) fn may_go(transcript: &Transcript, ledger: &Ledger, policy: &Policy, i: usize) -> bool {
+/// Returns whether an old entry may be absorbed by a segment. An approximation of `Draft::may_absorb`.
+pub(crate) fn is_foldable(transcript: &Transcript, ledger: &Ledger, policy: &Policy, i: usize) -> bool {
     let is_never = |tool: &str| policy.tool(tool).is_some_and(|rule| rule.fold == ToolFold::Never);
-    let is_free = match &transcript.entries()[i] {
+    let is_absorbable = match &transcript.entries()[i] {
         Entry::Step(step) => !step.calls.iter().any(|call| is_never(&call.tool)),
         Entry::Prompt(prompt) => prompt.speaker == Speaker::Harness,
     };
-    is_free && !ledger.pinned.contains(&EntryId::from(i)) && !transcript.is_running(EntryId::from(i))
+    is_absorbable && !ledger.pinned.contains(&EntryId::from(i)) && !transcript.is_running(EntryId::from(i))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fold::economy::start;
+    use crate::fold::economy::best_start;
 
     #[test]
-    fn what_is_dear_to_keep_stands_before_the_start() {
+    fn fold_starts_after_expensive_unfoldable_entries() {
         let prices = Prices { write: 1.25, read: 0.1, ..Prices::without_cache() };
-        let economy = crate::Policy::fanfold().economy.expect("it folds for economy");
-        let check = |kept: u64, expected: usize| {
-            let entries = [(Tokens(100), true), (Tokens(kept), false), (Tokens(1_000), true)];
-            let end = |n_entries: usize| End {
+        let economy = crate::Policy::fanfold().economy.expect("the preset folds for economy");
+        let check = |unfoldable: u64, expected: usize| {
+            let entries = [(Tokens(100), true), (Tokens(unfoldable), false), (Tokens(1_000), true)];
+            let prefix = |n_entries: usize| CachedPrefix {
                 n_entries,
                 tokens: entries[..n_entries].iter().map(|(cost, _)| *cost).sum(),
             };
             let backlog =
-                Backlog { may_go: Tokens(1_100), tail_tokens: Tokens(30), tail: 3, ..Backlog::default() };
-            let ends = (0..3).map(end).collect();
-            let account = Account { n_requests: 100, backlog, ends, ..Account::default() };
-            assert_eq!(start(&account, &economy, &prices, entries.into_iter()), Some(expected), "{kept}");
+                Backlog { foldable: Tokens(1_100), tail_tokens: Tokens(30), tail: 3, ..Backlog::default() };
+            let cached_prefixes = (0..3).map(prefix).collect();
+            let account = Account { n_requests: 100, backlog, cached_prefixes, ..Account::default() };
+            let start = best_start(&account, &economy, &prices, entries.into_iter());
+            assert_eq!(start, Some(expected), "{unfoldable}");
         };
         check(10, 0);
         check(500, 2);

@@ -1,20 +1,20 @@
-//! When a fold pays: what requests have cost, what could be folded, and whether that is enough.
+//! Folding for economy: decides when a fold pays for itself, from the prices and the past requests.
 //!
-//! A request reads what the provider has in its cache and writes the rest, which costs ten to fifty times as much. A fold
-//! breaks the cached beginning, so it has a price; behind it every request is shorter. With T tokens of newest entries,
-//! g tokens of growth per request of which a share f can be removed, and prices w to write and r to read, folding every
-//! k* = sqrt(2(w−r)T / (r·f·g)) requests is cheapest: whenever f·k*·g tokens can be removed.
+//! A request reads its prefix from the provider's cache and writes the rest, at ten to fifty times the price. A fold
+//! invalidates a part of the cached prefix, which costs once, and makes all later requests shorter. With a tail of T
+//! tokens, a growth of g tokens per request, a removable share f of the growth, and prices w to write and r to read, it
+//! is cheapest to fold every k* = sqrt(2(w−r)T / (r·f·g)) requests, that is, whenever f·k*·g tokens can be removed.
 //!
 //! ```text
-//! head   segments   what came since   newest
+//! head   segments   newer entries     tail
 //! ------------------|----- backlog ---|-- T --|
 //!      in the cache ^ from            ^ tail
 //! ```
 //!
-//! How long a conversation goes on can't be foreseen, and one that ends right behind a fold has paid for nothing. So a fold
-//! is paid from what was saved before: at no request have all of them together cost more than without folds. The first
-//! savings are lines that stand in view already, which are left out of results before they are sent for the first time
-//! (pass `again`): that breaks no cache.
+//! The length of a conversation is unknown, and a fold right before its end does not pay. So folds are paid from
+//! earlier savings: at every request, the total cost so far is at most the total cost without folds. The first savings
+//! come from the pass `again`, which removes visible lines from new results before they are sent, so that no cache is
+//! invalidated.
 
 pub(crate) mod account;
 
@@ -26,164 +26,166 @@ use crate::fold::policy::Stage;
 use crate::model::prices::Prices;
 use crate::model::tokens::Tokens;
 
-/// How a policy folds for economy. Plain data.
+/// The settings of folding for economy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Economy {
-    /// The newest entries that stay, in tokens.
+    /// The minimum size of the tail.
     pub tail: Tokens,
-    /// At least so many steps stay.
-    pub steps: usize,
-    /// How much of what is folded stands in the segment, in per mille.
-    pub keep: u32,
-    /// Up to this much folded at once that share holds; of more, less is kept.
-    pub usual: Tokens,
-    /// A fold removes at least so much.
-    pub least: Tokens,
-    /// The backlog is let grow to this, in per mille of what is cheapest: original words are worth the last per cent.
-    pub patience: u32,
-    /// A fold pays within so many requests, or it is not made.
-    pub horizon: u32,
-    /// Lines that stand in view already are left out of a result where that leaves out at least so much.
-    pub again: Tokens,
-    /// What all requests may have cost at any time, in per mille of what they had cost without folds.
-    pub limit: u32,
+    /// The minimum number of steps in the tail.
+    pub min_steps: usize,
+    /// The size of a segment relative to the folded entries, in per mille.
+    pub kept_share: u32,
+    /// The size of a fold up to which `kept_share` applies. The share is smaller for larger folds.
+    pub full_share_limit: Tokens,
+    /// The minimum saving of a fold.
+    pub min_saving: Tokens,
+    /// The saving that triggers a fold, in per mille of the cheapest one. Above 1000, the original text stays longer at
+    /// a small price.
+    pub delay: u32,
+    /// The maximum number of requests after which a fold must have paid for itself.
+    pub max_payback_requests: u32,
+    /// The minimum size of visible lines to remove from a new result.
+    pub min_repeat: Tokens,
+    /// The maximum total cost at any time, in per mille of the total cost without folds.
+    pub cost_limit: u32,
 }
 
 impl Economy {
-    /// The same with no more of the newest entries than a quarter of the room.
-    pub(crate) fn within(self, room: Tokens) -> Economy {
+    /// Limits the tail to a quarter of the room.
+    pub(crate) fn limited_to(self, room: Tokens) -> Economy {
         Economy { tail: self.tail.min(room.permille(250)), ..self }
     }
 
-    /// How much of folded entries stands in their segment: a share, less of it the more there is.
-    pub(crate) fn kept(&self, folded: Tokens) -> Tokens {
-        let share = folded.permille(self.keep);
-        if folded <= self.usual {
+    /// The size of the segment for folded entries of a given size.
+    pub(crate) fn segment_size(&self, folded: Tokens) -> Tokens {
+        let share = folded.permille(self.kept_share);
+        if folded <= self.full_share_limit {
             return share;
         }
-        Tokens((float(share) * (float(self.usual) / float(folded)).sqrt()) as u64)
+        Tokens((float(share) * (float(self.full_share_limit) / float(folded)).sqrt()) as u64)
     }
 
-    /// The same as a share, in per mille.
-    fn keep_of(&self, folded: Tokens) -> u32 {
-        (self.kept(folded).0 * 1000 / folded.0.max(1)) as u32
+    /// The size of the segment relative to the folded entries, in per mille.
+    fn segment_share(&self, folded: Tokens) -> u32 {
+        (self.segment_size(folded).0 * 1000 / folded.0.max(1)) as u32
     }
 
-    /// What a fold for economy does: a segment of its own behind those that are there.
+    /// The stage of a fold for economy, which adds a segment after the existing ones.
     pub(crate) fn stage(&self, folded: Tokens) -> Stage {
         let passes = vec![passes::MEDIA, passes::ANCHOR, passes::DIGEST];
-        Stage { tail: 0, keep: Some(self.keep_of(folded)), ..Stage::new("economy", passes) }
+        Stage { tail: 0, segment_share: Some(self.segment_share(folded)), ..Stage::new("economy", passes) }
     }
 }
 
-/// Whether a fold pays now, and the figures behind that.
+/// The decision whether to fold for economy now, with its figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Weighed {
-    /// What a fold would remove.
-    pub backlog: Tokens,
-    /// What it must reach.
-    pub enough: Tokens,
-    /// Within how many requests folding now would pay.
-    pub pays_in: u32,
-    /// What it comes to.
-    pub verdict: Verdict,
+pub struct FoldEstimate {
+    /// The tokens that a fold would save.
+    pub saving: Tokens,
+    /// The saving that triggers a fold.
+    pub due_at: Tokens,
+    /// The number of requests after which a fold would have paid for itself.
+    pub n_payback_requests: u32,
+    /// The decision.
+    pub decision: FoldDecision,
 }
 
-/// What weighing a fold comes to.
+/// The decision for or against a fold for economy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// It pays.
+pub enum FoldDecision {
+    /// Fold: it pays for itself.
     Pays,
-    /// The cache is cold, so it costs nothing.
+    /// Fold: the cache has expired, so folding costs nothing.
     Cold,
-    /// Requests longer than this cost more.
+    /// Fold: requests above this size have a higher price.
     Cliff(Tokens),
-    /// There is too little to remove yet.
+    /// Wait: the saving is too small.
     TooLittle,
-    /// It would pay too late.
+    /// Wait: it would take too many requests to pay for itself.
     TooLate,
-    /// It would cost more than was saved so far.
-    TooDear,
+    /// Wait: it would cost more than folds have saved before.
+    TooExpensive,
 }
 
-impl Verdict {
-    /// Whether it is for a fold.
+impl FoldDecision {
+    /// Returns whether to fold.
     pub fn is_fold(self) -> bool {
-        matches!(self, Verdict::Pays | Verdict::Cold | Verdict::Cliff(_))
+        matches!(self, FoldDecision::Pays | FoldDecision::Cold | FoldDecision::Cliff(_))
     }
 }
 
-impl fmt::Display for Weighed {
+impl fmt::Display for FoldEstimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Weighed { backlog, enough, pays_in, verdict } = self;
-        let calls = if *pays_in == 1 { "call" } else { "calls" };
-        match verdict {
-            Verdict::Pays if *pays_in == 0 => {
-                write!(f, "the backlog of {backlog} tokens has reached {enough}: folding pays at once")
+        let FoldEstimate { saving, due_at, n_payback_requests, decision } = self;
+        let calls = if *n_payback_requests == 1 { "call" } else { "calls" };
+        match decision {
+            FoldDecision::Pays if *n_payback_requests == 0 => {
+                write!(f, "the backlog of {saving} tokens has reached {due_at}: folding pays at once")
             }
-            Verdict::Pays => write!(
+            FoldDecision::Pays => write!(
                 f,
-                "the backlog of {backlog} tokens has reached {enough}: folding pays within {pays_in} {calls}"
+                "the backlog of {saving} tokens has reached {due_at}: folding pays within {n_payback_requests} {calls}"
             ),
-            Verdict::Cold => write!(f, "the cache is cold, so folding {backlog} tokens costs nothing"),
-            Verdict::Cliff(above) => write!(f, "requests above {above} tokens cost more"),
-            Verdict::TooLittle => {
-                write!(f, "waiting: the backlog of {backlog} tokens has not reached {enough}")
+            FoldDecision::Cold => write!(f, "the cache is cold, so folding {saving} tokens costs nothing"),
+            FoldDecision::Cliff(above) => write!(f, "requests above {above} tokens cost more"),
+            FoldDecision::TooLittle => {
+                write!(f, "waiting: the backlog of {saving} tokens has not reached {due_at}")
             }
-            Verdict::TooLate => write!(
+            FoldDecision::TooLate => write!(
                 f,
-                "waiting: folding the backlog of {backlog} tokens would only pay within {pays_in} {calls}"
+                "waiting: folding the backlog of {saving} tokens would only pay within {n_payback_requests} {calls}"
             ),
-            Verdict::TooDear => write!(
+            FoldDecision::TooExpensive => write!(
                 f,
-                "waiting: folding the backlog of {backlog} tokens now would cost more than was saved so far"
+                "waiting: folding the backlog of {saving} tokens now would cost more than was saved so far"
             ),
         }
     }
 }
 
-/// Weighs a fold of what came since the last one.
-pub(crate) fn weigh(account: &Account, economy: &Economy, prices: &Prices) -> Weighed {
+/// Estimates whether a fold of the backlog pays now.
+pub(crate) fn estimate_fold(account: &Account, economy: &Economy, prices: &Prices) -> FoldEstimate {
     let backlog = &account.backlog;
-    let removed = backlog.may_go - economy.kept(backlog.may_go);
-    let kept = backlog.may_go - removed + backlog.stays;
-    // What stands before the backlog is written again, too, where the provider can't match up to there.
+    let removed = backlog.foldable - economy.segment_size(backlog.foldable);
+    let kept = backlog.foldable - removed + backlog.unfoldable;
+    // Entries before the backlog are also written again, unless a cached prefix ends there.
     let unmatched = backlog.before - account.cached_before(backlog.from);
-    let always = float(backlog.tail_tokens + unmatched);
-    let span = float(backlog.may_go + backlog.stays);
+    let always_rewritten = float(backlog.tail_tokens + unmatched);
+    let span = float(backlog.foldable + backlog.unfoldable);
     let (write, read) = (prices.rewriting(), prices.read.max(1e-6));
     let growth = (span + float(backlog.tail_tokens)) / backlog.n_steps.max(1) as f64;
     let share = if span > 0.0 { float(removed) / span } else { 0.0 };
-    let best = (2.0 * write * always * share * growth / read).sqrt();
-    let enough = Tokens(best as u64).permille(economy.patience).max(economy.least);
-    let rewritten = write * (float(kept) + always);
-    let pays_in = (rewritten / (read * float(removed)).max(1.0)).ceil() - 1.0;
-    let pays_in = pays_in.clamp(0.0, 1e6) as u32;
+    let cheapest = (2.0 * write * always_rewritten * share * growth / read).sqrt();
+    let due_at = Tokens(cheapest as u64).permille(economy.delay).max(economy.min_saving);
+    let price = write * (float(kept) + always_rewritten);
+    let n_payback_requests = (price / (read * float(removed)).max(1.0)).ceil() - 1.0;
+    let n_payback_requests = n_payback_requests.clamp(0.0, 1e6) as u32;
     let after = account.view - removed;
-    let ahead = prices.cliff_above(after).filter(|cliff| float(account.view) + growth > float(cliff.above));
-    let is_little = removed < economy.least.max(account.wait) || after < prices.minimum;
-    let verdict = match ahead {
-        _ if is_little => Verdict::TooLittle,
-        _ if !account.may_cost(after, account.cached_before(backlog.from), economy, prices) => {
-            Verdict::TooDear
+    let next_cliff =
+        prices.cliff_above(after).filter(|cliff| float(account.view) + growth > float(cliff.above));
+    let is_little = removed < economy.min_saving.max(account.min_saving) || after < prices.minimum;
+    let decision = match next_cliff {
+        _ if is_little => FoldDecision::TooLittle,
+        _ if !account.is_affordable(after, account.cached_before(backlog.from), economy, prices) => {
+            FoldDecision::TooExpensive
         }
-        _ if account.is_cold => Verdict::Cold,
-        Some(cliff) => Verdict::Cliff(cliff.above),
-        None if removed < enough => Verdict::TooLittle,
-        None if pays_in > horizon(account, economy) => Verdict::TooLate,
-        None => Verdict::Pays,
+        _ if account.is_cold => FoldDecision::Cold,
+        Some(cliff) => FoldDecision::Cliff(cliff.above),
+        None if removed < due_at => FoldDecision::TooLittle,
+        None if n_payback_requests > max_payback_requests(account, economy) => FoldDecision::TooLate,
+        None => FoldDecision::Pays,
     };
-    Weighed { backlog: removed, enough, pays_in, verdict }
+    FoldEstimate { saving: removed, due_at, n_payback_requests, decision }
 }
 
-/// Within how many requests a fold must pay: half as many as there were, up to a limit.
-fn horizon(account: &Account, economy: &Economy) -> u32 {
-    economy.horizon.min(account.n_requests / 2)
+/// The number of requests after which a fold must have paid for itself: half of the past requests, up to a limit.
+fn max_payback_requests(account: &Account, economy: &Economy) -> u32 {
+    economy.max_payback_requests.min(account.n_requests / 2)
 }
 
-/// The entry from which on folding wins most: the largest sum, over what comes behind it, of what each entry saves when
-/// it goes less what it costs when it is written again. None if nothing is won.
-pub(crate) fn start(
+/// The best first entry of a fold. Each entry from there on counts with the savings of its fold, minus the price of
+/// writing it again. None if no fold saves anything.
+pub(crate) fn best_start(
     account: &Account,
     economy: &Economy,
     prices: &Prices,
@@ -191,20 +193,20 @@ pub(crate) fn start(
 ) -> Option<usize> {
     let from = account.backlog.from;
     let (write, read) = (prices.rewriting(), prices.read);
-    let n = f64::from(horizon(account, economy));
+    let n_requests = f64::from(max_payback_requests(account, economy));
     let entries: Vec<(Tokens, bool)> = costs.collect();
     let mut before: Tokens = account.backlog.before + entries.iter().map(|(cost, _)| *cost).sum();
     let mut sum = -write * float(account.backlog.tail_tokens);
-    let keep = economy.keep_of(account.backlog.may_go);
+    let keep = economy.segment_share(account.backlog.foldable);
     let mut best = (0.0, None);
-    for (i, (cost, may_go)) in entries.iter().enumerate().rev() {
+    for (i, (cost, is_foldable)) in entries.iter().enumerate().rev() {
         before -= *cost;
-        let removed = if *may_go { *cost - cost.permille(keep) } else { Tokens::ZERO };
-        sum += (n + 1.0) * read * float(removed) - write * float(*cost - removed);
+        let removed = if *is_foldable { *cost - cost.permille(keep) } else { Tokens::ZERO };
+        sum += (n_requests + 1.0) * read * float(removed) - write * float(*cost - removed);
         let unmatched = before - account.cached_before(from + i);
-        let won = sum - write * float(unmatched);
-        if *may_go && (won > best.0 || account.is_cold && best.1.is_none()) {
-            best = (won, Some(from + i));
+        let saving = sum - write * float(unmatched);
+        if *is_foldable && (saving > best.0 || account.is_cold && best.1.is_none()) {
+            best = (saving, Some(from + i));
         }
     }
     best.1
@@ -229,21 +231,21 @@ mod tests {
 
     const SMALL: Economy = Economy {
         tail: Tokens(30),
-        steps: 1,
-        keep: 200,
-        usual: Tokens(200),
-        least: Tokens(40),
-        patience: 1000,
-        horizon: 25,
-        again: Tokens(40),
-        limit: 1050,
+        min_steps: 1,
+        kept_share: 200,
+        full_share_limit: Tokens(200),
+        min_saving: Tokens(40),
+        delay: 1000,
+        max_payback_requests: 25,
+        min_repeat: Tokens(40),
+        cost_limit: 1050,
     };
 
-    fn classic() -> Prices {
+    fn cache_prices() -> Prices {
         Prices { write: 1.25, read: 0.1, ..Prices::without_cache() }
     }
 
-    /// A session of so many steps of about thirty words.
+    /// A session of `n_steps` steps of about thirty words each.
     fn session(n_steps: usize, prices: Prices) -> Session<'static> {
         session_of(Policy { economy: Some(SMALL), ..Policy::fanfold() }, n_steps, prices)
     }
@@ -256,7 +258,7 @@ mod tests {
             let words = format!("line {i} of a file that is long enough to be folded ").repeat(2);
             text.push_str(&format!("call    read file_{i}.rs\nresult  {words}\n"));
         }
-        for entry in parse(&text).expect("the notation is right") {
+        for entry in parse(&text).expect("valid notation") {
             session.append(entry);
         }
         session.view().expect("everything fits");
@@ -269,12 +271,12 @@ mod tests {
     }
 
     #[test]
-    fn it_waits_until_folding_pays() {
-        let waiting = session(6, classic());
+    fn waits_until_folding_pays() {
+        let waiting = session(6, cache_prices());
         check_last_reason(&waiting, &expect!["none"]);
         expect!["waiting: folding the backlog of 84 tokens now would cost more than was saved so far"]
             .assert_eq(&waiting.weighed().expect("there are prices").to_string());
-        let folded = session(60, classic());
+        let folded = session(60, cache_prices());
         check_last_reason(
             &folded,
             &expect!["the backlog of 192 tokens has reached 186: folding pays within 6 calls"],
@@ -282,29 +284,29 @@ mod tests {
     }
 
     #[test]
-    fn a_cold_cache_makes_a_fold_free() {
-        let mut session = session(6, classic());
+    fn folding_is_free_with_a_cold_cache() {
+        let mut session = session(6, cache_prices());
         session.on(Event::Cooled);
         check_last_reason(&session, &expect!["the cache is cold, so folding 84 tokens costs nothing"]);
         assert_eq!(session.ledger().receipts()[0].price, Some(Tokens::ZERO));
     }
 
     #[test]
-    fn a_cliff_ahead_is_a_reason() {
+    fn folds_before_a_price_cliff() {
         let cliffs = vec![PriceCliff { above: Tokens(400), times: 2.0 }];
-        let economy = Economy { limit: 1500, patience: 100_000, ..SMALL };
+        let economy = Economy { cost_limit: 1500, delay: 100_000, ..SMALL };
         let policy = Policy { economy: Some(economy), ..Policy::fanfold() };
-        let prices = Prices { cliffs, ..classic() };
+        let prices = Prices { cliffs, ..cache_prices() };
         check_last_reason(
             &session_of(policy, 16, prices.clone()),
             &expect!["requests above 400 tokens cost more"],
         );
-        // Behind it, a fold that saves nothing at once costs twice as much.
+        // Above the cliff, a fold without immediate savings costs twice as much.
         check_last_reason(&session(16, prices), &expect!["none"]);
     }
 
     #[test]
-    fn without_a_cache_every_fold_pays() {
+    fn every_fold_pays_without_a_cache() {
         check_last_reason(
             &session(8, Prices::without_cache()),
             &expect!["the backlog of 42 tokens has reached 40: folding pays at once"],
@@ -312,8 +314,8 @@ mod tests {
     }
 
     #[test]
-    fn less_is_kept_of_more() {
-        let kept = [100, 200, 800, 3_200].map(|folded| SMALL.kept(Tokens(folded)).0);
-        assert_eq!(kept, [20, 40, 80, 160]);
+    fn keeps_a_smaller_share_of_larger_folds() {
+        let sizes = [100, 200, 800, 3_200].map(|folded| SMALL.segment_size(Tokens(folded)).0);
+        assert_eq!(sizes, [20, 40, 80, 160]);
     }
 }

@@ -40,12 +40,12 @@ pub(crate) const PASS: Pass = Pass { name: "anchor", run };
 
 fn run(draft: &mut Draft<'_>, _target: Tokens) {
     let Some(anchor) = draft.anchor() else { return };
-    let most = Tokens(draft.room.0 / 50).max(Tokens(64));
-    let of_anchor =
+    let max_tokens = Tokens(draft.room.0 / 50).max(Tokens(64));
+    let is_in_anchor =
         |place: Place| place.entry() == anchor && matches!(place, Place::Result(_) | Place::Arguments(_));
-    for place in draft.places(of_anchor) {
-        if draft.place_cost(place) > most {
-            squeeze(draft, place, most);
+    for place in draft.places(is_in_anchor) {
+        if draft.place_cost(place) > max_tokens {
+            squeeze(draft, place, max_tokens);
         }
     }
 }

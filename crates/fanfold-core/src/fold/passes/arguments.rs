@@ -1,7 +1,7 @@
 //! Condenses long arguments of old calls according to their kind. Valid JSON stays valid JSON.
 //!
-//! Written files, patches and long commands are in the transcript and in the file. A file is condensed to its outline, a
-//! patch to its hunks, a command to its shell lines. Short arguments are kept, because they show what the call was
+//! Written files, patches and long commands are in the transcript and in the file. A file is condensed to its outline,
+//! a patch to its hunks, a command to its shell lines. Short arguments are kept, because they show what the call was
 //! about.
 //!
 //! ```text
@@ -32,7 +32,7 @@ const MOST: usize = 800;
 fn run(draft: &mut Draft<'_>, target: Tokens) {
     let is_long = |text: &str| text.len() > LONG;
     let room_of = |text: &str| if is_long(text) { (text.len() / 5).clamp(LEAST, MOST) } else { text.len() };
-    for place in draft.open_places(|place| matches!(place, Place::Arguments(_))) {
+    for place in draft.unfolded_places(|place| matches!(place, Place::Arguments(_))) {
         if draft.total() <= target {
             return;
         }
@@ -66,13 +66,13 @@ fn arguments_at<'a>(draft: &Draft<'a>, place: Place) -> &'a str {
 fn fold_arguments(draft: &mut Draft<'_>, place: Place, room_of: &dyn Fn(&str) -> usize) -> bool {
     let Place::Arguments(call) = place else { return false };
     let text = arguments_at(draft, place);
-    let deed = draft.deed(call);
-    let file = deed.changes.first().or(deed.reads.first().map(|file_read| &file_read.path));
-    let worth = draft.worth();
+    let action = draft.action(call);
+    let file = action.changes.first().or(action.reads.first().map(|file_read| &file_read.path));
+    let relevance = draft.relevance();
     let outlines = Outlines::from_cache(std::mem::take(&mut draft.analysis.outlines));
     let lexicon = &draft.analysis.lexicon;
-    let value = |line: &str| worth.line_score(lexicon, line);
-    let first_line = (deed.verb == Verb::Write).then_some(1);
+    let value = |line: &str| relevance.line_score(lexicon, line);
+    let first_line = (action.verb == Verb::Write).then_some(1);
     let file = file.map(|path| FileExcerpt { path, first_line, is_edited: &|_| false });
     let short_of = |text: &str| -> Option<String> {
         let room = room_of(text);

@@ -72,10 +72,10 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
 pub(crate) fn fold_condensed(draft: &mut Draft<'_>, place: Place, text: &str, room: usize) -> bool {
     let file_read = file_read(draft, place);
     let edited = file_read.as_ref().map(|file_read| draft.edited_lines(&file_read.path)).unwrap_or_default();
-    let worth = draft.worth_beside(place.entry());
+    let relevance = draft.relevance_without(place.entry());
     let outlines = Outlines::from_cache(std::mem::take(&mut draft.analysis.outlines));
     let lexicon = &draft.analysis.lexicon;
-    let value = |line: &str| worth.line_score(lexicon, line);
+    let value = |line: &str| relevance.line_score(lexicon, line);
     let is_edited = |line: &str| edited.contains(line);
     let file = file_read.as_ref().map(|file_read| FileExcerpt {
         path: &file_read.path,
@@ -100,8 +100,8 @@ pub(crate) fn configured_kind(draft: &Draft<'_>, place: Place) -> Option<Content
 /// The file that a result shows, if it shows exactly one.
 pub(crate) fn file_read(draft: &mut Draft<'_>, place: Place) -> Option<FileRead> {
     let Place::Result(call) = place else { return None };
-    let deed = draft.deed(call);
-    match (deed.verb, deed.reads.as_slice()) {
+    let action = draft.action(call);
+    match (action.verb, action.reads.as_slice()) {
         (Verb::Read, [only]) => Some(only.clone()),
         _ => None,
     }

@@ -42,22 +42,22 @@ use crate::model::transcript::EntryId;
 pub(crate) const PASS: Pass = Pass { name: "digest", run };
 
 fn run(draft: &mut Draft<'_>, target: Tokens) {
-    let Digest::Segments { share, most, behind } = draft.policy.digest else { return };
+    let Digest::Segments { share, max_tokens, max_appended } = draft.policy.digest else { return };
     let new_entries = NewEntries::find(draft);
-    if let Some(keep) = draft.stage.keep {
+    if let Some(share) = draft.stage.segment_share {
         if !new_entries.entries.is_empty() {
-            replace(draft, &[], &new_entries, new_entries.cost.permille(keep));
+            replace(draft, &[], &new_entries, new_entries.cost.permille(share));
         }
         return;
     }
     // In the last stage before user messages are folded, the digest is minimal.
     let is_minimal = draft.stage.reach.tail && draft.stage.tail == 0;
-    let most = draft.room.permille(if is_minimal { share / 4 } else { share }).min(most);
+    let max_tokens = draft.room.permille(if is_minimal { share / 4 } else { share }).min(max_tokens);
     // An oversized tail is cut by other passes, so that it does not reduce the digest.
     let excess = draft.tail_cost() - draft.room.permille(draft.policy.tail.share);
     let others = draft.total() - used(draft) - new_entries.cost - excess;
-    let limit = most.min(target - others).max(draft.room.permille(share / 2).min(most));
-    let plan = Plan::new(draft, limit, behind);
+    let limit = max_tokens.min(target - others).max(draft.room.permille(share / 2).min(max_tokens));
+    let plan = Plan::new(draft, limit, max_appended);
     if !new_entries.entries.is_empty() || plan.merged.len() > 1 {
         replace(draft, &plan.merged, &new_entries, plan.budget);
     }
@@ -66,7 +66,7 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
         draft.ledger.live_segments().map(|segment| segment.allowed.unwrap_or(segment.tokens())).sum();
     let is_too_much = draft.total() > target && used(draft) > limit && allowed > limit;
     if is_too_much {
-        let all = draft.ledger.live.clone();
+        let all = draft.ledger.live_segments.clone();
         replace(draft, &all, &NewEntries::default(), limit);
     }
 }
@@ -93,16 +93,16 @@ struct Plan {
 }
 
 impl Plan {
-    /// Keeps the segments, so that the provider's cache stays valid, and adds a new one; merges all of them after several
-    /// folds or if there is no room left.
-    fn new(draft: &Draft<'_>, limit: Tokens, behind: usize) -> Plan {
-        let live = &draft.ledger.live;
+    /// Keeps the segments, so that the provider's cache stays valid, and adds a new one; merges all of them after
+    /// several folds or if there is no room left.
+    fn new(draft: &Draft<'_>, limit: Tokens, max_appended: usize) -> Plan {
+        let live = &draft.ledger.live_segments;
         let free = limit - used(draft);
-        if live.is_empty() || live.len() > behind || free < limit.permille(100) {
+        if live.is_empty() || live.len() > max_appended || free < limit.permille(100) {
             return Plan { merged: live.clone(), budget: limit.permille(700) };
         }
         // Newer entries get more than an even share.
-        let n_more = behind as u64 + 1 - live.len() as u64;
+        let n_more = max_appended as u64 + 1 - live.len() as u64;
         Plan { merged: Vec::new(), budget: free.min(Tokens(free.0 * 3 / (2 * n_more))) }
     }
 }

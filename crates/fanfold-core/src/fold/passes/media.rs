@@ -31,7 +31,7 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
         return;
     }
     let is_media = |place| matches!(place, Place::PromptMedia(..) | Place::ResultMedia(..));
-    for place in draft.open_places(is_media) {
+    for place in draft.unfolded_places(is_media) {
         // Old media are folded together, so that the cached prefix breaks once; newer ones one by one.
         let is_enough = draft.stage.reach.images && draft.total() <= target;
         if is_enough {

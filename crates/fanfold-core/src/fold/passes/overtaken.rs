@@ -17,7 +17,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::actions::{Deed, Verb, overtakes};
+use crate::actions::{Action, Verb, overtakes};
 use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
 use crate::model::location::Place;
@@ -29,36 +29,40 @@ pub(crate) const PASS: Pass = Pass { name: "overtaken", run };
 const NEWEST: usize = 8;
 
 fn run(draft: &mut Draft<'_>, _target: Tokens) {
-    let mut newer: HashMap<String, Vec<Arc<Deed>>> = HashMap::new();
+    let mut newer: HashMap<String, Vec<Arc<Action>>> = HashMap::new();
     for (id, call) in draft.calls().into_iter().rev() {
         if call.result.is_none() {
             continue;
         }
-        let deed = draft.deed(id);
-        let later = newer.get(key(&deed)).map_or(&[][..], Vec::as_slice);
-        let by = later.iter().rev().find(|newer| overtakes(newer, &deed)).map(|newer| newer.verb);
-        if let Some(verb) = by
+        let action = draft.action(id);
+        let later = newer.get(key(&action)).map_or(&[][..], Vec::as_slice);
+        let overtaken_by = later.iter().rev().find(|newer| overtakes(newer, &action)).map(|newer| newer.verb);
+        if let Some(verb) = overtaken_by
             && draft.ledger.fold_at(Place::Result(id)).is_none()
         {
-            draft.fold(Place::Result(id), words(verb));
+            draft.fold(Place::Result(id), stub_words(verb));
         }
-        let touched =
-            deed.reads.iter().map(|file_read| &file_read.path).chain(&deed.changes).chain([&deed.target]);
+        let touched = action
+            .reads
+            .iter()
+            .map(|file_read| &file_read.path)
+            .chain(&action.changes)
+            .chain([&action.target]);
         for name in touched {
             let later = newer.entry(name.clone()).or_default();
             if later.len() < NEWEST {
-                later.push(Arc::clone(&deed));
+                later.push(Arc::clone(&action));
             }
         }
     }
 }
 
 /// The file that was read, or the target. Later calls are indexed by it.
-fn key(deed: &Deed) -> &str {
-    deed.reads.first().map_or(&deed.target, |file_read| &file_read.path)
+fn key(action: &Action) -> &str {
+    action.reads.first().map_or(&action.target, |file_read| &file_read.path)
 }
 
-fn words(verb: Verb) -> &'static str {
+fn stub_words(verb: Verb) -> &'static str {
     match verb {
         Verb::Read => "overtaken: read again later",
         Verb::Edit | Verb::Write => "overtaken: the file was changed later",

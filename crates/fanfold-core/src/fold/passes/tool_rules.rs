@@ -1,7 +1,7 @@
 //! Folds results of tools that a policy names: always when they are old, or if they exceed a cap.
 //!
-//! Of a plan that is rewritten often, only the newest state is needed; a tool that returns a megabyte should not fill the
-//! window.
+//! Of a plan that is rewritten often, only the newest state is needed; a tool that returns a megabyte should not fill
+//! the window.
 //!
 //! ```text
 //! call    TodoWrite {"todos":[{"content":"fix the parser","status":"pending"}]}
@@ -27,11 +27,11 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
         let Place::Result(id) = place else { continue };
         let call = draft.transcript.call(id);
         let Some(rule) = draft.policy.tool(&call.tool) else { continue };
-        let cost = draft.ledger.whole_cost(draft.transcript, place);
+        let cost = draft.ledger.original_cost(draft.transcript, place);
         let cap = rule.cap.map(|share| draft.room.permille(share));
         let is_capping = draft.stage.reach.tail;
-        if let Some(most) = cap.filter(|most| cost > *most) {
-            let bytes = (text.len() as u64 * most.0 / cost.0.max(1)) as usize;
+        if let Some(max_tokens) = cap.filter(|max_tokens| cost > *max_tokens) {
+            let bytes = (text.len() as u64 * max_tokens.0 / cost.0.max(1)) as usize;
             fold_condensed(draft, place, text, bytes);
         } else if rule.fold == ToolFold::Always && !is_capping {
             let (line, _) = draft.describe_with_failure(id);

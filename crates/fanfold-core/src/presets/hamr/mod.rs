@@ -32,7 +32,7 @@ impl Policy {
                 summary("minimal summary", 250),
                 last_resort(),
             ],
-            long_result: 2_048,
+            long_result_chars: 2_048,
             ..Policy::base("hamr")
         }
     }

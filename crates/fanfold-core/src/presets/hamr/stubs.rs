@@ -24,14 +24,14 @@ pub(crate) const PASS: Pass = Pass { name: "stubs", run };
 fn run(draft: &mut Draft<'_>, _target: Tokens) {
     for (place, text) in draft.results() {
         let Place::Result(id) = place else { continue };
-        let deed = draft.deed(id);
-        let is_short_output = deed.verb == Verb::Run && text.len() <= draft.policy.long_result;
+        let action = draft.action(id);
+        let is_short_output = action.verb == Verb::Run && text.len() <= draft.policy.long_result_chars;
         if is_short_output {
             continue;
         }
         let (line, has_failed) = draft.describe_with_failure(id);
         let verdict = if has_failed { "failed" } else { "succeeded" };
-        let shown = match deed.verb {
+        let shown = match action.verb {
             Verb::Run | Verb::Edit => &text[..text.floor_char_boundary(400)],
             _ => "",
         };

@@ -1,5 +1,5 @@
-//! The policy `hermes`: the built-in compressor of Hermes without its model. At half of the window, everything between a
-//! head of three messages and a tail becomes one static summary.
+//! The policy `hermes`: the built-in compressor of Hermes without its model. At half of the window, everything between
+//! a head of three messages and a tail becomes one static summary.
 
 pub(crate) mod summary;
 
@@ -21,7 +21,7 @@ impl Policy {
                 counts: SummaryCounts { asks: 12, actions: 30, files: 40, errors: 8, texts: 8 },
             },
             stages: vec![Stage { reach: everything_old(), ..normal }, last_resort()],
-            long_result: 200,
+            long_result_chars: 200,
             ..Policy::base("hermes")
         }
     }

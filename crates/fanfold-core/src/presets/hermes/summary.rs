@@ -38,7 +38,7 @@
 use std::collections::HashSet;
 
 use crate::actions::tool_rule::ToolRule;
-use crate::actions::{deed_by, has_failed};
+use crate::actions::{has_failed, parse_action_with_rules};
 use crate::fold::digest::segment::{part, runs, seal};
 use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
@@ -58,18 +58,18 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
     if entries.is_empty() {
         return;
     }
-    let merged = draft.ledger.live.clone();
+    let merged = draft.ledger.live_segments.clone();
     for &live in &merged {
         entries.extend(&draft.ledger.segments[live as usize].entries);
     }
     entries.sort();
     let facts = Facts::newest(draft, &entries, counts);
     let handle = draft.name_entries(&entries);
-    let most = draft.room.permille(share).max(Tokens(400));
+    let max_tokens = draft.room.permille(share).max(Tokens(400));
     let mut parts = Vec::new();
     for (i, run) in runs(&entries).into_iter().enumerate() {
         let text = if i == 0 {
-            facts.print(&handle.to_string(), most, draft)
+            facts.print(&handle.to_string(), max_tokens, draft)
         } else {
             format!("<fanfold>\n[{} earlier messages summarised above, {handle}]\n</fanfold>", run.len())
         };
@@ -119,11 +119,11 @@ impl Facts {
             Entry::Step(step) => {
                 for call in &step.calls {
                     facts.actions.push(format!("{}({})", call.tool, arguments(call, 80)));
-                    let deed = deed_by(rules, call);
-                    paths(&deed.target, &mut facts.files);
+                    let action = parse_action_with_rules(rules, call);
+                    paths(&action.target, &mut facts.files);
                     paths(call.arguments.as_str(), &mut facts.files);
                     let result = call.result.as_ref().map_or("", |outcome| outcome.body.as_str());
-                    if has_failed(call, &deed) {
+                    if has_failed(call, &action) {
                         let line = result.lines().find(|line| severity_of(line) == Severity::Error);
                         let line = line.or_else(|| result.lines().next()).unwrap_or_default();
                         facts.errors.push(one_line(line, 160));
@@ -138,7 +138,7 @@ impl Facts {
         facts
     }
 
-    fn print(&self, handle: &str, most: Tokens, draft: &Draft<'_>) -> String {
+    fn print(&self, handle: &str, max_tokens: Tokens, draft: &Draft<'_>) -> String {
         let mut text =
             format!("<fanfold>\nEarlier messages were folded; this is what they held. [{handle}]\n");
         let sections = [
@@ -155,9 +155,9 @@ impl Facts {
             }
         }
         let tokens = draft.counter.count(&text);
-        if tokens > most {
+        if tokens > max_tokens {
             // Keep the beginning and the end, as the original systems do.
-            let room = (text.len() as u64 * most.0 / tokens.0) as usize;
+            let room = (text.len() as u64 * max_tokens.0 / tokens.0) as usize;
             let (head, tail) = ends(&text, room);
             text = format!("{head}\n[… cut …]\n{}", tail.trim_start());
         }
@@ -180,7 +180,7 @@ fn paths(text: &str, found: &mut Vec<String>) {
         let word = word.trim_matches(['.', ':', '!', '?']);
         let has_letters = word.bytes().any(|byte| byte.is_ascii_alphabetic());
         let is_path = word.len() >= 5 && word.len() < 200 && has_letters && is_pathlike(word);
-        if is_path && !found.iter().any(|cache| cache == word) {
+        if is_path && !found.iter().any(|path| path == word) {
             found.push(word.to_owned());
         }
     }

@@ -55,7 +55,7 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
         for &id in run {
             let handle = draft.name_entries(&[id]);
             let step = transcript.entry(id).step().expect("only steps were taken");
-            lines.extend(lines_of(step, &handle.to_string(), draft.policy.tool_lines));
+            lines.extend(lines_of(step, &handle.to_string(), draft.policy.has_call_lines));
             handles.push(handle);
         }
         parts.push(part(draft, run[0], lines.join("\n")));
@@ -84,8 +84,8 @@ fn line(call: &Call) -> String {
     format!("[tool: {}({}) → ok, {n} chars]", call.tool, arguments(call, 100))
 }
 
-/// The arguments in one line of at most `most` bytes.
-pub(crate) fn arguments(call: &Call, most: usize) -> String {
+/// The arguments in one line of at most `max_bytes` bytes.
+pub(crate) fn arguments(call: &Call, max_bytes: usize) -> String {
     let text = call.arguments.as_str();
     let shown = match serde_json::from_str::<serde_json::Value>(text) {
         Ok(serde_json::Value::Object(fields)) => {
@@ -97,21 +97,21 @@ pub(crate) fn arguments(call: &Call, most: usize) -> String {
         }
         _ => text.to_owned(),
     };
-    one_line(&shown, most)
+    one_line(&shown, max_bytes)
 }
 
-/// A text in one line of at most `most` bytes.
-pub(crate) fn one_line(text: &str, most: usize) -> String {
+/// A text in one line of at most `max_bytes` bytes.
+pub(crate) fn one_line(text: &str, max_bytes: usize) -> String {
     let mut line =
-        text[..text.floor_char_boundary(most * 4)].split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.len() > most {
-        line.truncate(line.floor_char_boundary(most - 1));
+        text[..text.floor_char_boundary(max_bytes * 4)].split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.len() > max_bytes {
+        line.truncate(line.floor_char_boundary(max_bytes - 1));
         line.push('…');
     }
     line
 }
 
 fn is_failure(draft: &mut Draft<'_>, id: CallId) -> bool {
-    let (call, deed) = (draft.transcript.call(id), draft.deed(id));
-    call.result.is_none() || has_failed(call, &deed)
+    let (call, action) = (draft.transcript.call(id), draft.action(id));
+    call.result.is_none() || has_failed(call, &action)
 }

@@ -1,4 +1,5 @@
-//! The policy `rules`: the rule middleware. Successful calls become a line, long outputs 10 + 5 lines; user messages stay.
+//! The policy `rules`: the rule middleware. Successful calls become a line, long outputs 10 + 5 lines; user messages
+//! stay.
 
 pub(crate) mod late_system;
 pub(crate) mod collapse;
@@ -6,26 +7,26 @@ pub(crate) mod call_lines;
 pub(crate) mod truncate;
 
 use crate::fold::passes::{DROP, Pass, SQUEEZE};
-use crate::fold::policy::{Digest, LateSystem, Policy, Reach, Stage, Tail, Users};
+use crate::fold::policy::{Digest, LateSystemReach, Policy, Reach, Stage, Tail, UserTextReach};
 use crate::model::budget::Strategy;
 use crate::presets::last_resort;
 
 /// The settings of the rule middleware, by the names they have in its own file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
-    /// Whether it folds at all.
+    /// True if folding is enabled.
     pub enabled: bool,
-    /// The share of the window from which it folds, in per mille (`trigger_threshold`).
+    /// The size from which a view is folded, in per mille of the window (`trigger_threshold`).
     pub trigger: u32,
     /// The number of newest replies that stay unchanged.
     pub protect_last_n_turns: usize,
     /// The length above which outputs are cut to 10 + 5 lines.
     pub max_tool_output_chars: usize,
-    /// Whether a line describes each folded call.
+    /// True if a line describes each folded call.
     pub keep_tool_summary: bool,
     /// The number of turns after which system text becomes a marker.
     pub drop_system_after_turn: Option<usize>,
-    /// Whether consecutive assistant messages become the last of them.
+    /// True if only the last of several consecutive assistant messages is kept.
     pub collapse_consecutive_assistant: bool,
 }
 
@@ -56,13 +57,13 @@ impl Policy {
             passes.retain(|pass| pass.name != collapse::PASS.name);
         }
         let late_system = match rules.drop_system_after_turn {
-            Some(_) => LateSystem::Folds,
-            None => LateSystem::Stays,
+            Some(_) => LateSystemReach::Fold,
+            None => LateSystemReach::Never,
         };
         let normal = Stage::new("normal", passes);
-        // Users come last, when there would be no view otherwise.
-        let sparing = |name, passes: &[Pass], users| {
-            let reach = Reach { users, ..last_resort().reach };
+        // User text is folded last, if no view fits otherwise.
+        let last_stage = |name, passes: &[Pass], user_text| {
+            let reach = Reach { user_text, ..last_resort().reach };
             Stage { name, passes: passes.to_vec(), reach, ..last_resort() }
         };
         Policy {
@@ -71,13 +72,13 @@ impl Policy {
             digest: Digest::CallLines,
             stages: vec![
                 Stage { reach: Reach { late_system, ..Reach::default() }, ..normal },
-                sparing("oldest steps out", &[DROP, SQUEEZE], Users::Never),
-                sparing("older user messages", &[DROP, SQUEEZE], Users::Older),
-                sparing("newest user message", &[SQUEEZE], Users::Newest),
+                last_stage("oldest steps out", &[DROP, SQUEEZE], UserTextReach::Never),
+                last_stage("older user messages", &[DROP, SQUEEZE], UserTextReach::Older),
+                last_stage("newest user message", &[SQUEEZE], UserTextReach::Newest),
             ],
-            long_result: rules.max_tool_output_chars,
-            system_turns: rules.drop_system_after_turn.unwrap_or(1),
-            tool_lines: rules.keep_tool_summary,
+            long_result_chars: rules.max_tool_output_chars,
+            n_system_turns: rules.drop_system_after_turn.unwrap_or(1),
+            has_call_lines: rules.keep_tool_summary,
             ..Policy::base("rules")
         }
     }

@@ -53,7 +53,7 @@ const MOST: usize = 2_000;
 
 fn run(draft: &mut Draft<'_>, _target: Tokens) {
     for (place, text) in draft.results() {
-        if text.chars().count() <= draft.policy.long_result {
+        if text.chars().count() <= draft.policy.long_result_chars {
             continue;
         }
         let lines: Vec<_> = text.split('\n').collect();

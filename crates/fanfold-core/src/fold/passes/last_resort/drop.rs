@@ -38,7 +38,7 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
         .into_iter()
         .map(|id| Unit { first: id, cost: draft.cost(id), segment: None })
         .collect();
-    for &live in &draft.ledger.live {
+    for &live in &draft.ledger.live_segments {
         let segment = &draft.ledger.segments[live as usize];
         units.push(Unit { first: segment.span().0, cost: segment.tokens(), segment: Some(live) });
     }

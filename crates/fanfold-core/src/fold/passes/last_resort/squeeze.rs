@@ -1,4 +1,5 @@
-//! Shortens any long text except for user messages, longest first, including the newest step. Runs if nothing else is left.
+//! Shortens any long text except for user messages, longest first, including the newest step. Runs if nothing else is
+//! left.
 //!
 //! ```text
 //! say     The parser reads a header first: a width and a height, each a number on a line of its own. Then it reads as
@@ -30,29 +31,29 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
     // While other folds are possible, shorten only if that is enough, and keep something of each text.
     let is_last = draft.stage.tail == 0;
     let shortest = if is_last { SHORTEST } else { SHORT };
-    let may_go: Tokens = long_places(draft, shortest).iter().map(|(_, cost)| *cost - shortest).sum();
-    if !is_last && draft.total() > target + may_go {
+    let removable: Tokens = long_places(draft, shortest).iter().map(|(_, cost)| *cost - shortest).sum();
+    if !is_last && draft.total() > target + removable {
         return;
     }
     // Estimates are inexact and some texts cannot be cut, so the limit is halved in each further round.
-    let mut most = Tokens(draft.room.0 / 4).max(shortest);
+    let mut max_tokens = Tokens(draft.room.0 / 4).max(shortest);
     loop {
         let places = long_places(draft, shortest);
         let over = draft.total() - target;
-        most =
-            Tokens(cut_level(places.iter().map(|(_, cost)| cost.0).collect(), over.0)).clamp(shortest, most);
+        max_tokens = Tokens(cut_level(places.iter().map(|(_, cost)| cost.0).collect(), over.0))
+            .clamp(shortest, max_tokens);
         for (place, cost) in places {
             if draft.total() <= target {
                 return;
             }
-            if cost > most {
-                squeeze(draft, place, most);
+            if cost > max_tokens {
+                squeeze(draft, place, max_tokens);
             }
         }
-        if most == shortest {
+        if max_tokens == shortest {
             break;
         }
-        most = Tokens(most.0 / 2).max(shortest);
+        max_tokens = Tokens(max_tokens.0 / 2).max(shortest);
     }
     if is_last {
         leave_handles(draft, target);
@@ -70,18 +71,18 @@ fn long_places(draft: &Draft<'_>, shortest: Tokens) -> Vec<(Place, Tokens)> {
     with_cost.filter(|(place, cost)| *cost > shortest && !draft.ledger.was_cut_to(*place, shortest)).collect()
 }
 
-/// Reduces each text to one handle. A long text has a handle for each of its slices, which take room that user messages need
-/// more.
+/// Reduces each text to one handle. A long text has a handle for each of its slices, which take room that user messages
+/// need more.
 fn leave_handles(draft: &mut Draft<'_>, target: Tokens) {
-    let is_others = |place: Place| !draft.transcript.entry(place.entry()).is_user();
-    for place in draft.places(|place| is_others(place) && body_at(draft.transcript, place).is_some()) {
+    let is_not_user_text = |place: Place| !draft.transcript.entry(place.entry()).is_user();
+    for place in draft.places(|place| is_not_user_text(place) && body_at(draft.transcript, place).is_some()) {
         if draft.total() <= target {
             return;
         }
         let text = body_at(draft.transcript, place).map_or("", |body| body.as_str());
         let is_json =
             matches!(place, Place::Arguments(_)) && serde_json::from_str::<serde_json::Value>(text).is_ok();
-        draft.fold_bare(place, |tag| match is_json {
+        draft.fold_without_slices(place, |tag| match is_json {
             true => size_as_json(text.len(), tag).to_string(),
             false => format!("[{} characters, {tag}]", text.len()),
         });
@@ -104,34 +105,35 @@ pub(crate) fn cut_level(mut costs: Vec<u64>, over: u64) -> u64 {
     0
 }
 
-/// Shortens a text to about `most` tokens, unless it was cut to this length before.
-pub(crate) fn squeeze(draft: &mut Draft<'_>, place: Place, most: Tokens) {
-    if draft.ledger.was_cut_to(place, most) {
+/// Shortens a text to about `max_tokens` tokens, unless it was cut to this length before.
+pub(crate) fn squeeze(draft: &mut Draft<'_>, place: Place, max_tokens: Tokens) {
+    if draft.ledger.was_cut_to(place, max_tokens) {
         return;
     }
-    draft.ledger.cuts.entry(place.entry()).or_default().insert(place, most);
+    draft.ledger.cut_limits.entry(place.entry()).or_default().insert(place, max_tokens);
     let body = body_at(draft.transcript, place).expect("a long place has a text");
     let (text, tokens) = (body.as_str(), body.tokens().0.max(1));
-    // The size of `most` tokens of this text, minus the handle.
-    let room = (text.len() as u64 * most.0.saturating_sub(16) / tokens).max(40) as usize;
+    // The size of `max_tokens` tokens of this text, minus the handle.
+    let room = (text.len() as u64 * max_tokens.0.saturating_sub(16) / tokens).max(40) as usize;
     if matches!(place, Place::Arguments(_)) {
         squeeze_arguments(draft, place, room);
         return;
     }
     // Short excerpts and user messages are cut in the middle.
     let is_result = matches!(place, Place::Result(_));
-    let is_agents = !draft.transcript.entry(place.entry()).is_user() && room >= SENTENCES;
+    let is_agent_text = !draft.transcript.entry(place.entry()).is_user() && room >= SENTENCES;
     // Other presets cut by length.
-    let is_ours = matches!(draft.policy.digest, Digest::Segments { .. });
+    let has_line_digest = matches!(draft.policy.digest, Digest::Segments { .. });
     if let Place::Result(call) = place
-        && is_ours
+        && has_line_digest
         && room >= MANY_LINES
         && suits_line_choice(draft, place, text)
-        && fold_to_gist(draft, place, call, most)
+        && fold_to_gist(draft, place, call, max_tokens)
     {
         return;
     }
-    let is_condensed = is_ours && (is_result || is_agents) && fold_condensed(draft, place, text, room);
+    let is_condensed =
+        has_line_digest && (is_result || is_agent_text) && fold_condensed(draft, place, text, room);
     if !is_condensed {
         draft.fold_to(place, |tag| ends_of(text, room, tag));
     }
@@ -140,8 +142,8 @@ pub(crate) fn squeeze(draft: &mut Draft<'_>, place: Place, most: Tokens) {
 /// The minimum size for choosing among lines.
 const MANY_LINES: usize = 800;
 
-/// Returns whether a text is best represented by its most valuable lines. Texts with a configured kind or with a structure of their
-/// own are condensed by kind.
+/// Returns whether a text is best represented by its most valuable lines. Texts with a configured kind or with a
+/// structure of their own are condensed by kind.
 fn suits_line_choice(draft: &Draft<'_>, place: Place, text: &str) -> bool {
     if configured_kind(draft, place).is_some() {
         return false;
@@ -163,13 +165,13 @@ fn suits_line_choice(draft: &Draft<'_>, place: Place, text: &str) -> bool {
 }
 
 /// Folds a result to its most valuable lines.
-fn fold_to_gist(draft: &mut Draft<'_>, place: Place, call: CallId, most: Tokens) -> bool {
+fn fold_to_gist(draft: &mut Draft<'_>, place: Place, call: CallId, max_tokens: Tokens) -> bool {
     let body = body_at(draft.transcript, place).expect("a result has a text");
     // The cost of the handles of its slices.
-    let of_tag = Tokens(16 + 3 * (body.tokens().0 / SLICE.0));
+    let tag_cost = Tokens(16 + 3 * (body.tokens().0 / SLICE.0));
     let edited =
         file_read(draft, place).map(|file_read| draft.edited_lines(&file_read.path)).unwrap_or_default();
-    let Some(short) = gist(draft, call, most - of_tag, &edited) else { return false };
+    let Some(short) = gist(draft, call, max_tokens - tag_cost, &edited) else { return false };
     let n_lines = lines(body.as_str());
     draft.fold_to(place, |tag| format!("{short}\n[condensed from {n_lines}, {tag}]"))
 }

@@ -1,8 +1,8 @@
 //! Shortens user messages if nothing else is left. The receipt reports it, and the originals can be recalled.
 //!
-//! First, large pasted blocks in old messages are cut to their beginning and end. Then, if user messages fill more than half
-//! of the room, the oldest messages are folded to their first lines. Last, if the newest message does not fit, all older
-//! messages are folded to their first lines and the newest one is cut to its beginning and end.
+//! First, large pasted blocks in old messages are cut to their beginning and end. Then, if user messages fill more than
+//! half of the room, the oldest messages are folded to their first lines. Last, if the newest message does not fit, all
+//! older messages are folded to their first lines and the newest one is cut to its beginning and end.
 //!
 //! ```text
 //! user    Here is the log:
@@ -29,7 +29,7 @@ use crate::fold::digest::segment;
 use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
 use crate::fold::passes::last_resort::squeeze::ends_of;
-use crate::fold::policy::Users;
+use crate::fold::policy::UserTextReach;
 use crate::model::location::Place;
 use crate::model::tokens::Tokens;
 
@@ -39,18 +39,18 @@ pub(crate) const PASS: Pass = Pass { name: "user_text", run };
 const PASTED: usize = 240;
 
 fn run(draft: &mut Draft<'_>, target: Tokens) {
-    match draft.stage.reach.users {
-        Users::Pastes => fold_pastes(draft, target),
-        Users::Oldest if !is_mostly_user_text(draft) => {}
-        Users::Oldest | Users::Older => fold_oldest(draft, target),
-        Users::Newest => fold_newest(draft, target),
-        Users::Never | Users::Freely => {}
+    match draft.stage.reach.user_text {
+        UserTextReach::PastedBlocks => fold_pastes(draft, target),
+        UserTextReach::Oldest if !is_mostly_user_text(draft) => {}
+        UserTextReach::Oldest | UserTextReach::Older => fold_oldest(draft, target),
+        UserTextReach::Newest => fold_newest(draft, target),
+        UserTextReach::Never | UserTextReach::Unrestricted => {}
     }
 }
 
 /// Cuts large blocks in old messages to their beginning and end.
 fn fold_pastes(draft: &mut Draft<'_>, target: Tokens) {
-    for place in draft.open_places(|place| matches!(place, Place::Text(_))) {
+    for place in draft.unfolded_places(|place| matches!(place, Place::Text(_))) {
         if draft.total() <= target {
             return;
         }
@@ -91,7 +91,7 @@ fn fold_oldest(draft: &mut Draft<'_>, target: Tokens) {
         let newest = users[(users.len() * quarters).div_ceil(4) - 1];
         let between: Vec<_> = draft.absorbable().into_iter().filter(|id| *id <= newest).collect();
         let is_old = |&id: &u32| draft.ledger.segments[id as usize].span().0 <= newest;
-        let ids: Vec<u32> = draft.ledger.live.iter().copied().filter(is_old).collect();
+        let ids: Vec<u32> = draft.ledger.live_segments.iter().copied().filter(is_old).collect();
         let removed: Tokens = between.iter().map(|&id| draft.cost(id)).sum::<Tokens>()
             + ids.iter().map(|&id| draft.ledger.segments[id as usize].tokens()).sum();
         let rest = draft.total() - removed;
@@ -105,6 +105,6 @@ fn fold_oldest(draft: &mut Draft<'_>, target: Tokens) {
 
 /// Returns whether user messages fill more than half of the room in the present view.
 fn is_mostly_user_text(draft: &Draft<'_>) -> bool {
-    let of_people = draft.in_view().filter(|(_, entry)| entry.is_user()).map(|(id, _)| draft.cost(id));
-    of_people.sum::<Tokens>().0 * 2 > draft.room.0
+    let user_costs = draft.in_view().filter(|(_, entry)| entry.is_user()).map(|(id, _)| draft.cost(id));
+    user_costs.sum::<Tokens>().0 * 2 > draft.room.0
 }

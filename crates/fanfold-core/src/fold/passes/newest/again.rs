@@ -116,8 +116,8 @@ fn run(draft: &mut Draft<'_>, _: Tokens) {
     let Some(economy) = draft.policy.economy else { return };
     for (id, call) in calls(newest, step) {
         let place = Place::Result(id);
-        if draft.may_fold(place) && !draft.is_guarded_tool(place) && draft.ledger.is_as_it_came(place) {
-            remove_visible_lines(draft, id, call, economy.again);
+        if draft.may_fold(place) && !draft.has_never_rule(place) && draft.ledger.is_unfolded(place) {
+            remove_visible_lines(draft, id, call, economy.min_repeat);
         }
     }
 }
@@ -125,7 +125,7 @@ fn run(draft: &mut Draft<'_>, _: Tokens) {
 fn remove_visible_lines(draft: &mut Draft<'_>, id: CallId, call: &Call, least: Tokens) {
     let Some(outcome) = &call.result else { return };
     let (text, counter) = (outcome.body.as_str(), draft.counter);
-    let runs = draft.ledger.lines_above(draft.transcript, call);
+    let runs = draft.ledger.repeated_lines(draft.transcript, call);
     // Folding would also remove parts that are not text.
     if runs.is_empty() || !is_all_text(&outcome.body) {
         return;
@@ -136,10 +136,10 @@ fn remove_visible_lines(draft: &mut Draft<'_>, id: CallId, call: &Call, least: T
     }
     let (mut out, mut from) = (String::new(), 0);
     for RepeatedRun { inner, n_lines, source: shown } in runs {
-        let source = short_name(draft.transcript.call(shown.call), &draft.deed(shown.call));
-        let said = if shown.is_arguments { "written" } else { "shown" };
+        let source = short_name(draft.transcript.call(shown.call), &draft.action(shown.call));
+        let verb = if shown.is_arguments { "written" } else { "shown" };
         out.push_str(&text[from..inner.start]);
-        writeln!(out, "[{n_lines} lines as {said} above: {source}]").expect("a string takes all");
+        writeln!(out, "[{n_lines} lines as {verb} above: {source}]").expect("a string takes all");
         from = inner.end;
     }
     out.push_str(text[from..].trim_end());

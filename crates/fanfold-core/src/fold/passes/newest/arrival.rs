@@ -93,14 +93,14 @@ fn run(draft: &mut Draft<'_>, _: Tokens) {
     let newest = draft.transcript.len().saturating_sub(1);
     let places = draft.places(|place| matches!(place, Place::Result(_)) && place.entry().index() == newest);
     let costs: Vec<u64> = places.iter().map(|place| draft.place_cost(*place).0).collect();
-    let over = Tokens(costs.iter().sum()) - draft.room.permille(draft.policy.arrival);
+    let over = Tokens(costs.iter().sum()) - draft.room.permille(draft.policy.arrival_share);
     if over == Tokens::ZERO {
         return;
     }
-    let most = cut_level(costs, over.0);
+    let max_tokens = cut_level(costs, over.0);
     for place in places {
-        if draft.place_cost(place).0 > most {
-            squeeze(draft, place, Tokens(most));
+        if draft.place_cost(place).0 > max_tokens {
+            squeeze(draft, place, Tokens(max_tokens));
         }
     }
 }
