@@ -84,7 +84,7 @@ impl<'a> Draft<'a> {
             pass: "",
             head: head_end(transcript, ledger, terms),
             tail: tail_start(transcript, ledger, terms),
-            anchor: if policy.anchors { transcript.last_said() } else { None },
+            anchor: if policy.anchors { transcript.last_text_step() } else { None },
             last_user: transcript.last_user(),
             in_view,
             worth: None,
@@ -166,7 +166,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn fold_bare(&mut self, place: Place, stub: impl FnOnce(&str) -> String) -> bool {
         self.may_get_shorter(place) && {
             let original = original_at(self.transcript, place).expect("a place holds something");
-            let handle = self.ledger.name(Original::Place(place), Hash::of(original.as_bytes()));
+            let handle = self.ledger.name(Original::Place(place), Hash::new(original.as_bytes()));
             self.put(place, vec![handle], &handle.to_string(), stub)
         }
     }
@@ -206,7 +206,7 @@ impl<'a> Draft<'a> {
     /// The handle of a place and the words that name it in a stub: large originals open in slices.
     fn tag(&mut self, place: Place) -> (Vec<Handle>, String) {
         let original = original_at(self.transcript, place).expect("a place holds something");
-        let handle = self.ledger.name(Original::Place(place), Hash::of(original.as_bytes()));
+        let handle = self.ledger.name(Original::Place(place), Hash::new(original.as_bytes()));
         let tokens = self.ledger.whole_cost(self.transcript, place);
         let slices = slices(&original, tokens, SLICE.max(Tokens(tokens.0 / MOST_PARTS)));
         if slices.len() < 2 {
@@ -216,7 +216,7 @@ impl<'a> Draft<'a> {
         let mut tag = format!("{handle} in parts");
         for bytes in slices {
             let part = Original::PlaceSlice(place, bytes.clone());
-            let name = self.ledger.name(part, Hash::of(original[bytes].as_bytes()));
+            let name = self.ledger.name(part, Hash::new(original[bytes].as_bytes()));
             tag.push(' ');
             tag.push_str(&name.to_string());
             handles.push(name);

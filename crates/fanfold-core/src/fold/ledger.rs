@@ -280,19 +280,19 @@ impl Ledger {
         match original {
             Original::Entries(entries) => {
                 let hashes = entries.iter().map(|&entry| hash_of_entry(transcript, entry));
-                *hash == Hash::of_all(hashes) && handle.names(*hash)
+                *hash == Hash::combine(hashes) && handle.matches(*hash)
             }
-            Original::Several(_, handles) => *hash == self.hash_of_all(handles) && handle.names(*hash),
-            Original::Words(..) => handle.names(*hash),
+            Original::Several(_, handles) => *hash == self.hash_of_all(handles) && handle.matches(*hash),
+            Original::Words(..) => handle.matches(*hash),
             Original::Place(_) | Original::PlaceSlice(..) | Original::EntrySlice(..) => {
-                *hash == Hash::of(content.as_bytes()) && handle.names(*hash)
+                *hash == Hash::new(content.as_bytes()) && handle.matches(*hash)
             }
         }
     }
 
     /// Names an original. Two different originals never share a name.
     pub(crate) fn name(&mut self, original: Original, hash: Hash) -> Handle {
-        let mut handle = Handle::of_hash(hash);
+        let mut handle = Handle::from_hash(hash);
         loop {
             match self.originals.get(&handle) {
                 None => {
@@ -312,7 +312,7 @@ impl Ledger {
     /// Names entries that stand one after another. The name is made of the entries' own hashes, so that naming
     /// many entries again and again costs little.
     pub(crate) fn name_entries(&mut self, entries: &[EntryId], hashes: impl Iterator<Item = Hash>) -> Handle {
-        self.name(Original::Entries(entries.to_vec()), Hash::of_all(hashes))
+        self.name(Original::Entries(entries.to_vec()), Hash::combine(hashes))
     }
 
     /// Names what several handles open, one after another.
@@ -322,6 +322,6 @@ impl Ledger {
     }
 
     fn hash_of_all(&self, handles: &[Handle]) -> Hash {
-        Hash::of_all(handles.iter().filter_map(|handle| self.originals.get(handle).map(|(_, hash)| *hash)))
+        Hash::combine(handles.iter().filter_map(|handle| self.originals.get(handle).map(|(_, hash)| *hash)))
     }
 }

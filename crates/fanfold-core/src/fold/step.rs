@@ -69,7 +69,7 @@ pub fn step(mut ledger: Ledger, analysis: &mut Analysis, now: &Moment<'_>) -> (L
     ledger.standing.resize(now.transcript.len(), Standing::Whole);
     ledger.media = now.counter.frame().media;
     // A summary changes nothing but itself, so that all goes on as it would without one.
-    if let Some(Event::Summarised(summary)) = now.event {
+    if let Some(Event::SummaryWritten(summary)) = now.event {
         ledger.board.add(summary);
         let total = ledger.bare_total(now.transcript);
         outlook.overflow = (total > room).then(|| overflow(&ledger, now, total));
@@ -113,7 +113,7 @@ pub fn step(mut ledger: Ledger, analysis: &mut Analysis, now: &Moment<'_>) -> (L
     if total > room {
         outlook.overflow = Some(overflow(&ledger, now, total));
     }
-    let is_asked = matches!(now.event, Some(Event::FoldAsked { .. }));
+    let is_asked = matches!(now.event, Some(Event::FoldRequested { .. }));
     let chance = match outlook.broken_from {
         Some(from) => Occasion::Fold(from),
         None if is_asked => Occasion::Requested,
@@ -125,7 +125,7 @@ pub fn step(mut ledger: Ledger, analysis: &mut Analysis, now: &Moment<'_>) -> (L
         outlook.notices.retain(|notice| !matches!(notice, Notice::NothingToFold(_)));
     }
     count_summary(&mut ledger, n_receipts, of_summary);
-    let pressure = Pressure::of(ledger.total(now.transcript), now.budget);
+    let pressure = Pressure::new(ledger.total(now.transcript), now.budget);
     if pressure > ledger.told {
         ledger.told = pressure;
         outlook.notices.push(Notice::Pressure(pressure));
@@ -135,7 +135,7 @@ pub fn step(mut ledger: Ledger, analysis: &mut Analysis, now: &Moment<'_>) -> (L
 
 /// Whether something happened that a host does not tell with each request anyway.
 fn is_news(event: Option<&Event>) -> bool {
-    event.is_some_and(|event| !matches!(event, Event::Used { .. }))
+    event.is_some_and(|event| !matches!(event, Event::UsageReported { .. }))
 }
 
 /// Counts the summary into the receipts of this step: before and after are what views cost.
@@ -233,7 +233,7 @@ struct Order<'a> {
 /// The stages of a fold: the policy's, or the one that was asked for.
 fn stages(now: &Moment<'_>) -> Vec<Stage> {
     match now.event {
-        Some(Event::FoldAsked { range: Some(_) }) => {
+        Some(Event::FoldRequested { range: Some(_) }) => {
             vec![Stage { tail: 0, ..Stage::new("asked", vec![passes::DIGEST]) }]
         }
         _ => now.policy.stages.clone(),
@@ -255,15 +255,15 @@ fn take_event(ledger: &mut Ledger, transcript: &Transcript, event: &Event) -> bo
             let Some(original) = ledger.original(*handle).cloned() else { return false };
             return unfold(ledger, transcript, &original.entries(), Pin::Yes);
         }
-        Event::Cooled => ledger.account.cool(),
-        Event::Used { counted, reported } => {
+        Event::CacheExpired => ledger.account.cool(),
+        Event::UsageReported { counted, reported } => {
             // A model's summary is in what was sent, and nothing is decided by it.
             let summary = ledger.board.tokens();
             ledger.proven = Some((*counted - summary, *reported - summary));
         }
         // What another model counted, or one that refuses, says nothing any more.
         Event::Budget(_) | Event::Refused { .. } => ledger.proven = None,
-        Event::FoldAsked { .. } | Event::Summarised(_) => {}
+        Event::FoldRequested { .. } | Event::SummaryWritten(_) => {}
     }
     false
 }
@@ -305,7 +305,7 @@ pub(crate) fn unfold(ledger: &mut Ledger, transcript: &Transcript, entries: &[En
 fn reason_to_fold(ledger: &mut Ledger, now: &Moment<'_>, notices: &mut Vec<Notice>) -> Option<Reason> {
     let total = ledger.bare_total(now.transcript);
     match now.event {
-        Some(Event::FoldAsked { .. }) => return Some(Reason::Asked),
+        Some(Event::FoldRequested { .. }) => return Some(Reason::Asked),
         Some(Event::Refused { .. }) => return Some(Reason::Refused),
         _ => {}
     }
@@ -402,7 +402,7 @@ fn fold(
     outlook: &mut Outlook,
 ) {
     let range = match now.event {
-        Some(Event::FoldAsked { range }) => *range,
+        Some(Event::FoldRequested { range }) => *range,
         _ => None,
     };
     fold_in(ledger, analysis, now, order, range, outlook);
@@ -513,7 +513,7 @@ fn why_nothing(ledger: &Ledger, now: &Moment<'_>) -> String {
         return "nothing has been said yet".to_owned();
     }
     let mark = now.budget.room().permille(now.policy.low_mark);
-    let is_of_all = matches!(now.event, Some(Event::FoldAsked { range: None }));
+    let is_of_all = matches!(now.event, Some(Event::FoldRequested { range: None }));
     if is_of_all && total <= mark {
         let further = "a smaller window, a lower mark (low_mark) or a range of entries folds more";
         return format!("it is within the low mark of {mark} tokens, and a fold goes no further; {further}");

@@ -7,7 +7,7 @@ use crate::actions::tool_rule::ToolFold;
 use crate::fold::economy::Economy;
 use crate::fold::ledger::{Ledger, Standing};
 use crate::fold::policy::Policy;
-use crate::model::prices::{CacheEnds, Prices};
+use crate::model::prices::{CacheBoundary, Prices};
 use crate::model::tokens::Tokens;
 use crate::model::transcript::{Entry, EntryId, Speaker, Transcript};
 
@@ -96,7 +96,7 @@ impl Account {
 
     /// What a request costs of which so much would be in the cache if that were warm.
     fn next(&self, tokens: Tokens, cached: Tokens, prices: &Prices) -> f64 {
-        prices.request(tokens, self.if_warm(tokens, cached))
+        prices.request_cost(tokens, self.if_warm(tokens, cached))
     }
 
     /// What of a request is in the cache.
@@ -117,10 +117,11 @@ impl Account {
     /// Whether all requests together stay under the limit if the next one sends a view of this length. What else is said
     /// before that, up to as much again, may lift it over a cliff.
     pub(crate) fn may_cost(&self, view: Tokens, cached: Tokens, economy: &Economy, prices: &Prices) -> bool {
-        let next = |tokens, cached| prices.on_the_flat(tokens, self.if_warm(tokens, cached));
+        let next = |tokens, cached| prices.base_cost(tokens, self.if_warm(tokens, cached));
         let whole_next = next(self.whole, self.whole_sent);
         let more = next(view, cached) - whole_next;
-        let cost = self.cost + whole_next + more * if more > 0.0 { prices.times(view + view) } else { 1.0 };
+        let cost =
+            self.cost + whole_next + more * if more > 0.0 { prices.cliff_factor(view + view) } else { 1.0 };
         cost * 1000.0 <= (self.whole_cost + whole_next) * f64::from(economy.limit)
     }
 
@@ -160,18 +161,20 @@ impl Account {
         let was_sent = self.ends.last().is_some_and(|end| end.n_entries > first);
         self.ends.truncate(self.ends.partition_point(|end| end.n_entries <= first));
         self.mark = None;
-        if was_sent && prices.ends == CacheEnds::Anywhere {
+        if was_sent && prices.boundary == CacheBoundary::AnyMessage {
             self.ends.push(End { n_entries: first, tokens: until(transcript, ledger, first) });
         }
         let behind = behind_segments(ledger);
-        if prices.ends == CacheEnds::Marks && self.ends.last().is_none_or(|end| end.n_entries < behind) {
+        if prices.boundary == CacheBoundary::Breakpoints
+            && self.ends.last().is_none_or(|end| end.n_entries < behind)
+        {
             self.mark = Some(End { n_entries: behind, tokens: until(transcript, ledger, behind) });
         }
         self.view = ledger.bare_total(transcript);
         self.is_fresh = false;
         self.wait = Tokens::ZERO;
         let written = self.view - self.cached() - unsent;
-        let price = if self.is_cold { 0.0 } else { prices.rewriting() * written.0 as f64 };
+        let price = if self.is_cold { 0.0 } else { prices.write_surcharge() * written.0 as f64 };
         Tokens(price as u64)
     }
 

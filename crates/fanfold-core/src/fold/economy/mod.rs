@@ -151,7 +151,7 @@ pub(crate) fn weigh(account: &Account, economy: &Economy, prices: &Prices) -> We
     let unmatched = backlog.before - account.cached_before(backlog.from);
     let always = float(backlog.tail_tokens + unmatched);
     let span = float(backlog.may_go + backlog.stays);
-    let (write, read) = (prices.rewriting(), prices.read.max(1e-6));
+    let (write, read) = (prices.write_surcharge(), prices.read.max(1e-6));
     let growth = (span + float(backlog.tail_tokens)) / backlog.n_steps.max(1) as f64;
     let share = if span > 0.0 { float(removed) / span } else { 0.0 };
     let best = (2.0 * write * always * share * growth / read).sqrt();
@@ -190,7 +190,7 @@ pub(crate) fn start(
     costs: impl Iterator<Item = (Tokens, bool)>,
 ) -> Option<usize> {
     let from = account.backlog.from;
-    let (write, read) = (prices.rewriting(), prices.read);
+    let (write, read) = (prices.write_surcharge(), prices.read);
     let n = f64::from(horizon(account, economy));
     let entries: Vec<(Tokens, bool)> = costs.collect();
     let mut before: Tokens = account.backlog.before + entries.iter().map(|(cost, _)| *cost).sum();
@@ -284,14 +284,14 @@ mod tests {
     #[test]
     fn a_cold_cache_makes_a_fold_free() {
         let mut session = session(6, classic());
-        session.on(Event::Cooled);
+        session.apply(Event::CacheExpired);
         check_last_reason(&session, &expect!["the cache is cold, so folding 84 tokens costs nothing"]);
         assert_eq!(session.ledger().receipts()[0].price, Some(Tokens::ZERO));
     }
 
     #[test]
     fn a_cliff_ahead_is_a_reason() {
-        let cliffs = vec![PriceCliff { above: Tokens(400), times: 2.0 }];
+        let cliffs = vec![PriceCliff { above: Tokens(400), factor: 2.0 }];
         let economy = Economy { limit: 1500, patience: 100_000, ..SMALL };
         let policy = Policy { economy: Some(economy), ..Policy::fanfold() };
         let prices = Prices { cliffs, ..classic() };
