@@ -24,7 +24,7 @@ use crate::model::tokens::{Count, Tokens};
 use crate::model::transcript::{CallId, Entry, EntryId, Outcome, Transcript};
 use crate::model::usage::ProviderUsage;
 use crate::model::view::View;
-use crate::output::feedback::{Feedback, FoldOutcome};
+use crate::output::feedback::{Feedback, FoldReport};
 use crate::output::recall::{Extent, RecallError, recall, recall_in_context};
 use crate::session::{Session, ViewError};
 use crate::summary::{SummaryJob, SummaryOptions};
@@ -370,13 +370,13 @@ impl Engine for Session<'static> {
             Notice::Pressure(_) | Notice::Resting { .. } => None,
         });
         let why_nothing = notice.or_else(|| Some(self.should_fold(None).reason));
-        Ok(Feedback::new(&FoldOutcome {
+        Ok(Feedback::new(&FoldReport {
             before,
             after: self.ledger().total(self.transcript()),
             room: self.budget().room(),
             n_folds: self.ledger().receipts().len().saturating_sub(n_before),
             why_nothing,
-            ..FoldOutcome::default()
+            ..FoldReport::default()
         }))
     }
 

@@ -47,7 +47,7 @@ pub use model::view::{Edit, Item, View, Voice};
 pub use notation::{NotationError, parse, print_entries, print_view};
 pub use output::assemble::assemble;
 pub use output::check::{ViewFault, check, check_deeply};
-pub use output::feedback::{Feedback, FoldOutcome, FoldStatus, SummaryStatus};
+pub use output::feedback::{Feedback, FoldReport, FoldStatus, SummaryStatus};
 pub use output::metrics::Metrics;
 pub use output::recall::{Extent, RecallError, find_by_content, open_original, recall, recall_in_context};
 pub use output::recount::recount;

@@ -4,9 +4,9 @@ use std::fmt;
 
 use crate::model::tokens::{Tokens, thousands};
 
-/// The outcome of a requested fold.
+/// The result of a requested fold: sizes, counts and the summary.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct FoldOutcome {
+pub struct FoldReport {
     /// The size of the view before.
     pub before: Tokens,
     /// The size of the view after.
@@ -83,9 +83,9 @@ pub struct Feedback {
 }
 
 impl Feedback {
-    /// Describes an outcome.
-    pub fn new(outcome: &FoldOutcome) -> Feedback {
-        let status = match (&outcome.summary, outcome.n_folds) {
+    /// Describes the result of a fold.
+    pub fn new(report: &FoldReport) -> Feedback {
+        let status = match (&report.summary, report.n_folds) {
             (SummaryStatus::Aborted(_), _) => FoldStatus::Aborted,
             (SummaryStatus::FellBack(_), _) => FoldStatus::FellBack,
             (SummaryStatus::Placed(_), _) => FoldStatus::Folded,
@@ -93,42 +93,42 @@ impl Feedback {
             (SummaryStatus::NoRoom { .. }, 0) => FoldStatus::FellBack,
             (SummaryStatus::NotRequested | SummaryStatus::NoRoom { .. }, _) => FoldStatus::Folded,
         };
-        let times = match outcome.n_folds {
+        let times = match report.n_folds {
             0 => "nothing was folded".to_owned(),
             1 => "folded once".to_owned(),
             n => format!("folded {} times", thousands(n as u64)),
         };
-        let headline = match &outcome.summary {
+        let headline = match &report.summary {
             SummaryStatus::NotRequested => times,
             SummaryStatus::Placed(tokens) => format!("{times}, and a summary of {tokens} tokens was written"),
             SummaryStatus::NoRoom { .. } => format!("{times}, and a summary was written that does not fit"),
             SummaryStatus::FellBack(_) => format!("{times}, without a summary by a model"),
             SummaryStatus::Aborted(_) => "aborted; nothing was changed".to_owned(),
         };
-        let FoldOutcome { before, after, room, .. } = outcome;
+        let FoldReport { before, after, room, .. } = report;
         let token_line = match before == after {
             true => format!("{before} tokens, unchanged, for a room of {room}"),
             false => format!("{before} → {after} tokens, for a room of {room}"),
         };
-        Feedback { status, headline, token_line, note: note(outcome, status) }
+        Feedback { status, headline, token_line, note: note(report, status) }
     }
 }
 
-fn note(outcome: &FoldOutcome, status: FoldStatus) -> Option<String> {
-    match (&outcome.summary, status) {
+fn note(report: &FoldReport, status: FoldStatus) -> Option<String> {
+    match (&report.summary, status) {
         (SummaryStatus::Aborted(why), _) => Some(why.clone()),
         (SummaryStatus::NoRoom { tokens, free }, _) => Some(format!(
             "the summary is not in the view: it has {tokens} tokens, and {free} are free; a larger --window makes room"
         )),
-        (SummaryStatus::FellBack(why), _) if outcome.has_previous_summary => {
+        (SummaryStatus::FellBack(why), _) if report.has_previous_summary => {
             Some(format!("{why}; the previous summary stays in the view, and nothing is lost"))
         }
         (SummaryStatus::FellBack(why), _) => {
             Some(format!("{why}; the digest, which needs no model, is used instead, and nothing is lost"))
         }
-        (_, FoldStatus::Nothing) => outcome.why_nothing.clone(),
-        _ if outcome.after > outcome.before => {
-            let more = outcome.after - outcome.before;
+        (_, FoldStatus::Nothing) => report.why_nothing.clone(),
+        _ if report.after > report.before => {
+            let more = report.after - report.before;
             Some(format!("the view is longer by {more} tokens, because it contains the summary"))
         }
         _ => None,
@@ -150,9 +150,9 @@ impl fmt::Display for Feedback {
 mod tests {
     use super::*;
 
-    fn check(outcome: FoldOutcome, status: FoldStatus, text: &str) {
-        let outcome = FoldOutcome { before: Tokens(12_000), room: Tokens(20_000), ..outcome };
-        let feedback = Feedback::new(&outcome);
+    fn check(report: FoldReport, status: FoldStatus, text: &str) {
+        let report = FoldReport { before: Tokens(12_000), room: Tokens(20_000), ..report };
+        let feedback = Feedback::new(&report);
         assert_eq!((feedback.status, feedback.to_string().as_str()), (status, text));
     }
 
@@ -160,40 +160,40 @@ mod tests {
     fn describes_each_outcome() {
         let after = Tokens(5_000);
         check(
-            FoldOutcome { after, n_folds: 1, ..FoldOutcome::default() },
+            FoldReport { after, n_folds: 1, ..FoldReport::default() },
             FoldStatus::Folded,
             "folded once: 12,000 → 5,000 tokens, for a room of 20,000",
         );
         let why_nothing = Some("nothing old is left to fold".to_owned());
         check(
-            FoldOutcome { after: Tokens(12_000), why_nothing, ..FoldOutcome::default() },
+            FoldReport { after: Tokens(12_000), why_nothing, ..FoldReport::default() },
             FoldStatus::Nothing,
             "nothing was folded: 12,000 tokens, unchanged, for a room of 20,000\nnothing old is left to fold",
         );
         let summary = SummaryStatus::Placed(Tokens(900));
         check(
-            FoldOutcome { after: Tokens(12_900), summary, ..FoldOutcome::default() },
+            FoldReport { after: Tokens(12_900), summary, ..FoldReport::default() },
             FoldStatus::Folded,
             "nothing was folded, and a summary of 900 tokens was written: 12,000 → 12,900 tokens, for a room of \
              20,000\nthe view is longer by 900 tokens, because it contains the summary",
         );
         let summary = SummaryStatus::FellBack("the model fell silent for 60 seconds".to_owned());
         check(
-            FoldOutcome { after, n_folds: 3, summary, ..FoldOutcome::default() },
+            FoldReport { after, n_folds: 3, summary, ..FoldReport::default() },
             FoldStatus::FellBack,
             "folded 3 times, without a summary by a model: 12,000 → 5,000 tokens, for a room of 20,000\nthe model \
              fell silent for 60 seconds; the digest, which needs no model, is used instead, and nothing is lost",
         );
         let summary = SummaryStatus::FellBack("the model fell silent for 60 seconds".to_owned());
         check(
-            FoldOutcome { after, n_folds: 1, summary, has_previous_summary: true, ..FoldOutcome::default() },
+            FoldReport { after, n_folds: 1, summary, has_previous_summary: true, ..FoldReport::default() },
             FoldStatus::FellBack,
             "folded once, without a summary by a model: 12,000 → 5,000 tokens, for a room of 20,000\nthe model \
              fell silent for 60 seconds; the previous summary stays in the view, and nothing is lost",
         );
         let summary = SummaryStatus::NoRoom { tokens: Tokens(900), free: Tokens(70) };
         check(
-            FoldOutcome { after: Tokens(12_000), summary, ..FoldOutcome::default() },
+            FoldReport { after: Tokens(12_000), summary, ..FoldReport::default() },
             FoldStatus::FellBack,
             "nothing was folded, and a summary was written that does not fit: 12,000 tokens, unchanged, for a room \
              of 20,000\nthe summary is not in the view: it has 900 tokens, and 70 are free; a larger --window makes \
@@ -201,7 +201,7 @@ mod tests {
         );
         let summary = SummaryStatus::Aborted("the key in WRITER_KEY was not accepted".to_owned());
         check(
-            FoldOutcome { after: Tokens(12_000), summary, ..FoldOutcome::default() },
+            FoldReport { after: Tokens(12_000), summary, ..FoldReport::default() },
             FoldStatus::Aborted,
             "aborted; nothing was changed: 12,000 tokens, unchanged, for a room of 20,000\nthe key in WRITER_KEY \
              was not accepted",

@@ -4,7 +4,7 @@
 
 use fanfold_core::{
     Budget, CallId, Contributor, Count, Engine, EngineFactory, EngineStatus, Entry, EntryId, Feedback,
-    FoldAdvice, FoldOutcome, FoldRequest, Item, Ledger, Outcome, Overflow, Pressure, SessionTransition,
+    FoldAdvice, FoldReport, FoldRequest, Item, Ledger, Outcome, Overflow, Pressure, SessionTransition,
     Tokens, Transcript, View, ViewError, Voice,
 };
 
@@ -126,14 +126,7 @@ impl Engine for Newest {
         let after = self.view()?.tokens;
         let why_nothing = Some("dropping more entries would save nothing".to_owned());
         let (room, n_folds) = (self.budget.room(), self.n_folds - n_before);
-        Ok(Feedback::new(&FoldOutcome {
-            before,
-            after,
-            room,
-            n_folds,
-            why_nothing,
-            ..FoldOutcome::default()
-        }))
+        Ok(Feedback::new(&FoldReport { before, after, room, n_folds, why_nothing, ..FoldReport::default() }))
     }
 
     fn has_something_to_fold(&self) -> bool {

@@ -1,7 +1,7 @@
 //! `fold --summarise`: a requested fold with a summary by a model.
 
 use fanfold_core::summary::Flaw;
-use fanfold_core::{Event, Feedback, FoldOutcome, SummaryStatus, Tokens};
+use fanfold_core::{Event, Feedback, FoldReport, SummaryStatus, Tokens};
 use fanfold_engine::{
     Clock as _, Ended, Engine, Followed, MachineClock, Pending, Progress, Wanted, Ways, summarise_alone,
 };
@@ -146,7 +146,7 @@ pub(super) fn report(before: &Sizes, followed: &mut Followed, ended: &Ended, rep
         Ended::Digest(_) => SummaryStatus::FellBack(ended.why()),
         _ => SummaryStatus::NotRequested,
     };
-    let asked = FoldOutcome {
+    let asked = FoldReport {
         before: before.view,
         after: after.view,
         room,
